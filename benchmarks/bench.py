@@ -3,7 +3,7 @@
 
 Each part prints its figures and keeps them in build/bench; the end is a table of the bars. Parts
 run one after the other; give the machine nothing else to do meanwhile. Where something else runs
-when a part begins, that is told beside its figures.
+when a part begins, that is printed beside its figures.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def main() -> int:
         "--install-peers", action="store_true", help="have apt install what Debian has; needs root"
     )
     parser.add_argument(
-        "--verdicts", action="store_true", help="measure nothing, tell what is kept"
+        "--verdicts", action="store_true", help="measure nothing, print what is kept"
     )
     parser.add_argument("part", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
     args = parser.parse_args()

@@ -35,12 +35,12 @@ SHORT, LONG = 1_000_000, 9_000_000
 SELF = """
 import atexit, json, pathlib, resource, runpy, sys
 
-def tell():
+def write_usage():
     used = resource.getrusage(resource.RUSAGE_SELF)
     pathlib.Path(report).write_text(json.dumps([used.ru_utime, used.ru_stime]))
 
 report = sys.argv.pop(1)
-atexit.register(tell)
+atexit.register(write_usage)
 runpy.run_module("nptltrace", run_name="__main__", alter_sys=True)
 """
 

@@ -2,7 +2,7 @@
 """Instructions an event takes, counted by callgrind: the same on a fast and on a slow machine.
 
 The figures that were last agreed on stand in `instructions.json`. What takes more than the
-tolerance above them fails; what has become cheaper is told, so that the file can follow
+tolerance above them fails; what has become cheaper is reported, so that the file can follow
 (`--agree`). Each figure is the difference of two runs of different length, by their events.
 Under valgrind there is no rseq and time is asked for otherwise than on the machine itself: the
 figures are to be compared with one another only.

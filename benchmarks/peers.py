@@ -120,7 +120,7 @@ class Lttng(Peer):
         if self.installed():
             for name in self._active():
                 if name.startswith(SESSION) and not Path("/proc", name[len(SESSION) :]).exists():
-                    self._tell("destroy", name)
+                    self._run("destroy", name)
                 elif not name.endswith(f"-{os.getpid()}"):
                     return f"the session {name} is active and would record as well"
         return super().why_not(work)
@@ -130,32 +130,32 @@ class Lttng(Peer):
         """See the base class."""
         session, out = f"{SESSION}{os.getpid()}", work / "lttng"
         shutil.rmtree(out, ignore_errors=True)
-        self._tell("create", session, f"--output={out}")
+        self._run("create", session, f"--output={out}")
         run = Run(env={"LD_PRELOAD": self.wrapper, **self.env}, lost=0)
         try:
             if self.channel:
-                self._tell("enable-channel", "-s", session, "-u", "big", *self.channel)
+                self._run("enable-channel", "-s", session, "-u", "big", *self.channel)
             channel = ["-c", "big"] if self.channel else []
-            self._tell("enable-event", "-s", session, "-u", *channel, "lttng_ust_pthread:*")
-            self._tell("add-context", "-s", session, "-u", *channel, "-t", "vtid")
-            self._tell("start", session)
+            self._run("enable-event", "-s", session, "-u", *channel, "lttng_ust_pthread:*")
+            self._run("add-context", "-s", session, "-u", *channel, "-t", "vtid")
+            self._run("start", session)
             yield run
         finally:
-            said = self._tell("destroy", session)
-        # It counts what it has not recorded, a channel a line; a sum below zero is told as if it
-        # were not: the highest bit says nothing.
+            said = self._run("destroy", session)
+        # It counts what it has not recorded, a channel a line; a sum below zero is printed as if
+        # it were not: the highest bit says nothing.
         found = re.findall(r"(\d+) events? (?:were|was) discarded", said)
         run.lost = sum(int(n) % 2**63 for n in found)
 
     def _active(self) -> list[str]:
         try:
-            return re.findall(r"\d+\) (\S+) \[active\]", self._tell("list"))
+            return re.findall(r"\d+\) (\S+) \[active\]", self._run("list"))
         except subprocess.CalledProcessError:
             # Nothing records yet: the first session starts the daemon.
             return []
 
     @staticmethod
-    def _tell(*words: str) -> str:
+    def _run(*words: str) -> str:
         done = subprocess.run(["lttng", *words], check=True, capture_output=True, text=True)
         return done.stdout + done.stderr
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whole programs, traced against untraced: wall time, draining included, and processor time.
 
-What every recording costs once, however long it is, is measured on `true` and told apart; the
+What every recording costs once, however long it is, is measured on `true` and reported apart; the
 bounds are those of what is left. Of a server the run of its client is timed.
 """
 

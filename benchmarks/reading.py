@@ -108,20 +108,20 @@ class Reader:
     Attributes:
         command: The command to run.
         env: Its environment.
-        tells: Whether it prints how many events it read and how long that took.
+        prints: Whether it prints how many events it read and how long that took.
         used: What each run took.
     """
 
     command: list[str]
     env: dict[str, str] = field(default_factory=environment)
-    tells: bool = False
+    prints: bool = False
     used: list[Used] = field(default_factory=list)
 
     def rate(self, events: int) -> float:
         """Run it; return how many million events a second it reads."""
-        used = used_by(self.command, self.env, read=self.tells)
+        used = used_by(self.command, self.env, read=self.prints)
         self.used.append(used)
-        if not self.tells:
+        if not self.prints:
             return events / used.seconds / 1e6
         count, seconds = used.printed.split()
         if int(count) not in {events, BT2_EVENTS}:
@@ -137,10 +137,10 @@ class Reader:
 def ours(trace: Path) -> dict[str, Reader]:
     """Return what of PTT reads a trace."""
     return {
-        "count": Reader([sys.executable, "-c", COUNT, str(trace)], tells=True),
-        "columns": Reader([sys.executable, "-c", COLUMNS, str(trace)], tells=True),
+        "count": Reader([sys.executable, "-c", COUNT, str(trace)], prints=True),
+        "columns": Reader([sys.executable, "-c", COLUMNS, str(trace)], prints=True),
         "columns and two fields": Reader(
-            [sys.executable, "-c", COLUMNS, str(trace), "wait_ns", "owner"], tells=True
+            [sys.executable, "-c", COLUMNS, str(trace), "wait_ns", "owner"], prints=True
         ),
         "ptt stat": Reader([*PTT, "stat", str(trace)]),
         "ptt view": Reader([*PTT, "view", str(trace)]),
@@ -167,7 +167,7 @@ def theirs(trace: Path) -> dict[str, Reader]:
             ("bt2, messages only", "messages"), ("bt2, own fields", "own"), ("bt2, rows", "row"),
         ):  # fmt: skip
             command = [SYSTEM_PYTHON, "-c", BT2, str(trace), str(BT2_EVENTS), what]
-            found[name] = Reader(command, env, tells=True)
+            found[name] = Reader(command, env, prints=True)
     return found
 
 

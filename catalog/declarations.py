@@ -80,7 +80,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One trace point inside the thread library, with what is made of it."""
+    """One trace point inside the thread library, and the events that are reported for it."""
 
     number: int
     name: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Generate what is known of locks that are compiled into programs, from futexes.toml."""
+"""Generate the table of locks that are compiled into programs, from futexes.toml."""
 
 from __future__ import annotations
 

@@ -143,10 +143,10 @@ def c_points(points: list[Point], lll_purposes: list[str]) -> str:
 
 
 def c_point_table(points: list[Point]) -> str:
-    """The tracer's table: which events are made of a trace point, and how."""
+    """The tracer's table: which events are reported for a trace point, and how."""
     out = [
         "/* SPDX-License-Identifier: MIT */",
-        "/* point_table.c - the events that are made of each trace point. */",
+        "/* point_table.c - the events that are reported for each trace point. */",
         f"/* {NOTE} */",
         '#include "points.h"',
         "",

@@ -1,4 +1,4 @@
-"""The user's cache: directories of files that are made anew where they are missing."""
+"""The user's cache: directories of files that can be created again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Completion scripts: made from the parsers, tried in the shells themselves."""
+"""Completion scripts, generated from the parsers, tried in the shells themselves."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 /*
  * A controller that is killed, leaves by _exit() or executes another program cannot flush its streams any more. So each
  * stream with a log has an heir: a child that shares the log's state, waits for the mutex that the agent holds, and is
- * told by the kernel if the agent died holding it. No signal reports the child's end, and no wait() of the program finds
+ * woken by the kernel if the agent died holding it. No signal reports the child's end, and no wait() of the program finds
  * it. The child begins with all that its parent had in memory, but without its other threads, so it allocates nothing and
  * takes no lock that one of these might have held.
  */

@@ -108,7 +108,7 @@ static inline void px_control_leave(struct px_control *control, uint32_t slot, u
 }
 
 /*
- * px_control_find - the same, wherever it is: in the directory of @user, or else of another one, which is then told
+ * px_control_find - the same, wherever it is: in the directory of @user, or else of another one, which @user then is
  * Return: a descriptor, or -ENOENT. For root; not safe in signal handlers.
  */
 int px_control_find(struct px_path *directory, uint32_t *user, uint32_t pid, uint64_t start);

@@ -2,7 +2,7 @@
 
 They are kept in the user's own cache, for the native library relies on what they say: those that
 came with a trace from somebody else would have to be distrusted. A file is of one traceset as it
-was, and of one build; any other is passed over, and all of them can be made anew.
+was, and of one build; any other is passed over, and all of them can be created again.
 """
 
 from __future__ import annotations

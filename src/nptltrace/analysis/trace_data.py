@@ -38,7 +38,7 @@ class TraceData:
     Args:
         source: The opened traces.
         symbols: Names addresses, or None.
-        facts: What a checker saw; None where it is to be made from the traces.
+        facts: What a checker saw; None to have one read the traces.
         scope: What the tables have of the traces.
     """
 

@@ -247,7 +247,7 @@ class Follower:
         """Follow what has not been followed yet.
 
         Args:
-            until_ns: Stop before this time; None for the end of what is there.
+            until_ns: Stop before this time; None for the end of the trace.
 
         Raises:
             NativeError: Memory is out.

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["TraceTables"]
 
 _MODEL = (*ROW_TABLES, "states", "threads", "objects", "edges", "blames")
-# The holds of this many events are kept for the next query; others are made anew for each.
+# The holds of this many events are kept for the next query; others are computed for each.
 _KEPT_EVENTS = 4_000_000
 
 _OPERATIONS = {

@@ -134,7 +134,7 @@ def _snapshots(
 
 
 def _earlier(until_ns: int | None, end_ns: int | None) -> int | None:
-    """Return up to where to read; None for the end of what is there."""
+    """Return up to where to read; None for the end of the trace."""
     return min((ns for ns in (until_ns, end_ns) if ns is not None), default=None)
 
 

@@ -1,1 +1,1 @@
-"""Pages made from the parsers: manual pages and the reference."""
+"""Pages generated from the parsers: manual pages and the reference."""

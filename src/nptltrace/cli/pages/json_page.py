@@ -31,8 +31,8 @@ DOCUMENTS: dict[str, Any] = {
     "fleet diff": document_types.FleetDiff,
     "view": document_types.Event,
 }
-_BEGIN = "<!-- made from the declaration of the documents by `make commands`: do not edit -->"
-_END = "<!-- end of what is made from the declaration of the documents -->"
+_BEGIN = "<!-- generated from the declaration of the documents by `make commands`: do not edit -->"
+_END = "<!-- end of the generated part -->"
 # What several shapes have in common is described once.
 _COMMON = (document_types.Figures, document_types.LiveFigures)
 _PLAIN = {str: "text", int: "integer", float: "number", bool: "flag", type(None): "null"}
@@ -101,7 +101,7 @@ def _type(hint: Any) -> str:
 
 
 def renewed(text: str) -> str:
-    """Return the page with its generated part made anew."""
+    """Return the page with its generated part renewed."""
     return marked(text, page(), _BEGIN, _END)
 
 

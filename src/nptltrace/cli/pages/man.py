@@ -1,4 +1,4 @@
-"""Manual pages made from the parsers: `python -m nptltrace.cli.pages.man DIRECTORY`."""
+"""Manual pages, generated from the parsers: `python -m nptltrace.cli.pages.man DIRECTORY`."""
 
 from __future__ import annotations
 

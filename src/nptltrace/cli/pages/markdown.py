@@ -1,6 +1,6 @@
 """Pages of the commands: `python -m nptltrace.cli.pages.markdown DIRECTORY` renews them.
 
-Each page has a part between two markers that is made from the parser. What stands around it,
+Each page has a part between two markers that is generated from the parser. What stands around it,
 examples above all, is written by hand and kept.
 """
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "marked", "page", "renewed"]
 
-BEGIN = "<!-- made from the parser by `make commands`: do not edit -->"
-END = "<!-- end of what is made from the parser -->"
+BEGIN = "<!-- generated from the parser by `make commands`: do not edit -->"
+END = "<!-- end of the generated part -->"
 
 
 def page(name: str) -> str:
@@ -40,7 +40,7 @@ def page(name: str) -> str:
 
 
 def renewed(name: str, text: str) -> str:
-    """Return a page with its generated part made anew.
+    """Return a page with its generated part renewed.
 
     Args:
         name: The command.

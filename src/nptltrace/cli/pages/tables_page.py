@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "page", "renewed"]
 
-_BEGIN = "<!-- made from the declaration of the tables by `make commands`: do not edit -->"
-_END = "<!-- end of what is made from the declaration -->"
+_BEGIN = "<!-- generated from the declaration of the tables by `make commands`: do not edit -->"
+_END = "<!-- end of the generated part -->"
 
 
 def page() -> str:
@@ -51,7 +51,7 @@ def _table(table: TableType) -> Iterator[str]:
 
 
 def renewed(text: str) -> str:
-    """Return the page with its generated part made anew."""
+    """Return the page with its generated part renewed."""
     return marked(text, page(), _BEGIN, _END)
 
 

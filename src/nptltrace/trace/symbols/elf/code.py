@@ -131,7 +131,7 @@ def _kept(path: Path, build_id: str, version: int) -> Path | None:
 
 
 def _keep(table: Any, place: Path) -> None:
-    """Write a table into the cache; one that cannot be written is made anew next time."""
+    """Write a table into the cache; one that cannot be written is generated again next time."""
     import tempfile
 
     try:
