@@ -61,7 +61,7 @@ def test_recorded_from_outside(
         (with_buffers, True, ""),
         ([], False, "as in a container with a /dev/shm of its own; the program runs untraced\n"),
     ):
-        container = ["bwrap", *space, *more, program("sem")]
+        container = ["bwrap", *space, *more, str(program("sem"))]
         done = ptt("record", "--force", "-l", "3", "-o", trace_dir, "--", *container)
         assert line in done.stderr
         assert ("calls sem_init" in ptt("view", trace_dir).stdout) == seen
