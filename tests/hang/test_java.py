@@ -46,10 +46,21 @@ public class Bank {
         }
     }
 
+    static void idle(Object object) {
+        synchronized (object) {
+            try {
+                object.wait();
+            } catch (InterruptedException error) {
+                return;
+            }
+        }
+    }
+
     public static void main(String[] arguments) throws Exception {
         Object account = new Account(), ledger = new Ledger();
         new Thread(() -> cross(account, ledger), "pays").start();
         new Thread(() -> cross(ledger, account), "writes").start();
+        new Thread(() -> idle(new Ledger()), "waits").start();
         Thread.sleep(1000000);
     }
 }
@@ -109,10 +120,13 @@ def looked_at(ptt: Ptt, place: Path, text: str, wanted: int) -> dict[str, Any]:
 
 
 def test_monitors_have_owners(ptt: Ptt, tmp_path: Path) -> None:
-    found = looked_at(ptt, tmp_path, PROGRAM, 2)
+    found = looked_at(ptt, tmp_path, PROGRAM, 3)
     (one,) = found["findings"]
     assert one["kind"] == "deadlock"
     threads = {t["tid"]: t for t in found["threads"] if t["name"] in {"pays", "writes"}}
+    (idle,) = (t["waits_for"] for t in found["threads"] if t["name"] == "waits")
+    assert idle["kind"] == "condition"
+    assert idle["name"].startswith("Bank$Ledger@0x")
     assert {*one["threads"]} == {*threads}
     waits = {tid: t["waits_for"] for tid, t in threads.items()}
     assert {wait["kind"] for wait in waits.values()} == {"monitor"}

@@ -101,6 +101,35 @@ fn main() {
     second.join().unwrap();
 }
 """
+GLIB = """
+    #include <pthread.h>
+    struct mutex { void *word; } left, right;
+    /* What lies behind it would be a part of a condition of the C library. */
+    struct condition { void *first; unsigned words[2], behind[8]; } never = {
+        .behind = { 0, 0, 5, 5 },
+    };
+    void g_mutex_lock(struct mutex *mutex);
+    void g_cond_wait(struct condition *condition, struct mutex *mutex);
+    static pthread_barrier_t both;
+    static void *cross(void *first)
+    {
+        g_mutex_lock(first);
+        pthread_barrier_wait(&both);
+        g_mutex_lock(first == &left ? &right : &left);
+        return 0;
+    }
+    int main(void)
+    {
+        struct mutex own = { 0 };
+        pthread_t thread;
+        pthread_barrier_init(&both, 0, 2);
+        pthread_create(&thread, 0, cross, &left);
+        pthread_create(&thread, 0, cross, &right);
+        g_mutex_lock(&own);
+        for (;;)
+            g_cond_wait(&never, &own);
+    }
+"""
 PARKED = """
 use std::thread;
 
@@ -182,6 +211,21 @@ def test_qt(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
     assert {wait["name"] for wait in waits} == {"left", "right"}
     assert {wait["owner_tid"] for wait in waits} == {None}
     assert "waits for mutex left, held by an unknown thread" in text
+
+
+def test_glib(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """The function that sleeps has no name in the library: the call of the mutex's has one."""
+    if not any(Path("/usr/lib").glob("*/libglib-2.0.so.0")):
+        pytest.skip("GLib is not installed")
+    program = compile_c(GLIB, "-g", "-l:libglib-2.0.so.0")
+    with running(program) as pid:
+        found = asleep(ptt, pid, 3)
+    assert [one["kind"] for one in found["findings"]] == ["stuck"]
+    waits = {t["waits_for"]["name"]: t["waits_for"] for t in found["threads"]}
+    assert {name: wait["kind"] for name, wait in waits.items()} == {
+        "left": "mutex", "right": "mutex", "never": "condition",
+    }  # fmt: skip
+    assert {wait["owner_tid"] for wait in waits.values()} == {None}
 
 
 def test_go(ptt: Ptt, compile_c: Callable[..., Path]) -> None:

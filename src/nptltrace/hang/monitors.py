@@ -38,6 +38,7 @@ class _Entered(NamedTuple):
         stack: The addresses of its stack.
         number: What monitors of newer versions name it by.
         wanted: The monitor that it waits to enter, or 0.
+        waits_on: The monitor that it is to be notified by, or 0.
         instance: Its `java.lang.Thread`, or 0.
     """
 
@@ -46,6 +47,7 @@ class _Entered(NamedTuple):
     stack: range
     number: int
     wanted: int
+    waits_on: int
     instance: int
 
 
@@ -84,6 +86,9 @@ def _with_monitor(
             timed=False,
         )  # fmt: skip
         return one._replace(wait=wait, object_name=machine.class_of(thread.wanted))
+    if thread.waits_on:
+        wait = one.wait._replace(object=thread.waits_on)
+        return one._replace(wait=wait, object_name=machine.class_of(thread.waits_on))
     if any(frame.function.startswith(_PARKS) for frame in one.frames):
         blocker, name, owner = machine.blocker(thread, seen)
         wait = one.wait._replace(
@@ -115,6 +120,7 @@ class _Machine:
         stack_base, stack_size = self._of_thread("_stack_base"), self._of_thread("_stack_size")
         os_thread = self._of_thread("_osthread")
         wanted = self._of_thread("_current_pending_monitor")
+        waits_on = self._of_thread("_current_waiting_monitor")
         number = self._fields.get(("JavaThread", "_monitor_owner_id"), 0)
         for at in self._listed():
             tid = self._number(self._word(at + os_thread) + self._fields["OSThread", "_thread_id"])
@@ -122,7 +128,7 @@ class _Machine:
             yield _Entered(
                 tid, at, range(base - self._word(at + stack_size), base),
                 self._word(at + number) if number else 0, self._word(at + wanted),
-                self._objects.thread(at),
+                self._word(at + waits_on), self._objects.thread(at),
             )  # fmt: skip
 
     def owner(self, monitor: int, threads: Mapping[int, _Entered]) -> int:

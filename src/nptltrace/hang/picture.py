@@ -26,6 +26,9 @@ State = Literal["runnable", "asleep", "waiting"]
 # Functions of the C library, and of the tracer, in front of a call, of which nobody needs to read.
 _LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux", "[vdso]", "libnptltrace.so")
 
+# The frame of what called a library that makes a system call.
+_CALLER = 2
+
 
 class ThreadPicture(NamedTuple):
     """A thread and what it waits for.
@@ -89,7 +92,7 @@ def look(process: Target, names: Names) -> Picture:
     for thread in threads:
         walked = stacks.of(thread)
         if id(walked) not in known:  # those of threads in the same place are the same
-            known[id(walked)] = walked, _stack(walked, names, pythons)
+            known[id(walked)] = walked, _stack(walked, names, pythons, stacks)
         stack = known[id(walked)][1]
         if thread.call is None and stack.spins_at:
             wait = spin_of(process, thread, stack.spins_at)
@@ -127,10 +130,13 @@ class _Stack(NamedTuple):
     site: str
 
 
-def _stack(walked: Sequence[Frame], names: Names, pythons: Pythons) -> _Stack:
+def _stack(walked: Sequence[Frame], names: Names, pythons: Pythons, stacks: Stacks) -> _Stack:
     frames = tuple(names.location(frame, innermost=not n) for n, frame in enumerate(walked))
     functions = (f for at in frames for f in (*(i.function for i in at.inlined), at.function))
     routine = next((f for f in functions if routine_kind(f)), "")
+    if not routine and len(walked) > _CALLER and not frames[_CALLER - 1].function:
+        # A library without symbols of its own functions: its callers name what they call.
+        routine = names.function(stacks.called_before(walked[_CALLER].address))
     calls = tuple(n for n, frame in enumerate(walked) if frame.address in pythons.evaluates)
     spins = routine_kind(frames[0].function) == "spin lock" if frames else False
     spins_at = frames[0].offset if spins else 0

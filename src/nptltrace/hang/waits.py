@@ -86,11 +86,15 @@ _TRIES, _PAUSES = b"\xf0\xff\x0f", b"\xf3\x90"
 # The same of other libraries, whose objects are futexes that name no owner; the modules of Rust's
 # have changed their places, `sys::unix::locks::futex_mutex` and `sys::sync::mutex::futex`.
 _ON_THEIR_FUTEX = {
-    "mutex": re.compile(r"(futex_mutex|mutex::futex)::Mutex>?::lock_contended|^QBasicMutex::lock"),
+    "mutex": re.compile(
+        r"(futex_mutex|mutex::futex)::Mutex>?::lock_contended|^QBasicMutex::lock|^g_mutex_lock"
+    ),
     "rwlock": re.compile(r"(futex_rwlock|rwlock::futex)::RwLock>?::(read|write)_contended"),
-    "condition": re.compile(r"(futex_condvar|condvar::futex)::Condvar>?::wait"),
+    "condition": re.compile(r"(futex_condvar|condvar::futex)::Condvar>?::wait|^g_cond_wait"),
     "once": re.compile(r"once::futex::Once>?::(call|wait)"),
 }
+# Where a condition of GLib has its futex.
+_IN_G_COND = 8
 # And of those in which a thread sleeps on a word of its own, so that the object is not known.
 _PARKED = {
     "mutex": re.compile(r"parking_lot::raw_mutex::RawMutex>?::lock_slow"),
@@ -155,13 +159,15 @@ def wait_of(process: Target, thread: Thread, tids: frozenset[int], routine: str)
         routine_kind(routine), "wrlock" in routine,
     )  # fmt: skip
     kind, has_object = _of_others(routine)
+    if routine.startswith("g_cond_wait"):
+        address -= _IN_G_COND
     found = Wait(kind, address if has_object else 0) if kind else futex.object()
     # Another process can wake a thread through memory that both have mapped; a thread's end
     # always comes from its own process, though the kernel says so by a word that is not private.
     private = bool(operation & _PRIVATE) or found.kind == "join"
     return Wait(
         found.kind, found.object, found.owner, found.readers, found.writes, bool(limit), private,
-        word=address,
+        word=futex.address,
     )  # fmt: skip
 
 

@@ -109,6 +109,10 @@ class Names:
             return ""
         return str(replace(location, inlined=location.inlined[first:]) if first else location)
 
+    def function(self, address: int) -> str:
+        """Return the name of the function that begins at an address, or the empty string."""
+        return self._symbols.code_name(0, address) if address else ""
+
     def object(self, address: int) -> str:
         """Return the name of the global variable at an address, or the empty string."""
         if address not in self._objects:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,6 +26,9 @@ _PIECE = 1 << 12
 _TOP = 1 << 9
 # How far a frame is looked for where no table leads to it.
 _SEARCHED = 1 << 12
+# How the linker's stubs begin: endbr64, and a jump through a word in memory.
+_STUB = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?\xf2?\xff\x25(....)", re.DOTALL)
+_STUB_SIZE = 11
 # So many ways to one place are remembered.
 _WAYS = 64
 
@@ -191,11 +195,11 @@ class Stacks:
             address = memory.word(at)
             if address is None:
                 break
-            if self._is_code(address - 1) and self._called_before(address) == begin:
+            if self._is_code(address - 1) and self.called_before(address) == begin:
                 return at
         return None
 
-    def _called_before(self, address: int) -> int:
+    def called_before(self, address: int) -> int:
         """Return what the call before an address of x86 calls; 0 where that is not in the code."""
         before = self._process.read(address - 6, 6)
         if len(before) < 6:  # noqa: PLR2004 -- a call through a word in memory
@@ -203,7 +207,15 @@ class Stacks:
         far = address + int.from_bytes(before[2:], "little", signed=True)
         if before[:2] == b"\xff\x15":
             return int.from_bytes(self._process.read(far, 8), "little")
-        return far if before[1] == 0xE8 else 0  # noqa: PLR2004
+        return self._behind_stub(far) if before[1] == 0xE8 else 0  # noqa: PLR2004
+
+    def _behind_stub(self, address: int) -> int:
+        """Return where a stub of the linker leads to; of another place, the place itself."""
+        stub = _STUB.match(self._process.read(address, _STUB_SIZE))
+        if stub is None:
+            return address
+        word = address + stub.end() + int.from_bytes(stub[1], "little", signed=True)
+        return int.from_bytes(self._process.read(word, 8), "little")
 
     def _search(self, known: dict[int, int], memory: _Memory) -> Frame | None:
         """Look for a saved frame pointer with a return address behind it: the first there is."""
