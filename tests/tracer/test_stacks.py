@@ -217,6 +217,80 @@ def test_holder_of_a_mutex_that_is_taken_all_the_time(
         assert names[1] in {"main", "keeps"}
 
 
+# A mutex that was waited for once; then two threads have it in turn, each for an instant; then one
+# has it again and again for longer.
+ONCE_WAITED_FOR = """
+#include <pthread.h>
+#include <sched.h>
+#include <show.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int comer, turn;
+static long now_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+static void spin(long us) { for (long end = now_us() + us; now_us() < end;); }
+static void *waits(void *arg)
+{
+	__atomic_store_n(&comer, gettid(), __ATOMIC_RELEASE);
+	pthread_mutex_lock(&lock);
+	pthread_mutex_unlock(&lock);
+	return arg;
+}
+static void let_wait(void)
+{
+	pthread_t thread;
+	comer = 0;
+	pthread_mutex_lock(&lock);
+	pthread_create(&thread, NULL, waits, NULL);
+	while (!__atomic_load_n(&comer, __ATOMIC_ACQUIRE))
+		nap();
+	await_asleep(comer);
+	pthread_mutex_unlock(&lock);
+	pthread_join(thread, NULL);
+}
+#define KEEPS(name, us) __attribute__((noinline)) void name(void) \
+	{ pthread_mutex_lock(&lock); if (us) spin(us); pthread_mutex_unlock(&lock); }
+KEEPS(for_an_instant, 0)
+KEEPS(for_longer, 300)
+static void *takes_turns(void *second)
+{
+	for (int i = 0; i < 200; i++, spin(500)) {
+		while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) != !!second)
+			sched_yield();
+		for_an_instant();
+		__atomic_store_n(&turn, !second, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+int main(void)
+{
+	pthread_t thread;
+	let_wait();
+	pthread_create(&thread, NULL, takes_turns, &thread);
+	takes_turns(NULL);
+	pthread_join(thread, NULL);
+	let_wait();
+	for (int i = 0; i < 40; i++) {
+		for_longer();
+		spin(2000);
+	}
+	return 0;
+}
+"""
+
+
+def test_short_holds_seldom_have_one(compile_c: Compiler, record: Recorder) -> None:
+    program = compile_c(ONCE_WAITED_FOR, f"-I{PROGRAMS}")
+    stacks = _Stacks(record(program), program.name)
+    taken = [e["stack_id"] for e in stacks.events if e["event"] == "MUTEX_TAKEN" and e["stack_id"]]
+    whole = [names[0] for names in map(stacks.names, taken) if len(names) > 1]
+    assert 5 < whole.count("for_an_instant") < 40  # 64 at most are recorded behind a wait
+    assert whole.count("for_longer") == 40
+
+
 # Calls at the same place on the stack, by one way and by the other; and the next thread in it.
 SAME_PLACE = """
 #include <pthread.h>

@@ -3,6 +3,7 @@
 #include "contended.h"
 
 #include <pthread.h>
+#include <stddef.h>
 
 #include "../platform/clock.h"
 #include "../platform/other_lock.h"
@@ -20,11 +21,29 @@
 /*
  * A stack that is found with the lock in hand makes others wait longer. So a thread has one of the acquisitions of a lock at a place
  * recorded, then none until this time has passed, of the order of a millisecond. Those that block others for longer have theirs: the one
- * before ended that long ago.
+ * before ended that long ago. Where many in a row ended at once, finding their stacks took longer than all the rest of them: of such a
+ * place, for all locks, one in so many intervals is enough, until one does not end at once.
  */
 #define TICKS_SHIFT 12
 #define INTERVAL 512u /* of 2^12 ticks: of a processor's counter or nanoseconds */
+#define SHORT 3u      /* the same: a hold and the finding of its stack, of some microseconds */
+#define SHORT_IN_A_ROW 8u
+#define INTERVALS_IF_SHORT 16u
 #define PLACES_BITS 4
+
+/* Where locks are taken. */
+struct place {
+	uint32_t last;	/* when an acquisition had its stack recorded */
+	uint32_t short_in_a_row;
+};
+
+/* The calling thread's, of some locks and places: when, by both; by places; and what it holds of which it recorded the stack last. */
+static __thread struct {
+	uint32_t last[1u << PLACES_BITS];
+	struct place place[1u << PLACES_BITS];
+	struct place *held_from;
+	uint64_t held;
+} own __attribute__((tls_model("initial-exec")));
 
 /* In glibc's word for a mutex's type, protocol and robustness: waiters of all but these make the lock word 2 and sleep. */
 #define MUTEX_SPINS 3
@@ -65,29 +84,52 @@ void ptt_contended_waited(uint64_t object)
 		ptt_taker_doubt(object);
 }
 
-/* Has the calling thread had no stack of an acquisition of @object at @site for a while? Then it has one now. */
-static bool is_due(uint64_t object, uint64_t site)
+static uint32_t ticks(void)
 {
-	static __thread uint32_t last[1u << PLACES_BITS] __attribute__((tls_model("initial-exec")));
-	uint32_t now = (uint32_t)(ptt_clock(ptt_ring.clock) >> TICKS_SHIFT);
-	uint32_t *then = &last[(object ^ site) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PLACES_BITS)];
+	return (uint32_t)(ptt_clock(ptt_ring.clock) >> TICKS_SHIFT);
+}
 
-	if (now - *then < INTERVAL)
-		return false;
-	*then = now;
-	return true;
+static uint32_t slot(uint64_t key)
+{
+	return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PLACES_BITS));
+}
+
+/* Has the calling thread had no stack of an acquisition of @object at @site for a while? Return: for how many intervals, or 0. */
+static uint32_t is_due(uint64_t object, uint64_t site)
+{
+	struct place *place = &own.place[slot(site)];
+	uint32_t *last = &own.last[slot(object ^ site)], now = ticks();
+	uint32_t intervals = place->short_in_a_row < SHORT_IN_A_ROW ? 1 : INTERVALS_IF_SHORT;
+
+	if (now - *last < INTERVAL || (intervals > 1 && now - place->last < intervals * INTERVAL))
+		return 0;
+	*last = place->last = now;
+	own.held_from = place;
+	own.held = object;
+	return intervals;
+}
+
+/* The calling thread is about to release @object. */
+static void note_end(uint64_t object)
+{
+	struct place *place = own.held_from;
+
+	if (!place || own.held != object)
+		return;
+	place->short_in_a_row = ticks() - place->last < SHORT ? place->short_in_a_row + 1 : 0;
+	own.held_from = NULL;
 }
 
 bool ptt_contended_take(uint64_t object, uint64_t site)
 {
 	uint64_t *entry = ptt_contended_entry(object), now = __atomic_load_n(entry, __ATOMIC_RELAXED);
-	bool wanted;
+	uint32_t wanted, calm = CALM_OF(now);
 
-	if ((now & PTT_OBJECT_MASK) != object || !CALM_OF(now))
+	if ((now & PTT_OBJECT_MASK) != object || !calm)
 		return false;
 	wanted = is_due(object, site);
-	if (wanted && !WAITERS(now))
-		change(entry, &now, now - CALM); /* or somebody else did, and the next one does */
+	if (wanted && !WAITERS(now)) /* or somebody else did, and the next one does */
+		change(entry, &now, now - (wanted < calm ? wanted : calm) * CALM);
 	/* nor is the next acquisition, or the release that somebody waits for, to go by the short way */
 	if (wanted || (WAITERS(now) && now & OWED))
 		ptt_taker_doubt(object);
@@ -98,6 +140,7 @@ bool ptt_contended_release(uint64_t object)
 {
 	uint64_t entry = __atomic_load_n(ptt_contended_entry(object), __ATOMIC_RELAXED);
 
+	note_end(object);
 	return (entry & PTT_OBJECT_MASK) == object && WAITERS(entry);
 }
 
