@@ -5,11 +5,11 @@
     python benchmarks/stacks.py --command COMMAND ARG…
     python benchmarks/stacks.py --places            # no gdb: where waits come from, more programs
 
-Runs a program under `ptt record --stacks 64 --python off`, and has gdb stop it again and again. At
-a stop, a thread that is in a hook of the tracer and waits has a stack in the trace that was walked
-before the wait began. The frames behind the hook, as gdb unwinds them, must be those: all of them
-where the trace says that it has the whole stack, the first 64 otherwise. gdb reads the tables
-of the same files, and debug information where there is any, by code of its own.
+Runs a program under `ptt record --stacks 64 --python off --no-java`, and has gdb stop it again and
+again. At a stop, a thread that is in a hook of the tracer and waits has a stack in the trace that
+was walked before the wait began. The frames behind the hook, as gdb unwinds them, must be those:
+all of them where the trace says that it has the whole stack, the first 64 otherwise. gdb reads the
+tables of the same files, and debug information where there is any, by code of its own.
 
 So that threads meet more often than by themselves, a library that is preloaded behind the tracer
 has each of them keep a mutex a little longer now and then.
@@ -264,7 +264,7 @@ def look_at(prepare: Callable[[Path], Subject], stops: int) -> Comparison:
         directory = Path(place)
         subject, seen = prepare(directory), directory / "gdb"
         linger = compile_c(HERE / "made" / "linger.c", directory / "linger.so", "-shared", "-fPIC")
-        options = ("--python", "off", "--stacks", f"{DEPTH}")
+        options = ("--python", "off", "--no-java", "--stacks", f"{DEPTH}")
         with recorded(subject, directory / "stopped", *options, preload=str(linger)) as pid:
             stop_often(pid, stops, seen)
         found = compare(directory / "stopped", seen)
