@@ -269,3 +269,191 @@ def test_a_condition_of_glib(tmp_path: Path, record: Recorder, ptt: Ptt) -> None
     # it was free while the thread waited
     assert lock["hold_max_ns"] < cond["idle_ns"]
     assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
+
+
+# Says for each of its locks that it is its own, so that calls which lead to another library show.
+FAKE = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+void g_mutex_lock(int *lock)
+{
+	while (__atomic_exchange_n(lock, NUMBER, __ATOMIC_ACQUIRE))
+		;
+}
+int g_mutex_trylock(int *lock)
+{
+	int none = 0;
+	return __atomic_compare_exchange_n(lock, &none, NUMBER, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+void g_mutex_unlock(int *lock)
+{
+	if (*lock != NUMBER)
+		abort();
+	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+	pthread_testcancel();
+}
+"""
+
+
+def _library(place: Path, name: str, source: str, *flags: str) -> Path:
+    written, made = place / f"{name}.c", place / f"lib{name}.so"
+    written.write_text(source)
+    subprocess.run(
+        ["gcc", "-O2", "-shared", "-fPIC", "-fexceptions", written, "-o", made, *flags], check=True
+    )
+    return made
+
+
+TWO_VERSIONS = """
+#include <dlfcn.h>
+#include <stddef.h>
+int main(int count, char **path)
+{
+	int (*run[2])(void);
+	for (int i = 0; i < 2; i++) {
+		void *plugin = dlopen(path[1 + i], RTLD_NOW | RTLD_LOCAL);
+		run[i] = plugin ? (int (*)(void))dlsym(plugin, "run") : NULL;
+		if (!run[i])
+			return 1;
+	}
+	for (int i = 0; i < 2000; i++)
+		if (run[i % 2]())
+			return 1;
+	return count - 3;
+}
+"""
+
+
+def test_two_versions_in_one_process(
+    tmp_path: Path, compile_c: Compiler, record: Recorder, ptt: Ptt
+) -> None:
+    plugins = []
+    for number in (1, 2):
+        _library(tmp_path, f"version{number}", FAKE, f"-DNUMBER={number}")
+        linked = (f"-L{tmp_path}", f"-lversion{number}", f"-Wl,-rpath,{tmp_path}")
+        plugins.append(_library(tmp_path, f"plugin{number}", PLUGIN, *linked))
+    trace = record(compile_c(TWO_VERSIONS, "-ldl"), *plugins)
+    counts = json.loads(ptt("stat", "--format", "json", trace).stdout)["event_types"]
+    assert counts["MUTEX_TAKEN"] == counts["MUTEX_FREE"] == 2000
+    ptt("verify", trace)
+
+
+# Threads that are cancelled while they give a lock back, and whose last act is to take it again.
+CANCELLED = """
+#include <pthread.h>
+void g_mutex_lock(int *lock);
+void g_mutex_unlock(int *lock);
+static int lock;
+static void last(void *unused)
+{
+	g_mutex_lock(&lock);
+	g_mutex_unlock(&lock);
+}
+static void *work(void *unused)
+{
+	pthread_cleanup_push(last, unused);
+	for (;;) {
+		g_mutex_lock(&lock);
+		g_mutex_unlock(&lock);
+	}
+	pthread_cleanup_pop(0);
+}
+int main(void)
+{
+	for (int i = 0; i < 20; i++) {
+		pthread_t thread;
+		void *result;
+		pthread_create(&thread, NULL, work, NULL);
+		for (int k = 0; k < 100; k++) {
+			g_mutex_lock(&lock);
+			g_mutex_unlock(&lock);
+		}
+		pthread_cancel(thread);
+		pthread_join(thread, &result);
+		if (result != PTHREAD_CANCELED)
+			return 1;
+	}
+	return lock;
+}
+"""
+
+
+def test_threads_that_are_cancelled_in_it(
+    tmp_path: Path, compile_c: Compiler, record: Recorder, ptt: Ptt
+) -> None:
+    _library(tmp_path, "fake", FAKE, "-DNUMBER=1")
+    linked = (f"-L{tmp_path}", "-lfake", f"-Wl,-rpath,{tmp_path}")
+    trace = record(compile_c(CANCELLED, "-pthread", *linked))
+    # what the threads do as they end is recorded, too
+    assert ptt("view", trace).stdout.count(" last") >= 20
+    assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
+    ptt("verify", trace)
+
+
+# A signal handler takes another lock all the time; then a child is made by a thread that has a
+# lock, and goes on as its owner.
+FORKS_AND_SIGNALS = """
+#include <signal.h>
+#include <stddef.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+void g_mutex_lock(void **lock);
+void g_mutex_unlock(void **lock);
+static void *lock, *other;
+static volatile int rounds;
+const char *__asan_default_options(void)
+{
+	return "verify_asan_link_order=0:detect_leaks=0";
+}
+static void on_alarm(int number)
+{
+	(void)number;
+	g_mutex_lock(&other);
+	g_mutex_unlock(&other);
+	rounds++;
+}
+int main(void)
+{
+	struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+	int status = 1;
+	signal(SIGALRM, on_alarm);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (rounds < 200) {
+		g_mutex_lock(&lock);
+		g_mutex_unlock(&lock);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	g_mutex_lock(&lock);
+	if (fork() == 0) {
+		g_mutex_unlock(&lock);
+		g_mutex_lock(&lock);
+		g_mutex_unlock(&lock);
+		_exit(0);
+	}
+	g_mutex_unlock(&lock);
+	wait(&status);
+	return status != 0;
+}
+"""
+
+
+@pytest.mark.parametrize("flags", [(), ("-fsanitize=address",)])
+def test_forks_and_signals(
+    flags: tuple[str, ...], tmp_path: Path, record: Recorder, ptt: Ptt
+) -> None:
+    source, program = tmp_path / "program.c", tmp_path / "program"
+    source.write_text(FORKS_AND_SIGNALS)
+    made = subprocess.run(
+        ["gcc", "-O1", source, "-o", program, "-l:libglib-2.0.so.0", *flags],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    if made.returncode or subprocess.run([program], check=False).returncode:
+        pytest.skip("no GLib here, or no sanitizer")
+    trace = record(program)
+    counts = json.loads(ptt("stat", "--format", "json", trace).stdout)["event_types"]
+    # the child gives back what its parent took
+    assert counts["MUTEX_FREE"] == counts["MUTEX_TAKEN"] + 1
+    assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
+    ptt("verify", trace)
