@@ -16,6 +16,7 @@
 jvmtiEnv *ja_jvmti;
 static uint32_t depth;
 static jclass virtual_thread; /* of Java 21 and later, or NULL */
+static bool has_virtual;      /* relaxed: such threads use monitors, more or less since when */
 
 /* What the calling thread waits for, the outermost first. */
 static __thread struct {
@@ -73,17 +74,19 @@ void ja_wait_end(int result)
 	__nptl_trace_java_waited(&self.wait[--self.count], result);
 }
 
-/* Of a virtual thread nothing is reported: it may go on in another thread of the kernel's. */
-static bool is_virtual(JNIEnv *jni, jthread thread)
+bool ja_is_virtual(JNIEnv *jni, jthread thread)
 {
-	return virtual_thread && (*jni)->IsInstanceOf(jni, thread, virtual_thread);
+	if (!virtual_thread || !(*jni)->IsInstanceOf(jni, thread, virtual_thread))
+		return false;
+	__atomic_store_n(&has_virtual, true, __ATOMIC_RELAXED);
+	return true;
 }
 
 bool ja_wait_begin(JNIEnv *jni, jthread thread, jobject object, enum ptt_java_kind kind, uint32_t owner, uint64_t timeout_ns)
 {
 	struct ptt_java_wait *wait = &self.wait[self.count];
 
-	if (self.count == NESTED || is_virtual(jni, thread))
+	if (self.count == NESTED || ja_is_virtual(jni, thread))
 		return false;
 	wait->kind = kind;
 	if (!ja_number(jni, object, wait))
@@ -102,7 +105,7 @@ bool ja_wait_begin(JNIEnv *jni, jthread thread, jobject object, enum ptt_java_ki
 
 void ja_wake(JNIEnv *jni, jthread thread, struct ptt_java_wait *wait)
 {
-	if (is_virtual(jni, thread))
+	if (ja_is_virtual(jni, thread))
 		return;
 	wait->type = NULL;
 	find_frames(jni, thread, wait);
@@ -115,18 +118,24 @@ static bool waits_for(enum ptt_java_kind kind)
 	return self.count && self.wait[self.count - 1].kind == kind;
 }
 
+/* Where virtual threads have monitors, one whose owner is not known is not that of the thread which was seen to have it last. */
 static void JNICALL contended_enter(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object)
 {
+	uint32_t owner;
+
 	(void)jvmti;
-	if (!is_virtual(jni, thread))
-		ja_wait_begin(jni, thread, object, PTT_JAVA_MONITOR, ja_owner(jni, object), 0);
+	if (ja_is_virtual(jni, thread))
+		return;
+	owner = ja_owner(jni, object);
+	ja_wait_begin(jni, thread, object,
+		      owner || !__atomic_load_n(&has_virtual, __ATOMIC_RELAXED) ? PTT_JAVA_MONITOR : PTT_JAVA_VIRTUAL, owner, 0);
 }
 
 static void JNICALL contended_entered(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object)
 {
 	(void)jvmti;
 	(void)object;
-	if (!is_virtual(jni, thread) && waits_for(PTT_JAVA_MONITOR))
+	if (!ja_is_virtual(jni, thread) && (waits_for(PTT_JAVA_MONITOR) || waits_for(PTT_JAVA_VIRTUAL)))
 		ja_wait_end(0);
 }
 
@@ -134,7 +143,7 @@ static void JNICALL monitor_wait(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, j
 {
 	(void)jvmti;
 	/* one that was refused, since the thread did not have the monitor, has no end */
-	while (self.count && !is_virtual(jni, thread))
+	while (self.count && !ja_is_virtual(jni, thread))
 		ja_wait_end(ECANCELED);
 	ja_wait_begin(jni, thread, object, PTT_JAVA_NOTIFY, 0, (uint64_t)timeout_ms * 1000000);
 }
@@ -143,7 +152,7 @@ static void JNICALL monitor_waited(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread,
 {
 	(void)jvmti;
 	(void)object;
-	if (!is_virtual(jni, thread) && waits_for(PTT_JAVA_NOTIFY))
+	if (!ja_is_virtual(jni, thread) && waits_for(PTT_JAVA_NOTIFY))
 		ja_wait_end(timed_out ? ETIMEDOUT : 0);
 }
 

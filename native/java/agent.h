@@ -53,6 +53,8 @@ uint32_t ja_owner(JNIEnv *jni, jobject object);
 
 /* ---- agent.c ---- */
 
+/* ja_is_virtual - is it one of which nothing is reported, since it may go on in another thread of the kernel's? Remembers it. */
+bool ja_is_virtual(JNIEnv *jni, jthread thread);
 /*
  * ja_wait_begin - the calling thread begins to wait for an object
  * @owner: thread that has it, 0 if that is not known; @timeout_ns: 0 if there is no limit

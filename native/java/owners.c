@@ -35,7 +35,7 @@ static uint32_t ask(JNIEnv *jni, jobject object)
 
 	if ((*ja_jvmti)->GetObjectMonitorUsage(ja_jvmti, object, &usage) != JVMTI_ERROR_NONE)
 		return 0;
-	owner = ja_id_of(usage.owner);
+	owner = usage.owner && !ja_is_virtual(jni, usage.owner) ? ja_id_of(usage.owner) : 0;
 	if (usage.owner)
 		(*jni)->DeleteLocalRef(jni, usage.owner);
 	forget(jni, usage.waiters, usage.waiter_count);

@@ -44,9 +44,10 @@ static bool begin(JNIEnv *jni, jthread thread, uint64_t limit)
 	jobject blocker = (*jni)->GetObjectField(jni, thread, blocker_field);
 	bool has_owner = blocker && (*jni)->IsInstanceOf(jni, blocker, ownable), begun;
 	jthread owner = has_owner ? (*jni)->GetObjectField(jni, blocker, owner_field) : NULL;
-	enum ptt_java_kind kind = owner ? PTT_JAVA_LOCK : has_owner ? PTT_JAVA_SYNC : PTT_JAVA_PARK;
+	bool known = owner && !ja_is_virtual(jni, owner);
+	enum ptt_java_kind kind = known ? PTT_JAVA_LOCK : has_owner ? PTT_JAVA_SYNC : PTT_JAVA_PARK;
 
-	begun = ja_wait_begin(jni, thread, blocker ? blocker : thread, kind, owner ? ja_id_of(owner) : 0, limit);
+	begun = ja_wait_begin(jni, thread, blocker ? blocker : thread, kind, known ? ja_id_of(owner) : 0, limit);
 	(*jni)->DeleteLocalRef(jni, owner);
 	(*jni)->DeleteLocalRef(jni, blocker);
 	return begun;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,9 +14,7 @@ import nptltrace
 from tests.support import ROOT
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support import Ptt
+    from tests.support import Compiler, Ptt
 
 PROGRAMS = ROOT / "tests" / "programs" / "java"
 LONG_NAME = "one that pays for all of the others"
@@ -191,6 +190,41 @@ def test_machines_that_a_script_starts(classes: Path, ptt: Ptt, trace_dir: Path)
     script.chmod(0o755)
     done = ptt("record", "-q", "-o", trace_dir, "--", script, cwd=trace_dir.parent)
     assert (done.stdout, done.stderr) == ("", "")
+    with nptltrace.open(trace_dir) as run:
+        assert "java-lock" in {one["kind"] for one in run.report()["objects"]}
+        [machine] = [one for one in run.check()["uncovered"] if "libjvm" in one["module"]]
+    assert "waits are seen" in machine["why"]
+
+
+# A program in C with a machine inside, which runs the class of its argument.
+EMBEDS = """
+#include <jni.h>
+int main(int count, char **word)
+{
+	JavaVMOption option = {.optionString = word[1]};
+	JavaVMInitArgs arguments = {JNI_VERSION_1_8, 1, &option, 0};
+	JavaVM *machine;
+	JNIEnv *env;
+	if (count != 3 || JNI_CreateJavaVM(&machine, (void **)&env, &arguments))
+		return 1;
+	jclass found = (*env)->FindClass(env, word[2]);
+	jmethodID run = (*env)->GetStaticMethodID(env, found, "main", "([Ljava/lang/String;)V");
+	(*env)->CallStaticVoidMethod(env, found, run, NULL);
+	return (*machine)->DestroyJavaVM(machine) || arguments.nOptions != 1;
+}
+"""
+
+
+@pytest.mark.usefixtures("native_in_process")
+def test_a_machine_in_a_program(
+    classes: Path, compile_c: Compiler, ptt: Ptt, trace_dir: Path
+) -> None:
+    home = Path(str(shutil.which("javac"))).resolve().parent.parent
+    server, include = home / "lib" / "server", home / "include"
+    flags = (f"-I{include}", f"-I{include / 'linux'}", f"-L{server}", f"-Wl,-rpath,{server}")
+    program = compile_c(EMBEDS, *flags, "-ljvm")
+    where = f"-Djava.class.path={classes}"
+    ptt("record", "-q", "-o", trace_dir, "--", program, where, "Parks")
     with nptltrace.open(trace_dir) as run:
         assert "java-lock" in {one["kind"] for one in run.report()["objects"]}
         [machine] = [one for one in run.check()["uncovered"] if "libjvm" in one["module"]]

@@ -17,7 +17,7 @@ OWN = {
     "__nptl_trace_detail_level", "__nptl_trace_with_linker_lock",
     "__nptl_trace_dlsym", "__nptl_trace_enabled", "__nptl_trace_is_of_other_thread",
     "__nptl_trace_java_name", "__nptl_trace_java_wait", "__nptl_trace_java_waited",
-    "__nptl_trace_java_wake", "JLI_Launch",
+    "__nptl_trace_java_wake", "JLI_Launch", "JNI_CreateJavaVM",
     "__nptl_trace_other_lock", "ompt_start_tool",
     "__nptl_trace_lock_entry",
     "__nptl_trace_outer_site", "__nptl_trace_point", "__nptl_trace_python",

@@ -32,6 +32,7 @@ enum ptt_java_kind {
 	PTT_JAVA_LOCK,	  /* for a lock of java.util.concurrent that another thread has; it may not get it then either */
 	PTT_JAVA_SYNC,	  /* for one that has no owner: a semaphore, a latch, a lock that readers have */
 	PTT_JAVA_PARK,	  /* for anything else: work, mostly */
+	PTT_JAVA_VIRTUAL, /* for a monitor that a virtual thread may have */
 };
 
 struct ptt_java_wait {

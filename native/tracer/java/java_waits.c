@@ -46,7 +46,7 @@ static bool is_for_lock(const struct ptt_java_wait *wait)
 static void report_park(const struct ptt_java_wait *wait, const void *object)
 {
 	REPORT_WITH(FUTEX, FUTEX_WAIT_IN, futex_wait_in, object, wait->site, .op = FUTEX_WAIT_PRIVATE,
-		    .lock = wait->kind == PTT_JAVA_SYNC ? PTT_FUTEX_KIND_JAVA_SYNC : PTT_FUTEX_KIND_JAVA_PARK,
+		    .lock = wait->kind == PTT_JAVA_PARK ? PTT_FUTEX_KIND_JAVA_PARK : PTT_FUTEX_KIND_JAVA_SYNC,
 		    .timeout_ns = wait->timeout_ns ? (int64_t)wait->timeout_ns : -1);
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* launcher.c - Java's launcher: gives the virtual machine that it starts the agent which knows of its waits. */
+/* launcher.c - Java's launcher: gives a virtual machine that is started the agent which knows of its waits. */
 /*
  * The commands of a JDK, `java` and others, call JLI_Launch() of their library, with the arguments that there are in the end:
  * what files and the environment say is among them. So a machine gets its agent however deep in scripts it is started, and
- * says nothing of it, as it would of an option in its environment.
+ * says nothing of it, as it would of an option in its environment. A program that has a machine in itself, and is linked with its
+ * library, calls JNI_CreateJavaVM(); the commands ask the library itself for that.
  */
 #include <alloca.h>
 #include <dlfcn.h>
@@ -23,6 +24,20 @@ typedef int launch(int argc, char **argv, int jargc, const char **jargv, int app
 		   unsigned char java_args, unsigned char wildcards, unsigned char windows, int ergonomics);
 
 EXPORT launch JLI_Launch;
+
+/* As <jni.h> has them. */
+struct machine_option {
+	char *text;
+	void *more;
+};
+
+struct machine_arguments {
+	int32_t version, count;
+	struct machine_option *options;
+	unsigned char ignores;
+};
+
+EXPORT int32_t JNI_CreateJavaVM(void **machine, void **env, void *arguments);
 
 /* One that is to write an archive of its classes refuses to run with an agent, and one has it that was given it before. */
 static bool forbids(const char *word)
@@ -97,4 +112,37 @@ EXPORT int JLI_Launch(int argc, char **argv, int jargc, const char **jargv, int 
 	}
 	return real(argc, argv, jargc, jargv, appclassc, appclassv, full_version, version, program, launcher, java_args,
 		    wildcards, windows, ergonomics);
+}
+
+/* A machine from Java 9 on knows modules. */
+static bool machine_takes_agent(const struct machine_arguments *arguments)
+{
+	int32_t i;
+
+	for (i = 0; i < arguments->count; i++)
+		if (!arguments->options[i].text || forbids(arguments->options[i].text))
+			return false;
+	return dlsym(RTLD_NEXT, "JVM_DefineModule") && !forbidden_by_environment();
+}
+
+EXPORT int32_t JNI_CreateJavaVM(void **machine, void **env, void *arguments)
+{
+	int32_t (*real)(void **, void **, void *) = (int32_t(*)(void **, void **, void *))dlsym(RTLD_NEXT, "JNI_CreateJavaVM");
+	struct machine_arguments more;
+	char option[PATH_MAX + 64];
+
+	if (!real)
+		return -1;
+	if (!arguments || !machine_takes_agent(arguments) || !make_option(option, sizeof(option), false))
+		return real(machine, env, arguments);
+	memcpy(&more, arguments, sizeof(more));
+	{
+		struct machine_option *longer = alloca(((size_t)more.count + 1) * sizeof(*longer));
+
+		if (more.count)
+			memcpy(longer, more.options, (size_t)more.count * sizeof(*longer));
+		longer[more.count++] = (struct machine_option){.text = option};
+		more.options = longer;
+	}
+	return real(machine, env, &more);
 }
