@@ -532,8 +532,10 @@ const char *const ptt_lock_types[] = {
 	[12] = "team-pool",
 	[13] = "omp-atomic",
 	[14] = "java-lock",
+	[15] = "absl-mutex",
+	[16] = "absl-condvar",
 };
-const unsigned int ptt_lock_type_count = 15;
+const unsigned int ptt_lock_type_count = 17;
 
 const char *const ptt_sys_calls[] = {
 	[1] = "poll",
@@ -596,8 +598,14 @@ const struct ptt_futex_kind ptt_futex_kinds[] = {
 	{"lwlock", PTT_FUTEX_LOCK, 0},
 	{"python-mutex", PTT_FUTEX_LOCK, 0},
 	{"python-event", PTT_FUTEX_UNKNOWN, 0},
+	{"gcond", PTT_FUTEX_WORK, 0},
+	{"absl-mutex", PTT_FUTEX_LOCK, 0},
+	{"absl-mutex", PTT_FUTEX_UNKNOWN, 0},
+	{"absl-await", PTT_FUTEX_WORK, 0},
+	{"absl-wait", PTT_FUTEX_LOCK, 0},
+	{"tbb-mutex", PTT_FUTEX_LOCK, 0},
 };
-const unsigned int ptt_futex_kind_count = 23;
+const unsigned int ptt_futex_kind_count = 29;
 
 const char *const ptt_domain_names[16] = {
 	[1] = "thread",

@@ -41,6 +41,8 @@ BUILT: dict[str, tuple[tuple[str | Path, ...], tuple[str | Path, ...]]] = {
     "C++ `std::mutex`": (_CXX, ("./locks",)),
     "C++20 `std::counting_semaphore`": ((*_CXX, "-DSEMAPHORE"), ("./locks",)),
     "Boost": ((*_CXX, "-DBOOST", "-lboost_thread"), ("./locks",)),
+    "Abseil": ((*_CXX, "-DABSL", "-labsl_synchronization"), ("./locks",)),
+    "TBB": ((*_CXX, "-DTBB", "-ltbb"), ("./locks",)),
     "Rust `std::sync`": (("rustc", "-O", "-g", TABLE / "locks.rs", "-o", "locks"), ("./locks",)),
     "Rust `parking_lot`": (_CARGO, ("./target/debug/locks",)),
     "GLib": ((*_CC, "-DGLIB", "-l:libglib-2.0.so.0"), ("./locks",)),

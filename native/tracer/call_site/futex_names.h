@@ -75,8 +75,22 @@ static const struct futex_name {
 	{16, {"g_async_queue_timeout_pop"}},
 	{16, {"g_async_queue_timed_pop"}},
 	{20, {"PGSemaphoreLock"}},
+	{23, {"g_cond_wait"}},
+	{23, {"g_cond_timed_wait"}},
+	{24, {"_ZN4absl", "5Mutex4LockEv"}},
+	{24, {"_ZN4absl", "5Mutex10ReaderLockEv"}},
+	{25, {"_ZN4absl", "5Mutex8LockSlow"}},
+	{25, {"_ZN4absl", "5Mutex8LockWhen"}},
+	{25, {"_ZN4absl", "5Mutex14ReaderLockWhen"}},
+	{26, {"_ZN4absl", "5Mutex5Await"}},
+	{26, {"_ZN4absl", "5Mutex1", "AwaitWith"}},
+	{26, {"_ZN4absl", "7CondVar", "Wait"}},
+	{27, {"_ZNK4absl", "12Notification", "19WaitForNotification"}},
+	{27, {"_ZN4absl", "15BlockingCounter4Wait"}},
+	{27, {"_ZN4absl", "7Barrier5Block"}},
+	{28, {"_ZN3tbb6detail2r115wait_on_address"}},
 };
 
 /* By kind: a function that called these ones may say it better. */
-static const unsigned char futex_outer[23] = {[13] = 1};
+static const unsigned char futex_outer[29] = {[13] = 1, [23] = 1, [25] = 1};
 /* clang-format on */

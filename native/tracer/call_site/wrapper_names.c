@@ -40,10 +40,13 @@ static const char *const of_threads[] = {
 	"_ZNSt8__detail17__platform_notify", "_ZSt23__atomic_notify_address", "_ZSt28__atomic_notify_address_bare",
 };
 
-static const char *const of_boost[] = {
+/* Other libraries in C++. */
+static const char *const of_cxx[] = {
 	"_ZN5boost5mutex", "_ZN5boost11timed_mutex", "_ZN5boost15recursive_mutex", "_ZN5boost21recursive_timed_mutex",
 	"_ZN5boost12shared_mutex", "_ZN5boost11unique_lockINS_", "_ZN5boost11shared_lockINS_", "_ZN5boost10lock_guardINS_",
 	"_ZN5boost18condition_variable", "_ZN5boost22condition_variable_any", "_ZN5boost5posix", "_ZN5boost6thread",
+	"_ZN3tbb6detail2r115wait_on_address", "_ZN3tbb6detail2r117notify_by_address", "_ZN3tbb6detail2r121notify_by_address",
+	"_ZN3tbb6detail2d15mutex", "_ZN3tbb6detail2d18rw_mutex",
 };
 
 /* Libraries in C whose users never call the thread library themselves. */
@@ -192,7 +195,7 @@ enum ptt_kind_of_name ptt_wrapper_name(const char *name)
 		return PTT_NAME_OF_WRAPPER;
 	if (name[0] != '_' || name[1] != 'Z')
 		return BEGINS_WITH_ANY(name, of_c) ? PTT_NAME_OF_WRAPPER : PTT_NAME_OF_PROGRAM;
-	if (is_layer(name) || BEGINS_WITH_ANY(name, of_boost))
+	if (is_layer(name) || BEGINS_WITH_ANY(name, of_cxx))
 		return PTT_NAME_OF_WRAPPER;
 	if (!BEGINS_WITH_ANY(name, of_the_language))
 		return PTT_NAME_OF_PROGRAM;

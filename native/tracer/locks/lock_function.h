@@ -34,7 +34,7 @@ enum ptt_lock_does {
 };
 
 /* When a call did what its function is for: always, or as its result says. */
-enum ptt_lock_result { PTT_LOCK_ALWAYS, PTT_LOCK_ZERO, PTT_LOCK_NONZERO, PTT_LOCK_TRUE };
+enum ptt_lock_result { PTT_LOCK_ALWAYS, PTT_LOCK_ZERO, PTT_LOCK_NONZERO, PTT_LOCK_TRUE, PTT_LOCK_FALSE };
 
 struct ptt_lock_function {
 	const char *name; /* NULL ends those of a user */

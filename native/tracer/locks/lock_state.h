@@ -93,8 +93,11 @@ static inline bool ptt_lock_has_done(const struct ptt_lock_function *function, l
 		return (int)result == 0;
 	case PTT_LOCK_NONZERO:
 		return (int)result != 0;
+	/* one byte, above which there may be anything */
 	case PTT_LOCK_TRUE:
-		return (bool)result;
+		return (bool)(char)result;
+	case PTT_LOCK_FALSE:
+		return !(bool)(char)result;
 	}
 	return true;
 }

@@ -76,8 +76,21 @@ const struct ptt_lock_function ptt_lock_functions[] = {
 	{.name = "GOMP_parallel_loop_maybe_nonmonotonic_runtime", .does = PTT_LOCK_TEAM, .domain = NPTL_DOMAIN_BARRIER, .type = 11, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
 	{.name = "GOMP_atomic_start", .does = PTT_LOCK_ACQUIRE, .domain = NPTL_DOMAIN_MUTEX, .type = 13, .result = PTT_LOCK_ALWAYS, .object = PTT_LOCK_NONE, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE, .only = &omp_atomic},
 	{.name = "GOMP_atomic_end", .does = PTT_LOCK_RELEASE, .domain = NPTL_DOMAIN_MUTEX, .type = 13, .result = PTT_LOCK_ALWAYS, .object = PTT_LOCK_NONE, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE, .only = &omp_atomic},
+	{.name = "_ZN4absl7debian35Mutex4LockEv", .does = PTT_LOCK_ACQUIRE, .domain = NPTL_DOMAIN_MUTEX, .type = 15, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = 66, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZN4absl7debian35Mutex7TryLockEv", .does = PTT_LOCK_TRY, .domain = NPTL_DOMAIN_MUTEX, .type = 15, .result = PTT_LOCK_TRUE, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZN4absl7debian35Mutex6UnlockEv", .does = PTT_LOCK_RELEASE, .domain = NPTL_DOMAIN_MUTEX, .type = 15, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZN4absl7debian35Mutex5AwaitERKNS0_9ConditionE", .does = PTT_LOCK_WAIT_APART, .domain = NPTL_DOMAIN_MUTEX, .type = 15, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = 0, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZN4absl7debian35Mutex16AwaitWithTimeoutERKNS0_9ConditionENS0_8DurationE", .does = PTT_LOCK_WAIT_APART, .domain = NPTL_DOMAIN_MUTEX, .type = 15, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = 0, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZN4absl7debian35Mutex17AwaitWithDeadlineERKNS0_9ConditionENS0_4TimeE", .does = PTT_LOCK_WAIT_APART, .domain = NPTL_DOMAIN_MUTEX, .type = 15, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = 0, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZN4absl7debian35MutexD1Ev", .does = PTT_LOCK_DESTROY, .domain = NPTL_DOMAIN_MUTEX, .type = 15, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZN4absl7debian37CondVar4WaitEPNS0_5MutexE", .does = PTT_LOCK_WAIT, .domain = NPTL_DOMAIN_COND, .type = 16, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = 1, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE", .does = PTT_LOCK_WAIT, .domain = NPTL_DOMAIN_COND, .type = 16, .result = PTT_LOCK_FALSE, .object = 0, .mutex = 1, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZN4absl7debian37CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE", .does = PTT_LOCK_WAIT, .domain = NPTL_DOMAIN_COND, .type = 16, .result = PTT_LOCK_FALSE, .object = 0, .mutex = 1, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZN4absl7debian37CondVar6SignalEv", .does = PTT_LOCK_WAKE, .domain = NPTL_DOMAIN_COND, .type = 16, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZN4absl7debian37CondVar9SignalAllEv", .does = PTT_LOCK_WAKE_ALL, .domain = NPTL_DOMAIN_COND, .type = 16, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZN4absl7debian37CondVarD1Ev", .does = PTT_LOCK_DESTROY, .domain = NPTL_DOMAIN_COND, .type = 16, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
 };
-const uint32_t ptt_lock_count = 65;
+const uint32_t ptt_lock_count = 78;
 
 /* A stub puts its number into a register that no call passes anything in. */
 #if defined(__x86_64__)
@@ -136,6 +149,17 @@ STUB(GOMP_parallel_loop_nonmonotonic_dynamic, 59);
 STUB(GOMP_parallel_loop_nonmonotonic_guided, 60);
 STUB(GOMP_parallel_loop_nonmonotonic_runtime, 61);
 STUB(GOMP_parallel_loop_maybe_nonmonotonic_runtime, 62);
+STUB(_ZN4absl7debian35Mutex7TryLockEv, 66);
+STUB(_ZN4absl7debian35Mutex5AwaitERKNS0_9ConditionE, 68);
+STUB(_ZN4absl7debian35Mutex16AwaitWithTimeoutERKNS0_9ConditionENS0_8DurationE, 69);
+STUB(_ZN4absl7debian35Mutex17AwaitWithDeadlineERKNS0_9ConditionENS0_4TimeE, 70);
+STUB(_ZN4absl7debian35MutexD1Ev, 71);
+STUB(_ZN4absl7debian37CondVar4WaitEPNS0_5MutexE, 72);
+STUB(_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE, 73);
+STUB(_ZN4absl7debian37CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE, 74);
+STUB(_ZN4absl7debian37CondVar6SignalEv, 75);
+STUB(_ZN4absl7debian37CondVar9SignalAllEv, 76);
+STUB(_ZN4absl7debian37CondVarD1Ev, 77);
 
 LOCK_TAKES_TRYING(0, g_mutex_lock, (long a), (a), a, 1, (long a), (a))
 LOCK_GIVES(2, g_mutex_unlock, (long a), (a), a, 0)
@@ -159,4 +183,6 @@ LOCK_TAKES_TRYING(43, flockfile, (long a), (a), a, 44, (long a), (a))
 LOCK_GIVES(45, funlockfile, (long a), (a), a, 0)
 LOCK_TAKES(63, GOMP_atomic_start, (void), (), function->only)
 LOCK_GIVES(64, GOMP_atomic_end, (void), (), function->only, 1)
+LOCK_TAKES_TRYING(65, _ZN4absl7debian35Mutex4LockEv, (long a), (a), a, 66, (long a), (a))
+LOCK_GIVES(67, _ZN4absl7debian35Mutex6UnlockEv, (long a), (a), a, 0)
 /* clang-format on */

@@ -40,6 +40,8 @@ LOCK_TYPES: tuple[str, ...] = (
     "team-pool",
     "omp-atomic",
     "java-lock",
+    "absl-mutex",
+    "absl-condvar",
 )
 
 FUTEX_KINDS: tuple[str, ...] = (
@@ -66,6 +68,12 @@ FUTEX_KINDS: tuple[str, ...] = (
     "lwlock",
     "python-mutex",
     "python-event",
+    "gcond",
+    "absl-mutex",
+    "absl-mutex",
+    "absl-await",
+    "absl-wait",
+    "tbb-mutex",
 )
 
 SYS_CALLS: tuple[str, ...] = (

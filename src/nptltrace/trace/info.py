@@ -34,9 +34,13 @@ _DIRECT = {
     "libjvm": "Java's monitors and locks are its own: their waits are seen as waits for work",
     "libcoreclr": "locks of .NET are its own: their waits are seen as waits for work",
     "libgo": "synchronizes through futexes directly: Go's own locks and channels are not seen",
-    "libtbb": "has spin locks and waits of its own, which are not seen",
-    "libabsl_synchronization": "its locks are futexes, of which only waits are seen",
+    "libtbb": "has spin locks, which are not seen, and locks of which only waits are",
+    "libabsl_synchronization": "of readers' locks and `LockWhen()` only waits are seen",
     "postgres": "locks of rows and tables, and other waits by latches of its own, are not seen",
+    "libQt5Core": (
+        "its semaphores and `QBasicMutex`, and what of its locks is compiled into programs, are "
+        "seen only where threads wait for them"
+    ),
     "libQt6Core": "its locks are futexes, of which only waits are seen",
 }
 _AGENT = "of Java's monitors and locks waits are seen, and not what is taken without one"
@@ -271,7 +275,9 @@ class Info:
         )
         direct = {path: _DIRECT[_library(path)] for path in mapped if _library(path) in _DIRECT}
         direct |= dict.fromkeys(filter(self._has_agent, direct), _AGENT)
-        direct = dict.fromkeys(self.session.futex_modules, _FUTEXES) | direct
+        # a library may be known by two paths, and what is said of it by its name is more
+        others = [path for path in self.session.futex_modules if _library(path) not in _DIRECT]
+        direct = dict.fromkeys(others, _FUTEXES) | direct
         return self.session.uncovered + [
             {"module": path, "why": why} for path, why in direct.items()
         ]

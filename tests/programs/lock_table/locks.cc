@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// locks.cc - two locks of C++ (std::mutex, -DSEMAPHORE, -DBOOST), used in the way that is asked for.
+// locks.cc - two locks of C++ (std::mutex, -DSEMAPHORE, -DBOOST, -DABSL, -DTBB), used in the way that is asked for.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -28,6 +28,17 @@ struct lock_type {
 	void lock() { free.acquire(); }
 	void unlock() { free.release(); }
 };
+#elif defined(ABSL)
+#include <absl/synchronization/mutex.h>
+struct lock_type : absl::Mutex {
+	void lock() { Lock(); }
+	void unlock() { Unlock(); }
+};
+/* It would find the deadlock itself, and abort. */
+static const auto ignored = (absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore), 0);
+#elif defined(TBB)
+#include <oneapi/tbb/mutex.h>
+using lock_type = tbb::mutex;
 #else
 using lock_type = std::mutex;
 #endif
@@ -110,8 +121,38 @@ static void correct()
 	other.join();
 }
 
-#if !defined(SEMAPHORE)
+#if defined(ABSL)
+static absl::Mutex guard;
+static absl::CondVar work;
+static bool jobs;
+
+static void serve()
+{
+	absl::MutexLock held(&guard);
+
+	while (!jobs)
+		work.Wait(&guard);
+}
+
+static void pool()
+{
+	thread one(serve), other(serve);
+
+	usleep(200000);
+	{
+		absl::MutexLock held(&guard);
+		jobs = true;
+		work.SignalAll();
+	}
+	one.join();
+	other.join();
+}
+#elif !defined(SEMAPHORE)
+#if defined(TBB)
+static std::mutex guard;
+#else
 static lock_type guard;
+#endif
 static condition work;
 static bool jobs;
 

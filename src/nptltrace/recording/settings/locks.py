@@ -27,7 +27,7 @@ _DOES = {
     "barrier": ("wait", "team"),
 }
 _TRIES = {"acquire": "try", "acquire-shared": "try-shared"}
-_TAKEN = ("always", "zero", "nonzero", "true")
+_TAKEN = ("always", "zero", "nonzero", "true", "false")
 _LOCK_KEYS = ("type", "like", "doc", "functions")
 _KEYS = ("name", "does", "argument", "mutex", "taken", "try", "limit", "needs", "arguments")
 _TYPE = re.compile(r"[a-z][a-z0-9_-]{0,31}")
