@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.hang.looking import running
+from tests.hang.looking import asleep, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -246,3 +246,29 @@ def test_of_a_process_that_another_one_traces(ptt: Ptt, compile_c: Callable[...,
     finally:
         os.kill(int(child), signal.SIGKILL)
         process.communicate()
+
+
+def test_a_wait_that_was_interrupted_goes_on(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """The kernel goes on with it by another system call."""
+    program = compile_c("""
+        #include <pthread.h>
+        #include <time.h>
+        pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+        pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+        int main(void)
+        {
+            struct timespec until;
+            clock_gettime(CLOCK_REALTIME, &until);
+            until.tv_sec += 1000;
+            pthread_mutex_lock(&own);
+            pthread_cond_timedwait(&never, &own, &until);
+        }
+    """)
+    with running(program) as pid:
+        asleep(ptt, pid, 1)
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            os.kill(int(pid), number)
+        (thread,) = asleep(ptt, pid, 1)["threads"]
+    assert thread["waits_for"]["kind"] == "condition"
+    assert thread["waits_for"]["name"] == "never"
+    assert thread["waits_for"]["timed"]

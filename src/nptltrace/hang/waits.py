@@ -16,22 +16,26 @@ __all__ = ["Wait", "routine_kind", "spin_of", "surroundings", "wait_of"]
 
 # futex(), by architecture, and what calls are named that threads sleep in for long.
 _FUTEX = {"x86_64": 202, "aarch64": 98}
+# The call by which a thread goes on with one that has a time limit, when a stop of the process has
+# interrupted it: with the same arguments.
+_RESTART = {"x86_64": 219, "aarch64": 128}
 _CALLS = {
     "x86_64": {
         0: "read", 1: "write", 7: "poll", 17: "pread64", 23: "select", 34: "pause", 35: "nanosleep",
         42: "connect", 43: "accept", 45: "recvfrom", 47: "recvmsg", 61: "wait4", 65: "semop",
         70: "msgrcv", 72: "fcntl", 73: "flock", 74: "fsync", 128: "rt_sigtimedwait",
-        130: "rt_sigsuspend", 208: "io_getevents", 220: "semtimedop", 230: "clock_nanosleep",
-        232: "epoll_wait", 243: "mq_timedreceive", 247: "waitid", 270: "pselect6", 271: "ppoll",
-        281: "epoll_pwait", 288: "accept4", 299: "recvmmsg", 426: "io_uring_enter",
-        441: "epoll_pwait2", 449: "futex_waitv", 454: "futex_wake", 455: "futex_wait",
+        130: "rt_sigsuspend", 208: "io_getevents", 219: "restart_syscall", 220: "semtimedop",
+        230: "clock_nanosleep", 232: "epoll_wait", 243: "mq_timedreceive", 247: "waitid",
+        270: "pselect6", 271: "ppoll", 281: "epoll_pwait", 288: "accept4", 299: "recvmmsg",
+        426: "io_uring_enter", 441: "epoll_pwait2", 449: "futex_waitv", 454: "futex_wake",
+        455: "futex_wait",
     },
     "aarch64": {
         22: "epoll_pwait", 25: "fcntl", 32: "flock", 63: "read", 64: "write", 72: "pselect6",
         73: "ppoll", 82: "fsync", 95: "waitid", 101: "nanosleep", 115: "clock_nanosleep",
-        133: "rt_sigsuspend", 137: "rt_sigtimedwait", 193: "semop", 202: "accept", 203: "connect",
-        207: "recvfrom", 212: "recvmsg", 242: "accept4", 260: "wait4", 426: "io_uring_enter",
-        441: "epoll_pwait2", 449: "futex_waitv",
+        128: "restart_syscall", 133: "rt_sigsuspend", 137: "rt_sigtimedwait", 193: "semop",
+        202: "accept", 203: "connect", 207: "recvfrom", 212: "recvmsg", 242: "accept4",
+        260: "wait4", 426: "io_uring_enter", 441: "epoll_pwait2", 449: "futex_waitv",
     },
 }  # fmt: skip
 # Operations of futex(), without the flags for private memory and the clock.
@@ -150,7 +154,8 @@ def wait_of(process: Target, thread: Thread, tids: frozenset[int], routine: str)
     if call is None:
         return None
     machine = process.machine
-    if call.number != _FUTEX.get(machine):
+    waits_on = call.number == _RESTART.get(machine) and routine_kind(routine)
+    if call.number != _FUTEX.get(machine) and not waits_on:
         known = _CALLS.get(machine, {}).get(call.number)
         return Wait("call", call=known or f"system call {call.number}")
     address, operation, value, limit = call.arguments[:4]
