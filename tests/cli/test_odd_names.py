@@ -168,3 +168,15 @@ def test_names_with_blanks_are_whole(ptt: Ptt, named: Any, tmp_path: Path) -> No
     ]
     assert document["object_names"] == ["local(int, char)::lk", "Reg<int, long>::m"]
     ptt("check", trace, *named_so, "--ignore", "lock-order-inversion:Reg<int")
+
+
+def test_what_is_said_commands_no_terminal(ptt: Ptt, tmp_path: Path) -> None:
+    trace = tmp_path / OBEYED
+    for result in (
+        ptt("record", "-o", trace, "--", "true"),
+        ptt("record", "-o", trace, "--", "true", status=2),
+        ptt("check", tmp_path / OBEYED / OBEYED, status=2),
+    ):
+        assert r"\x1b[31mred" in result.stderr
+        assert all(c == "\n" or c.isprintable() for c in result.stderr)
+        assert "red\n" not in result.stderr

@@ -151,6 +151,7 @@ def test_answers_go_to_files(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
         (("select objekt from named_waits",), "did you mean object"),
         (("select 1,\nnope from waits",), "(line 2, column 1)"),
         (("selec",), "selec is neither a trace nor a query"),
+        (("",), "the query is empty"),
         (("select 1", "-o", "x.xls"), "x.xls: the name must end in one of .parquet, .csv"),
         (("create temp table t (a int)", "-o", "x.csv"), "answers nothing"),
         (("select 1; select 2", "-o", "x.csv"), "-o takes one query"),

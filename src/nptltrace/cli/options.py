@@ -176,12 +176,18 @@ def say(args: argparse.Namespace, message: str, *, verbosity: int = 0) -> None:
     """
     if args.verbosity >= verbosity:
         print(end="", flush=True)  # where both go to one file, it stands before that
-        print(f"ptt: {message}", file=sys.stderr)
+        _talk(message)
 
 
 def say_error(error: Exception) -> None:
     """Print on stderr what an error says, as `ptt: error: message`."""
-    print(f"ptt: error: {one_line(error)}", file=sys.stderr)
+    _talk(f"error: {one_line(error)}")
+
+
+def _talk(message: str) -> None:
+    from nptltrace.trace.escaping import for_terminal
+
+    print(f"ptt: {for_terminal(message)}", file=sys.stderr)
 
 
 def columns() -> int:

@@ -120,6 +120,8 @@ def _arguments(args: argparse.Namespace) -> tuple[list[str], str | None]:
     if not words:
         raise UsageError("name a trace, or a store with --store (see ptt sql --help)")
     last = words[-1]
+    if not last.strip():
+        raise UsageError("the query is empty")
     if len(words) == 1 or _exists(last):
         return words, None
     if _is_table(last):
