@@ -14,6 +14,7 @@ from nptltrace.errors import TraceFormatError
 from nptltrace.trace.source import Source
 from nptltrace.trace.statistics import statistics
 from nptltrace.trace.traceset import Traceset
+from tests.support import small_file_system
 from tests.trace.builder import Builder, Event
 from tests.trace.conftest import T0
 
@@ -111,3 +112,22 @@ def test_other_faults_take_their_way(long_trace: Path, tmp_path: Path, ptt: Ptt)
         env=ptt.environment(), capture_output=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == -signal.SIGBUS
+
+
+def test_a_part_for_which_there_is_no_room_leaves_nothing(
+    ptt: Ptt, small_trace: Path, tmp_path: Path
+) -> None:
+    with small_file_system(tmp_path / "small", "64k") as place:
+        (place / "fill").write_bytes(bytes(60 << 10))
+        said = ptt("cut", "--count", "5", "-o", place / "cut.ptt", small_trace, status=2).stderr
+        assert said.count("\n") == 1
+        assert not (place / "cut.ptt").exists()
+
+
+def test_what_cannot_be_made_has_the_name_that_was_asked_for(
+    ptt: Ptt, small_trace: Path, tmp_path: Path
+) -> None:
+    wanted = tmp_path / "no" / "such"
+    for form in ("csv", "parquet"):
+        said = ptt("export", "--format", form, "-o", wanted, small_trace, status=2).stderr
+        assert said == f"ptt: error: {wanted}: No such file or directory\n"

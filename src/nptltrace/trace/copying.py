@@ -130,6 +130,15 @@ def write_trace(source: Source, path: Path, part: Part, *, force: bool = False) 
     """
     check_mergeable(source)
     _make_directory(path, source, force=force)
+    try:
+        return _write(source, path, part)
+    except BaseException:
+        shutil.rmtree(path, ignore_errors=True)  # half of it could be read, and looks damaged
+        raise
+
+
+def _write(source: Source, path: Path, part: Part) -> Output:
+    """Write a part of a traceset into a directory that is there."""
     uuid = uuid4()
     clock = _clock(source)
     (path / "metadata").write_text(_metadata(source, str(uuid), clock), encoding="utf-8")

@@ -56,7 +56,7 @@ class Target:
         try:
             yield from self._file()
         except OSError as error:
-            raise named(error, str(self)) from None
+            raise self._named(error) from None
 
     def _file(self) -> Iterator[BinaryIO]:
         if self.path is None:
@@ -101,7 +101,7 @@ class Target:
                 shutil.rmtree(self.path)
             part.replace(self.path)
         except OSError as error:
-            raise named(error, str(self)) from None
+            raise self._named(error) from None
         finally:
             shutil.rmtree(part, ignore_errors=True)
 
@@ -110,3 +110,9 @@ class Target:
         assert self.path is not None  # noqa: S101 -- both callers have seen to it
         path = self.path.absolute()
         return path.with_name(f".{path.name}.{os.getpid()}.part")
+
+    def _named(self, error: OSError) -> OSError:
+        """Return an error that is about the final name, if it is about one of the two."""
+        if self.path is not None and error.filename in {self._part(), str(self._part())}:
+            error.filename = None
+        return named(error, str(self))
