@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.support import Ptt
+    from tests.support import Compiler, Ptt
 
 
 @pytest.fixture
@@ -131,6 +131,28 @@ def test_locks_of_others_are_reported(
     text = " ".join(ptt("check", run).stdout.split())
     assert "not covered: " in text
     assert "for futexes by system call" in text
+
+
+@pytest.mark.parametrize(
+    ("unwinding", "listed"), [("GetLanguageSpecificData", True), ("DeleteException", False)]
+)
+def test_modules_that_may_have_locks_of_others(
+    ptt: Ptt, compile_c: Compiler, tmp_path: Path, unwinding: str, *, listed: bool
+) -> None:
+    """Rust's tables of panics are a sign; to unwind, as LuaJIT does, is none."""
+    text = f"""
+    extern long syscall(long, ...);
+    extern void _Unwind_{unwinding}(void *);
+    int main(int argc, char **argv)
+    {{
+        if (argc > 2)
+            _Unwind_{unwinding}(argv);
+        return syscall(39) <= 0;
+    }}
+    """
+    run = tmp_path / "run.ptt"
+    ptt("record", "-o", run, "--", compile_c(text))
+    assert ("may have locks of Rust or C++20" in ptt("check", run).stdout) is listed
 
 
 def test_the_package(trace: Path) -> None:

@@ -206,15 +206,16 @@ static bool imports(const struct module *m, const char *name)
 }
 
 /*
- * Locks of Rust and of C++20 are compiled into a module, and call syscall() where a thread waits. Rust's panics and C++'s
- * std::system_error distinguish such a module from others that make system calls.
+ * Locks of Rust and of C++20 are compiled into a module, and call syscall() where a thread waits. The tables of Rust's
+ * panics and C++'s std::system_error distinguish such a module from others that make system calls; LuaJIT unwinds, too, but
+ * without these tables.
  */
 static void look_for_futexes(struct search *s, const char *path, const struct module *m)
 {
 	int n;
 
 	if (!imports(m, "syscall") ||
-	    !(imports(m, "_ZSt20__throw_system_errori") || imports(m, "_Unwind_DeleteException")))
+	    !(imports(m, "_ZSt20__throw_system_errori") || imports(m, "_Unwind_GetLanguageSpecificData")))
 		return;
 	if (strstr(path, "/libstdc++.so") || strstr(path, "/libc++"))
 		return;

@@ -44,7 +44,7 @@ _DIRECT = {
     "libQt6Core": "its locks are futexes, of which only waits are seen",
 }
 _AGENT = "of Java's monitors and locks waits are seen, and not what is taken without one"
-_FUTEXES = "has locks of Rust or C++20 in it, which are seen only where threads wait for them"
+_FUTEXES = "may have locks of Rust or C++20 in it, which are seen only where threads wait for them"
 
 
 @dataclass(frozen=True, slots=True)
