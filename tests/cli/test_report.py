@@ -89,6 +89,40 @@ int main(void)
 """
 
 
+GIVEN_UP = """
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *wait(void *unused)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	if (!pthread_mutex_timedlock(&lock, &until))
+		abort();
+	return unused;
+}
+int main(void)
+{
+	pthread_t thread;
+
+	pthread_mutex_lock(&lock);
+	pthread_create(&thread, NULL, wait, NULL);
+	pthread_join(thread, NULL);
+	return 0;
+}
+"""
+
+
+def test_a_lock_that_was_waited_for_in_vain(
+    ptt: Ptt, record: Recorder, compile_c: Compiler
+) -> None:
+    text = ptt("report", record(compile_c(GIVEN_UP))).stdout
+    assert "2 threads; each wait for a lock was given up\n" in text
+
+
 def test_objects_that_nobody_waited_for(ptt: Ptt, record: Recorder, compile_c: Compiler) -> None:
     trace = record(compile_c(QUIET))
     text = ptt("report", trace).stdout

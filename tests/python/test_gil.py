@@ -57,7 +57,9 @@ def test_it_is_called_what_it_is(python: str, ptt: Ptt, record: Recorder) -> Non
     (lock,) = [item for item in document["objects"] if item["name"] == "GIL"]
     assert lock["kind"] == "cond"
     assert document["gil_ns"] >= lock["gil_ns"] > 0
-    assert "for the GIL of Python" in ptt("report", trace).stdout
+    text = ptt("report", trace).stdout
+    assert "for the GIL of Python" in text
+    assert "    the GIL\n" in text  # the column has room for 100.000 ms and a space
     alone = json.loads(ptt("report", "--object", "GIL", "--format", "json", trace).stdout)
     assert [item["object"] for item in alone["objects"]] == [lock["object"]]
     query = "select distinct name from objects where name like 'GIL%' or name like '_PyRuntime%'"

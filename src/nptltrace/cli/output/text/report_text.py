@@ -93,6 +93,9 @@ def _summary(found: Contention) -> Iterator[str]:
 
 
 def _nothing(found: Contention) -> str:
+    locks = [item for item in found.objects if item.kind not in {*_NO_LOCKS, "thread"}]
+    if any(item.figures.other_waits[why] for item in locks for why in ("timeout", "cancelled")):
+        return "each wait for a lock was given up"
     return "nothing was contended" + ("" if found.is_whole else " in what is covered")
 
 
