@@ -11,6 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from nptltrace.attach.options import AttachOptions
+from nptltrace.attach.recording import record
+from nptltrace.errors import PttError
+from nptltrace.recording.settings.levels import Levels
+from nptltrace.recording.settings.options import BufferOptions
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -179,3 +185,14 @@ def test_one_that_is_recorded(
 
 def test_no_process(ptt: Ptt, trace_dir: Path) -> None:
     assert "no process" in refused(ptt, 2**22 - 1, trace_dir).stderr
+
+
+@pytest.mark.usefixtures("native_in_process")
+def test_one_that_ends_before_it_is_entered_leaves_nothing(tmp_path: Path) -> None:
+    child = subprocess.Popen(["true"])
+    child.wait()
+    options = AttachOptions(child.pid, tmp_path / "run.ptt", Levels(2), BufferOptions())
+    entrance: Any = None
+    with pytest.raises(PttError, match=f"process {child.pid}: it has ended"):
+        record(options, entrance, lambda: False, lambda _: None)
+    assert list(tmp_path.iterdir()) == []

@@ -125,7 +125,6 @@ class Recording:
         self._watch = ProcessWatch(self._collector, self._session, log, unix_ns)
         self._drain = RingDrain(self._collector, self._session)
         self._agent = AgentFile(self._session.path / "attach")
-        self._let_in()
         self._flushed = time.monotonic()
         self._tidy = False
         self.has_left = False
@@ -136,7 +135,10 @@ class Recording:
 
         The directory stays ours: what we read and write there nobody else puts there.
         """
-        user, group = (int(ids.split()[0]) for ids in owner_of(self._pid))
+        try:
+            user, group = (int(ids.split()[0]) for ids in owner_of(self._pid))
+        except (FileNotFoundError, ProcessLookupError):
+            raise PttError(f"cannot attach to process {self._pid}: it has ended") from None
         if user == os.geteuid():
             return
         self._session.path.chmod(0o711)
@@ -154,6 +156,7 @@ class Recording:
         Raises:
             PttError: It does not.
         """
+        self._let_in()
         levels = self._options.levels
         items = [f"level={levels.argument}"] if levels.argument else []
         items += ["children=0", f"control={self._session.path}"]
