@@ -69,7 +69,7 @@ def test_nothing_serious(browser: Browser, story_url: str, axe: str, theme: str)
         assert {name: one for name, one in found.items() if one} == {}
 
 
-@pytest.mark.parametrize("width", [760, 480])
+@pytest.mark.parametrize("width", [760, 480, 360])
 def test_a_narrow_window(browser: Browser, story_url: str, width: int) -> None:
     size = {"width": width, "height": 900}
     with opened(browser, f"{story_url}#tab=events", viewport=size) as look:
@@ -80,6 +80,9 @@ def test_a_narrow_window(browser: Browser, story_url: str, width: int) -> None:
             box = look.page.locator(part).bounding_box()
             assert box is not None
             assert (box["x"], box["width"]) == (0, width)
+        for button in look.page.locator(".topbar button").all():
+            box = button.bounding_box()
+            assert box is None or box["x"] + box["width"] <= width
         look.shot(f"narrow-{width}")
 
 
