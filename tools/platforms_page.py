@@ -36,13 +36,13 @@ all again with
 
     tools/wheel.sh bullseye && tools/platforms.py && tools/platforms.py --page
 
-where debootstrap, bubblewrap and, for aarch64, qemu-user of version 8 or newer with its entry in
+where debootstrap, bubblewrap and, for aarch64, qemu-user of version 10 with its entry in
 binfmt_misc are installed (7.2 takes more than 24 GB for what `ptt ui` reserves). All of them run on
 one kernel, that of the machine. What is said of aarch64 was built by the cross compiler of the same
 release and run by qemu-user on x86-64. There memory is ordered as on x86-64: nothing here says that
-orders of memory are right on aarch64. Of `posix_*`, the C tests of `<trace.h>`, some need of the
-kernel what qemu-user does not do for children: they fail there on x86-64 too. PTT builds for
-riscv64 as well: `tests/tracer/test_cross.py` runs known programs there.
+orders of memory are right on aarch64. Whether a C test that fails there fails by qemu-user or by
+PTT is not known. PTT builds for riscv64 as well: `tests/tracer/test_cross.py` runs known programs
+there.
 
 - *install*: the wheel for manylinux, with what it depends on, by pip in a virtual environment
 - *build*: with the system's compiler, warnings being errors; *C tests*: what `ctest` has
