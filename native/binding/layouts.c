@@ -42,11 +42,12 @@ AT(chunk_size, 36); AT(policy, 40); AT(when_full, 44); AT(stack_depth, 48); AT(s
 AT(sched, 56); AT(python, 60);
 #undef LAYOUT
 #define LAYOUT struct ptt_collector_stats
-SIZE(152); AT(events, 0); AT(packets, 8); AT(bytes, 16); AT(threads, 24); AT(lost_full, 32);
+SIZE(160); AT(events, 0); AT(packets, 8); AT(bytes, 16); AT(threads, 24); AT(lost_full, 32);
 AT(lost_closed, 40); AT(lost_threads, 48); AT(lost_write, 56); AT(lost_sites, 64);
 AT(overwritten, 72); AT(removed, 80); AT(wait_ns, 88); AT(chunks, 96); AT(free_chunks, 100);
 AT(freed_chunks, 104); AT(live_threads, 108); AT(write_error, 112); AT(stopped, 116);
 AT(lost_processes, 120); AT(lost_real_time, 128); AT(without_site, 136); AT(without_stack, 144);
+AT(lost_reported, 152);
 #undef LAYOUT
 #define LAYOUT struct ptt_collector_thread
 SIZE(24); AT(pid, 0); AT(tid, 4); AT(process, 8); AT(index, 12); AT(serial, 16);
@@ -74,12 +75,12 @@ AT(chunk_state_offset, 64); AT(chunk_offset, 72); AT(site_offset, 80); AT(policy
 AT(when_full, 92); AT(clock, 96); AT(recorder_pid, 100); AT(start_clock, 104);
 AT(start_unix_ns, 112); AT(uuid, 120); AT(shared_offset, 136); AT(chunk_reserve, 144);
 AT(chunk_reserve_at, 148); AT(stack_depth, 152); AT(stack_all, 156); AT(sched, 160);
-AT(python, 164); AT(slow_barrier, 168); AT(pad2, 172); AT(without_stack, 184); AT(closed, 192);
-AT(thread_high, 196); AT(chunk_hand, 200); AT(stopped, 204); AT(overwritten, 208);
-AT(site_head, 216); AT(site_tail, 224); AT(site_lost, 232); AT(chunks_there, 240);
-AT(real_time, 244); AT(without_site, 248); AT(space, 256); AT(waiters, 260); AT(doorbell, 264);
-AT(lost_processes, 268); AT(process_hint, 272); AT(images, 276); AT(process_high, 280);
-AT(thread_hint, 284); AT(pad3, 288); AT(collector, 320);
+AT(python, 164); AT(slow_barrier, 168); AT(pad2, 172); AT(lost_reported, 176);
+AT(without_stack, 184); AT(closed, 192); AT(thread_high, 196); AT(chunk_hand, 200);
+AT(stopped, 204); AT(overwritten, 208); AT(site_head, 216); AT(site_tail, 224); AT(site_lost, 232);
+AT(chunks_there, 240); AT(real_time, 244); AT(without_site, 248); AT(space, 256); AT(waiters, 260);
+AT(doorbell, 264); AT(lost_processes, 268); AT(process_hint, 272); AT(images, 276);
+AT(process_high, 280); AT(thread_hint, 284); AT(pad3, 288); AT(collector, 320);
 #undef LAYOUT
 #define LAYOUT struct ptt_inject
 SIZE(112); AT(pid, 0); AT(tid, 4); AT(number, 8); AT(pc, 16); AT(sp, 24); AT(fp, 32);

@@ -75,6 +75,7 @@ struct ptt_collector_stats {
 	uint64_t lost_real_time; /* of lost_full: by real-time threads, which do not wait for room */
 	uint64_t without_site;   /* events whose process has more call sites than can be distinguished */
 	uint64_t without_stack;  /* events whose stack was wanted, and not found, or one too many */
+	uint64_t lost_reported;  /* events of the trace say that so many others were lost */
 };
 
 /* A thread that has an entry now. */

@@ -367,6 +367,7 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 	c->doorbell_seen = __atomic_load_n(&c->segment->doorbell, __ATOMIC_ACQUIRE);
 	c->stats.freed_chunks = 0;
 	c->stats.lost_processes = __atomic_load_n(&c->segment->lost_processes, __ATOMIC_RELAXED);
+	c->stats.lost_reported = __atomic_load_n(&c->segment->lost_reported, __ATOMIC_RELAXED);
 	if (c->shared) {
 		shared_pass(c, flags);
 		processes_recycle(c);

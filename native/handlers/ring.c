@@ -378,6 +378,9 @@ static __attribute__((cold, noinline)) void put_uncommon(struct nptl_trace_event
 	case ID(NPTL_DOMAIN_PROCESS, NPTL_EV_PROCESS_EXEC_FAILED):
 		ptt_ring_exec(false);
 		break;
+	case ID(NPTL_DOMAIN_HANDLER, NPTL_EV_EVENTS_LOST):
+		ptt_ring_lost(((const struct nptl_trace_events_lost *)(const void *)event.param)->count);
+		break;
 	}
 }
 

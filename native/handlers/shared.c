@@ -314,7 +314,11 @@ EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 		put_event(b, record, PTT_RECORD_SMALL, &event, NULL);
 	else
 		put_large(b, &event, __builtin_return_address(0));
-	if (event.source != NPTL_TRACE_SOURCE_NPTL || event.domain != NPTL_DOMAIN_PROCESS)
+	if (event.source != NPTL_TRACE_SOURCE_NPTL)
+		return;
+	if (event.domain == NPTL_DOMAIN_HANDLER && event.event == NPTL_EV_EVENTS_LOST)
+		ptt_ring_lost(((const struct nptl_trace_events_lost *)(const void *)event.param)->count);
+	if (event.domain != NPTL_DOMAIN_PROCESS)
 		return;
 	if (event.event == NPTL_EV_PROCESS_EXEC)
 		ptt_ring_exec(true);

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 import nptltrace
 
 if TYPE_CHECKING:
@@ -72,21 +74,25 @@ int main(void)
 ROUNDS = 20000
 
 
-def events(ptt: Ptt, program: Path, trace: Path) -> tuple[dict[str, int], dict[str, int]]:
+def events(
+    ptt: Ptt, program: Path, trace: Path, handler: str = "ring"
+) -> tuple[dict[str, int], dict[str, int]]:
     """Record the program. Return the events by mutex, and losses by cause."""
-    ptt("record", "-o", trace, "--", program)
+    message = ptt("record", "--handler", handler, "-o", trace, "--", program).stderr
     found = json.loads(ptt("stat", "--format", "json", trace).stdout)
     assert found["damage_bytes"] == 0
+    assert f"({found['lost']} lost, " in message
     counts = {one["name"]: one["events"] for one in found["objects"] if one["kind"] == "mutex"}
     return counts, found["lost_by_cause"]
 
 
+@pytest.mark.parametrize("handler", ["ring", "shared"])
 def test_neither_of_two_that_share_is_recorded(
-    ptt: Ptt, compile_c: Compiler, trace_dir: Path
+    ptt: Ptt, compile_c: Compiler, trace_dir: Path, handler: str
 ) -> None:
     """What they did is counted, and others are recorded as ever."""
     program = compile_c(PROGRAM, "-DFLAGS=0")
-    counts, lost = events(ptt, program, trace_dir)
+    counts, lost = events(ptt, program, trace_dir, handler)
     assert counts == {"before": 200, "of_other": 2 * ROUNDS}
     # With the parent's join of the other thread, where it has one.
     assert 4 * ROUNDS <= lost["shared_storage"] <= 4 * ROUNDS + 4

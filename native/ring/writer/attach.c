@@ -274,6 +274,13 @@ void ptt_ring_exec(bool begin)
 				 __ATOMIC_RELEASE);
 }
 
+void ptt_ring_lost(uint64_t count)
+{
+	if (ptt_session.segment)
+		/* relaxed: a count */
+		__atomic_fetch_add(&ptt_session.segment->lost_reported, count, __ATOMIC_RELAXED);
+}
+
 void ptt_ring_detach(void)
 {
 	if (!ptt_session.segment)

@@ -75,6 +75,9 @@ int ptt_ring_fork_child(bool move);
 /* ptt_ring_exec - this process is about to execute another program (begin), or failed to (begin = false). */
 void ptt_ring_exec(bool begin);
 
+/* ptt_ring_lost - an event of the trace says that so many others were lost. */
+void ptt_ring_lost(uint64_t count);
+
 /*
  * ptt_report_entry - the calling thread sends its first event: the tracer, where there is one, says before it that a thread
  * has begun which it does not know yet. Safe in signal handlers.

@@ -58,7 +58,7 @@ class Stats(c.CollectorStats):
     def lost(self) -> int:
         """Events that are not in the trace, whatever the cause."""
         counted = self.lost_full + self.lost_closed + self.lost_threads + self.lost_write
-        return counted + self.unfinished
+        return counted + self.lost_reported + self.unfinished
 
 
 class ThreadEntry(tuple[int, int, int, int, int]):

@@ -52,7 +52,7 @@ class CollectorOptions(Structure):
 
 
 class CollectorStats(Structure):
-    """`struct ptt_collector_stats`, 152 bytes."""
+    """`struct ptt_collector_stats`, 160 bytes."""
 
     _fields_ = (
         ("events", u64), ("packets", u64), ("bytes", u64), ("threads", u64), ("lost_full", u64),
@@ -60,13 +60,13 @@ class CollectorStats(Structure):
         ("overwritten", u64), ("removed", u64), ("wait_ns", u64), ("chunks", u32),
         ("free_chunks", u32), ("freed_chunks", u32), ("live_threads", u32), ("write_error", i32),
         ("stopped", u32), ("lost_processes", u32), ("lost_real_time", u64), ("without_site", u64),
-        ("without_stack", u64),
+        ("without_stack", u64), ("lost_reported", u64),
     )
     events: int; packets: int; bytes: int; threads: int; lost_full: int; lost_closed: int;
     lost_threads: int; lost_write: int; lost_sites: int; overwritten: int; removed: int;
     wait_ns: int; chunks: int; free_chunks: int; freed_chunks: int; live_threads: int;
     write_error: int; stopped: int; lost_processes: int; lost_real_time: int; without_site: int;
-    without_stack: int
+    without_stack: int; lost_reported: int
 
 
 class CollectorThread(Structure):
@@ -136,21 +136,21 @@ class Segment(Structure):
         ("clock", u32), ("recorder_pid", u32), ("start_clock", u64), ("start_unix_ns", i64),
         ("uuid", u8 * 16), ("shared_offset", u64), ("chunk_reserve", u32),
         ("chunk_reserve_at", u32), ("stack_depth", u32), ("stack_all", u32), ("sched", u32),
-        ("python", u32), ("slow_barrier", u32), ("pad2", u32 * 3), ("without_stack", u64),
-        ("closed", u32), ("thread_high", u32), ("chunk_hand", u32), ("stopped", u32),
-        ("overwritten", u64), ("site_head", u64), ("site_tail", u64), ("site_lost", u64),
-        ("chunks_there", u32), ("real_time", u32), ("without_site", u64), ("space", u32),
-        ("waiters", u32), ("doorbell", u32), ("lost_processes", u32), ("process_hint", u32),
-        ("images", u32), ("process_high", u32), ("thread_hint", u32), ("pad3", u64 * 4),
-        ("collector", u8 * 64),
+        ("python", u32), ("slow_barrier", u32), ("pad2", u32), ("lost_reported", u64),
+        ("without_stack", u64), ("closed", u32), ("thread_high", u32), ("chunk_hand", u32),
+        ("stopped", u32), ("overwritten", u64), ("site_head", u64), ("site_tail", u64),
+        ("site_lost", u64), ("chunks_there", u32), ("real_time", u32), ("without_site", u64),
+        ("space", u32), ("waiters", u32), ("doorbell", u32), ("lost_processes", u32),
+        ("process_hint", u32), ("images", u32), ("process_high", u32), ("thread_hint", u32),
+        ("pad3", u64 * 4), ("collector", u8 * 64),
     )
     abi: AbiHead; size: int; chunk_size: int; chunk_count: int; thread_count: int;
     process_count: int; process_offset: int; thread_owner_offset: int; thread_offset: int;
     chunk_state_offset: int; chunk_offset: int; site_offset: int; policy: int; when_full: int;
     clock: int; recorder_pid: int; start_clock: int; start_unix_ns: int; uuid: Any;
     shared_offset: int; chunk_reserve: int; chunk_reserve_at: int; stack_depth: int; stack_all: int;
-    sched: int; python: int; slow_barrier: int; pad2: Any; without_stack: int; closed: int;
-    thread_high: int; chunk_hand: int; stopped: int; overwritten: int; site_head: int;
+    sched: int; python: int; slow_barrier: int; pad2: int; lost_reported: int; without_stack: int;
+    closed: int; thread_high: int; chunk_hand: int; stopped: int; overwritten: int; site_head: int;
     site_tail: int; site_lost: int; chunks_there: int; real_time: int; without_site: int;
     space: int; waiters: int; doorbell: int; lost_processes: int; process_hint: int; images: int;
     process_high: int; thread_hint: int; pad3: Any; collector: Any
