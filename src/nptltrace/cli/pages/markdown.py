@@ -50,11 +50,15 @@ def renewed(name: str, text: str) -> str:
 
 
 def marked(text: str, generated: str, begin: str = BEGIN, end: str = END) -> str:
-    """Return a text whose part between two markers is another; without markers, it comes first."""
+    """Return a text whose part between two markers is another; a new text has nothing else.
+
+    Raises:
+        ValueError: There is a text, but not with these markers.
+    """
     before, begins, rest = text.partition(begin)
     _, ends, after = rest.partition(f"{end}\n")
-    if not begins or not ends:
-        before, after = "", text
+    if text and not (begins and ends):
+        raise ValueError(f"no part between {begin} and {end}")
     return f"{before}{begin}\n\n{generated}\n{end}\n{after}"
 
 
