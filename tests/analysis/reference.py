@@ -196,10 +196,8 @@ class Reference(Locks):
     def feed(self, e: Event) -> None:
         domain = e.name.partition("_")[0]
         self.last[e.process] = self.last_of[e.process, e.tid] = e.ts
-        if e.name == "PROCESS_EXIT":
-            self.exited.add(e.process)
-        elif e.name == "PROCESS_EXEC":
-            self.executed[e.process] = (e.tid, e.ts)
+        if domain == "PROCESS":
+            self.process_event(e)
         kind = KINDS.get(domain, "")
         waited = "wait_ns" in e.fields
         if kind and FULL.fullmatch(e.name) and not ALWAYS.fullmatch(e.name) and not waited:
@@ -216,6 +214,15 @@ class Reference(Locks):
             self.sem_event(e)
         elif kind in {"cond", "barrier", "futex"}:
             self.other_event(e, kind)
+
+    def process_event(self, e: Event) -> None:
+        if e.name == "PROCESS_START" and e.fields["pthread"]:
+            thread = self.threads.setdefault((e.process, e.tid), Thread(e.tid))
+            self.pthreads[e.process, e.fields["pthread"]] = thread
+        elif e.name == "PROCESS_EXIT":
+            self.exited.add(e.process)
+        elif e.name == "PROCESS_EXEC":
+            self.executed[e.process] = (e.tid, e.ts)
 
     def thread_event(self, e: Event) -> None:
         if e.name in {"NEW_THREAD_CREATED", "THREAD_BEGIN"}:
