@@ -45,8 +45,9 @@ from support.workloads import wait_for_port
 
 from nptltrace._binding.headers.ptt_abi import PTT_STACK_WHOLE
 from nptltrace.analysis.model import model_tables
+from nptltrace.trace.places.stack import stack_sites
 from nptltrace.trace.source import Source
-from nptltrace.trace.symbols.frames import chosen_sites, frames_at, recorded_site, stack_sites
+from nptltrace.trace.symbols.frames import chosen_sites, frames_at, recorded_site
 from nptltrace.trace.symbols.lookup import Symbols
 
 if TYPE_CHECKING:

@@ -74,7 +74,7 @@ def build_sdist(
 
 def _set_date() -> None:
     """Have all files dated as the release."""
-    text = Path("src/nptltrace/__init__.py").read_text("utf-8")
+    text = Path("src/nptltrace/_version.py").read_text("utf-8")
     date = re.findall(r'^__date__ = "(.+)"$', text, re.MULTILINE)[0]
     epoch = int(datetime.fromisoformat(f"{date}T00:00:00+00:00").timestamp())
     os.environ.setdefault("SOURCE_DATE_EPOCH", str(epoch))

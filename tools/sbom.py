@@ -20,7 +20,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 def _setting(name: str) -> str:
     """Return what the package says of itself."""
-    text = (_ROOT / "src/nptltrace/__init__.py").read_text("utf-8")
+    text = (_ROOT / "src/nptltrace/_version.py").read_text("utf-8")
     found = re.search(rf'^{name} = "(.+)"$', text, re.MULTILINE)
     if found is None:
         raise SystemExit(f"nptltrace has no {name}")

@@ -34,7 +34,7 @@ make_environment "$environment"
 PATH=$PWD/$environment/bin:$PATH
 
 # As the build backend does: auditwheel packs the wheel anew.
-released=$(sed -n 's/^__date__ = "\(.*\)"$/\1/p' src/nptltrace/__init__.py)
+released=$(sed -n 's/^__date__ = "\(.*\)"$/\1/p' src/nptltrace/_version.py)
 SOURCE_DATE_EPOCH=$(date -u -d "$released" +%s)
 export SOURCE_DATE_EPOCH
 

@@ -5,6 +5,8 @@ Importing the package costs next to nothing; each public name is loaded when it 
 
 from __future__ import annotations
 
+from nptltrace._version import __date__, __version__
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -31,6 +33,7 @@ __all__ = [
     "TraceFormatError",
     "Traceset",
     "UsageError",
+    "__date__",
     "__version__",
     "is_traced",
     "open",
@@ -38,10 +41,6 @@ __all__ = [
     "record_here",
     "user_event",
 ]
-
-__version__ = "0.1.0"
-# When it was released: the date of what is built of it.
-__date__ = "2026-11-21"
 
 # Public name -> module that defines it, and its name there where that is another.
 _HOME = {

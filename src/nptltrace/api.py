@@ -381,10 +381,10 @@ class Traceset(Reader):
             self._database = None
 
     def _tables(self) -> TraceTables:
-        from nptltrace.analysis.sql.tables import TraceTables
+        from nptltrace.analysis.all_tables import all_tables
 
         if self._made is None:
-            self._made = TraceTables(self, self._symbols())
+            self._made = all_tables(self, self._symbols())
         return self._made
 
     def _symbols(self) -> Symbols:
@@ -395,7 +395,7 @@ class Traceset(Reader):
     @contextmanager
     def _passing_over(self, skip: Patterns) -> Iterator[Symbols]:
         """Give names by which call sites are those that further patterns leave, for a while."""
-        from nptltrace.trace.symbols.passed_over import patterns
+        from nptltrace.trace.passed_over import patterns
 
         words = [skip] if isinstance(skip, str) else skip
         found = [pattern for word in words if word for pattern in patterns(word)]

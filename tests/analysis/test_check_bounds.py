@@ -11,6 +11,7 @@ import pytest
 
 from nptltrace._binding import libptttrack_sums
 from nptltrace._binding.libptttrack_facts import Check
+from nptltrace.analysis.all_tables import all_tables
 from nptltrace.analysis.findings import find
 from nptltrace.analysis.model import (
     Window,
@@ -19,7 +20,6 @@ from nptltrace.analysis.model import (
     model_tables,
     run_model,
 )
-from nptltrace.analysis.sql.tables import TraceTables
 from nptltrace.trace.source import Source
 from nptltrace.trace.traceset import Traceset
 from tests.analysis.story import HEAP, MAIN, A, B, C, Story, found, two
@@ -126,7 +126,7 @@ def test_edges_are_made_when_asked_for(tmp_path: Path, monkeypatch: pytest.Monke
             super().__init__(flags)
 
     monkeypatch.setattr(libptttrack_sums, "Model", Watched)
-    tables = TraceTables(Traceset(all_at_once(10).write_to(tmp_path / "made.ptt")))
+    tables = all_tables(Traceset(all_at_once(10).write_to(tmp_path / "made.ptt")))
     assert tables.table("waits").num_rows == 0
     assert tables.table("holds").num_rows == 10
     assert [flags & libptttrack_sums.EDGES for flags in made] == [0]

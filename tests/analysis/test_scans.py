@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import nptltrace
+from nptltrace.analysis.all_tables import all_tables
 from nptltrace.analysis.sql.tables import TraceTables
 from nptltrace.trace.reading.cancellation import CancelledError, stoppable
 from nptltrace.trace.reading.prefetch import reading_ahead
@@ -154,7 +155,7 @@ def test_a_query_after_one_that_was_stopped(trace: Path) -> None:
     from nptltrace.analysis.sql.query import Database
 
     traces = nptltrace.open(trace)
-    database = Database(TraceTables(traces))
+    database = Database(all_tables(traces))
     with pytest.raises(KeyboardInterrupt):
         database.interruptible(lambda: signal.raise_signal(signal.SIGINT))
     found = database.query("select count(*) as n from events")

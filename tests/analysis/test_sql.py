@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import nptltrace
+from nptltrace.analysis.all_tables import all_tables
 from nptltrace.analysis.sql.query import Database
 from nptltrace.analysis.sql.schema import TABLES
 from nptltrace.analysis.sql.spill import Shelf
@@ -354,4 +355,4 @@ def test_variables_of_the_caller_are_no_tables(contended: Any) -> None:
 def test_without_duckdb(contended: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(nptltrace.PttError, match="pip install duckdb"):
-        Database(TraceTables(contended))
+        Database(all_tables(contended))

@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 import pytest
 
 import nptltrace
+from nptltrace.analysis.all_tables import all_tables
 from nptltrace.analysis.findings import SCHEMA
 from nptltrace.analysis.model import ROW_TABLES, Window, model_tables
 from nptltrace.analysis.scope import Scope
 from nptltrace.analysis.sql import tables as made
 from nptltrace.analysis.sql.schema import SCHEMA_VERSION, TABLES
-from nptltrace.analysis.sql.tables import TraceTables
 from nptltrace.cli.pages import tables_page
 from tests.analysis.story import MAIN, Story, pthread
 from tests.support import ROOT
@@ -136,9 +136,9 @@ def test_rows_are_those_of_the_model(recorded: list[Path]) -> None:
 
 def test_pieces_are_the_tables(recorded: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     traces = nptltrace.open(*recorded)
-    whole = TraceTables(traces)
+    whole = all_tables(traces)
     parts: dict[str, list[pa.Table]] = {}
-    for name, piece in TraceTables(traces).pieces(list(TABLES)):
+    for name, piece in all_tables(traces).pieces(list(TABLES)):
         parts.setdefault(name, []).append(piece)
     assert parts.keys() == TABLES.keys()
     for name, pieces in parts.items():
@@ -147,7 +147,7 @@ def test_pieces_are_the_tables(recorded: list[Path], monkeypatch: pytest.MonkeyP
         assert asked.to_pylist() == whole.table(name).to_pylist(), name
     # Large traces keep no holds.
     monkeypatch.setattr(made, "_KEPT_EVENTS", 0)
-    assert TraceTables(traces).table("holds").to_pylist() == whole.table("holds").to_pylist()
+    assert all_tables(traces).table("holds").to_pylist() == whole.table("holds").to_pylist()
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -262,7 +262,7 @@ def test_policies(tmp_path: Path) -> None:
 
 def test_a_window(tmp_path: Path) -> None:
     traces = nptltrace.open(chain(tmp_path / "run.ptt"))
-    late = TraceTables(traces, scope=Scope(Window(25, None)))
+    late = all_tables(traces, scope=Scope(Window(25, None)))
     assert late.table("events")["ts_ns"].to_pylist() == [30, 900]
     waits = late.table("waits", ["tid", "t_ns", "dur_ns"]).to_pylist()
     # The first of them began before; of both there is what lies in the window.

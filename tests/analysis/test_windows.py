@@ -13,6 +13,7 @@ import pytest
 
 import nptltrace
 from nptltrace._binding import libpttread, libptttrack_sums
+from nptltrace.analysis.all_tables import all_tables
 from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.findings import find
 from nptltrace.analysis.model import Window, model_tables, run_model
@@ -20,7 +21,6 @@ from nptltrace.analysis.report.contention import contention
 from nptltrace.analysis.report.live_contention import Follower
 from nptltrace.analysis.scope import Scope
 from nptltrace.analysis.sql.query import Database
-from nptltrace.analysis.sql.tables import TraceTables
 from nptltrace.export.writing.timeline import Timeline
 from nptltrace.trace.copying import Part
 from nptltrace.trace.reading import prefetch
@@ -259,7 +259,7 @@ def test_sql_of_windows(recorded: Path) -> None:
     traces = nptltrace.open(recorded)
     whole = model_tables(traces.source)
     for window in windows(2, traces.source.end_ns() or 0, 100):
-        tables = TraceTables(traces, scope=Scope(window))
+        tables = all_tables(traces, scope=Scope(window))
         database = Database(tables)
         for name, columns in (("waits", "tid, class"), ("holds", "tid, mode")):
             query = f"select {columns}, count(*), sum(dur_ns) from {name} group by all"  # noqa: S608
@@ -295,7 +295,7 @@ def test_states_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
     def states(window: Window) -> Counter[Any]:
         found: Counter[Any] = Counter()
-        for row in TraceTables(traces, scope=Scope(window)).table("states").to_pylist():
+        for row in all_tables(traces, scope=Scope(window)).table("states").to_pylist():
             part = cut(chosen, row["t_ns"], row["t_ns"] + row["dur_ns"])
             found[row["tid"], row["state"]] += (part and part[1]) or 0
         return +found

@@ -75,8 +75,9 @@ def owners(trace: Path) -> set[tuple[int, int]]:
 
 def stacks(trace: Path) -> dict[int, tuple[list[str], list[str]]]:
     """Return the call stacks of waits that have one, by number: the waiter's, the owner's."""
+    from nptltrace.trace.places.stack import stack_sites
     from nptltrace.trace.source import Source
-    from nptltrace.trace.symbols.frames import stack_sites, stack_texts
+    from nptltrace.trace.symbols.frames import stack_texts
     from nptltrace.trace.symbols.lookup import Symbols
 
     source = Source([trace])

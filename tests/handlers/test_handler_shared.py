@@ -238,7 +238,7 @@ def buffer(tmp_path: Path, native_stage: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("NPTLTRACE_NATIVE_DIR", str(native_stage))
     segment, trace = tmp_path / "segment", tmp_path / "trace"
     trace.mkdir()
-    collector = SharedCollector(segment, trace, BufferOptions(), size=65536)
+    collector = SharedCollector(segment, trace, BufferOptions().native(), size=65536)
     with segment.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
         yield Buffer(memory, collector, trace)
     collector.destroy()

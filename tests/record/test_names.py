@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nptltrace.trace.symbols import own_names
+from nptltrace.trace.bundling import own_names
 
 if TYPE_CHECKING:
     from pathlib import Path

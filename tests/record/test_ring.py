@@ -40,7 +40,7 @@ def collect(
     trace = tmp_path / "trace"
     trace.mkdir()
     options = BufferOptions(budget=budget, chunk_size=chunk_size)
-    collector = Collector(tmp_path / "segment", trace, options)
+    collector = Collector(tmp_path / "segment", trace, options.native())
     command = [str(writer), str(tmp_path), *map(str, args)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
@@ -95,7 +95,7 @@ def test_real_time_threads_have_room_where_others_wait(
 ) -> None:
     (tmp_path / "trace").mkdir()
     options = BufferOptions(budget=1 << 20)
-    collector = Collector(tmp_path / "segment", tmp_path / "trace", options)
+    collector = Collector(tmp_path / "segment", tmp_path / "trace", options.native())
     per_buffer = (options.chunk_size - 32) // 16
     buffers = options.budget // options.chunk_size
     reserve = buffers // 8
@@ -130,7 +130,9 @@ def test_a_thread_killed_while_it_waits_waits_no_longer(
         return int.from_bytes(words[4:], "little")
 
     (tmp_path / "trace").mkdir()
-    collector = Collector(tmp_path / "segment", tmp_path / "trace", BufferOptions(budget=1 << 20))
+    collector = Collector(
+        tmp_path / "segment", tmp_path / "trace", BufferOptions(budget=1 << 20).native()
+    )
     command = [str(ring_real_time), str(tmp_path), "10"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -163,9 +165,9 @@ def test_threads_share_streams_one_after_the_other(ring_writer: Path, tmp_path: 
 def test_a_segment_has_one_collector(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     trace.mkdir()
-    collector = Collector(tmp_path / "segment", trace, BufferOptions(budget=1 << 20))
+    collector = Collector(tmp_path / "segment", trace, BufferOptions(budget=1 << 20).native())
     with pytest.raises(CollectorError, match="still at work") as refused:
-        Collector(tmp_path / "segment", trace, BufferOptions(), attach=True)
+        Collector(tmp_path / "segment", trace, BufferOptions().native(), attach=True)
     assert Collector.is_busy(refused.value)
     collector.destroy()
 
@@ -174,7 +176,7 @@ def test_a_segment_has_one_collector(tmp_path: Path) -> None:
 def test_what_is_no_segment_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "segment").write_bytes(data)
     with pytest.raises(CollectorError, match="no segment"):
-        Collector(tmp_path / "segment", tmp_path, BufferOptions(), attach=True)
+        Collector(tmp_path / "segment", tmp_path, BufferOptions().native(), attach=True)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +185,7 @@ def test_what_is_no_segment_is_refused(tmp_path: Path, data: bytes) -> None:
 )
 def test_senseless_sizes_are_refused(tmp_path: Path, options: BufferOptions) -> None:
     with pytest.raises(CollectorError):
-        Collector(tmp_path / "segment", tmp_path, options)
+        Collector(tmp_path / "segment", tmp_path, options.native())
     assert list(tmp_path.iterdir()) == []
 
 

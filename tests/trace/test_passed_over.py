@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nptltrace.errors import UsageError
-from nptltrace.trace.symbols.passed_over import PassedOver, bare_name, patterns
+from nptltrace.trace.passed_over import PassedOver, bare_name, patterns
 
 
 class TestBuiltIn:

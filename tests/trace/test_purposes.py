@@ -6,7 +6,7 @@ import pytest
 
 from nptltrace._binding.headers import pttmodel as c
 from nptltrace.trace.objects.purposes import Made
-from nptltrace.trace.symbols.places.python_code import PythonCode
+from nptltrace.trace.places.python_code import PythonCode
 
 LIBRARY = "/usr/lib/python3.14/"
 WORK = ("work", "app.py")

@@ -11,7 +11,7 @@ import numpy as np
 from nptltrace.analysis.model import model_tables
 from nptltrace.trace.source import Source
 from nptltrace.ui import protocol
-from nptltrace.ui.server.jobs import Later
+from nptltrace.ui.jobs import Later
 
 if TYPE_CHECKING:
     from pathlib import Path

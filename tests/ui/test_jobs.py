@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nptltrace.ui.server import jobs
-from nptltrace.ui.server.jobs import Jobs, Later
+from nptltrace.ui import jobs
+from nptltrace.ui.jobs import Jobs, Later
 
 if TYPE_CHECKING:
     from collections.abc import Callable

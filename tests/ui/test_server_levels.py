@@ -22,7 +22,7 @@ from nptltrace.trace.source import Source
 from nptltrace.ui import protocol
 from nptltrace.ui.answers.drawing import bin_width
 from nptltrace.ui.answers.ranges import Whole
-from nptltrace.ui.server.jobs import Later
+from nptltrace.ui.jobs import Later
 from nptltrace.ui.shapes import fits
 from nptltrace.ui.viewer import NotFound, Viewer
 from tests.analysis.simulator import simulate

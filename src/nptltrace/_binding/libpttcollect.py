@@ -18,10 +18,10 @@ from nptltrace.errors import PttError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from ctypes import Array
     from pathlib import Path
 
-    from nptltrace.recording.settings.options import BufferOptions
 
 __all__ = [
     "Collector", "CollectorError", "SharedCollector", "Stats", "ThreadEntry", "read_clock",
@@ -113,12 +113,12 @@ class Collector:
     Args:
         segment: The segment file, which `attach` says to take over and which is made otherwise.
         trace: The trace directory.
-        options: Sizes and policies.
+        options: Sizes and policies, by the names that they have in C.
         attach: Take over a segment whose recorder was killed.
     """
 
     def __init__(
-        self, segment: Path, trace: Path, options: BufferOptions, *, attach: bool = False
+        self, segment: Path, trace: Path, options: Mapping[str, int], *, attach: bool = False
     ) -> None:
         self._lib = _lib()
         self._handle = c_void_p()
@@ -126,16 +126,7 @@ class Collector:
         wanted = c.CollectorOptions(
             segment=os.fsencode(segment),
             trace=os.fsencode(trace),
-            budget=options.budget,
-            max_file_size=options.max_file_size,
-            max_files=options.max_files,
-            chunk_size=options.chunk_size,
-            policy=int(options.policy),
-            when_full=int(options.when_full),
-            stack_depth=options.stack_depth,
-            stack_all=int(options.stack_all),
-            sched=int(options.sched),
-            python=int(options.python),
+            **options,
         )
         status = self._begin(byref(wanted), byref(message), attach=attach)
         if status < 0:
@@ -269,11 +260,13 @@ class SharedCollector(Collector):
     Args:
         segment: The segment file to make.
         trace: The trace directory.
-        options: Files and policies.
+        options: Files and policies, as there.
         size: Bytes of the buffer.
     """
 
-    def __init__(self, segment: Path, trace: Path, options: BufferOptions, *, size: int) -> None:
+    def __init__(
+        self, segment: Path, trace: Path, options: Mapping[str, int], *, size: int
+    ) -> None:
         self._size = size
         super().__init__(segment, trace, options)
 

@@ -22,7 +22,6 @@ from nptltrace.errors import TraceFormatError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from nptltrace.trace.symbols.places.module_table import Tenant
 
 __all__ = [
     "ANY",
@@ -163,12 +162,9 @@ class Reader(Handle):
         status = self._lib.ptt_reader_set_stack_sites(self.handle, process, array, len(array))
         check("choose call sites", status)
 
-    def set_tenants(self, process: int, tenants: Iterable[Tenant]) -> None:
-        """Set which modules had the same addresses, by range and time."""
-        rows = [
-            c.Tenant(t.start, t.end, t.module.start, t.module.end, t.since, t.generation, 0)
-            for t in tenants
-        ]
+    def set_tenants(self, process: int, tenants: Iterable[tuple[int, ...]]) -> None:
+        """Set which modules had the same addresses, by range and time: fields as in C."""
+        rows = [c.Tenant(*fields) for fields in tenants]
         array = (c.Tenant * len(rows))(*rows)
         status = self._lib.ptt_reader_set_tenants(self.handle, process, array, len(rows))
         check("add modules", status)

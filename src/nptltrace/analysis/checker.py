@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.info import Process
     from nptltrace.trace.source import Source
 
-__all__ = ["LONG_HOLD_NS", "Checker"]
+__all__ = ["LONG_HOLD_NS", "Checker", "checked"]
 
 LONG_HOLD_NS = 1_000_000_000
 # Shorter waits do no harm that anybody would notice.
@@ -153,3 +153,20 @@ class Checker:
             self.check.stack(number, behind)
         for module in loaded_for_good(process, self._source):
             self.check.memory(number, module.start, module.end)
+
+
+def checked(source: Source, long_hold_ns: int = LONG_HOLD_NS) -> Checker:
+    """Return a checker that has seen all of a traceset.
+
+    Args:
+        source: The opened traces.
+        long_hold_ns: From which time on a lock is held for too long.
+
+    Raises:
+        NativeError: Memory is out.
+    """
+    checker = Checker(source, long_hold_ns)
+    checker.read()
+    checker.finish()
+    source.learn_threads()
+    return checker

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nptltrace._binding import libpttread
+from nptltrace.trace.places.stack import stack_sites
 from nptltrace.trace.reading.columns import ArrayBuffer
-from nptltrace.trace.symbols.frames import stack_sites, stack_texts
+from nptltrace.trace.symbols.frames import stack_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

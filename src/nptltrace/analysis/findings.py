@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 
-from nptltrace.analysis.checker import LONG_HOLD_NS, Checker
+from nptltrace.analysis.checker import LONG_HOLD_NS, checked
 from nptltrace.analysis.evidence import Evidence
 from nptltrace.analysis.named_facts import Facts
 from nptltrace.analysis.trace_data import TraceData
@@ -23,12 +23,13 @@ from nptltrace.trace.traceset import Traceset
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from nptltrace.analysis.checker import Checker
     from nptltrace.findings.facts import Event
     from nptltrace.findings.kind import Kind
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["SCHEMA", "Finding", "Findings", "checked", "find", "findings", "findings_of"]
+__all__ = ["SCHEMA", "Finding", "Findings", "find", "findings", "findings_of"]
 
 _UNJUDGED = "semaphores are locks in it: in which order they are taken is not judged"
 _UNSEEN = (
@@ -141,23 +142,6 @@ def find(
         NativeError: Memory is out.
     """
     return findings_of(source, symbols, checked(source, long_hold_ns), wanted=wanted)
-
-
-def checked(source: Source, long_hold_ns: int = LONG_HOLD_NS) -> Checker:
-    """Return a checker that has seen all of a traceset.
-
-    Args:
-        source: The opened traces.
-        long_hold_ns: From which time on a lock is held for too long.
-
-    Raises:
-        NativeError: Memory is out.
-    """
-    checker = Checker(source, long_hold_ns)
-    checker.read()
-    checker.finish()
-    source.learn_threads()
-    return checker
 
 
 def findings_of(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from nptltrace._binding import libptttrack_facts
 from nptltrace.catalog import DOMAINS, FUTEX_KINDS, SYS_CALLS
 from nptltrace.findings.facts import Fact, Step
-from nptltrace.trace.symbols.places.site import hex_of_site
+from nptltrace.trace.places.site import hex_of_site
 
 if TYPE_CHECKING:
     from nptltrace.trace.source import Source

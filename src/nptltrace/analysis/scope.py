@@ -9,7 +9,7 @@ import numpy as np
 
 from nptltrace._binding.libpttread import ANY
 from nptltrace.analysis.model import Only, Window
-from nptltrace.trace.symbols.places.site import ADDRESS
+from nptltrace.trace.places.site import ADDRESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

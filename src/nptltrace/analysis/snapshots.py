@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from nptltrace import __version__
 from nptltrace._cache import cache_directory, shrink
+from nptltrace._version import __version__
 from nptltrace.trace.filtered import whole_filter
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from nptltrace.trace.info import Process
+    from nptltrace.trace.places.module_table import Module
     from nptltrace.trace.source import Source
-    from nptltrace.trace.symbols.places.module_table import Module
 
 __all__ = ["behind_all", "loaded_for_good"]
 

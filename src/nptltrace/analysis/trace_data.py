@@ -110,7 +110,7 @@ class TraceData:
             self._database.close()
 
     def _seen(self) -> Facts:
-        from nptltrace.analysis.findings import checked
+        from nptltrace.analysis.checker import checked
         from nptltrace.analysis.named_facts import Facts
 
         return Facts(self._source, self._symbols, checked(self._source).check)
@@ -122,5 +122,5 @@ class TraceData:
 
             traceset = Traceset(*self._source.paths())
             symbols = None if self._symbols is None else self._symbols.of(traceset.source)
-            self._tables = TraceTables(traceset, symbols, self._scope, findings=False)
+            self._tables = TraceTables(traceset, symbols, self._scope)
         return self._tables

@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING
 
 from nptltrace.errors import UsageError
-from nptltrace.recording.control import ControlPage
-from nptltrace.recording.files.session import start_time, trace_of
+from nptltrace.recording.control import ControlPage, trace_of
+from nptltrace.recording.files.session import start_time
 from nptltrace.recording.settings.levels import Levels
 
 if TYPE_CHECKING:

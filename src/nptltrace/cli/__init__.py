@@ -25,7 +25,7 @@ import os
 import sys
 from importlib import import_module
 
-from nptltrace import __version__
+from nptltrace._version import __version__
 from nptltrace.cli import commands
 from nptltrace.errors import PttError, UsageError, one_line
 

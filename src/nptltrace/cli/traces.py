@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from nptltrace._binding.libpttread import Filter
     from nptltrace.analysis.scope import Scope
     from nptltrace.trace.copying import Part
+    from nptltrace.trace.passed_over import PassedOver
     from nptltrace.trace.selection import Selection
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Processes, Symbols
-    from nptltrace.trace.symbols.passed_over import PassedOver
 
 __all__ = [
     "Bound",
@@ -260,7 +260,7 @@ def passed_over(args: argparse.Namespace) -> PassedOver:
         UsageError: A pattern is empty, or the settings cannot be read.
     """
     from nptltrace.cli.settings import Settings
-    from nptltrace.trace.symbols.passed_over import PassedOver, patterns
+    from nptltrace.trace.passed_over import PassedOver, patterns
 
     given = [pattern for option in args.skip for pattern in patterns(option)]
     return PassedOver([*Settings.read().skip, *given])

@@ -40,8 +40,8 @@ def write(
     Raises:
         UsageError: There is no such table, or several for standard output.
     """
+    from nptltrace.analysis.all_tables import all_tables
     from nptltrace.analysis.sql.schema import TABLES, table_type
-    from nptltrace.analysis.sql.tables import TraceTables
     from nptltrace.errors import UsageError
 
     chosen = [table_type(name) for name in dict.fromkeys(tables)] or list(TABLES.values())
@@ -59,7 +59,7 @@ def write(
                 for table in chosen
             }
         writers = {t.name: stack.enter_context(_Writer(files[t.name], t.schema())) for t in chosen}
-        made = TraceTables(traceset, symbols, scope)
+        made = all_tables(traceset, symbols, scope)
         for name, piece in made.pieces(list(writers)):
             writers[name].write(piece)
             rows += piece.num_rows

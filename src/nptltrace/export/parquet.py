@@ -46,11 +46,11 @@ def write(
     Raises:
         UsageError: There is no such table.
     """
+    from nptltrace.analysis.all_tables import all_tables
     from nptltrace.analysis.sql.schema import TABLES, table_type
-    from nptltrace.analysis.sql.tables import TraceTables
 
     chosen = [table_type(name) for name in dict.fromkeys(tables)] or list(TABLES.values())
-    made = TraceTables(traceset, symbols, scope)
+    made = all_tables(traceset, symbols, scope)
     runs = {row["run_id"]: _partition(row) for row in made.table("runs").to_pylist()}
     rows = 0
     with out.directory() as directory, ExitStack() as stack:

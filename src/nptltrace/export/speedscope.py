@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from nptltrace import __version__
+from nptltrace._version import __version__
 from nptltrace.analysis.report.stacks.sums import TITLES, shown_of
 from nptltrace.export.writing.numbers import Numbers
 from nptltrace.export.writing.stacks import OPTIONS, samples, summary

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nptltrace.analysis.all_tables import all_tables
 from nptltrace.analysis.sql.schema import TABLES
-from nptltrace.analysis.sql.tables import TraceTables
 from nptltrace.errors import UsageError
 from nptltrace.fleet.store import Addition
 from nptltrace.fleet.tables import ADDITION, DETAILS, LABEL, STORED, as_stored
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
+    from nptltrace.analysis.sql.tables import TraceTables
     from nptltrace.fleet.store import Store
 
 __all__ = [
@@ -64,7 +65,7 @@ def add_run(
         UsageError: The recording goes on.
     """
     with closing(Traceset(path)) as traceset:
-        tables = TraceTables(traceset, symbols or Symbols(traceset.source))
+        tables = all_tables(traceset, symbols or Symbols(traceset.source))
         run = new_run(store, path, tables)
         if run is None:
             return False

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
         HangThread,
         HangWait,
     )
-    from nptltrace.hang.picture import Picture, ThreadPicture
+    from nptltrace.hang.picture import Picture
+    from nptltrace.hang.thread_picture import ThreadPicture
     from nptltrace.hang.verdicts import Verdict
 
 __all__ = ["hang_document"]

@@ -17,9 +17,9 @@ from nptltrace.hang.java_objects import Objects
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from nptltrace.hang.picture import ThreadPicture
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.target import Target
+    from nptltrace.hang.thread_picture import ThreadPicture
 
 __all__ = ["with_monitors"]
 

@@ -15,8 +15,8 @@ from nptltrace.hang.waits import routine_kind
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from nptltrace.hang.picture import ThreadPicture
     from nptltrace.hang.targets.target import Target
+    from nptltrace.hang.thread_picture import ThreadPicture
 
 __all__ = ["with_runners"]
 

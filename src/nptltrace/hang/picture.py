@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.hang.monitors import with_monitors
 from nptltrace.hang.once import with_runners
 from nptltrace.hang.stack.cpython import PythonFrame, Pythons
 from nptltrace.hang.stack.stacks import Stacks, stack_top
+from nptltrace.hang.thread_picture import ThreadPicture
 from nptltrace.hang.waits import routine_kind, spin_of, surroundings, wait_of
-from nptltrace.trace.symbols.lookup import Location
+from nptltrace.trace.symbols.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,44 +18,14 @@ if TYPE_CHECKING:
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.stack.stacks import Frame
     from nptltrace.hang.targets.target import Target
-    from nptltrace.hang.targets.thread import Thread
-    from nptltrace.hang.waits import Wait
 
-__all__ = ["Picture", "State", "ThreadPicture", "look"]
+__all__ = ["Picture", "look"]
 
-State = Literal["runnable", "asleep", "waiting"]
 # Functions of the C library, and of the tracer, in front of a call, of which nobody needs to read.
 _LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux", "[vdso]", "libnptltrace.so")
 
 # The frame of what called a library that makes a system call.
 _CALLER = 2
-
-
-class ThreadPicture(NamedTuple):
-    """A thread and what it waits for.
-
-    Attributes:
-        pid: Its process.
-        thread: The thread.
-        wait: What it waits for; None when it runs or is ready to run.
-        object_name: The global variable that it waits for, or empty.
-        frames: Its stack, the innermost first.
-        site: The call in the program that led here.
-    """
-
-    pid: int
-    thread: Thread
-    wait: Wait | None
-    object_name: str
-    frames: tuple[Location | PythonFrame, ...]
-    site: str
-
-    @property
-    def state(self) -> State:
-        """Whether it runs or could run, sleeps in a system call, or waits for a thread."""
-        if self.wait is None:
-            return "runnable" if self.thread.state == "R" else "asleep"
-        return "asleep" if self.wait.kind == "call" else "waiting"
 
 
 class Picture(NamedTuple):

@@ -12,9 +12,10 @@ from nptltrace.hang.neighbours import with_neighbours
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from nptltrace.hang.picture import Picture, ThreadPicture
+    from nptltrace.hang.picture import Picture
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.target import Target
+    from nptltrace.hang.thread_picture import ThreadPicture
 
 __all__ = ["Verdict", "verdicts", "waits_sentence"]
 

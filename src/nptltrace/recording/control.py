@@ -11,13 +11,17 @@ from nptltrace._binding.headers.ptt_abi import Control
 from nptltrace._values import Values
 from nptltrace.catalog import DOMAINS
 from nptltrace.errors import PttError, UsageError
-from nptltrace.recording.files.session import LEVELS_CHANGED
+from nptltrace.recording.files.session import (
+    LEVELS_CHANGED,
+    trace_of_recorder,
+    trace_of_session,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nptltrace.recording.settings.levels import Levels
 
-__all__ = ["ControlPage", "group_of"]
+__all__ = ["ControlPage", "group_of", "trace_of"]
 
 _MAGIC = b"PTTCTRL1"
 _SIZE = sizeof(Control)
@@ -97,6 +101,21 @@ class ControlPage(Values):
         if head.magic != _MAGIC or head.major != _MAJOR or head.struct_size < _SIZE or not ours:
             raise PttError(f"{self.path} is no level control page of process {self.pid}")
         return page
+
+
+def trace_of(pid: int) -> Path:
+    """Return the trace directory of a recording that goes on.
+
+    Args:
+        pid: A recorded process, or the recorder.
+
+    Raises:
+        UsageError: There is no such process, or it is not recorded.
+    """
+    found = trace_of_recorder(pid) or trace_of_session(ControlPage.of(pid).path.parent)
+    if found is None:
+        raise UsageError(f"process {pid} is recorded, but nobody says where")
+    return found
 
 
 def inner_pid(pid: int) -> int:

@@ -459,7 +459,7 @@ def make_segment(options: RecordOptions, trace: Path) -> tuple[Collector, Sessio
 def _make_collector(options: RecordOptions, segment: Path, trace: Path) -> Collector:
     """Make the collector for the handler that was chosen."""
     if options.handler.name != "shared":
-        return Collector(segment, trace, options.buffers)
+        return Collector(segment, trace, options.buffers.native())
     from nptltrace.recording.shared import make_collector
 
     return make_collector(options, segment, trace)

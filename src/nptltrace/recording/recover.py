@@ -58,7 +58,7 @@ def recover(directory: Path) -> Recovered:
         max_file_size=int(facts.get("max_file_size", 0)), max_files=int(facts.get("max_files", 0))
     )
     try:
-        collector = Collector(session.segment, trace, options, attach=True)
+        collector = Collector(session.segment, trace, options.native(), attach=True)
     except CollectorError as error:
         if Collector.is_busy(error):
             raise UsageError(f"{trace}: {error}") from None

@@ -87,7 +87,9 @@ class Fault(NamedTuple):
 
 def make_collector(options: RecordOptions, segment: Path, trace: Path) -> Collector:
     """Make the collector of the one buffer."""
-    return SharedCollector(segment, trace, options.buffers, size=shared_size(options.handler))
+    return SharedCollector(
+        segment, trace, options.buffers.native(), size=shared_size(options.handler)
+    )
 
 
 def check(options: RecordOptions) -> None:

@@ -15,8 +15,8 @@ import numpy as np
 
 from nptltrace._binding import libpttread
 from nptltrace.errors import PttError, UsageError
+from nptltrace.trace.bundling.bundle_writer import copy_bundle
 from nptltrace.trace.reading.columns import ArrayBuffer
-from nptltrace.trace.symbols.bundle_writer import copy_bundle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nptltrace.trace.escaping import readable
-from nptltrace.trace.reading.small_files import read_whole
-from nptltrace.trace.symbols.places.module_table import Module, ModuleMap
-from nptltrace.trace.symbols.places.python_code import read_codes
+from nptltrace.trace.places.module_table import Module, ModuleMap
+from nptltrace.trace.places.python_code import read_codes
+from nptltrace.trace.small_files import read_whole
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
-    from nptltrace.trace.symbols.places.python_code import PythonCode
+    from nptltrace.trace.places.python_code import PythonCode
 
 __all__ = ["Info", "Process", "Session", "SharedMemory", "read_info"]
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttread, libpttread_text
 from nptltrace.trace.escaping import for_terminal, readable
-from nptltrace.trace.symbols.frames import stack_sites, stack_texts
+from nptltrace.trace.places.stack import stack_sites
+from nptltrace.trace.symbols.frames import stack_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

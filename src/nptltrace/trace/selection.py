@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from nptltrace._binding import libpttread
 from nptltrace.catalog import EVENTS
 from nptltrace.errors import UsageError
-from nptltrace.trace.symbols.places.site import address_of_site
+from nptltrace.trace.places.site import address_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

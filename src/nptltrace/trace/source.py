@@ -19,9 +19,9 @@ from nptltrace.trace import posix_log
 from nptltrace.trace.alignment import Clocked, align
 from nptltrace.trace.escaping import readable
 from nptltrace.trace.info import Process, read_info
+from nptltrace.trace.places.python_code import is_interpreter
+from nptltrace.trace.places.site import ENTRY
 from nptltrace.trace.symbols.gil import find_gil
-from nptltrace.trace.symbols.places.python_code import is_interpreter
-from nptltrace.trace.symbols.places.site import ENTRY
 from nptltrace.trace.threads import ALL, ThreadNames, thread_names
 from nptltrace.trace.tsdl_reader import read_metadata
 
@@ -190,7 +190,7 @@ class Source:
                 if 0 < site < 65536 and 0 < address < 2**64:  # noqa: PLR2004 -- sizes of the fields
                     self.reader.set_site(number, site, address)
             if any(module.since for module in process.modules):
-                self.reader.set_tenants(number, process.map.tenants())
+                self.reader.set_tenants(number, (one.native() for one in process.map.tenants()))
         self._processes, self._traces_of = [], []
 
     def _add_files(self, trace: TraceFiles) -> None:
@@ -494,10 +494,10 @@ class Source:
         return self._semaphores
 
     def purposes(self) -> list[tuple[int, int, bool, int]]:
-        """Return what semaphores are for, as `objects.purposes.find_purposes` does."""
+        """Return what semaphores are for, as `objects.semaphores.find_purposes` does."""
         known = self.semaphores()
         if self._purposes is None and known is not None:
-            from nptltrace.trace.objects.purposes import find_purposes
+            from nptltrace.trace.objects.semaphores import find_purposes
 
             self._purposes = list(find_purposes(self.processes(), known))
         return self._purposes or []

@@ -165,9 +165,9 @@ class Traceset:
             aliases: Alias files, whose names win.
             skip: Patterns of functions and modules that are no call sites, as `Lck_*`.
         """
+        from nptltrace.trace.passed_over import PassedOver
         from nptltrace.trace.symbols.alias import read_aliases
         from nptltrace.trace.symbols.lookup import Symbols
-        from nptltrace.trace.symbols.passed_over import PassedOver
 
         return Symbols(self.source, read_aliases(aliases), directories, PassedOver(skip))
 

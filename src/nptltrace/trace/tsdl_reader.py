@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from nptltrace.errors import TraceFormatError
-from nptltrace.trace.reading.small_files import read_whole
+from nptltrace.trace.small_files import read_whole
 
 if TYPE_CHECKING:
     import os

@@ -13,7 +13,7 @@ import tempfile
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from nptltrace import __version__
+from nptltrace._version import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,7 +25,7 @@ from nptltrace.analysis.report.stacks.sums import SHOWN
 from nptltrace.errors import PttError, UsageError
 from nptltrace.ui import protocol
 from nptltrace.ui.answers.naming import presentable
-from nptltrace.ui.server.jobs import Later
+from nptltrace.ui.jobs import Later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

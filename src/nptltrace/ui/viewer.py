@@ -15,8 +15,8 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from nptltrace import __version__
 from nptltrace._binding import libpttread, libptttrack_sums
+from nptltrace._version import __version__
 from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.growing import is_recorded, killed
 from nptltrace.analysis.model import Window
@@ -39,8 +39,8 @@ from nptltrace.ui.answers.naming import Naming
 from nptltrace.ui.answers.ranges import NAMED, Ranges, Whole, event_types, used, with_rows
 from nptltrace.ui.answers.rows import Rows
 from nptltrace.ui.folder import Folder, identity_of
+from nptltrace.ui.jobs import Later
 from nptltrace.ui.levels_of_detail import Levels
-from nptltrace.ui.server.jobs import Later
 
 if TYPE_CHECKING:
     import os
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from nptltrace.analysis.report.stacks.sums import Shown
+    from nptltrace.trace.passed_over import PassedOver
     from nptltrace.trace.source import TraceFiles
-    from nptltrace.trace.symbols.passed_over import PassedOver
 
 
 __all__ = ["NotFound", "Viewer"]

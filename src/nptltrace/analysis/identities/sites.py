@@ -15,16 +15,16 @@ import numpy as np
 import pyarrow as pa
 
 from nptltrace.trace.escaping import readable
-from nptltrace.trace.symbols.places.python_code import code_and_offset, is_python
-from nptltrace.trace.symbols.places.site import address_of_site, is_entry
+from nptltrace.trace.places.python_code import code_and_offset, is_python
+from nptltrace.trace.places.site import address_of_site, is_entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from nptltrace.trace.places.python_code import PythonCode
     from nptltrace.trace.source import Source
-    from nptltrace.trace.symbols.places.python_code import PythonCode
     from nptltrace.trace.traceset import Traceset
 
 __all__ = ["Place", "Sites"]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.analysis.report.measures import Frame, Item, Run
-    from nptltrace.trace.symbols.lookup import Location
+    from nptltrace.trace.symbols.location import Location
 
 __all__ = ["Change", "Difference", "Row", "compare"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from nptltrace.analysis.report.metrics import METRICS
-from nptltrace.trace.symbols.places.site import hex_of_site
+from nptltrace.trace.places.site import hex_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -15,15 +15,17 @@ from nptltrace.analysis.report.stacks.values import StackValues
 from nptltrace.analysis.scope import Scope
 from nptltrace.errors import UsageError
 from nptltrace.trace.escaping import readable
-from nptltrace.trace.symbols.frames import is_tracer, stack_sites
-from nptltrace.trace.symbols.places.python_code import is_interpreter
+from nptltrace.trace.places.python_code import is_interpreter
+from nptltrace.trace.places.stack import stack_sites
+from nptltrace.trace.symbols.frames import is_tracer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.analysis.report.stacks.values import AtStack
     from nptltrace.trace.source import Source
-    from nptltrace.trace.symbols.lookup import Location, Symbols
+    from nptltrace.trace.symbols.location import Location
+    from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["Frame", "Item", "Run", "measure"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.kinds import kind_of
 from nptltrace.catalog import DOMAINS, LLL_PURPOSES
-from nptltrace.trace.symbols.places.site import hex_of_site
+from nptltrace.trace.places.site import hex_of_site
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from nptltrace import __version__
+from nptltrace._version import __version__
 from nptltrace.errors import UsageError, near
 from nptltrace.trace.reading.columns import FIELD_NAMES, column_of_field
 

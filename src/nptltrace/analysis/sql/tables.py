@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Callable
 from pathlib import PurePath
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -27,11 +28,11 @@ from nptltrace.catalog import DOMAINS, EVENTS
 from nptltrace.errors import UsageError
 from nptltrace.trace.escaping import readable
 from nptltrace.trace.losses import reported_losses
+from nptltrace.trace.places.site import ADDRESS, hex_of_site
 from nptltrace.trace.symbols.lookup import Symbols
-from nptltrace.trace.symbols.places.site import ADDRESS, hex_of_site
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from nptltrace.analysis.lock_cycles import CycleLock
     from nptltrace.analysis.model import Window
     from nptltrace.trace.info import Process
-    from nptltrace.trace.source import TraceFiles
+    from nptltrace.trace.source import Source, TraceFiles
     from nptltrace.trace.traceset import Traceset
 
 __all__ = ["TraceTables"]
@@ -58,6 +59,9 @@ _SOURCES = ("nptl", "handler", "user")
 _SEMAPHORE = KINDS[DOMAINS["sem"]]
 _GIL_FIGURES = ("holds", "hold_ns", "wait_caused_ns", "waits", "wait_ns", "wait_max_ns")
 
+# Returns the findings of opened traces as rows of the table.
+Find = Callable[["Source", "Symbols", "Checker"], pa.Table]
+
 
 class TraceTables:
     """The tables of a traceset; several threads may ask at once.
@@ -66,7 +70,8 @@ class TraceTables:
         traceset: The opened traces.
         symbols: Names addresses; made from what the traces say otherwise.
         scope: What the tables have of the traces.
-        findings: Whether there is a table of findings; what finds them cannot read it.
+        findings: Looks for findings, for the table of them; None: there is no such table, since
+            what finds them cannot read it.
 
     Attributes:
         symbols: As given, or made.
@@ -77,14 +82,13 @@ class TraceTables:
         traceset: Traceset,
         symbols: Symbols | None = None,
         scope: Scope | None = None,
-        *,
-        findings: bool = True,
+        findings: Find | None = None,
     ) -> None:
         self._traceset, self._source = traceset, traceset.source
         self.symbols = self._symbols = symbols or Symbols(self._source)
         self._scope = scope or Scope()
         self._window = self._scope.window
-        self._has_findings = findings
+        self._find = findings
         self._kept: dict[str, pa.Table] = {}
         self._checker: Checker | None = None
         # A query reads several tables at once.
@@ -511,11 +515,9 @@ class TraceTables:
         return None if unix_ns is None else unix_ns - self._source.start_unix_ns
 
     def _findings(self) -> dict[str, Any]:
-        from nptltrace.analysis.findings import findings
-
-        if not self._has_findings:
+        if self._find is None:
             raise UsageError("what looks for findings cannot read the table of findings")
-        found = findings(self._source, self._symbols, self._checked())
+        found = self._find(self._source, self._symbols, self._checked())
         chosen = [
             self._scope.includes(
                 row["ts_ns"], row["process"], row["threads"],
@@ -528,7 +530,7 @@ class TraceTables:
 
     def _checked(self) -> Checker:
         if self._checker is None:
-            from nptltrace.analysis.findings import checked
+            from nptltrace.analysis.checker import checked
 
             self._checker = checked(self._source)
         return self._checker
@@ -536,7 +538,7 @@ class TraceTables:
     def _lock_cycles(self) -> dict[str, Any]:
         from nptltrace.analysis.lock_cycles import lock_cycles
 
-        if not self._has_findings:
+        if self._find is None:
             raise UsageError("what looks for findings cannot read the table of lock_cycles")
         generations = self._generations()
         rows = []
@@ -559,7 +561,7 @@ class TraceTables:
         return _columns(rows, "lock_cycles")
 
     def _gil(self) -> dict[str, Any]:
-        from nptltrace.analysis.report.gil import gil_places
+        from nptltrace.analysis.gil import gil_places
 
         rows = []
         for one in gil_places(self._traceset, self._symbols, self._window):

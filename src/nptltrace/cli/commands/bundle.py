@@ -28,8 +28,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the names."""
+    from nptltrace.trace.bundling.bundle_writer import write_bundle
     from nptltrace.trace.source import Source
-    from nptltrace.trace.symbols.bundle_writer import write_bundle
 
     source = Source(args.traces)
     warner = traces.Warner(args, source)

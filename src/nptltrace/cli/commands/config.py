@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Remember what was given, and print the answers."""
     if args.skip is not None:
-        from nptltrace.trace.symbols.passed_over import patterns
+        from nptltrace.trace.passed_over import patterns
 
         Settings(tuple(patterns(args.skip)) if args.skip else ()).write()
     elif not args.questions:

@@ -260,11 +260,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _keep_names(args: argparse.Namespace, trace: Path, elapsed_s: float) -> None:
     """Put the names of the program's own files into its trace, before it is built anew."""
-    from nptltrace.trace.own_files import has_own_files
+    from nptltrace.trace.bundling.own_files import has_own_files
 
     if not has_own_files(trace):
         return
-    from nptltrace.trace.symbols.own_names import keep_names
+    from nptltrace.trace.bundling.own_names import keep_names
 
     seconds = min(max(elapsed_s * _NAMING, _NAMING_LEAST), _NAMING_MOST)
     try:

@@ -162,7 +162,7 @@ def _print_stacks(args: argparse.Namespace, source: Source, stacks: ReportStacks
 def _print_gil(args: argparse.Namespace, source: Source, symbols: Symbols, scope: Scope) -> None:
     from dataclasses import asdict, fields
 
-    from nptltrace.analysis.report.gil import GilLine, gil_lines
+    from nptltrace.analysis.gil import GilLine, gil_lines
     from nptltrace.cli.output.text.gil_text import lines
     from nptltrace.trace.traceset import Traceset
 

@@ -69,8 +69,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--engine is for a store: name it with --store")
     if args.master is not None or args.remote is not None:
         raise UsageError("--master and --remote are for --store STORE --engine spark")
+    from nptltrace.analysis.all_tables import all_tables
     from nptltrace.analysis.sql.query import Database
-    from nptltrace.analysis.sql.tables import TraceTables
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.traceset import Traceset
 
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     symbols = traces.open_symbols(args, traceset.source)
     say_unmatched(args, traceset.source, symbols)
     scope = traces.scope(args, traceset.source, symbols)
-    _ask(args, Database(TraceTables(traceset, symbols, scope)), query)
+    _ask(args, Database(all_tables(traceset, symbols, scope)), query)
     warner.say()
     return 0
 

@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _find(text: str) -> Path:
     """Return the trace that is meant: a directory, or where a process is recorded to."""
-    from nptltrace.recording.files.session import trace_of
+    from nptltrace.recording.control import trace_of
 
     path = Path(text)
     return trace_of(int(text)) if text.isascii() and text.isdigit() and not path.exists() else path

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from nptltrace import __version__
+from nptltrace._version import __version__
 from nptltrace.findings.kind import kinds
 from nptltrace.trace.escaping import readable
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.findings import Finding
     from nptltrace.findings.facts import Event
-    from nptltrace.trace.symbols.lookup import Location
+    from nptltrace.trace.symbols.location import Location
 
 __all__ = ["sarif_document"]
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from nptltrace import __date__, __version__, cli
+from nptltrace import cli
+from nptltrace._version import __date__, __version__
 from nptltrace.cli.pages.describe import arguments
 
 if TYPE_CHECKING:

@@ -23,8 +23,9 @@ from nptltrace.analysis.report.naming import Naming
 from nptltrace.analysis.scope import Scope
 from nptltrace.export.writing import records as rec
 from nptltrace.export.writing.sorting import Sorter, in_order
-from nptltrace.trace.symbols.frames import recorded_site, stack_sites, stack_texts
-from nptltrace.trace.symbols.places.site import hex_of_site
+from nptltrace.trace.places.site import hex_of_site
+from nptltrace.trace.places.stack import stack_sites
+from nptltrace.trace.symbols.frames import recorded_site, stack_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nptltrace.hang.stack.cpython_layouts import DEBUG_SIZE, LAYOUTS, debug_layout
-from nptltrace.trace.symbols.places.python_lines import line_of
+from nptltrace.trace.places.python_lines import line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     from nptltrace.hang.stack.stacks import Frame
     from nptltrace.hang.targets.target import Target
+    from nptltrace.trace.places.module_table import Module
     from nptltrace.trace.symbols.frames import ChooseSites
-    from nptltrace.trace.symbols.lookup import Location, Symbols
-    from nptltrace.trace.symbols.places.module_table import Module
+    from nptltrace.trace.symbols.location import Location
+    from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["Names", "OneProcess"]
 

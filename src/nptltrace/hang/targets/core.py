@@ -17,14 +17,14 @@ from nptltrace.hang.targets.core_notes import read_notes
 from nptltrace.hang.targets.mapped import modules_of
 from nptltrace.hang.targets.thread import Thread
 from nptltrace.recording.program_headers import read_elf
+from nptltrace.trace.places.module_table import Module, ModuleMap
 from nptltrace.trace.symbols.elf.sections import Sections
-from nptltrace.trace.symbols.places.module_table import Module, ModuleMap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nptltrace.hang.targets.core_notes import CoreNotes
-    from nptltrace.trace.symbols.places.python_code import PythonCode
+    from nptltrace.trace.places.python_code import PythonCode
 
 __all__ = ["Core"]
 

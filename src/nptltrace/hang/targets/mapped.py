@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.recording.program_headers import parse_elf
-from nptltrace.trace.symbols.places.module_table import Module
+from nptltrace.trace.places.module_table import Module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -18,14 +18,14 @@ from nptltrace.hang.targets.mapped import Mapping as MappedFile
 from nptltrace.hang.targets.mapped import modules_of
 from nptltrace.hang.targets.shared_memory import is_alone_with
 from nptltrace.hang.targets.thread import Call, Thread
-from nptltrace.trace.symbols.places.module_table import ModuleMap
+from nptltrace.trace.places.module_table import ModuleMap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from nptltrace.hang.targets.registers import Registers
-    from nptltrace.trace.symbols.places.module_table import Module
-    from nptltrace.trace.symbols.places.python_code import PythonCode
+    from nptltrace.trace.places.module_table import Module
+    from nptltrace.trace.places.python_code import PythonCode
 
 __all__ = ["Process"]
 

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from nptltrace.hang.targets.thread import Thread
-    from nptltrace.trace.symbols.places.module_table import Module, ModuleMap
-    from nptltrace.trace.symbols.places.python_code import PythonCode
+    from nptltrace.trace.places.module_table import Module, ModuleMap
+    from nptltrace.trace.places.python_code import PythonCode
 
 __all__ = ["Target"]
 

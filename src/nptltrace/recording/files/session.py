@@ -24,7 +24,8 @@ __all__ = [
     "names_in",
     "start_time",
     "trace_files",
-    "trace_of",
+    "trace_of_recorder",
+    "trace_of_session",
 ]
 
 # In a session's directory: levels were changed, whatever becomes of the processes.
@@ -163,26 +164,20 @@ class LeftOver(Values):
     trace: Path
 
 
-def trace_of(pid: int) -> Path:
-    """Return the trace directory of a recording that goes on.
-
-    Args:
-        pid: A recorded process, or the recorder.
-
-    Raises:
-        UsageError: There is no such process, or it is not recorded.
-    """
+def trace_of_recorder(pid: int) -> Path | None:
+    """Return the trace directory that a recorder writes; None for what is no recorder."""
     for place in SessionDir.places():
         for path in place.glob(f"{PREFIX}-{os.getuid()}-*"):
             note = _note(path)
             if note is not None and note.recorder == pid and start_time(pid) == note.start:
                 return Path(note.trace)
-    from nptltrace.recording.control import ControlPage
+    return None
 
-    note = _note(ControlPage.of(pid).path.parent)
-    if note is None:
-        raise UsageError(f"process {pid} is recorded, but nobody says where")
-    return Path(note.trace)
+
+def trace_of_session(path: Path) -> Path | None:
+    """Return the trace directory that belongs to a session's; None where nobody says."""
+    note = _note(path)
+    return None if note is None else Path(note.trace)
 
 
 def is_killed(trace: Path) -> bool:

@@ -7,10 +7,10 @@ import os
 import shlex
 import time
 
-import nptltrace
 from nptltrace._binding.headers.ptt_abi import PTT_CLOCK_MONOTONIC, PTT_CLOCK_TSC
 from nptltrace._binding.libc import clock_error_ns
 from nptltrace._binding.libpttcollect import read_clock
+from nptltrace._version import __version__
 from nptltrace.recording.files.host import clock_uuid, describe_host
 from nptltrace.recording.files.tsdl_writer import (
     RECORDS,
@@ -132,7 +132,7 @@ class TraceDir:
             "sched": _sched(options.buffers),
             "python": "auto" if options.buffers.python else "off",
             "session_dir": str(session),
-            "recorder": {"pid": os.getpid(), "version": nptltrace.__version__},
+            "recorder": {"pid": os.getpid(), "version": __version__},
             "clock": {
                 "name": clock.name,
                 "start": clock.first.clock,
@@ -183,7 +183,7 @@ class TraceDir:
 
     def _metadata(self, calibration: Calibration) -> str:
         facts = self.facts
-        major, minor, patch = [*nptltrace.__version__.split("."), "0", "0"][:3]
+        major, minor, patch = [*__version__.split("."), "0", "0"][:3]
         env: dict[str, str | int] = {
             "hostname": facts["hostname"],
             "tracer_name": "nptltrace",

@@ -67,6 +67,21 @@ class BufferOptions(Values):
     switches: bool = False
     python: bool = True
 
+    def native(self) -> dict[str, int]:
+        """Return what the collector is to know of them, by the names that they have in C."""
+        return {
+            "budget": self.budget,
+            "chunk_size": self.chunk_size,
+            "policy": self.policy,
+            "when_full": self.when_full,
+            "max_file_size": self.max_file_size,
+            "max_files": self.max_files,
+            "stack_depth": self.stack_depth,
+            "stack_all": self.stack_all,
+            "sched": self.sched,
+            "python": self.python,
+        }
+
     def check(self) -> None:
         """Refuse what makes no sense.
 

@@ -16,19 +16,18 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.headers import pttmodel as c
-from nptltrace.trace.symbols.frames import stack_sites
-from nptltrace.trace.symbols.passed_over import PassedOver
-from nptltrace.trace.symbols.places.python_code import code_and_offset, is_python
+from nptltrace.trace.passed_over import PassedOver
+from nptltrace.trace.places.python_code import code_and_offset, is_python
+from nptltrace.trace.places.stack import stack_sites
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from nptltrace.trace.info import Process
-    from nptltrace.trace.objects.semaphores import Semaphores
-    from nptltrace.trace.symbols.lookup import Mapped
-    from nptltrace.trace.symbols.places.python_code import PythonCode
+    from nptltrace.trace.places.mapped import Mapped
+    from nptltrace.trace.places.python_code import PythonCode
 
-__all__ = ["Made", "find_purposes", "how_made", "purpose_of"]
+__all__ = ["Made", "how_made", "purpose_of"]
 
 MODULE = "<module>"
 _IMPORT = re.compile(r"<frozen importlib\..*>|.*/importlib/_bootstrap(_external)?\.py")
@@ -128,20 +127,3 @@ def purpose_of(process: Process, stack: int, *, units: bool) -> int:
 @cache
 def _passed_over() -> PassedOver:
     return PassedOver()
-
-
-def find_purposes(
-    processes: Sequence[Process], semaphores: Semaphores
-) -> Iterator[tuple[int, int, bool, int]]:
-    """Yield process, stack, whether with units, and purpose of those whose events do not say it.
-
-    The stack is that of the initialization, or of a wait for a mutex that is never seen to begin.
-
-    Args:
-        processes: The processes by number.
-        semaphores: What is known of their initialization.
-    """
-    for process, stack, units in sorted(semaphores.ways):
-        purpose = purpose_of(processes[process], stack, units=units)
-        if purpose != c.PTT_FOR_ANYTHING:
-            yield process, stack, units, purpose

@@ -17,13 +17,13 @@ from nptltrace.catalog import EVENTS, FUTEX_KINDS
 from nptltrace.trace.objects.purposes import purpose_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from nptltrace.trace.info import Process
 
-__all__ = ["Semaphore", "Semaphores", "find_semaphores"]
+__all__ = ["Semaphore", "Semaphores", "find_purposes", "find_semaphores"]
 
 _INIT = next(event.id for event in EVENTS if event.name == "SEM_INIT")
 _WAIT = next(event.id for event in EVENTS if event.name == "SEM_WAIT")
@@ -223,3 +223,20 @@ def _piece(buffer: libpttread.Buffer, field: str) -> dict[str, NDArray[Any]]:
         libpttread.field_column(buffer, field, values.ctypes.data, valid.ctypes.data)
     found = {name: np.array(buffer.arrays[name])[:count].copy() for name in _COLUMNS}
     return found | {"value": values}
+
+
+def find_purposes(
+    processes: Sequence[Process], semaphores: Semaphores
+) -> Iterator[tuple[int, int, bool, int]]:
+    """Yield process, stack, whether with units, and purpose of those whose events do not say it.
+
+    The stack is that of the initialization, or of a wait for a mutex that is never seen to begin.
+
+    Args:
+        processes: The processes by number.
+        semaphores: What is known of their initialization.
+    """
+    for process, stack, units in sorted(semaphores.ways):
+        purpose = purpose_of(processes[process], stack, units=units)
+        if purpose != c.PTT_FOR_ANYTHING:
+            yield process, stack, units, purpose

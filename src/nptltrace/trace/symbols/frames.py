@@ -11,19 +11,20 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from nptltrace.trace.symbols.places.python_code import is_interpreter, is_python
-from nptltrace.trace.symbols.places.site import address_of_site, hex_of_site, is_entry
+from nptltrace.trace.places.python_code import is_interpreter, is_python
+from nptltrace.trace.places.site import address_of_site, hex_of_site, is_entry
+from nptltrace.trace.places.stack import stack_sites
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from nptltrace.trace.info import Process
-    from nptltrace.trace.symbols.lookup import Location, Symbols
-    from nptltrace.trace.symbols.passed_over import PassedOver
+    from nptltrace.trace.passed_over import PassedOver
+    from nptltrace.trace.symbols.location import Location, Locations
 
 __all__ = [
     "TRUNCATED", "UNKNOWN", "ChooseSites", "Frame", "chosen_sites", "frames_at", "from_call_site",
-    "is_tracer", "recorded_site", "stack_sites", "stack_texts",
+    "is_tracer", "recorded_site", "stack_texts",
 ]  # fmt: skip
 
 # A thread begins in a function of the tracer's, which calls the program's.
@@ -73,7 +74,7 @@ UNKNOWN = Frame("[unknown]", "", "", 0, "", "", 0, inlined=False, text="[unknown
 TRUNCATED = replace(UNKNOWN, function="[truncated]", text="[truncated]")
 
 
-def frames_at(symbols: Symbols, process: int, site: int) -> tuple[Frame, ...]:
+def frames_at(symbols: Locations, process: int, site: int) -> tuple[Frame, ...]:
     """Return the frames at a place in the code, the innermost first; never none."""
     found = symbols.location(process, site)
     text = str(replace(found, inlined=())) or hex_of_site(site)
@@ -126,27 +127,13 @@ def is_tracer(frame: Frame | Location) -> bool:
     return frame.module == _TRACER
 
 
-def stack_sites(stacks: Mapping[int, tuple[int, int]], number: int) -> list[int]:
-    """Return the addresses in a stack, the innermost first.
-
-    Args:
-        stacks: The stacks of a process: that of the caller, and an address.
-        number: Of the stack.
-    """
-    found: list[int] = []
-    while number in stacks and len(found) < len(stacks):
-        number, address = stacks[number]
-        found.append(address)
-    return found
-
-
 def recorded_site(process: Process, sites: Sequence[int]) -> int:
     """Return the address in a stack that was recorded as call site; 0 for a stack without any."""
     recorded = process.recorded
     return next((site for site in sites if site in recorded), sites[0] if sites else 0)
 
 
-def stack_texts(symbols: Symbols, process: int, sites: Sequence[int], site: int) -> list[str]:
+def stack_texts(symbols: Locations, process: int, sites: Sequence[int], site: int) -> list[str]:
     """Return a stack from the call site on as text, the innermost frame first.
 
     Args:
@@ -171,7 +158,7 @@ def _nameless(address: int) -> Frame:
     return replace(UNKNOWN, text=hex_of_site(address))
 
 
-def chosen_sites(symbols: Symbols, number: int, process: Process) -> dict[int, int]:
+def chosen_sites(symbols: Locations, number: int, process: Process) -> dict[int, int]:
     """Return the call sites of stacks, where what was recorded is passed over.
 
     Args:
@@ -208,7 +195,7 @@ def chosen_sites(symbols: Symbols, number: int, process: Process) -> dict[int, i
     return found
 
 
-def _is_between(symbols: Symbols, process: int, sites: Sequence[int], n: int) -> bool:
+def _is_between(symbols: Locations, process: int, sites: Sequence[int], n: int) -> bool:
     """Return whether one of some frames belongs to the wrappers around it."""
     if not 0 < n < len(sites) - 1:
         return False
@@ -219,7 +206,7 @@ def _is_between(symbols: Symbols, process: int, sites: Sequence[int], n: int) ->
     return symbols.passed_over.between(inner, own, outer)
 
 
-def _passed(symbols: Symbols, process: int) -> Callable[[int, bool], bool]:
+def _passed(symbols: Locations, process: int) -> Callable[[int, bool], bool]:
     known: dict[tuple[int, bool], bool] = {}
 
     def passed(site: int, python: bool) -> bool:  # noqa: FBT001 -- what the stack has

@@ -16,6 +16,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from nptltrace.catalog import DOMAINS
 from nptltrace.trace.escaping import readable
+from nptltrace.trace.passed_over import PassedOver
+from nptltrace.trace.places.module_table import ModuleMap
+from nptltrace.trace.places.python_code import (
+    code_and_offset,
+    is_python,
+    named_object,
+    numbered_objects,
+)
+from nptltrace.trace.places.site import ENTRY, address_of_site, is_entry
 from nptltrace.trace.symbols.alias import Aliases
 from nptltrace.trace.symbols.bundle import Bundles, Code, Key
 from nptltrace.trace.symbols.elf.code import CodeTable, Frame
@@ -23,94 +32,20 @@ from nptltrace.trace.symbols.elf.debug_files import ModuleFiles, environment_dir
 from nptltrace.trace.symbols.elf.demangle import demangle
 from nptltrace.trace.symbols.frames import chosen_sites
 from nptltrace.trace.symbols.gil import GIL_PARTS, is_of_runtime
-from nptltrace.trace.symbols.passed_over import PassedOver
-from nptltrace.trace.symbols.places.module_table import ModuleMap
-from nptltrace.trace.symbols.places.python_code import (
-    code_and_offset,
-    is_python,
-    named_object,
-    numbered_objects,
-)
-from nptltrace.trace.symbols.places.site import ENTRY, address_of_site, is_entry
+from nptltrace.trace.symbols.location import Location
 from nptltrace.trace.symbols.python_locks import PythonLocks
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from nptltrace.trace.objects.semaphores import Semaphores
+    from nptltrace.trace.places.mapped import Mapped
+    from nptltrace.trace.places.module_table import Module
     from nptltrace.trace.symbols.elf.object_file import ElfFile
     from nptltrace.trace.symbols.frames import ChooseSites
-    from nptltrace.trace.symbols.places.module_table import Module
-    from nptltrace.trace.symbols.places.python_code import PythonCode
 
-__all__ = ["Location", "Processes", "Symbols"]
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """What is known of a code address.
-
-    Attributes:
-        module: File name of the module, or empty; of a function of Python the path of its source.
-        module_offset: Where in the module, as its own symbol table counts.
-        build_id: Of the module, or empty.
-        function: The function that stands there, demangled, or empty.
-        offset: Bytes from its start.
-        file: Source file, without directories, or empty.
-        line: Source line, or 0.
-        path: Source file as the compiler knew it, or empty.
-        inlined: What the compiler put into that function at this place, deepest first.
-        python: It is a function of Python.
-    """
-
-    module: str = ""
-    module_offset: int = 0
-    build_id: str = ""
-    function: str = ""
-    offset: int = 0
-    file: str = ""
-    line: int = 0
-    path: str = ""
-    inlined: tuple[Frame, ...] = ()
-    python: bool = False
-
-    def __str__(self) -> str:
-        """Return it as `worker+0x1c (pool.c:88)`.
-
-        What was inlined stands before: `push (queue.c:30) inlined into worker+0x1c (pool.c:88)`;
-        but not what is from the headers of the language's own library.
-        """
-        if self.python:
-            return f"{self.function} ({self.file}:{self.line})" if self.line else self.function
-        if self.function:
-            text = f"{self.function}+{self.offset:#x}"
-        elif self.module:
-            text = f"{self.module}+{self.module_offset:#x}"
-        else:
-            return ""
-        if self.file:
-            text = f"{text} ({self.file}:{self.line})"
-        elif self.function:
-            text = f"{text} ({self.module})"
-        own = [str(frame) for frame in self.inlined if not frame.foreign]
-        return " inlined into ".join([*own, text])
-
-
-class Mapped(Protocol):
-    """A process: what is mapped into it, and since when it ran."""
-
-    @property
-    def map(self) -> ModuleMap:
-        """Which module lies at an address."""
-
-    @property
-    def start_unix_ns(self) -> int | None:
-        """When it began: files without a build-id must not be younger."""
-
-    @property
-    def codes(self) -> Mapping[int, PythonCode]:
-        """Code of Python and Java by the numbers that it has in stacks."""
+__all__ = ["Processes", "Symbols"]
 
 
 class Trace(Protocol):

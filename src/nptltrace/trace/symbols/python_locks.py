@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nptltrace._binding.headers import pttmodel as c
 from nptltrace.trace.objects.purposes import how_made
-from nptltrace.trace.symbols.frames import stack_sites
-from nptltrace.trace.symbols.places.python_code import is_python
+from nptltrace.trace.places.python_code import is_python
+from nptltrace.trace.places.stack import stack_sites
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.trace.objects.semaphores import Semaphore, Semaphores
-    from nptltrace.trace.symbols.lookup import Mapped, Symbols
-    from nptltrace.trace.symbols.places.python_code import PythonCode
+    from nptltrace.trace.places.mapped import Mapped
+    from nptltrace.trace.places.python_code import PythonCode
+    from nptltrace.trace.symbols.location import Locations
 
 __all__ = ["PythonLocks"]
 
@@ -62,7 +63,7 @@ class PythonLocks:
 
     def __init__(
         self,
-        symbols: Symbols,
+        symbols: Locations,
         processes: Sequence[Mapped],
         threads: Sequence[tuple[int, int]],
         thread_name: Callable[[int], str],

@@ -6,8 +6,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from nptltrace.analysis.kinds import kind_of
-from nptltrace.trace.symbols.frames import stack_sites, stack_texts
-from nptltrace.trace.symbols.places.site import hex_of_site
+from nptltrace.trace.places.site import hex_of_site
+from nptltrace.trace.places.stack import stack_sites
+from nptltrace.trace.symbols.frames import stack_texts
 
 if TYPE_CHECKING:
     from nptltrace.trace.source import Source

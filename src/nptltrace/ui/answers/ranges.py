@@ -25,7 +25,7 @@ from nptltrace.trace.source import Source
 from nptltrace.ui import protocol  # noqa: TC001 -- `fits` looks names up in this module
 from nptltrace.ui.answers.flame import flame
 from nptltrace.ui.answers.thread_lines import kept_threads, text_of_threads
-from nptltrace.ui.server.jobs import Jobs
+from nptltrace.ui.jobs import Jobs
 from nptltrace.ui.shapes import fits
 
 if TYPE_CHECKING:

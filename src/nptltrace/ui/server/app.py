@@ -17,8 +17,8 @@ from starlette.routing import Route
 from nptltrace.errors import PttError, UsageError, one_line
 from nptltrace.ui import protocol
 from nptltrace.ui.answers.naming import presentable
+from nptltrace.ui.jobs import Later
 from nptltrace.ui.page_file import page
-from nptltrace.ui.server.jobs import Later
 from nptltrace.ui.server.memory import give_back
 from nptltrace.ui.viewer import NotFound
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from nptltrace.trace.symbols.frames import stack_sites, stack_texts
-from nptltrace.trace.symbols.places.site import hex_of_site
+from nptltrace.trace.places.site import hex_of_site
+from nptltrace.trace.places.stack import stack_sites
+from nptltrace.trace.symbols.frames import stack_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from nptltrace._units import duration
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from nptltrace.analysis.report.gil import GilLine
+    from nptltrace.analysis.gil import GilLine
 
 __all__ = ["lines"]
 

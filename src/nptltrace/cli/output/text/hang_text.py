@@ -13,7 +13,8 @@ from nptltrace.trace.escaping import readable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from nptltrace.hang.picture import Picture, ThreadPicture
+    from nptltrace.hang.picture import Picture
+    from nptltrace.hang.thread_picture import ThreadPicture
     from nptltrace.hang.verdicts import Verdict
 
 __all__ = ["lines"]

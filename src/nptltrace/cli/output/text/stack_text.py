@@ -9,7 +9,7 @@ from nptltrace._plural import plural
 from nptltrace._units import duration
 from nptltrace.analysis.report.stacks.sums import TITLES
 from nptltrace.analysis.report.stacks.trees import tree
-from nptltrace.trace.symbols.passed_over import bare_name
+from nptltrace.trace.passed_over import bare_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from nptltrace.trace.symbols.elf.object_file import ElfFile, checksum
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from nptltrace.trace.symbols.places.module_table import Module
+    from nptltrace.trace.places.module_table import Module
 
 __all__ = ["ModuleFiles", "environment_directories"]
 

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nptltrace.trace.places.python_code import is_interpreter
+from nptltrace.trace.places.site import hex_of_site
 from nptltrace.trace.symbols.gil import HAND_OVER
-from nptltrace.trace.symbols.places.python_code import is_interpreter
-from nptltrace.trace.symbols.places.site import hex_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

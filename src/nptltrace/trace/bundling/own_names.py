@@ -12,18 +12,18 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from nptltrace.trace.own_files import is_own_file
+from nptltrace.trace.bundling.own_files import is_own_file
 from nptltrace.trace.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from nptltrace.trace.bundling.bundle_writer import Occurrence
+    from nptltrace.trace.places.module_table import Module
     from nptltrace.trace.source import TraceFiles
-    from nptltrace.trace.symbols.bundle_writer import Occurrence
     from nptltrace.trace.symbols.frames import ChooseSites
     from nptltrace.trace.symbols.lookup import Symbols
-    from nptltrace.trace.symbols.places.module_table import Module
 
 __all__ = ["keep_names"]
 
@@ -55,7 +55,7 @@ def keep_names(trace: Path, seconds: float) -> list[str]:
         size = sum(file.stat().st_size for file in files if file.name.startswith("stream-"))
     if size > seconds * _TRACE_BYTES_PER_S:
         return [str(trace)]
-    from nptltrace.trace.symbols.bundle_writer import write_bundle
+    from nptltrace.trace.bundling.bundle_writer import write_bundle
     from nptltrace.trace.symbols.lookup import Symbols
 
     source = _AsRecorded([trace])

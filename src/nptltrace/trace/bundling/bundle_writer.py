@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding import libpttread, libpttread_text
 from nptltrace.errors import PttError
+from nptltrace.trace.places.site import ENTRY, is_entry
 from nptltrace.trace.symbols.bundle import Key, bundle_lines
 from nptltrace.trace.symbols.elf.code import Frame
-from nptltrace.trace.symbols.places.site import ENTRY, is_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from nptltrace.trace.source import Source, TraceFiles
-    from nptltrace.trace.symbols.lookup import Location, Symbols
+    from nptltrace.trace.symbols.location import Location
+    from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["Bundled", "Occurrence", "copy_bundle", "write_bundle"]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding.headers import ptt_abi
 from nptltrace.trace.escaping import readable
-from nptltrace.trace.symbols.places.python_lines import line_of
-from nptltrace.trace.symbols.places.site import address_of_site
+from nptltrace.trace.places.python_lines import line_of
+from nptltrace.trace.places.site import address_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -10,7 +10,7 @@ import bisect
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from nptltrace.trace.symbols.places.site import address_of_site, generation_of_site
+from nptltrace.trace.places.site import address_of_site, generation_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -68,6 +68,11 @@ class Tenant:
     module: Module
     since: int
     generation: int
+
+    def native(self) -> tuple[int, ...]:
+        """Return the fields in the order that they have in C."""
+        module = self.module
+        return self.start, self.end, module.start, module.end, self.since, self.generation, 0
 
 
 @dataclass(slots=True)

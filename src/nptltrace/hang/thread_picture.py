@@ -1,0 +1,42 @@
+"""A thread at one moment: what it waits for, and the calls that led there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from nptltrace.hang.stack.cpython import PythonFrame
+    from nptltrace.hang.targets.thread import Thread
+    from nptltrace.hang.waits import Wait
+    from nptltrace.trace.symbols.location import Location
+
+__all__ = ["State", "ThreadPicture"]
+
+State = Literal["runnable", "asleep", "waiting"]
+
+
+class ThreadPicture(NamedTuple):
+    """A thread and what it waits for.
+
+    Attributes:
+        pid: Its process.
+        thread: The thread.
+        wait: What it waits for; None when it runs or is ready to run.
+        object_name: The global variable that it waits for, or empty.
+        frames: Its stack, the innermost first.
+        site: The call in the program that led here.
+    """
+
+    pid: int
+    thread: Thread
+    wait: Wait | None
+    object_name: str
+    frames: tuple[Location | PythonFrame, ...]
+    site: str
+
+    @property
+    def state(self) -> State:
+        """Whether it runs or could run, sleeps in a system call, or waits for a thread."""
+        if self.wait is None:
+            return "runnable" if self.thread.state == "R" else "asleep"
+        return "asleep" if self.wait.kind == "call" else "waiting"

@@ -1,0 +1,78 @@
+"""What is known of a code address: function, file and line, module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from nptltrace.trace.passed_over import PassedOver
+    from nptltrace.trace.symbols.elf.code import Frame
+
+__all__ = ["Location", "Locations"]
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """What is known of a code address.
+
+    Attributes:
+        module: File name of the module, or empty; of a function of Python the path of its source.
+        module_offset: Where in the module, as its own symbol table counts.
+        build_id: Of the module, or empty.
+        function: The function that stands there, demangled, or empty.
+        offset: Bytes from its start.
+        file: Source file, without directories, or empty.
+        line: Source line, or 0.
+        path: Source file as the compiler knew it, or empty.
+        inlined: What the compiler put into that function at this place, deepest first.
+        python: It is a function of Python.
+    """
+
+    module: str = ""
+    module_offset: int = 0
+    build_id: str = ""
+    function: str = ""
+    offset: int = 0
+    file: str = ""
+    line: int = 0
+    path: str = ""
+    inlined: tuple[Frame, ...] = ()
+    python: bool = False
+
+    def __str__(self) -> str:
+        """Return it as `worker+0x1c (pool.c:88)`.
+
+        What was inlined stands before: `push (queue.c:30) inlined into worker+0x1c (pool.c:88)`;
+        but not what is from the headers of the language's own library.
+        """
+        if self.python:
+            return f"{self.function} ({self.file}:{self.line})" if self.line else self.function
+        if self.function:
+            text = f"{self.function}+{self.offset:#x}"
+        elif self.module:
+            text = f"{self.module}+{self.module_offset:#x}"
+        else:
+            return ""
+        if self.file:
+            text = f"{text} ({self.file}:{self.line})"
+        elif self.function:
+            text = f"{text} ({self.module})"
+        own = [str(frame) for frame in self.inlined if not frame.foreign]
+        return " inlined into ".join([*own, text])
+
+
+class Locations(Protocol):
+    """What is known of the code addresses of a traceset.
+
+    Attributes:
+        passed_over: Which frames are no call sites.
+    """
+
+    passed_over: PassedOver
+
+    def location(self, process: int, site: int) -> Location:
+        """Return what is known of a call site."""
+
+    def is_shared(self, process: int, address: int) -> bool:
+        """Return whether several modules have had an address."""
