@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.trace.builder import Builder, Event
+from tests.trace.builder import Builder
+from tests.ui.made import A, B, free, process, taken, waits
 from tests.ui.page import opened, serving
 
 if TYPE_CHECKING:
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from tests.support import Ptt
     from tests.ui.page import Look
 
-T0 = 10**12
-MS = 10**6
-A, B = 0x404040, 0x404080
 PANELS = (
     "events", "contention", "flame", "findings", "statistics", "order", "critical", "losses",
 )  # fmt: skip
@@ -72,34 +70,6 @@ SMALL = """() => [...document.querySelectorAll('button:not(.link, .time), input,
     .filter(one => one.offsetParent && !one.closest('.table'))
     .map(one => [one.id || one.className || one.textContent, one.getBoundingClientRect()])
     .filter(([, box]) => box.width < 24 || box.height < 24).map(([name]) => name)"""
-
-
-def taken(ms: int, lock: int, site: int, waited_ms: int = 0) -> Event:
-    """A lock is taken, after a wait or without one."""
-    if not waited_ms:
-        return Event(T0 + ms * MS, "MUTEX_TAKEN", lock, site)
-    fields = {"result": 0, "wait_ns": waited_ms * MS}
-    return Event(T0 + ms * MS, "MUTEX_TAKEN", lock, site, variant="WAITED", fields=fields)
-
-
-def free(ms: int, lock: int, site: int) -> Event:
-    return Event(T0 + ms * MS, "MUTEX_FREE", lock, site)
-
-
-def waits(ms: int, lock: int, owner: int, site: int) -> Event:
-    return Event(T0 + ms * MS, "MUTEX_WAIT", lock, site, fields={"owner": owner})
-
-
-def process(index: int, names: dict[int, str]) -> list[dict[str, Any]]:
-    """Return what is known of a process with these threads."""
-    known: list[dict[str, Any]] = [
-        {"process": {"index": index, "pid": 100 + index, "exe": "/bin/x", "cmdline": ["x"]}},
-        {"sites": {"process": index, "sites": {str(n): hex(0x500000 + n) for n in range(1, 20)}}},
-    ]
-    return [
-        *known,
-        *({"thread": {"process": index, "tid": t, "name": n}} for t, n in names.items()),
-    ]
 
 
 @pytest.fixture(scope="module")

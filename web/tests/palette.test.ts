@@ -112,6 +112,15 @@ for (const theme of ["light", "dark"]) {
     }
   });
 
+  test(`${theme}: holds of the selected lock look like no other, those that others want most of all`, () => {
+    for (const lit of ["lit-held", "lit-wanted"]) {
+      const others = ["state-hold", "state-hold-shared", "state-contended", "bg"];
+      for (const other of [...others, lit === "lit-held" ? "lit-wanted" : "lit-held"]) {
+        assert.ok(apart(colour(lit), colour(other)) >= 20, `${lit} and ${other}`);
+      }
+    }
+  });
+
   test(`${theme}: the end of a turn that was taken away is seen on all owners`, () => {
     for (const name of OWNERS) {
       assert.ok(apart(colour(name), colour("state-preempted")) >= 8, name);

@@ -4,6 +4,7 @@ import { type Hold, STATES, type Wait } from "../base/protocol";
 import { Signal } from "../base/signal";
 import type { PaneKind, Range, Selection, ViewStore } from "../base/state";
 import { sentence } from "../base/units";
+import type { About } from "../timeline/drawing/arrows";
 import type { RowData, Rows } from "../timeline/model/rows";
 
 const CONTENDED = STATES.indexOf("contended");
@@ -242,8 +243,22 @@ export function rowOf(selected: Selected | null, by: PaneKind): number {
   }
 }
 
-/** Returns the waits that the selection is about: itself and its chain. */
-export function waitsOf(selected: Selected | null): ReadonlySet<number> {
-  if (selected?.kind !== "wait") return new Set();
-  return new Set([...selected.chain, ...selected.later.waits].map((wait) => wait.wait_id));
+/** Returns what says of an arrow whether the selection is about it; null where nothing is selected that has any. */
+export function arrowsOf(selected: Selected | null): About | null {
+  switch (selected?.kind) {
+    case "wait": {
+      const waits = [...selected.chain, ...selected.later.waits].map((wait) => wait.wait_id);
+      return ({ wait }) => waits.includes(wait);
+    }
+    case "hold":
+      return ({ object }) => object === selected.hold.object.row;
+    case "row": {
+      const { by, row } = selected.row;
+      return by === "thread"
+        ? ({ threads }) => threads.includes(row)
+        : ({ object }) => object === row;
+    }
+    default:
+      return null;
+  }
 }

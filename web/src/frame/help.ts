@@ -11,6 +11,10 @@ const GESTURES: readonly (readonly [string, string])[] = [
   ["Drag", "Pan and scroll"],
   ["Shift+drag", "Mark a range; on the ruler without Shift"],
   ["Click", "Select a wait, a hold, a row; of a turn on a processor its thread"],
+  [
+    "Point at a lock",
+    "Frame its waits and holds in the rows of all threads; selected, its holds have colours of their own",
+  ],
   ["Double click", "Show it as wide as it fits; on the ruler, the whole trace"],
   ["Drag in the strip", "Move what is seen, or its edges; beside it, choose anew"],
 ];

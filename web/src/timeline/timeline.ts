@@ -2,13 +2,15 @@
 import { RequestFailed } from "../base/api";
 import type { App } from "../base/app";
 import { h } from "../base/dom";
+import { FLAGS, STATES } from "../base/protocol";
 import { FIRST_VIEW, type PaneKind, type Range } from "../base/state";
 import { mountDetails } from "../details/details";
-import { rowOf, type Selected, SelectedThing, waitsOf } from "../details/selected";
+import { arrowsOf, rowOf, type Selected, SelectedThing } from "../details/selected";
 import { divider } from "../frame/divider";
 import type { Shell } from "../frame/shell";
 import { Arrows } from "./drawing/arrows";
 import { objectLegend, processorLegend, threadLegend } from "./drawing/legend";
+import { light } from "./drawing/lit";
 import { drawOver } from "./drawing/over";
 import { Overview } from "./drawing/overview";
 import { Palette } from "./drawing/palette";
@@ -30,6 +32,7 @@ import { makeArrowSwitch, makeCorner, makeSideSwitch } from "./toolbar";
 import { Tooltip } from "./tooltip";
 
 const ROWS_MS = 2000;
+const SHARED = STATES.indexOf("shared");
 const TITLES = { thread: "Threads", processor: "Processors", object: "Locks" } as const;
 /** Rows of what the spans of a pane name. */
 const OTHERS = { thread: "object", processor: "thread", object: "thread" } as const;
@@ -57,6 +60,8 @@ export class Timeline {
   /** What was selected when its rows were not here yet. */
   private toShow: Selected | null = null;
   private pointer: { ns: number; hit: Hit | null } | null = null;
+  /** The lock whose name the pointer is at. */
+  private pointed = 0;
   /** Where it rests: what is under it changes when the view moves. */
   private hovered: (() => void) | null = null;
   private family = "sans-serif";
@@ -125,6 +130,11 @@ export class Timeline {
       groupName: (process) => this.processName(process),
       nameOf: (row) => this.rows[OTHERS[by]].name(row),
       picked: (item) => this.actions.pick(by, item),
+      pointed: (row) => {
+        if (by !== "object") return;
+        this.pointed = row;
+        this.drawOver();
+      },
       scrolled: () => this.drawAll(),
     });
   }
@@ -394,8 +404,14 @@ export class Timeline {
     const selected = this.selected.now;
     for (const pane of this.each((one) => one)) {
       const context = pane.beginOver();
+      if (pane.by === "thread") {
+        const lock = rowOf(selected, "object");
+        const near = this.lockNear();
+        light(context, pane, this.palette, range, this.end(), lock, true);
+        if (near !== lock) light(context, pane, this.palette, range, this.end(), near, false);
+      }
       if (arrows && pane.by === "thread") {
-        this.arrows.draw(context, pane, range, this.palette, waitsOf(selected));
+        this.arrows.draw(context, pane, range, this.palette, arrowsOf(selected));
       }
       const here = this.pointer?.hit?.data.by === pane.by ? this.pointer.hit.span : null;
       const focused = this.cursor.pane === pane ? this.cursor.span : null;
@@ -455,6 +471,15 @@ export class Timeline {
     this.pointer = null;
     this.tooltip.hide();
     this.drawOver();
+  }
+
+  /** Returns the row of the lock that the pointer is at, in a row or a span of it; 0 where there is none. */
+  private lockNear(): number {
+    const hit = this.pointer?.hit;
+    if (!hit) return this.pointed;
+    if (hit.data.by === "object") return hit.data.row;
+    if (hit.data.by !== "thread" || !hit.span || hit.span.flags & FLAGS.merged) return 0;
+    return hit.span.state && hit.span.state <= SHARED ? hit.span.other : 0;
   }
 
   private rangeOf(fromX: number, toX: number): Range {

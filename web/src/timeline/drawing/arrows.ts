@@ -10,8 +10,17 @@ import type { Pane } from "./pane";
 
 const REST_MS = 120;
 const MOST = 150;
+/** Of more, strong lines would hide what they lead to. */
+const MOST_STRONG = 40;
 const HEAD_PIXELS = 5;
 const HOLD = ARROW_KINDS.indexOf("hold");
+
+/** Says whether an arrow is one of those that the selection is about. */
+export type About = (arrow: {
+  readonly wait: number;
+  readonly object: number;
+  readonly threads: readonly number[];
+}) => boolean;
 
 export class Arrows {
   readonly changed = new Signal();
@@ -54,27 +63,32 @@ export class Arrows {
     }, REST_MS);
   }
 
-  /** Draws them over the threads; those of the selected waits stand out, and the others step back. */
+  /** Draws them over the threads; those that the selection is about stand out, and the others step back. */
   draw(
     context: CanvasRenderingContext2D,
     pane: Pane,
     range: Range,
     palette: Palette,
-    selected: ReadonlySet<number>,
+    about: About | null,
   ): void {
     const { table } = this;
     if (!table) return;
     const scale = new Scale(range, pane.width);
-    const faint = selected.size ? 0.2 : Math.min(0.7, Math.max(0.25, 25 / table.length));
+    const faint = about ? 0.12 : Math.min(0.7, Math.max(0.25, 25 / table.length));
+    const strong = table.length > MOST_STRONG ? 1 : 2;
     for (let at = 0; at < table.length; at++) {
-      const mine = selected.has(table.wait_id[at] ?? 0);
+      const mine = about?.({
+        wait: table.wait_id[at] ?? 0,
+        object: table.object_row[at] ?? 0,
+        threads: [table.from_row[at] ?? 0, table.to_row[at] ?? 0],
+      });
       const from = pane.box(table.from_row[at] ?? 0, 0);
       const to = pane.box(table.to_row[at] ?? 0, 0);
       if (!from || !to) continue;
       const hold = table.kind[at] === HOLD;
       const colour = palette.get(hold ? "arrow-hold" : "arrow-wake");
       context.globalAlpha = mine ? 1 : faint;
-      context.lineWidth = mine ? 2 : 1;
+      context.lineWidth = mine ? strong : 1;
       context.strokeStyle = context.fillStyle = colour;
       context.setLineDash(hold ? [4, 3] : []);
       const down = to.y > from.y;

@@ -93,6 +93,16 @@ export function threadLegend(): Legend {
   return new Legend("legend-threads", [
     ...entries,
     { name: "not known yet", help, paint: (palette) => palette.unknown },
+    {
+      name: "holds the selected lock",
+      help: "Its waits are framed; of several holds that are drawn as one the longest counts",
+      paint: (palette) => palette.get("lit-held"),
+    },
+    {
+      name: "holds it, others want it",
+      help: "At least one thread waited for the selected lock during this hold",
+      paint: (palette) => palette.get("lit-wanted"),
+    },
   ]);
 }
 

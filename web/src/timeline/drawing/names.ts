@@ -10,6 +10,8 @@ export interface NamesOptions {
   readonly prefix: string;
   readonly groupName: (process: number) => string;
   readonly picked: (item: Item) => void;
+  /** The pointer came to the name of a row, or left it. */
+  readonly pointed: (row: number) => void;
 }
 
 export class Names {
@@ -79,6 +81,10 @@ export class Names {
     element.addEventListener("click", () => {
       this.options.picked(this.shown.get(keyOf(item))?.item ?? item);
     });
+    if (item.kind === "row") {
+      element.addEventListener("pointerenter", () => this.options.pointed(item.data.row));
+      element.addEventListener("pointerleave", () => this.options.pointed(0));
+    }
     return element;
   }
 

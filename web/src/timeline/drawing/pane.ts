@@ -32,6 +32,7 @@ export interface PaneOptions {
   readonly groupName: (process: number) => string;
   readonly nameOf: (row: number) => string;
   readonly picked: (item: Item) => void;
+  readonly pointed: (row: number) => void;
   readonly scrolled: () => void;
 }
 
@@ -56,6 +57,7 @@ export class Pane {
       prefix: options.by,
       groupName: options.groupName,
       picked: options.picked,
+      pointed: options.pointed,
     });
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute(
