@@ -31,7 +31,7 @@ from tests.trace.builder import Builder, Event
 from tests.ui.reference import Reference, ask, ask_once, column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.support import Ptt
@@ -268,6 +268,67 @@ def test_waits_are_those_of_the_table(viewer: Viewer, trace: Path) -> None:
         assert following == wait["parent_wait"]
     with pytest.raises(NotFound):
         ask(viewer, "wait", id=2**40)
+
+
+def test_the_list_of_waits_has_those_that_are_wanted(viewer: Viewer, trace: Path) -> None:
+    waits = Reference.of(trace, viewer, "thread").waits.to_pylist()
+    begin, end = viewer._range(-1, -1)
+    middle = [begin + (end - begin) * n // 3 for n in (1, 2)]
+    lengths = sorted(wait["dur_ns"] for wait in waits)
+    some = ask(viewer, "wait", id=waits[len(waits) // 2]["wait_id"])["chain"][0]
+    cases: list[tuple[dict[str, Any], Callable[[Any], bool]]] = [
+        ({}, lambda _: True),
+        ({"least_ns": lengths[len(lengths) // 2]},
+         lambda one: one["dur_ns"] >= lengths[len(lengths) // 2]),
+        ({"from_ns": middle[0], "to_ns": middle[1]},
+         lambda one: one["t_ns"] < middle[1] and one["t_ns"] + one["dur_ns"] >= middle[0]),
+        ({"wait_class": "idle"}, lambda one: one["class"] == "idle"),
+        ({"thread": [some["thread"]["row"]]}, lambda one: one["tid"] == some["thread"]["tid"]),
+        ({"object": [some["object"]["row"]]},
+         lambda one: f"{one['object']:#x}" == some["object"]["object"]),
+    ]  # fmt: skip
+    for asked, is_wanted in cases:
+        found = ask(viewer, "waits", limit=10_000, **asked)
+        expected = sorted((one["dur_ns"], one["wait_id"]) for one in waits if is_wanted(one))
+        shown = zip(found["dur_ns"].to_pylist(), found["wait_id"].to_pylist(), strict=True)
+        assert sorted(shown) == expected, asked
+        assert int(found.schema.metadata[b"total"]) == len(expected)
+    everything = ask(viewer, "waits", limit=10_000)
+    there = [site for site in everything["site"].to_pylist() if some["site"] in site]
+    at_site = ask(viewer, "waits", limit=10_000, site=some["site"])
+    assert at_site["site"].to_pylist() == there
+    longest = ask(viewer, "waits", limit=1)
+    assert longest["dur_ns"].to_pylist() == lengths[-1:]
+    # The parts of waits in ranges beside one another are the whole.
+    edges = [begin, *middle, end + 1]
+    inside = [
+        int(ask(viewer, "waits", from_ns=a, to_ns=b).schema.metadata[b"inside_ns"])
+        for a, b in pairwise(edges)
+    ]
+    assert sum(inside) == sum(lengths)
+
+
+def test_a_queue_says_what_those_wait_for_who_wait_in_it(tmp_path: Path) -> None:
+    def wait(ms: int, name: str, **fields: int) -> Event:
+        return Event(10**12 + ms * 10**6, name, 0x4040, 5, fields=fields)
+
+    def waits(since: int, until: int) -> list[Event]:
+        begun = wait(since, "FUTEX_WAIT_IN", op=0, lock=0, expected=0, timeout_ns=0)
+        return [begun, wait(until, "FUTEX_WAIT_OUT", result=0, wait_ns=(until - since) * 10**6)]
+
+    made = Builder(tmp_path / "unknown.ptt")
+    made.thread(1, waits(10, 50))
+    made.thread(2, waits(20, 100)[:1])
+    made.thread(3, [wait(0, "THREAD_BEGIN"), wait(100, "THREAD_END")])
+    viewer = Viewer([made.write()])
+    viewer.start()
+    viewer.wait_ready()
+    try:
+        queue = ask(viewer, "spans", by="object", rows=all_rows(viewer, "object"), width=1000)
+        assert set(column(queue, "state").tolist()) == {protocol.STATES.index("unknown")}
+        assert column(queue, "depth").max() == 2
+    finally:
+        viewer.close()
 
 
 def test_a_hold_is_found_by_its_place(viewer: Viewer) -> None:

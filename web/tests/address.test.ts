@@ -24,6 +24,7 @@ test("every part of a view comes back", () => {
       site: "a&b=c",
       text: "<b>#?",
     },
+    waits: { least: 1_500_000, kind: "", thread: 4, object: 5, site: "f+0x1 (a&b.c:3)" },
     rows: "worker 1",
     sort: "name",
     folded: [7, 8],

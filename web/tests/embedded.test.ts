@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Columns } from "../src/base/columns";
-import type { EventsColumns, RowsColumns, SpansColumns } from "../src/base/protocol";
+import type { EventsColumns, RowsColumns, SpansColumns, Wait } from "../src/base/protocol";
 import { eventsOf } from "../src/embedded/events";
 import { rowsOf } from "../src/embedded/rows";
 import { drawn, indexSpans } from "../src/embedded/spans";
+import { waitsOf } from "../src/embedded/waits";
 
 const COUNT = 10;
 
@@ -154,4 +155,27 @@ test("what is wide enough is drawn as it is", () => {
   const fine = drawn(table, indexSpans(table), [4], { from: 5000, to: 8000, width: 3000 });
   assert.deepEqual([...fine.t_ns], [5000, 6000, 7000]);
   assert.equal(drawn(table, indexSpans(table), [5], { from: 0, to: 9000, width: 9 }).length, 0);
+});
+
+test("waits that are wanted, the longest first, and their part of a range", () => {
+  const wait = (wait_id: number, t_ns: number, dur_ns: number, row: number) =>
+    ({
+      wait_id,
+      t_ns,
+      dur_ns,
+      wait_class: row === 9 ? "idle" : "contended",
+      thread: { row, label: `t${row}` },
+      object: { row: 3, kind: "mutex", name: "m", object: "0x10" },
+      site: "f+0x1",
+    }) as Wait;
+  const all = [wait(1, 0, 10, 1), wait(2, 5, 30, 2), wait(3, 50, 20, 1), wait(4, 60, 5, 9)];
+  const ids = (asked: object) => Array.from(waitsOf(all, asked, { from: 0, to: 100 }).wait_id);
+  assert.deepEqual(ids({}), [2, 3, 1, 4]);
+  assert.deepEqual(ids({ limit: 1 }), [2]);
+  assert.deepEqual(ids({ least_ns: 20, thread: [1] }), [3]);
+  assert.deepEqual(ids({ wait_class: "idle", site: "F+" }), [4]);
+  assert.deepEqual(ids({ object: [4] }), []);
+  const part = waitsOf(all, { from_ns: 8, to_ns: 20 }, { from: 0, to: 100 });
+  assert.deepEqual(Array.from(part.inside_ns), [12, 2]);
+  assert.equal(part.metadata.get("inside_ns"), "14");
 });

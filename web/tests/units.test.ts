@@ -1,7 +1,15 @@
 // Times and counts as people read them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { count, duration, exact, instant, plural, sentence } from "../src/base/units";
+import {
+  count,
+  duration,
+  exact,
+  instant,
+  parsedDuration,
+  plural,
+  sentence,
+} from "../src/base/units";
 
 for (const [ns, text] of [
   [0, "0 ns"],
@@ -32,3 +40,9 @@ test("microseconds have one name on the page", () => {
 test("exact times are grouped", () => assert.equal(exact(1_000_000_023), "1.000 000 023 s"));
 test("counts are grouped", () => assert.equal(count(1234567), "1\u202f234\u202f567"));
 test("one is not many", () => assert.equal(plural(1, "event"), "1 event"));
+
+test("lengths are read with their units, and not without", () => {
+  const read = ["1 ms", "20µs", "1.5 us", ".5s", "7 ns", "5", "ms", "-1 ms", "1e3 ns", "1 h"];
+  const ns = [1e6, 20_000, 1500, 5e8, 7, null, null, null, null, null];
+  assert.deepEqual(read.map(parsedDuration), ns);
+});

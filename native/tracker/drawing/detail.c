@@ -216,6 +216,20 @@ int ptt_detail_wait(const struct ptt_detail *d, uint32_t id, struct ptt_detail_w
 	return 0;
 }
 
+int64_t ptt_detail_waits(const struct ptt_detail *d, uint32_t first, struct ptt_detail_wait *out, uint32_t n)
+{
+	uint32_t count = first < d->wait_count ? d->wait_count - first : 0;
+
+	if (count > n)
+		count = n;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct ptt_detail_wait *found = dt_wait(d, first + i);
+
+		out[i] = found ? *found : (struct ptt_detail_wait){ 0 };
+	}
+	return count;
+}
+
 int64_t ptt_detail_overview(const struct ptt_detail *d, struct ptt_detail_bin *out, int64_t *begin_ns,
 			    int64_t *width_ns)
 {

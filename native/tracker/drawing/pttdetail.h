@@ -26,7 +26,7 @@
 
 #include "../sums/pttmodel.h"
 
-#define PTT_DETAIL_VERSION 6
+#define PTT_DETAIL_VERSION 7
 #define PTT_DETAIL_API __attribute__((visibility("default")))
 
 struct ptt_detail;
@@ -142,6 +142,9 @@ PTT_DETAIL_API int64_t ptt_detail_spans(const struct ptt_detail *detail, uint32_
 PTT_DETAIL_API int ptt_detail_find(const struct ptt_detail *detail, uint32_t by, uint32_t row, uint32_t lane,
 				   int64_t ts, struct ptt_detail_span *out);
 PTT_DETAIL_API int ptt_detail_wait(const struct ptt_detail *detail, uint32_t id, struct ptt_detail_wait *out);
+/* ptt_detail_waits - the waits from a number on, n of them at most; gaps have no thread. Returns how many. */
+PTT_DETAIL_API int64_t ptt_detail_waits(const struct ptt_detail *detail, uint32_t first, struct ptt_detail_wait *out,
+					uint32_t n);
 /* ptt_detail_overview - the bins, and where they begin and how wide they are. Returns how many are in use. */
 PTT_DETAIL_API int64_t ptt_detail_overview(const struct ptt_detail *detail, struct ptt_detail_bin *out,
 					   int64_t *begin_ns, int64_t *width_ns);

@@ -26,8 +26,8 @@ struct cell {
 struct change {
 	int64_t ts;
 	int64_t end; /* of one that comes */
-	int32_t all;
-	int32_t contended;
+	int32_t step;
+	uint8_t state;
 	uint32_t thread;
 	uint32_t wait;
 };
@@ -77,8 +77,6 @@ static void emit(struct query *q, const struct ptt_detail_span *span)
 
 static void add_change(struct query *q, int64_t ts, int32_t step, const struct dt_record *r)
 {
-	int32_t contended = q->track->state == 1 + PTT_CONTENDED ? step : 0;
-
 	if (q->change_count == q->change_room) {
 		uint32_t room = q->change_room ? q->change_room * 2 : 1024;
 		struct change *grown = room ? reallocarray(q->changes, room, sizeof(*grown)) : NULL;
@@ -90,7 +88,7 @@ static void add_change(struct query *q, int64_t ts, int32_t step, const struct d
 		q->changes = grown;
 		q->change_room = room;
 	}
-	q->changes[q->change_count++] = (struct change){ ts, r->end, step, contended, r->other, r->wait };
+	q->changes[q->change_count++] = (struct change){ ts, r->end, step, q->track->state, r->other, r->wait };
 }
 
 static void draw(struct query *q, const struct dt_record *r)
@@ -246,9 +244,20 @@ static int by_time(const void *a, const void *b)
 	return (one->ts > other->ts) - (one->ts < other->ts);
 }
 
+/* The state of a queue: of those who wait in it, that which says most of what keeps them. */
+static uint8_t queue_state(const int32_t *waiting)
+{
+	static const uint8_t order[] = { PTT_CONTENDED, PTT_GIL, PTT_TIMEOUT, PTT_CANCELLED, PTT_UNKNOWN, PTT_JOIN };
+
+	for (uint32_t i = 0; i < sizeof(order); i++)
+		if (waiting[1 + order[i]] > 0)
+			return 1 + order[i];
+	return 1 + PTT_IDLE;
+}
+
 static void draw_queue(struct query *q)
 {
-	int32_t all = 0, contended = 0;
+	int32_t all = 0, waiting[PTT_DETAIL_STATES] = { 0 };
 	uint32_t first = 0; /* the one that has waited longest */
 
 	qsort(q->changes, q->change_count, sizeof(*q->changes), by_time);
@@ -256,18 +265,18 @@ static void draw_queue(struct query *q)
 		int64_t ts = q->changes[i].ts;
 
 		for (; i < q->change_count && q->changes[i].ts == ts; i++) {
-			all += q->changes[i].all;
-			contended += q->changes[i].contended;
+			all += q->changes[i].step;
+			waiting[q->changes[i].state] += q->changes[i].step;
 		}
 		if (all <= 0 || i == q->change_count || q->changes[i].ts <= q->from || ts >= q->to)
 			continue;
-		while (first < i - 1 && (q->changes[first].all < 0 || q->changes[first].end <= ts))
+		while (first < i - 1 && (q->changes[first].step < 0 || q->changes[first].end <= ts))
 			first++;
 		emit(q, &(struct ptt_detail_span){
 			.t_ns = ts, .dur_ns = q->changes[i].ts - ts, .busy_ns = q->changes[i].ts - ts, .row = q->row,
 			.count = 1, .depth = (uint32_t)all, .other = q->changes[first].thread,
 			.wait = q->changes[first].wait,
-			.state = 1 + (contended > 0 ? PTT_CONTENDED : PTT_IDLE),
+			.state = queue_state(waiting),
 		});
 	}
 	q->change_count = 0;

@@ -17,6 +17,8 @@ from nptltrace._binding.library import Library, check
 from nptltrace.errors import NativeError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from nptltrace._binding.libptttrack_sums import Model
@@ -31,6 +33,7 @@ _BY = {
     "processor": c.PTT_DETAIL_PROCESSORS,
 }
 _SPANS = 1 << 14
+_WAITS = 1 << 16
 
 
 @cache
@@ -130,6 +133,20 @@ class Detail(Handle):
         out = np.zeros(1, WAIT)
         status = self._lib.ptt_detail_wait(self.handle, number, out.ctypes.data)
         return None if status < 0 else out[0]
+
+    def waits(self) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield all waits, as rows of `WAIT`, some at a time, and the number of the first of them.
+
+        Numbers that no wait has are among them, with thread 0.
+        """
+        first = 0
+        while True:
+            out = np.empty(_WAITS, WAIT)
+            count = self._lib.ptt_detail_waits(self.handle, first, out.ctypes.data, _WAITS)
+            if not count:
+                return
+            yield first, out[:count]
+            first += count
 
     def overview(self) -> tuple[NDArray[Any], int, int]:
         """Return the bins (`events`, and `wait_ns` contended, idle, other), begin and width."""

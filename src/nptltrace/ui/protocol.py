@@ -27,8 +27,8 @@ from nptltrace.catalog import SYS_CALLS
 
 __all__ = [
     "ARROWS", "ARROW_KINDS", "CALLS", "ENDPOINTS", "EVENTS", "FLAGS", "MAX_ROWS", "MAX_WIDTH",
-    "OVERVIEW", "PATH", "PATH_KINDS", "PREFIX", "ROWS", "SHAPES", "SPANS", "STATES", "Endpoint",
-    "Parameter",
+    "OVERVIEW", "PATH", "PATH_KINDS", "PREFIX", "ROWS", "SHAPES", "SPANS", "STATES", "WAITS",
+    "Endpoint", "Parameter",
 ]  # fmt: skip
 
 PREFIX = "/api/"
@@ -129,6 +129,13 @@ OVERVIEW = _schema(
 EVENTS = _schema(
     position=_TEXT, ts_ns=_I64, pid=_U32, tid=_U32, cpu=pa.int32(), thread_row=_U32, thread=_TEXT,
     event=_TEXT, object=_TEXT, object_row=_U32, site=_TEXT, sentence=_TEXT,
+)  # fmt: skip
+
+# Waits, the longest first; `inside_ns` of each lie in the range. A wait that goes on has no number.
+# Metadata `total`: how many there are, not only those sent; `inside_ns`: their parts in the range.
+WAITS = _schema(
+    wait_id=_U32, state=_U8, flags=_U8, t_ns=_I64, dur_ns=_I64, inside_ns=_I64, thread_row=_U32,
+    thread=_TEXT, object_row=_U32, object=_TEXT, site=_TEXT, owner_row=_U32, owner=_TEXT,
 )  # fmt: skip
 
 PATH = _schema(row=_U32, kind=_U8, t_ns=_I64, dur_ns=_I64, object_row=_U32, count=_U32)
@@ -527,6 +534,7 @@ _ROWS = Parameter("rows", "rows", f"which rows, at most {MAX_ROWS}")
 _FROM = Parameter("from_ns", "int", "where the range begins", -1)
 _TO = Parameter("to_ns", "int", "first time behind the range", -1)
 _WIDTH = Parameter("width", "int", f"pixels that the range is drawn in, at most {MAX_WIDTH}", 1000)
+_CLASSES = STATES[1 : STATES.index("held")]
 _LIMIT = Parameter("limit", "int", "how many at most", 1000)
 
 ENDPOINTS = (
@@ -563,6 +571,22 @@ ENDPOINTS = (
     Endpoint(
         "wait", "wait/{id}", "A wait and its chain.",
         (Parameter("id", "int", "the wait"),), WaitChain,
+    ),
+    Endpoint(
+        "waits",
+        "wait-list",
+        "The longest waits of those that a range has a part of.",
+        (
+            _FROM,
+            _TO,
+            Parameter("least_ns", "int", "only such as are as long", 0),
+            Parameter("wait_class", ("", *_CLASSES), "only of this class", ""),
+            Parameter("thread", "rows", "only of these threads", ""),
+            Parameter("object", "rows", "only for these objects", ""),
+            Parameter("site", "text", "part of a call site's name, or its address", ""),
+            _LIMIT,
+        ),
+        WAITS,
     ),
     Endpoint(
         "hold",

@@ -38,6 +38,7 @@ from nptltrace.ui.answers.lock_order import order as lock_order
 from nptltrace.ui.answers.naming import Naming
 from nptltrace.ui.answers.ranges import NAMED, Ranges, Whole, event_types, used, with_rows
 from nptltrace.ui.answers.rows import Rows
+from nptltrace.ui.answers.waits import Wanted, wait_list
 from nptltrace.ui.folder import Folder, identity_of
 from nptltrace.ui.jobs import Later
 from nptltrace.ui.levels_of_detail import Levels
@@ -64,6 +65,7 @@ _POLL_S = 0.2
 # What is said of a range of a running recording may be as old.
 _OLD_S = 3.0
 _HITS = 1000
+_LISTED = 10_000
 _FAR = 2**61
 _PROCESSORS = 1 << 16
 
@@ -558,6 +560,18 @@ class Viewer:
             held = np.concatenate([held, going.spans("object", [row], t_ns, t_ns + 1)])
         held = held[(held["state"] >= protocol.STATES.index("held")) & (held["other"] == thread)]
         return int(held["t_ns"].min()) if len(held) else None
+
+    def waits(
+        self, *, from_ns: int, to_ns: int, least_ns: int, wait_class: str, thread: list[int],
+        object: list[int], site: str, limit: int,  # noqa: A002
+    ) -> pa.Table:  # fmt: skip
+        """Answer `wait-list`."""
+        with self._lock:
+            known, detail = self._known(), self._levels.detail
+            assert detail is not None  # noqa: S101
+            begin, end = self._range(from_ns, to_ns)
+            wanted = Wanted(begin, end, least_ns, wait_class, thread, object, site)
+            return wait_list(detail, self._levels.going, known, wanted, min(limit, _LISTED))
 
     def hold(self, row: int, lane: int, t_ns: int) -> protocol.Hold:
         """Answer `hold`."""

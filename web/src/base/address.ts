@@ -8,6 +8,8 @@ import {
   type Theme,
   type View,
   type ViewStore,
+  WAIT_CLASSES,
+  type WaitFilter,
 } from "./state";
 
 const SORTS: readonly RowSort[] = ["wait", "hold", "start", "name", "row"];
@@ -26,6 +28,12 @@ export function format(view: View): string {
   for (const key of [...NUMBERS, ...TEXTS]) {
     const value = view.filter[key];
     if (value !== undefined) out.set(`f.${key}`, String(value));
+  }
+  if (view.waits.least) out.set("w.least", String(view.waits.least));
+  if (view.waits.kind !== FIRST_VIEW.waits.kind) out.set("w.class", view.waits.kind || "all");
+  for (const key of [...NUMBERS, "site"] as const) {
+    const value = view.waits[key];
+    if (value !== undefined) out.set(`w.${key}`, String(value));
   }
   if (view.rows) out.set("rows", view.rows);
   if (view.sort !== FIRST_VIEW.sort) out.set("sort", view.sort);
@@ -57,6 +65,7 @@ export function parse(fragment: string): View {
     mark: parseRange(found.get("mark")),
     selection: parseSelection(found.get("sel")),
     filter,
+    waits: parseWaits(found),
     rows: found.get("rows") ?? "",
     sort: SORTS.find((sort) => sort === found.get("sort")) ?? FIRST_VIEW.sort,
     folded: (found.get("folded") ?? "")
@@ -115,6 +124,19 @@ function parseRange(text: string | null): Range | null {
   if (!found) return null;
   const range = { from: Number(found[1]), to: Number(found[2]) };
   return range.from < range.to ? range : null;
+}
+
+function parseWaits(found: URLSearchParams): WaitFilter {
+  const [least, thread, object] = ["least", ...NUMBERS].map((key) => number(found.get(`w.${key}`)));
+  const kind = found.get("w.class");
+  const site = found.get("w.site");
+  return {
+    least: Math.max(0, least ?? 0),
+    kind: kind === "all" ? "" : (WAIT_CLASSES.find((one) => one === kind) ?? FIRST_VIEW.waits.kind),
+    ...(thread ? { thread } : {}),
+    ...(object ? { object } : {}),
+    ...(site ? { site } : {}),
+  };
 }
 
 function formatSelection(selection: Selection): string {

@@ -724,6 +724,23 @@ export interface EventsColumns {
 }
 export const EVENTS_SCHEMA = {"position": "string", "ts_ns": "int64", "pid": "uint32", "tid": "uint32", "cpu": "int32", "thread_row": "uint32", "thread": "string", "event": "string", "object": "string", "object_row": "uint32", "site": "string", "sentence": "string"} as const;
 
+export interface WaitsColumns {
+  wait_id: Uint32Array;
+  state: Uint8Array;
+  flags: Uint8Array;
+  t_ns: BigInt64Array;
+  dur_ns: BigInt64Array;
+  inside_ns: BigInt64Array;
+  thread_row: Uint32Array;
+  thread: string[];
+  object_row: Uint32Array;
+  object: string[];
+  site: string[];
+  owner_row: Uint32Array;
+  owner: string[];
+}
+export const WAITS_SCHEMA = {"wait_id": "uint32", "state": "uint8", "flags": "uint8", "t_ns": "int64", "dur_ns": "int64", "inside_ns": "int64", "thread_row": "uint32", "thread": "string", "object_row": "uint32", "object": "string", "site": "string", "owner_row": "uint32", "owner": "string"} as const;
+
 export interface PathColumns {
   row: Uint32Array;
   kind: Uint8Array;
@@ -765,6 +782,17 @@ export interface OverviewParameters {
 
 export interface WaitParameters {
   id: number; // the wait
+}
+
+export interface WaitsParameters {
+  from_ns?: number; // where the range begins
+  to_ns?: number; // first time behind the range
+  least_ns?: number; // only such as are as long
+  wait_class?: "" | "contended" | "idle" | "join" | "timeout" | "cancelled" | "unknown" | "gil"; // only of this class
+  thread?: readonly number[]; // only of these threads
+  object?: readonly number[]; // only for these objects
+  site?: string; // part of a call site's name, or its address
+  limit?: number; // how many at most
 }
 
 export interface HoldParameters {
@@ -840,6 +868,8 @@ export const ENDPOINTS = {
   overview: {"method": "GET", "path": "overview", "answers": "table", "later": false},
   // A wait and its chain.
   wait: {"method": "GET", "path": "wait/{id}", "answers": "json", "later": false},
+  // The longest waits of those that a range has a part of.
+  waits: {"method": "GET", "path": "wait-list", "answers": "table", "later": false},
   // The hold that a thread had at a time, by its lane.
   hold: {"method": "GET", "path": "hold", "answers": "json", "later": false},
   // Events from a place on. Filters are as of `ptt view`: commas separate alternatives.
@@ -898,6 +928,11 @@ export interface EndpointTypes {
     parameters: WaitParameters;
     body: null;
     answer: WaitChain;
+  };
+  waits: {
+    parameters: WaitsParameters;
+    body: null;
+    answer: WaitsColumns;
   };
   hold: {
     parameters: HoldParameters;

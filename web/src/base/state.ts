@@ -1,5 +1,7 @@
 // The state of the page: what is looked at. Changed by update() only; everything drawn follows from it.
 
+import { STATES, type Wait } from "./protocol";
+
 /** A half-open span of time in ns since the start of the trace. */
 export interface Range {
   readonly from: number;
@@ -36,6 +38,20 @@ export interface Filter {
   readonly text?: string;
 }
 
+/** Which waits are listed: rows of a thread and an object, and a call site by a part of its name or its address. */
+export interface WaitFilter {
+  /** How long they are at least, in ns. */
+  readonly least: number;
+  /** Their class; the empty text for all. */
+  readonly kind: Wait["wait_class"] | "";
+  readonly thread?: number;
+  readonly object?: number;
+  readonly site?: string;
+}
+
+/** The classes of waits, as states have them. */
+export const WAIT_CLASSES = STATES.slice(1, STATES.indexOf("held")) as Wait["wait_class"][];
+
 export type Theme = "auto" | "light" | "dark";
 export type RowSort = "wait" | "hold" | "start" | "name" | "row";
 
@@ -47,6 +63,7 @@ export interface View {
   readonly mark: Range | null;
   readonly selection: Selection | null;
   readonly filter: Filter;
+  readonly waits: WaitFilter;
   /** Only rows whose name contains this are shown. */
   readonly rows: string;
   readonly sort: RowSort;
@@ -68,6 +85,7 @@ export const FIRST_VIEW: View = {
   mark: null,
   selection: null,
   filter: {},
+  waits: { least: 0, kind: "contended" },
   rows: "",
   sort: "wait",
   folded: [],

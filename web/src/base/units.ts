@@ -30,6 +30,14 @@ export function instant(ns: number, step: number, most = ns): string {
   return `${whole}${grouped ? `.${grouped}` : ""} ${name}`;
 }
 
+/** Returns the ns that a length of time as in `1.5 ms` is; null where it is none. A number alone is no length. */
+export function parsedDuration(text: string): number | null {
+  const found = /^(\d+(?:\.\d+)?|\.\d+)\s*(ns|us|µs|μs|ms|s)$/.exec(text.trim().toLowerCase());
+  if (!found) return null;
+  const unit = { ns: 1, us: 1e3, µs: 1e3, μs: 1e3, ms: 1e6, s: 1e9 }[found[2] ?? ""] ?? 1;
+  return Math.round(Number(found[1]) * unit);
+}
+
 /** Returns a sentence that was written for any terminal with the units of the page. */
 export function sentence(text: string): string {
   return text.replace(/(\d) us\b/g, "$1 µs");

@@ -1,11 +1,12 @@
 // The details at the side: what is selected, and from there on to everything that it has to do with.
 import type { App } from "../base/app";
 import { named as bidi, button, h } from "../base/dom";
-import type { Hold } from "../base/protocol";
-import type { Range, RowKind } from "../base/state";
+import type { Hold, Wait } from "../base/protocol";
+import type { Range, RowKind, WaitFilter } from "../base/state";
 import { count, duration, exact } from "../base/units";
+import { listWaits } from "../panels/waits/listed";
 import { showWorst } from "../panels/worst";
-import { describeRow, named } from "../timeline/model/describe";
+import { describeRow, longestOf, named } from "../timeline/model/describe";
 import type { RowData, Rows } from "../timeline/model/rows";
 import { chainView } from "./chain";
 import { facts, type Links, site, stack } from "./parts";
@@ -49,7 +50,7 @@ export function mountDetails(
 function content(now: Selected, app: App, links: Links): HTMLElement[] {
   switch (now.kind) {
     case "wait":
-      return chainView(now.chain, now.later, links);
+      return [...chainView(now.chain, now.later, links), ...beside(now.chain[0], app)];
     case "hold":
       return holdView(now.hold, links);
     case "row":
@@ -59,6 +60,21 @@ function content(now: Selected, app: App, links: Links): HTMLElement[] {
     case "failed":
       return [h("p", { class: "failed" }, now.line)];
   }
+}
+
+/** What else there is of the kind of a wait. */
+function beside(wait: Wait | undefined, app: App): HTMLElement[] {
+  if (!wait) return [];
+  const list = (text: string, of: Partial<WaitFilter>) => button(text, () => listWaits(app, of));
+  return [
+    h(
+      "div",
+      { class: "actions" },
+      wait.object.row ? list("Waits for this object", { object: wait.object.row }) : "",
+      wait.site ? list("Waits at this call site", { site: wait.site }) : "",
+      list("Waits of this thread", { thread: wait.thread.row }),
+    ),
+  ];
 }
 
 function spoken(now: Selected): string {
@@ -134,7 +150,11 @@ function rowView(row: RowData, app: App): HTMLElement[] {
   };
   return [
     h("h2", {}, named(row)),
-    h("ul", { class: "plain" }, ...lines.map((line) => h("li", {}, line))),
+    h(
+      "ul",
+      { class: "plain" },
+      ...lines.map((line) => h("li", {}, ...linked(line, longestOf(row), worst))),
+    ),
     facts([
       ["First seen", exact(row.start_ns)],
       ["Last seen", exact(row.end_ns)],
@@ -143,10 +163,21 @@ function rowView(row: RowData, app: App): HTMLElement[] {
       "div",
       { class: "actions" },
       row.waits ? button("Show its longest wait", worst) : "",
+      row.waits || row.idle_ns || row.other_ns
+        ? button("List its waits", () => listWaits(app, { [by]: row.row }))
+        : "",
       button("Show its time", () => app.zoomTo(lived)),
       button("Only its events", only),
     ),
   ];
+}
+
+/** Returns a line in which a part, if it is there, leads somewhere. */
+function linked(line: string, part: string, go: () => void): (string | HTMLElement)[] {
+  const at = line.indexOf(part);
+  if (at < 0) return [line];
+  const link = button(part, go, { class: "link", title: "Show this wait" });
+  return [line.slice(0, at), link, line.slice(at + part.length)];
 }
 
 function eventView(event: EventLine, app: App, links: Links): HTMLElement[] {

@@ -30,6 +30,7 @@ import type {
   ThreadRef,
   TraceInfo,
   WaitParameters,
+  WaitsParameters,
 } from "../base/protocol";
 import { FLAGS, STATES } from "../base/protocol";
 import type { PaneKind } from "../base/state";
@@ -39,6 +40,7 @@ import { rowsOf } from "./rows";
 import { search } from "./search";
 import { drawn, indexSpans, type SpanIndex } from "./spans";
 import { Packed, type Waits } from "./store";
+import { waitsOf } from "./waits";
 
 export class EmbeddedSource implements Source {
   readonly served = false;
@@ -111,6 +113,8 @@ export class EmbeddedSource implements Source {
         return this.arrows(asked as ArrowsParameters);
       case "events":
         return this.events(asked as EventsParameters);
+      case "waits":
+        return this.waits(asked as WaitsParameters);
       case "path":
         return this.packed.table<PathColumns>("path");
       default:
@@ -162,6 +166,12 @@ export class EmbeddedSource implements Source {
     if (!chain.length)
       throw new RequestFailed(404, "This wait is not in the file: only the longest are");
     return { chain };
+  }
+
+  private async waits(asked: WaitsParameters) {
+    const { waits } = await this.packed.json<Waits>("waits");
+    const { first_ns, end_ns } = await this.packed.json<TraceInfo>("trace");
+    return waitsOf(Object.values(waits), asked, { from: first_ns, to: end_ns + 1 });
   }
 
   /** The file has no holds but what is drawn of them: the call sites are those of its events. */

@@ -8,6 +8,7 @@ import { FLAME } from "./flame/flame";
 import { LOSSES } from "./losses";
 import { ORDER } from "./order/order";
 import { STATISTICS } from "./statistics";
+import { WAITS } from "./waits/waits";
 
 export const PANELS: readonly Panel[] = [
   EVENTS,
@@ -18,4 +19,5 @@ export const PANELS: readonly Panel[] = [
   CRITICAL,
   LOSSES,
   FLAME,
+  WAITS,
 ];

@@ -1,13 +1,12 @@
 // Goes to the longest contended wait of a row, or to the first event at a call site.
 import type { App } from "../base/app";
-import { MAX_ROWS, STATES } from "../base/protocol";
 import type { Range, RowKind, Selection } from "../base/state";
 
-const CONTENDED = STATES.indexOf("contended");
-const WIDTH = 2000;
-/** Of so many threads all waits are looked at; of more, only those while the object's queue is busiest. */
-const FEW = 100;
-const LOOKS = 6;
+interface Longest {
+  readonly range: Range;
+  /** 0 of one that goes on. */
+  readonly wait: number;
+}
 
 export interface Place {
   readonly by: RowKind;
@@ -23,7 +22,7 @@ export async function showWorst(app: App, place: Place): Promise<void> {
     return;
   }
   if (!place.row) return;
-  const within = app.store.get().mark ?? { from: 0, to: app.trace().end_ns };
+  const within = app.store.get().mark ?? { from: 0, to: app.trace().end_ns + 1 };
   const row: Selection = { kind: "row", by: place.by, row: place.row };
   app.store.update({ selection: row });
   const found = await longestWait(app, place, within);
@@ -33,62 +32,18 @@ export async function showWorst(app: App, place: Place): Promise<void> {
   app.zoomTo(found?.range ?? within);
 }
 
-interface Longest {
-  readonly row: number;
-  readonly range: Range;
-  readonly wait: number;
-  readonly merged: boolean;
-}
-
-async function longestWait(app: App, place: Place, within: Range): Promise<Longest | null> {
-  const object = place.by === "object" ? place.row : 0;
-  let rows = [place.row];
-  let range = within;
-  if (object) {
-    if (app.trace().threads > FEW)
-      range = (await longest(app, "object", rows, 0, within))?.range ?? within;
-    const threads = await app.source.table("rows", { by: "thread", limit: MAX_ROWS });
-    rows = Array.from(threads.row);
-  }
-  let found = await longest(app, "thread", rows, object, range);
-  // Short waits that lie close together come as one until they are looked at closely.
-  for (let look = 0; found?.merged && look < LOOKS; look++) {
-    const closer = await longest(app, "thread", [found.row], object, found.range);
-    if (!closer) break;
-    found = closer;
-  }
-  return found;
-}
-
-/** Returns the longest contended stretch of some rows, of waits for one object if that is not 0. */
-async function longest(
-  app: App,
-  by: RowKind,
-  rows: readonly number[],
-  object: number,
-  within: Range,
-): Promise<Longest | null> {
-  const spans = await app.source.table("spans", {
-    by,
-    rows,
+async function longestWait(app: App, { by, row }: Place, within: Range): Promise<Longest | null> {
+  const found = await app.source.table("waits", {
+    [by]: [row],
+    wait_class: "contended",
     from_ns: Math.floor(within.from),
     to_ns: Math.ceil(within.to),
-    width: WIDTH,
+    limit: 1,
   });
-  let best = -1;
-  for (let at = 0; at < spans.length; at++) {
-    if (spans.lane[at] !== 0 || spans.state[at] !== CONTENDED) continue;
-    if (object && spans.other[at] !== object) continue;
-    if (best < 0 || (spans.busy_ns[at] ?? 0) > (spans.busy_ns[best] ?? 0)) best = at;
-  }
-  if (best < 0) return null;
-  const from = spans.t_ns[best] ?? 0;
-  return {
-    row: spans.row[best] ?? 0,
-    range: { from, to: from + Math.max(1, spans.dur_ns[best] ?? 0) },
-    wait: spans.wait_id[best] ?? 0,
-    merged: (spans.count[best] ?? 1) > 1,
-  };
+  if (!found.length) return null;
+  const from = found.t_ns[0] ?? 0;
+  const range = { from, to: from + Math.max(1, found.dur_ns[0] ?? 0) };
+  return { range, wait: found.wait_id[0] ?? 0 };
 }
 
 async function showSite(app: App, site: string): Promise<void> {

@@ -32,7 +32,7 @@ PTT_DETAIL_READY = 11
 PTT_DETAIL_ASLEEP = 12
 PTT_DETAIL_PREEMPTED = 13
 PTT_DETAIL_STATES = 14
-PTT_DETAIL_VERSION = 6
+PTT_DETAIL_VERSION = 7
 PTT_DETAIL_OPEN = 1
 PTT_DETAIL_MERGED = 2
 PTT_DETAIL_BINS = 8192
@@ -90,5 +90,6 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_detail_spans": (i64, (p, u32, p, u32, i64, i64, i64, p, i64)),
     "ptt_detail_find": (i32, (p, u32, u32, u32, i64, p)),
     "ptt_detail_wait": (i32, (p, u32, p)),
+    "ptt_detail_waits": (i64, (p, u32, p, u32)),
     "ptt_detail_overview": (i64, (p, p, p, p)),
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._binding import libptttrack_drawing
+from nptltrace.analysis.vocabulary.document_types import WAIT_CLASSES
 from nptltrace.ui import protocol
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["Going"]
 
 _HELD, _SHARED = (protocol.STATES.index(name) for name in ("held", "shared"))
+# What `queue_state` of `query.c` has: by class, the least says most of what keeps threads.
+_MOST_TELLING = ("contended", "gil", "timeout", "cancelled", "unknown", "join", "idle")
+_RANKS = np.array([_MOST_TELLING.index(name) for name in WAIT_CLASSES])
 _LANES = 32  # the last one takes what finds no other, as in the levels of detail
 
 
@@ -142,8 +146,9 @@ def _queues(seen: NDArray[Any], row: NDArray[Any]) -> NDArray[Any]:
     found["row"] = row
     found["count"] = 1
     found["depth"] = np.arange(len(seen)) - first + 1
-    contended = np.cumsum(seen["wait_class"] == 0)
-    before = np.where(first > 0, contended[first - 1], 0)
-    found["state"] = np.where(contended > before, 1, 2)
+    # Of those that have come to a row so far what says most; each row has numbers of its own.
+    rank = _RANKS[seen["wait_class"]] - first * len(_RANKS)
+    least = np.minimum.accumulate(rank) + first * len(_RANKS)
+    found["state"] = 1 + np.argsort(_RANKS)[least]
     found["flags"] = protocol.FLAGS["open"]
     return found

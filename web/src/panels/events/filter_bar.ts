@@ -2,6 +2,7 @@
 import type { App } from "../../base/app";
 import { button, h } from "../../base/dom";
 import type { Filter } from "../../base/state";
+import { chip } from "../parts/chip";
 import { rowLabel } from "../parts/labels";
 
 const FIELDS = [
@@ -77,8 +78,4 @@ async function showChips(app: App, chips: HTMLElement, filter: Filter): Promise<
     found.push(chip(`${what} ${value}`, () => restrict(app, { [key]: undefined })));
   }
   if (app.store.get().filter === filter) chips.replaceChildren(...found);
-}
-
-function chip(text: string, remove: () => void): HTMLElement {
-  return button(`${text} ✕`, remove, { class: "chip", "aria-label": `No longer only ${text}` });
 }

@@ -145,7 +145,7 @@ export function objectLegend(): Legend {
     },
     {
       name: "queue, as high as it is long",
-      help: "How many threads wait; orange where one of them is kept by another, pale where all are idle",
+      help: "How many threads wait; orange where one of them is kept by another, pale where all are idle, else in the colour of such a wait",
       paint: (palette) => palette.state(1).pattern,
     },
   ]);

@@ -62,7 +62,7 @@ export function describeRow(row: RowData): Described {
     return { title: row.label, facts: [turns] };
   }
   if (row.waits) {
-    const longest = row.waits > 1 ? `, ${duration(row.wait_max_ns)} at most` : "";
+    const longest = row.waits > 1 ? `, ${longestOf(row)}` : "";
     facts.push(`${plural(row.waits, "contended wait")}: ${duration(row.wait_ns)}${longest}`);
   }
   if (row.idle_ns) facts.push(`idle: ${duration(row.idle_ns)}`);
@@ -77,6 +77,11 @@ export function describeRow(row: RowData): Described {
   }
   facts.push(`process ${row.pid}`);
   return { title: row.by === "thread" ? row.label : named(row), facts };
+}
+
+/** Returns the words for the longest wait of a row. */
+export function longestOf(row: RowData): string {
+  return `${duration(row.wait_max_ns)} at most`;
 }
 
 /** Returns what a row is called with what it is; without a name of its own it says that already. */
