@@ -74,7 +74,7 @@ class Reference(Locks):
             self.row(w, e.ts, wait_class, dur=dur, result=result, waker=waker)
 
     def again(self, w: Wait, signalled: int) -> bool:
-        """Tell of the time after the signal as a wait for the mutex, if others had it."""
+        """Report the time after the signal as a wait for the mutex, if others had it."""
         mutex = w.mutex
         if mutex is None or w.retaken is None or w.retaken <= signalled:
             return False

@@ -108,7 +108,7 @@ class World:
 
     Args:
         chance: Decides everything.
-        calls: Whether calls and returns are told, as on level 3.
+        calls: Whether calls and returns are reported, as on level 3.
     """
 
     def __init__(self, chance: random.Random, *, calls: bool) -> None:
@@ -132,7 +132,7 @@ class World:
         t.events.append(Event(self.now, name, thing, 5, variant=variant, fields=fields))
 
     def call(self, t: Thread, name: str, thing: int, **fields: int) -> None:
-        """Tell of a call or a return; its stamp may be a bit too early."""
+        """Report a call or a return; its stamp may be a bit too early."""
         if self.calls:
             last = t.events[-1].ticks if t.events else T0
             early = max(last, self.now - self.chance.randint(0, 400))

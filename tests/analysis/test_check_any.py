@@ -171,7 +171,7 @@ nonsense = st.lists(
 @settings(FEW, max_examples=150)
 @given(nonsense)
 def test_what_no_program_can_do(events: list[tuple[int, int, int, int]]) -> None:
-    """Whatever a trace says, findings are told in full."""
+    """Whatever a trace says, findings are reported in full."""
     story = Story()
     for thread, number, place, value in events:
         event = TYPES[number]

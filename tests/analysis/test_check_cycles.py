@@ -458,7 +458,7 @@ def on_a_stack_that_moves() -> Story:
 
 
 def memory_used_again() -> Story:
-    """Nothing tells that these are the same locks."""
+    """Nothing says that these are the same locks."""
     return two().both(1, HEAP, HEAP2).both(2, HEAP2, HEAP)
 
 

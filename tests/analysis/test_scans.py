@@ -200,7 +200,7 @@ def test_a_thread_may_be_at_work_at_the_exit(ptt: Ptt, trace: Path) -> None:
     """What it works on is there until the process is not."""
     text = (
         "import sys, threading, nptltrace\n"
-        "from nptltrace.analysis.checker import Checker\n"
+        "from nptltrace.analysis.checking.checker import Checker\n"
         "from nptltrace.analysis.model import run_model\n"
         "from nptltrace.trace.source import Source\n"
         "begun = threading.Barrier(3)\n"

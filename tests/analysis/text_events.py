@@ -45,7 +45,7 @@ def read(
         origin: Tick of time 0.
         frequency: Ticks a second.
         sites: Addresses by process image and number.
-        images: Process images by pid, for records, which tell the pid of each event.
+        images: Process images by pid, for records, which name the pid of each event.
     """
     text = subprocess.run(
         ["babeltrace2", "--clock-cycles", "--no-delta", str(path)],

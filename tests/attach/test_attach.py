@@ -119,7 +119,7 @@ CALLED = """
 
 
 def send(process: subprocess.Popen[str], word: str) -> str:
-    """Tell the program something and return what it answers."""
+    """Give the program something and return what it answers."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(f"{word}\n")

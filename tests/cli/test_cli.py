@@ -25,7 +25,7 @@ HEAVY = ("numpy", "pyarrow", "rich", "elftools", "asyncio", "logging")
 COMMANDS = cli.command_names()
 
 
-# Runs a command as `ptt` does, then tells on stderr which modules are loaded.
+# Runs a command as `ptt` does, then says on stderr which modules are loaded.
 SPY = """
 import sys
 from nptltrace.cli import main

@@ -43,7 +43,7 @@ class Checked:
         return "\n".join(f"{item['kind']}: {item['message']}" for item in self.findings)
 
     def as_planted(self) -> list[Finding]:
-        """Return the findings that tell what is planted: kind, threads, objects and lines."""
+        """Return the findings that state what is planted: kind, threads, objects and lines."""
         expected, came, source = self.program.expected, self.came, self.program.source
         assert expected
         threads = {came.threads[name] for name in expected.threads}

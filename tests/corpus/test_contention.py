@@ -1,7 +1,7 @@
 """A report of known contention is right, by the program's own clock.
 
 What the program measures begins a moment before a call and ends a moment after it, and a busy
-machine may take the processor away in just that moment. So it tells of each quantity what it was at
+machine may take the processor away in just that moment. So it reports each quantity what it was at
 least and at most, and a report is right if it lies between, however far these are apart.
 """
 

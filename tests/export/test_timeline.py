@@ -82,7 +82,7 @@ def test_sorting_is_stable_and_complete(memory: int) -> None:
 def test_records_are_those_of_the_whole_trace_in_order(
     recorded: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Waits and holds that go on from batch to batch are told like those within one."""
+    """Waits and holds that go on from batch to batch are reported like those within one."""
     from nptltrace.export.writing import records as rec
     from nptltrace.export.writing.timeline import Timeline
     from nptltrace.trace.reading import prefetch
@@ -96,7 +96,7 @@ def test_records_are_those_of_the_whole_trace_in_order(
         return np.concatenate(batches)
 
     def sorted_bytes(records: NDArray[Any]) -> list[bytes]:
-        # Rows are given away in the order in which intervals are told.
+        # Rows are given away in the order in which intervals are reported.
         records["lane"] = records["owner_lane"] = 0
         return sorted(record.tobytes() for record in records)
 

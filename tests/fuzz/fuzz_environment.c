@@ -15,7 +15,7 @@
 
 struct ptt_real ptt_real;
 
-void ptt_tell_uncovered(const char *path)
+void ptt_report_uncovered(const char *path)
 {
 	(void)path;
 }

@@ -6,7 +6,7 @@
  * the child: levels 0 on a page of its own; forget the entry, join the session; inherit what the levels were before the
  * fork. Signal handlers, which may trace, are held back from just before the fork until then, and so is not the one who
  * changes levels from outside. A child made behind the tracer's back does none of this: the kernel has cleared its page
- * (MADV_WIPEONFORK), unless the page is shared with who changes levels; then the table of sites, cleared too, tells
+ * (MADV_WIPEONFORK), unless the page is shared with who changes levels; then the table of sites, cleared too, says
  * (ptt_ring_site_slow).
  *
  * Checked: no event of a child is recorded as its parent's; a child records once it has joined, if its parent did when it

@@ -11,7 +11,7 @@
  * and can itself be killed (-DORPHAN). With -DSTOPS the controller stops the stream at some moment.
  *
  * Checked: an event is delivered once, whole, after those that its writer made before, and never one that was given up;
- * what is not delivered was overwritten, counted as lost, or belongs to who was killed; a gap is told exactly where there
+ * what is not delivered was overwritten, counted as lost, or belongs to who was killed; a gap is reported exactly where there
  * is one, with the time of its first event; UNTIL_FULL loses nothing between START and STOP, and delivers both in that
  * order; nothing is recorded after a stop; nobody sleeps while there is something for him to do.
  *
@@ -25,7 +25,7 @@
 #ifndef B_EVENTS
 #define B_EVENTS 1
 #endif
-#define LIMIT 2		/* cells that events may fill; the others of the ring are for what tells of the stream */
+#define LIMIT 2		/* cells that events may fill; the others of the ring are for what reports the stream */
 #ifdef LOOP
 #define CELLS 3
 #else
@@ -82,7 +82,7 @@ bool void_in_gap;
 #define IS_OF(p) (mark_place[AT(p)] == p && mark_state[AT(p)] != 0)
 #define IS_OLD(p) (mark_state[AT(p)] == 0 || mark_place[AT(p)] < p)
 
-/* help(): the mark of the last reservation, which only head tells the length of */
+/* help(): the mark of the last reservation, which only head says the length of */
 inline help(hp, hc)
 {
 	skip;
@@ -490,7 +490,7 @@ inline take()
 				:: won ->
 					got = one;
 					assert(one == other);
-					/* a gap is told if there is one, and it began where it did */
+					/* a gap is reported if there is one, and it began where it did */
 					assert(g == (expected != t));
 					assert(!g || seen || void_in_gap);
 					assert(!g || overwritten_first == expected || void_in_gap);

@@ -3,7 +3,7 @@
 /*
  * Two processes write. A's thread is interrupted anywhere by a signal handler that traces; B's process may be killed
  * anywhere. The reader takes rounds and may be killed anywhere; then writers count what they cannot write, until another
- * reader takes over, with what the last packet on disk tells. Every record is one word long. Memory is sequentially
+ * reader takes over, with what the last packet on disk says. Every record is one word long. Memory is sequentially
  * consistent, as the orders named in shared.c and drain_shared.c make it where that matters. Waiting for room is a
  * condition here; how writers are woken is in space.pml.
  *

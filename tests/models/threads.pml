@@ -247,7 +247,7 @@ active proctype collector()
 	do
 	:: p_over && handler_over && (q_over || killed_q) && gone[P] && gone[Q] && owner[0] == 0 && owner[1] == 0 -> break
 	:: else ->
-		/* the recorder tells of processes that have ended, when it has noticed */
+		/* the recorder reports processes that have ended, when it has noticed */
 		if
 		:: atomic { EXITED(P) && !gone[P] -> tell(P) }
 		:: atomic { EXITED(Q) && !gone[Q] -> tell(Q) }

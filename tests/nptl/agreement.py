@@ -148,7 +148,7 @@ def _forget_refused(deeds: list[Deed]) -> None:
 
 
 def compare(events: Iterable[dict[str, Any]]) -> Agreement:
-    """Compare the events of a trace of level 4, as `ptt view --format jsonl` tells them.
+    """Compare the events of a trace of level 4, as `ptt view --format jsonl` says them.
 
     Objects that the library uses for itself, and the hooks never see, are left out.
     """
@@ -159,7 +159,7 @@ def compare(events: Iterable[dict[str, Any]]) -> Agreement:
     over: set[tuple[int, int]] = set()
     for event in events:
         thread = event["pid"], event["tid"]
-        # Destructors may still do something; the library's inside is not told any more.
+        # Destructors may still do something; the library's inside is not reported any more.
         if event["event"] == "THREAD_END":
             over.add(thread)
         elif event["event"] == "THREAD_BEGIN":

@@ -1,4 +1,4 @@
-/* past.c - a thread made past the hooks, in a thread library that tells of its threads. */
+/* past.c - a thread made past the hooks, in a thread library that reports its threads. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

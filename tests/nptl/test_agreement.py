@@ -1,4 +1,4 @@
-"""Hooks and thread library tell of the same deeds, thread by thread, in the same order."""
+"""Hooks and thread library report the same deeds, thread by thread, in the same order."""
 
 from __future__ import annotations
 

@@ -232,7 +232,7 @@ CASE(flush_brings_events_into_the_log)
 	holds(scratch_path(), 0, 25);
 }
 
-CASE(flush_is_told)
+CASE(flush_is_reported)
 {
 	trace_id_t trid = logged(scratch_file(O_RDWR), NULL), log;
 	struct record r;

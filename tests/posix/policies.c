@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* policies.c - streams that are full: loop and until full, what is lost and how it is told, what never is. */
+/* policies.c - streams that are full: loop and until full, what is lost and how it is reported, what never is. */
 #include "suite.h"
 
 #define EVENTS 32
@@ -246,7 +246,7 @@ CASE(loop_keeps_the_newest)
 	EQ(status_of(trid).posix_stream_full_status, POSIX_TRACE_NOT_FULL);
 }
 
-CASE(loop_tells_what_it_lost)
+CASE(loop_reports_what_it_lost)
 {
 	trace_id_t trid = small(POSIX_TRACE_LOOP), wide;
 	long long earliest, latest = 0, stamp;
@@ -277,7 +277,7 @@ CASE(loop_tells_what_it_lost)
 	EQ(count_type(trid, POSIX_TRACE_OVERFLOW), 0); /* one gap, one pair */
 }
 
-CASE(loop_every_gap_is_told)
+CASE(loop_every_gap_is_reported)
 {
 	trace_id_t trid = small(POSIX_TRACE_LOOP);
 	int round, overflows = 0, resumes = 0, order = 0;
@@ -317,7 +317,7 @@ CASE(loop_gap_while_reading)
 	CHECK(number_of(&r) > last + 1);
 }
 
-CASE(loop_without_a_gap_tells_none)
+CASE(loop_without_a_gap_reports_none)
 {
 	trace_id_t trid = small(POSIX_TRACE_LOOP);
 	struct record r;

@@ -21,12 +21,12 @@ static int traced(struct child *parent, void *arg)
 	uint64_t number = 0;
 
 	(void)arg;
-	tell(parent);
-	while (told(parent)) {
+	notify(parent);
+	while (notified(parent)) {
 		emit_number(one, number++);
 		emit_number(one, number++);
 		emit_number(one, number++);
-		tell(parent);
+		notify(parent);
 	}
 	return 0;
 }
@@ -43,11 +43,11 @@ int suite_role(const char *name, char **args)
 	}
 	if (posix_trace_eventid_open("one", &id))
 		return 3;
-	tell(&parent);
-	while (told(&parent)) {
+	notify(&parent);
+	while (notified(&parent)) {
 		for (i = 0; i < 3; i++)
 			emit_number(id, (uint64_t)i);
-		tell(&parent);
+		notify(&parent);
 	}
 	return 0;
 }
@@ -58,16 +58,16 @@ static int exec_role(struct child *parent, void *name)
 
 	snprintf(to, sizeof(to), "%d", parent->to);
 	snprintf(from, sizeof(from), "%d", parent->from);
-	tell(parent);
-	told(parent);
+	notify(parent);
+	notified(parent);
 	execl(self(), self(), "--role", (char *)name, to, from, (char *)NULL);
 	return 4;
 }
 
 static void once(struct child *c)
 {
-	tell(c);
-	NEED(told(c));
+	notify(c);
+	NEED(notified(c));
 }
 
 static void finish(struct child *c)
@@ -87,7 +87,7 @@ CASE(a_running_process)
 	struct record r;
 	int i;
 
-	NEED(told(&c)); /* it is there and has opened its name */
+	NEED(notified(&c)); /* it is there and has opened its name */
 	trid = stream_of(c.pid, NULL);
 	once(&c);
 	EQ(count_user(trid), 0); /* suspended */
@@ -123,7 +123,7 @@ CASE(names_given_by_the_controller)
 	struct record r;
 
 	type("only of this process"); /* has the number that the other one's first name has */
-	NEED(told(&c));
+	NEED(notified(&c));
 	trid = stream_of(c.pid, NULL);
 	OK(posix_trace_trid_eventid_open(trid, "one", &one)); /* the other one's name, not this process's */
 	OK(posix_trace_trid_eventid_open(trid, "never opened there", &id));
@@ -160,7 +160,7 @@ CASE(reader_is_woken_by_another_process)
 	pthread_t t;
 	void *r;
 
-	NEED(told(&c));
+	NEED(notified(&c));
 	trid = stream_of(c.pid, NULL);
 	OK(posix_trace_start(trid));
 	t = thread(wait_for_user, &trid);
@@ -177,7 +177,7 @@ CASE(two_controllers_of_one_process)
 	struct child c = child(traced, NULL);
 	trace_id_t first, second;
 
-	NEED(told(&c));
+	NEED(notified(&c));
 	first = stream_of(c.pid, NULL);
 	second = stream_of(c.pid, NULL);
 	OK(posix_trace_start(first));
@@ -225,7 +225,7 @@ static int trace_others(struct child *parent, void *arg)
 	EQ(count_user(trid), 1);
 	OK(posix_trace_shutdown(trid));
 	own = child(traced, NULL);
-	NEED(told(&own));
+	NEED(notified(&own));
 	trid = stream_of(own.pid, NULL);
 	OK(posix_trace_start(trid));
 	once(&own);
@@ -241,7 +241,7 @@ CASE(processes_of_others)
 
 	if (geteuid())
 		suite_skip("only root has processes of others");
-	NEED(told(&c));
+	NEED(notified(&c));
 	pids[0] = c.pid;
 	pids[1] = dead_pid();
 	pids[2] = scratch_file(O_RDWR);
@@ -265,7 +265,7 @@ CASE(root_traces_anybody)
 	if (geteuid())
 		suite_skip("not root");
 	c = child(traced_as_nobody, NULL);
-	NEED(told(&c));
+	NEED(notified(&c));
 	trid = stream_of(c.pid, NULL);
 	OK(posix_trace_start(trid));
 	once(&c);
@@ -285,7 +285,7 @@ CASE(tracing_goes_on_after_exec)
 	struct record r;
 	int i;
 
-	NEED(told(&c));
+	NEED(notified(&c));
 	trid = stream_of(c.pid, NULL); /* before, as a debugger does */
 	OK(posix_trace_start(trid));
 	once(&c); /* it has gone through exec */
@@ -315,7 +315,7 @@ CASE(names_outlive_the_process)
 	trace_id_t trid;
 	struct record r;
 
-	NEED(told(&c));
+	NEED(notified(&c));
 	trid = stream_of(c.pid, NULL);
 	OK(posix_trace_start(trid));
 	once(&c);
@@ -333,7 +333,7 @@ CASE(names_are_forgotten_by_exec)
 	trace_id_t trid;
 	struct record r;
 
-	NEED(told(&c));
+	NEED(notified(&c));
 	trid = stream_of(c.pid, NULL);
 	OK(posix_trace_start(trid));
 	once(&c);
@@ -424,7 +424,7 @@ CASE(children_of_another_process)
 
 	NEED(posix_trace_attr_init(&attr) == 0);
 	OK(posix_trace_attr_setinherited(&attr, POSIX_TRACE_INHERITED));
-	NEED(told(&c));
+	NEED(notified(&c));
 	trid = stream_of(c.pid, &attr);
 	OK(posix_trace_start(trid));
 	once(&c);
@@ -450,7 +450,7 @@ static void spawned(int policy, int expected)
 	close(down[0]);
 	c.to = down[1];
 	c.from = up[0];
-	NEED(told(&c));
+	NEED(notified(&c));
 	once(&c);
 	EQ(count_user(trid), expected);
 	finish(&c);
@@ -546,14 +546,14 @@ static int controls(struct child *parent, void *arg)
 
 	NEED(posix_trace_create_withlog(control->pid, NULL, control->fd, &trid) == 0);
 	OK(posix_trace_start(trid));
-	tell(parent);
-	told(parent); /* something has been recorded */
+	notify(parent);
+	notified(parent); /* something has been recorded */
 	OK(posix_trace_flush(trid));
 	do
 		is = status_of(trid);
 	while (is.posix_stream_flush_status == POSIX_TRACE_FLUSHING && usleep(1000) == 0);
-	tell(parent);
-	told(parent);
+	notify(parent);
+	notified(parent);
 	switch (control->end) {
 	case BY_EXIT:
 		exit(0);
@@ -596,14 +596,14 @@ static void controller_ends(enum end end)
 	trace_id_t trid;
 	uint64_t n;
 
-	NEED(told(&c));
+	NEED(notified(&c));
 	control.fd = scratch_file(O_RDWR);
 	controller = child(controls, &control);
-	NEED(told(&controller));
+	NEED(notified(&controller));
 	once(&c);
 	once(&controller);
 	once(&c); /* after the flush */
-	tell(&controller);
+	notify(&controller);
 	status_of_child(&controller);
 	once(&c); /* the traced process goes on */
 	n = logged_events();
@@ -646,7 +646,7 @@ static int logs_itself(struct child *parent, void *fd)
 	emit_number(one, 0);
 	OK(posix_trace_flush(trid));
 	emit_number(one, 1);
-	tell(parent);
+	notify(parent);
 	raise(SIGKILL);
 	return 1;
 }
@@ -660,7 +660,7 @@ CASE(logs_of_the_killed_are_whole)
 		int fd = scratch_file(O_RDWR);
 		struct child c = child(logs_itself, &fd);
 
-		NEED(told(&c));
+		NEED(notified(&c));
 		EQ(status_of_child(&c), -SIGKILL);
 		if (HEIR)
 			EQ(logged_events(), 2);
@@ -675,8 +675,8 @@ static int controller_execs(struct child *parent, void *arg)
 
 	NEED(posix_trace_create_withlog(control->pid, NULL, control->fd, &trid) == 0);
 	OK(posix_trace_start(trid));
-	tell(parent);
-	told(parent);
+	notify(parent);
+	notified(parent);
 	execlp("true", "true", (char *)NULL);
 	return 4;
 }
@@ -687,11 +687,11 @@ CASE(controller_execs_something_else)
 	struct control control = {.pid = c.pid, .fd = scratch_file(O_RDWR)};
 	uint64_t n;
 
-	NEED(told(&c));
+	NEED(notified(&c));
 	controller = child(controller_execs, &control);
-	NEED(told(&controller));
+	NEED(notified(&controller));
 	once(&c);
-	tell(&controller);
+	notify(&controller);
 	EQ(status_of_child(&controller), 0);
 	once(&c);
 	n = logged_events();
@@ -735,7 +735,7 @@ CASE(traced_process_is_killed)
 	int n = 0;
 
 	c = child(traced, NULL);
-	NEED(told(&c));
+	NEED(notified(&c));
 	trid = stream_of(c.pid, NULL);
 	OK(posix_trace_start(trid));
 	once(&c);
@@ -756,9 +756,9 @@ static int write_until_killed(struct child *parent, void *arg)
 	trace_event_id_t one = type("one");
 
 	(void)arg;
-	tell(parent);
-	told(parent);
-	tell(parent);
+	notify(parent);
+	notified(parent);
+	notify(parent);
 	while (data[0] == 0)
 		posix_trace_event(one, data, sizeof(data));
 	return 0;
@@ -776,7 +776,7 @@ CASE(killed_while_it_writes)
 		struct record r;
 		int i, n = 0;
 
-		NEED(told(&c));
+		NEED(notified(&c));
 		trid = stream_of(c.pid, attributes(POSIX_TRACE_LOOP, 200, 100));
 		OK(posix_trace_start(trid));
 		once(&c);
@@ -810,7 +810,7 @@ CASE(number_used_again)
 	int status;
 	pid_t pid;
 
-	NEED(told(&c));
+	NEED(notified(&c));
 	trid = stream_of(c.pid, NULL);
 	OK(posix_trace_start(trid));
 	once(&c);

@@ -359,13 +359,13 @@ struct child child(int (*run)(struct child *parent, void *arg), void *arg)
 	return c;
 }
 
-void tell(const struct child *other)
+void notify(const struct child *other)
 {
 	while (write(other->to, "", 1) < 0 && errno == EINTR)
 		;
 }
 
-bool told(const struct child *other)
+bool notified(const struct child *other)
 {
 	ssize_t got;
 	char c;

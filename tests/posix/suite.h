@@ -137,8 +137,8 @@ struct child {
 	int to, from; /* pipes, one byte a handshake */
 };
 struct child child(int (*run)(struct child *parent, void *arg), void *arg);
-void tell(const struct child *other);
-bool told(const struct child *other); /* waits; false if the other has ended */
+void notify(const struct child *other);
+bool notified(const struct child *other); /* waits; false if the other has ended */
 int status_of_child(struct child *c);  /* waits for its end: exit status, or minus the signal */
 pid_t dead_pid(void);
 void forget_child(struct child *c); /* kill -9 */

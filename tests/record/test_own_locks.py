@@ -73,7 +73,7 @@ def _assert_contended(found: dict[str, Any]) -> None:
     assert 0 < lock["held_ns"] <= lock["wait_ns"]
     (blamed,) = lock["blamed"]
     assert blamed["site"].startswith("hold+")
-    # what the library does inside is not told besides
+    # what the library does inside is not reported besides
     assert found["unknown_waits"] == 0
     assert not [one for one in found["objects"] if one["kind"] == "futex"]
 

@@ -144,13 +144,13 @@ class Look:
         What names a thread or a lock is said in other words there, and so are microseconds.
         """
         self.wait_for(
-            """told => {
+            """wanted => {
                 const rows = [...document.querySelectorAll('.events-body .table-row')];
                 const room = document.querySelector('.events-body')?.clientHeight;
-                return rows.length > 0 && rows.length <= told.length
-                    && (rows.length === told.length || rows.length * rows[0].clientHeight >= room)
+                return rows.length > 0 && rows.length <= wanted.length
+                    && (rows.length === wanted.length || rows.length * rows[0].clientHeight >= room)
                     && rows.map(row => row.children[3].textContent.replaceAll(' µs', ' us'))
-                        .every((text, n) => told[n].includes(text) || / is named /.test(text));
+                        .every((text, n) => wanted[n].includes(text) || / is named /.test(text));
             }""",
             reported,
         )

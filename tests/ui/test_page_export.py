@@ -1,4 +1,4 @@
-"""`ptt ui --export`: one file, opened from disk, that asks nobody and tells the same."""
+"""`ptt ui --export`: one file, opened from disk, that asks nobody and says the same."""
 
 from __future__ import annotations
 

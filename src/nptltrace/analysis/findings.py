@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 
-from nptltrace.analysis.checker import LONG_HOLD_NS, checked
+from nptltrace.analysis.checking.checker import LONG_HOLD_NS, checked
+from nptltrace.analysis.checking.named_facts import Facts
 from nptltrace.analysis.evidence import Evidence
-from nptltrace.analysis.named_facts import Facts
 from nptltrace.analysis.trace_data import TraceData
 from nptltrace.errors import PttError
 from nptltrace.findings.facts import Found, Severity
@@ -23,7 +23,7 @@ from nptltrace.trace.traceset import Traceset
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from nptltrace.analysis.checker import Checker
+    from nptltrace.analysis.checking.checker import Checker
     from nptltrace.findings.facts import Event
     from nptltrace.findings.kind import Kind
     from nptltrace.trace.source import Source

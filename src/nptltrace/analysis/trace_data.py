@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from nptltrace.analysis.named_facts import Facts
+    from nptltrace.analysis.checking.named_facts import Facts
     from nptltrace.analysis.scope import Scope
     from nptltrace.analysis.sql.query import Database
     from nptltrace.analysis.sql.tables import TraceTables
@@ -110,8 +110,8 @@ class TraceData:
             self._database.close()
 
     def _seen(self) -> Facts:
-        from nptltrace.analysis.checker import checked
-        from nptltrace.analysis.named_facts import Facts
+        from nptltrace.analysis.checking.checker import checked
+        from nptltrace.analysis.checking.named_facts import Facts
 
         return Facts(self._source, self._symbols, checked(self._source).check)
 

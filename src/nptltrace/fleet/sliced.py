@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from nptltrace.analysis.all_tables import all_tables
 from nptltrace.analysis.slices import cuts
 from nptltrace.analysis.sql.schema import TABLES
-from nptltrace.analysis.sql.tables import TraceTables
 from nptltrace.errors import PttError, one_line
 from nptltrace.fleet.adding import (
     LockKeys,
@@ -111,7 +111,7 @@ def add_sliced(
         PttError: A worker failed.
     """
     with closing(Traceset(path)) as traceset:
-        tables = TraceTables(traceset, Symbols(traceset.source))
+        tables = all_tables(traceset, Symbols(traceset.source))
         run = new_run(store, path, tables)
         if run is None:
             return False
@@ -139,7 +139,7 @@ def add_sliced(
 def _append(job: _Job, number: int) -> pa.Table:
     """Append the rows of a slice, or the rest of the tables; return sums of its waits."""
     with closing(Traceset(job.path)) as traceset:
-        tables = TraceTables(traceset, Symbols(traceset.source))
+        tables = all_tables(traceset, Symbols(traceset.source))
         if number == job.rest:
             left_out = {"runs", "events", *DETAILS, *_MADE_BY_MODEL}
             pieces = tables.pieces([name for name in TABLES if name not in left_out])

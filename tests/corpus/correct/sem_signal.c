@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sem_signal.c - semaphores tell of events: who waits is not who posts. */
+/* sem_signal.c - semaphores report events: who waits is not who posts. */
 #include "corpus.h"
 
 static sem_t go, done;

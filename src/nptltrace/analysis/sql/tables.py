@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace._binding import libptttrack_sums
-    from nptltrace.analysis.checker import Checker
-    from nptltrace.analysis.lock_cycles import CycleLock
+    from nptltrace.analysis.checking.checker import Checker
+    from nptltrace.analysis.checking.lock_cycles import CycleLock
     from nptltrace.analysis.model import Window
     from nptltrace.trace.info import Process
     from nptltrace.trace.source import Source, TraceFiles
@@ -530,13 +530,13 @@ class TraceTables:
 
     def _checked(self) -> Checker:
         if self._checker is None:
-            from nptltrace.analysis.checker import checked
+            from nptltrace.analysis.checking.checker import checked
 
             self._checker = checked(self._source)
         return self._checker
 
     def _lock_cycles(self) -> dict[str, Any]:
-        from nptltrace.analysis.lock_cycles import lock_cycles
+        from nptltrace.analysis.checking.lock_cycles import lock_cycles
 
         if self._find is None:
             raise UsageError("what looks for findings cannot read the table of lock_cycles")

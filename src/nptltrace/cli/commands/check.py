@@ -192,7 +192,7 @@ def _follow(
     warner: traces.Warner,
 ) -> int:
     """Print findings as they show; the recording's end ends it."""
-    from nptltrace.analysis.checker import Checker
+    from nptltrace.analysis.checking.checker import Checker
     from nptltrace.analysis.findings import findings_of
     from nptltrace.analysis.growing import is_recorded
     from nptltrace.cli.output.text import check_text

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from nptltrace._binding import libptttrack_sums
-from nptltrace.analysis.checker import Checker
+from nptltrace.analysis.checking.checker import Checker
+from nptltrace.analysis.checking.lock_cycles import lock_cycles
 from nptltrace.analysis.findings import findings_of
-from nptltrace.analysis.lock_cycles import lock_cycles
 from nptltrace.analysis.model import feed_window, finish_model, new_model
 from nptltrace.analysis.report.contention import contention_of
 from nptltrace.analysis.report.documents import findings_document, report_document
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nptltrace.analysis.lock_cycles import CycleLock, LockCycle
+    from nptltrace.analysis.checking.lock_cycles import CycleLock, LockCycle
     from nptltrace.analysis.model import Window
     from nptltrace.analysis.report.figures import Contention
     from nptltrace.analysis.report.stacks.sums import Shown

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttread, libptttrack_facts
+from nptltrace.analysis.checking.static_data import behind_all, loaded_for_good
 from nptltrace.analysis.model import share_memory
-from nptltrace.analysis.static_data import behind_all, loaded_for_good
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.prefetch import reading_ahead
 
