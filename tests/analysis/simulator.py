@@ -28,7 +28,7 @@ Steps = Iterator[bool]
 
 @dataclass(eq=False)
 class Thread:
-    """A thread and what it has told."""
+    """A thread and the events that it has written."""
 
     tid: int
     events: list[Event] = field(default_factory=list)

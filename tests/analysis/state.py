@@ -70,7 +70,7 @@ class Row:
 
     @property
     def waited_for(self) -> Owner:
-        """Who had to let go; a thread may tell who it is after others waited for it."""
+        """Who had to let go; a thread may give its name after others waited for it."""
         return (self.target.tid, 0) if self.target else self.owner
 
 

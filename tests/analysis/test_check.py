@@ -464,7 +464,7 @@ def test_a_lost_release_makes_no_deadlock(tmp_path: Path) -> None:
 
 
 def test_lost_events_say_nothing(tmp_path: Path) -> None:
-    """What stands without them is still told."""
+    """What stands without them is still reported."""
     story = crossed().unlock(MAIN, C).lock(MAIN, D)
     story.discarded = 3
     result = find(Source([story.write_to(tmp_path / "made.ptt")]))

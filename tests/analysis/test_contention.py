@@ -65,7 +65,7 @@ def build(tmp_path: Path) -> Callable[..., Path]:
 
 
 def test_measured_by_the_program(program: Callable[[str], Path], ptt: Ptt, tmp_path: Path) -> None:
-    """However busy the machine is: what is reported lies between what the program knows for sure."""
+    """However busy the machine is, a report lies between what the program knows for sure."""
     trace = tmp_path / "run.ptt"
     own = ptt("record", "-q", "-o", trace, "--", program("contention")).stdout
     out = json.loads(ptt("report", "--format", "json", trace).stdout)

@@ -1,4 +1,4 @@
-"""`ptt diff`: real changes are found and told by place, chance is not mistaken for change."""
+"""`ptt diff`: real changes are found and reported by place, chance is not mistaken for change."""
 
 from __future__ import annotations
 

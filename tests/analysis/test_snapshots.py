@@ -41,7 +41,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def tables(source: Source, window: Window) -> dict[str, NDArray[Any]]:
     model = run_model(source, ALL, window=window)
     found = {name: model.table(name) for name in ("objects", "sites", "threads", "edges")}
-    # Those of which there is nothing to tell may be known or not.
+    # Those of which there is nothing to report may be known or not.
     pairs = model.table("pairs")
     pairs = pairs[(pairs["wait_n"].sum(axis=1) > 0) | (pairs["hold_n"] > 0)]
     found["pairs"] = np.sort(pairs, order=["thread", "object"])

@@ -253,7 +253,7 @@ def test_command(build: Callable[..., Path], ptt: Ptt) -> None:
 
 
 def test_rules_know_their_routines() -> None:
-    """Each routine that says a result has errors that it may return, but for a few."""
+    """Each routine that returns a result has errors that it may return, but for a few."""
     routines = {
         event.name.removesuffix("_OUT")
         for event in BY_ID.values()

@@ -119,7 +119,7 @@ CALLED = """
 
 
 def send(process: subprocess.Popen[str], word: str) -> str:
-    """Give the program something and return what it answers."""
+    """Send the program a line and return its answer."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(f"{word}\n")

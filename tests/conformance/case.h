@@ -4,7 +4,7 @@
  *     CASE(pthread_mutex_lock, "errorcheck, taken twice", pthread_mutex_lock(locked(mutex(ERRORCHECK))))
  *
  * The value of the expression is the routine's result, errno is looked at beside it. One program holds all cases and runs
- * those of the routine that it is reported, each on objects of its own. What it prints is the same in every run.
+ * those of the routine that it is given, each on objects of its own. What it prints is the same in every run.
  *
  *   CASE             in the first thread
  *   CASE_PENDING     in a thread that has been cancelled already: is the routine a cancellation point?

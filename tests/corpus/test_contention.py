@@ -1,8 +1,8 @@
 """A report of known contention is right, by the program's own clock.
 
 What the program measures begins a moment before a call and ends a moment after it, and a busy
-machine may take the processor away in just that moment. So it reports each quantity what it was at
-least and at most, and a report is right if it lies between, however far these are apart.
+machine may take the processor away in just that moment. So it prints the least and the most that
+each quantity was, and a report is right if it lies between, however far these are apart.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Figures = dict[tuple[str, ...], int]
 
 
 def measured(text: str) -> dict[tuple[str, ...], Bounds]:
-    """Return the bounds that the program told, summed by quantity, object and thread."""
+    """Return the bounds that the program printed, summed by quantity, object and thread."""
     found: dict[tuple[str, ...], Bounds] = {}
     for line in text.splitlines():
         *words, least, most = line.split()

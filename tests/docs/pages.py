@@ -5,7 +5,7 @@ they go on), each followed by what it prints. A line `...` stands for any lines,
 for any text. Numbers, addresses, durations and sizes match others of their kind, so that pages can
 show real output. A command that shows no output may print what it likes.
 
-Comments of these forms, on lines of their own, tell the runner what readers need not see:
+Comments of these forms, on lines of their own, say to the runner what readers need not see:
 
     <!-- test: setup COMMAND -->    run this first, or here
     <!-- test: needs PROGRAM -->    skip the page where PROGRAM is not installed
@@ -116,7 +116,7 @@ def read_page(path: Path) -> Page:
 
 
 def _block(language: str, lines: list[str], line: int, reported: dict[str, str]) -> list[Step]:
-    """Return the steps of one fenced block, given what comments have told; takes them away."""
+    """Return the steps of one fenced block, given what comments have said; takes them away."""
     lines = dedent("\n".join(lines)).splitlines()
     if file := reported.pop("file", None):
         text = "\n".join([*lines, ""])

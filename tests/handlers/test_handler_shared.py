@@ -103,7 +103,7 @@ def test_killed_writers_hold_up_nobody(
     trace = trace_dir
     found = json.loads(ptt("stat", "--format", "json", trace).stdout)
     (first,) = (one for one in found["processes"] if one["pid"] == survivor)
-    # Each of the survivor's threads released its mutex 100,000 times; waits for room are reported too.
+    # Each of the survivor's threads released its mutex 100,000 times; waits for room are there too.
     lines = ptt("view", "--format", "raw", trace).stdout.splitlines()
     fields = [line.split(" ", 5) for line in lines]
     frees = Counter(tid for _, _, tid, _, name, _ in fields if name == "MUTEX_FREE")

@@ -25,7 +25,7 @@
 #ifndef B_EVENTS
 #define B_EVENTS 1
 #endif
-#define LIMIT 2		/* cells that events may fill; the others of the ring are for what reports the stream */
+#define LIMIT 2		/* cells that events may fill; the others of the ring are for what describes the stream */
 #ifdef LOOP
 #define CELLS 3
 #else
@@ -82,7 +82,7 @@ bool void_in_gap;
 #define IS_OF(p) (mark_place[AT(p)] == p && mark_state[AT(p)] != 0)
 #define IS_OLD(p) (mark_state[AT(p)] == 0 || mark_place[AT(p)] < p)
 
-/* help(): the mark of the last reservation, which only head says the length of */
+/* help(): the mark of the last reservation, whose length only head has */
 inline help(hp, hc)
 {
 	skip;

@@ -152,7 +152,7 @@ inline refill(t, who)
 					fi
 				}
 			:: won && hc == NONE
-			:: !won -> /* a signal handler was faster: the chunk goes back, and whoever looked in vain is reported */
+			:: !won -> /* a signal handler was faster: the chunk goes back, and whoever looked in vain learns of it */
 				status[mine] = FREE;
 #ifndef SILENT
 				bump(1, n, i)

@@ -148,7 +148,7 @@ def _forget_refused(deeds: list[Deed]) -> None:
 
 
 def compare(events: Iterable[dict[str, Any]]) -> Agreement:
-    """Compare the events of a trace of level 4, as `ptt view --format jsonl` says them.
+    """Compare the events of a trace of level 4, as `ptt view --format jsonl` prints them.
 
     Objects that the library uses for itself, and the hooks never see, are left out.
     """

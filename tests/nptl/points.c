@@ -1,4 +1,4 @@
-/* points.c - comes to every trace point once, with numbers that state its first from its second. */
+/* points.c - comes to every trace point once, with numbers that differ between the first time and the second. */
 #include <stdio.h>
 
 #include "inside.h"

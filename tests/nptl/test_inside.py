@@ -1,4 +1,4 @@
-"""What the trace-enabled thread library itself says: locks, calls past the hooks, the rest."""
+"""What the trace-enabled thread library itself reports: locks, calls past the hooks, the rest."""
 
 from __future__ import annotations
 

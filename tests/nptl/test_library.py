@@ -1,4 +1,4 @@
-"""The trace-enabled thread library: how it is built, found, chosen, and what a program says on it.
+"""The trace-enabled thread library: how it is built, found, chosen, and what it records.
 
 What needs the library itself uses the one that `ptt nptl build` left in the cache, which
 `./check.sh nptl` makes.

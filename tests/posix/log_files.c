@@ -137,7 +137,7 @@ static void no_room(trace_id_t trid, int expected)
 			break;
 		if (is.posix_stream_flush_error) {
 			EQ(is.posix_stream_flush_error, expected);
-			EQ(status_of(trid).posix_stream_flush_error, 0); /* told once */
+			EQ(status_of(trid).posix_stream_flush_error, 0); /* reported once */
 		}
 	}
 	CHECK(i < 200);

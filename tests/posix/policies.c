@@ -146,7 +146,7 @@ CASE(until_full_stops_by_itself)
 	EQ(is.posix_stream_status, POSIX_TRACE_SUSPENDED);
 	EQ(is.posix_stream_full_status, POSIX_TRACE_FULL);
 	EQ(is.posix_stream_overrun_status, POSIX_TRACE_OVERRUN);
-	EQ(status_of(trid).posix_stream_overrun_status, POSIX_TRACE_NO_OVERRUN); /* told once */
+	EQ(status_of(trid).posix_stream_overrun_status, POSIX_TRACE_NO_OVERRUN); /* reported once */
 	OK(posix_trace_start(trid)); /* changes nothing */
 	EQ(status_of(trid).posix_stream_status, POSIX_TRACE_SUSPENDED);
 	EQ(status_of(trid).posix_stream_full_status, POSIX_TRACE_FULL);
@@ -321,14 +321,14 @@ CASE(loop_without_a_gap_reports_none)
 {
 	trace_id_t trid = small(POSIX_TRACE_LOOP);
 	struct record r;
-	int i, told = 0;
+	int i, reported = 0;
 
 	for (i = 0; i < 2000; i++) { /* many times round, but read in time */
 		emit_number(one, i);
 		while (next_of(trid, &r))
-			told += same_type(r.info.posix_event_id, POSIX_TRACE_OVERFLOW);
+			reported += same_type(r.info.posix_event_id, POSIX_TRACE_OVERFLOW);
 	}
-	EQ(told, 0);
+	EQ(reported, 0);
 	EQ(status_of(trid).posix_stream_overrun_status, POSIX_TRACE_NO_OVERRUN);
 }
 

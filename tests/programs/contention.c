@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * contention.c - contention that is known: three threads in five phases. Each says for how long threads have waited, as
+ * contention.c - contention that is known: three threads in five phases. Each prints for how long threads have waited, as
  * what it was at least and at most, by the program's own clock: `KIND NAME AT-LEAST AT-MOST` in ns.
  */
 #define _GNU_SOURCE

@@ -108,7 +108,7 @@ def _compile_cxx(source: str | Path, directory: Path, *flags: str, name: str = "
 
 
 def _promised() -> set[tuple[str, str]]:
-    """Event and place of each call that the program's text reports."""
+    """Event and place of each call in the program's text."""
     return {
         (event, f"{SOURCE.name}:{number}")
         for number, line in enumerate(SOURCE.read_text().splitlines(), 1)

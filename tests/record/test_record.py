@@ -142,7 +142,7 @@ int main(void)
 }
 """
 
-# As many threads at one time as it is reported.
+# As many threads at one time as its argument says.
 AT_ONE_TIME = """
 #include <limits.h>
 #include <pthread.h>

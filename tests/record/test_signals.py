@@ -167,7 +167,7 @@ def test_threads_live_until_their_process_is_killed(
     ) as process:  # fmt: skip
         assert process.stdout
         assert process.stdout.readline() == "up\n"
-        time.sleep(0.5)  # of which no event says
+        time.sleep(0.5)  # which no event reports
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) == 128 + signal.SIGTERM
     stat = json.loads(ptt("stat", "--format", "json", trace).stdout)

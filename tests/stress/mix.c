@@ -3,7 +3,7 @@
 /*
  * Mutexes of all kinds, conditions, read-write locks, semaphores, barriers, spin locks, once, C11 threads, signals whose
  * handlers post semaphores, cancellation, threads that come and go, children that are killed, dlopen of LIBRARY. What each
- * object protects is counted twice, and the counts must agree. At the end one line a kind of event says how often this
+ * object protects is counted twice, and the counts must agree. At the end one line a kind of event prints how often this
  * process made it: a trace has to hold exactly as many.
  */
 #include <dlfcn.h>

@@ -279,7 +279,7 @@ def test_cut(tmp_path: Path, ptt: Ptt, *, records: bool) -> None:
     assert babeltrace(cut) == len(lines(ptt, cut))
     again = tmp_path / "again.ptt"
     ptt("cut", "--start", "2", "--count", "9", "-o", again, trace)
-    # Names stay, though the event that told one of them was cut away.
+    # Names stay, though the event with one of them was cut away.
     assert lines(ptt, again) == whole[2:11]
     assert babeltrace(again) == 9
     ptt("cut", "--start", "2", "-o", again, trace, status=2)

@@ -1,4 +1,4 @@
-"""How a lock was asked for, how long a wait may last, at which priority: events tell it."""
+"""How a lock was asked for, how long a wait may last, at which priority: events have it."""
 
 from __future__ import annotations
 

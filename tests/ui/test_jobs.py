@@ -1,4 +1,4 @@
-"""Answers that take long: told how far they are, kept, and given up when nobody asks any more."""
+"""Answers that take long: progress is shown, they are kept, and given up when nobody asks."""
 
 from __future__ import annotations
 

@@ -409,7 +409,7 @@ def test_all_of_it_by_keyboard(look: Look) -> None:
     look.press("/")
     look.wait_for("() => document.activeElement?.id === 'search-text'")
     look.page.keyboard.type("outer")
-    # Of its first letters another one may come first; findings that report it may not name it.
+    # Of its first letters another one may come first; findings about it may not name it.
     look.wait_for(
         """() => document.querySelector('#search-hits .hit')?.textContent.includes('outer')"""
     )

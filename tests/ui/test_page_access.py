@@ -132,7 +132,7 @@ def test_screen_readers_get_messages(browser: Browser, story_url: str, tmp_path:
 
 
 def test_tables_are_sorted_as_they_say(browser: Browser, story_url: str) -> None:
-    """What reports the order is right for texts, times and lengths, the first time and again."""
+    """What compares is right for texts, times and lengths, the first time and again."""
     with opened(browser, f"{story_url}#tab=critical") as look:
         for label in ("Threads of the critical path", "Pieces of the critical path"):
             grid = look.page.get_by_role("grid", name=label, exact=True)

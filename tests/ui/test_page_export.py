@@ -1,4 +1,4 @@
-"""`ptt ui --export`: one file, opened from disk, that asks nobody and says the same."""
+"""`ptt ui --export`: one file, opened from disk, that asks nobody and shows the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page in Firefox: draws, says the same numbers, obeys keys, and opens from disk."""
+"""The page in Firefox: draws, shows the same numbers, obeys keys, and opens from disk."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class Asks:
 
 
 def states(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
-    """Yield what `live` says."""
+    """Yield the answers of `live`."""
     end = time.monotonic() + 5 * PATIENCE_S
     for line in lines:
         assert time.monotonic() < end
@@ -735,7 +735,7 @@ def test_the_viewer_of_a_killed_recording_says_so_and_ends_when_nobody_looks(
         recorder.communicate(timeout=PATIENCE_S)
         with client(url) as asks, pytest.raises(httpx.TransportError):
             asks.get("/api/trace")
-    # Whoever comes later is reported, too.
+    # Whoever comes later learns it, too.
     with running(ptt, "--follow", path) as (viewer, url), client(url) as asks:
         assert wait_for(asks, "analysed")["state"] == "killed"
         assert viewer.stderr

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sem_signal.c - semaphores report events: who waits is not who posts. */
+/* sem_signal.c - semaphores as signals: the thread that waits is not the one that posts. */
 #include "corpus.h"
 
 static sem_t go, done;

@@ -6,7 +6,7 @@
  *     load controller PID LOG                 says "tracing"; the end of its input shuts down; says what was lost
  *     load analyzer LOG                       each line on its input has it read the log, and say what there is
  *
- * Every event says thread, number, and as many bytes as follow from the number, whose values follow as well.
+ * Every event has thread, number, and as many bytes as follow from the number, whose values follow as well.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
