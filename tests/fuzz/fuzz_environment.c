@@ -15,7 +15,7 @@
 
 struct ptt_real ptt_real;
 
-void ptt_report_uncovered(const char *path)
+void ptt_list_uncovered(const char *path)
 {
 	(void)path;
 }

@@ -248,7 +248,7 @@ void ptt_report_uncovered(void)
 		return;
 	snprintf(path, sizeof(path), "%s/uncovered-%u-%d", directory, ptt_pid_namespace(PTT_OWN_PID_NAMESPACE),
 		 (int)ptt_pid);
-	ptt_report_uncovered(path);
+	ptt_list_uncovered(path);
 }
 
 bool ptt_session_directory(char *path, size_t size)

@@ -374,7 +374,7 @@ EXPORT int dlclose(void *library)
 	return result;
 }
 
-void ptt_report_uncovered(const char *path)
+void ptt_list_uncovered(const char *path)
 {
 	static char program[PATH_MAX];
 	int fd;
