@@ -4,7 +4,7 @@ import { type Hold, STATES, type Wait } from "../base/protocol";
 import { Signal } from "../base/signal";
 import type { PaneKind, Range, Selection, ViewStore } from "../base/state";
 import { sentence } from "../base/units";
-import type { About } from "../timeline/drawing/arrows";
+import type { About } from "../timeline/model/about";
 import type { RowData, Rows } from "../timeline/model/rows";
 
 const CONTENDED = STATES.indexOf("contended");

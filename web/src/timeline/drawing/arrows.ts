@@ -4,6 +4,7 @@ import type { Columns } from "../../base/columns";
 import { ARROW_KINDS, type ArrowsColumns } from "../../base/protocol";
 import { Signal } from "../../base/signal";
 import type { Range } from "../../base/state";
+import type { About } from "../model/about";
 import { Scale } from "../model/scale";
 import type { Palette } from "./palette";
 import type { Pane } from "./pane";
@@ -14,13 +15,6 @@ const MOST = 150;
 const MOST_STRONG = 40;
 const HEAD_PIXELS = 5;
 const HOLD = ARROW_KINDS.indexOf("hold");
-
-/** Says whether an arrow is one of those that the selection is about. */
-export type About = (arrow: {
-  readonly wait: number;
-  readonly object: number;
-  readonly threads: readonly number[];
-}) => boolean;
 
 export class Arrows {
   readonly changed = new Signal();
