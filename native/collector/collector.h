@@ -209,7 +209,7 @@ void packet_write_losses(struct ptt_collector *c, uint32_t thread);
 /* stream_file.c */
 int streams_init(struct ptt_collector *c, struct ptt_message *message) PTT_MUST_CHECK;
 void streams_close(struct ptt_collector *c);
-void streams_free(struct ptt_collector *c);
+void streams_free(struct ptt_collector *c, uint32_t count); /* @count: of the streams that were there */
 int stream_write(struct ptt_collector *c, uint32_t index, struct iovec *piece, uint32_t pieces, uint32_t size,
 		 uint32_t events) PTT_MUST_CHECK;
 void stream_name(const struct ptt_collector *c, uint32_t index, uint32_t generation, char name[static 32]);

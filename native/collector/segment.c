@@ -442,7 +442,7 @@ void ptt_collector_destroy(struct ptt_collector *c)
 	if (c->held)
 		let_go(c);
 	if (c->stream)
-		streams_free(c);
+		streams_free(c, c->shared ? c->head.thread_count : threads_high(c));
 	shared_destroy(c);
 	if (c->base)
 		munmap(c->base, c->head.size);

@@ -67,10 +67,8 @@ void streams_close(struct ptt_collector *c)
 		close_file(c, i);
 }
 
-void streams_free(struct ptt_collector *c)
+void streams_free(struct ptt_collector *c, uint32_t count)
 {
-	uint32_t count = c->shared ? c->head.thread_count : threads_high(c);
-
 	for (uint32_t i = 0; i < count; i++)
 		free(c->stream[i].generation_events);
 	free(c->stream);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* globals.c - what all parts of the tracer read: whether it is on, in which process, and which function takes events. */
+/* globals.c - what all parts of the tracer read: whether it is on, in which process, and which functions take events and modules. */
 #include "tracer.h"
 
 EXPORT int __nptl_trace_enabled;
@@ -8,6 +8,7 @@ EXPORT int __nptl_trace_confined;
 pid_t ptt_pid;
 __thread int32_t ptt_held;
 bool ptt_handler_reentrant;
+void (*ptt_handler_module)(const struct nptl_trace_module *module);
 
 void ptt_ignore_event(struct nptl_trace_event event)
 {

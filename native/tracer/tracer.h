@@ -343,7 +343,6 @@ void ptt_start_threads_attached(void) HIDDEN;  /* thread.c: any number of them, 
 void ptt_set_levels(const char *verbosity, const char *tracing_arg) HIDDEN; /* levels.c */
 int ptt_domain(const char *name, size_t length) HIDDEN; /* its number, or 0 if there is none of that name */
 void ptt_map_control(const char *directory) HIDDEN;
-void ptt_list_uncovered(const char *path) HIDDEN; /* covered.c: write down which modules are, if any */
 #if PTT_UNWINDS
 /*
  * call_site.c: the kind of lock that waits for a futex where a call comes from, by the functions on the stack: a place in

@@ -15,16 +15,7 @@
 
 struct ptt_real ptt_real;
 
-void ptt_list_uncovered(const char *path)
-{
-	(void)path;
-}
-
 void ptt_report_own_priority(void)
-{
-}
-
-void ptt_closing_in_child(void)
 {
 }
 

@@ -26,8 +26,6 @@ static struct {
 	void (*fini)(void);
 } handler;
 
-void (*ptt_handler_module)(const struct nptl_trace_module *module);
-
 static __thread volatile bool in_handler INITIAL_EXEC;
 
 /*
@@ -240,17 +238,6 @@ static void share_control(void)
 		ptt_map_control(directory);
 }
 
-void ptt_report_uncovered(void)
-{
-	static char directory[PATH_MAX], path[PATH_MAX + 32];
-
-	if (!ptt_tracing_option("control", directory, sizeof(directory)))
-		return;
-	snprintf(path, sizeof(path), "%s/uncovered-%u-%d", directory, ptt_pid_namespace(PTT_OWN_PID_NAMESPACE),
-		 (int)ptt_pid);
-	ptt_list_uncovered(path);
-}
-
 bool ptt_session_directory(char *path, size_t size)
 {
 	return __nptl_trace_enabled && ptt_tracing_option("control", path, size);
@@ -305,7 +292,6 @@ void ptt_resume(void)
 
 static void restart_handler(void)
 {
-	ptt_closing_in_child();
 	if (!__nptl_trace_enabled)
 		return;
 	if (!ptt_leave_control()) {

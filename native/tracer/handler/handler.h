@@ -35,9 +35,6 @@ bool ptt_traces_children(void) HIDDEN;
 /* ptt_report_start - the first events of a process. */
 void ptt_report_start(void) HIDDEN;
 
-/* ptt_report_uncovered - write down for the recorder, in the directory that it shares with us, which modules are not traced. */
-void ptt_report_uncovered(void) HIDDEN;
-
 /* ptt_end_handler - its last call. */
 void ptt_end_handler(void) HIDDEN;
 

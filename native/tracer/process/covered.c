@@ -14,9 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "handler.h"
 #include "platform/may_write.h"
+#include "process.h"
 #include "real_lock.h"
-#include "tracer.h"
+#include "writer/identity.h"
 
 #define TEXT_MAX 8192
 
@@ -374,7 +376,8 @@ EXPORT int dlclose(void *library)
 	return result;
 }
 
-void ptt_list_uncovered(const char *path)
+/* One thread alone is here, when the process ends. */
+static void write_list(const char *path)
 {
 	static char program[PATH_MAX];
 	int fd;
@@ -391,4 +394,15 @@ void ptt_list_uncovered(const char *path)
 	if (write(fd, search.text, search.size) != (ssize_t)search.size)
 		unlink(path);
 	close(fd);
+}
+
+void ptt_report_uncovered(void)
+{
+	static char directory[PATH_MAX], path[PATH_MAX + 32];
+
+	if (!ptt_tracing_option("control", directory, sizeof(directory)))
+		return;
+	snprintf(path, sizeof(path), "%s/uncovered-%u-%d", directory, ptt_pid_namespace(PTT_OWN_PID_NAMESPACE),
+		 (int)ptt_pid);
+	write_list(path);
 }

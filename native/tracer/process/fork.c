@@ -55,6 +55,7 @@ static void become_child(void)
 	ptt_forget_teams();
 	ptt_forget_purposes();
 	ptt_forget_storage();
+	ptt_closing_in_child();
 	ptt_restart_handler();
 	errno = before;
 }

@@ -49,6 +49,11 @@ void ptt_forget_storage(void) HIDDEN; /* in the child of a fork, which has a cop
 /* ptt_report_lost - how many events were not recorded, if any; where the process ends or executes a program. */
 void ptt_report_lost(void) HIDDEN;
 
+/* ------------------------------------------------------------ covered.c */
+
+/* ptt_report_uncovered - write down for the recorder, in the directory that it shares with us, which modules are not traced. */
+void ptt_report_uncovered(void) HIDDEN;
+
 /* ------------------------------------------------------------ environment.c */
 
 /*
