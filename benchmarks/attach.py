@@ -102,7 +102,7 @@ class Target:
 TARGETS = {
     "redis": Target(
         ("redis-server", "redis-benchmark"), "redis-server --port {port} --save '' --io-threads 2",
-        "redis", "redis-benchmark -p {port} -c 4 -l -q -t set,get,lpush",
+        "redis", "redis-benchmark -p {port} -c 4 -l -q -t set,get,incr,hset",
     ),
     "memcached": Target(
         ("memcached", "memcslap"), "memcached -u nobody -l 127.0.0.1 -p {port}", "memcached",
