@@ -156,6 +156,13 @@ def test_a_process_that_is_stopped(
     assert "it is stopped" in refused(ptt, process.pid, trace_dir).stderr
 
 
+def test_a_process_that_has_ended(ptt: Ptt, trace_dir: Path) -> None:
+    process = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert "left alone: it is zombie" in refused(ptt, process.pid, trace_dir).stderr
+    process.wait()
+
+
 def test_one_that_somebody_traces(
     ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], trace_dir: Path
 ) -> None:

@@ -39,6 +39,9 @@ def why_not(process: Process, names: Names, library: Path) -> str | None:
     place = Path("/proc") / str(process.pid)
     try:
         status = _fields(place / "status")
+        # One that has ended has no files to say more of it.
+        if reason := _state(process, status):
+            return reason
         maps = (place / "maps").read_text(encoding="utf-8", errors="replace")
         with (place / "exe").open("rb") as program:
             head = program.read(20)
@@ -48,7 +51,6 @@ def why_not(process: Process, names: Names, library: Path) -> str | None:
         return f"{error.strerror}: {error.filename}"
     paths = _mapped(maps)
     reasons = (
-        _state(process, status),
         _rights(status),
         _program(process, names, head, paths),
         _sanitizer(process, names),
