@@ -94,6 +94,16 @@ def works(*command: str | Path) -> Iterator[int]:
             process.send_signal(signal.SIGKILL)
 
 
+@contextmanager
+def inside(parent: int) -> Iterator[int]:
+    """The process that the maker of a namespace has started in it, by its id of here."""
+    pid = int(Path(f"/proc/{parent}/task/{parent}/children").read_text().split()[0])
+    try:
+        yield pid
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
 @pytest.fixture
 def place() -> Iterator[Path]:
     """A directory that every user may write to."""
@@ -146,6 +156,13 @@ def test_an_ordinary_user(ptt: Ptt, compile_c: Callable[..., Path], place: Path)
         done = run("attach", "--for", "500ms", "-o", "trace", str(pid))
         assert done.returncode == 0, done.stderr
     is_recorded(ptt, place / "trace")
+    if may(*of_nobody(*NAMESPACE, "true")):
+        with works(*of_nobody(*NAMESPACE, program)) as parent, inside(parent) as pid:
+            found = run("hang", str(pid))
+            assert (found.returncode, "deadlock" in found.stdout) == (1, True), found.stderr
+            done = run("attach", "--for", "500ms", "-o", "inner", str(pid))
+            assert done.returncode == 0, done.stderr
+        is_recorded(ptt, place / "inner")
     with works(program, str(NOBODY)) as pid:
         for command in ("hang", "attach"):
             done = run(command, str(pid))
@@ -164,12 +181,8 @@ def test_a_process_in_a_pid_namespace(
 ) -> None:
     if not may(*NAMESPACE, "true"):
         pytest.skip("no namespaces can be made here")
-    with works(*NAMESPACE, compile_c(WORKS)) as parent:
-        pid = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()[0]
-        try:
-            ptt("attach", "--for", "500ms", "-o", trace_dir, pid)
-        finally:
-            os.kill(int(pid), signal.SIGKILL)
+    with works(*NAMESPACE, compile_c(WORKS)) as parent, inside(parent) as pid:
+        ptt("attach", "--for", "500ms", "-o", trace_dir, str(pid))
     is_recorded(ptt, trace_dir)
 
 
@@ -177,10 +190,16 @@ def test_all_in_a_pid_namespace(ptt: Ptt, compile_c: Callable[..., Path], trace_
     if not may(*NAMESPACE, "true"):
         pytest.skip("no namespaces can be made here")
     script = '"$1" & shift; "$@" $!; status=$?; kill -9 $!; exit $status'
-    command = ptt.command("attach", "--for", "500ms", "-o", str(trace_dir))
-    done = subprocess.run(
-        [*NAMESPACE, "sh", "-c", script, "sh", compile_c(WORKS), *command],
-        env=ptt.environment(), capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
+    program = compile_c(WORKS)
+
+    def run(*args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*NAMESPACE, "sh", "-c", script, "sh", program, *ptt.command(*args)],
+            env=ptt.environment(), capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+
+    done = run("attach", "--for", "500ms", "-o", str(trace_dir))
     assert done.returncode == 0, done.stderr
     is_recorded(ptt, trace_dir)
+    found = run("hang", "--watch", "500ms")
+    assert (found.returncode, "deadlock" in found.stdout) == (1, True), found.stderr
