@@ -96,7 +96,7 @@ AT(text, 32);
 #undef LAYOUT
 #define LAYOUT struct ptt_task
 SIZE(120); AT(tid, 0); AT(inner_tid, 4); AT(turns, 8); AT(call, 16); AT(arguments, 24); AT(sp, 72);
-AT(pc, 80); AT(name, 88); AT(state, 112); AT(pad, 113);
+AT(pc, 80); AT(name, 88); AT(state, 112); AT(has_stack, 113); AT(has_futex, 114); AT(pad, 115);
 #undef LAYOUT
 #define LAYOUT struct ptt_tenant
 SIZE(48); AT(range_start, 0); AT(range_end, 8); AT(start, 16); AT(end, 24); AT(since, 32);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tasks.c - reads the files of threads, several at once. */
+/* tasks.c - reads the files of threads and their memory, of several at once. */
 #include "tasks.h"
 
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* So many threads one helper is worth, and so many helpers there are at most. */
@@ -25,8 +26,10 @@ struct work {
 	int directory;
 	bool is_inside, is_short;
 	struct ptt_task *tasks;
-	uint64_t count;
+	char *memory;
+	uint64_t count, helpers;
 	_Atomic uint64_t next;
+	pthread_t helping[HELPERS];
 };
 
 uint32_t ptt_tasks_abi(void)
@@ -121,8 +124,9 @@ static void read_status(const struct work *work, struct ptt_task *task, char *te
 	}
 }
 
-static void read_task(const struct work *work, struct ptt_task *task)
+static void read_task(const struct work *work, uint64_t number)
 {
+	struct ptt_task *task = &work->tasks[number];
 	char text[TEXT];
 	const char *name;
 	size_t size;
@@ -150,15 +154,56 @@ static void read_task(const struct work *work, struct ptt_task *task)
 		read_status(work, task, text);
 }
 
+/* Reads the memory that is wanted of most threads by one call; what cannot be read the caller asks for itself. */
+static void read_memory(const struct work *work, uint64_t from, uint64_t to)
+{
+	struct iovec here[2 * TAKEN], there[2 * TAKEN];
+	uint8_t *has[2 * TAKEN];
+	unsigned count = 0, at = 0;
+	int32_t tid = 0;
+
+	for (uint64_t i = from; i < to; i++) {
+		struct ptt_task *task = &work->tasks[i];
+		char *memory = work->memory + i * PTT_TASK_MEMORY;
+
+		if (task->call == PTT_TASK_GONE || !task->sp)
+			continue;
+		tid = task->tid;
+		here[count] = (struct iovec){memory, PTT_TASK_STACK};
+		there[count] = (struct iovec){(void *)(uintptr_t)(task->sp & ~UINT64_C(7)), PTT_TASK_STACK};
+		has[count++] = &task->has_stack;
+		if (task->call != SYS_futex)
+			continue;
+		here[count] = (struct iovec){memory + PTT_TASK_STACK, PTT_TASK_MEMORY - PTT_TASK_STACK};
+		there[count] = (struct iovec){(void *)(uintptr_t)(task->arguments[0] - PTT_TASK_BEFORE),
+					      PTT_TASK_MEMORY - PTT_TASK_STACK};
+		has[count++] = &task->has_futex;
+	}
+	/* A piece that cannot be read ends the call; what is behind it comes by the next one. */
+	for (; at < count; at++) {
+		ssize_t size = process_vm_readv(tid, here + at, count - at, there + at, count - at, 0);
+
+		for (; at < count && size >= (ssize_t)here[at].iov_len; at++) {
+			size -= (ssize_t)here[at].iov_len;
+			*has[at] = 1;
+		}
+	}
+}
+
 static void *help(void *argument)
 {
 	struct work *work = argument;
 	uint64_t at;
 
 	/* Each thread is whole before its reader is joined: the counter orders nothing. */
-	while ((at = atomic_fetch_add_explicit(&work->next, TAKEN, memory_order_relaxed)) < work->count)
-		for (uint64_t i = at; i < at + TAKEN && i < work->count; i++)
-			read_task(work, &work->tasks[i]);
+	while ((at = atomic_fetch_add_explicit(&work->next, TAKEN, memory_order_relaxed)) < work->count) {
+		uint64_t end = at + TAKEN < work->count ? at + TAKEN : work->count;
+
+		for (uint64_t i = at; i < end; i++)
+			read_task(work, i);
+		if (!work->is_short)
+			read_memory(work, at, end);
+	}
 	return NULL;
 }
 
@@ -173,33 +218,52 @@ static uint64_t helpers_for(uint64_t count)
 	return wanted < HELPERS ? wanted : HELPERS;
 }
 
-static void read_all(struct work *work, int32_t pid)
+static void begin(struct work *work, int32_t pid)
 {
-	uint64_t made = 0, wanted = helpers_for(work->count);
-	pthread_t helpers[HELPERS];
+	uint64_t wanted = helpers_for(work->count);
 	char place[32];
 
 	snprintf(place, sizeof(place), "/proc/%d/task", pid);
 	work->directory = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	while (made < wanted && !pthread_create(&helpers[made], NULL, help, work))
-		made++;
+	while (work->helpers < wanted && !pthread_create(&work->helping[work->helpers], NULL, help, work))
+		work->helpers++;
+}
+
+static void end(struct work *work)
+{
 	help(work);
-	while (made)
-		pthread_join(helpers[--made], NULL);
+	while (work->helpers)
+		pthread_join(work->helping[--work->helpers], NULL);
 	if (work->directory >= 0)
 		close(work->directory);
 }
 
-void ptt_tasks_read(int32_t pid, struct ptt_task *tasks, uint64_t count, int32_t is_inside)
+void *ptt_tasks_begin(int32_t pid, struct ptt_task *tasks, char *memory, uint64_t count, int32_t is_inside)
 {
-	struct work work = {.is_inside = is_inside, .tasks = tasks, .count = count};
+	struct work here = {.is_inside = is_inside, .tasks = tasks, .memory = memory, .count = count};
+	struct work *work = malloc(sizeof(*work));
 
-	read_all(&work, pid);
+	if (!work) {
+		begin(&here, pid);
+		end(&here);
+		return NULL;
+	}
+	*work = here;
+	begin(work, pid);
+	return work;
+}
+
+void ptt_tasks_end(void *reading)
+{
+	if (reading)
+		end(reading);
+	free(reading);
 }
 
 void ptt_tasks_turns(int32_t pid, struct ptt_task *tasks, uint64_t count)
 {
 	struct work work = {.is_short = true, .tasks = tasks, .count = count};
 
-	read_all(&work, pid);
+	begin(&work, pid);
+	end(&work);
 }

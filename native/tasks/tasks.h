@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tasks.h - what the kernel says of the threads of a process, below /proc/PID/task. */
+/* tasks.h - what the kernel says of the threads of a process, below /proc/PID/task, and what they sleep on. */
 /*
  * The files of a thread are short, and opening them takes most of the time. Where threads are many, several processors
- * read them at once.
+ * read them at once, while the caller does something else.
  */
 #ifndef PTT_TASKS_H
 #define PTT_TASKS_H
@@ -10,12 +10,18 @@
 #include <stdint.h>
 
 #define PTT_TASKS_API __attribute__((visibility("default")))
-#define PTT_TASKS_ABI 1
+#define PTT_TASKS_ABI 2
 
 /* what stands for the number of a system call */
 #define PTT_TASK_IN_NO_CALL (-1)
 #define PTT_TASK_RUNS (-2)
 #define PTT_TASK_GONE (-3)
+
+/* memory of a thread that is read with it: from the word on that its stack pointer is in, and around its futex */
+#define PTT_TASK_STACK 512
+#define PTT_TASK_BEFORE 48
+#define PTT_TASK_BEHIND 32
+#define PTT_TASK_MEMORY (PTT_TASK_STACK + PTT_TASK_BEFORE + PTT_TASK_BEHIND)
 
 struct ptt_task {
 	int32_t tid; /* which thread, as the caller's PID namespace counts it */
@@ -26,14 +32,22 @@ struct ptt_task {
 	uint64_t sp, pc; /* 0 of one that runs */
 	char name[24];
 	char state; /* the kernel's letter; S of all that are in a system call in which threads live on */
-	char pad[7];
+	uint8_t has_stack, has_futex; /* whether that memory could be read */
+	char pad[5];
 };
 _Static_assert(sizeof(struct ptt_task) == 120, "struct ptt_task");
 
 PTT_TASKS_API uint32_t ptt_tasks_abi(void);
 
-/* Reads all of threads; is_inside says that the process is in a PID namespace of its own. */
-PTT_TASKS_API void ptt_tasks_read(int32_t pid, struct ptt_task *tasks, uint64_t count, int32_t is_inside);
+/*
+ * Begins to read all of threads, and PTT_TASK_MEMORY bytes for each; is_inside says that the process is in a PID
+ * namespace of its own. Both are the readers' until ptt_tasks_end().
+ */
+PTT_TASKS_API void *ptt_tasks_begin(int32_t pid, struct ptt_task *tasks, char *memory, uint64_t count,
+				    int32_t is_inside);
+
+/* Returns when all is read. */
+PTT_TASKS_API void ptt_tasks_end(void *reading);
 
 /* Reads how often they have had a processor, and nothing else. */
 PTT_TASKS_API void ptt_tasks_turns(int32_t pid, struct ptt_task *tasks, uint64_t count);

@@ -8,9 +8,8 @@ from __future__ import annotations
 import ctypes
 import errno
 from array import array
-from bisect import bisect_right
 from functools import cache
-from itertools import accumulate, chain
+from itertools import chain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ __all__ = [
     "ptrace",
     "punch_hole",
     "read_memory",
-    "read_pieces",
     "register_set",
     "wake",
 ]
@@ -36,7 +34,6 @@ _M_ARENA_MAX = -8  # of <malloc.h>
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # of <linux/falloc.h>
 _GETREGSET = 0x4204  # of <sys/ptrace.h>
 _SYS_FUTEX, _FUTEX_WAKE = 202, 1
-_PIECES_MAX = 1024  # IOV_MAX of <limits.h>
 
 
 class _Piece(ctypes.Structure):
@@ -103,26 +100,6 @@ def read_memory(pid: int, pieces: Sequence[tuple[int, int]]) -> bytes:
     read = _function("process_vm_readv")
     done = 0 if read is None else read(pid, ctypes.byref(here), 1, there, len(there), 0)
     return memory.raw[: max(done, 0)]
-
-
-def read_pieces(pid: int, pieces: Sequence[tuple[int, int]]) -> list[bytes]:
-    """Return pieces of the memory of another process, nothing of one that cannot be read whole.
-
-    Args:
-        pid: The process.
-        pieces: Addresses and sizes.
-    """
-    found: list[bytes] = []
-    while len(found) < len(pieces):
-        wanted = pieces[len(found) : len(found) + _PIECES_MAX]
-        data = read_memory(pid, wanted)
-        ends = list(accumulate(size for _, size in wanted))
-        # What is behind a piece that cannot be read comes next time.
-        there = bisect_right(ends, len(data))
-        begins = [0, *ends]
-        found += [data[begins[number] : ends[number]] for number in range(there)]
-        found += [b""] * (there < len(wanted))
-    return found
 
 
 def ptrace(request: int, tid: int, address: int | None = None, data: int | None = None) -> int:

@@ -12,15 +12,20 @@ from nptltrace._binding.headers import tasks as c
 from nptltrace._binding.library import Library
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-__all__ = ["GONE", "read", "turns"]
+__all__ = ["AROUND_FUTEX", "BEFORE_FUTEX", "GONE", "MEMORY", "STACK", "read", "turns"]
 
 GONE = c.PTT_TASK_GONE
+# So much memory is read of each: of its stack, and around its futex, of which so much is before it.
+MEMORY = c.PTT_TASK_MEMORY
+STACK = c.PTT_TASK_STACK
+AROUND_FUTEX = MEMORY - STACK
+BEFORE_FUTEX = c.PTT_TASK_BEFORE
 _SIZE = ctypes.sizeof(c.Task)
 # The third member, at the second word, is how often a thread has had a processor.
-_LAYOUT = struct.Struct("=iiqq6QQQ24sc7x")
+_LAYOUT = struct.Struct("=iiqq6QQQ24scBB5x")
 
 
 @cache
@@ -34,17 +39,26 @@ def _tasks(tids: Sequence[int]) -> tuple[bytearray, ctypes.Array[ctypes.c_char]]
     return tasks, (ctypes.c_char * len(tasks)).from_buffer(tasks)
 
 
-def read(pid: int, tids: Sequence[int], *, is_inside: bool) -> Iterator[tuple[Any, ...]]:
-    """Yield threads of a process, as `struct ptt_task` has them: thousands.
+def read(
+    pid: int, tids: Sequence[int], *, is_inside: bool, meanwhile: Callable[[], None]
+) -> tuple[Iterator[tuple[Any, ...]], bytes]:
+    """Return threads of a process, as `struct ptt_task` has them, and `MEMORY` bytes for each.
 
     Args:
         pid: The process.
         tids: Its threads, one at least.
         is_inside: It is in a PID namespace of its own.
+        meanwhile: What is done while other processors read.
     """
     tasks, pointer = _tasks(tids)
-    _lib().ptt_tasks_read(pid, pointer, len(tids), is_inside)
-    return _LAYOUT.iter_unpack(tasks)
+    memory = bytearray(MEMORY * len(tids))
+    room = (ctypes.c_char * len(memory)).from_buffer(memory)
+    reading = _lib().ptt_tasks_begin(pid, pointer, room, len(tids), is_inside)
+    try:
+        meanwhile()
+    finally:
+        _lib().ptt_tasks_end(reading)
+    return _LAYOUT.iter_unpack(tasks), bytes(memory)
 
 
 def turns(pid: int, tids: Sequence[int]) -> list[int]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from nptltrace.hang.monitors import with_monitors
 from nptltrace.hang.once import with_runners
 from nptltrace.hang.stack.cpython import PythonFrame, Pythons
-from nptltrace.hang.stack.stacks import Stacks, stack_top
+from nptltrace.hang.stack.stacks import Stacks
 from nptltrace.hang.thread_picture import ThreadPicture
-from nptltrace.hang.waits import routine_kind, spin_of, surroundings, wait_of
+from nptltrace.hang.waits import routine_kind, spin_of, wait_of
 from nptltrace.trace.symbols.location import Location
 
 if TYPE_CHECKING:
@@ -52,10 +52,8 @@ def look(process: Target, names: Names) -> Picture:
         names: Names for what lies in it.
     """
     stacks = Stacks(process, names.files)
-    threads = process.threads()
+    threads = process.threads_ahead(names.prepare)
     tids = frozenset(thread.inner_tid for thread in threads)
-    wanted = [stack_top(thread) for thread in threads if thread.sp]
-    process.read_ahead(wanted + [surroundings(process, thread) for thread in threads])
     pythons = Pythons(process, names)
     named: dict[int, str] = {0: ""}
     known: dict[int, tuple[Sequence[Frame], _Stack]] = {}
@@ -78,7 +76,7 @@ def look(process: Target, names: Names) -> Picture:
         if address not in named:
             named[address] = names.object(address)
         found.append(ThreadPicture(process.pid, thread, wait, named[address], shown, site))
-    process.read_ahead(())
+    process.forget()
     threads_seen = tuple(with_monitors(process, names, with_runners(process, found)))
     return Picture(process.pid, process.name, process.title, threads_seen)
 

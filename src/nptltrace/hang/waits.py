@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
+
+from nptltrace._binding.libptttasks import AROUND_FUTEX, BEFORE_FUTEX
 
 if TYPE_CHECKING:
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.targets.thread import Thread
 
-__all__ = ["Wait", "routine_kind", "spin_of", "surroundings", "wait_of"]
+__all__ = ["Wait", "routine_kind", "spin_of", "wait_of"]
 
 # futex(), by architecture, and what calls are named that threads sleep in for long.
 _FUTEX = {"x86_64": 202, "aarch64": 98}
@@ -59,8 +61,6 @@ _CALL = 15
 _FRAMES = 512
 # The words of a mutex: the lock, how often it was taken, the owner, its users, the kind.
 _MUTEX = struct.Struct("<IIIII")
-# How far around a word an object reaches that it can be a part of.
-_BEFORE, _BEHIND = 48, 32
 # What the functions of the C library are for that threads wait in, without leading underscores.
 _ROUTINES = {
     "mutex": (
@@ -162,6 +162,7 @@ def wait_of(process: Target, thread: Thread, tids: frozenset[int], routine: str)
     futex = _Futex(
         process, thread, address, operation & _OPERATION, value & 0xFFFF_FFFF, tids,
         routine_kind(routine), "wrlock" in routine,
+        process.read(address - BEFORE_FUTEX, AROUND_FUTEX),
     )  # fmt: skip
     kind, has_object = _of_others(routine)
     if routine.startswith("g_cond_wait"):
@@ -193,14 +194,6 @@ def spin_of(process: Target, thread: Thread, offset: int) -> Wait | None:
     return Wait("spin lock", thread.argument, private=True, word=thread.argument)
 
 
-def surroundings(process: Target, thread: Thread) -> tuple[int, int]:
-    """Return address and size of the memory that says what a thread waits for; 0 of none."""
-    call = thread.call
-    if call is None or call.number != _FUTEX.get(process.machine):
-        return 0, 0
-    return call.arguments[0] - _BEFORE, _BEFORE + _BEHIND
-
-
 @cache
 def routine_kind(function: str) -> str:
     """Return the kind of object that a function of a library of threads waits for, or empty.
@@ -225,7 +218,7 @@ def _of_others(function: str) -> tuple[str, bool]:
     return "", False
 
 
-@dataclass
+@dataclass(slots=True)
 class _Futex:
     """A futex that a thread sleeps on.
 
@@ -238,6 +231,7 @@ class _Futex:
         tids: Threads of the process.
         kind: What the stack says, or empty.
         writes: The stack says that it wants to write.
+        around: The memory before and behind the word; nothing where that has no begin.
     """
 
     process: Target
@@ -248,6 +242,7 @@ class _Futex:
     tids: frozenset[int]
     kind: str
     writes: bool
+    around: bytes
 
     def object(self) -> Wait:
         """Return the object that the word is a part of.
@@ -286,28 +281,23 @@ class _Futex:
         condition = self._condition()
         return Wait("condition", condition) if condition else Wait("futex", self.address)
 
-    @cached_property
-    def _around(self) -> bytes:
-        """The memory before and behind the word, by one call; nothing where that has no begin."""
-        return self.process.read(self.address - _BEFORE, _BEFORE + _BEHIND)
-
     def _words(self, address: int, layout: str) -> tuple[int, ...]:
         """Return numbers in memory, none if it cannot be read."""
         size = struct.calcsize(layout)
-        at = address - self.address + _BEFORE
-        data = self._around[at : at + size] if at >= 0 else b""
+        at = address - self.address + BEFORE_FUTEX
+        data = self.around[at : at + size] if at >= 0 else b""
         if len(data) < size:
             data = self.process.read(address, size)
         return struct.unpack(layout, data) if len(data) == size else ()
 
     def _mutex(self) -> Wait | None:
         """Return the mutex whose lock this word is, if it looks like one that is held."""
-        around = self._around
-        if len(around) < _BEFORE + _MUTEX.size:
-            around = bytes(_BEFORE) + self.process.read(self.address, _MUTEX.size)
-        if len(around) < _BEFORE + _MUTEX.size:
+        around = self.around
+        if len(around) < BEFORE_FUTEX + _MUTEX.size:
+            around = bytes(BEFORE_FUTEX) + self.process.read(self.address, _MUTEX.size)
+        if len(around) < BEFORE_FUTEX + _MUTEX.size:
             return None
-        lock, _, owner, users, kind = _MUTEX.unpack_from(around, _BEFORE)
+        lock, _, owner, users, kind = _MUTEX.unpack_from(around, BEFORE_FUTEX)
         if kind & ~0x3FF or users > _TID_MAX:
             return None
         # Others sleep on words with high bits as well: Rust's parked threads on one that is -1.

@@ -19,11 +19,16 @@ i8 = ctypes.c_int8
 p = ctypes.c_void_p
 u32 = ctypes.c_uint32
 u64 = ctypes.c_uint64
+u8 = ctypes.c_uint8
 
-PTT_TASKS_ABI = 1
+PTT_TASKS_ABI = 2
 PTT_TASK_IN_NO_CALL = -1
 PTT_TASK_RUNS = -2
 PTT_TASK_GONE = -3
+PTT_TASK_STACK = 512
+PTT_TASK_BEFORE = 48
+PTT_TASK_BEHIND = 32
+PTT_TASK_MEMORY = 592
 
 
 class Task(Structure):
@@ -31,15 +36,17 @@ class Task(Structure):
 
     _fields_ = (
         ("tid", i32), ("inner_tid", i32), ("turns", i64), ("call", i64), ("arguments", u64 * 6),
-        ("sp", u64), ("pc", u64), ("name", char * 24), ("state", i8), ("pad", char * 7),
+        ("sp", u64), ("pc", u64), ("name", char * 24), ("state", i8), ("has_stack", u8),
+        ("has_futex", u8), ("pad", char * 5),
     )
     tid: int; inner_tid: int; turns: int; call: int; arguments: Any; sp: int; pc: int; name: bytes;
-    state: int; pad: bytes
+    state: int; has_stack: int; has_futex: int; pad: bytes
 
 
 # Result and arguments of the functions.
 FUNCTIONS: dict[str, Any] = {
     "ptt_tasks_abi": (u32, ()),
-    "ptt_tasks_read": (None, (i32, p, u64, i32)),
+    "ptt_tasks_begin": (p, (i32, p, p, u64, i32)),
+    "ptt_tasks_end": (None, (p,)),
     "ptt_tasks_turns": (None, (i32, p, u64)),
 }

@@ -83,6 +83,11 @@ class Names:
         self._objects: dict[int, str] = {}
         self._sites: dict[Location, str] = {}
 
+    def prepare(self) -> None:
+        """Read what is needed whatever is asked for: modules, and rules of what is passed over."""
+        self._symbols.variable(0, 0)
+        self._symbols.passed_over("-", "-")
+
     def location(self, frame: Frame, *, innermost: bool) -> Location:
         """Return what is known of a frame.
 

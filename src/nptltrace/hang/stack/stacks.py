@@ -6,10 +6,11 @@ import re
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace._binding.libptttasks import STACK
 from nptltrace.hang.stack.unwind_tables import UnwindTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from nptltrace.hang.stack.unwind_tables import Row
@@ -17,13 +18,11 @@ if TYPE_CHECKING:
     from nptltrace.hang.targets.thread import Thread
     from nptltrace.trace.places.module_table import Module
 
-__all__ = ["Frame", "Stacks", "stack_top"]
+__all__ = ["Frame", "Stacks"]
 
 _DEPTH = 64
 # As much of a stack is read at a time.
 _PIECE = 1 << 12
-# So much of it is read of all threads at once: what functions take in which threads sleep.
-_TOP = 1 << 9
 # How far a frame is looked for where no table leads to it.
 _SEARCHED = 1 << 12
 # How the linker's stubs begin: endbr64, and a jump through a word in memory.
@@ -89,9 +88,43 @@ class _Walk:
         self.is_exact = not thread.saved
 
 
-def stack_top(thread: Thread) -> tuple[int, int]:
-    """Return address and size of the part of a thread's stack that is wanted of most threads."""
-    return thread.sp & ~7, _TOP
+class _Way:
+    """Words by which a walk has come to some frames, in order to know another stack that does.
+
+    Args:
+        words: The words.
+        frames: The frames.
+
+    Attributes:
+        frames: As given.
+        size: So much of a stack is needed to compare it.
+    """
+
+    def __init__(self, words: Iterable[_Word], frames: Sequence[Frame]) -> None:
+        decide = sorted({word.at: word for word in words}.values())
+        ends = [0, *(word.at + 8 for word in decide)]
+        gaps = (word.at - end for word, end in zip(decide, ends, strict=False))
+        self.frames, self.size = frames, ends[-1]
+        self._layout = struct.Struct("=" + "".join(f"{gap}xQ" for gap in gaps))
+        self._values = tuple(word.value for word in decide)
+        self._places = [n for n, word in enumerate(decide) if word.is_place]
+
+    def is_of(self, stack: bytes, top: int) -> bool:
+        """Return whether another stack leads the same way.
+
+        Args:
+            stack: What of it is known.
+            top: Where it begins.
+        """
+        if len(stack) < self.size:
+            return False
+        words = self._layout.unpack_from(stack)
+        if not self._places:
+            return words == self._values
+        values = [*self._values]
+        for number in self._places:
+            values[number] += top
+        return words == tuple(values)
 
 
 class Stacks:
@@ -112,7 +145,7 @@ class Stacks:
         self._tables: dict[Module, UnwindTable] = {}
         self._rows: dict[int, Row | None] = {}
         self._code: dict[int, bool] = {}
-        self._ways: dict[int, list[tuple[list[_Word], list[Frame]]]] = {}
+        self._ways: dict[int, list[_Way]] = {}
 
     def of(self, thread: Thread) -> Sequence[Frame]:
         """Return the frames of a thread, the innermost first; none of one that runs.
@@ -122,11 +155,13 @@ class Stacks:
         """
         if not thread.pc or self._registers is _UNKNOWN:
             return []
-        memory = _Memory(self._process, thread.sp)
-        for words, frames in self._ways.get(thread.pc, ()) if not thread.saved else ():
-            if _leads_the_same_way(memory, thread.sp, words):
-                return frames
-        walk = _Walk(thread, self._registers, memory)
+        stack = b""
+        for way in self._ways.get(thread.pc, ()) if not thread.saved else ():
+            if len(stack) < way.size:
+                stack = self._process.read(thread.sp, max(way.size, STACK))
+            if way.is_of(stack, thread.sp):
+                return way.frames
+        walk = _Walk(thread, self._registers, _Memory(self._process, thread.sp))
         while len(walk.frames) < _DEPTH:
             step = self._step(walk, thread.sp)
             if step is None:
@@ -134,7 +169,7 @@ class Stacks:
             walk.frames.append(step)
         ways = self._ways.setdefault(thread.pc, [])
         if walk.is_exact and len(ways) < _WAYS:
-            ways.append((walk.words, walk.frames))
+            ways.append(_Way(walk.words, walk.frames))
         return walk.frames
 
     def is_whole(self, frames: Sequence[Frame]) -> bool:
@@ -287,15 +322,6 @@ class Stacks:
         return table.row(address - (module.bias or 0))
 
 
-def _leads_the_same_way(memory: _Memory, top: int, words: Sequence[_Word]) -> bool:
-    seen = memory.words
-    for at, value, is_place in words:  # thousands of times
-        word = seen[at >> 3] if at >> 3 < len(seen) and not top & 7 else memory.word(top + at)
-        if word != (top + value if is_place else value):
-            return False
-    return True
-
-
 class _Memory:
     """A stack, read a piece at a time.
 
@@ -307,7 +333,7 @@ class _Memory:
         self._process, self._begin = process, begin & ~7
         self.words: list[int] = []
         self._whole = False
-        self._read(_TOP)
+        self._read(STACK)
 
     def word(self, address: int) -> int | None:
         """Return the word at an address of the stack, None where there is none."""

@@ -21,7 +21,7 @@ from nptltrace.trace.places.module_table import Module, ModuleMap
 from nptltrace.trace.symbols.elf.sections import Sections
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from nptltrace.hang.targets.core_notes import CoreNotes
     from nptltrace.trace.places.python_code import PythonCode
@@ -174,8 +174,13 @@ class Core:
         """Return None: other processes are not in the file."""
         del tid
 
-    def read_ahead(self, pieces: Sequence[tuple[int, int]]) -> None:
-        """Do nothing: the file is at hand."""
+    def threads_ahead(self, meanwhile: Callable[[], None]) -> list[Thread]:
+        """Return its threads: the file is at hand."""
+        meanwhile()
+        return self.threads()
+
+    def forget(self) -> None:
+        """Do nothing: what is read is always the same."""
 
     @cached_property
     def _inner(self) -> dict[int, int]:

@@ -7,12 +7,12 @@ import os
 import re
 from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nptltrace._binding import libptttasks
-from nptltrace._binding.libc import read_memory, read_pieces
+from nptltrace._binding.libc import read_memory
 from nptltrace.errors import NativeError, PttError
 from nptltrace.hang.targets.mapped import Mapping as MappedFile
 from nptltrace.hang.targets.mapped import modules_of
@@ -21,7 +21,7 @@ from nptltrace.hang.targets.thread import Call, Thread
 from nptltrace.trace.places.module_table import ModuleMap
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from nptltrace.hang.targets.registers import Registers
     from nptltrace.trace.places.module_table import Module
@@ -87,30 +87,58 @@ class Process:
 
     def threads(self) -> list[Thread]:
         """Return the threads there are now, each at a moment of its own, by id."""
+        found = self.threads_ahead(_nothing)
+        self.forget()
+        return found
+
+    def threads_ahead(self, meanwhile: Callable[[], None]) -> list[Thread]:
+        """Return its threads, with what `read` is asked of each at hand until `forget`.
+
+        Args:
+            meanwhile: What is to be done anyway, while they are read.
+        """
         try:
             ids = sorted(map(int, os.listdir(self._place / "task")))  # noqa: PTH208 -- names only
         except OSError:
             return []
-        found = self._threads(ids) if ids else []
+        found = self._threads(ids, meanwhile) if ids else []
         self._entry = next((thread.tid for thread in found if not thread.has_ended), self.pid)
         return found
 
+    def forget(self) -> None:
+        """Have nothing at hand any more: what is read from now on is as it is now."""
+        self._ahead = {}
+
     def thread(self, tid: int) -> Thread | None:
         """Return one of its threads as it is now, None when it is gone."""
-        return next(iter(self._threads([tid])), None)
+        found = next(iter(self._threads([tid], _nothing)), None)
+        self.forget()
+        return found
 
-    def _threads(self, tids: Sequence[int]) -> list[Thread]:
-        """Return those of some threads that are there."""
+    def _threads(self, tids: Sequence[int], meanwhile: Callable[[], None]) -> list[Thread]:
+        """Return those of some threads that are there, and have their memory at hand."""
         found = []
-        for task in libptttasks.read(self.pid, tids, is_inside=self._is_inside):
-            tid, inner_tid, turns, number, *arguments, sp, pc, name, state = task
+        tasks, memory = libptttasks.read(
+            self.pid, tids, is_inside=self._is_inside, meanwhile=meanwhile
+        )
+        ahead: dict[int, bytes] = {}
+        # Thousands of times.
+        for begin, task in zip(count(step=libptttasks.MEMORY), tasks, strict=False):
+            tid, inner_tid, turns, number = task[:4]
+            sp, pc, name, state, has_stack, has_futex = task[10:]
             if number == libptttasks.GONE:
                 continue
-            call = Call(number, tuple(arguments)) if number >= 0 else None
+            call = Call(number, task[4:10]) if number >= 0 else None
             text = name.rstrip(b"\0").decode("utf-8", "replace")
             thread = Thread(tid, inner_tid, text, state.decode("ascii"), call, sp, pc, turns)
             registers = self.stopped.get(tid)
             found.append(thread if registers is None else _stopped(thread, registers))
+            middle, end = begin + libptttasks.STACK, begin + libptttasks.MEMORY
+            if has_stack:
+                ahead[sp & ~7] = memory[begin:middle]
+            if has_futex:
+                ahead[task[4] - libptttasks.BEFORE_FUTEX] = memory[middle:end]
+        self._ahead = ahead
         return found
 
     def has_run(self, threads: Sequence[Thread]) -> bool:
@@ -144,16 +172,6 @@ class Process:
         pages = range((address // _PAGE + 1) * _PAGE, address + size, _PAGE)
         ends = pairwise([address, *pages, address + size])
         return read_memory(self._entry, [(begin, end - begin) for begin, end in ends])
-
-    def read_ahead(self, pieces: Sequence[tuple[int, int]]) -> None:
-        """Have many pieces of memory at hand for `read`, in place of those of the last time.
-
-        Args:
-            pieces: Addresses and sizes.
-        """
-        wanted = [piece for piece in dict.fromkeys(pieces) if 0 < piece[0] < 1 << 63]
-        data = read_pieces(self._entry, wanted)
-        self._ahead = {address: found for (address, _), found in zip(wanted, data, strict=True)}
 
     def may_live(self, inner_tid: int, *, private: bool) -> bool:
         """Return whether a thread that is not among its threads lives.
@@ -285,6 +303,10 @@ def _exists(path: Path) -> bool:
         return path.exists()
     except OSError:
         return False
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 def _stopped(thread: Thread, registers: Registers) -> Thread:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from nptltrace.hang.targets.thread import Thread
     from nptltrace.trace.places.module_table import Module, ModuleMap
@@ -79,12 +79,15 @@ class Target(Protocol):
     def is_alone_with(self, address: int) -> bool:
         """Return whether it is known that no other process has a piece of its memory."""
 
-    def read_ahead(self, pieces: Sequence[tuple[int, int]]) -> None:
-        """Have many pieces of memory at hand for `read`, in place of those of the last time.
+    def threads_ahead(self, meanwhile: Callable[[], None]) -> list[Thread]:
+        """Return its threads, with what `read` is asked of each at hand until `forget`.
 
         Args:
-            pieces: Addresses and sizes.
+            meanwhile: What is to be done anyway, while they are read.
         """
+
+    def forget(self) -> None:
+        """Have nothing at hand any more: what is read from now on is as it is now."""
 
     def has_run(self, threads: Sequence[Thread]) -> bool:
         """Return whether one of some of its threads has run, or has ended, since that was seen."""
