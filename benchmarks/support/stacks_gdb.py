@@ -18,7 +18,7 @@ from typing import Any
 
 import gdb
 
-TRACER, LIBRARY = "libnptltrace.so", "libc.so"
+TRACER, LIBRARY = ("libnptltrace.so", "/handlers/lib"), "libc.so"
 FRAMES = 80
 
 
@@ -30,7 +30,7 @@ def callers(thread: Any) -> list[int]:
         # frames that were inlined, or left by a jump, have no place of their own
         if frame.type() not in {gdb.INLINE_FRAME, gdb.TAILCALL_FRAME}:
             library = gdb.solib_name(frame.pc()) or ""
-            if TRACER in library and not found:
+            if not found and any(part in library for part in TRACER):
                 inside = True
             elif inside:
                 after_signal = frame.newer().type() == gdb.SIGTRAMP_FRAME

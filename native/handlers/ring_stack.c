@@ -86,36 +86,79 @@ bool ptt_stack_needs_look(uint32_t id)
 	       (ptt_stack_when[id] == PTT_STACK_RELEASES && (domain == NPTL_DOMAIN_SEM || domain == NPTL_DOMAIN_COND));
 }
 
-/* Is the event's stack wanted? Keeps account of the objects that threads wait for. */
-static bool is_wanted(enum ptt_stack_when which, uint64_t object, void *site)
+/* A lock that the calling thread is about to try, and the number of its stack, found before it has it, or PTT_STACK_NONE. */
+static __thread struct {
+	uint64_t object; /* 0: none */
+	void *site;
+	uint32_t stack;
+} tried __attribute__((tls_model("initial-exec")));
+
+static void before_lock(const void *object, void *site)
 {
-	switch (which) {
+	uint64_t at = (uint64_t)(uintptr_t)object & PTT_OBJECT_MASK;
+
+	/* A signal handler that takes a lock between here and the end leaves the object of none. */
+	tried.object = 0;
+	if (!ptt_contended_knows(at))
+		return;
+	tried.object = at;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	tried.stack = ptt_contended_is_due(at, (uint64_t)(uintptr_t)site) ? ptt_ring_stack(site) : PTT_STACK_NONE;
+	tried.site = site;
+}
+
+/* From the first wait for a lock on, stacks of those who take locks may be wanted. */
+static void begin_wait(uint64_t object)
+{
+	ptt_contended_wait(object);
+	/* relaxed: whoever does not see it yet has the stack found later */
+	if (&__nptl_trace_before_lock && !__atomic_load_n(&__nptl_trace_before_lock, __ATOMIC_RELAXED))
+		__atomic_store_n(&__nptl_trace_before_lock, before_lock, __ATOMIC_RELAXED);
+}
+
+/* The stack of an acquisition: where none was looked for before it, now, with the lock in hand. */
+static uint32_t stack_of_take(uint64_t object, void *site)
+{
+	uint64_t place = (uint64_t)(uintptr_t)site;
+	uint32_t stack = PTT_STACK_NONE;
+
+	if (tried.object == object && tried.site == site)
+		stack = tried.stack;
+	else if (ptt_contended_is_due(object, place))
+		stack = ptt_ring_stack(site);
+	tried.object = 0;
+	ptt_contended_taken(object, place, stack != PTT_STACK_NONE);
+	return stack;
+}
+
+/* The stack of an event, if it is wanted. Keeps account of the objects that threads wait for. */
+static uint32_t stack_of(enum ptt_stack_when when, uint64_t object, void *site)
+{
+	switch (when) {
 	case PTT_STACK_NEVER:
 		break;
 	case PTT_STACK_ALWAYS:
-		return true;
+		return ptt_ring_stack(site);
 	case PTT_STACK_WAITS:
-		ptt_contended_wait(object);
-		return true;
+		begin_wait(object);
+		return ptt_ring_stack(site);
 	case PTT_STACK_WAITED:
 		ptt_contended_waited(object);
 		break;
 	case PTT_STACK_TAKES:
-		return ptt_contended_take(object, (uint64_t)(uintptr_t)site);
+		return stack_of_take(object, site);
 	case PTT_STACK_RELEASES:
-		return ptt_contended_release(object);
+		return ptt_contended_release(object) ? ptt_ring_stack(site) : PTT_STACK_NONE;
 	case PTT_STACK_WAKES:
-		return ptt_contended_wakes(object);
+		return ptt_contended_wakes(object) ? ptt_ring_stack(site) : PTT_STACK_NONE;
 	}
-	return false;
+	return PTT_STACK_NONE;
 }
 
 uint32_t ptt_stack_find(uint32_t id, uint64_t object, void *site, struct ptt_slot *slot)
 {
-	uint32_t stack = PTT_STACK_NONE;
+	uint32_t stack = stack_of((enum ptt_stack_when)ptt_stack_when[id], object, site);
 
-	if (is_wanted((enum ptt_stack_when)ptt_stack_when[id], object, site))
-		stack = ptt_ring_stack(site);
 	if (stack == PTT_STACK_NONE)
 		return 0;
 	*slot = (struct ptt_slot){.w0 = PTT_ID_STACK, .w1 = stack};

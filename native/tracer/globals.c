@@ -22,6 +22,8 @@ static void plain_as_event(void *object, void *site, unsigned int domain, unsign
 	ptt_call_getevent((char)domain, (char)event, &param, sizeof(param));
 }
 
+void (*__nptl_trace_before_lock)(const void *object, void *site);
+
 struct ptt_receiver ptt_receiver = {.getevent = ptt_ignore_event, .getplain = plain_as_event};
 
 void ptt_receive(ptt_getevent_t *getevent, ptt_getplain_t *getplain)

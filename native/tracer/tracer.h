@@ -171,6 +171,22 @@ static inline __attribute__((always_inline)) void ptt_emit_plain(char domain, ch
 	ptt_receiver.getplain((void *)object, site, (uint8_t)domain, (uint8_t)event);
 }
 
+/* See origin/call_site.h. Whoever sets it, the tracer's own is meant. */
+extern void (*__nptl_trace_before_lock)(const void *object, void *site) __attribute__((visibility("protected")));
+
+/*
+ * ptt_before_lock - a lock is about to be tried: what takes time and is wanted of its holder is done before it has it. To be called
+ * where the event of the acquisition will be sent, from the same hook and with the same @site.
+ */
+static inline __attribute__((always_inline)) void ptt_before_lock(const void *object, void *site)
+{
+	/* relaxed: set once, to a function that is there for good */
+	void (*before)(const void *, void *) = __atomic_load_n(&__nptl_trace_before_lock, __ATOMIC_RELAXED);
+
+	if (unlikely(before))
+		before(object, site);
+}
+
 /* EMIT(MUTEX, MUTEX_FREE, mutex, site): an event without fields. */
 #define EMIT(domain, name, object, site) \
 	ptt_emit_plain(NPTL_DOMAIN_##domain, NPTL_EV_##name, (const void *)(object), site)

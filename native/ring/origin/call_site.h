@@ -42,6 +42,13 @@ struct ptt_stack_wanted {
  */
 extern uint32_t __nptl_trace_stack(void *site, const struct ptt_stack_wanted *wanted) __attribute__((weak));
 
+/*
+ * The tracer's as well: what a handler has called before the tracer tries to take a lock, from the hook that will send the event of it,
+ * with the same object and site; NULL: nothing. Called in any thread, also in signal handlers; keeps errno.
+ */
+typedef void ptt_before_lock_t(const void *object, void *site);
+extern ptt_before_lock_t *__nptl_trace_before_lock __attribute__((weak));
+
 /* The tracer's as well: an interpreter of Python was found when the program began. */
 extern bool __nptl_trace_python __attribute__((weak));
 

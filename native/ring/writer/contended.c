@@ -19,14 +19,15 @@
 #define OWED (UINT64_C(1) << 63)
 
 /*
- * A stack that is found with the lock in hand makes others wait longer. So a thread has one of the acquisitions of a lock at a place
- * recorded, then none until this time has passed, of the order of a millisecond. Those that block others for longer have theirs: the one
- * before ended that long ago. Where many in a row ended at once, finding their stacks took longer than all the rest of them: of such a
- * place, for all locks, one in so many intervals is enough, until one does not end at once.
+ * Of the acquisitions of a lock at a place a thread has the stack of one recorded, then none until this time has passed, of the order
+ * of a millisecond. Those that block others for longer have theirs: the one before ended that long ago. Where many in a row ended at
+ * once, finding their stacks took longer than they did: of such a place, for all locks, one in so many intervals is enough,
+ * until one does not end at once.
  */
-#define TICKS_SHIFT 12
+#define TICKS_SHIFT PTT_RECENT_SHIFT
 #define INTERVAL 512u /* of 2^12 ticks: of a processor's counter or nanoseconds */
-#define SHORT 3u      /* the same: a hold and the finding of its stack, of some microseconds */
+#define RECENT (INTERVAL / 8)
+#define SHORT 3u /* the same: a hold of some microseconds */
 #define SHORT_IN_A_ROW 8u
 #define INTERVALS_IF_SHORT 16u
 #define PLACES_BITS 4
@@ -43,6 +44,7 @@ static __thread struct {
 	struct place place[1u << PLACES_BITS];
 	struct place *held_from;
 	uint64_t held;
+	bool seldom; /* its events are far from one another: the time of the one before says little */
 } own __attribute__((tls_model("initial-exec")));
 
 /* In glibc's word for a mutex's type, protocol and robustness: waiters of all but these make the lock word 2 and sleep. */
@@ -89,24 +91,69 @@ static uint32_t ticks(void)
 	return (uint32_t)(ptt_clock(ptt_ring.clock) >> TICKS_SHIFT);
 }
 
+/* Both of them may be those of an event, which has some bits of the time only. */
+static uint32_t between(uint32_t then, uint32_t now)
+{
+	return (now - then) & (uint32_t)(PTT_TIME_MASK >> TICKS_SHIFT);
+}
+
 static uint32_t slot(uint64_t key)
 {
 	return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PLACES_BITS));
 }
 
-/* Has the calling thread had no stack of an acquisition of @object at @site for a while? Return: for how many intervals, or 0. */
+/*
+ * Has the calling thread had no stack of an acquisition of @object at @site for a while? Return: for how many intervals, or 0. Most of the
+ * time the thread's event before says that it has.
+ */
 static uint32_t is_due(uint64_t object, uint64_t site)
 {
 	struct place *place = &own.place[slot(site)];
-	uint32_t *last = &own.last[slot(object ^ site)], now = ticks();
+	uint32_t *last = &own.last[slot(object ^ site)], recent, now;
 	uint32_t intervals = place->short_in_a_row < SHORT_IN_A_ROW ? 1 : INTERVALS_IF_SHORT;
+	uint32_t since = intervals > 1 ? place->last : *last;
 
-	if (now - *last < INTERVAL || (intervals > 1 && now - place->last < intervals * INTERVAL))
+	if (!ptt_ring_recent(&recent))
+		recent = ticks();
+	else if (!own.seldom && between(since, recent) < intervals * INTERVAL)
+		return 0;
+	now = ticks();
+	own.seldom = between(recent, now) > RECENT;
+	if (between(*last, now) < INTERVAL || between(since, now) < intervals * INTERVAL)
 		return 0;
 	*last = place->last = now;
-	own.held_from = place;
-	own.held = object;
 	return intervals;
+}
+
+bool ptt_contended_is_due(uint64_t object, uint64_t site)
+{
+	uint64_t *entry = ptt_contended_entry(object), now = __atomic_load_n(entry, __ATOMIC_RELAXED);
+	uint32_t wanted, calm = CALM_OF(now);
+
+	if ((now & PTT_OBJECT_MASK) != object || !calm)
+		return false;
+	wanted = is_due(object, site);
+	if (!wanted)
+		return false;
+	if (!WAITERS(now)) /* or somebody else did, and the next one does */
+		change(entry, &now, now - (wanted < calm ? wanted : calm) * CALM);
+	/* the acquisition is not to go by the short way */
+	ptt_taker_doubt(object);
+	return true;
+}
+
+void ptt_contended_taken(uint64_t object, uint64_t site, bool found)
+{
+	uint64_t now = __atomic_load_n(ptt_contended_entry(object), __ATOMIC_RELAXED);
+
+	if (found) {
+		own.held_from = &own.place[slot(site)];
+		own.held_from->last = ticks();
+		own.held = object;
+	}
+	/* nor is the release that ends this hold, or that somebody waits for */
+	if (found || ((now & PTT_OBJECT_MASK) == object && WAITERS(now) && now & OWED))
+		ptt_taker_doubt(object);
 }
 
 /* The calling thread is about to release @object. */
@@ -116,24 +163,8 @@ static void note_end(uint64_t object)
 
 	if (!place || own.held != object)
 		return;
-	place->short_in_a_row = ticks() - place->last < SHORT ? place->short_in_a_row + 1 : 0;
+	place->short_in_a_row = between(place->last, ticks()) < SHORT ? place->short_in_a_row + 1 : 0;
 	own.held_from = NULL;
-}
-
-bool ptt_contended_take(uint64_t object, uint64_t site)
-{
-	uint64_t *entry = ptt_contended_entry(object), now = __atomic_load_n(entry, __ATOMIC_RELAXED);
-	uint32_t wanted, calm = CALM_OF(now);
-
-	if ((now & PTT_OBJECT_MASK) != object || !calm)
-		return false;
-	wanted = is_due(object, site);
-	if (wanted && !WAITERS(now)) /* or somebody else did, and the next one does */
-		change(entry, &now, now - (wanted < calm ? wanted : calm) * CALM);
-	/* nor is the next acquisition, or the release that somebody waits for, to go by the short way */
-	if (wanted || (WAITERS(now) && now & OWED))
-		ptt_taker_doubt(object);
-	return wanted;
 }
 
 bool ptt_contended_release(uint64_t object)

@@ -26,7 +26,7 @@ static inline uint64_t *ptt_contended_entry(uint64_t object)
 	return &ptt_contended_table[object * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PTT_CONTENDED_BITS)];
 }
 
-/* ptt_contended_knows - can ptt_contended_take() or ptt_contended_release() of @object say yes? For the way without a call. */
+/* ptt_contended_knows - can ptt_contended_is_due() or ptt_contended_release() of @object say yes? For the way without a call. */
 static inline bool ptt_contended_knows(uint64_t object)
 {
 	/* relaxed: as where it is written */
@@ -41,8 +41,11 @@ void ptt_contended_wait(uint64_t object) __attribute__((visibility("hidden")));
 /* ptt_contended_waited - it waits no longer. */
 void ptt_contended_waited(uint64_t object) __attribute__((visibility("hidden")));
 
-/* ptt_contended_take - a thread took @object at @site without waiting. Return: is its stack wanted, for others waited lately? */
-bool ptt_contended_take(uint64_t object, uint64_t site) __attribute__((visibility("hidden")));
+/* ptt_contended_is_due - a thread takes @object at @site. Return: is its stack wanted, for others waited lately? */
+bool ptt_contended_is_due(uint64_t object, uint64_t site) __attribute__((visibility("hidden")));
+
+/* ptt_contended_taken - it has taken it, without waiting. @found: its stack is recorded. */
+void ptt_contended_taken(uint64_t object, uint64_t site, bool found) __attribute__((visibility("hidden")));
 
 /* ptt_contended_release - Return: does anybody wait for what is about to be released? */
 bool ptt_contended_release(uint64_t object) __attribute__((visibility("hidden")));

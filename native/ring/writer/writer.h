@@ -112,6 +112,26 @@ static inline uint32_t ptt_ring_cpu(void)
 #endif
 }
 
+#define PTT_RECENT_SHIFT 12
+
+/*
+ * ptt_ring_recent - when the calling thread recorded its last event, for what need not be exact: costs less than to ask the clock
+ * @recent: set to the lower bits of that, in units of 2^PTT_RECENT_SHIFT ticks
+ * Return: false if that is not known.
+ */
+static inline bool ptt_ring_recent(uint32_t *recent)
+{
+	struct ptt_thread *self = ptt_ring_self;
+	uint64_t head = ptt_local_load(&self->head), w0;
+
+	if (!(head & ptt_ring.chunk_mask)) /* also of the nowhere entry */
+		return false;
+	/* relaxed: it was this thread that wrote it, or nobody who could be misunderstood for more than a time */
+	w0 = __atomic_load_n(&((const struct ptt_slot *)(ptt_segment_base(self) + PTT_HEAD_OFFSET(head)))[-1].w0, __ATOMIC_RELAXED);
+	*recent = (uint32_t)((w0 >> PTT_TIME_SHIFT & PTT_TIME_MASK) >> PTT_RECENT_SHIFT);
+	return (w0 & PTT_ID_MASK) != PTT_ID_MORE;
+}
+
 /*
  * ptt_ring_put1 - record an event that is one slot long
  * @w1: object and site

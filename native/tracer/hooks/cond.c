@@ -18,8 +18,11 @@ static struct ptt_wait begin(pthread_cond_t *cond, pthread_mutex_t *mutex, char 
 
 	/* a mutex that knows it is not the caller's makes the wait fail at once */
 	wait.mutex = ptt_mutex_can_be_freed(mutex) ? mutex : NULL;
-	if (wait.mutex)
-		REPORT(MUTEX, MUTEX_FREE, mutex, site);
+	if (wait.mutex && must_trace(MUTEX, MUTEX_FREE)) {
+		/* the stack has just been found, and none need be when the mutex is back */
+		ptt_before_lock(mutex, site);
+		EMIT(MUTEX, MUTEX_FREE, mutex, site);
+	}
 	return wait;
 }
 

@@ -95,11 +95,27 @@ static COLD int take_contended(pthread_mutex_t *mutex, const struct ptt_request 
 	return result;
 }
 
+/* Where somebody has had to wait for a lock. */
+static __attribute__((noinline)) int lock_after_other(pthread_mutex_t *mutex, void *site)
+{
+	int result;
+
+	ptt_before_lock(mutex, site);
+	result = try_to_take(mutex, &plain_lock);
+	if (unlikely(result))
+		return take_contended(mutex, &plain_lock, result, site);
+	EMIT(MUTEX, MUTEX_TAKEN, mutex, site);
+	return 0;
+}
+
 /* Into the hook, whose call site is then looked at when it is wanted, and not kept in a register before. */
 static inline __attribute__((always_inline)) int lock(pthread_mutex_t *mutex)
 {
-	int result = try_to_take(mutex, &plain_lock);
+	int result;
 
+	if (unlikely(__atomic_load_n(&__nptl_trace_before_lock, __ATOMIC_RELAXED)))
+		return lock_after_other(mutex, CALL_SITE);
+	result = try_to_take(mutex, &plain_lock);
 	if (unlikely(result))
 		return take_contended(mutex, &plain_lock, result, CALL_SITE);
 	EMIT(MUTEX, MUTEX_TAKEN, mutex, CALL_SITE);
@@ -119,6 +135,7 @@ static COLD int lock_in_full(pthread_mutex_t *mutex, void *site)
 	int result;
 
 	EMIT(MUTEX, MUTEX_LOCK_IN, mutex, site);
+	ptt_before_lock(mutex, site);
 	result = try_to_take(mutex, &plain_lock);
 	if (result)
 		result = take_contended(mutex, &plain_lock, result, site);
@@ -145,8 +162,11 @@ _Static_assert(NPTL_LEVEL_MUTEX_LOCK_IN == NPTL_LEVEL_MUTEX_TAKEN + 1, "no level
 /* A mutex that is free counts as tried: the routine would not have waited for ever. */
 int ptt_mutex_take(pthread_mutex_t *mutex, const struct ptt_request *r, void *site)
 {
-	int result = try_to_take(mutex, r);
+	int result;
 
+	if (must_trace(MUTEX, MUTEX_TAKEN_TRIED))
+		ptt_before_lock(mutex, site);
+	result = try_to_take(mutex, r);
 	if (result)
 		return take_contended(mutex, r, result, site);
 	REPORT(MUTEX, MUTEX_TAKEN_TRIED, mutex, site);

@@ -88,6 +88,8 @@ static inline int take(pthread_rwlock_t *rwlock, bool write, const struct ptt_re
 
 	if (unlikely(!ptt_request_is_valid(r)))
 		return refuse(rwlock, write, r, site);
+	if (must_trace(RWLOCK, RWLOCK_TAKEN_READ))
+		ptt_before_lock(rwlock, site);
 	result = write ? ptt_real.pthread_rwlock_trywrlock(rwlock) : ptt_real.pthread_rwlock_tryrdlock(rwlock);
 	if (unlikely(result))
 		return take_contended(rwlock, write, r, result, site);

@@ -185,6 +185,8 @@ static long acquire(const struct call *call)
 		number = ptt_lock_beside(call->number, call->function->try_with);
 		try_real = ptt_real_lock(number, call->site);
 	}
+	if (ptt_lock_is_rwlock(&lock) ? must_trace(RWLOCK, RWLOCK_TAKEN_READ) : must_trace(MUTEX, MUTEX_TAKEN))
+		ptt_before_lock(lock.object, lock.site);
 	result = try_real ? acquire_tried(call, &lock, number, try_real) : acquire_untried(call, &lock);
 	if (!tried || ptt_lock_is_rwlock(&lock))
 		ptt_lock_note_held(&lock);
