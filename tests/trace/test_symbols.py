@@ -175,6 +175,15 @@ def test_another_build_is_not_used(pool: Ran, ptt: Ptt) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_nobody_misses_another_build_of_what_the_trace_names(pool: Ran, ptt: Ptt) -> None:
+    name = pool.site_name()
+    ptt("bundle", pool.trace)
+    compile_program(pool.program.parent, "-DOTHER", "-Wl,--build-id=0x1234")
+    done = ptt("report", "--by", "site", pool.trace)
+    assert pool.site_name() == name
+    assert done.stderr == ""
+
+
 def test_without_build_id_the_file_must_be_old(tmp_path: Path, ptt: Ptt) -> None:
     pool = ran(tmp_path, "-Wl,--build-id=none")
     assert pool.site_name().startswith(LOCKED)

@@ -93,6 +93,11 @@ class Bundles:
         """Return what a trace, or any of them, says of an address."""
         return (self._shared if key.has_build_id else self._own[trace]).get(key)
 
+    @property
+    def modules(self) -> set[str]:
+        """The modules that a name is known of, by their build-ids or paths."""
+        return {key.module for names in self._own for key in names}
+
     def of_module(self, trace: int, module: str) -> Iterator[tuple[Key, Code | str]]:
         """Yield what is known of a module, by its build-id or its path."""
         for names in (self._shared, self._own[trace]):

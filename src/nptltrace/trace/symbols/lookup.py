@@ -137,9 +137,9 @@ class Symbols:
         self.aliases = aliases or Aliases()
         self.passed_over = passed_over or PassedOver()
         named = environment_directories() if environment else []
-        self._files = ModuleFiles([*map(Path, directories), *named])
-        source.notes = self._files.remarks
         self._bundles = Bundles(trace.path for trace in source.traces)
+        self._files = ModuleFiles([*map(Path, directories), *named], self._bundles.modules)
+        source.notes = self._files.remarks
         self._tables: dict[Path, CodeTable] = {}
         self._loaded: dict[tuple[int, Module], _Loaded] = {}
         self._locations: dict[tuple[int, int], Location] = {}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from nptltrace.trace.symbols.elf.object_file import ElfFile, checksum
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from nptltrace.trace.places.module_table import Module
 
@@ -36,10 +36,12 @@ class ModuleFiles:
 
     Args:
         directories: Where to look first, in this order.
+        named: Modules, by build-id or path, that nobody misses the files of: their names are known.
     """
 
-    def __init__(self, directories: Sequence[Path]) -> None:
+    def __init__(self, directories: Sequence[Path], named: Collection[str] = ()) -> None:
         self._directories = list(directories)
+        self._named = named
         self._by_id: dict[str, list[Path]] | None = None
         self._found: dict[tuple[str, str, int | None], list[ElfFile]] = {}
         self.remarks: list[str] = []
@@ -67,6 +69,8 @@ class ModuleFiles:
 
     def _remark(self, module: Module, began_ns: int | None) -> None:
         """Say why there are no names although there is a file."""
+        if (module.build_id or module.path) in self._named:
+            return
         place = Path(module.path)
         try:
             if not module.path.startswith("/") or not place.is_file():
