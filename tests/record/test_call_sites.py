@@ -318,6 +318,18 @@ def test_events_of_a_script_have_its_lines(
     assert message["site_name"] == place
 
 
+def test_of_what_a_program_says(compile_c: Compiler, record: Recorder, ptt: Ptt) -> None:
+    """Not the function of PTT's header that was inlined there."""
+    program = compile_c(
+        "#include <nptl_trace.h>\n"
+        '__attribute__((noinline)) static void tells(void) { nptl_trace_say("so"); }\n'
+        "int main(void) { tells(); return 0; }\n",
+        "-g", "-O1",
+    )  # fmt: skip
+    (said,) = (event for event in _events(ptt, record(program)) if event["source"] == "user")
+    assert re.fullmatch(r"tells\+0x\w+ \(\S+\.c:2\)", said["site_name"])
+
+
 def test_in_signal_handlers(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:
     program = _compile_cxx(INTERRUPTED, tmp_path, "-O0")
     events = _events(ptt, record(program))
