@@ -52,9 +52,9 @@ def _started(cwd: Path) -> Iterator[Start]:
         running.append(process)
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        # its first thread has said so, and is about to sleep
+        # its first thread has said so, and is about to sleep or to end
         until = time.monotonic() + 10
-        while _state(process.pid) != "S" and time.monotonic() < until:
+        while _state(process.pid) not in "SZ" and time.monotonic() < until:
             time.sleep(0.01)
         return process
 

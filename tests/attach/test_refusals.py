@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from nptltrace._binding import libpttinject
 from nptltrace.attach.options import AttachOptions
 from nptltrace.attach.recording import record
 from nptltrace.errors import PttError
@@ -97,6 +98,25 @@ HANDLER = """
     {
         signal(SIGUSR1, sleeps);
         raise(SIGUSR1);
+    }
+"""
+FIRST_ENDS = """
+    #include <pthread.h>
+    #include <stdio.h>
+    #include <unistd.h>
+    static void *stays(void *unused)
+    {
+        for (;;)
+            pause();
+        return unused;
+    }
+    int main(void)
+    {
+        pthread_t thread;
+        pthread_create(&thread, NULL, stays, NULL);
+        puts("ready");
+        fflush(stdout);
+        pthread_exit(NULL);
     }
 """
 TRACER = """
@@ -192,6 +212,16 @@ def test_one_that_is_recorded(
 
 def test_no_process(ptt: Ptt, trace_dir: Path) -> None:
     assert "no process" in refused(ptt, 2**22 - 1, trace_dir).stderr
+
+
+@pytest.mark.usefixtures("native_in_process")
+def test_a_thread_that_has_ended_is_none_that_may_not_be_stopped(
+    compile_c: Callable[..., Path], start: Callable[..., Any]
+) -> None:
+    process = start(compile_c(FIRST_ENDS))
+    request = libpttinject.Request(pid=process.pid, tid=process.pid)
+    assert libpttinject.inject(request) is None
+    assert libpttinject.registers(request) is None
 
 
 @pytest.mark.usefixtures("native_in_process")

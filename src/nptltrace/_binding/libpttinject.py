@@ -46,9 +46,19 @@ def registers(request: Request) -> dict[int, int] | None:
 
 
 def _is_there(request: Request, status: int) -> bool:
-    if status < 0 and status not in {-errno.EAGAIN, -errno.ESRCH}:
+    # The kernel forbids it of a thread that is just ending as well.
+    is_gone = status == -errno.EPERM and _has_ended(request)
+    if status < 0 and status not in {-errno.EAGAIN, -errno.ESRCH} and not is_gone:
         raise NativeError(f"cannot attach to process {request.pid}", status)
     return status == 0
+
+
+def _has_ended(request: Request) -> bool:
+    try:
+        with open(f"/proc/{request.pid}/task/{request.tid}/stat", "rb") as file:  # noqa: PTH123 -- as short as it can be
+            return file.read().rpartition(b") ")[2][:1] in {b"Z", b"X"}
+    except OSError:
+        return True
 
 
 def look(pid: int, done: Injected) -> bool:
