@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.trace.builder import Event
 
-__all__ = ["MS", "A", "B", "free", "process", "taken", "waits"]
+__all__ = ["MS", "T0", "A", "B", "free", "process", "taken", "waits"]
 
 T0 = 10**12
 MS = 10**6

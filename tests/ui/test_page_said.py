@@ -8,6 +8,8 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from tests.support import ROOT
+from tests.trace.builder import Builder, Event
+from tests.ui.made import MS, T0, A, free, process, taken, waits
 from tests.ui.page import opened, serving
 
 if TYPE_CHECKING:
@@ -187,6 +189,31 @@ def test_nothing_contended_is_reported_as_such(browser: Browser, story_url: str)
         totals.get_by_text("nothing was contended").wait_for()
 
 
+def test_waits_that_were_given_up_are_reported_as_such(
+    browser: Browser, ptt: Ptt, tmp_path: Path
+) -> None:
+    made = Builder(tmp_path / "given-up.ptt")
+    gave_up = {"result": 110, "wait_ns": 20 * MS}
+    made.thread(1, [taken(0, A, 1), free(50, A, 2)])
+    made.thread(2, [
+        waits(10, A, 1, 3),
+        Event(T0 + 30 * MS, "MUTEX_TAKEN", A, 3, variant="WAITED", fields=gave_up),
+    ])  # fmt: skip
+    made.processes = process(0, {1: "holder", 2: "hasty"})
+    trace = made.write()
+    words = "each wait for a lock was given up"
+    assert words in ptt("report", trace).stdout
+    with serving(ptt, trace) as url, opened(browser, f"{url}#tab=contention") as look:
+        totals = look.page.locator("#panel-contention .totals")
+        totals.get_by_text(words).wait_for()
+        assert "timed out 20.0 ms" in totals.inner_text()
+        # What is kept of the trace says so as well, and so does a mark.
+        look.go(f"{url}#mark={15 * MS}-{20 * MS}&tab=contention")
+        totals.get_by_text(words).wait_for()
+    with serving(ptt, trace) as url, opened(browser, f"{url}#tab=contention") as look:
+        look.page.locator("#panel-contention .totals").get_by_text(words).wait_for()
+
+
 def test_words_of_the_help_are_those_of_the_glossary(browser: Browser, story_url: str) -> None:
     glossary = (ROOT / "docs" / "reference" / "glossary.md").read_text()
     heads: list[str] = re.findall(r"^\*\*(.+)\*\*$", glossary, re.MULTILINE)
@@ -202,5 +229,5 @@ def test_words_of_the_help_are_those_of_the_glossary(browser: Browser, story_url
 def test_each_tab_says_what_its_panel_shows(browser: Browser, story_url: str) -> None:
     with opened(browser, story_url) as look:
         tabs = look.page.get_by_role("tab")
-        assert tabs.count() == 8
+        assert tabs.count() == 10
         assert all(tab.get_attribute("title") for tab in tabs.all())

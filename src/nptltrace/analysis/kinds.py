@@ -11,7 +11,10 @@ from nptltrace.catalog import DOMAINS, FUTEX_KINDS, LOCK_TYPES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["kind_of"]
+__all__ = ["NO_LOCKS", "kind_of"]
+
+# Objects that no thread has as it has a lock.
+NO_LOCKS = frozenset({"cond", "gcond", "barrier", "semaphore", *FUTEX_KINDS})
 
 
 def kind_of(kind: int, flags: int, given: Sequence[str]) -> str:

@@ -290,9 +290,11 @@ class Contention(TypedDict):
     """A report, and the rows of what it lists, by the same places; 0 where there is none.
 
     `objects_total` and the like say how many there are; the lists hold those with most waiting.
+    `uncontended` is what is said where nothing was contended, else empty.
     """
 
     report: Report
+    uncontended: str
     object_rows: list[int]
     thread_rows: list[int]
     pair_rows: list[list[int]]

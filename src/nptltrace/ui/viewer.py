@@ -641,12 +641,14 @@ class Viewer:
         if is_whole and by != "thread,object":
             self._analysed(self._whole.report)
             document: Any = self._whole.report
+            uncontended = self._whole.uncontended
             totals = used(self._known().tables)
         else:
             window = Window(None if from_ns == -1 else from_ns, None if to_ns == -1 else to_ns)
             found = self._ranges.contention(window, pairs=by == "thread,object")
             document = report_document(found, by=by)
-        return with_rows(document, by, limit, self._known(), totals)
+            uncontended = found.uncontended
+        return with_rows(document, uncontended, by, limit, self._known(), totals)
 
     def flame(self, show: Shown, from_ns: int, to_ns: int, limit: int) -> protocol.Flame:
         """Answer `flame`."""

@@ -144,8 +144,10 @@ export interface Hold {
 // A report, and the rows of what it lists, by the same places; 0 where there is none.
 //
 // `objects_total` and the like say how many there are; the lists hold those with most waiting.
+// `uncontended` is what is said where nothing was contended, else empty.
 export interface Contention {
   report: Report;
+  uncontended: string;
   object_rows: number[];
   thread_rows: number[];
   pair_rows: number[][];

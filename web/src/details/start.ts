@@ -28,7 +28,7 @@ export function startView(app: App, most: Most): HTMLElement[] {
   const hint =
     "Click a wait to see who held what it waited for, and why. Ctrl+wheel or W and S zoom, drag or A and D pan; ? shows all keys and gestures.";
   if (!objects && !threads) {
-    const none = app.trace().detail.ready ? "No thread waited for another." : "Reading the trace…";
+    const none = app.trace().detail.ready ? "No contended wait is known." : "Reading the trace…";
     return [h("h2", {}, none), h("p", { class: "hint" }, hint)];
   }
   return [

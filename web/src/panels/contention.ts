@@ -105,10 +105,11 @@ function showTotals(
     site: answer.sites_total,
     "thread,object": answer.pairs_total,
   }[by];
-  const isWhole = !report.uncovered.length && !report.unknown_waits;
   const apart = [
     report.idle_ns ? `idle ${duration(report.idle_ns)}` : "",
     report.join_ns ? `joining ${duration(report.join_ns)}` : "",
+    report.timeout_ns ? `timed out ${duration(report.timeout_ns)}` : "",
+    report.cancelled_ns ? `given up ${duration(report.cancelled_ns)}` : "",
     report.gil_ns ? `for the GIL ${duration(report.gil_ns)}` : "",
   ].filter(Boolean);
   totals.dataset["waitNs"] = String(report.wait_ns);
@@ -117,7 +118,7 @@ function showTotals(
   totals.textContent = [
     report.waits
       ? `${length}: contended for ${duration(report.wait_ns)} in ${plural(report.waits, "wait")}`
-      : `${length}: nothing was contended${isWhole ? "" : " in what is covered"}`,
+      : `${length}: ${answer.uncontended}`,
     apart.length ? `not contention: ${apart.join(", ")}` : "",
     report.unknown_waits
       ? `not known what for: ${duration(report.unknown_ns)} in ${plural(report.unknown_waits, "wait")}`

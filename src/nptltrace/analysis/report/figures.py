@@ -10,6 +10,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from nptltrace.analysis.kinds import NO_LOCKS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -335,6 +337,16 @@ class Contention:
         """Whether the class of all waits is known, as far as a trace can show it."""
         unknown = self.figures.other_waits["unknown"]
         return not (self.uncovered or unknown or self.silent_threads)
+
+    @property
+    def uncontended(self) -> str:
+        """What is to be said where nothing was contended; the empty text where something was."""
+        if self.figures.waits:
+            return ""
+        locks = [item for item in self.objects if item.kind not in {*NO_LOCKS, "thread"}]
+        if any(item.figures.other_waits[why] for item in locks for why in ("timeout", "cancelled")):
+            return "each wait for a lock was given up"
+        return "nothing was contended" + ("" if self.is_whole else " in what is covered")
 
     @property
     def elapsed_ns(self) -> int:

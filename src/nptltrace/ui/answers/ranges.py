@@ -67,6 +67,7 @@ class _Judged(TypedDict):
     rules: str
     findings: protocol.Findings | None
     cycles: list[CyclicOrder]
+    uncontended: str
 
 
 class Whole:
@@ -75,11 +76,13 @@ class Whole:
     Attributes:
         findings: What `ptt check` finds, without rows.
         cycles: The orders of locks that are in cycles; there when the findings are.
+        uncontended: What is said where nothing was contended, else empty.
     """
 
     def __init__(self) -> None:
         self.findings: protocol.Findings | None = None
         self.cycles: list[CyclicOrder] = []
+        self.uncontended = ""
         self._lock = Lock()
         self._report: document_types.Report | None = None
         # A report that was not read yet: it is long, and not always asked for.
@@ -124,6 +127,7 @@ class Whole:
                 # Those of other rules are no use; the rest is.
                 self.findings = judged["findings"] if judged["rules"] == digest() else None
                 self.cycles = judged["cycles"]
+                self.uncontended = judged["uncontended"]
                 self._kept = report
                 return True
         return False
@@ -135,6 +139,7 @@ class Whole:
                 file.write(identity)
                 judged: _Judged = {
                     "rules": digest(), "findings": self.findings, "cycles": self.cycles,
+                    "uncontended": self.uncontended,
                 }  # fmt: skip
                 for text in (json.dumps(judged), text_of_threads(source.thread_names)):
                     file.write(text.encode("utf-8", "surrogatepass") + b"\n")
@@ -148,6 +153,7 @@ class Whole:
         """Fill the report in from a finished model."""
         found = contention_of(model, source, symbols, named=NAMED, causes=CAUSES)
         self._report = report_document(found, by="site")
+        self.uncontended = found.uncontended
 
     def find(self, source: Source, symbols: Symbols, stop: Callable[[], bool]) -> bool:
         """Fill the findings in; False if it was asked to stop."""
@@ -290,13 +296,14 @@ def event_types(counts: NDArray[Any]) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
-def with_rows(
-    document: Any, by: str, limit: int, rows: Rows, totals: dict[str, int]
+def with_rows(  # noqa: PLR0917
+    document: Any, uncontended: str, by: str, limit: int, rows: Rows, totals: dict[str, int]
 ) -> protocol.Contention:
     """Return a report as the page wants it: cut to a number of lines, and with their rows.
 
     Args:
         document: The report.
+        uncontended: What is said where nothing was contended.
         by: As `ptt report --by`.
         limit: How many objects, sites and pairs to list.
         rows: The rows of the timeline.
@@ -309,6 +316,7 @@ def with_rows(
             report[name] = report[name][:limit]
     return {
         "report": report,
+        "uncontended": uncontended,
         "object_rows": [
             rows.object_row(o["pid"], o["object"], o["kind"]) for o in report["objects"]
         ],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from nptltrace._plural import plural
 from nptltrace._units import duration, seconds
+from nptltrace.analysis.kinds import NO_LOCKS
 from nptltrace.catalog import FUTEX_KINDS
 from nptltrace.cli.options import columns
 from nptltrace.cli.output.text import not_covered
@@ -41,7 +42,6 @@ _CAUSED = {
     "barrier": "until {} came, at {}",
     **dict.fromkeys(FUTEX_KINDS, "until {} woke it at {}"),
 }
-_NO_LOCKS = {"cond", "gcond", "barrier", "semaphore", *FUTEX_KINDS}
 
 
 def lines(found: Contention, *, name: str, by: str, top: int | None) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _summary(found: Contention) -> Iterator[str]:
     contended = f"contended for {duration(figures.wait_ns)} in {_many(figures.waits, 'wait')}"
     yield (
         f"  {duration(found.elapsed_ns)}, {_many(len(found.threads), 'thread')}; "
-        f"{contended if figures.waits else _nothing(found)}"
+        f"{found.uncontended or contended}"
     )
     parts = _others(figures, but="unknown")
     if parts:
@@ -90,13 +90,6 @@ def _summary(found: Contention) -> Iterator[str]:
     if found.lost:
         were = plural(found.lost, "event was", "events were")
         yield f"  {found.lost:,} {were} lost: what follows is incomplete"
-
-
-def _nothing(found: Contention) -> str:
-    locks = [item for item in found.objects if item.kind not in {*_NO_LOCKS, "thread"}]
-    if any(item.figures.other_waits[why] for item in locks for why in ("timeout", "cancelled")):
-        return "each wait for a lock was given up"
-    return "nothing was contended" + ("" if found.is_whole else " in what is covered")
 
 
 def _others(figures: Figures, *, but: str = "") -> list[str]:
@@ -214,7 +207,7 @@ def _because(cause: Cause) -> str:
     text += "" if cause.wait_class == "contended" else f" ({_CLASSES[cause.wait_class]})"
     if cause.thread is None or cause.kind == "thread":
         return text
-    how = "ended by" if cause.kind in _NO_LOCKS else "taken by"
+    how = "ended by" if cause.kind in NO_LOCKS else "taken by"
     if cause.kind == "semaphore" and cause.wait_class == "contended":  # a lock or a pool
         how = "because of"
     where = f" at {cause.thread_site}" if cause.thread_site else ""
