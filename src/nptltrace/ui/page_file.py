@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import json
 import re
 import time
 from functools import partial
@@ -24,7 +23,7 @@ from nptltrace import _paths
 from nptltrace.analysis.report.stacks.sums import SHOWN
 from nptltrace.errors import PttError, UsageError
 from nptltrace.ui import protocol
-from nptltrace.ui.answers.naming import presentable
+from nptltrace.ui.answers.naming import presentable_json
 from nptltrace.ui.jobs import Later
 
 if TYPE_CHECKING:
@@ -206,14 +205,11 @@ class _Part:
         edges = [self._from + (self._to - self._from) * n // pieces for n in range(pieces + 1)]
         found = []
         for begin, end in pairwise(edges):
-            for part in _parts(rows):
-                self._go_on()
-                spans = self._viewer.spans(
-                    by=by, rows=part, from_ns=begin, to_ns=end, width=protocol.MAX_WIDTH
-                )
-                if begin > self._from:
-                    spans = spans.filter(pc.greater_equal(spans["t_ns"], begin))
-                found.append(spans)
+            self._go_on()
+            spans = self._viewer.drawn(by, rows, begin, end, protocol.MAX_WIDTH)
+            if begin > self._from:
+                spans = spans.filter(pc.greater_equal(spans["t_ns"], begin))
+            found.append(spans)
         return _joined(found)
 
     def _waits(self, spans: pa.Table) -> dict[str, Any]:
@@ -306,6 +302,5 @@ def _packed(value: Any) -> bytes:
             writer.write_table(value.combine_chunks())
         data = sink.getvalue().to_pybytes()
     else:
-        text = json.dumps(presentable(value), separators=(",", ":"), ensure_ascii=False)
-        data = text.encode("utf-8", "replace")
+        data = presentable_json(value)
     return gzip.compress(data, 6, mtime=0)

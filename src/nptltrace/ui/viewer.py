@@ -442,10 +442,13 @@ class Viewer:
 
     def spans(self, by: str, rows: list[int], from_ns: int, to_ns: int, width: int) -> pa.Table:
         """Answer `spans`."""
+        return self.drawn(by, rows, *self._range(from_ns, to_ns), _narrowed(width, rows))
+
+    def drawn(self, by: str, rows: list[int], begin: int, end: int, width: int) -> pa.Table:
+        """Return what to draw of any number of rows, as many pixels as are asked for."""
         with self._lock:
             known, detail = self._known(), self._levels.detail
-            begin, end = self._range(from_ns, to_ns)
-            bin_ns = drawing.bin_width(begin, end, _narrowed(width, rows))
+            bin_ns = drawing.bin_width(begin, end, width)
             assert detail is not None  # noqa: S101
             if by == "processor" and not self._levels.ready:
                 rows = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +16,12 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["Naming", "presentable", "shortened"]
+__all__ = ["Naming", "presentable", "presentable_json", "shortened"]
 
 _LONGEST = 512
+# In JSON without quotes in texts: one that may be longer, and not the numbers between two of them.
+_NUMBERS = r"(?:[\s\d,.:\[\]{}e+-]|null|true|false)*"
+_LONG = re.compile(rf'"(?!{_NUMBERS}")[^"]{{{_LONGEST + 1},}}"')
 
 
 def shortened(text: str) -> str:
@@ -31,6 +36,19 @@ def presentable(value: Any) -> Any:
     if isinstance(value, dict):
         return {presentable(name): presentable(item) for name, item in value.items()}
     return [presentable(item) for item in value] if isinstance(value, list) else value
+
+
+def presentable_json(value: Any) -> bytes:
+    """Return plain data as JSON, with texts as long as one can look at."""
+    text = _json(value)
+    # To go through all of the data takes longer than to write it, and hardly any has such texts.
+    if _LONG.search(text.replace('\\"', "''")):
+        text = _json(presentable(value))
+    return text.encode("utf-8", "replace")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 class Naming:

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from nptltrace.errors import PttError, UsageError, one_line
 from nptltrace.ui import protocol
-from nptltrace.ui.answers.naming import presentable
+from nptltrace.ui.answers.naming import presentable_json
 from nptltrace.ui.jobs import Later
 from nptltrace.ui.page_file import page
 from nptltrace.ui.server.memory import give_back
@@ -153,8 +153,7 @@ def _answer(
     if isinstance(endpoint.answer, pa.Schema):
         response = Response(_stream(found), media_type=_ARROW)
     else:
-        text = json.dumps(presentable(found), separators=(",", ":"), ensure_ascii=False)
-        response = Response(text.encode("utf-8", "replace"), media_type="application/json")
+        response = Response(presentable_json(found), media_type="application/json")
     del found
     if len(response.body) > _LARGE:
         give_back()
