@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.trace.builder import Builder
-from tests.ui.made import MS, A, B, free, process, taken, waits
+from tests.trace.builder import Builder, Event
+from tests.ui.made import MS, T0, A, B, free, process, taken, waits
 from tests.ui.page import opened, serving
 
 if TYPE_CHECKING:
@@ -74,6 +76,10 @@ def test_a_lock_is_lit_in_the_rows_of_all_threads(browser: Browser, study_url: s
         look.wait_for(IS_LIT, ["lit-wanted", ""])
 
 
+def ended(ms: int) -> Event:
+    return Event(T0 + ms * MS, "THREAD_END")
+
+
 def lengths(look: Look) -> list[int]:
     return [int(row["dur_ns"]) // MS for row in look.grid("Waits")]
 
@@ -129,3 +135,181 @@ def test_the_longest_wait_of_a_row_is_a_link(browser: Browser, study_url: str) -
         details.get_by_role("button", name="30.0 ms at most").click()
         look.wait_for_address("sel=wait")
         details.get_by_text("held by").first.wait_for()
+
+
+def test_two_marks_are_compared(browser: Browser, ptt: Ptt, study: Path, study_url: str) -> None:
+    first, second = (0, 20 * MS), (60 * MS, 100 * MS)
+    reported = [
+        json.loads(
+            ptt("report", "--format", "json", "--from", f"{a}ns", "--to", f"{b}ns", study).stdout
+        )
+        for a, b in (first, second)
+    ]
+    with opened(browser, f"{study_url}#mark={first[0]}-{first[1]}&tab=compare") as look:
+        look.page.get_by_text("their sums stand here").wait_for()
+        look.press("n")
+        look.wait_for_address(f"other={first[0]}-{first[1]}")
+        look.page.evaluate(
+            "range => { location.hash += `&mark=${range}`; }", "-".join(map(str, second))
+        )
+        look.wait_for(
+            "() => document.querySelectorAll('#panel-compare .part b')[1]?.textContent === 'B'"
+        )
+        rows = {row["label"]: row for row in look.grid("Compare")}
+        for side, report in zip("ab", reported, strict=True):
+            for item in report["objects"]:
+                row = rows[f"{item['kind']} {item['name'] or item['object']}"]
+                assert int(row[f"{side}_wait_ns"]) == item["wait_ns"]
+                assert int(row[f"{side}_hold_ns"]) == item["hold_ns"]
+        for row in rows.values():
+            assert int(row["more_wait_ns"]) == int(row["b_wait_ns"]) - int(row["a_wait_ns"])
+        look.shot("compare")
+        look.page.get_by_role("button", name="Swap A and B").click()
+        look.wait_for_address(f"other={second[0]}-{second[1]}")
+
+
+def test_steps_are_taken_back_and_forth(browser: Browser, study_url: str) -> None:
+    with opened(browser, study_url) as look:
+        before = look.page.url
+        look.page.locator("section[aria-label=Locks] .name.row", has_text="404040").click()
+        look.wait_for_address("sel=object")
+        look.panel("waits")
+        # At once: what has not been written into the address yet is a step as well.
+        look.press("Control+z")
+        look.wait_for("() => !location.hash.includes('tab=') && location.hash.includes('sel=')")
+        look.press("Control+z")
+        look.wait_for("() => !location.hash.includes('sel=')")
+        # There is nothing before it to go back to: the page stays.
+        look.press("Control+z", "Control+z")
+        look.press("Control+Shift+Z")
+        look.wait_for_address("sel=object")
+        look.press("Control+Shift+Z")
+        look.wait_for_address("tab=waits")
+        assert look.page.url.startswith(before)
+
+
+def test_the_timeline_is_saved_as_a_picture_and_tables_as_csv(
+    browser: Browser, study_url: str
+) -> None:
+    with opened(browser, f"{study_url}#tab=waits&sel=object:1") as look:
+        look.grid("Waits")
+        with look.page.expect_download() as saved:
+            look.press("p")
+        assert saved.value.suggested_filename == "study.ptt.png"
+        picture = saved.value.path().read_bytes()
+        assert picture.startswith(b"\x89PNG")
+        width, height = (int.from_bytes(picture[at : at + 4], "big") for at in (16, 20))
+        box = look.page.locator("#timeline").bounding_box()
+        assert box
+        assert width == pytest.approx(box["width"], abs=2)
+        assert height > box["height"]
+        with look.page.expect_download() as saved:
+            look.page.locator("#panel-waits").get_by_role("button", name="Save as CSV").click()
+        with saved.value.path().open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        assert [int(row["dur_ns"]) for row in rows] == [30 * MS, 20 * MS]
+        assert rows[0]["thread"] == "waiter (2)"
+
+
+ROWS = """title => {
+    const pane = document.querySelector(`section[aria-label=${title}]`);
+    const top = row => new DOMMatrix(getComputedStyle(row).transform).m42;
+    return [...pane.querySelectorAll('.name')].sort((a, b) => top(a) - top(b))
+        .map(row => row.querySelector('.label').textContent.replace(/ .*/, '')).join();
+}"""
+ARE_ROWS = f"([title, names]) => ({ROWS})(title) === names"
+
+
+def test_rows_are_shown_alone_pinned_hidden_and_moved(browser: Browser, study_url: str) -> None:
+    with opened(browser, study_url) as look:
+
+        def do(name: str, what: str) -> None:
+            label = look.page.locator("section[aria-label=Threads] .label", has_text=name)
+            label.click(button="right")
+            look.page.get_by_role("menuitem", name=what, exact=True).click()
+
+        shown = "Threads"
+        look.wait_for(ARE_ROWS, [shown, "waiter,late,other,holder"])
+        do("late", "Pin to the top")
+        look.wait_for(ARE_ROWS, [shown, "late,waiter,other,holder"])
+        do("holder", "Pin to the top")
+        do("holder", "Move up")
+        look.wait_for(ARE_ROWS, [shown, "holder,late,waiter,other"])
+        look.wait_for_address("pinned=")
+        do("other", "Hide")
+        look.wait_for(ARE_ROWS, [shown, "holder,late,waiter"])
+        do("holder", "Unpin")
+        do("waiter", "Only this")
+        look.wait_for(ARE_ROWS, [shown, "late,waiter"])
+        look.shot("arranged")
+        look.page.get_by_role("button", name="2 hidden: show").click()
+        look.wait_for(ARE_ROWS, [shown, "late,waiter,other,holder"])
+        # By the keyboard as well; what had the focus has it again.
+        look.page.locator("section[aria-label=Locks] [role=tree]").focus()
+        look.press("ArrowDown", "Shift+F10", "ArrowDown", "Enter")
+        look.wait_for("() => location.hash.includes('object%3A2')")
+        tree = "document.activeElement.getAttribute('role') === 'tree'"
+        look.wait_for(f"() => {tree}")
+        look.press("ContextMenu")
+        look.page.get_by_role("menuitem", name="Unpin").wait_for()
+        look.press("Escape")
+        look.page.get_by_role("menu").wait_for(state="hidden")
+
+
+def test_rows_are_copied_grouped_and_left_out(browser: Browser, ptt: Ptt, tmp_path: Path) -> None:
+    made = Builder(tmp_path / "groups.ptt")
+    made.thread(1, [taken(0, A, 1), free(100, A, 2)])
+    made.thread(2, [taken(1, B, 1), free(10, B, 2), ended(11)])
+    made.thread(3, [taken(50, B, 1), free(90, B, 2)])
+    made.processes = process(0, {1: "main", 2: "worker-1", 3: "worker-2"})
+    with (
+        serving(ptt, made.write()) as url,
+        opened(
+            browser,
+            f"{url}#t={60 * MS}-{80 * MS}",
+            permissions=["clipboard-read", "clipboard-write"],
+        ) as look,
+    ):
+        row = look.page.locator("section[aria-label=Threads] .name.row", has_text="worker-2")
+        row.click(button="right")
+        look.page.get_by_role("menuitem", name="Copy name").click()
+        look.wait_for("() => navigator.clipboard.readText().then(text => text === 'worker-2')")
+        look.page.click("#byName")
+        group = look.page.locator("section[aria-label=Threads] .name.group", has_text="worker-*")
+        group.wait_for()
+        look.page.click("#inView")
+        group.wait_for(state="detached")
+        look.wait_for(ARE_ROWS, ["Threads", "main,worker-2"])
+        look.press("v")
+        group.click()
+        look.wait_for(ARE_ROWS, ["Threads", "main,worker-*"])
+
+
+def test_a_link_shows_another_browser_the_same(browser: Browser, study_url: str) -> None:
+    rights = ["clipboard-read", "clipboard-write"]
+    with opened(browser, f"{study_url}#sel=object:1&tab=waits", permissions=rights) as look:
+        look.page.click("#share")
+        look.page.get_by_text("Copied a link").wait_for()
+        link = str(look.page.evaluate("navigator.clipboard.readText()"))
+        with opened(browser, link) as other:
+            other.page.locator("#details").get_by_text("404040").first.wait_for()
+            assert "token" not in other.page.url
+            assert other.page.get_attribute("#tab-waits", "aria-selected") == "true"
+
+
+def test_a_deadlock_is_shown_in_all_of_its_rows(browser: Browser, ptt: Ptt, tmp_path: Path) -> None:
+    made = Builder(tmp_path / "cycle.ptt")
+    made.thread(1, [taken(0, A, 1), waits(20, B, 2, 2)])
+    made.thread(2, [taken(5, B, 3), waits(10, A, 1, 4)])
+    made.thread(3, [taken(0, 0x405000, 5), free(200, 0x405000, 6)])
+    made.processes = process(0, {1: "one", 2: "two", 3: "busy"})
+    with (
+        serving(ptt, made.write()) as url,
+        opened(browser, f"{url}#tab=findings", color_scheme="light") as look,
+    ):
+        look.page.get_by_role("button", name="Show me").first.click()
+        look.wait_for(IS_LIT, ["lit-wanted", "one,two"])
+        chosen = look.page.locator(".name.row[aria-selected=true]")
+        names = sorted(name.split()[0] for name in chosen.locator(".label").all_inner_texts())
+        assert names == ["mutex", "mutex", "one", "two"]
+        look.shot("cycle")

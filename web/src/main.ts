@@ -43,7 +43,18 @@ async function start(): Promise<void> {
     zoomTo: (range) => timeline.zoomTo(range),
   };
   let live: Live | null = null;
-  follow(store, () => timeline.motion.moving);
+  const steps = follow(store, () => timeline.motion.moving);
+  const stepKey = (shift: boolean, label: string, does: string, press: () => boolean) =>
+    ({ chars: ["z", "Z"], ctrl: true, shift, label, does, group: "View", press }) as const;
+  app.keys.add(
+    stepKey(
+      false,
+      "Ctrl+Z",
+      "Go back to the view before, as the browser's back key does",
+      steps.back,
+    ),
+    stepKey(true, "Ctrl+Shift+Z", "Go forth to the view that was left so", steps.forth),
+  );
   followTheme(store, () => themed.emit());
   mountTopbar(shell, app);
   const timeline = new Timeline(shell, app);

@@ -13,6 +13,7 @@ test("every part of a view comes back", () => {
   const view: View = {
     range: { from: 10, to: 9_007_199_254_740_991 },
     mark: { from: 1, to: 2 },
+    other: { from: 3, to: 40 },
     selection: { kind: "span", by: "object", row: 3, lane: 1, at: 77 },
     filter: {
       thread: 4,
@@ -27,7 +28,12 @@ test("every part of a view comes back", () => {
     waits: { least: 1_500_000, kind: "", thread: 4, object: 5, site: "f+0x1 (a&b.c:3)" },
     rows: "worker 1",
     sort: "name",
-    folded: [7, 8],
+    folded: ["7", "8/a,b=%-"],
+    pinned: ["object:3", "thread:1"],
+    hidden: ["thread:2"],
+    only: ["processor:4"],
+    byName: true,
+    inView: true,
     tab: "findings",
     dock: false,
     side: false,
@@ -77,7 +83,10 @@ test("no address is written while the view moves on its own, and one when it has
   Object.assign(globalThis, {
     window: { setTimeout },
     location: { hash: "", pathname: "/", search: "" },
-    history: { pushState: (_: unknown, __: string, address: string) => written.push(address) },
+    history: {
+      state: null,
+      pushState: (_: unknown, __: string, address: string) => written.push(address),
+    },
     addEventListener: () => undefined,
   });
   const store = new Store<View>(FIRST_VIEW);

@@ -54,6 +54,23 @@ test("movement is where the keys are, whatever their letters", () => {
   assert.equal(count, 1);
 });
 
+test("with Ctrl the browser has all keys but those that ask for it", () => {
+  const { keys, press } = keyboard();
+  const pressed: string[] = [];
+  const press_ = (name: string) => () => {
+    pressed.push(name);
+    return undefined;
+  };
+  keys.add(
+    key({ chars: ["z"], press: press_("plain") }),
+    key({ chars: ["z"], ctrl: true, shift: false, press: press_("ctrl") }),
+  );
+  assert.ok(press({ key: "z", code: "KeyZ", ctrlKey: true }));
+  assert.ok(press({ key: "z", code: "KeyZ" }));
+  assert.ok(!press({ key: "a", code: "KeyA", ctrlKey: true }));
+  assert.deepEqual(pressed, ["ctrl", "plain"]);
+});
+
 test("who types into a field has all keys but Escape", () => {
   const { keys, press } = keyboard();
   const pressed: string[] = [];

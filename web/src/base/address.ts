@@ -3,6 +3,7 @@ import {
   FIRST_VIEW,
   type Filter,
   type Range,
+  type RowRef,
   type RowSort,
   type Selection,
   type Theme,
@@ -15,6 +16,7 @@ import {
 const SORTS: readonly RowSort[] = ["wait", "hold", "start", "name", "row"];
 const THEMES: readonly Theme[] = ["auto", "light", "dark"];
 const NUMBERS = ["thread", "object"] as const;
+const ROWS = ["pinned", "hidden", "only"] as const;
 const TEXTS = ["pid", "tid", "on", "event", "site", "text"] as const;
 /** A drag is one step back, not a hundred: the address follows when nothing moved for this long. */
 const SETTLED_MS = 400;
@@ -24,6 +26,7 @@ export function format(view: View): string {
   const out = new URLSearchParams();
   if (view.range) out.set("t", formatRange(view.range));
   if (view.mark) out.set("mark", formatRange(view.mark));
+  if (view.other) out.set("other", formatRange(view.other));
   if (view.selection) out.set("sel", formatSelection(view.selection));
   for (const key of [...NUMBERS, ...TEXTS]) {
     const value = view.filter[key];
@@ -37,7 +40,10 @@ export function format(view: View): string {
   }
   if (view.rows) out.set("rows", view.rows);
   if (view.sort !== FIRST_VIEW.sort) out.set("sort", view.sort);
-  if (view.folded.length) out.set("folded", view.folded.join(","));
+  if (view.folded.length) out.set("folded", view.folded.map(encodeURIComponent).join(","));
+  for (const key of ROWS) if (view[key].length) out.set(key, view[key].join(","));
+  if (view.byName) out.set("names", "1");
+  if (view.inView) out.set("alive", "1");
   if (view.tab !== FIRST_VIEW.tab) out.set("tab", view.tab);
   if (!view.dock) out.set("dock", "0");
   if (!view.side) out.set("side", "0");
@@ -63,15 +69,20 @@ export function parse(fragment: string): View {
   return {
     range: parseRange(found.get("t")),
     mark: parseRange(found.get("mark")),
+    other: parseRange(found.get("other")),
     selection: parseSelection(found.get("sel")),
     filter,
     waits: parseWaits(found),
     rows: found.get("rows") ?? "",
     sort: SORTS.find((sort) => sort === found.get("sort")) ?? FIRST_VIEW.sort,
-    folded: (found.get("folded") ?? "")
-      .split(",")
-      .map(number)
-      .filter((pid) => pid !== null),
+    folded: list(found.get("folded"))
+      .map(decoded)
+      .filter((key) => /^\d+(\/|$)/.test(key)),
+    pinned: refs(found.get("pinned")),
+    hidden: refs(found.get("hidden")),
+    only: refs(found.get("only")),
+    byName: found.get("names") === "1",
+    inView: found.get("alive") === "1",
     tab: found.get("tab") ?? FIRST_VIEW.tab,
     dock: found.get("dock") !== "0",
     side: found.get("side") !== "0",
@@ -81,12 +92,21 @@ export function parse(fragment: string): View {
   };
 }
 
+/** Goes through the views that there were; false where there is none that way. */
+export interface Steps {
+  readonly back: () => boolean;
+  readonly forth: () => boolean;
+}
+
 /**
  * Keeps the address and the store the same from now on. While the view moves on its own, no address
  * is written, however slowly it moves: nobody wants to go back to the middle of a flight.
  */
-export function follow(store: ViewStore, moving: () => boolean): void {
+export function follow(store: ViewStore, moving: () => boolean): Steps {
   let timer: number | undefined;
+  /** How many views of this page lie before the one that is shown, and before the last. */
+  let at = stepOf(history.state);
+  let last = at;
   let written = location.hash.replace(/^#/, "");
   const wait = () => {
     clearTimeout(timer);
@@ -96,11 +116,13 @@ export function follow(store: ViewStore, moving: () => boolean): void {
     const now = format(store.get());
     if (now === written) return;
     written = now;
-    history.pushState(null, "", now ? `#${now}` : `${location.pathname}${location.search}`);
+    last = ++at;
+    history.pushState({ at }, "", now ? `#${now}` : `${location.pathname}${location.search}`);
   };
   store.subscribe(wait);
   const read = () => {
     clearTimeout(timer);
+    at = stepOf(history.state);
     const now = location.hash.replace(/^#/, "");
     if (now === written) return;
     written = now;
@@ -108,6 +130,24 @@ export function follow(store: ViewStore, moving: () => boolean): void {
   };
   addEventListener("popstate", read);
   addEventListener("hashchange", read);
+  return {
+    back: () => {
+      // What was done just now is the step that is taken back.
+      clearTimeout(timer);
+      write();
+      if (at > 0) history.back();
+      return at > 0;
+    },
+    forth: () => {
+      if (at < last) history.forward();
+      return at < last;
+    },
+  };
+}
+
+function stepOf(state: unknown): number {
+  const at = (state as { at?: unknown } | null | undefined)?.at;
+  return typeof at === "number" ? at : 0;
 }
 
 function number(text: string | null): number | null {
@@ -124,6 +164,22 @@ function parseRange(text: string | null): Range | null {
   if (!found) return null;
   const range = { from: Number(found[1]), to: Number(found[2]) };
   return range.from < range.to ? range : null;
+}
+
+function list(text: string | null): string[] {
+  return text ? text.split(",") : [];
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return ""; // half of an escape
+  }
+}
+
+function refs(text: string | null): RowRef[] {
+  return list(text).filter((ref): ref is RowRef => /^(thread|object|processor):\d+$/.test(ref));
 }
 
 function parseWaits(found: URLSearchParams): WaitFilter {

@@ -7,6 +7,8 @@ export interface Key {
   readonly codes?: readonly string[];
   readonly chars?: readonly string[];
   readonly shift?: boolean;
+  /** Whether Ctrl, or the Mac's command key, is held; without it the key is the browser's then. */
+  readonly ctrl?: boolean;
   /** What the help shows for the key, and what it does. */
   readonly label: string;
   readonly does: string;
@@ -38,10 +40,11 @@ export class Keys {
   }
 
   private down(event: KeyboardEvent): void {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.defaultPrevented || event.altKey) return;
+    const ctrl = event.ctrlKey || event.metaKey;
     if (isTyping(event.target) && event.key !== "Escape") return;
     for (const key of this.list) {
-      if (!matches(key, event)) continue;
+      if (Boolean(key.ctrl) !== ctrl || !matches(key, event)) continue;
       if (key.press(event) === false) continue;
       event.preventDefault();
       return;

@@ -12,6 +12,15 @@ export type RowKind = "thread" | "object";
 /** What has rows of its own in the timeline; a processor leads to the threads that had it. */
 export type PaneKind = RowKind | "processor";
 
+/** A row by its kind and number. */
+export type RowRef = `${PaneKind}:${number}`;
+
+/** Returns the numbers of the rows of a kind. */
+export function rowsIn(refs: readonly RowRef[], by: PaneKind): number[] {
+  const own = refs.filter((ref) => ref.startsWith(`${by}:`));
+  return own.map((ref) => Number(ref.slice(by.length + 1)));
+}
+
 /** What the user picked, if anything. Rows and waits are the numbers the server gives them. */
 export type Selection =
   | { readonly kind: "row"; readonly by: RowKind; readonly row: number }
@@ -61,14 +70,24 @@ export interface View {
   readonly range: Range | null;
   /** What was marked to be measured, cut or counted. */
   readonly mark: Range | null;
+  /** A mark that was kept, to compare another with it. */
+  readonly other: Range | null;
   readonly selection: Selection | null;
   readonly filter: Filter;
   readonly waits: WaitFilter;
   /** Only rows whose name contains this are shown. */
   readonly rows: string;
   readonly sort: RowSort;
-  /** Processes, by their numbers, whose rows are folded into one. */
-  readonly folded: readonly number[];
+  /** Groups whose rows are not shown: processes by their numbers, and beginnings of names behind these. */
+  readonly folded: readonly string[];
+  readonly pinned: readonly RowRef[];
+  readonly hidden: readonly RowRef[];
+  /** If there are any of a kind, no others of that kind are shown. */
+  readonly only: readonly RowRef[];
+  /** Rows are grouped by how their names begin, and not by process. */
+  readonly byName: boolean;
+  /** Only rows that lived in what is seen are shown. */
+  readonly inView: boolean;
   /** The tab of the dock, and whether the dock is open. */
   readonly tab: string;
   readonly dock: boolean;
@@ -83,12 +102,18 @@ export interface View {
 export const FIRST_VIEW: View = {
   range: null,
   mark: null,
+  other: null,
   selection: null,
   filter: {},
   waits: { least: 0, kind: "contended" },
   rows: "",
   sort: "wait",
   folded: [],
+  pinned: [],
+  hidden: [],
+  only: [],
+  byName: false,
+  inView: false,
   tab: "events",
   dock: true,
   side: true,

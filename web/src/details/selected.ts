@@ -243,6 +243,13 @@ export function rowOf(selected: Selected | null, by: PaneKind): number {
   }
 }
 
+/** Returns the rows that the selection is about: that of `rowOf`, and of a wait those of its chain. */
+export function rowsOf(selected: Selected | null, by: PaneKind): readonly number[] {
+  if (selected?.kind !== "wait" || by === "processor") return [rowOf(selected, by)];
+  const rows = [...selected.chain, ...selected.later.waits].map((wait) => wait[by].row);
+  return [...new Set(rows)];
+}
+
 /** Returns what says of an arrow whether the selection is about it; null where nothing is selected that has any. */
 export function arrowsOf(selected: Selected | null): About | null {
   switch (selected?.kind) {

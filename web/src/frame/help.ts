@@ -16,6 +16,10 @@ const GESTURES: readonly (readonly [string, string])[] = [
     "Frame its waits and holds in the rows of all threads; selected, its holds have colours of their own",
   ],
   ["Double click", "Show it as wide as it fits; on the ruler, the whole trace"],
+  [
+    "Right click",
+    "Show what can be done with a row or a span: alone, pinned, hidden, zoomed to, copied",
+  ],
   ["Drag in the strip", "Move what is seen, or its edges; beside it, choose anew"],
 ];
 /** Words with their meaning in the glossary of the documentation. */

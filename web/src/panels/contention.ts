@@ -82,7 +82,7 @@ function mount(element: HTMLElement, app: App): void {
     h(
       "div",
       { class: "panel-column" },
-      scopeBar(app, choice),
+      scopeBar(app, choice, table.saver),
       asking.element,
       totals,
       h("div", { class: "panel-split" }, table.element, about),

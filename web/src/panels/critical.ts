@@ -84,6 +84,7 @@ function mount(element: HTMLElement, app: App): void {
     h(
       "div",
       { class: "panel-column" },
+      h("div", { class: "panel-bar" }, threads.saver),
       asking.element,
       totals,
       h("div", { class: "panel-split even" }, threads.element, pieces.element),

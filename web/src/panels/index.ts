@@ -1,5 +1,6 @@
 // The tabs of the dock, in their order.
 import type { Panel } from "../base/app";
+import { COMPARE } from "./compare/compare";
 import { CONTENTION } from "./contention";
 import { CRITICAL } from "./critical";
 import { EVENTS } from "./events/events";
@@ -20,4 +21,5 @@ export const PANELS: readonly Panel[] = [
   LOSSES,
   FLAME,
   WAITS,
+  COMPARE,
 ];

@@ -1,5 +1,6 @@
 // Keys of the panels, which do their work whether a panel is shown or not.
 import type { App, Panel } from "../base/app";
+import { keepMark } from "./compare/compare";
 import { stepObject } from "./events/step";
 import { cutOut } from "./parts/scope";
 
@@ -18,17 +19,28 @@ export function addPanelKeys(app: App, panels: readonly Panel[]): void {
     step("[", "Previous event of the same object", -1),
     step("]", "Next event of the same object", 1),
     {
-      chars: panels.map((_, at) => String(at + 1)),
-      label: `1 – ${panels.length}`,
+      // Behind 9 comes 0, as on the keyboard.
+      chars: panels.map((_, at) => String((at + 1) % 10)),
+      label: "1 – 9, 0",
       does: `Show a panel: ${panels.map((panel) => panel.title).join(", ")}`,
       group: "View",
       press: (event) => {
-        const panel = panels[Number(event.key) - 1];
+        const panel = panels[(Number(event.key) + 9) % 10];
         if (!panel) return false;
         app.store.update({ tab: panel.id, dock: true });
         // The keys that follow are for what the panel holds.
         queueMicrotask(() => focusFirst(`panel-${panel.id}`));
         app.announce(panel.title);
+        return undefined;
+      },
+    },
+    {
+      chars: ["n", "N"],
+      label: "N",
+      does: "Keep what is marked as A, to compare it with another mark",
+      group: "Selection",
+      press: () => {
+        keepMark(app);
         return undefined;
       },
     },

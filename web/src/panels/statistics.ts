@@ -67,7 +67,7 @@ function mount(element: HTMLElement, app: App): void {
     h(
       "div",
       { class: "panel-column" },
-      scopeBar(app),
+      scopeBar(app, table.saver),
       asking.element,
       h("div", { class: "panel-split" }, table.element, aboutBox(facts)),
     ),

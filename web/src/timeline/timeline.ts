@@ -1,11 +1,13 @@
 // The timeline: overview, ruler, threads and locks, wired to the view and to each other.
 import { RequestFailed } from "../base/api";
 import type { App } from "../base/app";
-import { h } from "../base/dom";
+import { button, h } from "../base/dom";
 import { FLAGS, STATES } from "../base/protocol";
-import { FIRST_VIEW, type PaneKind, type Range } from "../base/state";
+import { save } from "../base/save";
+import { FIRST_VIEW, type PaneKind, type Range, rowsIn } from "../base/state";
+import { plain } from "../base/text";
 import { mountDetails } from "../details/details";
-import { arrowsOf, rowOf, type Selected, SelectedThing } from "../details/selected";
+import { arrowsOf, rowOf, rowsOf, type Selected, SelectedThing } from "../details/selected";
 import { divider } from "../frame/divider";
 import type { Shell } from "../frame/shell";
 import { Arrows } from "./drawing/arrows";
@@ -15,23 +17,28 @@ import { drawOver } from "./drawing/over";
 import { Overview } from "./drawing/overview";
 import { Palette } from "./drawing/palette";
 import { type Hit, Pane } from "./drawing/pane";
+import { picture } from "./drawing/picture";
 import { Ruler } from "./drawing/ruler";
 import { Spoken } from "./drawing/spoken";
 import { oncePerFrame } from "./drawing/surface";
 import { Actions } from "./input/actions";
 import { addCommands } from "./input/commands";
 import { Cursor } from "./input/cursor";
+import { Menu } from "./input/menu";
 import { followPointer } from "./input/pointer";
+import { showAll } from "./input/row_menu";
 import { describeSpan } from "./model/describe";
-import { dividedBy } from "./model/layout";
+import { dividedBy, groupOf } from "./model/layout";
 import { Motion } from "./model/motion";
 import { type RowData, Rows } from "./model/rows";
 import { Scale } from "./model/scale";
 import { Tiles } from "./model/tiles";
-import { makeArrowSwitch, makeCorner, makeSideSwitch } from "./toolbar";
+import { makeCorner, makeSwitches } from "./toolbar";
 import { Tooltip } from "./tooltip";
 
 const ROWS_MS = 2000;
+/** Rows are left out and shown again when the view has rested this long. */
+const REST_MS = 150;
 const SHARED = STATES.indexOf("shared");
 const TITLES = { thread: "Threads", processor: "Processors", object: "Locks" } as const;
 /** Rows of what the spans of a pane name. */
@@ -99,7 +106,8 @@ export class Timeline {
     const end = () => this.end();
     this.cursor = new Cursor(app, this.motion, this.panes.thread, end, () => this.drawAll());
     const { motion, panes, cursor, selected } = this;
-    this.actions = new Actions(app, motion, panes, cursor, selected, () => this.drawOver());
+    const menu = new Menu(shell.overlay);
+    this.actions = new Actions(app, motion, panes, cursor, selected, () => this.drawOver(), menu);
     this.spoken = this.each((pane) => new Spoken(pane));
     this.build();
     this.follow();
@@ -109,6 +117,15 @@ export class Timeline {
   /** Shows a range with air at both sides. */
   zoomTo(range: Range): void {
     this.motion.flyTo(range);
+  }
+
+  /** Lets the browser save what is seen of the timeline as a picture. */
+  private savePicture(): void {
+    const { overview, timeline } = this.shell;
+    const name = `${plain(this.app.trace().name).replaceAll("/", "-")}.png`;
+    picture([overview, timeline], this.palette.ratio).toBlob((made) => {
+      if (made) save(made, name);
+    });
   }
 
   // ---- building ----
@@ -127,9 +144,11 @@ export class Timeline {
       rows: this.rows[by],
       tiles,
       legend: this.legends[by].element,
-      groupName: (process) => this.processName(process),
+      groupName: (process, name) => this.groupName(process, name),
       nameOf: (row) => this.rows[OTHERS[by]].name(row),
       picked: (item) => this.actions.pick(by, item),
+      menu: (item, x, y) => this.actions.menuOf(item, x, y),
+      showAll: () => showAll(this.app, by),
       pointed: (row) => {
         if (by !== "object") return;
         this.pointed = row;
@@ -171,7 +190,21 @@ export class Timeline {
       },
     });
     names.classList.add("names-divider");
-    this.shell.tools.prepend(makeArrowSwitch(this.app), makeSideSwitch(this.app));
+    const saver = button("Picture", () => this.savePicture(), {
+      id: "picture",
+      title: "Save what the timeline shows as a PNG file (P)",
+    });
+    this.shell.tools.prepend(...makeSwitches(this.app), saver);
+    this.app.keys.add({
+      chars: ["p", "P"],
+      label: "P",
+      does: "Save what the timeline shows as a picture",
+      group: "View",
+      press: () => {
+        this.savePicture();
+        return undefined;
+      },
+    });
     place.append(top, thread.element, processor.element, split, object.element, names);
     for (const spoken of this.spoken) place.append(spoken.element);
     this.each((pane) => this.followPane(pane));
@@ -184,16 +217,25 @@ export class Timeline {
   private follow(): void {
     const { app } = this;
     app.store.watch(["sort", "rows"], () => void this.load());
-    app.store.watch(["folded"], () => {
+    app.store.watch(["folded", "pinned", "hidden", "only", "byName", "inView"], () => {
       this.arrange();
       this.drawAll();
+    });
+    let resting: number | undefined;
+    app.store.watch(["range"], (view) => {
+      clearTimeout(resting);
+      if (!view.inView) return;
+      resting = window.setTimeout(() => {
+        this.arrange();
+        this.drawAll();
+      }, REST_MS);
     });
     app.store.watch(["split"], () => this.resize());
     app.store.watch(["range"], () => {
       this.hovered?.();
       this.drawAll();
     });
-    app.store.watch(["mark", "arrows"], () => this.drawAll());
+    app.store.watch(["mark", "other", "arrows"], () => this.drawAll());
     this.selected.changed.listen(() => {
       this.toShow = this.selected.now;
       this.showSelected(true);
@@ -262,6 +304,7 @@ export class Timeline {
       },
       click: (x, y) => this.actions.click(pane, x, y),
       open: (x, y) => this.actions.open(pane, x, y),
+      menu: (x, y) => this.actions.menu(pane, x, y),
       hover: (x, y) => this.hover(pane, x, y),
       leave: () => this.leave(),
       mark: (from, to) => this.actions.markRange(this.rangeOf(from, to)),
@@ -278,6 +321,7 @@ export class Timeline {
         scroll: () => false,
         click: () => this.app.store.update({ mark: null }),
         open: () => this.motion.showAll(),
+        menu: () => undefined,
         hover: (x) => {
           this.hovered = null;
           this.pointer = { ns: this.nsAt(x), hit: null };
@@ -305,9 +349,12 @@ export class Timeline {
     return new Scale(this.motion.range(), this.panes.thread.width).ns(clientX - left);
   }
 
-  private processName(process: number): string {
-    const found = this.app.trace().processes.find((one) => one.process === process);
-    return found ? `${found.name} (${found.pid})` : `process ${process}`;
+  private groupName(process: number, name: string): string {
+    const { processes } = this.app.trace();
+    const found = processes.find((one) => one.process === process);
+    const owner = found ? `${found.name} (${found.pid})` : `process ${process}`;
+    if (!name) return owner;
+    return processes.length > 1 ? `${name}* of ${owner}` : `${name}*`;
   }
 
   private async load(): Promise<void> {
@@ -323,7 +370,8 @@ export class Timeline {
   }
 
   private arrange(): void {
-    const { folded, rows } = this.app.store.get();
+    const view = this.app.store.get();
+    const { folded, rows, byName } = view;
     const ready = this.app.trace().detail.ready;
     const empty = rows
       ? "No row matches the filter"
@@ -331,7 +379,14 @@ export class Timeline {
         ? "None in this trace"
         : "Reading the trace…";
     // The filter is not for processors.
-    this.each((pane) => pane.arrange(folded, empty, pane.by === "processor" ? "" : rows));
+    const alive = view.inView ? this.motion.range() : null;
+    this.each((pane) => {
+      const [pinned, hidden, only] = [view.pinned, view.hidden, view.only].map((refs) =>
+        rowsIn(refs, pane.by),
+      ) as [number[], number[], number[]];
+      const arrangement = { folded, pinned, hidden, only, byName, alive };
+      pane.arrange(arrangement, empty, pane.by === "processor" ? "" : rows);
+    });
     const { processor } = this.panes;
     const none = !processor.layout.items.length;
     if (processor.element.hidden !== none) {
@@ -387,7 +442,7 @@ export class Timeline {
     const range = this.motion.range();
     const end = this.end();
     for (const pane of this.each((one) => one)) {
-      pane.draw(range, this.palette, end, this.family, rowOf(this.selected.now, pane.by));
+      pane.draw(range, this.palette, end, this.family, rowsOf(this.selected.now, pane.by));
       pane.want(range, end);
     }
     const { thread } = this.panes;
@@ -399,16 +454,17 @@ export class Timeline {
 
   private paintOver(): void {
     const range = this.motion.range();
-    const { mark, arrows } = this.app.store.get();
+    const { mark, other, arrows } = this.app.store.get();
     const pointer = this.pointer?.ns ?? null;
     const selected = this.selected.now;
     for (const pane of this.each((one) => one)) {
       const context = pane.beginOver();
       if (pane.by === "thread") {
-        const lock = rowOf(selected, "object");
+        const locks = rowsOf(selected, "object");
         const near = this.lockNear();
-        light(context, pane, this.palette, range, this.end(), lock, true);
-        if (near !== lock) light(context, pane, this.palette, range, this.end(), near, false);
+        for (const lock of locks) light(context, pane, this.palette, range, this.end(), lock, true);
+        if (!locks.includes(near))
+          light(context, pane, this.palette, range, this.end(), near, false);
       }
       if (arrows && pane.by === "thread") {
         this.arrows.draw(context, pane, range, this.palette, arrowsOf(selected));
@@ -418,6 +474,7 @@ export class Timeline {
       drawOver(context, pane, this.palette, {
         range,
         mark,
+        other,
         selected,
         pointer,
         hovered: here,
@@ -446,7 +503,7 @@ export class Timeline {
   }
 
   private unfold(pane: Pane, row: RowData): void {
-    this.actions.fold(row.process, false);
+    this.actions.fold(groupOf(row, this.app.store.get().byName), false);
     const item = pane.layout.find(row.row);
     if (item) pane.reveal(item);
   }

@@ -10,6 +10,16 @@ const SORTS: Readonly<Record<RowSort, string>> = {
   name: "by name",
   row: "as created",
 };
+const SWITCHES = [
+  ["arrows", "Arrows", "Arrows from waker to waiter, and from holder to waiter (E)"],
+  [
+    "byName",
+    "Group names",
+    "Group rows by how their names begin, as worker-*, and not by process (G)",
+  ],
+  ["inView", "Alive", "Only rows of threads and locks that lived in what is seen (V)"],
+  ["side", "Details", "Details of what is selected, at the side (I)"],
+] as const;
 const TYPING_MS = 200;
 
 export function makeCorner(app: App): HTMLElement {
@@ -38,20 +48,12 @@ export function makeCorner(app: App): HTMLElement {
   return h("div", { class: "corner" }, filter, sort);
 }
 
-/** Returns the button that shows and hides the arrows. */
-export function makeArrowSwitch(app: App): HTMLElement {
-  const title = "Arrows from waker to waiter, and from holder to waiter (E)";
-  return makeSwitch(app, "arrows", "Arrows", title);
-}
-
-/** Returns the button that shows and hides the details. */
-export function makeSideSwitch(app: App): HTMLElement {
-  return makeSwitch(app, "side", "Details", "Details of what is selected, at the side (I)");
-}
-
-function makeSwitch(app: App, field: "arrows" | "side", name: string, title: string): HTMLElement {
-  const flip = () => app.store.update({ [field]: !app.store.get()[field] });
-  const made = button(name, flip, { id: field, title });
-  app.store.watch([field], (view) => made.setAttribute("aria-pressed", String(view[field])));
-  return made;
+/** Returns the buttons that switch parts of the timeline on and off. */
+export function makeSwitches(app: App): HTMLElement[] {
+  return SWITCHES.map(([field, name, title]) => {
+    const flip = () => app.store.update({ [field]: !app.store.get()[field] });
+    const made = button(name, flip, { id: field, title });
+    app.store.watch([field], (view) => made.setAttribute("aria-pressed", String(view[field])));
+    return made;
+  });
 }

@@ -94,6 +94,7 @@ function mount(element: HTMLElement, app: App): void {
     h(
       "div",
       { class: "panel-column" },
+      h("div", { class: "panel-bar" }, table.saver),
       asking.element,
       totals,
       h(

@@ -1,5 +1,6 @@
 // A table that can be sorted by each column, used with the mouse or the keyboard, of any number of rows.
 import { button, h, named } from "../../base/dom";
+import { csvOf, save } from "../../base/save";
 import { plain } from "../../base/text";
 import { VirtualRows } from "./rows";
 
@@ -37,6 +38,8 @@ let tables = 0;
 
 export class DataTable<T> {
   readonly element: HTMLElement;
+  /** A button that saves all rows, in the order that they are shown in. */
+  readonly saver: HTMLElement;
   private readonly id = `table-${tables++}`;
   private readonly body: VirtualRows;
   private readonly heads = new Map<string, HTMLElement>();
@@ -57,6 +60,10 @@ export class DataTable<T> {
       h("div", { class: "table-top", role: "rowgroup" }, head),
       this.body.element,
     );
+    this.saver = button("Save as CSV", () => {
+      const name = `${options.label.toLowerCase().replaceAll(" ", "-")}.csv`;
+      save(new Blob([this.csv()], { type: "text/csv" }), name);
+    });
     this.body.within(this.element);
     this.element.style.setProperty("--columns", options.columns.map((c) => c.width).join(" "));
     this.element.addEventListener("keydown", (event) => this.key(event));
@@ -70,6 +77,13 @@ export class DataTable<T> {
     this.at = -1;
     this.element.setAttribute("aria-rowcount", String(rows.length + 1));
     this.sort();
+  }
+
+  /** Numbers as they are, times in ns. */
+  private csv(): string {
+    const { columns } = this.options;
+    const rows = this.sorted.map((row) => columns.map(({ value }) => value(row)));
+    return csvOf([columns.map(({ id }) => id), ...rows]);
   }
 
   private head(column: Column<T>): HTMLElement {

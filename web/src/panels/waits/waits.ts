@@ -67,7 +67,7 @@ function mount(element: HTMLElement, app: App): void {
     h(
       "div",
       { class: "panel-column" },
-      scopeBar(app, ...fields(app)),
+      scopeBar(app, ...fields(app), table.saver),
       asking.element,
       totals,
       table.element,

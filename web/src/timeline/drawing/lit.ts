@@ -40,9 +40,11 @@ export function light(
   const scale = pane.dense(range);
   context.strokeStyle = palette.get("lit-frame");
   context.lineWidth = 1;
-  for (const item of pane.layout.between(pane.top, pane.top + pane.height)) {
-    if (item.kind !== "row") continue;
-    lightRow({ context, pane, palette, scale, end, lock, full }, item.data, item.y - pane.top);
+  for (const { item } of pane.seen()) {
+    const box = item.kind === "row" ? pane.box(item.data.row, 0) : null;
+    if (item.kind !== "row" || !box) continue;
+    const y = box.y - laneBox(item.data, 0).top;
+    lightRow({ context, pane, palette, scale, end, lock, full }, item.data, y);
   }
 }
 

@@ -3,13 +3,15 @@ import { h, named } from "../../base/dom";
 import { plain } from "../../base/text";
 import { count, duration } from "../../base/units";
 import { describeRow } from "../model/describe";
-import type { Item, Layout } from "../model/layout";
+import type { Item, Layout, Placed } from "../model/layout";
 
 export interface NamesOptions {
   readonly label: string;
   readonly prefix: string;
-  readonly groupName: (process: number) => string;
+  readonly groupName: (process: number, name: string) => string;
   readonly picked: (item: Item) => void;
+  /** The menu of a name was asked for, at a place of the window. */
+  readonly menu: (item: Item, x: number, y: number) => void;
   /** The pointer came to the name of a row, or left it. */
   readonly pointed: (row: number) => void;
 }
@@ -23,31 +25,36 @@ export class Names {
     this.element = h("div", {
       class: "names",
       role: "tree",
+      "aria-multiselectable": "true",
       tabindex: 0,
       "aria-label": options.label,
     });
   }
 
   /** Puts the names of what is seen where their rows are. */
-  draw(layout: Layout, top: number, height: number, cursor: Item | null, selected: number): void {
-    const now = [layout, top, height, cursor, selected];
+  draw(
+    layout: Layout,
+    places: readonly Placed[],
+    cursor: Item | null,
+    selected: readonly number[],
+  ): void {
+    const now = [layout, cursor, ...selected, ...places.flatMap(({ item, y }) => [item, y])];
     // A view that only moves in time leaves the names as they are.
-    if (now.every((part, at) => part === this.drawn[at])) return;
+    const same = now.length === this.drawn.length && now.every((one, at) => one === this.drawn[at]);
+    if (same) return;
     this.drawn = now;
     const seen = new Map<string, { readonly element: HTMLElement; item: Item }>();
-    const items = layout.between(top, top + height);
-    let place = items[0] ? layout.placeOf(items[0]) : 0;
-    for (const item of items) {
+    for (const { item, y } of places) {
       const key = keyOf(item);
       const shown = this.shown.get(key) ?? { element: this.make(item), item };
       const { element } = shown;
       if (shown.item !== item) this.renew(shown, item);
-      put(element, item, item.y - top);
-      place++;
+      put(element, item, y);
+      element.classList.toggle("pinned", item.pinned);
       element.setAttribute("aria-setsize", String(layout.items.length));
-      element.setAttribute("aria-posinset", String(place));
+      element.setAttribute("aria-posinset", String(layout.placeOf(item) + 1));
       element.classList.toggle("cursor", cursor !== null && keyOf(cursor) === key);
-      const isSelected = item.kind === "row" && item.data.row === selected;
+      const isSelected = item.kind === "row" && selected.includes(item.data.row);
       element.setAttribute("aria-selected", String(isSelected));
       if (item.kind === "group") element.setAttribute("aria-expanded", String(!item.folded));
       seen.set(key, shown);
@@ -81,6 +88,10 @@ export class Names {
     element.addEventListener("click", () => {
       this.options.picked(this.shown.get(keyOf(item))?.item ?? item);
     });
+    element.addEventListener("contextmenu", (event) => {
+      event.preventDefault();
+      this.options.menu(this.shown.get(keyOf(item))?.item ?? item, event.clientX, event.clientY);
+    });
     if (item.kind === "row") {
       element.addEventListener("pointerenter", () => this.options.pointed(item.data.row));
       element.addEventListener("pointerleave", () => this.options.pointed(0));
@@ -98,7 +109,7 @@ export class Names {
   private fill(element: HTMLElement, item: Item): void {
     element.replaceChildren();
     if (item.kind === "group") {
-      const name = this.options.groupName(item.process);
+      const name = this.options.groupName(item.process, item.name);
       element.append(
         h("span", { class: "fold", "aria-hidden": "true" }),
         h("span", { class: "label" }, named(name)),
@@ -130,5 +141,5 @@ function put(element: HTMLElement, item: Item, y: number): void {
 export function keyOf(item: Item): string {
   // A group that was folded is another element: it would keep its listener's item else.
   if (item.kind === "row") return `row-${item.data.row}`;
-  return `group-${item.process}-${item.folded ? "folded" : "open"}-${item.rows}`;
+  return `group-${item.key}-${item.folded ? "folded" : "open"}-${item.rows}`;
 }

@@ -10,6 +10,8 @@ import type { Pane } from "./pane";
 export interface OverState {
   readonly range: Range;
   readonly mark: Range | null;
+  /** The mark that was kept. */
+  readonly other: Range | null;
   readonly selected: Selected | null;
   /** The time under the pointer. */
   readonly pointer: number | null;
@@ -25,7 +27,8 @@ export function drawOver(
   state: OverState,
 ): void {
   const scale = new Scale(state.range, pane.width);
-  if (state.mark) drawMark(context, pane, palette, scale, state.mark);
+  if (state.other) drawMark(context, pane, palette, scale, state.other, "A");
+  if (state.mark) drawMark(context, pane, palette, scale, state.mark, state.other ? "B" : "");
   drawSelected(context, pane, palette, scale, state.selected);
   if (state.hovered) outlineSpan(context, pane, scale, state.hovered, palette.get("text"), 1);
   if (state.focused) outlineSpan(context, pane, scale, state.focused, palette.get("focus"), 2);
@@ -43,14 +46,19 @@ function drawMark(
   palette: Palette,
   scale: Scale,
   mark: Range,
+  name: string,
 ): void {
   const [x0, x1] = [scale.x(mark.from), scale.x(mark.to)];
-  context.fillStyle = palette.get("mark");
+  context.fillStyle = palette.get(name === "A" ? "mark-kept" : "mark");
   context.globalAlpha = 0.1;
   context.fillRect(x0, 0, Math.max(1, x1 - x0), pane.height);
   context.globalAlpha = 0.9;
   for (const x of [x0, x1]) context.fillRect(Math.round(x), 0, 1, pane.height);
   context.globalAlpha = 1;
+  if (x1 < 0 || x0 > pane.width) return;
+  context.textBaseline = "top";
+  context.font = "bold 11px sans-serif";
+  context.fillText(name, Math.max(0, x0) + 3, 2);
 }
 
 /** A wait is outlined where it is, and each wait of its chain as well; an event is a line. */

@@ -1,9 +1,17 @@
 // One pane: the rows of one kind, with their names, as far as they are scrolled into view.
-import { h } from "../../base/dom";
+import { button, h } from "../../base/dom";
 import type { PaneKind, Range } from "../../base/state";
 import { count } from "../../base/units";
 import { type Span, spanAt } from "../model/find";
-import { HEADER, type Item, Layout, laneAt, laneBox } from "../model/layout";
+import {
+  type Arrangement,
+  HEADER,
+  type Item,
+  Layout,
+  laneAt,
+  laneBox,
+  type Placed,
+} from "../model/layout";
 import type { RowData, Rows } from "../model/rows";
 import { Scale } from "../model/scale";
 import type { Tiles } from "../model/tiles";
@@ -29,11 +37,14 @@ export interface PaneOptions {
   readonly rows: Rows;
   readonly tiles: Tiles;
   readonly legend: HTMLElement;
-  readonly groupName: (process: number) => string;
+  readonly groupName: (process: number, name: string) => string;
   readonly nameOf: (row: number) => string;
   readonly picked: (item: Item) => void;
   readonly pointed: (row: number) => void;
+  readonly menu: (item: Item, x: number, y: number) => void;
   readonly scrolled: () => void;
+  /** Shows the rows that are hidden. */
+  readonly showAll: () => void;
 }
 
 export class Pane {
@@ -41,7 +52,7 @@ export class Pane {
   readonly names: Names;
   readonly canvas = h("canvas", { class: "spans" });
   readonly scroller = h("div", { class: "pane-scroll" });
-  layout = new Layout([], []);
+  layout = new Layout([]);
   /** The row that the keyboard is at. */
   cursor: Item | null = null;
   private readonly base: Surface;
@@ -49,6 +60,8 @@ export class Pane {
   private readonly space = h("div", { class: "pane-space" });
   private readonly view = h("div", { class: "pane-view" });
   private readonly amount = h("span", { class: "amount" });
+  /** Says how many rows are hidden, and shows them again. */
+  readonly left = button("", () => this.options.showAll(), { class: "left-out", hidden: true });
   private readonly empty = h("div", { class: "empty", hidden: true });
 
   constructor(readonly options: PaneOptions) {
@@ -58,6 +71,7 @@ export class Pane {
       groupName: options.groupName,
       picked: options.picked,
       pointed: options.pointed,
+      menu: options.menu,
     });
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute(
@@ -68,7 +82,7 @@ export class Pane {
     const drawing = h("div", { class: "drawing" }, this.canvas, over, this.empty);
     this.view.append(this.names.element, drawing);
     this.scroller.append(this.view, this.space);
-    const title = h("h2", {}, options.title, " ", this.amount);
+    const title = h("h2", {}, options.title, " ", this.amount, " ", this.left);
     const head = h("div", { class: "pane-head" }, title, options.legend);
     this.element = h(
       "section",
@@ -98,16 +112,18 @@ export class Pane {
   }
 
   /** Takes the rows as they are now. */
-  arrange(folded: readonly number[], empty: string, filter: string): void {
+  arrange(arrangement: Arrangement, empty: string, filter: string): void {
     const cursor = this.cursor;
     const before = this.layout.items;
-    this.layout = new Layout(this.options.rows.all(), folded);
+    this.layout = new Layout(this.options.rows.all(), arrangement);
     if (before.length === 0 || before.length > this.layout.items.length) this.names.clear();
     this.space.style.height = `${this.layout.height}px`;
     const { rows } = this.options;
     const all =
       filter && !rows.filter && rows.total ? ": none matches the filter, all are shown" : "";
     this.amount.textContent = count(rows.total) + all;
+    this.left.textContent = `${count(this.layout.left)} hidden: show`;
+    this.left.hidden = !this.layout.left;
     this.empty.textContent = empty;
     this.empty.hidden = this.layout.items.length > 0;
     if (cursor) this.cursor = this.layout.same(cursor);
@@ -128,28 +144,59 @@ export class Pane {
     this.over.resize(width, height);
   }
 
+  /** Whether the rows that are pinned stay on top: where they take most of the pane they scroll. */
+  get sticks(): boolean {
+    return this.layout.pinnedHeight <= this.height / 2;
+  }
+
+  /** Returns what is seen, in the order in which it is drawn. */
+  seen(): readonly Placed[] {
+    return this.layout.seen(this.top, this.height, this.sticks);
+  }
+
+  /** Returns what is at a height of the window. */
+  itemAt(clientY: number): Placed | null {
+    const below = clientY - this.canvas.getBoundingClientRect().top;
+    const stuck = this.sticks && below < this.layout.pinnedHeight;
+    const item = this.layout.at(stuck ? below : below + this.top);
+    return item && { item, y: stuck ? item.y : item.y - this.top };
+  }
+
   /** Numbers of the rows in view, and a few beyond it. */
   visible(extra = 0): number[] {
     const rows: number[] = [];
-    for (const item of this.layout.between(this.top - extra, this.top + this.height + extra)) {
+    const { top, height } = this;
+    for (const { item } of this.layout.seen(top - extra, height + 2 * extra, this.sticks)) {
       if (item.kind === "row") rows.push(item.data.row);
     }
     return rows;
   }
 
-  draw(range: Range, palette: Palette, end: number, family: string, selectedRow: number): void {
+  draw(
+    range: Range,
+    palette: Palette,
+    end: number,
+    family: string,
+    selected: readonly number[],
+  ): void {
     const context = this.base.begin();
     const scale = new Scale(range, this.width);
     const nameOf = this.options.nameOf;
-    const brush: Brush = { context, scale, palette, end, nameOf, texts: [] };
-    for (const item of this.layout.between(this.top, this.top + this.height)) {
-      const y = item.y - this.top;
+    let brush: Brush = { context, scale, palette, end, nameOf, texts: [] };
+    const seen = this.seen();
+    for (const { item, y } of seen) {
+      if (item.pinned && y === 0 && brush.texts.length) {
+        // What lies below those that stay on top is covered, texts and all.
+        paintTexts(brush, family);
+        brush = { ...brush, texts: [] };
+      }
+      if (item.pinned) context.clearRect(0, y, this.width, item.height);
       if (item.kind === "group") {
         context.fillStyle = palette.get("bg-raised");
         context.fillRect(0, y, this.width, item.height);
         continue;
       }
-      if (item.data.row === selectedRow) {
+      if (selected.includes(item.data.row)) {
         context.fillStyle = palette.get("bg-selected");
         context.fillRect(0, y, this.width, item.height);
       }
@@ -158,7 +205,12 @@ export class Pane {
       context.fillRect(0, y + item.height - 1, this.width, 1);
     }
     paintTexts(brush, family);
-    this.names.draw(this.layout, this.top, this.height, this.cursor, selectedRow);
+    const { pinnedHeight } = this.layout;
+    if (pinnedHeight && this.sticks) {
+      context.fillStyle = palette.get("line-strong");
+      context.fillRect(0, pinnedHeight - 1, this.width, 1);
+    }
+    this.names.draw(this.layout, seen, this.cursor, selected);
   }
 
   /** Empties what lies over the spans and returns its context. */
@@ -178,18 +230,18 @@ export class Pane {
   /** Returns what is at a point of the window. */
   hit(clientX: number, clientY: number, range: Range, end: number): Hit | null {
     const box = this.canvas.getBoundingClientRect();
-    const y = clientY - box.top + this.top;
-    const item = this.layout.at(y);
-    if (item?.kind !== "row") return null;
+    const placed = this.itemAt(clientY);
+    if (placed?.item.kind !== "row") return null;
+    const { data } = placed.item;
     const scale = new Scale(range, this.width);
     const ns = scale.ns(clientX - box.left);
-    const lane = laneAt(item.data, y - item.y);
+    const lane = laneAt(data, clientY - box.top - placed.y);
     const near = NEAR_PIXELS * scale.nsPerPixel;
     const span =
       lane < 0
         ? null
-        : spanAt(this.options.tiles, item.data.row, lane, this.dense(range), end, ns, near);
-    return { data: item.data, lane, ns, span };
+        : spanAt(this.options.tiles, data.row, lane, this.dense(range), end, ns, near);
+    return { data, lane, ns, span };
   }
 
   /** Returns the scale that spans are fetched at: that of the device's pixels. */
@@ -202,13 +254,22 @@ export class Pane {
     const item = this.layout.find(row);
     if (item?.kind !== "row") return null;
     const { top, height } = laneBox(item.data, lane);
-    return { y: item.y - this.top + top, height };
+    if (item.pinned && this.sticks) return { y: item.y + top, height };
+    const y = item.y - this.top;
+    return this.sticks &&
+      y < this.layout.pinnedHeight &&
+      y + item.height > 0 &&
+      this.layout.pinnedHeight
+      ? null
+      : { y: y + top, height };
   }
 
   /** Scrolls, no more than needed, so that an item is seen. */
   reveal(item: Item): void {
     const bottom = item.y + item.height;
-    if (item.y < this.top) this.scroller.scrollTop = item.y;
+    const covered = this.sticks ? this.layout.pinnedHeight : 0;
+    if (item.pinned && covered) return;
+    if (item.y < this.top + covered) this.scroller.scrollTop = item.y - covered;
     else if (bottom > this.top + this.height) this.scroller.scrollTop = bottom - this.height;
   }
 }

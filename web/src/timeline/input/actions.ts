@@ -6,9 +6,12 @@ import { duration } from "../../base/units";
 import type { SelectedThing } from "../../details/selected";
 import type { Pane } from "../drawing/pane";
 import type { Span } from "../model/find";
-import type { Item } from "../model/layout";
+import { groupOf, type Item } from "../model/layout";
 import type { Motion } from "../model/motion";
+import type { RowData } from "../model/rows";
 import type { Cursor } from "./cursor";
+import type { Menu } from "./menu";
+import { rowEntries } from "./row_menu";
 
 export class Actions {
   constructor(
@@ -18,6 +21,7 @@ export class Actions {
     private readonly cursor: Cursor,
     private readonly selected: SelectedThing,
     private readonly redraw: () => void,
+    private readonly rowMenu: Menu,
   ) {}
 
   /** Selects what is at a point of the window. */
@@ -26,7 +30,7 @@ export class Actions {
     pane.names.element.focus({ preventScroll: true });
     const hit = pane.hit(x, y, this.motion.range(), this.motion.whole().to);
     if (!hit) {
-      const item = pane.layout.at(y - pane.canvas.getBoundingClientRect().top + pane.top);
+      const item = pane.itemAt(y)?.item;
       if (item?.kind === "group") this.pick(pane.by, item);
       else this.app.store.update({ selection: null });
       return;
@@ -50,7 +54,7 @@ export class Actions {
     pane.cursor = item;
     this.cursor.pane = pane;
     this.cursor.span = null;
-    if (item.kind === "group") this.fold(item.process, !item.folded);
+    if (item.kind === "group") this.fold(item.key, !item.folded);
     else this.app.store.update({ selection: rowSelection(by, item.data.row) });
   }
 
@@ -67,14 +71,41 @@ export class Actions {
 
   toggleGroup(): void {
     const item = this.cursor.pane.cursor;
-    if (item?.kind === "group") this.fold(item.process, !item.folded);
-    else if (item) this.fold(item.data.process, true);
+    if (item?.kind === "group") this.fold(item.key, !item.folded);
+    else if (item) this.fold(groupOf(item.data, this.app.store.get().byName), true);
   }
 
-  fold(process: number, fold: boolean): void {
+  fold(group: string, fold: boolean): void {
     const { folded } = this.app.store.get();
-    const others = folded.filter((one) => one !== process);
-    this.app.store.update({ folded: fold ? [...others, process] : others });
+    const others = folded.filter((one) => one !== group);
+    this.app.store.update({ folded: fold ? [...others, group] : others });
+  }
+
+  /** Shows what can be done with what is at a point of the window. */
+  menu(pane: Pane, x: number, y: number): void {
+    const hit = pane.hit(x, y, this.motion.range(), this.motion.whole().to);
+    if (hit) this.show(hit.data, hit.span, hit.ns, x, y);
+  }
+
+  /** Shows what can be done with a row, by its name. */
+  menuOf(item: Item, x: number, y: number): void {
+    if (item.kind === "row") this.show(item.data, null, null, x, y);
+  }
+
+  /** Shows what can be done with what the keyboard is at. */
+  menuAtCursor(): boolean {
+    const { pane, span } = this.cursor;
+    const item = pane.cursor;
+    if (item?.kind !== "row") return false;
+    const box = pane.names.element.getBoundingClientRect();
+    const y = box.top + (pane.box(item.data.row, 0)?.y ?? 0);
+    this.show(item.data, span, null, box.left + 24, y + 18);
+    return true;
+  }
+
+  private show(row: RowData, span: Span | null, at: number | null, x: number, y: number): void {
+    const zoomTo = (range: Range) => this.motion.flyTo(range);
+    this.rowMenu.show(rowEntries(this.app, row, span, at, zoomTo), x, y);
   }
 
   /** Shows the selection; when that is what is seen already, the whole trace. */

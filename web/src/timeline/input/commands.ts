@@ -157,6 +157,34 @@ export function addCommands(app: App, motion: Motion, actions: Actions, cursor: 
       }),
     },
     {
+      chars: ["g", "G"],
+      label: "G",
+      does: "Group rows by how their names begin, or by process",
+      group: "View",
+      press: () => {
+        app.store.update({ byName: !app.store.get().byName });
+        return undefined;
+      },
+    },
+    {
+      chars: ["v", "V"],
+      label: "V",
+      does: "Show only rows that lived in what is seen, or all",
+      group: "View",
+      press: () => {
+        app.store.update({ inView: !app.store.get().inView });
+        return undefined;
+      },
+    },
+    ...["ContextMenu", "F10"].map((name) => ({
+      chars: [name],
+      ...(name === "F10" ? { shift: true } : {}),
+      label: name === "F10" ? "Shift+F10" : "Menu",
+      does: "Show what can be done with the row: alone, pinned, hidden, zoomed to, copied",
+      group: "Selection" as const,
+      press: when(() => actions.menuAtCursor()),
+    })),
+    {
       chars: ["l", "L"],
       label: "L",
       does: "Go from the threads to the locks and back, by the processors if they are shown",

@@ -103,7 +103,7 @@ export class Cursor {
     const item = this.pane.cursor;
     if (!item) return;
     if (item.kind === "group") {
-      const name = this.pane.options.groupName(item.process);
+      const name = this.pane.options.groupName(item.process, item.name);
       this.app.announce(`${name}, ${item.rows} rows, ${item.folded ? "folded" : "open"}`);
       return;
     }

@@ -9,6 +9,7 @@ export interface PointerActions {
   readonly scroll: (pixels: number) => boolean;
   readonly click: (clientX: number, clientY: number) => void;
   readonly open: (clientX: number, clientY: number) => void;
+  readonly menu: (clientX: number, clientY: number) => void;
   readonly hover: (clientX: number, clientY: number) => void;
   readonly leave: () => void;
   /** A range was drawn, from one place to another; `done` when the button was let go. */
@@ -71,6 +72,10 @@ export function followPointer(element: HTMLElement, actions: PointerActions, mar
   element.addEventListener("pointerup", (event) => end(event, true));
   element.addEventListener("pointercancel", (event) => end(event, false));
   element.addEventListener("pointerleave", () => actions.leave());
+  element.addEventListener("contextmenu", (event) => {
+    event.preventDefault();
+    actions.menu(event.clientX, event.clientY);
+  });
   element.addEventListener("dblclick", (event) => actions.open(event.clientX, event.clientY));
 
   element.addEventListener(

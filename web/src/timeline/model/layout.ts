@@ -1,4 +1,6 @@
 // Where rows are: their heights, their groups by process, and which of them are at a height.
+import type { Range } from "../../base/state";
+import { nameAndRest } from "../../base/text";
 import type { RowData } from "./rows";
 
 /** Heights in CSS pixels. */
@@ -11,48 +13,132 @@ const PADDING = 5;
 export const MOST_LANES = 6;
 
 export type Item =
-  | { readonly kind: "row"; readonly y: number; readonly height: number; readonly data: RowData }
+  | {
+      readonly kind: "row";
+      readonly y: number;
+      readonly height: number;
+      readonly data: RowData;
+      readonly pinned: boolean;
+    }
   | {
       readonly kind: "group";
       readonly y: number;
       readonly height: number;
+      /** What it is folded by. */
+      readonly key: string;
       readonly process: number;
+      /** What the names of its rows begin with; empty of a process. */
+      readonly name: string;
       readonly rows: number;
       readonly folded: boolean;
+      readonly pinned: false;
     };
+
+/** Which rows are shown, and how: numbers of rows of one kind. */
+export interface Arrangement {
+  /** Groups whose rows are not shown. */
+  readonly folded: readonly string[];
+  /** Rows that stay on top, in this order. */
+  readonly pinned: readonly number[];
+  readonly hidden: readonly number[];
+  /** If there are any, no others are shown. */
+  readonly only: readonly number[];
+  /** Rows are grouped by how their names begin, and not by process. */
+  readonly byName: boolean;
+  /** Only rows that lived in this range are shown. */
+  readonly alive: Range | null;
+}
+
+export const PLAIN: Arrangement = {
+  folded: [],
+  pinned: [],
+  hidden: [],
+  only: [],
+  byName: false,
+  alive: null,
+};
+
+/** An item, and where it is drawn below the top of what is seen. */
+export interface Placed {
+  readonly item: Item;
+  readonly y: number;
+}
+
+/** Returns how a name begins that others may begin with, too: what stands before its number or offset. */
+export function beginningOf(label: string): string {
+  const [name] = nameAndRest(label);
+  return name.replace(/(\+0x[0-9a-f]+|\[\d+\]|\d+)$/i, "");
+}
+
+/** Returns the group that a row is in. */
+export function groupOf(row: RowData, byName: boolean): string {
+  return byName ? `${row.process}/${beginningOf(row.label)}` : String(row.process);
+}
 
 export class Layout {
   readonly items: readonly Item[];
   readonly height: number;
+  /** Height of the rows that stay on top; they are the first items. */
+  readonly pinnedHeight: number;
+  /** Rows that are neither shown nor in a folded group. */
+  readonly left: number;
+  private readonly pinnedCount: number;
   private readonly byRow = new Map<number, number>();
 
-  /** @param folded Processes whose rows are not shown. Groups are made when there are several processes. */
-  constructor(rows: readonly RowData[], folded: readonly number[]) {
-    const groups = new Map<number, RowData[]>();
-    for (const row of rows) {
-      const group = groups.get(row.process);
-      if (group) group.push(row);
-      else groups.set(row.process, [row]);
-    }
+  /** Groups by process are made when there are several processes, those by name when several rows share it. */
+  constructor(rows: readonly RowData[], arrangement: Partial<Arrangement> = {}) {
+    const { folded, pinned, hidden, only, byName, alive } = { ...PLAIN, ...arrangement };
     const items: Item[] = [];
     let y = 0;
-    for (const [process, members] of groups) {
-      const hidden = groups.size > 1 && folded.includes(process);
-      if (groups.size > 1) {
-        const group = { process, rows: members.length, folded: hidden };
-        items.push({ kind: "group", y, height: HEADER, ...group });
+    const add = (data: RowData, isPinned: boolean) => {
+      const height = rowHeight(data);
+      this.byRow.set(data.row, items.length);
+      items.push({ kind: "row", y, height, data, pinned: isPinned });
+      y += height;
+    };
+    const known = new Map(rows.map((row) => [row.row, row]));
+    for (const row of pinned) {
+      const data = known.get(row);
+      if (data) add(data, true);
+    }
+    this.pinnedHeight = y;
+    this.pinnedCount = items.length;
+    const [without, sole] = [new Set([...hidden, ...pinned]), new Set(only)];
+    const groups = new Map<string, RowData[]>();
+    let shown = items.length;
+    for (const row of rows) {
+      if (without.has(row.row) || (sole.size && !sole.has(row.row))) continue;
+      if (alive && (row.start_ns >= alive.to || row.end_ns < alive.from)) continue;
+      shown++;
+      const key = groupOf(row, byName);
+      const group = groups.get(key);
+      if (group) group.push(row);
+      else groups.set(key, [row]);
+    }
+    this.left = rows.length - shown;
+    for (const [key, members] of groups) {
+      const [first] = members;
+      const isGroup = byName ? members.length > 1 : groups.size > 1;
+      const isFolded = isGroup && folded.includes(key);
+      if (isGroup && first) {
+        const name = byName ? beginningOf(first.label) : "";
+        const about = { key, process: first.process, name, rows: members.length };
+        items.push({ kind: "group", y, height: HEADER, ...about, folded: isFolded, pinned: false });
         y += HEADER;
       }
-      if (hidden) continue;
-      for (const data of members) {
-        const height = rowHeight(data);
-        this.byRow.set(data.row, items.length);
-        items.push({ kind: "row", y, height, data });
-        y += height;
-      }
+      if (!isFolded) for (const data of members) add(data, false);
     }
     this.items = items;
     this.height = y;
+  }
+
+  /** Returns what is seen, in the order in which it is drawn: those that are pinned, if they stick, last. */
+  seen(top: number, height: number, sticks: boolean): readonly Placed[] {
+    const placed = (item: Item) => ({ item, y: item.y - top });
+    if (!sticks || !this.pinnedCount) return this.between(top, top + height).map(placed);
+    const below = this.between(top + this.pinnedHeight, top + height);
+    const pinned = this.items.slice(0, this.pinnedCount).map((item) => ({ item, y: item.y }));
+    return [...below.filter((item) => !item.pinned).map(placed), ...pinned];
   }
 
   /** Returns the item at a height, or null below the last. */
@@ -72,7 +158,7 @@ export class Layout {
   /** Returns what an item of another layout is in this one, or null. */
   same(item: Item): Item | null {
     if (item.kind === "row") return this.find(item.data.row);
-    const here = this.items.find((one) => one.kind === "group" && one.process === item.process);
+    const here = this.items.find((one) => one.kind === "group" && one.key === item.key);
     return here ?? null;
   }
 

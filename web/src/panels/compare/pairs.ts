@@ -1,0 +1,76 @@
+// Lines of two reports beside each other: what is in both, or in one of them.
+import type { Contention, Figures } from "../../base/protocol";
+import type { RowKind } from "../../base/state";
+
+export type By = "object" | "thread" | "site";
+
+/** Something with its figures in the one part of the trace and in the other. */
+export interface Pair {
+  readonly label: string;
+  readonly by: RowKind;
+  readonly row: number;
+  readonly site: string;
+  readonly a: Sums;
+  readonly b: Sums;
+}
+
+export interface Sums {
+  readonly wait_ns: number;
+  readonly waits: number;
+  readonly hold_ns: number;
+  readonly holds: number;
+}
+
+const NONE: Sums = { wait_ns: 0, waits: 0, hold_ns: 0, holds: 0 };
+
+interface Line {
+  readonly label: string;
+  readonly by: RowKind;
+  readonly row: number;
+  readonly site: string;
+  readonly sums: Sums;
+}
+
+/** Returns what is in either of two answers. */
+export function pairsOf(a: Contention, b: Contention, by: By): Pair[] {
+  const found = new Map<string, Pair>();
+  for (const [side, answer] of [["a", a] as const, ["b", b] as const]) {
+    for (const [key, { sums, ...line }] of linesOf(answer, by)) {
+      const known = found.get(key) ?? { ...line, a: NONE, b: NONE };
+      found.set(key, { ...known, [side]: sums });
+    }
+  }
+  return [...found.values()];
+}
+
+function linesOf({ report, object_rows, thread_rows }: Contention, by: By): [string, Line][] {
+  switch (by) {
+    case "object":
+      return report.objects.map((item, at) => {
+        const row = object_rows[at] ?? 0;
+        const label = `${item.kind} ${item.name || item.object}`;
+        return [`${item.pid} ${item.kind} ${item.object}`, line(label, "object", row, "", item)];
+      });
+    case "thread":
+      return report.threads.map((item, at) => {
+        const row = thread_rows[at] ?? 0;
+        const label = `${item.tid} ${item.name}`.trim();
+        return [`${item.pid} ${item.tid} ${row}`, line(label, "thread", row, "", item)];
+      });
+    case "site":
+      return (report.sites ?? []).map((item) => {
+        const key = `${item.pid} ${item.kind} ${item.site_address}`;
+        return [key, line(item.site, "object", 0, item.site_address, item)];
+      });
+  }
+}
+
+function line(label: string, by: RowKind, row: number, site: string, figures: Figures): Line {
+  const { wait_ns, waits, hold_ns, holds } = figures;
+  return { label, by, row, site, sums: { wait_ns, waits, hold_ns, holds } };
+}
+
+/** Returns a sum as it is, or as it would be in a second of a part of this length. */
+export function scaled(value: number, length_ns: number, perSecond: boolean): number {
+  return perSecond ? (value * 1e9) / Math.max(1, length_ns) : value;
+}
