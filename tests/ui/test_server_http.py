@@ -289,6 +289,55 @@ def test_a_browser_that_a_file_leads_here_gets_its_cookie(url: str) -> None:
     assert "samesite=strict" in answer.headers["set-cookie"].lower()
 
 
+def test_a_link_lets_one_browser_in_once(url: str) -> None:
+    base = url.partition("/?")[0]
+    own = {"Cookie": outside("GET", url).headers["set-cookie"].partition(";")[0]}
+    invite = f"{base}/api/invite"
+    # Only who was let in, from the page itself, may let others in.
+    assert outside("POST", invite, json={}).status_code == 403
+    assert outside("POST", invite, json={}, headers=own).status_code == 403
+    foreign = {**own, "Origin": "http://evil.example"}
+    assert outside("POST", invite, json={}, headers=foreign).status_code == 403
+    assert outside("GET", invite, headers=own).status_code == 405
+    made = outside("POST", invite, json={}, headers={**own, "Origin": base}).json()
+    assert made["seconds"] > 0
+    view = "sel=object%3A1&rows=<b>\"'\r\nX: y"
+    link = f"{base}/?token={made['code']}&view={quote(view, safe='')}"
+    # What is no token of the page itself opens nothing else.
+    bearer = {"Authorization": f"Bearer {made['code']}"}
+    assert outside("GET", f"{base}/api/trace", headers=bearer).status_code == 403
+    entered = outside("GET", link)
+    assert entered.status_code == 303
+    place = entered.headers["location"]
+    assert place.startswith("/#sel=object%3A1&rows=")
+    assert not set(place) & set("<>\"' \r\n")
+    theirs = {"Cookie": entered.headers["set-cookie"].partition(";")[0]}
+    assert outside("GET", f"{base}/api/trace", headers=theirs).status_code == 200
+    assert outside("GET", link).status_code == 403
+    # Codes that nobody uses are not made without end.
+    codes = {outside("POST", invite, json={}, headers={**own, "Origin": base}).status_code
+             for _ in range(101)}  # fmt: skip
+    assert codes == {200, 429}
+
+
+def test_a_token_that_is_kept_makes_the_same_address(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    seen = []
+    for _ in range(2):
+        with running(ptt, "--token-file", file, trace) as (_, address):
+            seen.append(address.partition("token=")[2])
+            assert outside("GET", address).status_code == 303
+    assert seen[0] == seen[1] == file.read_text().strip()
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.chmod(0o644)
+    refused = ptt("ui", "--no-browser", "--token-file", file, trace, status=2)
+    assert "others can read" in refused.stderr
+    file.chmod(0o600)
+    file.write_text("short\n")
+    refused = ptt("ui", "--no-browser", "--token-file", file, trace, status=2)
+    assert "no token file" in refused.stderr
+
+
 def test_the_token_is_on_no_command_line(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
     message = tmp_path / "said"
     browser = tmp_path / "browser"

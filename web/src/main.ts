@@ -14,6 +14,7 @@ import { isEmbedded } from "./embedded/store";
 import { mountDock } from "./frame/dock";
 import { mountHelp } from "./frame/help";
 import { mountSearch } from "./frame/search";
+import { mountShare } from "./frame/share";
 import { mountShell } from "./frame/shell";
 import { mountTopbar } from "./frame/topbar";
 import { PANELS } from "./panels/index";
@@ -62,6 +63,7 @@ async function start(): Promise<void> {
   addPanelKeys(app, PANELS);
   mountNotices(shell.notices, app);
   mountSearch(shell.search, app);
+  mountShare(shell.tools, app);
   mountHelp(shell.overlay, app);
   let wasGone = false;
   let asked = 0;

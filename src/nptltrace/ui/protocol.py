@@ -26,12 +26,16 @@ from nptltrace.analysis.vocabulary.document_types import (  # noqa: TC001 -- sha
 from nptltrace.catalog import SYS_CALLS
 
 __all__ = [
-    "ARROWS", "ARROW_KINDS", "CALLS", "ENDPOINTS", "EVENTS", "FLAGS", "MAX_ROWS", "MAX_WIDTH",
+    "ARROWS", "ARROW_KINDS", "CALLS", "ENDPOINTS", "EVENTS", "FLAGS", "INVITE", "INVITED_S",
+    "MAX_ROWS", "MAX_WIDTH",
     "OVERVIEW", "PATH", "PATH_KINDS", "PREFIX", "ROWS", "SHAPES", "SPANS", "STATES", "WAITS",
     "Endpoint", "Parameter",
 ]  # fmt: skip
 
 PREFIX = "/api/"
+# Answered before the viewer is asked: it lets others in. A link is good for so long.
+INVITE = "invite"
+INVITED_S = 600
 MAX_ROWS = 1000
 MAX_WIDTH = 16384
 # Rows times pixels that are drawn at once: wider is drawn coarser.
@@ -462,6 +466,19 @@ class Written(TypedDict):
     events: int
 
 
+class Guests(TypedDict):
+    """How many others shall be let in: one by each link."""
+
+    browsers: int
+
+
+class Invitation(TypedDict):
+    """A code that stands for the token once, for some seconds: as `/?token=…` with a `view`."""
+
+    code: str
+    seconds: int
+
+
 class Live(TypedDict):
     """An event of the stream `live`, as `data`; sent at once and whenever something changed.
 
@@ -673,6 +690,9 @@ ENDPOINTS = (
     ),
     Endpoint("live", "live", "Says what has changed, as it does.", (), "stream"),
     Endpoint("cut", "cut", "Writes a range as a trace of its own.", (), Written, body=TimeRange),
+    Endpoint(
+        "invite", INVITE, "A link that lets one other browser in.", (), Invitation, body=Guests
+    ),
     Endpoint("export", "export", "The page with a range in it, as one file.", (_FROM, _TO), "file"),
 )  # fmt: skip
 

@@ -1,6 +1,8 @@
 // Generated from src/nptltrace/ui/protocol.py by `make web-protocol`: do not edit.
 
 export const PREFIX = "/api/" as const;
+export const INVITE = "invite" as const;
+export const INVITED_S = 600 as const;
 export const MAX_ROWS = 1000 as const;
 export const MAX_WIDTH = 16384 as const;
 export const STATES = ["not waiting", "contended", "idle", "join", "timeout", "cancelled", "unknown", "gil", "held", "shared", "running", "ready", "asleep", "preempted"] as const;
@@ -618,6 +620,17 @@ export interface TimeRange {
   to_ns: number;
 }
 
+// A code that stands for the token once, for some seconds: as `/?token=…` with a `view`.
+export interface Invitation {
+  code: string;
+  seconds: number;
+}
+
+// How many others shall be let in: one by each link.
+export interface Guests {
+  browsers: number;
+}
+
 // An error; the status says whose mistake it is.
 export interface Problem {
   error: string;
@@ -896,6 +909,8 @@ export const ENDPOINTS = {
   live: {"method": "GET", "path": "live", "answers": "stream", "later": false},
   // Writes a range as a trace of its own.
   cut: {"method": "POST", "path": "cut", "answers": "json", "later": false},
+  // A link that lets one other browser in.
+  invite: {"method": "POST", "path": "invite", "answers": "json", "later": false},
   // The page with a range in it, as one file.
   export: {"method": "GET", "path": "export", "answers": "file", "later": false},
 } as const;
@@ -995,6 +1010,11 @@ export interface EndpointTypes {
     parameters: Record<string, never>;
     body: TimeRange;
     answer: Written;
+  };
+  invite: {
+    parameters: Record<string, never>;
+    body: Guests;
+    answer: Invitation;
   };
   export: {
     parameters: ExportParameters;

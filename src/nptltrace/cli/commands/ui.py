@@ -31,7 +31,7 @@ EXAMPLE = """\
 ptt ui run.ptt
 ptt ui --follow run.ptt
 ptt ui --from 1.2s --to 1.3s --object g_lock run.ptt
-ptt ui --no-browser --port 8080 run.ptt
+ptt ui --no-browser --port 8080 --token-file ~/.ptt-token run.ptt
 ptt ui --store ~/runs
 ptt ui --export report.html --from 1.2s --to 1.3s run.ptt"""
 
@@ -56,6 +56,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--host", metavar="ADDRESS", default="127.0.0.1",
         help="address to listen at, 0.0.0.0 or :: for all of them, which others may then reach "
         "over plain HTTP (default: 127.0.0.1)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--token-file", metavar="FILE",
+        help="keep the token in a file that only you can read: with --port, the address is the "
+        "same each time (default: a new token)",
     )  # fmt: skip
     parser.add_argument(
         "--no-browser", action="store_true", help="only print the address, open no browser"
@@ -126,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _serve(args: argparse.Namespace, viewer: Served, app: ASGIApp) -> int:
     from nptltrace.ui.server.access import is_loopback
-    from nptltrace.ui.server.serving import serve
+    from nptltrace.ui.server.serving import kept_token, serve
 
     def ready(url: str) -> None:
         print(url, flush=True)
@@ -140,6 +145,7 @@ def _serve(args: argparse.Namespace, viewer: Served, app: ASGIApp) -> int:
         port=args.port,
         browser=not args.no_browser,
         beside=args.beside,
+        token=None if args.token_file is None else kept_token(args.token_file),
         ready=ready,
     )
     return 0

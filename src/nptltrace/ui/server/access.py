@@ -5,13 +5,18 @@ from __future__ import annotations
 import hmac
 import secrets
 import socket
+import time
+from html import escape
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
+
+from nptltrace.ui import protocol
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Access", "is_any", "is_loopback"]
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_MOST_INVITED = 100
 # Nothing is fetched from anywhere else, nothing else may show the page or learn its address.
 _HEADERS = {
     "Content-Security-Policy": (
@@ -41,11 +47,11 @@ _HEADERS = {
 class Access:
     """Lets requests through to an application, and says in each answer what a browser may do.
 
-    The token comes as `Authorization: Bearer`, or in a cookie that opening `/?token=…` sets. The
-    `Host` of a request must be one of the names the viewer was started under, the address that the
-    request came to, or a name of this machine where it listens at all addresses: a foreign name
-    that leads here (DNS rebinding) is refused. What changes something must come from the page
-    itself.
+    The token comes as `Authorization: Bearer`, or in a cookie that opening `/?token=…` sets. Who
+    has it can ask for codes, each of which lets one browser in so, within some minutes. The `Host`
+    of a request must be one of the names the viewer was started under, the address that the request
+    came to, or a name of this machine where it listens at all addresses: a foreign name that leads
+    here (DNS rebinding) is refused. What changes something must come from the page itself.
 
     Args:
         app: What to protect.
@@ -60,6 +66,7 @@ class Access:
     def __init__(self, app: ASGIApp, *, host: str, port: int, token: str | None = None) -> None:
         self._app = app
         self.token = token or secrets.token_urlsafe(32)
+        self._invitations: dict[str, float] = {}  # codes, and until when they are good
         self._cookie = f"ptt-{port}"  # cookies are shared among the ports of a host
         bound = f"[{host}]" if ":" in host else host
         names = {bound.lower(), *_LOOPBACK}
@@ -83,8 +90,10 @@ class Access:
                     headers[name] = value
             await send(message)
 
-        refusal = self._refusal(scope)
-        await (refusal or self._app)(scope, receive, answer)
+        app: ASGIApp = self._refusal(scope) or self._app
+        if app is self._app and scope["path"] == protocol.PREFIX + protocol.INVITE:
+            app = await self._invite(Request(scope, receive))
+        await app(scope, receive, answer)
 
     def _refusal(self, scope: Scope) -> Response | None:
         """Return what to answer instead, or None if the request may pass."""
@@ -94,9 +103,10 @@ class Access:
             return _forbidden("this name does not lead here")
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
         if scope["path"] == "/" and given and scope["method"] == "GET":
-            if not self._fits(given[0]):
-                return _forbidden("wrong token")
-            return self._enter(given[0], headers.get("sec-fetch-site", "none"))
+            if not self._fits(given[0]) and not self._is_invited(given[0]):
+                return _forbidden("wrong token, or a link that was used or is too old")
+            view = parse_qs(scope["query_string"].decode("latin-1")).get("view", [""])[0]
+            return self._enter(view, headers.get("sec-fetch-site", "none"))
         kind, _, bearer = headers.get("authorization", "").partition(" ")
         by_header = kind.lower() == "bearer" and self._fits(bearer.strip())
         if not by_header and not self._fits(self._from_cookie(headers)):
@@ -125,14 +135,32 @@ class Access:
             return ""
         return found.value if found is not None else ""
 
-    def _enter(self, token: str, site: str) -> Response:
-        """Keep the token in a cookie and leave it out of the address."""
-        response: Response = RedirectResponse("/", status_code=303)
+    async def _invite(self, request: Request) -> Response:
+        """Return a code that is as good as the token, once and for a while."""
+        if request.method != "POST":
+            return JSONResponse({"error": "ask for a code by POST"}, status_code=405)
+        now = time.monotonic()
+        good = {code: until for code, until in self._invitations.items() if until > now}
+        if len(good) >= _MOST_INVITED:
+            return JSONResponse({"error": "too many links wait to be opened"}, status_code=429)
+        code = secrets.token_urlsafe(32)
+        self._invitations = {**good, code: now + protocol.INVITED_S}
+        return JSONResponse({"code": code, "seconds": protocol.INVITED_S})
+
+    def _is_invited(self, code: str) -> bool:
+        """Return whether a code is good, which it is no more then."""
+        until = self._invitations.pop(code, None)
+        return until is not None and time.monotonic() < until
+
+    def _enter(self, view: str, site: str) -> Response:
+        """Keep the token in a cookie and leave it out of the address, which may hold a view."""
+        place = f"/#{quote(view, safe='%=&:,.~+-')}" if view else "/"
+        response: Response = RedirectResponse(place, status_code=303)
         if site not in {"none", "same-origin"}:
             # A browser that was led here by another page, as by the file that opens it, has the
             # cookie for what a page of this server leads to.
-            response = HTMLResponse('<meta http-equiv="refresh" content="0; url=/">')
-        response.set_cookie(self._cookie, token, httponly=True, samesite="strict", path="/")
+            response = HTMLResponse(f'<meta http-equiv="refresh" content="0; url={escape(place)}">')
+        response.set_cookie(self._cookie, self.token, httponly=True, samesite="strict", path="/")
         return response
 
 

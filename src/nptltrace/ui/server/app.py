@@ -59,6 +59,7 @@ def application(viewer: Viewer, built: Path | None) -> Starlette:
             methods=[endpoint.method],
         )
         for endpoint in protocol.ENDPOINTS
+        if endpoint.path != protocol.INVITE
     ]
     if built is None:
         routes.append(Route("/", _no_page))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
+import secrets
 import signal
 import socket
 import sys
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
             """Give everything back."""
 
 
-__all__ = ["serve", "viewer_application"]
+__all__ = ["kept_token", "serve", "viewer_application"]
 
 
 # How long no page is open before nobody is said to look: pages are loaded anew, browsers start.
@@ -75,6 +77,7 @@ def serve(
     browser: bool,
     ready: Callable[[str], None],
     beside: bool = False,
+    token: str | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM.
 
@@ -86,6 +89,7 @@ def serve(
         browser: Whether to open one.
         ready: Called with the full address, token included, when it can be opened.
         beside: Whether to end, too, when stdin has ended and no page is open any more.
+        token: The token; a new one by default.
 
     Raises:
         UsageError: The address cannot be bound to.
@@ -94,7 +98,7 @@ def serve(
     listening = _bind(host, port)
     try:
         port = listening.getsockname()[1]
-        access = Access(app, host=host, port=port)
+        access = Access(app, host=host, port=port, token=token)
         config = uvicorn.Config(
             access, log_config=None, access_log=False, lifespan="off", ws="none",
             server_header=False, date_header=False, timeout_graceful_shutdown=1,
@@ -126,6 +130,24 @@ def serve(
     finally:
         listening.close()
         viewer.close()
+
+
+def kept_token(path: str) -> str:
+    """Return the token that a file has; where there is no file it is made, with a new one.
+
+    Raises:
+        UsageError: Others can read it, or it holds no token.
+    """
+    file = Path(path)
+    with contextlib.suppress(FileExistsError):
+        file.touch(0o600, exist_ok=False)
+        file.write_text(secrets.token_urlsafe(32) + "\n", encoding="ascii")
+    if file.stat().st_mode & 0o077:
+        raise UsageError(f"others can read {path}: chmod 600 it, or remove it for a new token")
+    token = file.read_text(encoding="utf-8", errors="replace").strip()
+    if not re.fullmatch(r"[A-Za-z0-9_-]{32,}", token):
+        raise UsageError(f"{path} is no token file: 32 letters, digits, - and _ at least")
+    return token
 
 
 def _leave(viewer: Served, stop: Callable[[], None]) -> None:
