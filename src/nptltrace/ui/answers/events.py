@@ -316,10 +316,7 @@ class EventList:
             [tid for _, tid in pairs],
             cpu,
             rows.rows_of_threads(pairs, ts.tolist()) if rows else [0] * len(pairs),
-            [
-                self._naming.thread_label(process, tid, at)
-                for (process, tid), at in zip(pairs, ts.tolist(), strict=True)
-            ],
+            self._naming.thread_labels(number, [tid for _, tid in pairs], ts.tolist()),
             events,
             [f"{address:#x}" if address else "" for address in objects],
             rows.rows_of_objects(owners, objects, ids) if rows else [0] * len(pairs),

@@ -51,6 +51,10 @@ def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
+def _label(name: str, tid: int) -> str:
+    return f"{name} ({tid})" if name else f"thread {tid}"
+
+
 class Naming:
     """Names by process (number in the traceset) and thread id or address; threads may share it.
 
@@ -90,8 +94,14 @@ class Naming:
 
     def thread_label(self, process: int, tid: int, at_ns: int) -> str:
         """Return what to call the thread that had an id at a time."""
-        name = self.thread_name(process, tid, at_ns)
-        return f"{name} ({tid})" if name else f"thread {tid}"
+        return _label(self.thread_name(process, tid, at_ns), tid)
+
+    def thread_labels(self, numbers: list[int], tids: list[int], times: list[int]) -> list[str]:
+        """Return what to call threads, by their numbers in the traceset, at times."""
+        name = self._source.thread_name
+        with self._lock:
+            names = [name(number, at_ns) for number, at_ns in zip(numbers, times, strict=True)]
+        return [_label(shortened(name), tid) for name, tid in zip(names, tids, strict=True)]
 
     def object_name(self, process: int, address: int, domain: int, at_ns: int | None = None) -> str:
         """Return the name of an object of a domain, or the empty text.

@@ -124,7 +124,7 @@ export class Pane {
     this.amount.textContent = count(rows.total) + all;
     this.left.textContent = `${count(this.layout.left)} hidden: show`;
     this.left.hidden = !this.layout.left;
-    this.empty.textContent = empty;
+    this.empty.textContent = this.layout.left ? "All rows are hidden" : empty;
     this.empty.hidden = this.layout.items.length > 0;
     if (cursor) this.cursor = this.layout.same(cursor);
   }
