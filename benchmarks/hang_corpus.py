@@ -165,8 +165,12 @@ class Looks:
         for pid in pids:
             os.kill(pid, signal.SIGABRT)
             with contextlib.suppress(OSError):  # it is gone
-                stat = Path(f"/proc/{pid}/stat")
-                while stat.read_text().rpartition(")")[2].split()[0] not in "ZX":
+                place = Path(f"/proc/{pid}")
+                # Its first thread may have ended long before.
+                while (
+                    len(list((place / "task").iterdir())) > 1
+                    or (place / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+                ):
                     time.sleep(0.01)
             for core in self._place.glob("core*"):
                 self.cores += looked(str(core))
