@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.corpus.programs import CORPUS
 from tests.hang.looking import asleep, running
 
 if TYPE_CHECKING:
@@ -89,6 +90,16 @@ def test_a_signal_left_over_by_a_wait_that_timed_out(
     program = compile_c(PROGRAM.replace("LEAVE", TIMED))
     assert found(ptt, program, "given") == []
     assert len(found(ptt, program, "expected")) == 1
+
+
+@pytest.mark.parametrize("linked", ["-pthread", "-static"])
+def test_destroyed_under_a_waiter(linked: str, ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """The library waits until the waiter has left, and nobody is left to wake that one."""
+    program = compile_c(CORPUS / "planted/destroy-locked/waiter_inside.c", f"-I{CORPUS}", linked)
+    with running(program) as pid:
+        (one,) = asleep(ptt, pid, 2)["findings"]
+    assert one["kind"] == "stuck"
+    assert one["object_names"] == ["filled", "filled"]
 
 
 def test_a_sound_condition(ptt: Ptt, compile_c: Callable[..., Path]) -> None:

@@ -69,7 +69,7 @@ _ROUTINES = {
     ),
     "condition": (
         "pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait", "cnd_wait",
-        "cnd_timedwait",
+        "cnd_timedwait", "pthread_cond_destroy", "cnd_destroy",
     ),
     "rwlock": (
         "pthread_rwlock_rdlock", "pthread_rwlock_wrlock", "pthread_rwlock_timedrdlock",
@@ -353,7 +353,10 @@ class _Futex:
 
     def _condition(self) -> int:
         """Return the condition that the word belongs to: 0 if its neighbours say otherwise."""
-        for base in (self.address - 40, self.address - 44):
+        offsets = [40, 44]  # of the words of its two groups of waiters
+        if self.kind:
+            offsets.append(36)  # a thread that destroys it waits there until all have left
+        for base in (self.address - offset for offset in offsets):
             found = self._words(base, "<QQIIIIII")
             # Sequence of waiters, where the first group began, references, sizes, waiters.
             if found and found[1] >> 1 <= found[0] >> 1 and found[7] >> 3 in range(1, 1 << 20):
