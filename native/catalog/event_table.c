@@ -188,6 +188,7 @@ static const struct ptt_field fields_705[] = {{"kind", PTT_FIELD_U16, 18}, {"chi
 static const struct ptt_field fields_706[] = {{"pid", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_707[] = {{"child", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_709[] = {{"result", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_710[] = {{"child", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_768[] = {{"user_domain", PTT_FIELD_U8, 18}, {"user_event", PTT_FIELD_U8, 19}, {"size", PTT_FIELD_U32, 20}, {"data_pieces", PTT_FIELD_U32, 24}, {"data", PTT_FIELD_BYTES, 32}};
 static const struct ptt_field fields_769[] = {{"type", PTT_FIELD_U16, 18}, {"size", PTT_FIELD_U32, 20}, {"data_pieces", PTT_FIELD_U32, 24}, {"data", PTT_FIELD_BYTES, 32}};
 static const struct ptt_field fields_832[] = {{"wait_ns", PTT_FIELD_NS, 24}};
@@ -485,6 +486,7 @@ const struct ptt_event_type ptt_event_types[] = {
 	{707, 1, 1, 0, 1, fields_707, "PROCESS_SPAWN", "process", "note", "thread {thread} spawned process {child}"},
 	{708, 1, 0, 0, 0, 0, "PROCESS_EXIT", "process", "note", "thread {thread} leaves the process in an orderly way"},
 	{709, 1, 1, 0, 1, fields_709, "PROCESS_EXEC_FAILED", "process", "note", "thread {thread} could not execute another program, result = {result}"},
+	{710, 1, 1, 0, 2, fields_710, "PROCESS_REAPED", "process", "note", "thread {thread} knows after {wait_ns} that process {child} has ended"},
 	{768, 1, 1, 1, 5, fields_768, "USER", "user", "note", "thread {thread} says: event {user_domain}.{user_event}, {data}"},
 	{769, 1, 1, 1, 4, fields_769, "POSIX_TRACE_EVENT", "user", "note", "thread {thread} says: trace event {type}, {data}"},
 	{832, 1, 1, 0, 1, fields_832, "BUFFER_WAIT", "handler", "note", "thread {thread} waited {wait_ns} for room in the trace buffers"},

@@ -316,6 +316,7 @@ enum nptl_trace_number {
 	NPTL_EV_PROCESS_SPAWN = 3,
 	NPTL_EV_PROCESS_EXIT = 4,
 	NPTL_EV_PROCESS_EXEC_FAILED = 5,
+	NPTL_EV_PROCESS_REAPED = 6,
 	NPTL_EV_USER = 0,
 	NPTL_EV_POSIX_TRACE_EVENT = 1,
 	NPTL_EV_BUFFER_WAIT = 0,
@@ -624,6 +625,7 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_PROCESS_SPAWN = 1,
 	NPTL_LEVEL_PROCESS_EXIT = 1,
 	NPTL_LEVEL_PROCESS_EXEC_FAILED = 1,
+	NPTL_LEVEL_PROCESS_REAPED = 1,
 	NPTL_LEVEL_USER = 1,
 	NPTL_LEVEL_POSIX_TRACE_EVENT = 1,
 	NPTL_LEVEL_BUFFER_WAIT = 1,
@@ -2301,6 +2303,15 @@ struct nptl_trace_process_exec_failed {
 	uint8_t _pad18[2];
 	int32_t result;
 	uint8_t _pad24[8];
+};
+
+struct nptl_trace_process_reaped {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	int32_t child;
+	uint64_t wait_ns;
 };
 
 struct nptl_trace_user {

@@ -408,10 +408,10 @@ EXPORT int mq_timedsend(mqd_t queue, const char *data, size_t size, unsigned int
 EXPORT pid_t wait(int *status)
 {
 	if (likely(!ptt_sleep_is_traced()))
-		return ptt_real.wait(status);
+		return ptt_wait(status, CALL_SITE);
 	{
 		struct ptt_sleep call SLEEP_GUARD = ptt_begin_sleep(26, CALL_SITE);
-		pid_t result = ptt_real.wait(status);
+		pid_t result = ptt_wait(status, CALL_SITE);
 
 		call.result = result < 0 ? errno : 0;
 		return result;
@@ -421,10 +421,10 @@ EXPORT pid_t wait(int *status)
 EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 {
 	if (likely(!ptt_sleep_is_traced()) || options & WNOHANG)
-		return ptt_real.waitpid(pid, status, options);
+		return ptt_waitpid(pid, status, options, CALL_SITE);
 	{
 		struct ptt_sleep call SLEEP_GUARD = ptt_begin_sleep(27, CALL_SITE);
-		pid_t result = ptt_real.waitpid(pid, status, options);
+		pid_t result = ptt_waitpid(pid, status, options, CALL_SITE);
 
 		call.result = result < 0 ? errno : 0;
 		return result;
@@ -434,10 +434,10 @@ EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
 	if (likely(!ptt_sleep_is_traced()) || options & WNOHANG)
-		return ptt_real.waitid(type, id, info, options);
+		return ptt_waitid(type, id, info, options, CALL_SITE);
 	{
 		struct ptt_sleep call SLEEP_GUARD = ptt_begin_sleep(28, CALL_SITE);
-		int result = ptt_real.waitid(type, id, info, options);
+		int result = ptt_waitid(type, id, info, options, CALL_SITE);
 
 		call.result = result < 0 ? errno : 0;
 		return result;
@@ -447,10 +447,10 @@ EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 {
 	if (likely(!ptt_sleep_is_traced()) || options & WNOHANG)
-		return ptt_real.wait3(status, options, usage);
+		return ptt_wait3(status, options, usage, CALL_SITE);
 	{
 		struct ptt_sleep call SLEEP_GUARD = ptt_begin_sleep(29, CALL_SITE);
-		pid_t result = ptt_real.wait3(status, options, usage);
+		pid_t result = ptt_wait3(status, options, usage, CALL_SITE);
 
 		call.result = result < 0 ? errno : 0;
 		return result;
@@ -460,10 +460,10 @@ EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
 	if (likely(!ptt_sleep_is_traced()) || options & WNOHANG)
-		return ptt_real.wait4(pid, status, options, usage);
+		return ptt_wait4(pid, status, options, usage, CALL_SITE);
 	{
 		struct ptt_sleep call SLEEP_GUARD = ptt_begin_sleep(30, CALL_SITE);
-		pid_t result = ptt_real.wait4(pid, status, options, usage);
+		pid_t result = ptt_wait4(pid, status, options, usage, CALL_SITE);
 
 		call.result = result < 0 ? errno : 0;
 		return result;

@@ -18,7 +18,7 @@ static const char *const field_names[TK_FIELDS] = {
 	[TK_DEADLINE] = "deadline_ns", [TK_LOCK] = "lock",
 	[TK_SLICES] = "slices",	    [TK_RAN] = "ran_ns",	[TK_READY] = "ready_ns",
 	[TK_LOCK_TYPE] = "type",    [TK_CALL] = "call",	[TK_OP] = "op",
-	[TK_TIMEOUT] = "timeout_ns",
+	[TK_TIMEOUT] = "timeout_ns", [TK_PPID] = "ppid",
 };
 
 /* What the role alone does not say. */
@@ -40,6 +40,8 @@ static const struct {
 	{ "BARRIER_TYPE", TK_TYPE },
 	{ "PROCESS_START", TK_PROCESS_START },
 	{ "PROCESS_FORK", TK_FORK },
+	{ "PROCESS_SPAWN", TK_SPAWN },
+	{ "PROCESS_REAPED", TK_REAPED },
 	{ "PROCESS_EXIT", TK_PROCESS_EXIT },
 	{ "PROCESS_EXEC", TK_EXEC },
 	{ "LEVEL_CHANGED", TK_LEVEL },

@@ -36,6 +36,11 @@ struct tk_process {
 	uint32_t range_room;
 	int64_t exec_ns; /* when a thread last executed another program, by its last event if that did not fail */
 	uint32_t execs;	 /* that thread */
+	int64_t reaped_ns; /* when a thread of another process had waited for its end */
+	uint32_t ppid;
+	uint32_t first; /* thread, which has its process id */
+	uint32_t space; /* of process ids, 0 = not known */
+	bool reaped;
 	bool exited; /* a thread left it in an orderly way */
 	bool full[PTT_KINDS]; /* by kind: changes of state are recorded, not only waits */
 };

@@ -64,7 +64,7 @@ void ptt_model_destroy(struct ptt_model *m)
 				    &m->wakers, &m->edges, &m->histograms, &m->logs };
 	struct rd_map *maps[] = { &m->site_of,	&m->pair_of, &m->blame_of,     &m->cause_key, &m->cause_of,
 				  &m->waker_of, &m->edge_of, &m->only_objects, &m->only_sites,
-				  &m->gils,	&m->semaphores };
+				  &m->families, &m->gils, &m->semaphores };
 	struct md_rows *rows[] = { &m->wait_rows, &m->hold_rows, &m->wakeup_rows, &m->open_rows, &m->state_rows,
 				   &m->segments, &m->steps.held, &m->thread_states };
 
@@ -194,7 +194,8 @@ static void (*const handlers[TK_ACTIONS])(struct ptt_model *m, const struct tk_e
 	[TK_SEM_TAKEN] = md_sem_taken,	   [TK_SEM_POST] = md_sem_post,	    [TK_FUTEX_IN] = md_futex_in,
 	[TK_FUTEX_OUT] = md_futex_out,	   [TK_FUTEX_WAKE] = md_futex_wake, [TK_JOIN_IN] = md_join_in,
 	[TK_JOIN_OUT] = md_join_out,	   [TK_CREATE] = md_create,	    [TK_BEGIN] = md_begin,
-	[TK_PRIORITY_SET] = md_schedule,   [TK_LEVEL] = level_changed,
+	[TK_PROCESS_START] = md_process_start, [TK_FORK] = md_process_made, [TK_SPAWN] = md_process_made,
+	[TK_REAPED] = md_process_reaped,   [TK_PRIORITY_SET] = md_schedule,   [TK_LEVEL] = level_changed,
 	[TK_LOST] = lost,		   [TK_BUFFER_WAIT] = buffer_wait,  [TK_TRY_IN] = try_in,
 	[TK_TRY_OUT] = try_out,		   [TK_SCHED] = md_sched,
 	[TK_SCHED_UNKNOWN] = md_sched_unknown, [TK_SLEEP_IN] = md_sleep_begin,
@@ -303,6 +304,8 @@ static int64_t end_of(const struct tracker *t, const struct tk_process *p, int64
 
 	if (end == TK_NEVER && !tk_process_left(t, p))
 		end = seen;
+	if (p->reaped && p->reaped_ns < end)
+		end = p->reaped_ns;
 	return end < p->last ? p->last : end;
 }
 

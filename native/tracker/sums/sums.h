@@ -137,6 +137,8 @@ struct md_thread {
 	int64_t path_last;
 	int64_t path_event;
 	int64_t path_wait; /* since when it waits at path_last, or TK_NEVER */
+	int64_t made_ns; /* when `maker` forked its process, or became it */
+	uint32_t maker; /* of the first thread of a process: the thread that did, or 0 */
 	uint64_t places; /* as of an object */
 	bool trying; /* inside a try-lock, as level 3 shows */
 	uint16_t call; /* a system call in which it sleeps, since its last event; 0 = none */
@@ -249,6 +251,7 @@ struct ptt_model {
 	struct md_walk walk;
 	struct rd_map site_of, pair_of, blame_of, cause_key, cause_of, waker_of, edge_of;
 	struct rd_map only_objects, only_sites;
+	struct rd_map families; /* what is known by process id */
 	struct rd_map gils, semaphores; /* parts of interpreters' locks; purposes by process and stack */
 	bool only_threads;
 	bool early; /* what is fed are the events that ptt_model_state() has named */
@@ -413,12 +416,21 @@ void md_lives(struct ptt_model *m, const int64_t *ends);
 
 /* ---- steps.c ---- */
 
+void md_step_put(struct ptt_model *m, struct md_step step);
 void md_step_add(struct ptt_model *m, const struct md_wait *w, const struct md_end *end, int64_t dur);
 uint64_t md_step_count(const struct ptt_model *m);
 /* md_step_at - valid until the next call; NULL when it cannot be read, which fails the model. */
 const struct md_step *md_step_at(struct ptt_model *m, uint64_t number);
 /* md_steps_leave - gives back what reading them took. */
 void md_steps_leave(struct ptt_model *m);
+
+/* ---- families.c ---- */
+
+void md_process_start(struct ptt_model *m, const struct tk_event *e);
+/* md_process_made - a thread forked or spawned a process. */
+void md_process_made(struct ptt_model *m, const struct tk_event *e);
+/* md_process_reaped - a thread knows that a child has ended. */
+void md_process_reaped(struct ptt_model *m, const struct tk_event *e);
 
 /* ---- waits.c ---- */
 

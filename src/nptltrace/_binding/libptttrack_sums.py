@@ -106,6 +106,10 @@ class Model(Handle):
         status = self._lib.ptt_model_child(self.handle, process, parent)
         check("follow a fork", status)
 
+    def space(self, process: int, space: int) -> None:
+        """Declare among which processes a process id means this one; 0 for none."""
+        check("tell processes apart", self._lib.ptt_model_space(self.handle, process, space))
+
     def share(self, process: int, start: int, end: int, memory: int, offset: int) -> None:
         """Declare [start, end) of a process as `memory` from `offset` on, as others have it."""
         status = self._lib.ptt_model_share(self.handle, process, start, end, memory, offset)

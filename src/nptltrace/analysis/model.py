@@ -266,7 +266,11 @@ class Sharing(Protocol):
 
 
 def add_parents(model: libptttrack_sums.Model, source: Source) -> None:
-    """Give the model the forks of processes."""
+    """Give the model the forks of processes, and where their ids mean them."""
+    for number, (trace, _, _) in enumerate(source.reader.processes(0)):
+        process = source.processes()[number]
+        # Those of other PID namespaces are not known by the ids that their parents use.
+        model.space(number, trace + 1 if process.pid == process.inner_pid else 0)
     seen = {process for process, _ in source.reader.threads()}
     for number, parent in source.parents().items():
         if {parent, number} <= seen:

@@ -3863,6 +3863,21 @@ EVENTS: tuple[EventType, ...] = (
         text="thread {thread} could not execute another program, result = {result}",
     ),
     EventType(
+        id=710,
+        domain="process",
+        name="PROCESS_REAPED",
+        variant="",
+        level=1,
+        role="note",
+        object_kind="process",
+        slots=1,
+        fields=(
+            Field("child", "s32", 20),
+            Field("wait_ns", "ns", 24),
+        ),
+        text="thread {thread} knows after {wait_ns} that process {child} has ended",
+    ),
+    EventType(
         id=768,
         domain="user",
         name="USER",

@@ -32,21 +32,24 @@ static void wake_piece(struct ptt_model *m, const struct md_step *step)
 		s->ready_ns = step->ready < dur ? step->ready : dur;
 }
 
-/* From the beginning of a thread to its creator; 0 when that is not known. */
+/* From the beginning of a thread to its creator, or that of its process; 0 when that is not known. */
 static uint32_t to_creator(struct ptt_model *m, uint32_t thread, int64_t *t)
 {
-	const struct ptt_model_thread *pub = &MD_THREAD(m, thread)->pub;
-	int64_t first = MD_THREAD(m, thread)->path_first, begin = first < *t ? first : *t, made = begin;
+	const struct md_thread *by = MD_THREAD(m, thread);
+	bool created = by->pub.flags & PTT_THREAD_BEGUN && by->pub.creator;
+	uint32_t creator = created ? by->pub.creator : by->maker;
+	int64_t since = created ? by->pub.create_ns : by->made_ns;
+	int64_t first = by->path_first, begin = first < *t ? first : *t, made = begin;
 
 	piece(m, PTT_PATH_RUN, thread, begin, *t, 0, 0);
 	*t = begin;
-	if (!(pub->flags & PTT_THREAD_BEGUN) || !pub->creator)
+	if (!creator)
 		return 0;
-	if (pub->create_ns != TK_NEVER && pub->create_ns < begin)
-		made = pub->create_ns;
-	piece(m, PTT_PATH_CREATE, thread, made, begin, 0, pub->create_site);
+	if (since != TK_NEVER && since < begin)
+		made = since;
+	piece(m, PTT_PATH_CREATE, thread, made, begin, 0, created ? by->pub.create_site : 0);
 	*t = made;
-	return pub->creator;
+	return creator;
 }
 
 /* Whether the path may end at the end of a thread: it is in the window, and @waits or goes on there. */

@@ -47,22 +47,30 @@ static bool store(struct md_steps *steps)
 	return true;
 }
 
+void md_step_put(struct ptt_model *m, struct md_step step)
+{
+	struct md_step *row;
+
+	if (!(m->flags & PTT_MODEL_PATH) || step.end <= m->window.begin || step.start >= m->window.end)
+		return;
+	if (m->steps.held.count >= STEPS_HELD && !store(&m->steps))
+		while (m->steps.held.count >= STEPS_HELD)
+			drop_shortest(&m->steps);
+	row = md_row(m, &m->steps.held);
+	if (row)
+		*row = step;
+}
+
 void md_step_add(struct ptt_model *m, const struct md_wait *w, const struct md_end *end, int64_t dur)
 {
 	const struct tk_sched *now = &MD_THREAD(m, w->thread)->sched;
 	/* It was given a processor once, at the end. */
 	bool once = now->now.slices - w->sched.slices <= 1;
-	struct md_step *step;
 
-	if (dur < m->steps.least || end->ts <= m->window.begin || w->since >= m->window.end)
-		return;
-	if (m->steps.held.count >= STEPS_HELD && !store(&m->steps))
-		while (m->steps.held.count >= STEPS_HELD)
-			drop_shortest(&m->steps);
-	step = md_row(m, &m->steps.held);
-	if (step)
-		*step = (struct md_step){ w->since, end->wake, end->ts,
-					 once ? tk_sched_since(now, &w->sched).ready_ns : -1, w->thread, end->waker, w->object, w->site_row };
+	if (dur >= m->steps.least)
+		md_step_put(m, (struct md_step){ w->since, end->wake, end->ts,
+						 once ? tk_sched_since(now, &w->sched).ready_ns : -1, w->thread,
+						 end->waker, w->object, w->site_row });
 }
 
 /* Brings back the part of the file that an element is in. */

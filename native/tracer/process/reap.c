@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* reap.c - waits for the ends of children: which child's end a thread has come to know, and how long it waited for that. */
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "process.h"
+#include "sleep.h"
+
+static uint64_t begin(void)
+{
+	return must_trace(PROCESS, PROCESS_REAPED) ? ptt_now_ns() : 0;
+}
+
+static void report(pid_t child, uint64_t began, void *site)
+{
+	if (child > 0 && began)
+		REPORT_WITH(PROCESS, PROCESS_REAPED, process_reaped, (uintptr_t)ptt_pid, site, .child = child,
+			    .wait_ns = ptt_now_ns() - began);
+}
+
+/* It may also have stopped, or go on. */
+static bool has_ended(int status)
+{
+	return WIFEXITED(status) || WIFSIGNALED(status);
+}
+
+pid_t ptt_wait(int *status, void *site)
+{
+	uint64_t began = begin();
+	pid_t child = ptt_real.wait(status);
+
+	report(child, began, site);
+	return child;
+}
+
+pid_t ptt_waitpid(pid_t pid, int *status, int options, void *site)
+{
+	uint64_t began = begin();
+	int own, *into = status ? status : &own; /* the program may not have asked */
+	pid_t child = ptt_real.waitpid(pid, into, options);
+
+	if (child > 0 && has_ended(*into))
+		report(child, began, site);
+	return child;
+}
+
+int ptt_waitid(idtype_t type, id_t id, siginfo_t *info, int options, void *site)
+{
+	uint64_t began = begin();
+	siginfo_t own, *into = info ? info : &own;
+	int result = ptt_real.waitid(type, id, into, options);
+
+	if (result == 0 && into->si_pid > 0 &&
+	    (into->si_code == CLD_EXITED || into->si_code == CLD_KILLED || into->si_code == CLD_DUMPED))
+		report(into->si_pid, began, site);
+	return result;
+}
+
+pid_t ptt_wait3(int *status, int options, struct rusage *usage, void *site)
+{
+	uint64_t began = begin();
+	int own, *into = status ? status : &own; /* the program may not have asked */
+	pid_t child = ptt_real.wait3(into, options, usage);
+
+	if (child > 0 && has_ended(*into))
+		report(child, began, site);
+	return child;
+}
+
+pid_t ptt_wait4(pid_t pid, int *status, int options, struct rusage *usage, void *site)
+{
+	uint64_t began = begin();
+	int own, *into = status ? status : &own; /* the program may not have asked */
+	pid_t child = ptt_real.wait4(pid, into, options, usage);
+
+	if (child > 0 && has_ended(*into))
+		report(child, began, site);
+	return child;
+}
