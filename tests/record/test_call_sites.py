@@ -327,7 +327,7 @@ def test_of_what_a_program_says(compile_c: Compiler, record: Recorder, ptt: Ptt)
         "-g", "-O1",
     )  # fmt: skip
     (said,) = (event for event in _events(ptt, record(program)) if event["source"] == "user")
-    assert re.fullmatch(r"tells\+0x\w+ \(\S+\.c:2\)", said["site_name"])
+    assert re.fullmatch(r"tells\+0x\w+ \(\S+\.c:2\)", str(said["site_name"]))
 
 
 def test_in_signal_handlers(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:

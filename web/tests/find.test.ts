@@ -1,9 +1,9 @@
 // Spans are found under the pointer and one after another, whatever order they came in.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { neighbour, spanAt, sums } from "../src/timeline/model/find";
-import { Scale } from "../src/timeline/model/scale";
-import type { RowSpans, Spans, Tiles } from "../src/timeline/model/tiles";
+import { neighbour, spanAt, sums } from "../src/model/find";
+import { Scale } from "../src/model/scale";
+import type { RowSpans, Spans, Tiles } from "../src/model/tiles";
 
 /** Lane, state, time and length of each span; not sorted. */
 function tiles(...spans: [lane: number, state: number, t: number, length: number][]): Tiles {

@@ -9,7 +9,7 @@ import {
   laneBox,
   MOST_LANES,
   rowHeight,
-} from "../src/timeline/model/layout";
+} from "../src/model/layout";
 import { row } from "./row";
 
 test("one process needs no group", () => {

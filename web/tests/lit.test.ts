@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { STATES } from "../src/base/protocol";
+import type { Spans } from "../src/model/tiles";
 import { type Lit, litBy } from "../src/timeline/drawing/lit";
-import type { Spans } from "../src/timeline/model/tiles";
 
 const LOCK = 7;
 

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { App } from "../src/base/app";
 import { FIRST_VIEW, Store, type View } from "../src/base/state";
-import { Motion } from "../src/timeline/model/motion";
-import { withAir } from "../src/timeline/model/scale";
+import { Motion } from "../src/model/motion";
+import { withAir } from "../src/model/scale";
 
 /** A screen that shows the next picture when the test says so. */
 function slowScreen() {

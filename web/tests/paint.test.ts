@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { STATES } from "../src/base/protocol";
 import type { Range } from "../src/base/state";
+import { Scale } from "../src/model/scale";
+import type { RowSpans, Tiles } from "../src/model/tiles";
 import { type Brush, fitted, paintRow } from "../src/timeline/drawing/paint";
 import { baseOf } from "../src/timeline/drawing/ruler";
-import { Scale } from "../src/timeline/model/scale";
-import type { RowSpans, Tiles } from "../src/timeline/model/tiles";
 import { row } from "./row";
 
 test("a text that fits is left alone", () => assert.equal(fitted("cache", 5), "cache"));

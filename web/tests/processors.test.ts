@@ -4,13 +4,13 @@ import { test } from "node:test";
 import { FLAGS, STATES } from "../src/base/protocol";
 import type { Range } from "../src/base/state";
 import { exact } from "../src/base/units";
+import { describeRow, describeSpan } from "../src/model/describe";
+import { neighbour, type Span } from "../src/model/find";
+import { laneAt, laneBox, lanesOf, rowHeight } from "../src/model/layout";
+import { Scale } from "../src/model/scale";
+import type { RowSpans, Tiles } from "../src/model/tiles";
 import { type Brush, paintRow } from "../src/timeline/drawing/paint";
 import { selectionOf } from "../src/timeline/input/actions";
-import { describeRow, describeSpan } from "../src/timeline/model/describe";
-import { neighbour, type Span } from "../src/timeline/model/find";
-import { laneAt, laneBox, lanesOf, rowHeight } from "../src/timeline/model/layout";
-import { Scale } from "../src/timeline/model/scale";
-import type { RowSpans, Tiles } from "../src/timeline/model/tiles";
 import { row } from "./row";
 
 const RUNNING = STATES.indexOf("running");

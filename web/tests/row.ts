@@ -1,5 +1,5 @@
 // Rows for tests: what matters is said, the rest is as in a quiet trace.
-import type { RowData } from "../src/timeline/model/rows";
+import type { RowData } from "../src/model/rows";
 
 export function row(change: Partial<RowData>): RowData {
   return {

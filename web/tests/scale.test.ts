@@ -1,15 +1,7 @@
 // Time and pixels: what is moved and zoomed stays in the trace, and times stay where they are.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  Scale,
-  SHORTEST_NS,
-  tickStep,
-  ticks,
-  withAir,
-  within,
-  zoomed,
-} from "../src/timeline/model/scale";
+import { Scale, SHORTEST_NS, tickStep, ticks, withAir, within, zoomed } from "../src/model/scale";
 
 const whole = { from: 0, to: 1_000_000 };
 

@@ -1,7 +1,7 @@
 // Shares of time by column: whatever the width, areas are as times, and what is short and alone is seen.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Shares } from "../src/timeline/model/shares";
+import { Shares } from "../src/model/shares";
 
 const HEIGHT = 17;
 

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Source } from "../src/base/api";
-import { Scale } from "../src/timeline/model/scale";
-import { levelOf, type Spans, Tiles, tilesIn } from "../src/timeline/model/tiles";
+import { Scale } from "../src/model/scale";
+import { levelOf, type Spans, Tiles, tilesIn } from "../src/model/tiles";
 
 interface Question {
   rows: readonly number[];

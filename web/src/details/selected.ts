@@ -4,8 +4,8 @@ import { type Hold, STATES, type Wait } from "../base/protocol";
 import { Signal } from "../base/signal";
 import type { PaneKind, Range, Selection, ViewStore } from "../base/state";
 import { sentence } from "../base/units";
-import type { About } from "../timeline/model/about";
-import type { RowData, Rows } from "../timeline/model/rows";
+import type { About } from "../model/about";
+import type { RowData, Rows } from "../model/rows";
 
 const CONTENDED = STATES.indexOf("contended");
 /** A chain of more threads is a riddle of its own. */

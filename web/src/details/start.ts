@@ -3,7 +3,7 @@ import type { App } from "../base/app";
 import { button, h, named } from "../base/dom";
 import type { RowKind } from "../base/state";
 import { duration, plural } from "../base/units";
-import { type RowData, rowsOf } from "../timeline/model/rows";
+import { type RowData, rowsOf } from "../model/rows";
 
 const MOST = 6;
 

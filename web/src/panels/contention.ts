@@ -16,7 +16,7 @@ import { aboutBox } from "./parts/about";
 import { Asking } from "./parts/asking";
 import { scope, scopeBar, scopeLength } from "./parts/scope";
 import { type Column, DataTable } from "./parts/table";
-import { showWorst } from "./worst";
+import { showWorst } from "./parts/worst";
 
 type By = "object" | "thread" | "site" | "thread,object";
 const VIEWS: readonly (readonly [By, string])[] = [

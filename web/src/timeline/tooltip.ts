@@ -1,6 +1,6 @@
 // The box beside the pointer that says what is under it.
 import { h } from "../base/dom";
-import type { Described } from "./model/describe";
+import type { Described } from "../model/describe";
 
 const AWAY = 14;
 

@@ -8,7 +8,7 @@ import { count, duration, plural } from "../../base/units";
 import { Asking } from "../parts/asking";
 import { rangeText } from "../parts/scope";
 import { type Column, DataTable } from "../parts/table";
-import { showWorst } from "../worst";
+import { showWorst } from "../parts/worst";
 import { type By, type Pair, pairsOf, type Sums, scaled } from "./pairs";
 
 const LIMIT = 2000;

@@ -4,8 +4,8 @@ import type { Columns } from "../../base/columns";
 import { ARROW_KINDS, type ArrowsColumns } from "../../base/protocol";
 import { Signal } from "../../base/signal";
 import type { Range } from "../../base/state";
-import type { About } from "../model/about";
-import { Scale } from "../model/scale";
+import type { About } from "../../model/about";
+import { Scale } from "../../model/scale";
 import type { Palette } from "./palette";
 import type { Pane } from "./pane";
 

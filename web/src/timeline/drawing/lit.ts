@@ -1,11 +1,11 @@
 // Lights a lock in the rows of the threads: where each had it, with others waiting for it or not, and where it waited.
 import { STATES } from "../../base/protocol";
 import type { Range } from "../../base/state";
-import { laneBox, lanesOf } from "../model/layout";
-import type { RowData } from "../model/rows";
-import type { Scale } from "../model/scale";
-import { Shares } from "../model/shares";
-import type { Spans } from "../model/tiles";
+import { laneBox, lanesOf } from "../../model/layout";
+import type { RowData } from "../../model/rows";
+import type { Scale } from "../../model/scale";
+import { Shares } from "../../model/shares";
+import type { Spans } from "../../model/tiles";
 import type { Palette } from "./palette";
 import type { Pane } from "./pane";
 

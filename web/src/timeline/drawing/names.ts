@@ -2,8 +2,8 @@
 import { h, named } from "../../base/dom";
 import { plain } from "../../base/text";
 import { count, duration } from "../../base/units";
-import { describeRow } from "../model/describe";
-import type { Item, Layout, Placed } from "../model/layout";
+import { describeRow } from "../../model/describe";
+import type { Item, Layout, Placed } from "../../model/layout";
 
 export interface NamesOptions {
   readonly label: string;

@@ -2,8 +2,8 @@
 
 import type { Range } from "../../base/state";
 import { rangeOf, type Selected } from "../../details/selected";
-import type { Span } from "../model/find";
-import { Scale } from "../model/scale";
+import type { Span } from "../../model/find";
+import { Scale } from "../../model/scale";
 import type { Palette } from "./palette";
 import type { Pane } from "./pane";
 

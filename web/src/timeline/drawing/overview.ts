@@ -5,8 +5,8 @@ import { h } from "../../base/dom";
 import type { OverviewColumns } from "../../base/protocol";
 import type { Range } from "../../base/state";
 import { duration, instant } from "../../base/units";
-import type { Motion } from "../model/motion";
-import { Scale } from "../model/scale";
+import type { Motion } from "../../model/motion";
+import { Scale } from "../../model/scale";
 import type { Palette } from "./palette";
 import { oncePerFrame, Surface } from "./surface";
 

@@ -2,11 +2,11 @@
 import { CALLS, FLAGS, STATES } from "../../base/protocol";
 import type { Range } from "../../base/state";
 import { drawnLabel } from "../../base/text";
-import { laneBox, lanesOf } from "../model/layout";
-import type { RowData } from "../model/rows";
-import { Scale } from "../model/scale";
-import { Shares } from "../model/shares";
-import type { RowSpans, Spans, Tiles } from "../model/tiles";
+import { laneBox, lanesOf } from "../../model/layout";
+import type { RowData } from "../../model/rows";
+import { Scale } from "../../model/scale";
+import { Shares } from "../../model/shares";
+import type { RowSpans, Spans, Tiles } from "../../model/tiles";
 import { OWNERS, type Paint, type Palette } from "./palette";
 
 const NOT_WAITING = 0;

@@ -2,7 +2,7 @@
 import { button, h } from "../../base/dom";
 import type { PaneKind, Range } from "../../base/state";
 import { count } from "../../base/units";
-import { type Span, spanAt } from "../model/find";
+import { type Span, spanAt } from "../../model/find";
 import {
   type Arrangement,
   HEADER,
@@ -11,10 +11,10 @@ import {
   laneAt,
   laneBox,
   type Placed,
-} from "../model/layout";
-import type { RowData, Rows } from "../model/rows";
-import { Scale } from "../model/scale";
-import type { Tiles } from "../model/tiles";
+} from "../../model/layout";
+import type { RowData, Rows } from "../../model/rows";
+import { Scale } from "../../model/scale";
+import type { Tiles } from "../../model/tiles";
 import { Names } from "./names";
 import { type Brush, paintRow, paintTexts } from "./paint";
 import type { Palette } from "./palette";

@@ -2,8 +2,8 @@
 import { h } from "../../base/dom";
 import type { Range } from "../../base/state";
 import { duration, exact, instant } from "../../base/units";
-import type { Scale } from "../model/scale";
-import { tickStep, ticks } from "../model/scale";
+import type { Scale } from "../../model/scale";
+import { tickStep, ticks } from "../../model/scale";
 import type { Palette } from "./palette";
 import { Surface } from "./surface";
 

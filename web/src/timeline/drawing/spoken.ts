@@ -3,7 +3,7 @@ import { h } from "../../base/dom";
 import { STATES } from "../../base/protocol";
 import type { Range } from "../../base/state";
 import { duration } from "../../base/units";
-import { sums } from "../model/find";
+import { sums } from "../../model/find";
 import type { Pane } from "./pane";
 
 const REST_MS = 600;

@@ -1,6 +1,6 @@
 // What the keys do in the timeline.
 import type { App } from "../../base/app";
-import type { Motion } from "../model/motion";
+import type { Motion } from "../../model/motion";
 import type { Actions } from "./actions";
 import type { Cursor } from "./cursor";
 

@@ -1,10 +1,10 @@
 // The keyboard's place in the timeline: a pane, a row, a lane and a span, and how it moves.
 import type { App } from "../../base/app";
+import { describeRow, describeSpan } from "../../model/describe";
+import { neighbour, type Span, spanAt } from "../../model/find";
+import { lanesOf } from "../../model/layout";
+import type { Motion } from "../../model/motion";
 import type { Pane } from "../drawing/pane";
-import { describeRow, describeSpan } from "../model/describe";
-import { neighbour, type Span, spanAt } from "../model/find";
-import { lanesOf } from "../model/layout";
-import type { Motion } from "../model/motion";
 
 export class Cursor {
   span: Span | null = null;

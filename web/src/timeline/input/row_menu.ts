@@ -3,9 +3,9 @@ import type { App } from "../../base/app";
 import { type PaneKind, type Range, type RowRef, rowsIn, type View } from "../../base/state";
 import { nameAndRest } from "../../base/text";
 import { exact } from "../../base/units";
+import type { Span } from "../../model/find";
+import type { RowData } from "../../model/rows";
 import { listWaits } from "../../panels/waits/listed";
-import type { Span } from "../model/find";
-import type { RowData } from "../model/rows";
 import type { Entry } from "./menu";
 
 /** Returns what can be done with a row, at a time if it was pointed at one. */

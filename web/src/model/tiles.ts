@@ -1,9 +1,9 @@
 // Spans by tiles: pieces of time a power of two wide, cached by row, fetched for what is looked at.
-import { isAbort, NotYet, type Source } from "../../base/api";
-import type { Columns } from "../../base/columns";
-import { FLAGS, type SpansColumns } from "../../base/protocol";
-import { Signal } from "../../base/signal";
-import type { PaneKind, Range } from "../../base/state";
+import { isAbort, NotYet, type Source } from "../base/api";
+import type { Columns } from "../base/columns";
+import { FLAGS, type SpansColumns } from "../base/protocol";
+import { Signal } from "../base/signal";
+import type { PaneKind, Range } from "../base/state";
 import type { Scale } from "./scale";
 
 export type Spans = Columns<SpansColumns>;

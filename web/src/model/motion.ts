@@ -1,8 +1,8 @@
 // Moves the view: pans, zooms, flies to a range; smoothly, unless the user wants no motion.
-import type { App } from "../../base/app";
-import { wholeOf } from "../../base/extent";
-import type { Range } from "../../base/state";
-import { reducedMotion } from "../../base/theme";
+import type { App } from "../base/app";
+import { wholeOf } from "../base/extent";
+import type { Range } from "../base/state";
+import { reducedMotion } from "../base/theme";
 import { moved, withAir, within, zoomed } from "./scale";
 
 const FLIGHT_MS = 180;

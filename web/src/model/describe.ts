@@ -1,6 +1,6 @@
 // What a span or a row is, in words: for the tooltip, the details and screen readers.
-import { CALLS, FLAGS, STATES } from "../../base/protocol";
-import { count, duration, exact, percent, plural } from "../../base/units";
+import { CALLS, FLAGS, STATES } from "../base/protocol";
+import { count, duration, exact, percent, plural } from "../base/units";
 import type { Span } from "./find";
 import type { RowData } from "./rows";
 

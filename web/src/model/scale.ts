@@ -1,5 +1,5 @@
 // Time and pixels: what a range looks like in a width, and how it is moved and zoomed. All times in ns.
-import type { Range } from "../../base/state";
+import type { Range } from "../base/state";
 
 /** Nothing shorter is shown: below this, time stamps say no more. */
 export const SHORTEST_NS = 50;

@@ -1,6 +1,6 @@
 // Goes to the longest contended wait of a row, or to the first event at a call site.
-import type { App } from "../base/app";
-import type { Range, RowKind, Selection } from "../base/state";
+import type { App } from "../../base/app";
+import type { Range, RowKind, Selection } from "../../base/state";
 
 interface Longest {
   readonly range: Range;

@@ -1,6 +1,6 @@
 // Finds spans among those at hand: under the pointer, and the next and previous of a lane.
-import { STATES } from "../../base/protocol";
-import type { Range } from "../../base/state";
+import { STATES } from "../base/protocol";
+import type { Range } from "../base/state";
 import type { Scale } from "./scale";
 import type { RowSpans, Spans, Tiles } from "./tiles";
 

@@ -1,6 +1,6 @@
 // Where rows are: their heights, their groups by process, and which of them are at a height.
-import type { Range } from "../../base/state";
-import { nameAndRest } from "../../base/text";
+import type { Range } from "../base/state";
+import { nameAndRest } from "../base/text";
 import type { RowData } from "./rows";
 
 /** Heights in CSS pixels. */

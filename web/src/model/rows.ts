@@ -1,9 +1,9 @@
 // The rows of one kind as the user wants them sorted and filtered, fetched in pieces, the first at once.
-import { isAbort, NotYet, type Source } from "../../base/api";
-import type { Columns } from "../../base/columns";
-import type { RowsColumns } from "../../base/protocol";
-import { Signal } from "../../base/signal";
-import type { PaneKind, RowSort } from "../../base/state";
+import { isAbort, NotYet, type Source } from "../base/api";
+import type { Columns } from "../base/columns";
+import type { RowsColumns } from "../base/protocol";
+import { Signal } from "../base/signal";
+import type { PaneKind, RowSort } from "../base/state";
 
 /** A thread, an object with all its generations, or a processor. */
 export interface RowData {
