@@ -160,7 +160,7 @@ static void (*const handlers[TK_ACTIONS])(struct ptt_check *c, const struct tk_e
 	[TK_SEM_TAKEN] = ck_sem_taken,	   [TK_SEM_POST] = ck_sem_post,	    [TK_CREATE] = ck_create,
 	[TK_BEGIN] = ck_begin,		   [TK_END] = ck_end,		    [TK_PRIORITY_SET] = ck_priority,
 	[TK_JOIN_IN] = ck_join_in,	   [TK_JOIN_OUT] = ck_join_out,	    [TK_PROCESS_START] = process_starts,
-	[TK_FORK] = ck_fork,		   [TK_LEVEL] = level_changed,	    [TK_FUTEX_IN] = ck_futex_in,
+	[TK_FORK] = ck_fork,		   [TK_REAPED] = ck_reaped,	    [TK_LEVEL] = level_changed,	    [TK_FUTEX_IN] = ck_futex_in,
 	[TK_LOST] = lost,		   [TK_SCHED] = ck_sched,	    [TK_SCHED_UNKNOWN] = ck_sched_unknown,
 	[TK_FUTEX_OUT] = ck_futex_out,	   [TK_FUTEX_WAKE] = ck_futex_wake,
 	[TK_SLEEP_IN] = ck_sleep_in,	   [TK_SLEEP_OUT] = ck_sleep_out,
@@ -228,6 +228,7 @@ static void at_end(struct ptt_check *c, const int64_t *ends, uint32_t count)
 	ck_find_hung(c, ends, count);
 	ck_last_deadlocks(c, &e);
 	ck_forked_locks(c);
+	ck_abandoned_locks(c, ends, count);
 	ck_kept_locks(c);
 	ck_lost_wakeups(c);
 	ck_stuck_barriers(c);

@@ -104,6 +104,7 @@ struct ck_process {
 	uint32_t first_thread;
 	uint32_t late;	 /* threads that may be what others wait for at a barrier; known at the end */
 	struct ck_last forked; /* thread: of the parent, which made it by fork() */
+	struct ck_last end_known; /* thread: which has waited for its end */
 	uint64_t stack; /* of the first thread: from here on; 0: not known */
 	uint64_t nested; /* how often a thread took a semaphore that is used as a lock while it had another one */
 	uint64_t *memory; /* pairs of addresses */
@@ -294,6 +295,8 @@ void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct tk_event *e)
 void ck_last_deadlocks(struct ptt_check *c, const struct tk_event *e);
 /* ck_forked_locks - waits in forked processes for locks whose owners are not there. */
 void ck_forked_locks(struct ptt_check *c);
+/* ck_abandoned_locks - waits for locks that threads of other processes held when these ended, at @ends. */
+void ck_abandoned_locks(struct ptt_check *c, const int64_t *ends, uint32_t count);
 /* ck_blocked - a thread that nobody outside of the trace lets go on. */
 bool ck_blocked(const struct ptt_check *c, uint32_t thread);
 
@@ -325,6 +328,7 @@ void ck_stuck(struct ptt_check *c);
 void ck_create(struct ptt_check *c, const struct tk_event *e);
 void ck_begin(struct ptt_check *c, const struct tk_event *e);
 void ck_fork(struct ptt_check *c, const struct tk_event *e);
+void ck_reaped(struct ptt_check *c, const struct tk_event *e);
 void ck_end(struct ptt_check *c, const struct tk_event *e);
 void ck_join_in(struct ptt_check *c, const struct tk_event *e);
 void ck_join_out(struct ptt_check *c, const struct tk_event *e);

@@ -334,6 +334,70 @@ void ck_forked_locks(struct ptt_check *c)
 	}
 }
 
+/* ---- locks of processes that have ended ---- */
+
+/* When a process had ended at the latest: somebody had waited for it, or the recorder has seen it; TK_NEVER: it goes on. */
+static int64_t end_of(struct ptt_check *c, uint32_t process, const int64_t *ends, uint32_t count)
+{
+	const struct ck_last *known = &CK_PROCESS(c, process)->end_known;
+	int64_t seen = process < count ? ends[process] : TK_NEVER;
+
+	return known->thread && (seen == TK_NEVER || known->ts < seen) ? known->ts : seen;
+}
+
+/* Did the process of a thread end before a wait of another process began? */
+static bool had_ended(struct ptt_check *c, uint32_t thread, const struct ck_wait *w, const int64_t *ends, uint32_t count)
+{
+	uint32_t process = CK_THREAD(c, thread)->process;
+	int64_t end = end_of(c, process, ends, count);
+
+	return process != CK_THREAD(c, w->thread)->process && end != TK_NEVER && end < w->since;
+}
+
+/* A hold that keeps a wait from its lock, by a thread of another process that had ended when the wait began; 0: none. */
+static uint32_t abandoned(struct ptt_check *c, const struct ck_wait *w, const int64_t *ends, uint32_t count)
+{
+	bool rwlock = w->kind == NPTL_DOMAIN_RWLOCK;
+
+	if ((w->kind != NPTL_DOMAIN_MUTEX && !rwlock) || w->timed)
+		return 0;
+	for (uint32_t hold = CK_OBJECT(c, w->object)->holds; hold; hold = CK_HOLD(c, hold)->object_next) {
+		const struct tk_hold *h = CK_HOLD(c, hold);
+
+		if (rwlock && h->mode == PTT_MODE_SHARED && w->mode == PTT_MODE_SHARED)
+			continue;
+		if (had_ended(c, h->thread, w, ends, count))
+			return hold;
+	}
+	/* Where it is not known that they have the memory in common, the lock has said who holds it. */
+	if (!w->owner || !had_ended(c, w->owner, w, ends, count))
+		return 0;
+	for (uint32_t hold = CK_THREAD(c, w->owner)->holds; hold; hold = CK_HOLD(c, hold)->thread_next)
+		if (CK_HOLD(c, hold)->kind == w->kind && CK_HOLD(c, hold)->address == CK_OBJECT(c, w->object)->address)
+			return hold;
+	return 0;
+}
+
+/* Of a robust mutex the kernel gives the waiter word at once: it does not wait. */
+void ck_abandoned_locks(struct ptt_check *c, const int64_t *ends, uint32_t count)
+{
+	for (uint32_t i = 1; i < c->t.threads.count; i++) {
+		uint32_t wait = CK_THREAD(c, i)->waits, hold = wait ? abandoned(c, CK_WAITING(c, wait), ends, count) : 0;
+		const struct tk_hold *h = CK_HOLD(c, hold);
+		struct tk_event at = { .site = h->site, .thread = h->thread };
+
+		if (!hold)
+			continue;
+		at.process = CK_THREAD(c, h->thread)->process;
+		at.ts = end_of(c, at.process, ends, count);
+		if (!ck_found(c, PTT_FACT_END_WITH_HOLD, &at, (uint64_t)h->object << 16, h->site, PTT_FLAG_WHOLE))
+			continue;
+		ck_step_hold(c, hold);
+		ck_step(c, PTT_STEP_ENDED, at.thread, at.ts, 0, 0);
+		ck_step_wait(c, wait, at.thread);
+	}
+}
+
 /* ---- at the end ---- */
 
 static bool anybody(struct ptt_check *c, uint32_t thread, void *data)

@@ -52,6 +52,16 @@ void ck_fork(struct ptt_check *c, const struct tk_event *e)
 		child->forked = ck_now(e);
 }
 
+/* Of several that have had this pid it is not known which one is meant. */
+void ck_reaped(struct ptt_check *c, const struct tk_event *e)
+{
+	int64_t pid = tk_number(&e->e, TK_CHILD, 0);
+	uint32_t number = pid > 0 ? tk_number_of_any_tid(&c->t, (uint32_t)pid) : 0;
+
+	if (number && number != TK_SEVERAL)
+		CK_PROCESS(c, c->t.known[number - 1].process)->end_known = ck_now(e);
+}
+
 void ck_end(struct ptt_check *c, const struct tk_event *e)
 {
 	ck_exit_holding(c, e);

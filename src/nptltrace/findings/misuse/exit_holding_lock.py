@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 
 @finding("exit-holding-lock", severity="error")
 def exit_holding_lock(trace: Trace) -> Iterator[Found]:
-    """A thread ended while it held a lock.
+    """A thread ended while it held a lock, or its process did, and others ask for the lock.
 
     Robust mutexes are excepted: the library says it to their next owner. A *program* may end while
-    its threads hold locks. So may a detached thread keep, to the end, what other threads used
+    its threads hold locks, unless a thread of another process waits for one ever after. So may a detached thread keep, to the end, what other threads used
     before it and no thread asks for any more: virtual machines stop their threads in this way when
     they end.
     """
     for fact in trace.facts("end-with-hold"):
-        held = fact.steps[0]
-        yield fact.found(f"{held.thread} ended while it held {held.object}, taken{held.at}")
+        held, _, *waits = fact.steps
+        text = f"{held.thread} ended while it held {held.object}, taken{held.at}"
+        after = "".join(f"; {wait.thread} waits for it{wait.at} ever after" for wait in waits)
+        yield fact.found(text + after)
