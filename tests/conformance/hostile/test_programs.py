@@ -98,8 +98,6 @@ def test_corners(what: str, handler: str, hostile: Hostile) -> None:
 
 
 def test_destructors_exceptions_and_waiting_of_cxx20(hostile: Hostile) -> None:
-    if sanitized.BUILD:
-        pytest.skip("the sanitizer does not see that pthread_exit() leaves its frame")
     hostile.same(hostile.program("destructors.cc"))
 
 
