@@ -158,8 +158,10 @@ class Reference(Locks):
         self.row(w, e.ts, wait_class, dur=dur, result=result, held=held)
 
     def sem_class(self, o: Object, process: int, tid: int) -> str:
+        if (process, "semaphore") not in self.full:
+            return "unknown"
         others = any(units for thread, units in o.units.items() if thread != tid)
-        return self.unit_class(o, taken=others and (process, "semaphore") in self.full)
+        return self.unit_class(o, taken=others)
 
     # ---- threads ----
 

@@ -337,7 +337,10 @@ uint8_t md_sem_unknown_class(struct ptt_model *m, const struct md_wait *w)
 	const struct md_object *o = MD_OBJECT(m, w->object);
 	uint32_t own = MD_PAIR(m, md_pair(m, w->thread, w->object))->balance > 0;
 
-	return class_of_unit(o, w, TK_PROCESS(&m->t, o->pub.process)->full[PTT_KIND_SEM] && o->units_out > own);
+	/* Where units are not recorded, nothing is known of what they are for. */
+	if (!TK_PROCESS(&m->t, o->pub.process)->full[PTT_KIND_SEM])
+		return md_class(o, w->futex ? md_futex_class(w) : PTT_UNKNOWN);
+	return class_of_unit(o, w, o->units_out > own);
 }
 
 /* The thread that ended a wait decides what it was. */
