@@ -1,8 +1,8 @@
-"""Dates, durations and sizes, each with the unit that fits."""
+"""Dates, durations and sizes, each with the unit that fits, and nouns that go with a number."""
 
 from __future__ import annotations
 
-__all__ = ["date", "duration", "seconds", "size"]
+__all__ = ["date", "duration", "plural", "seconds", "size"]
 
 _SIZES = ("B", "kB", "MB", "GB", "TB")
 
@@ -39,3 +39,14 @@ def size(n: int) -> str:
             break
         value /= 1000
     return f"{n} B" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def plural(count: int, noun: str, many: str = "") -> str:
+    """Return a noun as it goes with a number.
+
+    Args:
+        count: The number.
+        noun: For one.
+        many: For other numbers, if it does not just end in an s more.
+    """
+    return noun if count == 1 else many or f"{noun}s"

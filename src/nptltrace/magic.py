@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, Protocol
 
+from nptltrace._escaping import talk
 from nptltrace.errors import PttError
 from nptltrace.here import record_here
 
@@ -51,7 +52,7 @@ def load_ipython_extension(shell: Shell) -> None:
             with record_here(trace, force=True):
                 shell.run_cell(cell)
         except PttError as error:
-            print(f"ptt: error: {error}", file=sys.stderr)
+            talk(f"error: {error}")
             return
         print(_report(trace, words), end="")
 

@@ -133,8 +133,7 @@ class _Session:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """End the recording, and print contention by test."""
-        from nptltrace._plural import plural
-        from nptltrace._units import duration
+        from nptltrace._units import duration, plural
         from nptltrace.errors import PttError
 
         try:

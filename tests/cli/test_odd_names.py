@@ -170,9 +170,12 @@ def test_names_with_blanks_are_whole(ptt: Ptt, named: Any, tmp_path: Path) -> No
     ptt("check", trace, *named_so, "--ignore", "lock-order-inversion:Reg<int")
 
 
-def test_what_is_said_commands_no_terminal(ptt: Ptt, tmp_path: Path) -> None:
+def test_what_is_said_commands_no_terminal(ptt: Ptt, tmp_path: Path, compile_c: Compiler) -> None:
     trace = tmp_path / OBEYED
+    untraceable = tmp_path / f"program {OBEYED}"
+    compile_c("int main(void) { return 0; }", "-static").rename(untraceable)
     for result in (
+        ptt("record", "-o", tmp_path / "none", "--", untraceable),
         ptt("record", "-o", trace, "--", "true"),
         ptt("record", "-o", trace, "--", "true", status=2),
         ptt("check", tmp_path / OBEYED / OBEYED, status=2),

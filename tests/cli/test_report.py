@@ -119,8 +119,11 @@ int main(void)
 def test_a_lock_that_was_waited_for_in_vain(
     ptt: Ptt, record: Recorder, compile_c: Compiler
 ) -> None:
-    text = ptt("report", record(compile_c(GIVEN_UP))).stdout
-    assert "2 threads; each wait for a lock was given up\n" in text
+    trace = record(compile_c(GIVEN_UP))
+    assert "2 threads; each wait for a lock was given up\n" in ptt("report", trace).stdout
+    now = ptt("top", trace).stdout
+    assert "each wait for a lock was given up" in now
+    assert "nothing was contended" not in now
 
 
 def test_objects_that_nobody_waited_for(ptt: Ptt, record: Recorder, compile_c: Compiler) -> None:

@@ -11,7 +11,7 @@ from nptltrace.catalog import DOMAINS, FUTEX_KINDS, LOCK_TYPES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["NO_LOCKS", "kind_of"]
+__all__ = ["NO_LOCKS", "is_lock", "kind_of", "nothing_contended"]
 
 # Objects that no thread has as it has a lock.
 NO_LOCKS = frozenset({"cond", "gcond", "barrier", "semaphore", *FUTEX_KINDS})
@@ -33,3 +33,20 @@ def kind_of(kind: int, flags: int, given: Sequence[str]) -> str:
     if kind != DOMAINS["lll"] and 0 <= number - PTT_LOCK_TYPE_GIVEN < len(given):
         return given[number - PTT_LOCK_TYPE_GIVEN]
     return libptttrack_sums.KINDS.get(kind, "object")
+
+
+def is_lock(kind: str) -> bool:
+    """Return whether what has a kind is a lock: a thread takes it and gives it back."""
+    return kind not in NO_LOCKS and kind != "thread"
+
+
+def nothing_contended(*, given_up: bool, is_whole: bool) -> str:
+    """Return what to say where nothing was contended.
+
+    Args:
+        given_up: A thread gave up a wait for a lock.
+        is_whole: The class of all waits is known.
+    """
+    if given_up:
+        return "each wait for a lock was given up"
+    return "nothing was contended" + ("" if is_whole else " in what is covered")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nptltrace._binding import libpttread, libptttrack_promises
 from nptltrace._binding.headers.pttread import PTT_CPU_UNKNOWN
 from nptltrace._binding.libptttrack_sums import KINDS
-from nptltrace._plural import plural
+from nptltrace._units import plural
 from nptltrace.analysis.model import Window, event_buffers
 from nptltrace.catalog import BY_ID
 from nptltrace.errors import error_name

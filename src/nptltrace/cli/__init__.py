@@ -25,6 +25,7 @@ import os
 import sys
 from importlib import import_module
 
+from nptltrace._escaping import talk
 from nptltrace._version import __version__
 from nptltrace.cli import commands
 from nptltrace.errors import PttError, UsageError, one_line
@@ -217,10 +218,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             line = missing_libraries(error)
             if line is not None:
-                print(f"ptt: error: {line}", file=sys.stderr)
+                talk(f"error: {line}")
                 return EXIT_USAGE
         what = f"{type(error).__name__}: {one_line(error)}"
-        print(f"ptt: internal error: {what} (--debug shows where)", file=sys.stderr)
+        talk(f"internal error: {what} (--debug shows where)")
         return EXIT_INTERNAL
     return status
 

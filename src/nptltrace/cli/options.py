@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 
+from nptltrace._escaping import for_terminal, talk
 from nptltrace.errors import one_line
 
 TYPE_CHECKING = False
@@ -176,18 +177,12 @@ def say(args: argparse.Namespace, message: str, *, verbosity: int = 0) -> None:
     """
     if args.verbosity >= verbosity:
         print(end="", flush=True)  # where both go to one file, it stands before that
-        _talk(message)
+        talk(message)
 
 
 def say_error(error: Exception) -> None:
     """Print on stderr what an error says, as `ptt: error: message`."""
-    _talk(f"error: {one_line(error)}")
-
-
-def _talk(message: str) -> None:
-    from nptltrace.trace.escaping import for_terminal
-
-    print(f"ptt: {for_terminal(message)}", file=sys.stderr)
+    talk(f"error: {one_line(error)}")
 
 
 def columns() -> int:
@@ -201,8 +196,6 @@ def columns() -> int:
 
 def write_lines(lines: Iterable[str]) -> None:
     """Print lines of text on stdout; what names hold that a terminal would obey is escaped."""
-    from nptltrace.trace.escaping import for_terminal
-
     sys.stdout.writelines(for_terminal(line.rstrip()) + "\n" for line in lines)
 
 

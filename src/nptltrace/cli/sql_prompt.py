@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from nptltrace._plural import plural
+from nptltrace._units import plural
 from nptltrace.analysis.sql.schema import TABLES
 from nptltrace.analysis.sql.views import VIEWS
 from nptltrace.cli.output.sql_output import write

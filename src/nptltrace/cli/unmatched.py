@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nptltrace._plural import plural
-from nptltrace._units import duration
+from nptltrace._units import duration, plural
 from nptltrace.cli import traces
 from nptltrace.cli.options import say
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nptltrace._escaping import readable
 from nptltrace.export.writing import records as rec
 from nptltrace.export.writing import timeline as tl
 from nptltrace.export.writing.lines import Words, decimals, digits, joined
 from nptltrace.export.writing.timeline import Timeline, chosen
-from nptltrace.trace.escaping import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

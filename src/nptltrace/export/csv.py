@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
-from nptltrace._plural import plural
+from nptltrace._units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

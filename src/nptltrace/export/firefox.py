@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nptltrace._plural import plural
+from nptltrace._units import plural
 from nptltrace._version import __version__
 from nptltrace.analysis.frames import UNKNOWN, Frames
 from nptltrace.analysis.report.stacks.sums import TITLES, shown_of

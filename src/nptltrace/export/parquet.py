@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
 
-from nptltrace._plural import plural
+from nptltrace._units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

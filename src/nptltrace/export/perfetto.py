@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nptltrace._escaping import readable
 from nptltrace.analysis.scope import Scope
 from nptltrace.export.writing import records as rec
 from nptltrace.export.writing import timeline as tl
 from nptltrace.export.writing.processors import switches
 from nptltrace.export.writing.protobuf import Rows, message, number, text
 from nptltrace.export.writing.timeline import Timeline, chosen
-from nptltrace.trace.escaping import readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

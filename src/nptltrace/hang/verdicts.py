@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from nptltrace._plural import plural
+from nptltrace._units import plural
 from nptltrace.hang.conditions import read_condition
 from nptltrace.hang.neighbours import with_neighbours
 

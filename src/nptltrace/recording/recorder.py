@@ -13,7 +13,8 @@ import time
 from pathlib import Path
 
 from nptltrace._binding.libpttcollect import Collector, CollectorError, Stats, read_clock
-from nptltrace._plural import plural
+from nptltrace._escaping import talk
+from nptltrace._units import plural
 from nptltrace._values import Values
 from nptltrace.errors import PttError, UsageError
 from nptltrace.recording import launch
@@ -130,7 +131,7 @@ def _thread_library(options: RecordOptions) -> Built | None:
 
 def _say(options: RecordOptions, message: str, verbosity: int = 0) -> None:
     if options.verbosity >= verbosity:
-        print(f"ptt: {message}", file=sys.stderr, flush=True)
+        talk(message)
 
 
 def _run_untraced(program: Path, options: RecordOptions) -> Outcome:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nptltrace.trace.escaping import readable
+from nptltrace._escaping import readable
 from nptltrace.trace.places.module_table import Module, ModuleMap
 from nptltrace.trace.places.python_code import read_codes
 from nptltrace.trace.small_files import read_whole

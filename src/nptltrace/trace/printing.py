@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttread, libpttread_text
-from nptltrace.trace.escaping import for_terminal, readable
+from nptltrace._escaping import for_terminal, readable
 from nptltrace.trace.places.stack import stack_sites
 from nptltrace.trace.symbols.frames import stack_texts
 

@@ -13,11 +13,11 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding import libpttread, libpttread_text
-from nptltrace._plural import plural
+from nptltrace._escaping import readable
+from nptltrace._units import plural
 from nptltrace.errors import PttError, TraceFormatError, UsageError
 from nptltrace.trace import posix_log
 from nptltrace.trace.alignment import Clocked, align
-from nptltrace.trace.escaping import readable
 from nptltrace.trace.info import Process, read_info
 from nptltrace.trace.places.python_code import is_interpreter
 from nptltrace.trace.places.site import ENTRY

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from nptltrace._binding import libpttread
+from nptltrace._escaping import readable
 from nptltrace.catalog import BY_ID, DOMAINS, EVENTS
-from nptltrace.trace.escaping import readable
 from nptltrace.trace.losses import reported_losses
 
 if TYPE_CHECKING:

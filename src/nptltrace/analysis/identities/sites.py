@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from nptltrace.trace.escaping import readable
+from nptltrace._escaping import readable
 from nptltrace.trace.places.python_code import code_and_offset, is_python
 from nptltrace.trace.places.site import address_of_site, is_entry
 

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nptltrace.analysis.kinds import NO_LOCKS
+from nptltrace.analysis.kinds import is_lock, nothing_contended
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -343,10 +343,11 @@ class Contention:
         """What is to be said where nothing was contended; the empty text where something was."""
         if self.figures.waits:
             return ""
-        locks = [item for item in self.objects if item.kind not in {*NO_LOCKS, "thread"}]
-        if any(item.figures.other_waits[why] for item in locks for why in ("timeout", "cancelled")):
-            return "each wait for a lock was given up"
-        return "nothing was contended" + ("" if self.is_whole else " in what is covered")
+        locks = [item for item in self.objects if is_lock(item.kind)]
+        given_up = any(
+            item.figures.other_waits[why] for item in locks for why in ("timeout", "cancelled")
+        )
+        return nothing_contended(given_up=given_up, is_whole=self.is_whole)
 
     @property
     def elapsed_ns(self) -> int:

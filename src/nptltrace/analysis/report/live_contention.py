@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._binding import libpttread, libptttrack_sums
+from nptltrace.analysis.kinds import is_lock
 from nptltrace.analysis.model import (
     Window,
     add_parents,
@@ -40,8 +41,9 @@ __all__ = [
 ]  # fmt: skip
 
 _UNSEEN = 2**63 - 1
-_CONTENDED, _IDLE, _UNKNOWN = (
-    libptttrack_sums.CLASSES.index(name) for name in ("contended", "idle", "unknown")
+_CONTENDED, _IDLE, _UNKNOWN, _TIMEOUT, _CANCELLED = (
+    libptttrack_sums.CLASSES.index(name)
+    for name in ("contended", "idle", "unknown", "timeout", "cancelled")
 )
 
 
@@ -191,6 +193,7 @@ class LiveContention:
         lost: Events that are known to be lost.
         waiting: Threads that wait now and are contended.
         unknown_ns: Duration in the interval of waits of class `unknown`.
+        given_up: Whether a thread gave up a wait for a lock in the interval.
         uncovered: Modules of which not all that they do is in the trace, and why.
         figures: Waits of all threads.
         objects: The most waited for first.
@@ -204,6 +207,7 @@ class LiveContention:
     lost: int
     waiting: int
     unknown_ns: int
+    given_up: bool
     uncovered: list[dict[str, Any]]
     figures: LiveFigures
     objects: list[LiveObject]
@@ -397,12 +401,17 @@ class _View:
             lost=max(self._lost, sum(discarded)),
             waiting=len(np.unique(self._contended["thread"])),
             unknown_ns=int(self._wait_ns("threads", _UNKNOWN).sum()),
+            given_up=self._given_up(),
             uncovered=source.uncovered(),
             figures=self._figures("threads", slice(None)),
             objects=self._objects(named),
             threads=self._threads(named),
             sites=self._sites(named),
         )
+
+    def _given_up(self) -> bool:
+        spent = self._wait_ns("objects", _TIMEOUT) + self._wait_ns("objects", _CANCELLED)
+        return any(is_lock(self._names.kind(at)) for at in np.flatnonzero(spent).tolist())
 
     # ---- numbers ----
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._binding import libptttrack_sums
+from nptltrace._escaping import readable
 from nptltrace.analysis.model import run_model
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.analysis.report.stacks.values import StackValues
 from nptltrace.analysis.scope import Scope
 from nptltrace.errors import UsageError
-from nptltrace.trace.escaping import readable
 from nptltrace.trace.places.python_code import is_interpreter
 from nptltrace.trace.places.stack import stack_sites
 from nptltrace.trace.symbols.frames import is_tracer

@@ -198,7 +198,7 @@ _DECLARED = (
             Column("last_ns", "int64", "when it, its process or the recording ended", "ns"),
             Column("end_ns", "int64", "its end; null when it is not in the trace", "ns"),
             Column("create_ns", "int64", "when it was created; null when unknown", "ns"),
-            Column("join_ns", "int64", "when another had joined it; null when none did", "ns"),
+            Column("join_ns", "int64", "the time when it was joined; null when it was not", "ns"),
             Column("creator_tid", "uint32", "its creator"),
             _stack("create_stack", "its creation"),
             Column("start_routine", "uint64", "the function it began with", "address"),

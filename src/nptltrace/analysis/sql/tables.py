@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from nptltrace._binding.libptttrack_sums import KINDS
+from nptltrace._escaping import readable
 from nptltrace.analysis.identities.sites import Sites
 from nptltrace.analysis.identities.stacks import Stacks
 from nptltrace.analysis.model import ROW_TABLES, Only, model_batches
@@ -26,7 +27,6 @@ from nptltrace.analysis.sql.schema import ALL_THREADS, EVENT_FIELDS, TABLES, tab
 from nptltrace.analysis.sql.spill import Shelf
 from nptltrace.catalog import DOMAINS, EVENTS
 from nptltrace.errors import UsageError
-from nptltrace.trace.escaping import readable
 from nptltrace.trace.losses import reported_losses
 from nptltrace.trace.places.site import ADDRESS, hex_of_site
 from nptltrace.trace.symbols.lookup import Symbols

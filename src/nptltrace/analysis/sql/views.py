@@ -159,7 +159,8 @@ VIEWS = (
     ),
     View(
         "contention_by_site",
-        "Contended waits by the place in the program where they happened, the longest first.",
+        "Contended waits by the place in the program where they happened, the longest first; "
+        "`kind` is that of what was waited for: of a condition's mutex it is `mutex`.",
         """
         select s.site, w.kind,
                sum(w.waits)::bigint as waits, sum(w.wait_ns)::bigint as wait_ns,

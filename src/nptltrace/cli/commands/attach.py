@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nptltrace._plural import plural
+from nptltrace._units import plural
 from nptltrace.cli.options import (
     add_buffer_budget,
     add_level,

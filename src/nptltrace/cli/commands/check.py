@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nptltrace._plural import plural
+from nptltrace._escaping import talk
+from nptltrace._units import plural
 from nptltrace.cli import traces
 from nptltrace.cli.options import (
     add_format,
@@ -136,7 +137,7 @@ def _say_failures(result: Findings, reported: set[str]) -> None:
     """Report kinds that could not be looked for, each once."""
     for failure in result.failures:
         if failure not in reported:
-            print(f"ptt: error: {failure}", file=sys.stderr)
+            talk(f"error: {failure}")
     reported.update(result.failures)
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nptltrace._plural import plural
+from nptltrace._units import plural
 from nptltrace.cli import traces
 from nptltrace.cli.engine import add_engine, chosen_engine
 from nptltrace.cli.options import (

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nptltrace._plural import plural
+from nptltrace._units import plural
 from nptltrace.cli import traces
 from nptltrace.cli.options import add_traces, say
 from nptltrace.errors import UsageError

@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from nptltrace._plural import plural
+from nptltrace._units import plural
 from nptltrace.cli.options import (
     add_buffer_budget,
     add_level,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nptltrace._plural import plural
-from nptltrace._units import date, duration, seconds, size
+from nptltrace._units import date, duration, plural, seconds, size
 from nptltrace.cli import traces
 from nptltrace.cli.options import add_format, write_csv, write_json, write_lines
 from nptltrace.errors import UsageError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
-from nptltrace.trace.escaping import for_terminal
+from nptltrace._escaping import for_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from nptltrace._escaping import readable
 from nptltrace._version import __version__
 from nptltrace.findings.kind import kinds
-from nptltrace.trace.escaping import readable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,8 +8,8 @@ from decimal import Decimal
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TextIO
 
+from nptltrace._escaping import for_terminal
 from nptltrace.errors import UsageError
-from nptltrace.trace.escaping import for_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

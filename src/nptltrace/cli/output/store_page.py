@@ -5,8 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from nptltrace._plural import plural
-from nptltrace._units import date, duration
+from nptltrace._units import date, duration, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._binding import libptttrack_sums
-from nptltrace._plural import plural
+from nptltrace._units import plural
 from nptltrace.analysis.model import Window, model_steps
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.analysis.scope import Scope

@@ -17,9 +17,9 @@ def exit_holding_lock(trace: Trace) -> Iterator[Found]:
     """A thread ended while it held a lock, or its process did, and others ask for the lock.
 
     Robust mutexes are excepted: the library says it to their next owner. A *program* may end while
-    its threads hold locks, unless a thread of another process waits for one ever after. So may a detached thread keep, to the end, what other threads used
-    before it and no thread asks for any more: virtual machines stop their threads in this way when
-    they end.
+    its threads hold locks, unless a thread of another process waits for one ever after. So may a
+    detached thread keep, to the end, what other threads used before it and no thread asks for any
+    more: virtual machines stop their threads in this way when they end.
     """
     for fact in trace.facts("end-with-hold"):
         held, _, *waits = fact.steps

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding.headers import ptt_abi
-from nptltrace.trace.escaping import readable
+from nptltrace._escaping import readable
 from nptltrace.trace.places.python_lines import line_of
 from nptltrace.trace.places.site import address_of_site
 

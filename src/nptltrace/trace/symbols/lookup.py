@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from nptltrace._escaping import readable
 from nptltrace.catalog import DOMAINS
-from nptltrace.trace.escaping import readable
 from nptltrace.trace.passed_over import PassedOver
 from nptltrace.trace.places.module_table import ModuleMap
 from nptltrace.trace.places.python_code import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from nptltrace._escaping import readable
 from nptltrace.analysis import growing
-from nptltrace.trace.escaping import readable
 
 if TYPE_CHECKING:
     from collections.abc import Collection

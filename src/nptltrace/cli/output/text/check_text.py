@@ -5,8 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from nptltrace._plural import plural
-from nptltrace._units import seconds
+from nptltrace._units import plural, seconds
 from nptltrace.cli.options import columns
 from nptltrace.cli.output.text.folding import folded
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nptltrace._plural import plural
-from nptltrace._units import date, duration
+from nptltrace._units import date, duration, plural
 from nptltrace.cli.options import columns
 from nptltrace.cli.output.text.folding import folded
 

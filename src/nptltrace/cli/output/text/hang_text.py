@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from nptltrace._plural import plural
+from nptltrace._escaping import readable
+from nptltrace._units import plural
 from nptltrace.cli.options import columns
 from nptltrace.hang.verdicts import waits_sentence
-from nptltrace.trace.escaping import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

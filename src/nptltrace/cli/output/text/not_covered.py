@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nptltrace._plural import plural
-from nptltrace._units import duration
+from nptltrace._units import duration, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +34,10 @@ def futexes(waits: int) -> Iterator[str]:
         waits: How many waits for futexes there are.
     """
     if waits:
-        yield f"{waits:,} {plural(waits, 'wait')} for futexes by system call: {_FUTEXES}"
+        yield (
+            f"{waits:,} {plural(waits, 'wait')} for futexes by system call: locks that do without "
+            "the thread library, as those of Rust, C++20, GLib and Java do"
+        )
 
 
 def unknown(waits: int, wait_ns: int) -> Iterator[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from nptltrace._plural import plural
-from nptltrace._units import duration, seconds
+from nptltrace._units import duration, plural, seconds
 from nptltrace.analysis.kinds import NO_LOCKS
 from nptltrace.catalog import FUTEX_KINDS
 from nptltrace.cli.options import columns

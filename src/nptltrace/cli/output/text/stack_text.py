@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from nptltrace._plural import plural
-from nptltrace._units import duration
+from nptltrace._units import duration, plural
 from nptltrace.analysis.report.stacks.sums import TITLES
 from nptltrace.analysis.report.stacks.trees import tree
 from nptltrace.trace.passed_over import bare_name

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from nptltrace._plural import plural
-from nptltrace._units import duration, seconds
+from nptltrace._units import duration, plural, seconds
+from nptltrace.analysis.kinds import nothing_contended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,8 +53,9 @@ def lines(found: LiveContention, *, name: str, by: str, top: int | None) -> Iter
     }
     yield from table[by](found, top)
     if not (found.objects, found.threads, found.sites)[list(_TITLES).index(by)]:
-        covered = " in what is covered" if found.uncovered or found.unknown_ns else ""
-        yield Line(f"  nothing was contended yet{covered}", "faint")
+        is_whole = not (found.uncovered or found.unknown_ns)
+        said = nothing_contended(given_up=found.given_up, is_whole=is_whole)
+        yield Line(f"  {said}", "faint")
 
 
 def _summary(found: LiveContention) -> Iterator[Line]:

@@ -6,7 +6,9 @@ surrogates, which nothing but a file name may hold.
 
 from __future__ import annotations
 
-__all__ = ["for_terminal", "readable"]
+import sys
+
+__all__ = ["for_terminal", "readable", "talk"]
 
 # Control characters, and those by which a text changes the direction of what stands around it.
 _OBEYED = {
@@ -29,3 +31,8 @@ def readable(text: str) -> str:
 def for_terminal(text: str) -> str:
     r"""Return text of one line that a terminal shows and does not obey, with `\x1b`, `\u202e`."""
     return readable(text).translate(_OBEYED)
+
+
+def talk(message: str) -> None:
+    """Print a line on stderr, as `ptt: message`, which no name in it can make more of."""
+    print(f"ptt: {for_terminal(message)}", file=sys.stderr, flush=True)
