@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.thread_picture import ThreadPicture
+    from nptltrace.hang.waits import Wait
 
 __all__ = ["Verdict", "verdicts", "waits_sentence"]
 
@@ -184,13 +185,25 @@ def _ownerless(process: Target, by_tid: dict[int, ThreadPicture]) -> Iterator[Ve
 def _all_blocked(process: Target, picture: Picture) -> bool:
     """Return whether every thread waits, without a limit, for what only another one can do."""
     left = [seen for seen in picture.threads if not seen.thread.has_ended]
+    tids = {seen.thread.inner_tid for seen in left}
     return bool(left) and all(
         seen.wait is not None
         and seen.wait.kind not in _OPEN
         and not seen.wait.timed
         and (seen.wait.private or process.is_alone_with(seen.wait.word))
+        and not _is_joined(process, seen.wait, tids)
         for seen in left
     )
+
+
+def _is_joined(process: Target, wait: Wait, tids: set[int]) -> bool:
+    """Return whether a thread waits for the end of one that has ended, and goes on in a moment.
+
+    In the child of a fork the word may name a thread that only the parent has.
+    """
+    if wait.kind != "join" or wait.owner in tids:
+        return False
+    return process.read(wait.object, 4) != wait.owner.to_bytes(4, "little")
 
 
 def _may_handle_signals(process: Target, names: Names) -> bool:

@@ -1,0 +1,47 @@
+"""A thread that waits for the end of another one, at the moment when that one ends."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from nptltrace.hang import verdicts
+from nptltrace.hang.picture import Picture
+from nptltrace.hang.targets.thread import Thread
+from nptltrace.hang.thread_picture import ThreadPicture
+from nptltrace.hang.waits import Wait
+
+JOINED = 4712
+
+
+class Memory:
+    """A process of which only the word that a join waits for can be read."""
+
+    def __init__(self, word: bytes) -> None:
+        self.word = word
+
+    def read(self, address: int, size: int) -> bytes:
+        assert (address, size) == (0x1000, 4)
+        return self.word
+
+
+@pytest.mark.parametrize("state", ["", "Z"], ids=["gone", "ended"])
+@pytest.mark.parametrize(
+    ("word", "blocked"),
+    [(JOINED, True), (0, False), (None, False)],
+    ids=["still named", "cleared", "unreadable"],
+)
+def test_the_thread_that_is_joined_has_ended(
+    state: str, word: int | None, *, blocked: bool
+) -> None:
+    """The kernel has cleared the word, and the waiter has no processor yet."""
+    wait = Wait("join", 0x1000, JOINED, private=True, word=0x1000)
+    main = ThreadPicture(4711, Thread(4711, 4711, "main", "S"), wait, "", (), "")
+    threads = [main]
+    if state:
+        ended = Thread(JOINED, JOINED, "worker", state)
+        threads.append(ThreadPicture(4711, ended, None, "", (), ""))
+    memory = Memory(b"" if word is None else word.to_bytes(4, "little"))
+    picture = Picture(4711, "prog", "prog", tuple(threads))
+    assert verdicts._all_blocked(cast("Any", memory), picture) == blocked
