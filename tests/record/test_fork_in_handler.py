@@ -79,8 +79,8 @@ def test_parent_loses_nothing(
     parent = max(found["processes"], key=lambda p: sum(t["events"] for t in p["threads"]))
     assert len(parent["threads"]) == 1  # none of a child's
     waits = found["event_types"].get("BUFFER_WAIT", 0)
-    # with its start and its end
-    assert 0 <= parent["threads"][0]["events"] - (2 * locked + FORKS + 2) <= waits
+    # with the fork and the end of each child, and its own start and end
+    assert 0 <= parent["threads"][0]["events"] - (2 * locked + 2 * FORKS + 2) <= waits
 
 
 # Goes through an unlock one instruction at a time, each time one further, where a handler forks.
