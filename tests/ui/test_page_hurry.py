@@ -73,7 +73,7 @@ def test_what_is_picked_while_a_wait_is_looked_for_stays(browser: Browser, story
         look.grid("Contention")
         look.page.get_by_role("grid", name="Contention").focus()
         # The longest wait of the row would be selected when the server has answered.
-        with look.page.expect_response(lambda answer: "/api/waits" in answer.url):
+        with look.page.expect_response(lambda answer: "/api/wait-list" in answer.url):
             look.page.evaluate(PRESS, ["ArrowDown", "Enter", "Escape"])
         # The address is written when nothing has changed for some time.
         look.page.evaluate("() => new Promise((resolve) => setTimeout(resolve, 1000))")
