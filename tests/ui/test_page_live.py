@@ -110,8 +110,8 @@ SLOW = """() => {
 SAME_FIGURES = """() => {
     const texts = selector => [...document.querySelectorAll(selector)].map(e => e.textContent);
     const shown = texts('section[aria-label=Threads] .name.row .figure');
-    const shown = texts('#panel-contention .rows .table-row [data-column=wait_ns]');
-    return shown.length >= 3 && shown.filter(text => !/^(–|0 ns)$/.test(text))
+    const times = texts('#panel-contention .rows .table-row [data-column=wait_ns]');
+    return times.length >= 3 && times.filter(text => !/^(–|0 ns)$/.test(text))
         .every(text => shown.includes(text));
 }"""
 
