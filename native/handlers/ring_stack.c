@@ -107,12 +107,15 @@ static void before_lock(const void *object, void *site)
 	tried.site = site;
 }
 
-/* From the first wait for a lock on, stacks of those who take locks may be wanted. */
-static void begin_wait(uint64_t object)
+/* From the first wait for a lock on, stacks of those who take locks may be wanted; not from a join, which every program has. */
+static void begin_wait(uint32_t id, uint64_t object)
 {
+	uint32_t domain = id >> 6;
+
 	ptt_contended_wait(object);
 	/* relaxed: whoever does not see it yet has the stack found later */
-	if (&__nptl_trace_before_lock && !__atomic_load_n(&__nptl_trace_before_lock, __ATOMIC_RELAXED))
+	if ((domain == NPTL_DOMAIN_MUTEX || domain == NPTL_DOMAIN_RWLOCK) && &__nptl_trace_before_lock &&
+	    !__atomic_load_n(&__nptl_trace_before_lock, __ATOMIC_RELAXED))
 		__atomic_store_n(&__nptl_trace_before_lock, before_lock, __ATOMIC_RELAXED);
 }
 
@@ -132,15 +135,15 @@ static uint32_t stack_of_take(uint64_t object, void *site)
 }
 
 /* The stack of an event, if it is wanted. Keeps account of the objects that threads wait for. */
-static uint32_t stack_of(enum ptt_stack_when when, uint64_t object, void *site)
+static uint32_t stack_of(uint32_t id, uint64_t object, void *site)
 {
-	switch (when) {
+	switch ((enum ptt_stack_when)ptt_stack_when[id]) {
 	case PTT_STACK_NEVER:
 		break;
 	case PTT_STACK_ALWAYS:
 		return ptt_ring_stack(site);
 	case PTT_STACK_WAITS:
-		begin_wait(object);
+		begin_wait(id, object);
 		return ptt_ring_stack(site);
 	case PTT_STACK_WAITED:
 		ptt_contended_waited(object);
@@ -157,7 +160,7 @@ static uint32_t stack_of(enum ptt_stack_when when, uint64_t object, void *site)
 
 uint32_t ptt_stack_find(uint32_t id, uint64_t object, void *site, struct ptt_slot *slot)
 {
-	uint32_t stack = stack_of((enum ptt_stack_when)ptt_stack_when[id], object, site);
+	uint32_t stack = stack_of(id, object, site);
 
 	if (stack == PTT_STACK_NONE)
 		return 0;
