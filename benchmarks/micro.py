@@ -20,6 +20,8 @@ from peers import Peer, describe, last_line, usable
 from support.common import HERE, Bar, Figures, compile_c, interleave, keep, scratch
 from support.ways import Floor, Preloaded, Ptt, Way, ptt_levels
 
+# Long beside the first tenth of a second, in which buffers are touched for the first time.
+MANY = 12_000_000
 LOOP = Ptt("2", "--stream-full-policy", "loop", name="PTT, level 2, flight recorder")
 IDLE = [Preloaded(), Ptt("0")]
 LEVELS = ptt_levels("1", "2", "3")
@@ -63,16 +65,16 @@ class Case:
 
 GLIB = ("-DGLIB", "-l:libglib-2.0.so.0")
 CASES = (
-    Case("lock + unlock", "mutex", 1, "mutex", 3_000_000, 12, (*IDLE, LOOP)),
-    Case("lock + unlock, 2 threads", "mutex", 2, "mutex", 3_000_000, 12, (LOOP,)),
+    Case("lock + unlock", "mutex", 1, "mutex", MANY, 12, (*IDLE, LOOP)),
+    Case("lock + unlock, 2 threads", "mutex", 2, "mutex", MANY, 12, (LOOP,)),
     Case("contended, 2 threads, 1 µs section", "contended", 2, "mutex", 150_000, 1_100),
     Case("condition ping-pong, 2 threads", "cond", 2, "cond", 20_000, 10_000),
     Case("create + join", "create", 1, "thread", 10_000, 30_000),
-    Case("sem_wait + sem_post", "sem", 1, "sem", 3_000_000, 12),
-    Case("rdlock + unlock", "rdlock", 1, "rwlock", 3_000_000, 12),
-    Case("wrlock + unlock", "wrlock", 1, "rwlock", 3_000_000, 12),
+    Case("sem_wait + sem_post", "sem", 1, "sem", MANY, 12),
+    Case("rdlock + unlock", "rdlock", 1, "rwlock", MANY, 12),
+    Case("wrlock + unlock", "wrlock", 1, "rwlock", MANY, 12),
     Case("barrier, 2 threads", "barrier", 2, "barrier", 20_000, 10_000),
-    Case("GLib's lock + unlock", "gmutex", 1, "gmutex", 3_000_000, 12, tuple(IDLE), GLIB),
+    Case("GLib's lock + unlock", "gmutex", 1, "gmutex", MANY, 12, tuple(IDLE), GLIB),
 )
 PAIR, PAIRS_OF_TWO, CONTENDED = CASES[0].name, CASES[1].name, CASES[2].name
 PAIR_OF_GLIB = CASES[-1].name

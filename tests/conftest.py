@@ -1,4 +1,4 @@
-"""Fixtures for all tests: the native stage, `ptt` itself, compiled programs, recordings."""
+"""Fixtures for all tests: the native stage, `ptt` itself, programs, recordings, a browser."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ from tests.support import PROGRAMS, ROOT, Compiler, Ptt, Recorder  # noqa: E402 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from playwright.sync_api import Browser
+
+CHROMIUM = Path("/usr/bin/chromium")
+CHROMIUM_FLAGS = (
+    "--no-sandbox", "--disable-background-networking", "--disable-component-update",
+    "--disable-dev-shm-usage", "--disable-gpu",
+)  # fmt: skip
 
 # Which events there are must not depend on how busy the machine is; tests of that ask for it.
 os.environ["PTT_SCHED"] = "none"
@@ -63,6 +70,30 @@ def native_stage() -> Path:
         )
     assert built.returncode == 0, f"make dev failed:\n{built.stdout[-4000:]}\n{built.stderr}"
     return stage
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium without a window, one for all tests of a module."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if not CHROMIUM.exists():
+        pytest.skip("chromium is not installed")
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=list(CHROMIUM_FLAGS), timeout=60_000
+        )
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="session")
+def node_packages() -> Path:
+    """Directory of the packages that web/package.json names for tests."""
+    directory = ROOT / "build" / "web" / "node_modules"
+    made = subprocess.run(["make", "-C", ROOT, "build/web/packages"], check=False)
+    if made.returncode or not directory.exists():
+        pytest.skip("npm cannot fetch the packages of the page")
+    return directory
 
 
 @pytest.fixture

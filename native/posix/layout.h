@@ -79,11 +79,12 @@ _Static_assert(offsetof(struct px_record, time) == 24, "read by Python");
  *                       where it decides about sleeping, and whether the stream is empty
  *   tail                moved with seq_cst; loaded with acquire: the reader is done with the cells below it
  *   mark                COMMITTED with release, after the record; loaded with acquire by the reader and the thread that recycles it
- *   waits, bell         seq_cst: a sleeper sets its bit, looks at head, and sleeps on the old value of bell; who moves
- *                       head looks at waits afterwards, and changes bell
+ *   waits, bell         seq_cst: a sleeper sets its bit, looks at head, and sleeps on the old value of bell; a writer
+ *                       that moves head looks at waits afterwards, and changes bell
  *   room_wanted, room   seq_cst: the same, of writers that wait for tail to be moved
- *   closed              seq_cst, loaded with acquire: pairs with who takes a stream over and who waits for its room
- *   overrun, stuck      release by who lost an event, or could not write; acquire, or an exchange, by who asks
+ *   closed              seq_cst, loaded with acquire: pairs with a controller that takes a stream over,
+ *                       and a writer that waits for room
+ *   overrun, stuck      release by the thread that lost an event, or could not write; acquire, or an exchange, by a reader
  *   record, full, lost  relaxed: they hand nothing over; head decides what is recorded
  *
  * flags: STOPPED = nothing is recorded. FULL = UNTIL_FULL has stopped by itself, or FLUSH is losing events. START_DUE =

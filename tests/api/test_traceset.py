@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -49,6 +51,19 @@ def test_it_says_what_it_holds(ts: nptltrace.Traceset, trace: Path) -> None:
     assert "<table>" in html
     assert ts.start <= ts.end
     assert ts.duration == ts.end - ts.start == ts.stat()["duration_ns"]
+
+
+def test_batches_do_without_pandas(trace: Path, ptt: Ptt) -> None:
+    """It takes a quarter of a second to import, where it is installed."""
+    code = (
+        "import sys, nptltrace; sum(b.num_rows for b in nptltrace.open(sys.argv[1]).batches()); "
+        "print('pandas' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, trace], env=ptt.environment(), capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert done.stdout == "False\n"
 
 
 def test_a_path_cannot_add_to_the_page(trace: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the page: one browser, and traces to look at."""
+"""Fixtures of the tests of the page: the browser, and traces to look at."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import Compiler, Recorder
-from tests.ui.page import CHROMIUM, PATIENCE_MS, serving
+from tests.ui.page import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,26 +17,13 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-FLAGS = (
-    "--no-sandbox", "--disable-background-networking", "--disable-component-update",
-    "--disable-dev-shm-usage", "--disable-gpu",
-)  # fmt: skip
-
 
 @pytest.fixture(scope="module")
-def browser(native_stage: Path) -> Iterator[Browser]:
-    """Chromium without a window, one for all tests of a module."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if not Path(CHROMIUM).exists():
-        pytest.skip("chromium is not installed")
+def browser(browser: Browser, native_stage: Path) -> Browser:
+    """Chromium without a window, where there is a page to show."""
     if not (native_stage / "share" / "nptltrace" / "page" / "index.html").exists():
         pytest.skip("the page was not built: node and npm are missing")
-    with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=list(FLAGS), timeout=PATIENCE_MS
-        )
-        yield found
-        found.close()
+    return browser
 
 
 @pytest.fixture(scope="session")

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-__all__ = ["CHROMIUM", "LANE", "PATIENCE_MS", "SHOTS", "Look", "opened", "serving"]
+__all__ = ["LANE", "PATIENCE_MS", "SHOTS", "Look", "opened", "serving"]
 
-CHROMIUM = "/usr/bin/chromium"
 SHOTS = ROOT / "build" / "screenshots"
 PATIENCE_MS = 60_000
 # Shares of the first lane of a row, between its first and last drawn column, by colour.

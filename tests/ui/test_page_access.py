@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support import ROOT
 from tests.ui.page import opened
 
 if TYPE_CHECKING:
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
-AXE = ROOT / "build" / "web" / "node_modules" / "axe-core" / "axe.min.js"
 PANELS = (
     "events", "contention", "flame", "findings", "statistics", "order", "critical", "losses",
 )  # fmt: skip
@@ -42,12 +39,8 @@ SORTED = """(grid, number) => {
 
 
 @pytest.fixture(scope="module")
-def axe() -> str:
-    if not AXE.exists():
-        made = subprocess.run(["make", "-C", ROOT, "build/web/packages"], check=False)
-        if made.returncode or not AXE.exists():
-            pytest.skip("npm cannot fetch axe-core")
-    return AXE.read_text(encoding="utf-8")
+def axe(node_packages: Path) -> str:
+    return (node_packages / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

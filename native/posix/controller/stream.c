@@ -31,7 +31,7 @@ static int64_t real_offset(void)
 	return real - (int64_t)((before + after) / 2);
 }
 
-/* ------------------------------------------------------------ who may trace whom */
+/* ------------------------------------------------------------ permission */
 
 /* Return: 0, ESRCH, EPERM, or ENOMEM if there is no descriptor left to look. */
 static int find_target(struct px_trace *t, pid_t pid)

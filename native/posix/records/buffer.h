@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* buffer.h - a stream's ring as a process has it mapped: records go in and come out; layout.h says how. */
 /*
- * Who may run with whom:
+ * What may run at the same time as what:
  *
  *              put (any thread, process,   take       dispose
  *              or signal handler)
@@ -9,7 +9,7 @@
  *   take       yes                         no         no
  *
  * put (trace_point.h, ring_put.h): async-signal-safe, allocates nothing, keeps errno, takes no lock, is no cancellation point.
- * take (ring_take.h) and dispose are the controller's, who lets one thread at a time do them; they do not block.
+ * take (ring_take.h) and dispose are the controller's, which lets one thread at a time do them; they do not block.
  */
 #ifndef PX_BUFFER_H
 #define PX_BUFFER_H

@@ -78,7 +78,7 @@ static inline void px_write_record(const struct px_buffer *b, uint64_t place, ui
 	struct px_record *r = px_record_at(b, place);
 
 	px_take_over();
-	/* who we are, in case that we do not get further; release: the time and so on of an earlier round are never ours */
+	/* the writer, in case that it gets no further; release: the time and so on of an earlier round are never ours */
 	__atomic_store_n((uint64_t *)r, (uint64_t)(uint32_t)place << 32 | e->tid, __ATOMIC_RELEASE);
 	r->pid = e->pid;
 	r->size = size;

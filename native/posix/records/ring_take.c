@@ -29,7 +29,7 @@ static bool is_hopeless(const struct px_buffer *b, struct px_reader *reader, uin
 	}
 	if (!state)
 		return true;
-	/* a writer that was left by siglongjmp(), or died before it could say who it was; but not one that is held up */
+	/* a writer that was left by siglongjmp(), or died before it wrote its id; but not one that is held up */
 	return now - reader->since > STALL_NS && state != 'T' && state != 't' && state != 'D';
 }
 

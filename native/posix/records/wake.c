@@ -13,10 +13,10 @@ static void ring_bell(struct px_stream *stream)
 	ptt_raw_futex(&stream->bell, FUTEX_WAKE, INT_MAX, NULL);
 }
 
-void px_wake(struct px_stream *stream, uint32_t who)
+void px_wake(struct px_stream *stream, uint32_t sleepers)
 {
 	/* seq_cst: whoever is to be woken sets its bit, looks again, and sleeps on the old value of bell */
-	if (__atomic_fetch_and(&stream->waits, ~who, __ATOMIC_SEQ_CST) & who)
+	if (__atomic_fetch_and(&stream->waits, ~sleepers, __ATOMIC_SEQ_CST) & sleepers)
 		ring_bell(stream);
 }
 

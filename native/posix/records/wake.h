@@ -6,8 +6,8 @@
 
 #include "posix.h"
 
-/* px_wake - wake those of @who that wait. */
-void px_wake(struct px_stream *stream, uint32_t who);
+/* px_wake - wake those of @sleepers (PX_WAITS_…) that wait. */
+void px_wake(struct px_stream *stream, uint32_t sleepers);
 
 /* px_wake_due - somebody waits: wake whom the events up to place @end concern. */
 void px_wake_due(struct px_stream *stream, uint64_t end) __attribute__((cold, noinline));

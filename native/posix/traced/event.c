@@ -30,7 +30,7 @@ static struct identity unknown;
 static struct identity *identity = &unknown; /* of a kernel that cannot do that */
 static __thread uint32_t self_tid INITIAL_EXEC;
 
-/* ------------------------------------------------------------ who we are */
+/* ------------------------------------------------------------ the calling process and thread */
 
 static uint32_t raw_pid(void)
 {

@@ -5,7 +5,7 @@
  * aligned with named padding; shared memory holds offsets, never pointers. Structs grow at the end; readers honour
  * struct_size.
  *
- * Who writes what in the segment:
+ * Writers and readers of the segment:
  *
  *   field                     written by                      read by
  *   ------------------------  ------------------------------  ------------------------------

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* writer.h - the writer's side of the shared segment: attach, record, thread end, fork. */
 /*
- * Who may run with whom:
+ * What may run at the same time as what:
  *
  *                     put (same thread,   put (other   collector   fork in
  *                     signal handler)     thread)      pass        another thread

@@ -212,10 +212,13 @@ EXPORT int thrd_join(thrd_t thread, int *value)
 
 EXPORT void thrd_exit(int value)
 {
+	/* as in pthread_exit() */
+	void (*leave)(int) __attribute__((noreturn));
+
 	ptt_thread_leaves((void *)(intptr_t)value);
 	REPORT_WITH(C11, THRD_EXIT_IN, thrd_exit_in, pthread_self(), CALL_SITE, .result = value);
-	ptt_real.thrd_exit(value);
-	__builtin_unreachable();
+	leave = (__typeof__(leave))ptt_real.thrd_exit;
+	leave(value);
 }
 
 /* ------------------------------------------------------------ once */

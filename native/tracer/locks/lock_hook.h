@@ -107,7 +107,7 @@ static inline __attribute__((always_inline)) void ptt_lock_free(const struct ptt
 			}                                                                                           \
 		})
 
-/* Gives it back, stamped before the release, so that the next holder's time is later. @noted: it is noted who has such locks */
+/* Gives it back, stamped before the release, so that the next holder's time is later. @noted: holders of such locks are noted */
 #define LOCK_GIVES(number, name, params, arguments, of, noted)                                                      \
 	PTT_LOCK_HOOK(number, name, params, arguments, of,                                                          \
 		real = PTT_LOCK_KNOWN(number);                                                                      \

@@ -35,7 +35,7 @@ static inline bool ptt_lock_type_is_told(const struct ptt_lock_used *lock)
 	return __atomic_load_n(ptt_lock_typed_at(lock->object), __ATOMIC_RELAXED) == ptt_lock_type_key(lock);
 }
 
-/* ------------------------------------------------------------ who has it */
+/* ------------------------------------------------------------ the holder */
 
 /*
  * Which locks are known to be held by one thread alone, as far as a look at this says: of a mutex that cannot be tried for,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lock_promises.c - mutexes, reader-writer locks and spin locks: their holders at a time, who may release them, who goes first. */
+/* lock_promises.c - mutexes, reader-writer locks and spin locks: holders at a time, releases by others, order of waiters. */
 /*
  * A hold is stamped after the lock was had and before it is given back, so that the time between its stamps is a part of
  * the time for which it was really held. Where another hold begins meanwhile, the two really overlap, provided that the

@@ -133,7 +133,7 @@ bool tk_arrive_only(struct tracker *t, const struct tk_event *e, uint32_t object
 	return tk_arrive(t, object, threads);
 }
 
-/* Who came last to a barrier, and waits there or not. */
+/* The thread that came last to a barrier, and waits there or not. */
 static struct tk_event last_arrival(struct tracker *t, const struct ptt_track_object *o)
 {
 	const struct tk_wait *last = TK_WAIT(t, o->waits);

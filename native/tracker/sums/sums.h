@@ -87,7 +87,7 @@ struct md_object {
 	uint64_t users; /* bit by number of thread, for the first 63 of them */
 	uint64_t address_users; /* of generation 1: the threads that used it or a later one, as `users` */
 	uint64_t places; /* that are taken by holds; the last one is never full */
-	uint32_t tail;      /* who is blamed where holds are not recorded */
+	uint32_t tail;      /* the thread that is blamed where holds are not recorded */
 	uint32_t sharing;   /* waiters that count */
 	uint32_t crowd;     /* most that waited since a hold last began or ended: holds that go on are yet to learn of it */
 	uint32_t awaited;   /* by so many that a signal has woken, and that wait for its condition still */

@@ -12,6 +12,7 @@
 #include <shared_mutex>
 #include <stdexcept>
 #include <thread>
+#include <threads.h>
 #include <vector>
 
 static std::mutex mutex;
@@ -60,6 +61,8 @@ static void run(int i)
 	if (i % 4 == 0) {
 		unwinder u;
 
+		if (i % 8)
+			thrd_exit(0);
 		pthread_exit(nullptr);
 	}
 }

@@ -110,8 +110,8 @@ function cycle(last: Wait, links: Links): HTMLElement {
 /** What the last owner did meanwhile is the root of the matter; the trace has waits, and not whether it ran. */
 function root(last: Wait, links: Links): HTMLElement {
   const item = h("li", { class: "root" });
-  const who = last.owner ?? last.waker;
-  if (who) item.append("Root: ", links.thread(who), " was not waiting for anything traced");
+  const root = last.owner ?? last.waker;
+  if (root) item.append("Root: ", links.thread(root), " was not waiting for anything traced");
   else item.append("The chain ends here");
   return item;
 }

@@ -45,9 +45,9 @@ export function describeSpan(row: RowData, span: Span, other: string): Described
   facts.unshift(length);
   if (row.kind === "thread") return ofThread(row, span, other, facts);
   if (span.lane === 0) {
-    const who = span.depth === 1 ? "1 thread waits" : `${count(span.depth)} threads wait`;
+    const waiters = span.depth === 1 ? "1 thread waits" : `${count(span.depth)} threads wait`;
     if (other) facts.push(span.depth === 1 ? other : `${other} has waited longest`);
-    return { title: `${who} for ${row.label}`, facts };
+    return { title: `${waiters} for ${row.label}`, facts };
   }
   const how = STATES[span.state] === "shared" ? "shared by" : "held by";
   if (span.depth) facts.push(`${plural(span.depth, "thread")} waited meanwhile`);

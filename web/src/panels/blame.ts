@@ -19,11 +19,11 @@ export function holdersOf(item: ReportObject): HTMLElement {
     ? item.blamed.map((blame) =>
         line(
           duration(blame.wait_caused_ns),
-          `while ${who(blame)} held it, ${blame.released ? "released" : "taken"} at ${place(blame.site)}`,
+          `while ${threadName(blame)} held it, ${blame.released ? "released" : "taken"} at ${place(blame.site)}`,
         ),
       )
     : item.wakers.map((waker) =>
-        line(plural(waker.count, "wait"), `ended by ${who(waker)} at ${place(waker.site)}`),
+        line(plural(waker.count, "wait"), `ended by ${threadName(waker)} at ${place(waker.site)}`),
       );
   return about(title, facts.filter(Boolean).join(", "), lines);
 }
@@ -61,7 +61,7 @@ function line(amount: string, text: string): HTMLElement {
   return h("li", {}, h("b", {}, amount), ` ${text}`);
 }
 
-function who(thread: { readonly tid: number | null; readonly name: string }): string {
+function threadName(thread: { readonly tid: number | null; readonly name: string }): string {
   if (thread.tid === null) return "an unknown thread";
   return `thread ${thread.tid}${thread.name ? ` (${thread.name})` : ""}`;
 }

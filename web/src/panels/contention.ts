@@ -219,7 +219,7 @@ function linesOf(answer: Contention, by: By): Line[] {
     case "thread":
       return report.threads.map((item: ReportThread, at) => ({
         ...item,
-        label: who(item.tid, item.name) + of(item.pid),
+        label: threadName(item.tid, item.name) + of(item.pid),
         by: "thread",
         row: answer.thread_rows[at] ?? 0,
         site: "",
@@ -239,7 +239,7 @@ function linesOf(answer: Contention, by: By): Line[] {
       return (report.pairs ?? []).map((item: ReportPair, at) => ({
         ...none,
         ...item,
-        label: `${who(item.tid, item.thread_name)}, ${object(item.kind, item.object_name, item.object)}${of(item.pid)}`,
+        label: `${threadName(item.tid, item.thread_name)}, ${object(item.kind, item.object_name, item.object)}${of(item.pid)}`,
         row: answer.pair_rows[at]?.[1] ?? 0,
         caused: item.wait_caused_ns,
         about: () => null,
@@ -247,6 +247,6 @@ function linesOf(answer: Contention, by: By): Line[] {
   }
 }
 
-function who(tid: number, name: string): string {
+function threadName(tid: number, name: string): string {
   return `${tid} ${name}`.trim();
 }

@@ -2,7 +2,7 @@
 /* families.c - waits for the ends of processes, and which thread made a process: where the critical path goes from one to another. */
 /*
  * A program that executes another is two processes here, one after the other, with the same process id. Ids are given
- * to others when their process has been waited for, so who has one is known up to then. What was started and then became
+ * to others when their process has been waited for, so the owner of an id is known up to then. What was started and then became
  * a program that is not traced has no events that say so: a wait for its end is one that nobody in the trace has ended.
  */
 #include "../sums.h"

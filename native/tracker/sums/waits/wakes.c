@@ -321,7 +321,7 @@ void md_barrier_out(struct ptt_model *m, const struct tk_event *e)
  * that thread has held it. Whether it has is known when it is given back. Once another thread has posted, or waited for its
  * own, the semaphore is no lock any more, and nobody is known to hold its units.
  *
- * One that began with several is a pool. Who gives a unit back that it had taken is blamed for the wait that this ends.
+ * One that began with several is a pool. A thread that gives back a unit it had taken is blamed for the wait that this ends.
  */
 
 /* Where it is not known what waits, a thread that had taken a unit may have kept it all the time, or have made another. */

@@ -265,8 +265,9 @@ class _Report:
         result: dict[int, list[Blame]] = {}
         order = sorted(found.items(), key=lambda item: -item[1][0])
         for (at, thread, site, gave), (ns, n) in order:
-            who = self.names.thread(thread) if thread else None
-            result.setdefault(at, []).append(Blame(who, self.names.site(site), ns, n, bool(gave)))
+            holder = self.names.thread(thread) if thread else None
+            one = Blame(holder, self.names.site(site), ns, n, bool(gave))
+            result.setdefault(at, []).append(one)
         return result
 
     def _threads(self) -> list[ThreadFigures]:

@@ -1,4 +1,4 @@
-"""Arrow arrays made without `pyarrow.array`, which imports pandas where that is installed."""
+"""Arrow arrays from NumPy ones and back, without what imports pandas where that is installed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["numbers", "texts", "unsigned"]
+__all__ = ["numbers", "texts", "unsigned", "values"]
 
 
 def numbers(values: NDArray[Any], valid: NDArray[Any] | None = None) -> Any:
@@ -36,3 +36,11 @@ def texts(values: Sequence[str]) -> Any:
     offsets = np.fromiter(accumulate(map(len, encoded), initial=0), np.int32)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
     return pa.Array.from_buffers(pa.string(), len(encoded), buffers)
+
+
+def values(array: Any) -> NDArray[Any]:
+    """Return the numbers of an array, which stay where they are; those of nulls are any."""
+    dtype = np.dtype(array.type.to_pandas_dtype())  # of NumPy, in spite of its name
+    if not len(array):
+        return np.empty(0, dtype)
+    return np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)

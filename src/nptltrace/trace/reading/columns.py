@@ -10,7 +10,7 @@ import pyarrow as pa
 from nptltrace._binding import libpttread
 from nptltrace._binding.headers.pttread import PTT_CPU_UNKNOWN
 from nptltrace.catalog import BY_ID, EVENTS
-from nptltrace.trace.reading.arrow import numbers, texts, unsigned
+from nptltrace.trace.reading.arrow import numbers, texts, unsigned, values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +64,7 @@ def _with_used_words(column: pa.ChunkedArray) -> pa.Array:
     if isinstance(whole, pa.ChunkedArray):  # as older versions of Arrow have it
         whole = whole.chunk(0) if whole.num_chunks else pa.array([], whole.type)
     valid = whole.is_valid().to_numpy(zero_copy_only=False)
-    indices = whole.indices.fill_null(0).to_numpy()
+    indices = values(whole.indices.fill_null(0))
     used = np.flatnonzero(np.bincount(indices[valid], minlength=len(whole.dictionary)))
     places = np.zeros(max(len(whole.dictionary), 1), indices.dtype)
     places[used] = np.arange(len(used))
@@ -131,7 +131,7 @@ class Converter:
         # Arrow takes by small indices several times as fast as NumPy, which makes large ones first.
         thread, event_id = numbers(buffer.column("thread")), numbers(ids)
         which = self._event_of_id.take(event_id)
-        if which.to_numpy().min(initial=0) < 0:
+        if values(which).min(initial=0) < 0:
             self._learn(ids)
             which = self._event_of_id.take(event_id)
         event = pa.DictionaryArray.from_arrays(which, self._event_names, safe=False)
@@ -169,10 +169,10 @@ class Converter:
         """Return one field of the events; null where an event has none."""
         if FIELD_NAMES.get(name):
             return self._bytes(buffer, name)
-        values = np.empty(buffer.count, np.int64)
+        found = np.empty(buffer.count, np.int64)
         valid = np.empty(buffer.count, np.uint8)
-        libpttread.field_column(buffer, name, values.ctypes.data, valid.ctypes.data)
-        return numbers(values, valid)
+        libpttread.field_column(buffer, name, found.ctypes.data, valid.ctypes.data)
+        return numbers(found, valid)
 
     def _bytes(self, buffer: ArrayBuffer, name: str) -> Any:
         found = libpttread.byte_strings(buffer, name)

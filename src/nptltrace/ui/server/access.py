@@ -47,11 +47,12 @@ _HEADERS = {
 class Access:
     """Lets requests through to an application, and says in each answer what a browser may do.
 
-    The token comes as `Authorization: Bearer`, or in a cookie that opening `/?token=…` sets. Who
-    has it can ask for codes, each of which lets one browser in so, within some minutes. The `Host`
-    of a request must be one of the names the viewer was started under, the address that the request
-    came to, or a name of this machine where it listens at all addresses: a foreign name that leads
-    here (DNS rebinding) is refused. What changes something must come from the page itself.
+    The token comes as `Authorization: Bearer`, or in a cookie that opening `/?token=…` sets. A
+    client that has it can ask for codes, each of which lets one browser in so, within some minutes.
+    The `Host` of a request must be one of the names the viewer was started under, the address that
+    the request came to, or a name of this machine where it listens at all addresses: a foreign name
+    that leads here (DNS rebinding) is refused. What changes something must come from the page
+    itself.
 
     Args:
         app: What to protect.
