@@ -37,9 +37,9 @@ AT(refused, 36); AT(reason, 40);
 SIZE(512); AT(text, 0);
 #undef LAYOUT
 #define LAYOUT struct ptt_collector_options
-SIZE(64); AT(segment, 0); AT(trace, 8); AT(budget, 16); AT(max_file_size, 24); AT(max_files, 32);
+SIZE(72); AT(segment, 0); AT(trace, 8); AT(budget, 16); AT(max_file_size, 24); AT(max_files, 32);
 AT(chunk_size, 36); AT(policy, 40); AT(when_full, 44); AT(stack_depth, 48); AT(stack_all, 52);
-AT(sched, 56); AT(python, 60);
+AT(sched, 56); AT(python, 60); AT(stack_user, 64); AT(pad, 68);
 #undef LAYOUT
 #define LAYOUT struct ptt_collector_stats
 SIZE(160); AT(events, 0); AT(packets, 8); AT(bytes, 16); AT(threads, 24); AT(lost_full, 32);
@@ -75,7 +75,7 @@ AT(chunk_state_offset, 64); AT(chunk_offset, 72); AT(site_offset, 80); AT(policy
 AT(when_full, 92); AT(clock, 96); AT(recorder_pid, 100); AT(start_clock, 104);
 AT(start_unix_ns, 112); AT(uuid, 120); AT(shared_offset, 136); AT(chunk_reserve, 144);
 AT(chunk_reserve_at, 148); AT(stack_depth, 152); AT(stack_all, 156); AT(sched, 160);
-AT(python, 164); AT(slow_barrier, 168); AT(pad2, 172); AT(lost_reported, 176);
+AT(python, 164); AT(slow_barrier, 168); AT(stack_user, 172); AT(lost_reported, 176);
 AT(without_stack, 184); AT(closed, 192); AT(thread_high, 196); AT(chunk_hand, 200);
 AT(stopped, 204); AT(overwritten, 208); AT(site_head, 216); AT(site_tail, 224); AT(site_lost, 232);
 AT(chunks_there, 240); AT(real_time, 244); AT(without_site, 248); AT(space, 256); AT(waiters, 260);

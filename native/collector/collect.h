@@ -50,6 +50,8 @@ struct ptt_collector_options {
 	uint32_t stack_all;     /* with every event, not only where somebody waits */
 	uint32_t sched;         /* 1 = threads say when they have lost the processor, see readings.h */
 	uint32_t python;        /* 1 = stacks have the functions of Python in place of the interpreter's */
+	uint32_t stack_user;    /* 1 = events of the program itself have stacks, too */
+	uint32_t pad;
 };
 
 struct ptt_collector_stats {

@@ -235,6 +235,7 @@ static int make_segment(struct ptt_collector *c, const struct ptt_collector_opti
 		.stack_all = o->stack_all,
 		.sched = o->sched,
 		.python = o->python,
+		.stack_user = o->stack_user,
 	};
 	struct ptt_shared shared = {0};
 	uint64_t budget;

@@ -44,7 +44,7 @@ static bool wakes_somebody(uint32_t id)
 	return id == (NPTL_DOMAIN_SEM << 6 | NPTL_EV_SEM_POST_AWAITED) || id == (NPTL_DOMAIN_FUTEX << 6 | NPTL_EV_FUTEX_WAKE);
 }
 
-static enum ptt_stack_when when_of(const struct ptt_event_type *type, bool all)
+static enum ptt_stack_when when_of(const struct ptt_event_type *type, const struct ptt_segment *segment)
 {
 	uint32_t domain = type->id >> 6;
 	enum ptt_stack_when lock = PTT_STACK_NEVER;
@@ -53,7 +53,7 @@ static enum ptt_stack_when when_of(const struct ptt_event_type *type, bool all)
 	if (domain == NPTL_DOMAIN_LLL || domain == NPTL_DOMAIN_HANDLER || domain == NPTL_DOMAIN_PROCESS || type->level > 3 ||
 	    is(type, "begin") || is(type, "end"))
 		return PTT_STACK_NEVER;
-	if (all || wakes_somebody(type->id))
+	if (segment->stack_all || wakes_somebody(type->id))
 		return PTT_STACK_ALWAYS;
 	if (domain == NPTL_DOMAIN_MUTEX || domain == NPTL_DOMAIN_RWLOCK ||
 	    ((domain == NPTL_DOMAIN_SEM || domain == NPTL_DOMAIN_COND) && has_python()))
@@ -63,8 +63,8 @@ static enum ptt_stack_when when_of(const struct ptt_event_type *type, bool all)
 	/* no variable of a program in Python is a lock: it is known by where it was created */
 	if (domain == NPTL_DOMAIN_SEM && is(type, "init") && has_python())
 		return PTT_STACK_ALWAYS;
-	/* a function of Python calls for it through ctypes */
-	if (domain == NPTL_DOMAIN_USER && has_python())
+	/* of Python in any case: a function of it calls through ctypes */
+	if (domain == NPTL_DOMAIN_USER && (segment->stack_user || has_python()))
 		return PTT_STACK_ALWAYS;
 	return is(type, "wait") || is(type, "wait-in") || is(type, "create") || is(type, "error") ? PTT_STACK_ALWAYS : PTT_STACK_NEVER;
 }
@@ -74,7 +74,7 @@ void ptt_stack_choose(void)
 	const struct ptt_segment *segment = ptt_session.segment;
 
 	for (unsigned int i = 0; segment && segment->stack_depth && i < ptt_event_type_count; i++)
-		ptt_stack_when[ptt_event_types[i].id] = (uint8_t)when_of(&ptt_event_types[i], segment->stack_all);
+		ptt_stack_when[ptt_event_types[i].id] = (uint8_t)when_of(&ptt_event_types[i], segment);
 }
 
 bool ptt_stack_needs_look(uint32_t id)

@@ -428,6 +428,47 @@ def test_as_deep_as_asked_for(compile_c: Compiler, record: Recorder) -> None:
         assert any(not cut for cut in stacks.truncated.values()) is bool(depth)
 
 
+SAYS = """
+#include <nptl_trace.h>
+#include <string.h>
+__attribute__((noinline)) static void say(const char *text)
+{
+	nptl_trace_say(text);
+	__asm__ volatile("");
+}
+__attribute__((noinline)) static void at_work(void)
+{
+	say("work");
+	__asm__ volatile("");
+}
+__attribute__((noinline)) static void at_rest(void)
+{
+	say("rest");
+	__asm__ volatile("");
+}
+int main(void)
+{
+	at_work();
+	at_rest();
+	return 0;
+}
+"""
+
+
+def test_of_events_of_the_program_where_asked_for(compile_c: Compiler, record: Recorder) -> None:
+    program = compile_c(SAYS)
+
+    def said(*options: str) -> list[list[str]]:
+        stacks = _Stacks(record(program, options=options), program.name)
+        events = [one for one in stacks.events if one["event"] == "USER"]
+        return [stacks.names(one["stack_id"])[:3] if one["stack_id"] else [] for one in events]
+
+    assert [len(names) for names in said()] == [1, 1]  # the call site alone
+    ways = [["say", "at_work", "main"], ["say", "at_rest", "main"]]
+    assert said("--user-stacks") == ways
+    assert said("--user-stacks", "--stacks", "8") == ways
+
+
 # Code without rules in between; the outermost frame before it is known to have been called.
 NO_RULES = """
 #include "in_turn.h"

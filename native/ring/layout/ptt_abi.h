@@ -235,7 +235,7 @@ struct ptt_segment {
 	uint32_t sched; /* 1 = events say whether their thread lost the processor before them, where that can be known */
 	uint32_t python; /* 1 = stacks have the functions of Python in place of the interpreter's */
 	uint32_t slow_barrier; /* set by a process that a quick barrier of the collector's does not reach, see revoke.c */
-	uint32_t pad2;
+	uint32_t stack_user; /* 1 = events of the program itself have stacks, too */
 	uint64_t lost_reported; /* events of which EVENTS_LOST says that they were lost */
 	uint64_t without_stack; /* events that were to have one, and for which nothing was found, or no room */
 	/* line 3: slow paths of writers */

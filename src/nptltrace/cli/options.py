@@ -28,6 +28,7 @@ __all__ = [
     "say",
     "say_error",
     "size",
+    "stacks_of",
     "suggest",
     "write_csv",
     "write_json",
@@ -146,12 +147,23 @@ def add_level(parser: argparse._ActionsContainer) -> None:
 
 
 def add_stacks(parser: argparse._ActionsContainer) -> None:
-    """Add `--stacks`, of a recording."""
+    """Add `--stacks` and `--user-stacks`, of a recording."""
     parser.add_argument(
         "--stacks", choices=("0", "8", "16", "64", "all"), default="16",
         help="frames of the call stacks of waits and of those that are waited for; all: 64 of "
         "every event (default: 16)",
     )  # fmt: skip
+    parser.add_argument(
+        "--user-stacks", action="store_true",
+        help="call stacks also of the events that the program sends itself",
+    )  # fmt: skip
+
+
+def stacks_of(args: argparse.Namespace) -> dict[str, Any]:
+    """Return what `--stacks` and `--user-stacks` say, as fields of `BufferOptions`."""
+    whole = args.stacks == "all"
+    depth = 64 if whole else int(args.stacks)
+    return {"stack_depth": depth, "stack_all": whole, "stack_user": args.user_stacks}
 
 
 def add_buffer_budget(parser: argparse._ActionsContainer) -> None:

@@ -39,16 +39,16 @@ class Message(Structure):
 
 
 class CollectorOptions(Structure):
-    """`struct ptt_collector_options`, 64 bytes."""
+    """`struct ptt_collector_options`, 72 bytes."""
 
     _fields_ = (
         ("segment", s), ("trace", s), ("budget", u64), ("max_file_size", u64), ("max_files", u32),
         ("chunk_size", u32), ("policy", u32), ("when_full", u32), ("stack_depth", u32),
-        ("stack_all", u32), ("sched", u32), ("python", u32),
+        ("stack_all", u32), ("sched", u32), ("python", u32), ("stack_user", u32), ("pad", u32),
     )
     segment: bytes | None; trace: bytes | None; budget: int; max_file_size: int; max_files: int;
     chunk_size: int; policy: int; when_full: int; stack_depth: int; stack_all: int; sched: int;
-    python: int
+    python: int; stack_user: int; pad: int
 
 
 class CollectorStats(Structure):
@@ -136,7 +136,7 @@ class Segment(Structure):
         ("clock", u32), ("recorder_pid", u32), ("start_clock", u64), ("start_unix_ns", i64),
         ("uuid", u8 * 16), ("shared_offset", u64), ("chunk_reserve", u32),
         ("chunk_reserve_at", u32), ("stack_depth", u32), ("stack_all", u32), ("sched", u32),
-        ("python", u32), ("slow_barrier", u32), ("pad2", u32), ("lost_reported", u64),
+        ("python", u32), ("slow_barrier", u32), ("stack_user", u32), ("lost_reported", u64),
         ("without_stack", u64), ("closed", u32), ("thread_high", u32), ("chunk_hand", u32),
         ("stopped", u32), ("overwritten", u64), ("site_head", u64), ("site_tail", u64),
         ("site_lost", u64), ("chunks_there", u32), ("real_time", u32), ("without_site", u64),
@@ -149,11 +149,11 @@ class Segment(Structure):
     chunk_state_offset: int; chunk_offset: int; site_offset: int; policy: int; when_full: int;
     clock: int; recorder_pid: int; start_clock: int; start_unix_ns: int; uuid: Any;
     shared_offset: int; chunk_reserve: int; chunk_reserve_at: int; stack_depth: int; stack_all: int;
-    sched: int; python: int; slow_barrier: int; pad2: int; lost_reported: int; without_stack: int;
-    closed: int; thread_high: int; chunk_hand: int; stopped: int; overwritten: int; site_head: int;
-    site_tail: int; site_lost: int; chunks_there: int; real_time: int; without_site: int;
-    space: int; waiters: int; doorbell: int; lost_processes: int; process_hint: int; images: int;
-    process_high: int; thread_hint: int; pad3: Any; collector: Any
+    sched: int; python: int; slow_barrier: int; stack_user: int; lost_reported: int;
+    without_stack: int; closed: int; thread_high: int; chunk_hand: int; stopped: int;
+    overwritten: int; site_head: int; site_tail: int; site_lost: int; chunks_there: int;
+    real_time: int; without_site: int; space: int; waiters: int; doorbell: int; lost_processes: int;
+    process_hint: int; images: int; process_high: int; thread_hint: int; pad3: Any; collector: Any
 
 
 # Result and arguments of the functions.

@@ -12,6 +12,7 @@ from nptltrace.cli.options import (
     add_stacks,
     duration_ns,
     say,
+    stacks_of,
 )
 from nptltrace.errors import UsageError
 
@@ -127,8 +128,7 @@ def _options(args: argparse.Namespace, name: str) -> AttachOptions:
         levels=parse_levels(args.level),
         buffers=BufferOptions(
             budget=args.buffer_budget,
-            stack_depth=64 if args.stacks == "all" else int(args.stacks),
-            stack_all=args.stacks == "all",
+            **stacks_of(args),
         ),
         duration_ns=args.duration,
         patience_ns=args.wait,

@@ -14,6 +14,7 @@ from nptltrace.cli.options import (
     add_stacks,
     say,
     size,
+    stacks_of,
     suggest,
 )
 from nptltrace.errors import PttError, UsageError
@@ -187,8 +188,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
             when_full=WhenFull[args.when_full.upper()],
             max_file_size=args.max_file_size,
             max_files=args.max_files,
-            stack_depth=64 if args.stacks == "all" else int(args.stacks),
-            stack_all=args.stacks == "all",
+            **stacks_of(args),
             sched=sched != "none",
             switches=sched == "perf",
             python=args.python == "auto",

@@ -129,6 +129,7 @@ class TraceDir:
             "max_file_size": options.buffers.max_file_size,
             "max_files": options.buffers.max_files,
             "stacks": "all" if options.buffers.stack_all else options.buffers.stack_depth,
+            "user_stacks": options.buffers.stack_user,
             "sched": _sched(options.buffers),
             "python": "auto" if options.buffers.python else "off",
             "session_dir": str(session),

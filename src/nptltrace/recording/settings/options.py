@@ -50,6 +50,7 @@ class BufferOptions(Values):
         max_files: So many of the last files of a stream are kept; 0 = all.
         stack_depth: Frames of a call stack that are recorded; 0 = no stacks.
         stack_all: The stack of every event, not only of waits and of those that are waited for.
+        stack_user: The stacks of events of the program itself, too.
         sched: Threads say when they have lost the processor, and for how long.
         switches: The kernel records when threads get and lose a processor, where it allows that.
         python: The functions of Python stand in stacks in place of the interpreter's own.
@@ -63,6 +64,7 @@ class BufferOptions(Values):
     max_files: int = 0
     stack_depth: int = 16
     stack_all: bool = False
+    stack_user: bool = False
     sched: bool = False
     switches: bool = False
     python: bool = True
@@ -78,6 +80,7 @@ class BufferOptions(Values):
             "max_files": self.max_files,
             "stack_depth": self.stack_depth,
             "stack_all": self.stack_all,
+            "stack_user": self.stack_user,
             "sched": self.sched,
             "python": self.python,
         }
