@@ -94,7 +94,9 @@ def posix(suite: Path, only: str, jobs: int, place: Path) -> int:
         for _, said in pool.map(one, sources):
             ran += bool(said)
             different += bool(said) and said != ["same"]
-            print(*(line for line in said if line != "same"), sep="\n", end="", flush=True)
+            for line in said:
+                if line != "same":
+                    print(line, flush=True)
     print(f"{len(sources)} programs, {ran} of them built and run, {different} not as untraced")
     return different > 0
 

@@ -183,10 +183,16 @@ def _ownerless(process: Target, by_tid: dict[int, ThreadPicture]) -> Iterator[Ve
 
 
 def _all_blocked(process: Target, picture: Picture) -> bool:
-    """Return whether every thread waits, without a limit, for what only another one can do."""
+    """Return whether every thread waits, without a limit, for what only another one can do.
+
+    One that has come since the threads were listed may do it: whoever started it was seen behind
+    that.
+    """
     left = [seen for seen in picture.threads if not seen.thread.has_ended]
     tids = {seen.thread.inner_tid for seen in left}
-    return bool(left) and all(
+    if not left or process.has_others([seen.thread for seen in picture.threads]):
+        return False
+    return all(
         seen.wait is not None
         and seen.wait.kind not in _OPEN
         and not seen.wait.timed

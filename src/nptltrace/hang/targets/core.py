@@ -160,6 +160,11 @@ class Core:
         del threads
         return False
 
+    def has_others(self, threads: Sequence[Thread]) -> bool:
+        """Return False: none come any more."""
+        del threads
+        return False
+
     def parent_with(self, inner_tid: int) -> int:
         """Return 0: it is not known."""
         del inner_tid

@@ -97,13 +97,16 @@ class Process:
         Args:
             meanwhile: What is to be done anyway, while they are read.
         """
-        try:
-            ids = sorted(map(int, os.listdir(self._place / "task")))  # noqa: PTH208 -- names only
-        except OSError:
-            return []
+        ids = self._tids()
         found = self._threads(ids, meanwhile) if ids else []
         self._entry = next((thread.tid for thread in found if not thread.has_ended), self.pid)
         return found
+
+    def _tids(self) -> list[int]:
+        try:
+            return sorted(map(int, os.listdir(self._place / "task")))  # noqa: PTH208 -- names only
+        except OSError:
+            return []
 
     def forget(self) -> None:
         """Have nothing at hand any more: what is read from now on is as it is now."""
@@ -145,6 +148,10 @@ class Process:
         """Return whether one of some of its threads has run, or has ended, since that was seen."""
         turns = {thread.tid: thread.turns for thread in threads if thread.tid not in self.stopped}
         return bool(turns) and libptttasks.turns(self.pid, [*turns]) != [*turns.values()]
+
+    def has_others(self, threads: Sequence[Thread]) -> bool:
+        """Return whether it has threads besides some: others that have come since."""
+        return bool(set(self._tids()) - {thread.tid for thread in threads})
 
     def takes_signals(self, tid: int) -> bool:
         """Return whether a thread sleeps, and neither is stopped nor in a call that goes on."""

@@ -92,6 +92,9 @@ class Target(Protocol):
     def has_run(self, threads: Sequence[Thread]) -> bool:
         """Return whether one of some of its threads has run, or has ended, since that was seen."""
 
+    def has_others(self, threads: Sequence[Thread]) -> bool:
+        """Return whether it has threads besides some: others that have come since."""
+
     def may_live(self, inner_tid: int, *, private: bool) -> bool:
         """Return whether a thread that is not among its threads may live.
 
