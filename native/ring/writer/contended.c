@@ -53,11 +53,21 @@ static __thread struct {
 #define MUTEX_OTHER_WORD 0x70 /* robust, with priority inheritance, with a ceiling */
 
 uint64_t ptt_contended_table[1u << PTT_CONTENDED_BITS];
+uint64_t ptt_contended_ever[(1u << PTT_CONTENDED_BITS) / 64];
 
 /* Relaxed throughout: an entry is all there is, and only says what is worth a stack. */
 static bool change(uint64_t *entry, uint64_t *from, uint64_t to)
 {
 	return __atomic_compare_exchange_n(entry, from, to, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+static void note_use(uint32_t place)
+{
+	uint64_t *word = &ptt_contended_ever[place / 64], bit = UINT64_C(1) << place % 64;
+
+	/* relaxed: a thread that does not see it yet takes the lock for one that nobody waits for. Most of the time it is there. */
+	if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
+		__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
 }
 
 void ptt_contended_wait(uint64_t object)
@@ -71,6 +81,7 @@ void ptt_contended_wait(uint64_t object)
 			return;
 		next = object | (same ? WAITERS(now) + 1 : 1) * WAITER | CALM_MAX * CALM | OWED;
 	} while (!change(entry, &now, next));
+	note_use(ptt_contended_place(object));
 	/* its holder is to look here when it releases */
 	ptt_taker_doubt(object);
 }

@@ -19,18 +19,34 @@
  * object:48 waiters:8 calm:7 owed:1 - how many stacks of acquisitions without a wait are still recorded; no release since the last
  * wait began has had its own
  */
+#define PTT_CONTENDED_NOW (UINT64_C(0x7fff) << 48) /* waiters and calm: those of a lock that is as others again are none */
+
 extern uint64_t ptt_contended_table[1u << PTT_CONTENDED_BITS] __attribute__((visibility("hidden")));
+
+/* A bit of each entry: has it ever been used? A few lines of cache, where the table would take all of the nearest one. */
+extern uint64_t ptt_contended_ever[(1u << PTT_CONTENDED_BITS) / 64] __attribute__((visibility("hidden")));
+
+static inline uint32_t ptt_contended_place(uint64_t object)
+{
+	return (uint32_t)(object * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PTT_CONTENDED_BITS));
+}
 
 static inline uint64_t *ptt_contended_entry(uint64_t object)
 {
-	return &ptt_contended_table[object * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PTT_CONTENDED_BITS)];
+	return &ptt_contended_table[ptt_contended_place(object)];
 }
 
 /* ptt_contended_knows - can ptt_contended_is_due() or ptt_contended_release() of @object say yes? For the way without a call. */
 static inline bool ptt_contended_knows(uint64_t object)
 {
-	/* relaxed: as where it is written */
-	return (__atomic_load_n(ptt_contended_entry(object), __ATOMIC_RELAXED) & PTT_OBJECT_MASK) == object;
+	uint32_t place = ptt_contended_place(object);
+	uint64_t entry;
+
+	/* relaxed, both: as where they are written */
+	if (!(__atomic_load_n(&ptt_contended_ever[place / 64], __ATOMIC_RELAXED) >> place % 64 & 1))
+		return false;
+	entry = __atomic_load_n(&ptt_contended_table[place], __ATOMIC_RELAXED);
+	return (entry & PTT_OBJECT_MASK) == object && entry & PTT_CONTENDED_NOW;
 }
 
 /* All of these are safe in signal handlers, and take no lock. */
