@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support import Ptt
+    from tests.support import Compiler, Ptt, Recorder
 
 # Threads of two processes each hold and want two locks in both orders, at two call sites.
 PROGRAM = r"""
@@ -371,3 +371,48 @@ def test_merge_takes_the_options_for_a_part(ptt: Ptt, trace: Path, tmp_path: Pat
     assert "no thread matches --tid 999999" in done.stderr
     done = ptt("merge", "--pid", "x", "-o", tmp_path / "none.ptt", *two, status=2)
     assert "--pid takes numbers" in done.stderr
+
+
+# The parent uses no lock: what is known of its child's is known from the child alone.
+CHILD = r"""
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pthread_mutex_t red = PTHREAD_MUTEX_INITIALIZER;
+
+static void *hold(void *unused)
+{
+	pthread_mutex_lock(&red);
+	usleep(20000);
+	pthread_mutex_unlock(&red);
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t a, b;
+
+	if (fork() != 0)
+		return wait(NULL) < 0;
+	pthread_create(&a, NULL, hold, NULL);
+	usleep(5000);
+	pthread_create(&b, NULL, hold, NULL);
+	pthread_join(a, NULL);
+	return pthread_join(b, NULL);
+}
+"""
+
+
+def test_a_hold_of_a_child_that_a_cut_begins_in_is_in_it(
+    ptt: Ptt, compile_c: Compiler, record: Recorder, tmp_path: Path
+) -> None:
+    trace = record(compile_c(CHILD))
+    lines = ptt("view", "--format", "jsonl", trace).stdout.splitlines()
+    events = [json.loads(line) for line in lines]
+    (taken,) = (e["ts_ns"] for e in events if e["event"] == "MUTEX_TAKEN" and e.get("wait_ns"))
+    window = ("--from", f"{taken + 5_000_000}ns")
+    ptt("cut", *window, "-o", tmp_path / "part.ptt", trace)
+    found = figures(ptt, tmp_path / "part.ptt")
+    assert found == figures(ptt, *window, trace)
+    assert found[FIGURES.index("holds")] == 1

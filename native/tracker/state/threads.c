@@ -197,9 +197,10 @@ bool tk_first_event(struct tracker *t, struct tk_event *e, enum tk_action action
 	if (TK_THREAD(t, e->thread)->first_ns != INT64_MAX)
 		return true;
 	TK_THREAD(t, e->thread)->first_ns = e->ts;
-	/* A child is recorded at its parent's levels. */
+	/* A child is recorded at its parent's levels; of a window it may be known already what it has shown before. */
 	if (!process->thread_count++ && process->parent)
-		memcpy(process->full, TK_PROCESS(t, process->parent - 1)->full, sizeof(process->full));
+		for (uint32_t i = 0; i < PTT_KINDS; i++)
+			process->full[i] |= TK_PROCESS(t, process->parent - 1)->full[i];
 	return true;
 }
 
