@@ -202,11 +202,15 @@ class Ranges:
     ) -> None:
         self._paths, self._symbols = paths, symbols
         self._jobs = Jobs(changed)
+        self._lock = Lock()
         self._source: Source | None = None
+        self._changes = 0
 
     def forget(self, age_s: float = 0.0) -> None:
         """Forget the answers, at least those of that age: the traces have changed."""
-        self._source = None
+        with self._lock:
+            self._source = None
+            self._changes += 1
         self._jobs.forget(age_s)
 
     def close(self) -> None:
@@ -264,10 +268,16 @@ class Ranges:
 
     def _opened(self) -> Source:
         """Return the traces, which stay open while they do not change."""
-        if self._source is None:
-            self._source = Source(self._paths)
-            self._symbols.of(self._source)  # which chooses its call sites
-        return self._source
+        with self._lock:
+            source, changes = self._source, self._changes
+        if source is None:
+            source = Source(self._paths)
+            self._symbols.of(source)  # which chooses its call sites
+            with self._lock:
+                # Where they have changed meanwhile, this answer is the last one from what they were.
+                if changes == self._changes:
+                    self._source = source
+        return source
 
 
 def _looked_at(
