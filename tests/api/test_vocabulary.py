@@ -195,7 +195,9 @@ def test_findings_of_the_hang_are_among_them(ptt: Ptt, rich: list[Path]) -> None
     for name in ("objects", "threads", "never_ended", "deadlocks"):
         assert report[name], name
     assert any(thread["waited_for"] for thread in report["threads"])
-    assert report["critical_path"]["links"]
+    # Of all of them together it may lead along the last program alone, which one thread ends.
+    one = json.loads(ptt("report", "--format", "json", rich[0]).stdout)
+    assert one["critical_path"]["links"]
 
 
 def test_lines_of_events(ptt: Ptt, rich: list[Path]) -> None:

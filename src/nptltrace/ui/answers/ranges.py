@@ -274,7 +274,7 @@ class Ranges:
             source = Source(self._paths)
             self._symbols.of(source)  # which chooses its call sites
             with self._lock:
-                # Where they have changed meanwhile, this answer is the last one from what they were.
+                # Where they have changed meanwhile, no other answer is from what they were.
                 if changes == self._changes:
                     self._source = source
         return source

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nptltrace._binding import libptttrack_sums
+from nptltrace._computed import computed_once
 from nptltrace.trace.reading import arrow
 from nptltrace.ui import protocol
 from nptltrace.ui.arrow_stream import table
@@ -68,7 +68,7 @@ class Rows:
             return self._of_processors
         return self._of_threads if by == "thread" else self._of_objects
 
-    @cached_property
+    @computed_once
     def _of_threads(self) -> dict[str, NDArray[Any]]:
         rows = self.tables.threads
         at = np.flatnonzero(rows["first_ns"] != _UNSEEN)
@@ -89,7 +89,7 @@ class Rows:
             "max_waiters": none,
         }
 
-    @cached_property
+    @computed_once
     def _of_objects(self) -> dict[str, NDArray[Any]]:
         objects, row_of = self.tables.objects, self.tables.row_of
         count = len(self.tables.first)
@@ -129,7 +129,7 @@ class Rows:
         }
         return {name: column[1:] for name, column in columns.items()}
 
-    @cached_property
+    @computed_once
     def _of_processors(self) -> dict[str, NDArray[Any]]:
         turns = self._turns()
         rows, at = np.unique(turns["row"], return_inverse=True)
@@ -342,7 +342,7 @@ class Rows:
 
     # ---- from names to rows ----
 
-    @cached_property
+    @computed_once
     def _by_thread(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
         found: dict[tuple[int, int], list[tuple[int, int]]] = {}
         numbers = self._of_threads
@@ -352,7 +352,7 @@ class Rows:
             found.setdefault((process, tid), []).append((first, row))
         return found
 
-    @cached_property
+    @computed_once
     def _by_object(self) -> dict[tuple[int, int, int], int]:
         numbers = self._of_objects
         keys = zip(
@@ -375,14 +375,14 @@ class Rows:
             for process, address, number in zip(processes, objects, ids, strict=True)
         ]
 
-    @cached_property
+    @computed_once
     def _threads_by_pid(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
         return {
             (self.naming.pid(process), tid): rows
             for (process, tid), rows in self._by_thread.items()
         }
 
-    @cached_property
+    @computed_once
     def _objects_by_pid(self) -> dict[tuple[int, int, str], int]:
         found: dict[tuple[int, int, str], int] = {}
         for (process, address, kind), row in self._by_object.items():
