@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._binding import libptttrack_sums
-from nptltrace._computed import computed_once
 from nptltrace.trace.reading import arrow
 from nptltrace.ui import protocol
 from nptltrace.ui.arrow_stream import table
+from nptltrace.ui.computed import computed_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
