@@ -26,7 +26,7 @@
 
 #include "../sums/pttmodel.h"
 
-#define PTT_DETAIL_VERSION 8
+#define PTT_DETAIL_VERSION 9
 #define PTT_DETAIL_API __attribute__((visibility("default")))
 
 struct ptt_detail;
