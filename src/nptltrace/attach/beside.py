@@ -19,7 +19,7 @@ from nptltrace.attach.refusals import why_not_itself
 from nptltrace.errors import PttError, UsageError
 from nptltrace.recording.interrupts import Interrupts
 from nptltrace.recording.settings.levels import parse_levels
-from nptltrace.recording.settings.options import BufferOptions
+from nptltrace.recording.settings.options import BufferOptions, stacks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -95,12 +95,11 @@ def main(descriptor: int, wanted: Mapping[str, Any]) -> None:
 
 
 def _options(wanted: Mapping[str, Any]) -> AttachOptions:
-    whole = wanted["stacks"] == "all"
     return AttachOptions(
         pid=wanted["pid"],
         output=Path(os.fsdecode(wanted["output"])),
         levels=parse_levels(wanted["level"]),
-        buffers=BufferOptions(stack_depth=64 if whole else int(wanted["stacks"]), stack_all=whole),
+        buffers=BufferOptions(**stacks_of(wanted["stacks"])),
         force=wanted["force"],
     )
 

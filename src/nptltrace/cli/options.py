@@ -28,7 +28,6 @@ __all__ = [
     "say",
     "say_error",
     "size",
-    "stacks_of",
     "suggest",
     "write_csv",
     "write_json",
@@ -157,13 +156,6 @@ def add_stacks(parser: argparse._ActionsContainer) -> None:
         "--user-stacks", action="store_true",
         help="call stacks also of the events that the program sends itself",
     )  # fmt: skip
-
-
-def stacks_of(args: argparse.Namespace) -> dict[str, Any]:
-    """Return what `--stacks` and `--user-stacks` say, as fields of `BufferOptions`."""
-    whole = args.stacks == "all"
-    depth = 64 if whole else int(args.stacks)
-    return {"stack_depth": depth, "stack_all": whole, "stack_user": args.user_stacks}
 
 
 def add_buffer_budget(parser: argparse._ActionsContainer) -> None:

@@ -12,7 +12,6 @@ from nptltrace.cli.options import (
     add_stacks,
     duration_ns,
     say,
-    stacks_of,
 )
 from nptltrace.errors import UsageError
 
@@ -119,7 +118,7 @@ def _say_recording(args: argparse.Namespace, name: str) -> None:
 def _options(args: argparse.Namespace, name: str) -> AttachOptions:
     from nptltrace.attach.options import AttachOptions
     from nptltrace.recording.settings.levels import parse_levels
-    from nptltrace.recording.settings.options import BufferOptions
+    from nptltrace.recording.settings.options import BufferOptions, stacks_of
 
     program = "".join(c if c.isalnum() or c in "._-" else "_" for c in name)
     return AttachOptions(
@@ -128,7 +127,7 @@ def _options(args: argparse.Namespace, name: str) -> AttachOptions:
         levels=parse_levels(args.level),
         buffers=BufferOptions(
             budget=args.buffer_budget,
-            **stacks_of(args),
+            **stacks_of(args.stacks, user=args.user_stacks),
         ),
         duration_ns=args.duration,
         patience_ns=args.wait,

@@ -14,7 +14,6 @@ from nptltrace.cli.options import (
     add_stacks,
     say,
     size,
-    stacks_of,
     suggest,
 )
 from nptltrace.errors import PttError, UsageError
@@ -164,6 +163,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         Policy,
         RecordOptions,
         WhenFull,
+        stacks_of,
     )
 
     command = args.cmd[1:] if args.cmd[:1] == ["--"] else args.cmd
@@ -188,7 +188,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
             when_full=WhenFull[args.when_full.upper()],
             max_file_size=args.max_file_size,
             max_files=args.max_files,
-            **stacks_of(args),
+            **stacks_of(args.stacks, user=args.user_stacks),
             sched=sched != "none",
             switches=sched == "perf",
             python=args.python == "auto",

@@ -12,11 +12,12 @@ from nptltrace.recording.settings.levels import Levels
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
     from nptltrace.recording.settings.filters import EventFilter
     from nptltrace.recording.settings.locks import Locks
 
-__all__ = ["BufferOptions", "HandlerChoice", "Policy", "RecordOptions", "WhenFull"]
+__all__ = ["BufferOptions", "HandlerChoice", "Policy", "RecordOptions", "WhenFull", "stacks_of"]
 
 MIB = 1 << 20
 CHUNK_MIN = ptt_abi.PTT_CHUNK_SIZE_MIN  # holds the longest event
@@ -180,3 +181,14 @@ class RecordOptions(Values):
             raise UsageError("--buffer-size must be a power of two from 8K to 1M")
         if self.buffers.budget < CHUNKS_MIN * size:
             raise UsageError(f"--buffer-budget must have room for {CHUNKS_MIN} buffers or more")
+
+
+def stacks_of(asked: str, *, user: bool = False) -> dict[str, Any]:
+    """Return what is asked of call stacks, as fields of `BufferOptions`.
+
+    Args:
+        asked: How many frames, or `all`, as `--stacks` takes it.
+        user: Whether events of the program itself have stacks, too.
+    """
+    whole = asked == "all"
+    return {"stack_depth": 64 if whole else int(asked), "stack_all": whole, "stack_user": user}
