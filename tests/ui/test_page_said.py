@@ -229,5 +229,5 @@ def test_words_of_the_help_are_those_of_the_glossary(browser: Browser, story_url
 def test_each_tab_says_what_its_panel_shows(browser: Browser, story_url: str) -> None:
     with opened(browser, story_url) as look:
         tabs = look.page.get_by_role("tab")
-        assert tabs.count() == 10
+        assert tabs.count() == 11
         assert all(tab.get_attribute("title") for tab in tabs.all())

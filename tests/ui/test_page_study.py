@@ -313,3 +313,95 @@ def test_a_deadlock_is_shown_in_all_of_its_rows(browser: Browser, ptt: Ptt, tmp_
         names = sorted(name.split()[0] for name in chosen.locator(".label").all_inner_texts())
         assert names == ["mutex", "mutex", "one", "two"]
         look.shot("cycle")
+
+
+# ---- locks over time, and two runs ----
+
+
+def workload(path: Path, lengths: list[int]) -> Path:
+    """Write a trace of a lock that is held for so many ms every 20 ms, and waited for as long."""
+    holder, waiter = [], []
+    for n, length in enumerate(lengths):
+        begin, passed = 20 * n, 20 * n + length
+        holder += [taken(begin, A, 1), free(passed, A, 2)]
+        waiter += [waits(begin, A, 1, 3), taken(passed, A, 3, length), free(passed + length, A, 4)]
+    made = Builder(path)
+    made.thread(1, holder)
+    made.thread(2, waiter)
+    made.processes = process(0, {1: "holder", 2: "waiter"})
+    return made.write()
+
+
+@pytest.fixture(scope="module")
+def worse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Trace in which holds take 8 and 9 ms instead of 2 and 3 from 2 s on."""
+    lengths = [2, 3] * 50 + [8, 9] * 50
+    return workload(tmp_path_factory.mktemp("worse") / "worse.ptt", lengths)
+
+
+def test_what_got_worse_is_said_at_once_and_leads_to_both_sides(
+    browser: Browser, ptt: Ptt, worse: Path
+) -> None:
+    with serving(ptt, worse) as url, opened(browser, url) as look:
+        details = look.page.locator("#details")
+        details.get_by_text("Changed on the way").wait_for()
+        details.get_by_role("button", name="waits: 2.50 ms → 8.50 ms").wait_for()
+        details.get_by_role("button", name="from 2.000 000 000 s on").first.click()
+        look.wait_for_address(f"mark={2000 * MS}-")
+        look.wait_for_address(f"other=0-{2000 * MS}")
+
+
+def test_a_lock_over_time(browser: Browser, ptt: Ptt, worse: Path, tmp_path: Path) -> None:
+    exported = tmp_path / "page.html"
+    ptt("ui", "--export", exported, worse)
+    with serving(ptt, worse) as served:
+        for url in (served, exported.as_uri()):
+            with opened(browser, f"{url}#tab=over-time") as look:
+                panel = look.page.locator("#panel-over-time")
+                (lock,) = look.grid("Locks over time")
+                assert int(lock["wait_ns"]) == (5 * 50 + 17 * 50) * MS
+                assert int(lock["changes"]) == 2
+                assert panel.locator("svg .change").count() == 4 * 2
+                charts = panel.get_by_role("group", name="Over time")
+                said = charts.get_by_role("status")
+                assert "1.10 s in 200 waits" in said.inner_text()
+                charts.focus()
+                look.press("End")
+                assert "held 29.3 ms, 4 holds" in said.inner_text()
+                assert "median 8" in said.inner_text()
+                look.shot("over-time")
+                if url == served:
+                    look.press("Enter")
+                    look.wait_for_address("mark=")
+                    look.wait_for(
+                        """() => document.querySelector(
+                            '#panel-over-time [data-column=wait_ns]').dataset.value < 1e8"""
+                    )
+
+
+def test_a_run_is_compared_with_the_one_before(
+    browser: Browser, ptt: Ptt, worse: Path, tmp_path: Path
+) -> None:
+    before = workload(tmp_path / "before.ptt", [2, 3] * 60)
+    exported = tmp_path / "page.html"
+    ptt("ui", "--export", exported, "--before", before, worse)
+    found = json.loads(ptt("diff", "--by", "object", "--format", "json", before, worse).stdout)
+    (row,) = found["rows"]
+    with serving(ptt, worse, "--before", before) as served:
+        for url in (served, exported.as_uri()):
+            with opened(browser, f"{url}#tab=compare") as look:
+                panel = look.page.locator("#panel-compare")
+                panel.get_by_text("A, before.ptt").wait_for()
+                (shown,) = look.grid("Compare")
+                for name in ("wait_ns", "hold_ns", "waits"):
+                    assert float(shown[f"a_{name}"]) == row["metrics"][name]["before"]
+                    assert float(shown[f"b_{name}"]) == row["metrics"][name]["after"]
+                look.shot("two-runs")
+                look.page.check("#compare-rate")
+                panel.get_by_text("in a second").first.wait_for()
+                look.page.select_option("#compare-with", "mark")
+                panel.get_by_text("their sums stand here").wait_for()
+                look.page.select_option("#compare-with", "run")
+                look.page.select_option("#compare-by", "site")
+                panel.get_by_role("row").nth(1).click()
+                look.wait_for_address("w.site=")

@@ -71,7 +71,7 @@ def trace(
 @pytest.fixture(scope="module")
 def viewer(trace: Path, _native: None) -> Iterator[Viewer]:
     """Viewer of it that has read everything."""
-    found = Viewer([trace])
+    found = Viewer([trace], before=trace)
     found.start()
     found.wait_ready()
     yield found

@@ -1,8 +1,8 @@
 // Two parts of a trace side by side: what only one of them has is there as well.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Contention } from "../src/base/protocol";
-import { pairsOf, scaled } from "../src/panels/compare/pairs";
+import type { Contention, Diff, DiffMetric } from "../src/base/protocol";
+import { pairsOf, pairsOfRuns, scaled } from "../src/panels/compare/pairs";
 
 function answer(...objects: [name: string, wait_ns: number, waits: number][]): Contention {
   return {
@@ -40,6 +40,24 @@ test("what is in both is one line, and what is in one has nothing in the other",
 });
 
 test("parts of different lengths are compared by the second", () => {
-  assert.equal(scaled(50, 1e8, true), 500);
-  assert.equal(scaled(50, 1e8, false), 50);
+  const sums = { wait_ns: 50, waits: 2, hold_ns: 0, holds: 1 };
+  assert.deepEqual(scaled(sums, 1e8), { wait_ns: 500, waits: 20, hold_ns: 0, holds: 10 });
+});
+
+test("two runs have their figures side by side, by the names that both have", () => {
+  const metric = (before: number, after: number) => ({ before, after }) as DiffMetric;
+  const rows = [
+    {
+      site: "f at f.c:3",
+      kind: "mutex",
+      metrics: { wait_ns: metric(10, 30), waits: metric(1, 2) },
+    },
+    { name: "hot", kind: "mutex", metrics: { hold_ns: metric(0, 7) } },
+  ];
+  const pairs = pairsOfRuns({ rows } as unknown as Diff);
+  const figures = pairs.map(({ label, a, b }) => [label, a.wait_ns, b.wait_ns, a.waits, b.hold_ns]);
+  assert.deepEqual(figures, [
+    ["f at f.c:3", 10, 30, 1, 0],
+    ["hot", 0, 0, 0, 7],
+  ]);
 });

@@ -13,7 +13,7 @@ import re
 import time
 from functools import partial
 from hashlib import sha256
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -29,6 +29,7 @@ from nptltrace.ui.jobs import Later
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from nptltrace.ui.answers.earlier import By
     from nptltrace.ui.viewer import Viewer
 
 __all__ = ["MAX_EVENTS", "MAX_LISTED", "MAX_WAITS", "page"]
@@ -44,7 +45,10 @@ _OVERVIEW = 2048
 _EDGES = 2000
 _WORST = 2000
 _STACKS = 5000
+_BINS = 120
+_LOCKS = 12
 _POLL_S = 0.05
+_COMPARED: tuple[By, ...] = ("site", "object", "thread")
 _VIEWS = ("object", "thread", "site", "thread,object")
 # Nothing of the file may be fetched from anywhere, nor run but what it brings along.
 _POLICY = (
@@ -137,6 +141,12 @@ class _Part:
             made[f"flame-{show}"] = self._wait(
                 partial(viewer.flame, show=show, limit=_STACKS, **ends)
             )
+        made["over-time"] = self._wait(
+            partial(viewer.over_time, object=[], bins=_BINS, limit=_LOCKS, **ends)
+        )
+        if self._trace["before"]:
+            for by, per in product(_COMPARED, ("run", "second")):
+                made[f"diff-{by}-{per}"] = self._wait(partial(viewer.diff, by=by, per=per, **ends))
         made["findings"] = self._findings()
         made["order"] = self._wait(lambda: viewer.order(limit=_EDGES))
         made["critical"] = self._wait(viewer.critical)

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from nptltrace.analysis.vocabulary.document_types import (  # noqa: TC001 -- shapes are read at run time
     CriticalPath,
+    Diff,
     Figures,
     Finding,
     Report,
@@ -40,6 +41,9 @@ MAX_ROWS = 1000
 MAX_WIDTH = 16384
 # Rows times pixels that are drawn at once: wider is drawn coarser.
 MAX_DRAWN = 1 << 19
+# Of one answer about locks over time.
+MAX_BINS = 1000
+MAX_LOCKS = 50
 
 # ---- numbers in tables ----
 
@@ -187,6 +191,7 @@ class TraceInfo(TypedDict):
     """What is open.
 
     `view` is the fragment of the address that the page begins with where the address has none.
+    `before` is the name of the run that this one is compared with, empty if there is none.
     `state` is `killed` while nobody has finished the trace of a recorder that was killed.
     """
 
@@ -211,6 +216,7 @@ class TraceInfo(TypedDict):
     damages: list[str]
     remarks: list[str]
     view: str
+    before: str
     detail: Detail
 
 
@@ -365,6 +371,50 @@ class Flame(TypedDict):
     stacks: list[FlameStack]
     count: int
     ns: int
+
+
+class Lengths(TypedDict):
+    """Waits or holds in bins: `ns` as long as all lasted in each, and those that end in it.
+
+    `p50_ns` and `p99_ns` are ranks among their lengths, 0 where `count` is.
+    """
+
+    count: list[int]
+    ns: list[int]
+    p50_ns: list[int]
+    p99_ns: list[int]
+
+
+class LengthChange(TypedDict):
+    """A moment from which on waits or holds had another median length, by more than they scatter.
+
+    `before` and `after`: how many there are back to the change before, and on to the next.
+    """
+
+    what: Literal["wait", "hold"]
+    t_ns: int
+    before: int
+    after: int
+    before_ns: int
+    after_ns: int
+
+
+class LockOverTime(TypedDict):
+    """A lock over time: its contended waits, its holds, and when their lengths changed."""
+
+    row: int
+    pid: int
+    label: str
+    waits: Lengths
+    holds: Lengths
+    changes: list[LengthChange]
+
+
+class OverTime(TypedDict):
+    """Some locks over time, in bins that begin and end at `edges_ns`."""
+
+    edges_ns: list[int]
+    locks: list[LockOverTime]
 
 
 class OrderNode(TypedDict):
@@ -665,6 +715,33 @@ ENDPOINTS = (
             Parameter("limit", "int", "how many stacks at most", 5000),
         ),
         Flame,
+        later=True,
+    ),
+    Endpoint(
+        "diff",
+        "diff",
+        "What changed since the run before, as `ptt diff` has it, up to the whole or to a range.",
+        (
+            Parameter("by", ("site", "object", "thread"), "as `--by`", "site"),
+            Parameter("per", ("run", "second"), "as `--per`", "run"),
+            _FROM,
+            _TO,
+        ),
+        Diff,
+        later=True,
+    ),
+    Endpoint(
+        "over_time",
+        "over-time",
+        "How much locks were waited for and held from bin to bin, for the whole or for a range.",
+        (
+            Parameter("object", "rows", "which locks; not given: those that were waited for", ""),
+            _FROM,
+            _TO,
+            Parameter("bins", "int", f"how many bins, at most {MAX_BINS}", 120),
+            Parameter("limit", "int", f"how many locks, at most {MAX_LOCKS}", 12),
+        ),
+        OverTime,
         later=True,
     ),
     Endpoint("findings", "findings", "What `ptt check` finds.", (), Findings, later=True),

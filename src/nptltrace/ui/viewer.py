@@ -20,7 +20,11 @@ from nptltrace._version import __version__
 from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.growing import is_recorded, killed
 from nptltrace.analysis.model import Window
-from nptltrace.analysis.report.documents import report_document, uncovered_modules
+from nptltrace.analysis.report.documents import (
+    diff_document,
+    report_document,
+    uncovered_modules,
+)
 from nptltrace.analysis.vocabulary import document_types
 from nptltrace.errors import NativeError, PttError, UsageError, one_line
 from nptltrace.trace.copying import Part, default_output
@@ -32,10 +36,12 @@ from nptltrace.trace.symbols.lookup import Symbols
 from nptltrace.trace.tsdl_reader import read_metadata
 from nptltrace.ui import protocol
 from nptltrace.ui.answers import drawing, trace_info
+from nptltrace.ui.answers.earlier import Earlier
 from nptltrace.ui.answers.events import MAX_COUNT, EventList, Filters
 from nptltrace.ui.answers.flame import MAX_STACKS, with_threads
 from nptltrace.ui.answers.lock_order import order as lock_order
 from nptltrace.ui.answers.naming import Naming
+from nptltrace.ui.answers.over_time import edges_of, locks_over_time, rows_waited_for
 from nptltrace.ui.answers.ranges import NAMED, Ranges, Whole, event_types, used, with_rows
 from nptltrace.ui.answers.rows import Rows
 from nptltrace.ui.answers.waits import Wanted, wait_list
@@ -52,7 +58,7 @@ if TYPE_CHECKING:
     from nptltrace.analysis.report.stacks.sums import Shown
     from nptltrace.trace.passed_over import PassedOver
     from nptltrace.trace.source import TraceFiles
-
+    from nptltrace.ui.answers.earlier import By
 
 __all__ = ["NotFound", "Viewer"]
 
@@ -84,6 +90,7 @@ class Viewer:
         directories: Where to look first for programs and debug files.
         source: The same traces, if they were opened before.
         passed_over: Which frames are no call sites; by default the built-in rule.
+        before: Trace of the run that these are compared with.
 
     Raises:
         TraceFormatError: One of them is not a trace.
@@ -103,7 +110,11 @@ class Viewer:
         directories: Sequence[str] = (),
         source: Source | None = None,
         passed_over: PassedOver | None = None,
+        before: str | os.PathLike[str] | None = None,
     ) -> None:
+        self._earlier = (
+            None if before is None else Earlier(before, aliases, directories, passed_over)
+        )
         self._paths = [Path(path) for path in paths]
         self._follow = follow
         self._names = (tuple(aliases), tuple(directories))
@@ -421,6 +432,7 @@ class Viewer:
             "damages": [str(damage) for damage in source.damages()[:_HITS]],
             "remarks": trace_info.remarks(source, self._killed),
             "view": _fragment(*self._view, first, last),
+            "before": "" if self._earlier is None else self._earlier.name,
             "detail": {
                 "ready": levels.ready,
                 "progress": levels.progress,
@@ -659,6 +671,26 @@ class Viewer:
         window = Window(None if from_ns == -1 else from_ns, None if to_ns == -1 else to_ns)
         found = self._ranges.flame(window, show)
         return with_threads(found, self._known().thread_row, min(max(limit, 0), MAX_STACKS))
+
+    def diff(self, by: By, per: str, from_ns: int, to_ns: int) -> document_types.Diff:
+        """Answer `diff`."""
+        if self._earlier is None:
+            raise UsageError("there is no run to compare with: ptt ui --before names one")
+        window = Window(None if from_ns == -1 else from_ns, None if to_ns == -1 else to_ns)
+        found = self._ranges.diff(self._earlier, window, by, per)
+        return diff_document(found, by=by, per=per)
+
+    def over_time(
+        self, *, object: list[int], from_ns: int, to_ns: int, bins: int, limit: int,  # noqa: A002
+    ) -> protocol.OverTime:  # fmt: skip
+        """Answer `over-time`."""
+        limit = min(max(limit, 0), protocol.MAX_LOCKS)
+        rows = object or rows_waited_for(self.contention("object", from_ns, to_ns, NAMED), limit)
+        window = Window(None if from_ns == -1 else from_ns, None if to_ns == -1 else to_ns)
+        edges = edges_of(*self._range(from_ns, to_ns), bins)
+        places = self._known().object_places(rows[:limit])
+        found = self._ranges.over_time(window, places, edges)
+        return locks_over_time(edges, found, self._known())
 
     def statistics(self, from_ns: int, to_ns: int) -> protocol.Statistics:
         """Answer `statistics`."""

@@ -14,6 +14,7 @@ export const PATH_KINDS = ["run", "wake", "wait", "create"] as const;
 // What is open.
 //
 // `view` is the fragment of the address that the page begins with where the address has none.
+// `before` is the name of the run that this one is compared with, empty if there is none.
 // `state` is `killed` while nobody has finished the trace of a recorder that was killed.
 export interface TraceInfo {
   name: string;
@@ -37,6 +38,7 @@ export interface TraceInfo {
   damages: string[];
   remarks: string[];
   view: string;
+  before: string;
   detail: Detail;
 }
 
@@ -465,6 +467,82 @@ export interface FlameThread {
   ns: number;
 }
 
+// The document of `ptt diff`.
+export interface Diff {
+  by: string;
+  per: string;
+  runs_before: DiffRun[];
+  runs_after: DiffRun[];
+  confidence: number;
+  enough_runs: boolean;
+  total: Record<string, DiffMetric>;
+  rows: DiffRow[];
+}
+
+// A run that was compared.
+export interface DiffRun {
+  trace: string;
+  elapsed_ns: number;
+}
+
+// How one figure changed.
+export interface DiffMetric {
+  before: number;
+  after: number;
+  change_percent: number | null;
+  chance: number | null;
+  verdict: "sure" | "chance" | "unknown";
+  values_before: number[];
+  values_after: number[];
+}
+
+// What changed of a call site, a call stack, an object, or the threads of one name.
+export interface DiffRow {
+  site?: string;
+  stack?: string[];
+  name?: string;
+  kind: string;
+  metrics: Record<string, DiffMetric>;
+}
+
+// Some locks over time, in bins that begin and end at `edges_ns`.
+export interface OverTime {
+  edges_ns: number[];
+  locks: LockOverTime[];
+}
+
+// A lock over time: its contended waits, its holds, and when their lengths changed.
+export interface LockOverTime {
+  row: number;
+  pid: number;
+  label: string;
+  waits: Lengths;
+  holds: Lengths;
+  changes: LengthChange[];
+}
+
+// Waits or holds in bins: `ns` as long as all lasted in each, and those that end in it.
+//
+// `p50_ns` and `p99_ns` are ranks among their lengths, 0 where `count` is.
+export interface Lengths {
+  count: number[];
+  ns: number[];
+  p50_ns: number[];
+  p99_ns: number[];
+}
+
+// A moment from which on waits or holds had another median length, by more than they scatter.
+//
+// `before` and `after`: how many there are back to the change before, and on to the next.
+export interface LengthChange {
+  what: "wait" | "hold";
+  t_ns: number;
+  before: number;
+  after: number;
+  before_ns: number;
+  after_ns: number;
+}
+
 // The document of `ptt check --format json`, and the rows of each finding by its place.
 //
 // `partial`: events are missing, and what needs all of them to be sure was left out. `kinds`: what
@@ -845,6 +923,21 @@ export interface FlameParameters {
   limit?: number; // how many stacks at most
 }
 
+export interface DiffParameters {
+  by?: "site" | "object" | "thread"; // as `--by`
+  per?: "run" | "second"; // as `--per`
+  from_ns?: number; // where the range begins
+  to_ns?: number; // first time behind the range
+}
+
+export interface OverTimeParameters {
+  object?: readonly number[]; // which locks; not given: those that were waited for
+  from_ns?: number; // where the range begins
+  to_ns?: number; // first time behind the range
+  bins?: number; // how many bins, at most 1000
+  limit?: number; // how many locks, at most 50
+}
+
 export interface OrderParameters {
   limit?: number; // how many edges at most
 }
@@ -893,6 +986,10 @@ export const ENDPOINTS = {
   contention: {"method": "GET", "path": "contention", "answers": "json", "later": true},
   // Waits, holds or idle waits by call stack, for the whole or for a range.
   flame: {"method": "GET", "path": "flame", "answers": "json", "later": true},
+  // What changed since the run before, as `ptt diff` has it, up to the whole or to a range.
+  diff: {"method": "GET", "path": "diff", "answers": "json", "later": true},
+  // How much locks were waited for and held from bin to bin, for the whole or for a range.
+  over_time: {"method": "GET", "path": "over-time", "answers": "json", "later": true},
   // What `ptt check` finds.
   findings: {"method": "GET", "path": "findings", "answers": "json", "later": true},
   // The lock-order graph.
@@ -970,6 +1067,16 @@ export interface EndpointTypes {
     parameters: FlameParameters;
     body: null;
     answer: Flame;
+  };
+  diff: {
+    parameters: DiffParameters;
+    body: null;
+    answer: Diff;
+  };
+  over_time: {
+    parameters: OverTimeParameters;
+    body: null;
+    answer: OverTime;
   };
   findings: {
     parameters: Record<string, never>;

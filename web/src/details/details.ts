@@ -1,7 +1,7 @@
 // The details at the side: what is selected, and from there on to everything that it has to do with.
 import type { App } from "../base/app";
 import { named as bidi, button, h } from "../base/dom";
-import type { Hold, Wait } from "../base/protocol";
+import type { Hold, OverTime, Wait } from "../base/protocol";
 import type { Range, RowKind, WaitFilter } from "../base/state";
 import { count, duration, exact } from "../base/units";
 import { describeRow, longestOf, named } from "../model/describe";
@@ -11,7 +11,7 @@ import { listWaits } from "../panels/waits/listed";
 import { chainView } from "./chain";
 import { facts, type Links, site, stack } from "./parts";
 import type { EventLine, Selected, SelectedThing } from "./selected";
-import { type Most, mostWaited, startView } from "./start";
+import { lookForChanges, type Most, mostWaited, startView } from "./start";
 
 export function mountDetails(
   element: HTMLElement,
@@ -27,9 +27,10 @@ export function mountDetails(
   element.append(close, body);
   const links = makeLinks(app);
   let most: Most = { object: [], thread: [] };
+  let changed: OverTime | null = null;
   const draw = () => {
     const { now } = selected;
-    body.replaceChildren(...(now ? content(now, app, links) : startView(app, most)));
+    body.replaceChildren(...(now ? content(now, app, links) : startView(app, most, changed)));
   };
   selected.changed.listen(() => {
     draw();
@@ -41,6 +42,17 @@ export function mountDetails(
       if (!selected.now) draw();
     });
   }
+  let looking = false;
+  const look = async () => {
+    if (changed || looking) return;
+    looking = true;
+    // What is not there yet is asked for again when something has changed.
+    changed = await lookForChanges(app).catch(() => null);
+    looking = false;
+    if (changed && !selected.now) draw();
+  };
+  app.onChange(() => void look());
+  void look();
   app.store.watch(["side"], (view) => {
     element.hidden = !view.side;
   });

@@ -1,11 +1,15 @@
-// What the details show while nothing is selected: what was waited for most, as a place to start from.
+// What the details show while nothing is selected: what was waited for most, and what changed, as places to start from.
 import type { App } from "../base/app";
 import { button, h, named } from "../base/dom";
+import type { OverTime } from "../base/protocol";
 import type { RowKind } from "../base/state";
 import { duration, plural } from "../base/units";
 import { type RowData, rowsOf } from "../model/rows";
+import { changeLink } from "../panels/over_time/changes";
 
 const MOST = 6;
+/** To look for changes the trace is read once more: of a longer one when the panel is asked. */
+const LONG = 5_000_000;
 
 /** The rows that were waited for, or waited, most: of the whole trace, whatever rows are shown. */
 export interface Most {
@@ -21,8 +25,15 @@ export async function mostWaited(app: App): Promise<Most> {
   return { object, thread };
 }
 
+/** Returns the locks whose waits or holds changed; none of a trace that is long, or grows. */
+export async function lookForChanges(app: App): Promise<OverTime | null> {
+  const { state, events, detail } = app.trace();
+  if (state === "running" || !detail.ready || (events > LONG && app.source.served)) return null;
+  return app.source.json("over_time", {});
+}
+
 /** Returns the places to start from. */
-export function startView(app: App, most: Most): HTMLElement[] {
+export function startView(app: App, most: Most, changed: OverTime | null): HTMLElement[] {
   const objects = list(app, "object", most.object);
   const threads = list(app, "thread", most.thread);
   const hint =
@@ -31,11 +42,22 @@ export function startView(app: App, most: Most): HTMLElement[] {
     const none = app.trace().detail.ready ? "No contended wait is known." : "Reading the trace…";
     return [h("h2", {}, none), h("p", { class: "hint" }, hint)];
   }
+  const changes = changed ? changesOf(app, changed) : null;
   return [
     ...(objects ? [h("h2", {}, "Waited for most"), objects] : []),
     ...(threads ? [h("h2", {}, "Waited most"), threads] : []),
+    ...(changes ? [h("h2", {}, "Changed on the way"), changes] : []),
     h("p", { class: "hint" }, hint),
   ];
+}
+
+function changesOf(app: App, { locks, edges_ns }: OverTime): HTMLElement | null {
+  const items = locks.flatMap((lock) =>
+    lock.changes.map((change) =>
+      h("li", {}, named(lock.label), ", ", changeLink(app, change, lock, edges_ns)),
+    ),
+  );
+  return items.length ? h("ul", { class: "plain" }, ...items.slice(0, MOST)) : null;
 }
 
 function list(app: App, by: RowKind, rows: readonly RowData[]): HTMLElement | null {

@@ -12,6 +12,7 @@ import type {
   ArrowsColumns,
   ArrowsParameters,
   ContentionParameters,
+  DiffParameters,
   EventsColumns,
   EventsParameters,
   Findings,
@@ -20,6 +21,7 @@ import type {
   HoldParameters,
   Live,
   ObjectRef,
+  OverTimeParameters,
   OverviewColumns,
   PathColumns,
   RowsColumns,
@@ -94,6 +96,12 @@ export class EmbeddedSource implements Source {
         return this.contention(asked as ContentionParameters);
       case "flame":
         return this.flame(asked as FlameParameters);
+      case "diff": {
+        const { by, per, ...part } = asked as DiffParameters;
+        return this.ofThePart(`diff-${by ?? "site"}-${per ?? "run"}`, part);
+      }
+      case "over_time":
+        return this.ofThePart("over-time", asked as OverTimeParameters);
       case "statistics":
         return this.ofThePart("statistics", asked as ContentionParameters);
       case "search":

@@ -8,6 +8,7 @@ import { FINDINGS } from "./findings";
 import { FLAME } from "./flame/flame";
 import { LOSSES } from "./losses";
 import { ORDER } from "./order/order";
+import { OVER_TIME } from "./over_time/over_time";
 import { STATISTICS } from "./statistics";
 import { WAITS } from "./waits/waits";
 
@@ -22,4 +23,5 @@ export const PANELS: readonly Panel[] = [
   FLAME,
   WAITS,
   COMPARE,
+  OVER_TIME,
 ];

@@ -19,10 +19,13 @@ export function addPanelKeys(app: App, panels: readonly Panel[]): void {
     step("[", "Previous event of the same object", -1),
     step("]", "Next event of the same object", 1),
     {
-      // Behind 9 comes 0, as on the keyboard.
-      chars: panels.map((_, at) => String((at + 1) % 10)),
+      // Behind 9 comes 0, as on the keyboard; there is no key behind that.
+      chars: panels.slice(0, 10).map((_, at) => String((at + 1) % 10)),
       label: "1 – 9, 0",
-      does: `Show a panel: ${panels.map((panel) => panel.title).join(", ")}`,
+      does: `Show a panel: ${panels
+        .slice(0, 10)
+        .map((panel) => panel.title)
+        .join(", ")}`,
       group: "View",
       press: (event) => {
         const panel = panels[(Number(event.key) + 9) % 10];

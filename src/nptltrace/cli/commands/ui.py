@@ -50,6 +50,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--store", metavar="STORE", help="show the runs of a store of ptt fleet, not a trace"
     )
     parser.add_argument(
+        "--before", metavar="TRACE",
+        help="compare with an earlier run: Compare says what changed since, as ptt diff does",
+    )  # fmt: skip
+    parser.add_argument(
         "--port", metavar="N", type=_port, default=0, help="port to listen at (default: any)"
     )
     parser.add_argument(
@@ -113,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
     gc.enable()
     viewer = Viewer(
         args.traces, follow=args.follow, aliases=args.alias, directories=args.symbols,
-        source=opening.result(), passed_over=traces.passed_over(args),
+        source=opening.result(), passed_over=traces.passed_over(args), before=args.before,
     )  # fmt: skip
     for remark in viewer.remarks():
         say(args, f"warning: {remark}")
@@ -153,7 +157,7 @@ def _serve(args: argparse.Namespace, viewer: Served, app: ASGIApp) -> int:
 
 def _serve_store(args: argparse.Namespace) -> int:
     """Serve the page of a store."""
-    part = traces.selection(args) or (args.begin, args.end) != (None, None)
+    part = traces.selection(args) or (args.begin, args.end, args.before) != (None, None, None)
     if args.traces or args.follow or args.export is not None or part:
         raise UsageError("--store shows a whole store: no trace, no part of one, no --export")
     from nptltrace.cli.store_viewer import StoreViewer

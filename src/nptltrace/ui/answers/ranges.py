@@ -16,7 +16,11 @@ from nptltrace.analysis.checking.lock_cycles import lock_cycles
 from nptltrace.analysis.findings import findings_of
 from nptltrace.analysis.model import feed_window, finish_model, new_model
 from nptltrace.analysis.report.contention import contention_of
+from nptltrace.analysis.report.diff import compare
 from nptltrace.analysis.report.documents import findings_document, report_document
+from nptltrace.analysis.report.measures import measure
+from nptltrace.analysis.report.over_time import over_time
+from nptltrace.analysis.scope import Scope
 from nptltrace.analysis.vocabulary import document_types
 from nptltrace.catalog import BY_ID
 from nptltrace.errors import PttError
@@ -36,9 +40,12 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.checking.lock_cycles import CycleLock, LockCycle
     from nptltrace.analysis.model import Window
+    from nptltrace.analysis.report.diff import Difference
     from nptltrace.analysis.report.figures import Contention
+    from nptltrace.analysis.report.over_time import LockOverTime
     from nptltrace.analysis.report.stacks.sums import Shown
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.ui.answers.earlier import By, Earlier
     from nptltrace.ui.answers.rows import Rows
     from nptltrace.ui.folder import Folder
     from nptltrace.ui.model_tables import Tables
@@ -245,6 +252,43 @@ class Ranges:
         found: protocol.Flame = self._jobs.ask(
             (window, shown), lambda step: flame(self._paths, self._symbols, window, shown, step)
         )
+        return found
+
+    def over_time(
+        self, window: Window, locks: Sequence[tuple[int, int, int]], edges: NDArray[np.int64]
+    ) -> list[LockOverTime]:
+        """Return some locks over time; see `over_time`.
+
+        Raises:
+            Later: It is worked on.
+        """
+        first, last = int(edges[0]), int(edges[-1])
+
+        def find(step: Callable[[float], None]) -> list[LockOverTime]:
+            def so_far(ts: int) -> None:
+                step(min(max((ts - first) / max(last - first, 1), 0.0), 1.0))
+
+            return over_time(self._opened(), window, locks, edges, so_far)
+
+        key = (window, tuple(locks), first, last, len(edges))
+        found: list[LockOverTime] = self._jobs.ask(key, find)
+        return found
+
+    def diff(self, earlier: Earlier, window: Window, by: By, per: str) -> Difference:
+        """Return what changed since an earlier run, as far as a range of this one goes.
+
+        Raises:
+            Later: It is worked on.
+        """
+
+        def find(step: Callable[[float], None]) -> Difference:
+            before = earlier.run(by, per)
+            step(0.5)
+            scope = Scope(window)
+            after = measure(self._opened(), self._symbols, by=by, per=per, scope=scope)
+            return compare([before], [after])
+
+        found: Difference = self._jobs.ask(("diff", window, by, per), find)
         return found
 
     def statistics(self, window: Window) -> tuple[Contention, NDArray[Any], int]:

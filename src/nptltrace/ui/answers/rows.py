@@ -416,11 +416,15 @@ class Rows:
         found = [self.naming.thread_number(int(t["process"]), int(t["tid"])) for t in known]
         return [number for number in found if number is not None]
 
-    def object_pairs(self, rows: list[int]) -> list[tuple[int, int]]:
-        """Return (process, address) of the objects of rows."""
+    def object_places(self, rows: list[int]) -> list[tuple[int, int, int]]:
+        """Return (process, address, kind) of the objects of rows."""
         first = [self.tables.first[row] for row in rows if 0 < row < len(self.tables.first)]
         found = [self.tables.objects[number] for number in first]
-        return [(int(o["process"]), int(o["address"])) for o in found]
+        return [(int(o["process"]), int(o["address"]), int(o["kind"])) for o in found]
+
+    def object_pairs(self, rows: list[int]) -> list[tuple[int, int]]:
+        """Return (process, address) of the objects of rows."""
+        return [(process, address) for process, address, _ in self.object_places(rows)]
 
 
 def _row_at(rows: list[tuple[int, int]], at_ns: int | None) -> int:

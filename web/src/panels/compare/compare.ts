@@ -1,15 +1,16 @@
-// The panel that compares two parts of the trace: A, a mark that was kept, and B, what is marked now, or the whole.
+// The panel that compares: two parts of the trace, of which A is a mark that was kept and B what is marked now or the
+// whole; or B with an earlier run, where the page was opened with one.
 import type { App, Panel } from "../../base/app";
 import { button, h } from "../../base/dom";
 import { wholeOf } from "../../base/extent";
-import type { Contention } from "../../base/protocol";
+import type { Contention, Diff } from "../../base/protocol";
 import type { Range } from "../../base/state";
 import { count, duration, plural } from "../../base/units";
 import { Asking } from "../parts/asking";
-import { rangeText } from "../parts/scope";
+import { rangeText, scope } from "../parts/scope";
 import { type Column, DataTable } from "../parts/table";
 import { showWorst } from "../parts/worst";
-import { type By, type Pair, pairsOf, type Sums, scaled } from "./pairs";
+import { type By, type Pair, pairsOf, pairsOfRuns, type Sums, scaled, sumsOf } from "./pairs";
 
 const LIMIT = 2000;
 const HINT = "Mark a part and keep it (N), then mark another: their sums stand here side by side.";
@@ -17,14 +18,23 @@ const HINT = "Mark a part and keep it (N), then mark another: their sums stand h
 export const COMPARE: Panel = {
   id: "compare",
   title: "Compare",
-  help: "Two parts of the trace side by side: how much was waited and held in each",
+  help: "Two parts of the trace side by side, or two runs: how much was waited and held in each",
   mount,
 };
 
+/** What is compared, and how. */
+interface Asked {
+  readonly by: By;
+  readonly perSecond: boolean;
+}
+
+interface Shown {
+  readonly pairs: readonly Pair[];
+  /** What A and B are. */
+  readonly parts: readonly (HTMLElement | string)[];
+}
+
 function mount(element: HTMLElement, app: App): void {
-  let by: By = "object";
-  let perSecond = false;
-  let lengths = { a: 1, b: 1 };
   const choice = h("select", { "aria-label": "Compare", id: "compare-by" });
   for (const [value, text] of [
     ["object", "By object"],
@@ -33,52 +43,36 @@ function mount(element: HTMLElement, app: App): void {
   ] as const) {
     choice.append(h("option", { value }, text));
   }
+  const { before } = app.trace();
+  const runs = h("select", { "aria-label": "A is", id: "compare-with" });
+  runs.append(
+    h("option", { value: "run" }, `With the run before, ${before}`),
+    h("option", { value: "mark" }, "With a kept mark"),
+  );
+  runs.hidden = !before;
+  const withRun = () => Boolean(before) && runs.value === "run";
   const rate = h("input", { type: "checkbox", id: "compare-rate" });
   const parts = h("p", { class: "totals" });
-  const value = (pair: Pair, side: "a" | "b", what: keyof Sums) =>
-    scaled(pair[side][what], lengths[side], perSecond);
   const table = new DataTable<Pair>({
     label: "Compare",
-    columns: columns(value),
+    columns: columns(),
     sort: "more_wait_ns",
     open: (pair) =>
-      void showWorst(app, pair).catch((error: unknown) => app.notify(String(error), "error")),
+      withRun()
+        ? showNamed(app, pair, choice.value as By)
+        : void showWorst(app, pair).catch((error: unknown) => app.notify(String(error), "error")),
   });
-  const asking = new Asking<readonly [Contention, Contention] | null>({
+  const asking = new Asking<Shown>({
     app,
     panel: element,
-    ask: async (signal) => {
-      const { other, mark } = app.store.get();
-      if (!other) return null;
-      const ask = (part: Range | null) => {
-        const range = part ? { from_ns: Math.round(part.from), to_ns: Math.round(part.to) } : {};
-        return app.source.json("contention", { by, ...range, limit: LIMIT }, signal);
-      };
-      return [await ask(other), await ask(mark)];
+    ask: (signal) => {
+      const asked = { by: choice.value as By, perSecond: rate.checked };
+      return withRun() ? askRuns(app, asked, signal) : askParts(app, asked, signal);
     },
-    show: (answers) => {
-      const { other, mark } = app.store.get();
-      if (!answers || !other) {
-        parts.textContent = HINT;
-        table.set([]);
-        return;
-      }
-      const now = mark ?? wholeOf(app.trace());
-      lengths = { a: other.to - other.from, b: now.to - now.from };
-      parts.replaceChildren(
-        part("A", other, answers[0]),
-        part(mark ? "B" : "B, the whole", now, answers[1]),
-      );
-      table.set(pairsOf(answers[0], answers[1], by));
+    show: (shown) => {
+      parts.replaceChildren(...shown.parts);
+      table.set(shown.pairs);
     },
-  });
-  choice.addEventListener("change", () => {
-    by = choice.value as By;
-    asking.renew();
-  });
-  rate.addEventListener("change", () => {
-    perSecond = rate.checked;
-    asking.renew();
   });
   const keep = button("Keep the mark as A", () => keepMark(app));
   const swap = button("Swap A and B", () => {
@@ -86,18 +80,21 @@ function mount(element: HTMLElement, app: App): void {
     app.store.update({ other: mark, mark: other });
   });
   const drop = button("Let go of A", () => app.store.update({ other: null }));
-  app.store.watch(["mark", "other"], ({ mark, other }) => {
-    keep.hidden = mark === null;
-    swap.hidden = mark === null || other === null;
-    drop.hidden = other === null;
+  const arrange = () => {
+    const { other, mark } = app.store.get();
+    keep.hidden = mark === null || withRun();
+    swap.hidden = mark === null || other === null || withRun();
+    drop.hidden = other === null || withRun();
     asking.renew();
-  });
+  };
+  for (const input of [choice, runs, rate]) input.addEventListener("change", arrange);
+  app.store.watch(["mark", "other"], arrange);
   const rated = h("label", {}, rate, " in a second of each");
   element.append(
     h(
       "div",
       { class: "panel-column" },
-      h("div", { class: "panel-bar" }, keep, swap, drop, choice, rated, table.saver),
+      h("div", { class: "panel-bar" }, runs, keep, swap, drop, choice, rated, table.saver),
       asking.element,
       parts,
       table.element,
@@ -112,23 +109,69 @@ export function keepMark(app: App): void {
   else app.notify("Mark what to keep first");
 }
 
-function part(name: string, range: Range, { report, uncontended }: Contention): HTMLElement {
-  const what =
-    uncontended || `${duration(report.wait_ns)} contended in ${plural(report.waits, "wait")}`;
-  const line = h("span", { class: "part" }, h("b", {}, name), ` ${rangeText(range)}: ${what} `);
-  line.dataset["waitNs"] = String(report.wait_ns);
+async function askParts(app: App, { by, perSecond }: Asked, signal: AbortSignal): Promise<Shown> {
+  const { other, mark } = app.store.get();
+  if (!other) return { pairs: [], parts: [HINT] };
+  const now = mark ?? wholeOf(app.trace());
+  const ask = (part: Range | null) => {
+    const range = part ? { from_ns: Math.round(part.from), to_ns: Math.round(part.to) } : {};
+    return app.source.json("contention", { by, ...range, limit: LIMIT }, signal);
+  };
+  const [a, b] = [await ask(other), await ask(mark)];
+  const rated = (sums: Sums, { from, to }: Range) => (perSecond ? scaled(sums, to - from) : sums);
+  const pairs = pairsOf(a, b, by).map((pair) => {
+    return { ...pair, a: rated(pair.a, other), b: rated(pair.b, now) };
+  });
+  const named = mark ? "B" : "B, the whole";
+  return { pairs, parts: [markPart("A", other, a), markPart(named, now, b)] };
+}
+
+async function askRuns(app: App, { by, perSecond }: Asked, signal: AbortSignal): Promise<Shown> {
+  const per = perSecond ? "second" : "run";
+  const found = await app.source.json("diff", { by, per, ...scope(app) }, signal);
+  const names = [`A, ${app.trace().before}`, `B, ${app.trace().name}`] as const;
+  return { pairs: pairsOfRuns(found), parts: runParts(names, found, perSecond) };
+}
+
+function markPart(name: string, range: Range, { report, uncontended }: Contention): HTMLElement {
+  const what = uncontended || contended(report);
+  return part(name, `${rangeText(range)}: ${what}`, report.wait_ns);
+}
+
+function runParts(names: readonly string[], { total }: Diff, perSecond: boolean): HTMLElement[] {
+  return (["before", "after"] as const).map((side, at) => {
+    const sums = sumsOf(total, side);
+    const what = sums.wait_ns ? contended(sums) : "nothing was contended as far as is known";
+    return part(names[at] ?? "", perSecond ? `in a second: ${what}` : what, sums.wait_ns);
+  });
+}
+
+function contended({ wait_ns, waits }: { wait_ns: number; waits: number }): string {
+  const many = Number.isInteger(waits) ? plural(waits, "wait") : `${waits.toFixed(1)} waits`;
+  return `${duration(wait_ns)} contended in ${many}`;
+}
+
+function part(name: string, text: string, wait_ns: number): HTMLElement {
+  const line = h("span", { class: "part" }, h("b", {}, name), ` ${text} `);
+  line.dataset["waitNs"] = String(wait_ns);
   return line;
 }
 
-function columns(value: (pair: Pair, side: "a" | "b", what: keyof Sums) => number): Column<Pair>[] {
+/** Shows what is called so in this run: the waits at a call site, or the rows of a name. */
+function showNamed(app: App, { label }: Pair, by: By): void {
+  if (by !== "site") app.store.update({ rows: label.split(" ").pop() ?? label });
+  else app.store.update({ waits: { least: 0, kind: "contended", site: label }, tab: "waits" });
+}
+
+function columns(): Column<Pair>[] {
   const of = (side: "a" | "b", what: keyof Sums, title: string, help: string): Column<Pair> => ({
     id: `${side}_${what}`,
     title: `${title} ${side.toUpperCase()}`,
     help,
     width: "minmax(76px, 1fr)",
     numeric: true,
-    value: (pair) => value(pair, side, what),
-    text: (pair) => shown(value(pair, side, what), what),
+    value: (pair) => pair[side][what],
+    text: (pair) => shown(pair[side][what], what),
   });
   const more = (what: keyof Sums, title: string): Column<Pair> => ({
     id: `more_${what}`,
@@ -136,9 +179,9 @@ function columns(value: (pair: Pair, side: "a" | "b", what: keyof Sums) => numbe
     help: "B less A",
     width: "minmax(84px, 1fr)",
     numeric: true,
-    value: (pair) => value(pair, "b", what) - value(pair, "a", what),
+    value: (pair) => pair.b[what] - pair.a[what],
     text: (pair) => {
-      const difference = value(pair, "b", what) - value(pair, "a", what);
+      const difference = pair.b[what] - pair.a[what];
       const sign = difference > 0 ? "+" : difference < 0 ? "−" : "";
       return sign + shown(Math.abs(difference), what);
     },

@@ -1,5 +1,5 @@
-// Lines of two reports beside each other: what is in both, or in one of them.
-import type { Contention, Figures } from "../../base/protocol";
+// Lines of two reports beside each other, or of two runs: what is in both, or in one of them.
+import type { Contention, Diff, DiffMetric, Figures } from "../../base/protocol";
 import type { RowKind } from "../../base/state";
 
 export type By = "object" | "thread" | "site";
@@ -70,7 +70,35 @@ function line(label: string, by: RowKind, row: number, site: string, figures: Fi
   return { label, by, row, site, sums: { wait_ns, waits, hold_ns, holds } };
 }
 
-/** Returns a sum as it is, or as it would be in a second of a part of this length. */
-export function scaled(value: number, length_ns: number, perSecond: boolean): number {
-  return perSecond ? (value * 1e9) / Math.max(1, length_ns) : value;
+/** Returns what is in either of two runs; of those no row is known, nor an address. */
+export function pairsOfRuns({ rows }: Diff): Pair[] {
+  return rows.map(({ site, name, metrics }) => {
+    const label = site ?? name ?? "";
+    const place = { label, by: "object", row: 0, site: "" } as const;
+    return { ...place, a: sumsOf(metrics, "before"), b: sumsOf(metrics, "after") };
+  });
+}
+
+export function sumsOf(
+  metrics: Readonly<Record<string, DiffMetric>>,
+  side: "before" | "after",
+): Sums {
+  const value = (name: keyof Sums) => metrics[name]?.[side] ?? 0;
+  return {
+    wait_ns: value("wait_ns"),
+    waits: value("waits"),
+    hold_ns: value("hold_ns"),
+    holds: value("holds"),
+  };
+}
+
+/** Returns sums as they would be in a second of a part of this length. */
+export function scaled(sums: Sums, length_ns: number): Sums {
+  const times = 1e9 / Math.max(1, length_ns);
+  return {
+    wait_ns: sums.wait_ns * times,
+    waits: sums.waits * times,
+    hold_ns: sums.hold_ns * times,
+    holds: sums.holds * times,
+  };
 }

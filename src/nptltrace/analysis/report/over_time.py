@@ -1,0 +1,241 @@
+"""Locks over time: how much was waited and held in each part of a range, and when that changed.
+
+What reaches over the edge of a bin counts in both with the parts inside; lengths of waits and holds
+count in the bin in which they end. A change is a moment from which on waits or holds are of another
+length than before, by more than their scatter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from nptltrace._binding import libptttrack_sums
+from nptltrace.analysis.model import Only, model_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from nptltrace.analysis.model import Window
+    from nptltrace.trace.source import Source
+
+__all__ = ["Bins", "Change", "LockOverTime", "over_time"]
+
+_CONTENDED = libptttrack_sums.CLASSES.index("contended")
+_ROW = np.dtype([("object", np.uint32), ("t_ns", np.int64), ("dur_ns", np.int64)])
+# A change is one of the median to so many times as much, or as little, ...
+_TIMES = 1.5
+# ... with at least so many on each side, ...
+_FEW = 30
+# ... whose logarithms differ by so many standard errors: these lengths come in runs, so that what
+# would be ample of independent ones is not.
+_ERRORS = 8.0
+_CHANGES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A moment from which on waits or holds of a lock had another length.
+
+    Attributes:
+        what: Of what.
+        t_ns: When the first of them began.
+        before: How many there were since the change before, or since the range begins.
+        after: How many there are until the next change, or until the range ends.
+        before_ns: The median of the former.
+        after_ns: The median of the latter.
+    """
+
+    what: Literal["wait", "hold"]
+    t_ns: int
+    before: int
+    after: int
+    before_ns: int
+    after_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Waits or holds in bins of equal width.
+
+    Attributes:
+        count: How many end in each.
+        ns: How long they lasted in each, added up.
+        p50_ns: The median length of those that end in it; 0 where there is none.
+        p99_ns: The 99th percentile, likewise.
+    """
+
+    count: NDArray[np.int64]
+    ns: NDArray[np.int64]
+    p50_ns: NDArray[np.int64]
+    p99_ns: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class LockOverTime:
+    """A lock, all objects that were at its address one after another.
+
+    Attributes:
+        place: Its process, address and kind, as the model has them.
+        waits: Contended waits.
+        holds: Holds.
+        changes: The changes of both, in the order of time.
+    """
+
+    place: tuple[int, int, int]
+    waits: Bins
+    holds: Bins
+    changes: list[Change]
+
+
+def over_time(
+    source: Source,
+    window: Window,
+    locks: Sequence[tuple[int, int, int]],
+    edges: NDArray[np.int64],
+    step: Callable[[int], None] | None = None,
+) -> list[LockOverTime]:
+    """Return some locks over time.
+
+    Args:
+        source: The opened traces.
+        window: The part to look at.
+        locks: Which ones, as (process, address, kind).
+        edges: The ends of the bins in ns, one more than there are bins.
+        step: Called back now and then with the time up to which the trace was read.
+
+    Raises:
+        NativeError: Memory is out.
+    """
+    parts: dict[str, list[NDArray[Any]]] = {"waits": [], "holds": []}
+    only = Only(objects=[(process, address) for process, address, _ in locks])
+    numbers: dict[tuple[int, int, int], list[int]] = {lock: [] for lock in locks}
+    for model, ts in model_steps(source, libptttrack_sums.ROWS, window=window, only=only):
+        rows = model.table("waits")
+        parts["waits"].append(_kept(rows[rows["wait_class"] == _CONTENDED]))
+        parts["holds"].append(_kept(model.table("holds")))
+        model.drop_rows()
+        if step is not None:
+            step(ts)
+        if ts == libptttrack_sums.END:
+            objects = model.table("objects")[["process", "address", "kind"]].tolist()
+            for number, place in enumerate(objects):
+                if place in numbers:
+                    numbers[place].append(number)
+    waits, holds = (np.concatenate(some) for some in parts.values())
+    return [
+        _lock(
+            lock,
+            waits[np.isin(waits["object"], own)],
+            holds[np.isin(holds["object"], own)],
+            edges,
+        )
+        for lock, own in numbers.items()
+    ]
+
+
+def _kept(rows: NDArray[Any]) -> NDArray[Any]:
+    kept = np.empty(len(rows), _ROW)
+    for name in _ROW.names or ():
+        kept[name] = rows[name]
+    return kept
+
+
+def _lock(
+    place: tuple[int, int, int], waits: NDArray[Any], holds: NDArray[Any], edges: NDArray[np.int64]
+) -> LockOverTime:
+    changes = [*_changes("wait", waits), *_changes("hold", holds)]
+    changes.sort(key=lambda one: one.t_ns)
+    return LockOverTime(place, _bins(waits, edges), _bins(holds, edges), changes)
+
+
+# ---- bins ----
+
+
+def _bins(rows: NDArray[Any], edges: NDArray[np.int64]) -> Bins:
+    bins = len(edges) - 1
+    begin, end = rows["t_ns"], rows["t_ns"] + rows["dur_ns"]
+    at = np.clip(np.searchsorted(edges, end, side="right") - 1, 0, bins - 1)
+    order = np.lexsort((rows["dur_ns"], at))
+    lengths = rows["dur_ns"][order]
+    count = np.bincount(at, minlength=bins)
+    first = np.cumsum(count) - count
+    return Bins(
+        count, np.diff(_until(begin, end, edges)),
+        *(_ranked(lengths, first, count, share) for share in (0.5, 0.99)),
+    )  # fmt: skip
+
+
+def _until(begin: NDArray[Any], end: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.int64]:
+    """Return how long stretches of time lasted in all before each edge."""
+
+    def before(times: NDArray[Any]) -> NDArray[np.int64]:
+        times = np.sort(times)
+        sums = np.concatenate([[0], np.cumsum(times)])
+        n = np.searchsorted(times, edges)
+        # Products may be beyond 2^63 and wrap; so do the sums, and the difference is right.
+        return np.asarray(n * edges - sums[n])
+
+    return before(begin) - before(end)
+
+
+def _ranked(
+    lengths: NDArray[Any], first: NDArray[Any], count: NDArray[Any], share: float
+) -> NDArray[np.int64]:
+    """Return the length of this rank in each bin."""
+    if not len(lengths):
+        return np.zeros(len(count), np.int64)
+    rank = np.maximum(np.ceil(share * count).astype(np.int64) - 1, 0)
+    return np.where(count > 0, lengths[np.minimum(first + rank, len(lengths) - 1)], 0)
+
+
+# ---- changes ----
+
+
+def _changes(what: Literal["wait", "hold"], rows: NDArray[Any]) -> list[Change]:
+    """Return the changes, the clearest of them where there are many."""
+    rows = rows[np.argsort(rows["t_ns"], kind="stable")]
+    logs = np.log2(np.maximum(rows["dur_ns"], 1))
+    cuts: list[int] = []
+    while len(cuts) < _CHANGES:
+        ends = [0, *sorted(cuts), len(rows)]
+        best = max(
+            (_clearest(logs, begin, end) for begin, end in pairwise(ends)),
+            default=(0.0, 0),
+        )
+        if best[0] < _ERRORS:
+            break
+        cuts.append(best[1])
+    ends = [0, *sorted(cuts), len(rows)]
+    return [
+        Change(
+            what, int(rows["t_ns"][at]), at - begin, end - at,
+            int(np.median(rows["dur_ns"][begin:at])), int(np.median(rows["dur_ns"][at:end])),
+        )
+        for begin, at, end in zip(ends, ends[1:], ends[2:], strict=False)
+    ]  # fmt: skip
+
+
+def _clearest(logs: NDArray[np.float64], begin: int, end: int) -> tuple[float, int]:
+    """Return by how many standard errors a stretch differs before and after a place, and it.
+
+    It is that where the difference is clearest; 0 errors where there is no change.
+    """
+    part = logs[begin:end]
+    n = len(part)
+    if n < 2 * _FEW:
+        return 0.0, 0
+    before = np.arange(_FEW, n - _FEW + 1)
+    sums = np.cumsum(part)[before - 1]
+    gap = (sums - before * part.mean()) / np.sqrt(before * (n - before) / n)
+    at = int(before[np.argmax(np.abs(gap))])
+    left, right = part[:at], part[at:]
+    if abs(np.median(right) - np.median(left)) < np.log2(_TIMES):
+        return 0.0, 0
+    scatter = np.sqrt((left.var() * at + right.var() * (n - at)) / n)
+    return float(abs(gap[at - _FEW]) / max(float(scatter), 1e-9)), begin + at

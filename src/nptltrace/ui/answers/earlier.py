@@ -1,0 +1,64 @@
+"""The run that a trace is compared with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Literal
+
+from nptltrace.analysis.report.measures import measure
+from nptltrace.trace.source import Source
+from nptltrace.trace.symbols.alias import read_aliases
+from nptltrace.trace.symbols.lookup import Symbols
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from nptltrace.analysis.report.measures import Run
+    from nptltrace.trace.passed_over import PassedOver
+
+__all__ = ["By", "Earlier"]
+
+By = Literal["site", "object", "thread"]
+
+
+class Earlier:
+    """An earlier run; its sums are made once, each when it is first asked for.
+
+    Args:
+        path: Its trace.
+        aliases: Alias files.
+        directories: Where to look first for programs and debug files.
+        passed_over: Which frames are no call sites; by default the built-in rule.
+
+    Raises:
+        TraceFormatError: It is not a trace.
+
+    Attributes:
+        name: The name of its trace.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        aliases: Sequence[str],
+        directories: Sequence[str],
+        passed_over: PassedOver | None,
+    ) -> None:
+        self.name = Path(path).name
+        self._source = Source([path])
+        self._symbols = Symbols(self._source, read_aliases(aliases), directories, passed_over)
+        self._lock = Lock()
+        self._runs: dict[tuple[By, str], Run] = {}
+
+    def run(self, by: By, per: str) -> Run:
+        """Return what it did; see `measure`.
+
+        Raises:
+            UsageError: It has no time to divide by.
+        """
+        with self._lock:
+            if (by, per) not in self._runs:
+                self._runs[by, per] = measure(self._source, self._symbols, by=by, per=per)
+            return self._runs[by, per]

@@ -1,0 +1,75 @@
+"""Locks over time, as the page wants them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nptltrace.ui import protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from nptltrace.analysis.report.over_time import Bins, LockOverTime
+    from nptltrace.ui.answers.rows import Rows
+
+__all__ = ["edges_of", "locks_over_time", "rows_waited_for"]
+
+
+def edges_of(begin_ns: int, end_ns: int, bins: int) -> NDArray[np.int64]:
+    """Return where bins of equal width end; they are fewer where that is less than 1 ns."""
+    bins = max(min(bins, protocol.MAX_BINS, end_ns - begin_ns), 1)
+    return np.array([begin_ns + (end_ns - begin_ns) * n // bins for n in range(bins + 1)])
+
+
+def rows_waited_for(found: protocol.Contention, limit: int) -> list[int]:
+    """Return the rows of the locks waited for most; where none was, of those held longest."""
+    objects = list(zip(found["report"]["objects"], found["object_rows"], strict=True))
+    waited = [row for figures, row in objects if row and figures["wait_ns"]]
+    held = [row for figures, row in objects if row and figures["hold_ns"]]
+    return (waited or held)[:limit]
+
+
+def locks_over_time(
+    edges: NDArray[np.int64], found: Sequence[LockOverTime], rows: Rows
+) -> protocol.OverTime:
+    """Return locks over time with the rows that they have."""
+    locks: list[protocol.LockOverTime] = []
+    for lock in found:
+        row = rows.row_at(lock.place)
+        about = rows.table(
+            "object", sort="row", text="", rows=[row], offset=0, limit=1
+        ).to_pylist()  # fmt: skip
+        locks.append(
+            {
+                "row": row,
+                "pid": about[0]["pid"] if about else 0,
+                "label": about[0]["label"] if about else f"{lock.place[1]:#x}",
+                "waits": _lengths(lock.waits),
+                "holds": _lengths(lock.holds),
+                "changes": [
+                    {
+                        "what": change.what,
+                        "t_ns": change.t_ns,
+                        "before": change.before,
+                        "after": change.after,
+                        "before_ns": change.before_ns,
+                        "after_ns": change.after_ns,
+                    }
+                    for change in lock.changes
+                ],
+            }
+        )
+    return {"edges_ns": edges.tolist(), "locks": locks}
+
+
+def _lengths(bins: Bins) -> protocol.Lengths:
+    return {
+        "count": bins.count.tolist(),
+        "ns": bins.ns.tolist(),
+        "p50_ns": bins.p50_ns.tolist(),
+        "p99_ns": bins.p99_ns.tolist(),
+    }

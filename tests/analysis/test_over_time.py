@@ -1,0 +1,105 @@
+"""Locks over time: bins add up to the whole, and a change is found where it is."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from nptltrace.analysis.model import Window, run_model
+from nptltrace.analysis.report.over_time import over_time
+from nptltrace.catalog import DOMAINS
+from nptltrace.trace.source import Source
+from tests.trace.builder import Builder
+from tests.ui.made import MS, A, B, free, process, taken, waits
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nptltrace.analysis.report.over_time import LockOverTime
+    from tests.trace.builder import Event
+
+pytestmark = pytest.mark.usefixtures("native_in_process")
+MUTEX = DOMAINS["mutex"]
+END = 4000
+
+
+def holder(lengths: list[int], lock: int) -> list[Event]:
+    """Return takes of a lock every 10 ms, each held for so many ms."""
+    return [
+        event
+        for n, length in enumerate(lengths)
+        for event in (taken(10 * n, lock, 1), free(10 * n + length, lock, 2))
+    ]
+
+
+def found_in(trace: Path, edges: list[int], *locks: int) -> list[LockOverTime]:
+    places = [(0, lock, MUTEX) for lock in locks]
+    return over_time(Source([trace]), Window(edges[0], edges[-1]), places, np.array(edges))
+
+
+def traced(path: Path, *threads: list[Event]) -> Path:
+    made = Builder(path)
+    for tid, events in enumerate(threads, 1):
+        made.thread(tid, events)
+    made.processes = process(0, {})
+    return made.write()
+
+
+def test_a_change_is_found_where_it_is(tmp_path: Path) -> None:
+    rng = random.Random(7)  # noqa: S311 -- lengths to try
+    lengths = [rng.randint(1, 3) for _ in range(200)] + [rng.randint(6, 8) for _ in range(200)]
+    steady = [rng.randint(1, 9) for _ in range(400)]
+    trace = traced(tmp_path / "run.ptt", holder(lengths, A), holder(steady, B))
+    changing, same = found_in(trace, [0, END * MS], A, B)
+    (change,) = changing.changes
+    assert (change.what, change.before, change.after) == ("hold", 200, 200)
+    assert change.t_ns == 2000 * MS
+    assert (change.before_ns, change.after_ns) == (2 * MS, 7 * MS)
+    assert not same.changes
+
+
+def test_there_and_back_are_two_changes(tmp_path: Path) -> None:
+    lengths = [2, 3] * 60 + [8, 9] * 60 + [2, 3] * 60
+    (lock,) = found_in(traced(tmp_path / "run.ptt", holder(lengths, A)), [0, END * MS], A)
+    assert [change.t_ns for change in lock.changes] == [1200 * MS, 2400 * MS]
+    assert [(c.before, c.after) for c in lock.changes] == [(120, 120), (120, 120)]
+
+
+def test_a_few_say_nothing(tmp_path: Path) -> None:
+    lengths = [1] * 20 + [9] * 20
+    (lock,) = found_in(traced(tmp_path / "run.ptt", holder(lengths, A)), [0, END * MS], A)
+    assert not lock.changes
+
+
+def test_bins_add_up_to_the_whole(tmp_path: Path) -> None:
+    """Also where one hold lies over several bins, and a wait over an edge."""
+    trace = traced(
+        tmp_path / "run.ptt",
+        [taken(0, A, 1), free(250, A, 2), taken(300, A, 1), free(310, A, 2)],
+        [waits(50, A, 1, 3), taken(250, A, 3, 200), free(290, A, 4)],
+    )
+    (lock,) = found_in(trace, [0, 100 * MS, 200 * MS, 400 * MS], A)
+    assert lock.holds.ns.tolist() == [100 * MS, 100 * MS, (50 + 10 + 40) * MS]
+    assert lock.holds.count.tolist() == [0, 0, 3]
+    assert lock.holds.p50_ns.tolist() == [0, 0, 40 * MS]
+    assert lock.holds.p99_ns.tolist() == [0, 0, 250 * MS]
+    assert lock.waits.ns.tolist() == [50 * MS, 100 * MS, 50 * MS]
+    assert lock.waits.count.tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_bins_of_a_random_part_have_its_sums(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)  # noqa: S311 -- lengths to try
+    lengths = [rng.randint(1, 9) for _ in range(300)]
+    trace = traced(tmp_path / "run.ptt", holder(lengths, A))
+    begin, end = sorted(rng.sample(range(3000 * MS), 2))
+    edges = [begin + (end - begin) * n // 7 for n in range(8)]
+    (lock,) = found_in(trace, edges, A)
+    model = run_model(Source([trace]), window=Window(begin, end))
+    objects = model.table("objects")
+    (whole,) = objects[(objects["address"] == A) & (objects["kind"] == MUTEX)]
+    assert int(lock.holds.ns.sum()) == int(whole["hold_ns"])
+    assert int(lock.holds.count.sum()) == int(whole["hold_n"])

@@ -1,0 +1,44 @@
+// Changes of a lock: from when on its waits or holds took longer, or less long, than before.
+import type { App } from "../../base/app";
+import { button } from "../../base/dom";
+import type { LengthChange, LockOverTime } from "../../base/protocol";
+import type { Range } from "../../base/state";
+import { duration, exact, plural } from "../../base/units";
+
+/** Returns what leads to the comparison of what was before a change of a lock and after it. */
+export function changeLink(
+  app: App,
+  change: LengthChange,
+  lock: LockOverTime,
+  edges: readonly number[],
+): HTMLElement {
+  const go = () => {
+    const { before, after } = around(change, lock.changes, edges);
+    app.store.update({ other: before, mark: after });
+  };
+  const title = "Keep what is before as A and mark what is after, as Compare has them";
+  return button(changeText(change), go, { class: "link", title });
+}
+
+/** Returns a change in words, as in `holds: 30.1 µs → 250 µs (median of 90 holds and 40 holds) from 1.015 956 557 s on`. */
+export function changeText(change: LengthChange): string {
+  const { what, t_ns, before, after, before_ns, after_ns } = change;
+  const medians = `${duration(before_ns)} → ${duration(after_ns)}`;
+  return `${what}s: ${medians} (median of ${plural(before, what)} and ${plural(after, what)}) from ${exact(t_ns)} on`;
+}
+
+/** Returns the parts before and after a change, as far as the next one of its kind, or the ends. */
+export function around(
+  change: LengthChange,
+  changes: readonly LengthChange[],
+  edges: readonly number[],
+): { before: Range; after: Range } {
+  const same = changes.filter(({ what }) => what === change.what).map(({ t_ns }) => t_ns);
+  const at = same.indexOf(change.t_ns);
+  const from = same[at - 1] ?? edges[0] ?? 0;
+  const to = same[at + 1] ?? edges[edges.length - 1] ?? 0;
+  return {
+    before: { from, to: change.t_ns },
+    after: { from: change.t_ns, to: Math.max(to, change.t_ns + 1) },
+  };
+}
