@@ -3,9 +3,11 @@
 #include "inject.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -325,21 +327,41 @@ static int fill(struct ptt_stub *stub, const struct stopped *s, const struct ptt
 	return 0;
 }
 
+/* Also where the process itself may not write. */
 static int write_memory(int32_t pid, uint64_t to, const void *from, size_t size)
 {
-	struct iovec here = {.iov_base = (void *)(uintptr_t)from, .iov_len = size},
-		     there = {.iov_base = (void *)(uintptr_t)to, .iov_len = size};
+	char name[32];
+	int fd, err = 0;
 
-	return process_vm_writev(pid, &here, 1, &there, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
+	snprintf(name, sizeof(name), "/proc/%d/mem", pid);
+	fd = open(name, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (pwrite(fd, from, size, (off_t)to) != (ssize_t)size)
+		err = -EFAULT;
+	close(fd);
+	return err;
 }
 
-/* Map the memory, fill it, and make its first page one of code. */
+static int64_t map(struct stopped *s, uint64_t protection)
+{
+	return call(s, SYS_mmap, 0, PTT_STUB_SIZE, protection, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1);
+}
+
+/*
+ * Map the memory, whose first page is code, and fill it. Each call has the thread stop twice, which beside others takes long: so
+ * all of it is code that may be written to at first, and the stub makes good for that. Where such memory is forbidden, there is
+ * code that the process may not write to, and then what of it is to be written to is made no code.
+ */
 static int prepare(struct stopped *s, const struct ptt_inject *wanted, struct ptt_injected *done)
 {
 	static struct ptt_stub stub;
-	int64_t at = call(s, SYS_mmap, 0, PTT_STUB_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1);
+	int64_t at = map(s, PROT_READ | PROT_WRITE | PROT_EXEC);
+	bool is_writable = at >= 0;
 	int err;
 
+	if (at == -EACCES || at == -EPERM)
+		at = map(s, PROT_READ | PROT_EXEC);
 	if (at < 0)
 		return (int)at;
 	done->memory = (uint64_t)at;
@@ -349,8 +371,9 @@ static int prepare(struct stopped *s, const struct ptt_inject *wanted, struct pt
 		err = write_memory(wanted->pid, done->memory, ptt_stub_begin, (size_t)(ptt_stub_end - ptt_stub_begin));
 	if (!err)
 		err = write_memory(wanted->pid, done->memory + PTT_STUB_CODE, &stub, sizeof(stub));
-	if (!err)
-		err = (int)call(s, SYS_mprotect, done->memory, PTT_STUB_CODE, PROT_READ | PROT_EXEC, 0, 0);
+	if (!err && !is_writable)
+		err = (int)call(s, SYS_mprotect, done->memory + PTT_STUB_CODE, PTT_STUB_SIZE - PTT_STUB_CODE,
+				PROT_READ | PROT_WRITE, 0, 0);
 	if (err && err != -ESRCH && call(s, SYS_munmap, done->memory, PTT_STUB_SIZE, 0, 0, 0) == 0)
 		done->memory = 0;
 	return err;

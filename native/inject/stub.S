@@ -11,6 +11,18 @@
 /* The thread that was asleep. */
 ptt_stub_begin:
 	cld
+	/* what is written to is no code any more, and the code is no longer written to; what was so before stays so */
+	movl	$10, %eax
+	movq	48(%r15), %rdi
+	movl	$4096, %esi
+	movl	$5, %edx
+	syscall
+	movl	$10, %eax
+	movq	%r15, %rdi
+	movq	56(%r15), %rsi
+	subq	$4096, %rsi
+	movl	$3, %edx
+	syscall
 	movl	64(%r15), %eax
 	movl	68(%r15), %edx
 	xsave64	9408(%r15)

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -27,6 +29,7 @@ PROGRAM = """
     #include <stdio.h>
     #include <stdlib.h>
     #include <sys/epoll.h>
+    #include <sys/prctl.h>
     #include <sys/wait.h>
     #include <unistd.h>
     static pthread_mutex_t busy = PTHREAD_MUTEX_INITIALIZER;
@@ -87,11 +90,13 @@ PROGRAM = """
         waitpid(child, &status, 0);
         say(WEXITSTATUS(status) == 7 ? "child" : "bad child");
     }
-    int main(void)
+    int main(int count, char **arguments)
     {
         void *(*const routines[])(void *) = {work, work, wait_for, events};
         char line[256];
         pthread_t thread;
+        if (count > 1 && arguments[1][0] == 'n' && prctl(65 /* PR_SET_MDWE */, 1, 0, 0, 0))
+            say("unknown");
         for (int i = 0; i < 4; i++)
             pthread_create(&thread, NULL, routines[i], NULL);
         say("ready");
@@ -196,6 +201,26 @@ def test_a_process_is_recorded_and_let_go_again_and_again(
         assert ptt("check", trace).returncode == 0
     assert calls[0] == calls[1] > 4
     assert send(process, "fork") == "child"
+
+
+def test_one_that_may_have_no_memory_for_code_that_it_writes(
+    ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
+) -> None:
+    """As services may not: `MemoryDenyWriteExecute=` of systemd."""
+    with subprocess.Popen(
+        [compile_c(PROGRAM), "no code"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        if process.stdout.readline() != "ready\n":
+            process.kill()
+            pytest.skip("this kernel cannot forbid it")
+        for name in ("first", "second"):
+            ptt("attach", "--for", "300ms", "-o", tmp_path / name, str(process.pid))
+            assert facts_of(tmp_path / name)["attached"]["left"]
+        assert send(process, "fork") == "child"
+        maps = Path(f"/proc/{process.pid}/maps").read_text()
+        assert not [line for line in maps.splitlines() if line.split()[1].startswith("rwx")]
+        process.kill()
 
 
 def test_a_program_of_one_thread(
