@@ -13,9 +13,9 @@ PAUSE = 0.03
 
 class Store:
     def __init__(self):
-        self.lock = threading.Lock()  # Lock of
-        self.again = threading.RLock()  # RLock of
-        self.changed = threading.Condition()  # Condition of
+        self.lock = threading.Lock()  # Store.lock = Lock of
+        self.again = threading.RLock()  # Store.again = RLock of
+        self.changed = threading.Condition()  # Store.changed = Condition of
         self.items = queue.SimpleQueue()
         self.both = threading.Lock(), threading.Lock()  # Lock of .* #2
 

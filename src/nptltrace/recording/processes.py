@@ -20,6 +20,7 @@ from nptltrace.recording.mappings import (
     shared_of_maps,
 )
 from nptltrace.recording.python_codes import codes_of_log
+from nptltrace.recording.python_targets import targets_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,6 +94,14 @@ class _Process:
         self.seen_ns = time.monotonic_ns()
         self.look_ns = self.seen_ns
         self.strange_ns = 0  # until then such calls are not followed up; each time it takes longer
+
+    @property
+    def began_ns(self) -> int:
+        """When the process began, at the latest, as Unix time."""
+        if self.start is None:
+            return self.learnt_ns
+        boot_ns = time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        return boot_ns + (self.start + 1) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
     def knows(self, address: int) -> bool:
         """Is there a module at an address?"""
@@ -442,6 +451,9 @@ class ProcessWatch:
         if found:
             process.coded += size
             self._log.add("codes", process.index, codes=found)
+            targets = targets_of(found, process.pid, process.began_ns)
+            if targets:
+                self._log.add("targets", process.index, targets=targets)
 
     def _log_shared(self, process: _Process, maps: str) -> None:
         known = process.shared

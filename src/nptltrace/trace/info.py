@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace._escaping import readable
 from nptltrace.trace.places.module_table import Module, ModuleMap
-from nptltrace.trace.places.python_code import read_codes
+from nptltrace.trace.places.python_code import add_targets, read_codes
 from nptltrace.trace.small_files import read_whole
 
 if TYPE_CHECKING:
@@ -375,7 +375,7 @@ def _apply(processes: dict[int, Process], kind: str, value: dict[str, Any]) -> N
         process.add_modules(map(_module, value["modules"]))
     elif kind == "shared":
         process.shared += map(_shared, value["shared"])
-    elif kind in {"sites", "stacks", "codes"}:
+    elif kind in {"sites", "stacks", "codes", "targets"}:
         _apply_sites(process, value)
     elif kind == "thread":
         if value.get("name"):
@@ -400,6 +400,7 @@ def _apply_sites(process: Process, value: dict[str, Any]) -> None:
         for number, caller, address in value.get("stacks", ())
     )
     process.codes.update(read_codes(value.get("codes", ())))
+    add_targets(process.codes, value.get("targets", ()))
 
 
 def _apply_process(process: Process, value: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding.headers import ptt_abi
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = [
-    "PythonCode", "code_and_offset", "is_interpreter", "is_python", "named_object",
+    "PythonCode", "add_targets", "code_and_offset", "is_interpreter", "is_python", "named_object",
     "numbered_objects", "read_codes",
 ]  # fmt: skip
 
@@ -37,6 +37,7 @@ class PythonCode:
         first_line: Where it begins; the number of an object.
         minor: The version of Python 3 that compiled it, or `ptt_abi.PTT_CODE_…`.
         lines: Its line table.
+        targets: By line, what the object that is made there is assigned to, and the class.
     """
 
     function: str
@@ -44,6 +45,7 @@ class PythonCode:
     first_line: int
     minor: int
     lines: bytes
+    targets: Mapping[int, tuple[str, str]] = field(default_factory=dict, hash=False)
 
     def line(self, instruction: int) -> int:
         """Return the line of an instruction by its number, 0 if that is not known."""
@@ -90,6 +92,17 @@ def numbered_objects(codes: Mapping[int, PythonCode], name: str) -> Iterator[int
             continue
         if name in {code.function, f"{code.function}#{code.first_line}"}:
             yield ptt_abi.PTT_NUMBERED_PLACE + (code.first_line << ptt_abi.PTT_NUMBERED_SHIFT)
+
+
+def add_targets(codes: dict[int, PythonCode], rows: Iterable[Any]) -> None:
+    """Take in what a line of `info/processes.jsonl` says of assignments."""
+    found: dict[int, dict[int, tuple[str, str]]] = {}
+    for number, line, target, callee in rows:
+        where = readable(str(target)), readable(str(callee))
+        found.setdefault(int(number), {})[int(line)] = where
+    for number, targets in found.items():
+        if number in codes:
+            codes[number] = replace(codes[number], targets=targets)
 
 
 def is_python(site: int) -> bool:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from functools import cache, cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nptltrace._binding.headers import pttmodel as c
-from nptltrace.trace.objects.purposes import how_made
-from nptltrace.trace.places.python_code import is_python
+from nptltrace.trace.objects.purposes import MODULE, how_made
+from nptltrace.trace.places.python_code import code_and_offset, is_python
 from nptltrace.trace.places.stack import stack_sites
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ __all__ = ["PythonLocks"]
 
 # Functions that are called as the class is whose objects they return.
 _CLASSES = frozenset({"RLock", "Lock"})
+# Functions that make a lock, beside the class.
+_LOCKS = {"allocate_lock": "Lock"}
+# What methods call the object that they belong to, or its class.
+_OWN = frozenset({"self", "cls"})
 _CLASS = re.compile(r"class\s+(\w+)")
 
 
@@ -41,10 +45,12 @@ class _Name(NamedTuple):
     Attributes:
         text: The name.
         stays: It is an object of the program's, and not there for a single wait.
+        path: What the program has assigned it to, with the class or module; or nothing.
     """
 
     text: str
     stays: bool
+    path: str = ""
 
 
 _END_OF_THREAD = _Name("end of thread", stays=False)
@@ -76,6 +82,9 @@ class PythonLocks:
     def name(self, process: int, address: int, at_ns: int | None = None) -> str:
         """Return what to call the semaphore at an address, as `Queue of main (app.py:12)`.
 
+        Where it is known what the program assigned it to, that comes first, as in `Pool.jobs =
+        Queue of Pool.__init__ (app.py:12)`.
+
         Args:
             process: Number of the process.
             address: The address.
@@ -105,14 +114,14 @@ class PythonLocks:
         return ((which + 1) * (len(turn) + 1) + turn)[rows] * (rows >= 0)
 
     def find(self, name: str) -> list[tuple[int, int]]:
-        """Return (process, address) of all that have a name."""
+        """Return (process, address) of all that have a name, or are assigned to it."""
         names, which, _ = self._names
         found = {
             (int(self._semaphores.process[row]), int(self._semaphores.address[row]))
             for number, one in enumerate(names)
-            if name.startswith(one.text)
+            if name.startswith(one.text) or name == one.path
             for row in (which == number).nonzero()[0].tolist()
-            if self._name_of_row(row) == name
+            if name in {self._name_of_row(row), one.path}
         }
         return sorted(found)
 
@@ -176,10 +185,33 @@ class PythonLocks:
             owner = function.rpartition(".")[0].lstrip("_") or "mutex"
             return _at(f"{owner} first waited for in", place, stays=True)
         if function:
-            return _part_of(function, place)
-        waits = made.simple and not one.value
-        what = "SimpleQueue.get in" if waits else f"{'SimpleQueue' if made.simple else 'Lock'} of"
-        return _at(what, place, stays=not waits)
+            found = _part_of(function, place)
+        else:
+            waits = made.simple and not one.value
+            what = "SimpleQueue" if made.simple else "Lock"
+            found = _at(f"{what}.get in" if waits else f"{what} of", place, stays=not waits)
+        return self._assigned(process, found, rest[0]) if rest and found.stays else found
+
+    def _assigned(self, process: int, name: _Name, site: int) -> _Name:
+        """Return the name of what was made at a place with what it was assigned to there."""
+        number, instruction = code_and_offset(site)
+        code = self._processes[process].codes[number]
+        target, callee = code.targets.get(code.line(instruction), ("", ""))
+        kind = name.text.partition(" ")[0]
+        if not target or _LOCKS.get(callee, callee) != kind:
+            return name
+        path = _path(code, target)
+        return name._replace(text=f"{path} = {name.text}", path=path)
+
+
+def _path(code: PythonCode, target: str) -> str:
+    """Return what a function assigns to, with the class or the module that it is a part of."""
+    if code.function == MODULE:
+        file = PurePath(code.path)
+        return f"{file.parent.name if file.stem == '__init__' else file.stem}.{target}"
+    of, _, attribute = target.partition(".")
+    owner = _qualified(code).rpartition("<locals>.")[2].rpartition(".")[0]
+    return f"{owner}.{attribute}" if of in _OWN and attribute and owner else target
 
 
 def _part_of(function: str, place: str) -> _Name:

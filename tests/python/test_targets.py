@@ -1,0 +1,91 @@
+"""What Python programs assign objects to, read from sources that may be anything."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from nptltrace.recording.python_targets import targets_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOURCE = """\
+import threading, queue
+lock = threading.Lock()  # for all
+named: threading.Lock = threading.Lock()
+
+class Pool:
+    @property
+    def jobs(
+        self,
+    ):
+        self._lock = Lock()
+        self.queues[0] = queue.Queue()
+        self.jobs = queue.Queue(int("5"))
+        both, more = Lock(), Lock()
+        pair = Lock(), Lock()
+        inner = wrapped(f(g(x)))
+        if not self:
+            self.other = collections.deque[int]()
+        return Lock()
+
+    def later(self):
+        self.late = Lock()
+"""
+
+
+def code(path: Path | str, first: int, function: str) -> list[Any]:
+    return [7, 11, first, str(path), function, ""]
+
+
+def found(path: Path | str, first: int, function: str) -> list[list[Any]]:
+    return targets_of([code(path, first, function)], os.getpid(), time.time_ns())
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "app.py"
+    path.write_text(SOURCE)
+    os.utime(path, (1, 1))
+    return path
+
+
+def test_of_a_function_its_own_lines_count(source: Path) -> None:
+    assert found(source, 6, "Pool.jobs") == [
+        [7, 10, "self._lock", "Lock"],
+        [7, 12, "self.jobs", "Queue"],
+        [7, 17, "self.other", "deque"],
+    ]
+    assert found(source, 20, "Pool.later") == [[7, 21, "self.late", "Lock"]]
+
+
+def test_of_a_module_all_lines_count(source: Path) -> None:
+    assert [row[1:] for row in found(source, 1, "<module>")][:2] == [
+        [2, "lock", "Lock"],
+        [3, "named", "Lock"],
+    ]
+
+
+def test_a_source_that_has_changed_since_says_nothing(source: Path) -> None:
+    began_ns = time.time_ns() - 10**9
+    os.utime(source)
+    assert not targets_of([code(source, 1, "<module>")], os.getpid(), began_ns)
+
+
+@pytest.mark.parametrize("first", [-1, 0, 10**9])
+def test_lines_that_are_not_there(source: Path, first: int) -> None:
+    assert not found(source, first, "f")
+
+
+def test_what_is_no_source(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    binary = tmp_path / "binary.py"
+    binary.write_bytes(bytes(range(256)) * 100 + b"\nx = Lock(" + b"(" * 100_000)
+    os.utime(binary, (1, 1))
+    for path in (pipe, tmp_path, tmp_path / "none.py", "<string>", "relative.py", binary):
+        assert not found(path, 1, "<module>")
