@@ -364,7 +364,7 @@ def test_a_lock_over_time(browser: Browser, ptt: Ptt, worse: Path, tmp_path: Pat
                 assert panel.locator("svg .change").count() == 4 * 2
                 charts = panel.get_by_role("group", name="Over time")
                 said = charts.get_by_role("status")
-                assert "1.10 s in 200 waits" in said.inner_text()
+                assert "404040 · waited 1.10 s in 200 waits" in said.inner_text()
                 charts.focus()
                 look.press("End")
                 assert "held 29.3 ms, 4 holds" in said.inner_text()

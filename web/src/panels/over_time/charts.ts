@@ -1,5 +1,5 @@
 // Draws a lock over time: how many waited, what share it was held, and how long each took, over one axis of time.
-import { h } from "../../base/dom";
+import { h, named } from "../../base/dom";
 import type { Lengths, LockOverTime } from "../../base/protocol";
 import { duration, exact, percent, plural } from "../../base/units";
 
@@ -59,7 +59,10 @@ export class Charts {
     this.at.style.left = `${(100 * this.bin) / bins}%`;
     this.at.style.width = `${100 / bins}%`;
     if (!lock) this.line.textContent = "";
-    else this.line.textContent = this.bin < 0 ? wholeLine(lock) : this.binLine(lock, this.bin);
+    else {
+      const line = this.bin < 0 ? wholeLine(lock) : this.binLine(lock, this.bin);
+      this.line.replaceChildren(named(lock.label), ` · ${line}`);
+    }
   }
 
   private pick(): void {
@@ -97,7 +100,7 @@ function wholeLine(lock: LockOverTime): string {
   const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0);
   const waits = plural(sum(lock.waits.count), "wait");
   const holds = plural(sum(lock.holds.count), "hold");
-  return `${duration(sum(lock.waits.ns))} in ${waits} · held ${duration(sum(lock.holds.ns))} in ${holds}`;
+  return `waited ${duration(sum(lock.waits.ns))} in ${waits} · held ${duration(sum(lock.holds.ns))} in ${holds}`;
 }
 
 function charts(lock: LockOverTime, edges: readonly number[]): HTMLElement[] {
