@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tests.support import Compiler, Ptt, Recorder
 
 PROGRAM = ROOT / "tests" / "programs" / "python_convoy.py"
+INTERPRETERS = PROGRAM.with_name("python_interpreters.py")
 
 
 def rows_at(rows: list[dict[str, Any]], mark: str) -> dict[str, Any]:
@@ -99,3 +100,31 @@ def test_as_text_and_csv(ptt: Ptt, record: Recorder, compile_c: Compiler) -> Non
     assert "nothing of a GIL" in ptt("report", "--gil", other).stdout
     wrong = ptt("report", "--gil", "--by", "thread", trace, status=2).stderr
     assert "--gil is a report of its own" in wrong
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_interpreters_that_have_one_of_their_own(python: str, ptt: Ptt, record: Recorder) -> None:
+    """Each is a lock by itself: no thread of one waits for a thread of another."""
+    if not 12 <= minor_of(python) <= 13:
+        pytest.skip("all interpreters share one, or there is no module that makes others")
+    trace = record(python, INTERPRETERS)
+    rows = json.loads(ptt("report", "--gil", "--format", "json", trace).stdout)["rows"]
+    spinning = [row for row in rows if row["site"].startswith("spin ")]
+    assert {row["gil"] for row in spinning} == {"GIL #2", "GIL #3"}
+    for gil in ("GIL #2", "GIL #3"):
+        own = [row for row in rows if row["gil"] == gil]
+        assert len({row["tid"] for row in own if row in spinning}) == 2
+        assert sum(row["wait_ns"] for row in own) > 0
+        assert 0 < sum(row["share"] for row in own) <= 1.001
+    text = ptt("report", "--gil", trace).stdout
+    assert text.count("was held for") == 3
+    document = json.loads(ptt("report", "--format", "json", trace).stdout)
+    waited = {item["name"]: item for item in document["objects"] if item["gil_ns"]}
+    assert {"GIL #2", "GIL #3"} <= set(waited)
+    # What waits for it with a time limit waits again: that is no wait that timed out.
+    assert all(not item["timeout_ns"] and not item["wait_ns"] for item in waited.values())
+    alone = json.loads(ptt("report", "--object", "GIL #2", "--format", "json", trace).stdout)
+    assert {item["name"] for item in alone["objects"]} == {"GIL #2"}
+    query = "select distinct name from gil"
+    table = json.loads(ptt("sql", "--format", "json", trace, query).stdout)
+    assert {"GIL #2", "GIL #3"} <= {row["name"] for row in table}

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from nptltrace.trace.places.python_code import is_interpreter
 from nptltrace.trace.places.site import hex_of_site
-from nptltrace.trace.symbols.gil import HAND_OVER
+from nptltrace.trace.symbols.gil import GIL, HAND_OVER, name_of_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,6 +54,7 @@ class GilLine:
         waits: How often it waited for it there.
         wait_ns: How long, in all.
         wait_max_ns: The longest.
+        gil: Which GIL: `GIL`, or `GIL #2` of a sub-interpreter that has one of its own.
     """
 
     pid: int
@@ -67,6 +68,7 @@ class GilLine:
     waits: int
     wait_ns: int
     wait_max_ns: int
+    gil: str = GIL
 
     def joined(self, other: GilLine) -> GilLine:
         """Return it with another instruction of the same line."""
@@ -117,23 +119,23 @@ class _Spans:
 
 
 def gil_lines(traceset: Traceset, symbols: Symbols, window: Window) -> list[GilLine]:
-    """Return what each thread did with the GIL at each line, by process and thread.
+    """Return what each thread did with a GIL at each line, by process, GIL and thread.
 
     Args:
         traceset: The opened traces.
         symbols: Names addresses.
         window: The part to look at.
     """
-    found: dict[tuple[int, int, str], GilLine] = {}
+    found: dict[tuple[int, int, int, str], GilLine] = {}
     for place in gil_places(traceset, symbols, window):
-        key = (place.process, place.line.tid, place.line.site)
+        key = (place.process, place.lock, place.line.tid, place.line.site)
         known = found.get(key)
         found[key] = place.line if known is None else known.joined(place.line)
     return list(found.values())
 
 
 def gil_places(traceset: Traceset, symbols: Symbols, window: Window) -> Iterator[GilPlace]:
-    """Yield what each thread did with the GIL at each call site, by process and thread.
+    """Yield what each thread did with a GIL at each call site, by process, GIL and thread.
 
     Args:
         traceset: The opened traces.
@@ -147,15 +149,16 @@ def gil_places(traceset: Traceset, symbols: Symbols, window: Window) -> Iterator
     names = {pair: source.thread_name(n) for n, pair in enumerate(source.threads())}
     for process, events in _events(traceset, symbols, window):
         pid, first_ns = source.processes()[process].pid, int(events.t_ns.min())
+        gil = name_of_part(symbols.gils(process), events.lock)
         for row in _sums(events):
             tid, site = row[:2]
             where = symbols.site_name(process, site) or hex_of_site(site) if site else ""
-            line = GilLine(pid, tid, names.get((process, tid), ""), where, *row[2:])
+            line = GilLine(pid, tid, names.get((process, tid), ""), where, *row[2:], gil)
             yield GilPlace(process, events.lock, first_ns, site, line)
 
 
 def _events(traceset: Traceset, symbols: Symbols, window: Window) -> Iterator[tuple[int, _Events]]:
-    """Yield the processes that have a GIL, and what happened to it."""
+    """Yield the processes that have a GIL, and what happened to each."""
     pieces: list[dict[str, NDArray[Any]]] = []
     for batch in traceset.batches(window.begin_ns, window.end_ns):
         wanted = pc.is_in(pc.cast(batch["event"], "string"), pa.array(_EVENTS))
@@ -170,9 +173,9 @@ def _events(traceset: Traceset, symbols: Symbols, window: Window) -> Iterator[tu
     all_of = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
     for process in np.unique(all_of["process"]).tolist():
         mine = {name: values[all_of["process"] == process] for name, values in all_of.items()}
-        gil = symbols.gil(process)
-        if np.isin(gil, mine["object"]) and np.isin(gil + HAND_OVER, mine["object"]):
-            yield process, _of(gil, mine)
+        for gil in symbols.gils(process):
+            if np.isin((gil, gil + HAND_OVER), mine["object"]).all():
+                yield process, _of(gil, mine)
 
 
 def _has_interpreter(process: Process) -> bool:

@@ -21,7 +21,7 @@ from nptltrace.trace.alignment import Clocked, align
 from nptltrace.trace.info import Process, read_info
 from nptltrace.trace.places.python_code import is_interpreter
 from nptltrace.trace.places.site import ENTRY
-from nptltrace.trace.symbols.gil import find_gil
+from nptltrace.trace.symbols.gil import find_gils
 from nptltrace.trace.threads import ALL, ThreadNames, thread_names
 from nptltrace.trace.tsdl_reader import read_metadata
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from nptltrace.trace.alignment import Alignment
     from nptltrace.trace.info import Info
+    from nptltrace.trace.objects.conditions import Condition
     from nptltrace.trace.objects.semaphores import Semaphores
     from nptltrace.trace.symbols.frames import ChooseSites
     from nptltrace.trace.tsdl_reader import Metadata
@@ -116,7 +117,8 @@ class Source:
         self._names: dict[tuple[int, int], str] = {}  # of threads that were asked for, by turn
         self._semaphores: Semaphores | None = None
         self._purposes: list[tuple[int, int, bool, int]] | None = None
-        self._conditions: dict[int, set[int]] | None = None
+        self._conditions: dict[int, dict[int, Condition]] | None = None
+        self._gils: dict[int, tuple[int, ...]] = {}
         self._choose: ChooseSites | None = None
         self._chosen: dict[int, dict[int, int]] = {}  # call sites by process and stack
         self._chosen_of: dict[int, int] = {}  # from how many stacks of each process
@@ -155,6 +157,7 @@ class Source:
         self._looked = 0
         self._names.clear()
         self._semaphores = self._purposes = self._conditions = None
+        self._gils.clear()
         self._before = None
         self._set_clocks()
         self._choose_sites()
@@ -502,24 +505,33 @@ class Source:
             self._purposes = list(find_purposes(self.processes(), known))
         return self._purposes or []
 
-    def gil(self, process: int) -> int:
-        """Return the address of the condition of the interpreter's lock, 0 if there is none.
+    def gils(self, process: int) -> tuple[int, ...]:
+        """Return the addresses of the conditions of the locks of a process's interpreters.
 
-        It is looked for among the conditions that early events are about.
+        They are looked for among the conditions that events are about, of traces that are still
+        being recorded that early ones are about.
         """
+        if process not in self._gils:
+            self._gils[process] = self._find_gils(process)
+        return self._gils[process]
+
+    def _find_gils(self, process: int) -> tuple[int, ...]:
         map_ = self.processes()[process].map
         if not any(is_interpreter(PurePath(one.path).name) for one in map_.modules()):
-            return 0
+            return ()
         if self._conditions is None:
             from nptltrace.trace.objects.conditions import find_conditions
 
-            self._conditions = find_conditions(self.reader, self._threads(), _SEARCHED)
+            budget = _SEARCHED if self.running else ALL
+            self._conditions = find_conditions(
+                self.reader, self.processes(), self._threads(), budget
+            )
 
         def is_static(address: int) -> bool:
             module = map_.only(address)
             return module is not None and is_interpreter(PurePath(module.path).name)
 
-        return find_gil(self._conditions.get(process, ()), is_static)
+        return find_gils(self._conditions.get(process, {}), is_static)
 
     # ---- call sites ----
 

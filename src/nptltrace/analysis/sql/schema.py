@@ -431,6 +431,8 @@ _DECLARED = (
         (
             *_IDENTITY,
             Column("tid", "uint32", "thread id of the kernel"),
+            Column("name", "word", "`GIL`, or `GIL #2` and so on of sub-interpreters that have "
+                   "one of their own"),
             Column("site_id", "string", "the call site, see `sites`; null where it is not known",
                    "id"),
             Column("holds", "uint64", "how often the thread gave it up there"),

@@ -571,7 +571,8 @@ class TraceTables:
             figures = {name: getattr(line, name) for name in _GIL_FIGURES}
             site_id = self._sites.identity(one.process, one.site) if one.site else None
             identity = self._numbers.identity(one.process)
-            rows.append({**identity, "tid": line.tid, "site_id": site_id, **figures})
+            where = {"tid": line.tid, "name": line.gil, "site_id": site_id}
+            rows.append({**identity, **where, **figures})
         return _columns(rows, "gil")
 
     def _generations(self) -> dict[tuple[int, str, int], list[tuple[int, int]]]:

@@ -62,10 +62,10 @@ class OneProcess:
         del number
         return ""
 
-    def gil(self, process: int) -> int:
-        """Return the address of the interpreter's lock, which no event is about."""
+    def gils(self, process: int) -> tuple[int, ...]:
+        """Return the addresses of the interpreters' locks, which no event is about."""
         del process
-        return 0
+        return ()
 
     def semaphores(self) -> None:
         """Know of no semaphore how it was initialized."""

@@ -2,7 +2,8 @@
 
 The interpreter has two conditions for it, each with its mutex behind it, one after the other in
 `_PyRuntime`: on the first one threads wait that want the lock, on the second one a thread that has
-given it up waits until another one has it.
+given it up waits until another one has it. A sub-interpreter may have a lock of its own, which lies
+on the heap.
 """
 
 from __future__ import annotations
@@ -10,9 +11,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["GIL", "GIL_PARTS", "HAND_OVER", "find_gil", "is_of_runtime"]
+    from nptltrace.trace.objects.conditions import Condition
+
+__all__ = [
+    "GIL",
+    "GIL_PARTS",
+    "HAND_OVER",
+    "find_gils",
+    "is_of_runtime",
+    "name_of_part",
+    "place_of_part",
+]
 
 _RUNTIME = "_PyRuntime"
 GIL = "GIL"
@@ -30,12 +41,39 @@ def is_of_runtime(variable: str) -> bool:
     return variable.partition("+")[0] == _RUNTIME
 
 
-def find_gil(conditions: Collection[int], is_static: Callable[[int], bool]) -> int:
-    """Return the address of the first condition of a process's GIL, 0 if there is none.
+def find_gils(
+    conditions: Mapping[int, Condition], is_static: Callable[[int], bool]
+) -> tuple[int, ...]:
+    """Return the addresses of the first conditions of a process's GILs.
 
     Args:
-        conditions: Addresses of conditions of the process.
+        conditions: The conditions of the process, by address.
         is_static: Says whether an address is one of a variable of the interpreter.
+
+    Returns:
+        First that of the main interpreter, then those of others in the order of their first use.
     """
-    pairs = (one for one in sorted(conditions) if one + HAND_OVER in conditions)
-    return next(filter(is_static, pairs), 0)
+    pairs = sorted(one for one in conditions if one + HAND_OVER in conditions)
+    main = next(filter(is_static, pairs), 0)
+    others = [
+        one
+        for one in pairs
+        if conditions[one].own and conditions[one + HAND_OVER].own and not is_static(one)
+    ]
+    others.sort(key=lambda one: conditions[one].first_ns)
+    return (main, *others) if main else ()
+
+
+def name_of_part(gils: Sequence[int], address: int) -> str:
+    """Return what an address is called as a part of one of a process's GILs, or nothing."""
+    for turn, gil in enumerate(gils, 1):
+        name = GIL_PARTS.get(address - gil)
+        if name is not None:
+            return name if turn == 1 else name.replace(GIL, f"{GIL} #{turn}", 1)
+    return ""
+
+
+def place_of_part(gils: Sequence[int], name: str) -> int | None:
+    """Return the address of the part of a process's GILs that has a name; None for none."""
+    places = (gil + part for gil in gils for part in GIL_PARTS)
+    return next((place for place in places if name_of_part(gils, place) == name), None)

@@ -31,7 +31,7 @@ from nptltrace.trace.symbols.elf.code import CodeTable, Frame
 from nptltrace.trace.symbols.elf.debug_files import ModuleFiles, environment_directories
 from nptltrace.trace.symbols.elf.demangle import demangle
 from nptltrace.trace.symbols.frames import chosen_sites
-from nptltrace.trace.symbols.gil import GIL_PARTS, is_of_runtime
+from nptltrace.trace.symbols.gil import is_of_runtime, name_of_part, place_of_part
 from nptltrace.trace.symbols.location import Location
 from nptltrace.trace.symbols.python_locks import PythonLocks
 
@@ -84,8 +84,8 @@ class Processes(Protocol):
     def thread_name(self, number: int) -> str:
         """Return the name of a thread by its number, or the empty string."""
 
-    def gil(self, process: int) -> int:
-        """Return the address of the condition of the interpreter's lock, 0 if there is none."""
+    def gils(self, process: int) -> tuple[int, ...]:
+        """Return the addresses of the conditions of the interpreters' locks, the main one first."""
 
     def semaphores(self) -> Semaphores | None:
         """Return what is known of the initialization of semaphores."""
@@ -208,14 +208,14 @@ class Symbols:
         processes = self._source.processes()
         codes = processes[process].codes if process < len(processes) else {}
         name = named_object(codes, address) or self.variable(process, address)[1]
-        if is_of_runtime(name):
-            return GIL_PARTS.get(address - self.gil(process), name)
+        if not name or is_of_runtime(name):
+            name = name_of_part(self.gils(process), address) or name
         locks = self.python_locks() if not name and domain == DOMAINS["sem"] else None
         return locks.name(process, address, at_ns) if locks is not None else name
 
-    def gil(self, process: int) -> int:
-        """Return the address of the condition of the interpreter's lock, 0 if there is none."""
-        return self._source.gil(process)
+    def gils(self, process: int) -> tuple[int, ...]:
+        """Return the addresses of the conditions of the interpreters' locks, the main one first."""
+        return self._source.gils(process)
 
     def python_locks(self) -> PythonLocks | None:
         """Return the names of locks of Python; None where there are none."""
@@ -267,15 +267,14 @@ class Symbols:
                 for at in self._addresses_of(process, loaded, wanted):
                     shift = loaded.bias + (int(offset, 16) if offset else 0)
                     found[process, at + shift] = None
-        if not found and name in GIL_PARTS.values():
-            return self._parts_of_gils(name)
+        if not found:
+            places = (
+                (process, place_of_part(self.gils(process), name))
+                for process in range(len(self._source.processes()))
+            )
+            found = {(process, at): None for process, at in places if at is not None}
         locks = self.python_locks() if not found else None
         return locks.find(name) if locks is not None else list(found)
-
-    def _parts_of_gils(self, name: str) -> list[tuple[int, int]]:
-        part = next(at for at, one in GIL_PARTS.items() if one == name)
-        gils = enumerate(map(self.gil, range(len(self._source.processes()))))
-        return [(process, gil + part) for process, gil in gils if gil]
 
     def ranges(self, process: int) -> list[tuple[int, int]]:
         """Return where global variables and code of a process lie, without overlaps."""

@@ -22,7 +22,7 @@ def lines(found: Sequence[GilLine], *, name: str, top: int | None) -> Iterator[s
     """Yield the lines of the report.
 
     Args:
-        found: What each thread did at each line, by process and thread.
+        found: What each thread did at each line, by process, GIL and thread.
         name: What it is about.
         top: How many lines of a thread, or None for all.
     """
@@ -33,11 +33,11 @@ def lines(found: Sequence[GilLine], *, name: str, top: int | None) -> Iterator[s
             "thread that never gave it up"
         )
         return
-    for pid, of_process in groupby(found, key=lambda one: one.pid):
-        threads = [list(rows) for _, rows in groupby(of_process, key=lambda one: one.tid)]
+    for (pid, gil), of_gil in groupby(found, key=lambda one: (one.pid, one.gil)):
+        threads = [list(rows) for _, rows in groupby(of_gil, key=lambda one: one.tid)]
         threads.sort(key=lambda rows: -sum(row.hold_ns for row in rows))
         held = sum(row.share for rows in threads for row in rows)
-        yield f"  process {pid}: the GIL was held for {100 * held:.1f}% of the time"
+        yield f"  process {pid}: the {gil} was held for {100 * held:.1f}% of the time"
         yield ""
         yield _ROW.format(
             "threads, and where they were", "held", "share", "times", "others waited", "waits",
