@@ -149,7 +149,7 @@ def test_real_program(name: str, record: Recorder, place: Path) -> None:
 @pytest.mark.parametrize("level", ["2", "3"])
 def test_python(level: str, record: Recorder, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The reference knows nothing but events: no lock of an interpreter, and no stacks.
-    monkeypatch.setattr(Source, "gil", lambda _source, _process: 0)
+    monkeypatch.setattr(Source, "gils", lambda _source, _process: ())
     (place / "queues.py").write_text(QUEUE)
     assert assert_same(record(sys.executable, "queues.py", options=("-l", level, "--stacks", "0")))[
         "idle"
