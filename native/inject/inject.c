@@ -327,13 +327,13 @@ static int fill(struct ptt_stub *stub, const struct stopped *s, const struct ptt
 	return 0;
 }
 
-/* Also where the process itself may not write. */
-static int write_memory(int32_t pid, uint64_t to, const void *from, size_t size)
+/* Also where the process itself may not write, as the kernel lets the one that has stopped this thread. */
+static int write_memory(int32_t tid, uint64_t to, const void *from, size_t size)
 {
 	char name[32];
 	int fd, err = 0;
 
-	snprintf(name, sizeof(name), "/proc/%d/mem", pid);
+	snprintf(name, sizeof(name), "/proc/%d/mem", tid);
 	fd = open(name, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -368,9 +368,9 @@ static int prepare(struct stopped *s, const struct ptt_inject *wanted, struct pt
 	done->size = PTT_STUB_SIZE;
 	err = fill(&stub, s, wanted, done->memory);
 	if (!err)
-		err = write_memory(wanted->pid, done->memory, ptt_stub_begin, (size_t)(ptt_stub_end - ptt_stub_begin));
+		err = write_memory(s->tid, done->memory, ptt_stub_begin, (size_t)(ptt_stub_end - ptt_stub_begin));
 	if (!err)
-		err = write_memory(wanted->pid, done->memory + PTT_STUB_CODE, &stub, sizeof(stub));
+		err = write_memory(s->tid, done->memory + PTT_STUB_CODE, &stub, sizeof(stub));
 	if (!err && !is_writable)
 		err = (int)call(s, SYS_mprotect, done->memory + PTT_STUB_CODE, PTT_STUB_SIZE - PTT_STUB_CODE,
 				PROT_READ | PROT_WRITE, 0, 0);

@@ -12,14 +12,13 @@ from nptltrace.analysis.model import Window, run_model
 from nptltrace.analysis.report.over_time import over_time
 from nptltrace.catalog import DOMAINS
 from nptltrace.trace.source import Source
-from tests.trace.builder import Builder
-from tests.ui.made import MS, A, B, free, process, taken, waits
+from tests.trace.builder import Builder, Event
+from tests.ui.made import MS, T0, A, B, free, process, taken, waits
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from nptltrace.analysis.report.over_time import LockOverTime
-    from tests.trace.builder import Event
 
 pytestmark = pytest.mark.usefixtures("native_in_process")
 MUTEX = DOMAINS["mutex"]
@@ -35,9 +34,11 @@ def holder(lengths: list[int], lock: int) -> list[Event]:
     ]
 
 
-def found_in(trace: Path, edges: list[int], *locks: int) -> list[LockOverTime]:
+def found_in(
+    trace: Path, edges: list[int], *locks: int, window: Window | None = None
+) -> list[LockOverTime]:
     places = [(0, lock, MUTEX) for lock in locks]
-    return over_time(Source([trace]), Window(edges[0], edges[-1]), places, np.array(edges))
+    return over_time(Source([trace]), window or Window(), places, np.array(edges))
 
 
 def traced(path: Path, *threads: list[Event]) -> Path:
@@ -97,9 +98,32 @@ def test_bins_of_a_random_part_have_its_sums(tmp_path: Path, seed: int) -> None:
     trace = traced(tmp_path / "run.ptt", holder(lengths, A))
     begin, end = sorted(rng.sample(range(3000 * MS), 2))
     edges = [begin + (end - begin) * n // 7 for n in range(8)]
-    (lock,) = found_in(trace, edges, A)
+    (lock,) = found_in(trace, edges, A, window=Window(begin, end))
     model = run_model(Source([trace]), window=Window(begin, end))
     objects = model.table("objects")
     (whole,) = objects[(objects["address"] == A) & (objects["kind"] == MUTEX)]
     assert int(lock.holds.ns.sum()) == int(whole["hold_ns"])
-    assert int(lock.holds.count.sum()) == int(whole["hold_n"])
+    # One that the part cuts off has no length that is known.
+    times = ((10 * n * MS, (10 * n + length) * MS) for n, length in enumerate(lengths))
+    inside = sum(begin < first and last < end for first, last in times)
+    assert int(lock.holds.count.sum()) == inside
+    assert inside <= int(whole["hold_n"]) <= inside + 2
+
+
+def test_what_lies_at_an_address_later_is_another_lock(tmp_path: Path) -> None:
+    def gone(ms: int) -> Event:
+        return Event(T0 + ms * MS, "MUTEX_DESTROY", A, 1)
+
+    later = [
+        event
+        for n in range(100)
+        for event in (taken(1001 + 10 * n, A, 1), free(1009 + 10 * n, A, 2))
+    ]
+    trace = traced(tmp_path / "run.ptt", [*holder([1, 2] * 50, A), gone(1000), *later])
+    (lock,) = found_in(trace, [0, END * MS], A)
+    assert lock.holds.count.tolist() == [200]
+    assert not lock.changes
+
+
+def test_none_is_asked_for(tmp_path: Path) -> None:
+    assert not found_in(traced(tmp_path / "run.ptt", holder([1], A)), [0, END * MS])

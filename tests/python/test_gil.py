@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from nptltrace.trace.objects.conditions import Condition
+from nptltrace.trace.symbols.gil import HAND_OVER, find_gils, name_of_part, place_of_part
 from tests.hang.test_cpython import interpreters, minor_of
 from tests.python.test_frames import marked
 from tests.support import ROOT
@@ -128,3 +130,16 @@ def test_interpreters_that_have_one_of_their_own(python: str, ptt: Ptt, record: 
     query = "select distinct name from gil"
     table = json.loads(ptt("sql", "--format", "json", trace, query).stdout)
     assert {"GIL #2", "GIL #3"} <= {row["name"] for row in table}
+
+
+def test_one_that_no_event_is_about() -> None:
+    """Of a part of a trace in which the first interpreter does nothing."""
+    own, another = Condition(5, own=True), Condition(1, own=False)
+    heap = {0x1000: own, 0x1000 + HAND_OVER: own, 0x2000: another, 0x2000 + HAND_OVER: own}
+    gils = find_gils(heap, lambda _: False)
+    assert gils == (0, 0x1000)
+    assert name_of_part(gils, 0x1000) == "GIL #2"
+    assert not name_of_part(gils, 0)
+    assert place_of_part(gils, "GIL #2") == 0x1000
+    assert place_of_part(gils, "GIL") is None
+    assert find_gils({0x2000: another, 0x2000 + HAND_OVER: own}, lambda _: False) == ()

@@ -188,3 +188,19 @@ def test_threads_have_the_names_of_threading(python: str, record: Recorder, tmp_
     # Those without one are called as the program.
     program = names[0]
     assert len([name for name in names if name == program]) >= 3, names
+
+
+def test_functions_that_the_trace_does_not_have(record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
+    """As of a recorder that was killed between two lines."""
+    trace = record(sys.executable, PROGRAM, tmp_path)
+    info = trace / "info" / "processes.jsonl"
+    lines = []
+    for line in map(json.loads, info.read_text().splitlines()):
+        if "codes" in line:
+            codes = line["codes"]["codes"]
+            line["codes"]["codes"] = [code for code in codes if not code[3].endswith(PROGRAM.name)]
+        lines.append(json.dumps(line))
+    info.write_text("\n".join(lines) + "\n")
+    objects = json.loads(ptt("report", "--format", "json", trace).stdout)["objects"]
+    assert objects
+    assert not any("Store." in item["name"] for item in objects)

@@ -398,10 +398,29 @@ def test_a_run_is_compared_with_the_one_before(
                     assert float(shown[f"b_{name}"]) == row["metrics"][name]["after"]
                 look.shot("two-runs")
                 look.page.check("#compare-rate")
-                panel.get_by_text("in a second").first.wait_for()
+                look.wait_for(
+                    "was => document.querySelector('#panel-compare [data-column=b_waits]')"
+                    ".dataset.value !== was",
+                    shown["b_waits"],
+                )
+                (rated,) = look.grid("Compare")
+                assert float(rated["b_waits"]) == pytest.approx(
+                    row["metrics"]["waits"]["after"] / (found["runs_after"][0]["elapsed_ns"] / 1e9)
+                )
                 look.page.select_option("#compare-with", "mark")
                 panel.get_by_text("their sums stand here").wait_for()
                 look.page.select_option("#compare-with", "run")
                 look.page.select_option("#compare-by", "site")
                 panel.get_by_role("row").nth(1).click()
                 look.wait_for_address("w.site=")
+
+
+def test_what_is_missing_of_the_run_before_is_said(
+    browser: Browser, ptt: Ptt, worse: Path, tmp_path: Path
+) -> None:
+    before = workload(tmp_path / "before.ptt", [2, 3] * 60)
+    session = before / "info" / "session.json"
+    session.write_text(json.dumps({**json.loads(session.read_text()), "level": "1"}))
+    with serving(ptt, worse, "--before", before) as url, opened(browser, url) as look:
+        look.page.get_by_role("tab", name="Losses").click()
+        look.page.get_by_text("recorded at another level (1 and 2)").first.wait_for()

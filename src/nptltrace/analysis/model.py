@@ -280,7 +280,7 @@ def add_parents(model: libptttrack_sums.Model, source: Source) -> None:
 def add_purposes(model: libptttrack_sums.Model, source: Source) -> None:
     """Give the model what objects of interpreters of Python are for, as far as that is known."""
     for number in range(len(source.processes())):
-        parts = [gil + part for gil in source.gils(number) for part in GIL_PARTS]
+        parts = [gil + part for gil in source.gils(number) if gil for part in GIL_PARTS]
         if parts:
             model.gil(number, parts)
     for process, stack, units, purpose in source.purposes():

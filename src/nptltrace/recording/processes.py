@@ -83,6 +83,7 @@ class _Process:
         self.start = start_time(pid)
         self.learnt_ns = time.time_ns()
         self.pidfd = pidfd
+        self.has_our_files = False  # a path leads to the same file as here
         self.named: set[tuple[int, int, int]] = set()  # threads whose names were looked at
         self.maps = ""
         self.exe = ""
@@ -334,6 +335,7 @@ class ProcessWatch:
             pidfd = None
         process = _Process(place, entry, pid, pidfd)
         process.start = process.start if there else None
+        process.has_our_files = there and _has_our_files(pid)
         if pidfd is not None:
             self._poll.register(pidfd, select.EPOLLIN)
             self._by_fd[pidfd] = index
@@ -451,9 +453,11 @@ class ProcessWatch:
         if found:
             process.coded += size
             self._log.add("codes", process.index, codes=found)
-            targets = targets_of(found, process.pid, process.began_ns)
-            if targets:
-                self._log.add("targets", process.index, targets=targets)
+            # Long after the event, sources say nothing of what ran then.
+            if process.has_our_files and not self._recovering:
+                targets = targets_of(found, process.began_ns)
+                if targets:
+                    self._log.add("targets", process.index, targets=targets)
 
     def _log_shared(self, process: _Process, maps: str) -> None:
         known = process.shared
@@ -473,6 +477,17 @@ def _read(path: str | Path) -> str:
             return file.read()
     except OSError:
         return ""
+
+
+def _has_our_files(pid: int) -> bool:
+    """Return whether a process has the root directory and the mounts that we have."""
+    try:
+        return all(
+            os.path.samestat(os.stat(f"/proc/{pid}/{name}"), os.stat(f"/proc/self/{name}"))  # noqa: PTH116 -- faster
+            for name in ("root", "ns/mnt")
+        )
+    except OSError:
+        return False
 
 
 def _is_python(address: int) -> bool:

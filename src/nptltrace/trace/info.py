@@ -399,7 +399,10 @@ def _apply_sites(process: Process, value: dict[str, Any]) -> None:
         (_number(number), (_number(caller), _number(address)))
         for number, caller, address in value.get("stacks", ())
     )
-    process.codes.update(read_codes(value.get("codes", ())))
+    for number, code in read_codes(value.get("codes", ())):
+        # One that comes again, as after a recovery, has the targets that it had.
+        if process.codes.get(number) != code:
+            process.codes[number] = code
     add_targets(process.codes, value.get("targets", ()))
 
 

@@ -13,7 +13,7 @@ import re
 import time
 from functools import partial
 from hashlib import sha256
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -144,9 +144,8 @@ class _Part:
         made["over-time"] = self._wait(
             partial(viewer.over_time, object=[], bins=_BINS, limit=_LOCKS, **ends)
         )
-        if self._trace["before"]:
-            for by, per in product(_COMPARED, ("run", "second")):
-                made[f"diff-{by}-{per}"] = self._wait(partial(viewer.diff, by=by, per=per, **ends))
+        for by in _COMPARED if self._trace["before"] else ():
+            made[f"diff-{by}"] = self._wait(partial(viewer.diff, by=by, **ends))
         made["findings"] = self._findings()
         made["order"] = self._wait(lambda: viewer.order(limit=_EDGES))
         made["critical"] = self._wait(viewer.critical)

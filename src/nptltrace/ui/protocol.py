@@ -723,7 +723,6 @@ ENDPOINTS = (
         "What changed since the run before, as `ptt diff` has it, up to the whole or to a range.",
         (
             Parameter("by", ("site", "object", "thread"), "as `--by`", "site"),
-            Parameter("per", ("run", "second"), "as `--per`", "run"),
             _FROM,
             _TO,
         ),

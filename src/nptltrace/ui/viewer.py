@@ -152,7 +152,11 @@ class Viewer:
     def remarks(self) -> list[str]:
         """Return what a user should know of the traces."""
         damages = [str(damage) for damage in self._source.damages()]
-        return trace_info.remarks(self._source, self._killed) + damages
+        return trace_info.remarks(self._source, self._killed) + damages + self._remarks_before()
+
+    def _remarks_before(self) -> list[str]:
+        """Return what a user should know of the run before."""
+        return [] if self._earlier is None else self._earlier.remarks(self._source)
 
     def open_at(self, window: Window, filters: dict[str, str]) -> None:
         """Choose what the page begins with.
@@ -430,7 +434,7 @@ class Viewer:
             "losses": losses,
             "uncovered": uncovered_modules(source.uncovered()),
             "damages": [str(damage) for damage in source.damages()[:_HITS]],
-            "remarks": trace_info.remarks(source, self._killed),
+            "remarks": trace_info.remarks(source, self._killed) + self._remarks_before(),
             "view": _fragment(*self._view, first, last),
             "before": "" if self._earlier is None else self._earlier.name,
             "detail": {
@@ -672,13 +676,12 @@ class Viewer:
         found = self._ranges.flame(window, show)
         return with_threads(found, self._known().thread_row, min(max(limit, 0), MAX_STACKS))
 
-    def diff(self, by: By, per: str, from_ns: int, to_ns: int) -> document_types.Diff:
+    def diff(self, by: By, from_ns: int, to_ns: int) -> document_types.Diff:
         """Answer `diff`."""
         if self._earlier is None:
             raise UsageError("there is no run to compare with: ptt ui --before names one")
         window = Window(None if from_ns == -1 else from_ns, None if to_ns == -1 else to_ns)
-        found = self._ranges.diff(self._earlier, window, by, per)
-        return diff_document(found, by=by, per=per)
+        return diff_document(self._ranges.diff(self._earlier, window, by), by=by, per="run")
 
     def over_time(
         self, *, object: list[int], from_ns: int, to_ns: int, bins: int, limit: int,  # noqa: A002

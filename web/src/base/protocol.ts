@@ -925,7 +925,6 @@ export interface FlameParameters {
 
 export interface DiffParameters {
   by?: "site" | "object" | "thread"; // as `--by`
-  per?: "run" | "second"; // as `--per`
   from_ns?: number; // where the range begins
   to_ns?: number; // first time behind the range
 }

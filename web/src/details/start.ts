@@ -38,11 +38,11 @@ export function startView(app: App, most: Most, changed: OverTime | null): HTMLE
   const threads = list(app, "thread", most.thread);
   const hint =
     "Click a wait to see who held what it waited for, and why. Ctrl+wheel or W and S zoom, drag or A and D pan; ? shows all keys and gestures.";
-  if (!objects && !threads) {
+  const changes = changed ? changesOf(app, changed) : null;
+  if (!objects && !threads && !changes) {
     const none = app.trace().detail.ready ? "No contended wait is known." : "Reading the trace…";
     return [h("h2", {}, none), h("p", { class: "hint" }, hint)];
   }
-  const changes = changed ? changesOf(app, changed) : null;
   return [
     ...(objects ? [h("h2", {}, "Waited for most"), objects] : []),
     ...(threads ? [h("h2", {}, "Waited most"), threads] : []),

@@ -97,8 +97,8 @@ export class EmbeddedSource implements Source {
       case "flame":
         return this.flame(asked as FlameParameters);
       case "diff": {
-        const { by, per, ...part } = asked as DiffParameters;
-        return this.ofThePart(`diff-${by ?? "site"}-${per ?? "run"}`, part);
+        const { by, ...part } = asked as DiffParameters;
+        return this.ofThePart(`diff-${by ?? "site"}`, part);
       }
       case "over_time":
         return this.ofThePart("over-time", asked as OverTimeParameters);

@@ -20,6 +20,8 @@ from nptltrace.trace.places.stack import stack_sites
 from nptltrace.trace.symbols.frames import is_tracer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from nptltrace.analysis.report.stacks.values import AtStack
@@ -83,8 +85,9 @@ class Run:
 
 
 def measure(
-    source: Source, symbols: Symbols, *, by: str, per: str = "run", scope: Scope | None = None
-) -> Run:
+    source: Source, symbols: Symbols, *, by: str, per: str = "run", scope: Scope | None = None,
+    step: Callable[[], None] = lambda: None,
+) -> Run:  # fmt: skip
     """Return what a run did.
 
     Args:
@@ -93,6 +96,7 @@ def measure(
         by: `site`, `stack`, `object` or `thread`.
         per: What to divide by: `run`, `second`, or the name of a type of event.
         scope: What to count.
+        step: Called back now and then while the trace is read; what it raises ends that.
 
     Raises:
         UsageError: The trace has no time or no such events to divide by.
@@ -101,9 +105,13 @@ def measure(
     scope = scope or Scope()
     stacks = StackValues() if by == "stack" else None
     flags = 0 if stacks is None else libptttrack_sums.ROWS
-    model = run_model(
-        source, flags, window=scope.window, only=scope.only, take=stacks.add if stacks else None
-    )
+
+    def take(model: libptttrack_sums.Model) -> None:
+        step()
+        if stacks is not None:
+            stacks.add(model)
+
+    model = run_model(source, flags, window=scope.window, only=scope.only, take=take)
     threads, objects = model.table("threads"), model.table("objects")
     sites = model.table("sites")
     naming = Naming(source, symbols, threads, objects, sites)

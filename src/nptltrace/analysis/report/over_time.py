@@ -1,8 +1,8 @@
 """Locks over time: how much was waited and held in each part of a range, and when that changed.
 
 What reaches over the edge of a bin counts in both with the parts inside; lengths of waits and holds
-count in the bin in which they end. A change is a moment from which on waits or holds are of another
-length than before, by more than their scatter.
+count in the bin in which they end, where all of it lies in the range. A change is a moment from
+which on waits or holds are of another length than before, by more than their scatter.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["Bins", "Change", "LockOverTime", "over_time"]
 
 _CONTENDED = libptttrack_sums.CLASSES.index("contended")
-_ROW = np.dtype([("object", np.uint32), ("t_ns", np.int64), ("dur_ns", np.int64)])
+_ROW = np.dtype(
+    [("object", np.uint32), ("t_ns", np.int64), ("dur_ns", np.int64), ("whole", np.bool_)]
+)
 # A change is one of the median to so many times as much, or as little, ...
 _TIMES = 1.5
 # ... with at least so many on each side, ...
@@ -64,9 +66,9 @@ class Bins:
     """Waits or holds in bins of equal width.
 
     Attributes:
-        count: How many end in each.
+        count: How many end in each, of those that begin in the range.
         ns: How long they lasted in each, added up.
-        p50_ns: The median length of those that end in it; 0 where there is none.
+        p50_ns: The median length of these; 0 where there is none.
         p99_ns: The 99th percentile, likewise.
     """
 
@@ -112,6 +114,8 @@ def over_time(
     Raises:
         NativeError: Memory is out.
     """
+    if not locks:
+        return []
     parts: dict[str, list[NDArray[Any]]] = {"waits": [], "holds": []}
     only = Only(objects=[(process, address) for process, address, _ in locks])
     numbers: dict[tuple[int, int, int], list[int]] = {lock: [] for lock in locks}
@@ -128,6 +132,9 @@ def over_time(
                 if place in numbers:
                     numbers[place].append(number)
     waits, holds = (np.concatenate(some) for some in parts.values())
+    bounds = window.of(source)
+    for rows in (waits, holds):
+        rows["whole"] &= _lies_in(rows, bounds)
     return [
         _lock(
             lock,
@@ -139,17 +146,32 @@ def over_time(
     ]
 
 
+def _lies_in(rows: NDArray[Any], bounds: Window) -> NDArray[np.bool_]:
+    """Return which of some waits or holds a window has not cut off."""
+    inside = np.ones(len(rows), np.bool_)
+    if bounds.begin_ns is not None:
+        inside &= rows["t_ns"] > bounds.begin_ns
+    if bounds.end_ns is not None:
+        inside &= rows["t_ns"] + rows["dur_ns"] < bounds.end_ns
+    return inside
+
+
 def _kept(rows: NDArray[Any]) -> NDArray[Any]:
     kept = np.empty(len(rows), _ROW)
-    for name in _ROW.names or ():
+    for name in ("object", "t_ns", "dur_ns"):
         kept[name] = rows[name]
+    kept["whole"] = rows["open"] == 0
     return kept
 
 
 def _lock(
     place: tuple[int, int, int], waits: NDArray[Any], holds: NDArray[Any], edges: NDArray[np.int64]
 ) -> LockOverTime:
-    changes = [*_changes("wait", waits), *_changes("hold", holds)]
+    changes = []
+    # What lay at the address before is another lock.
+    for number in np.unique(np.concatenate([waits["object"], holds["object"]])).tolist():
+        changes += _changes("wait", waits[waits["whole"] & (waits["object"] == number)])
+        changes += _changes("hold", holds[holds["whole"] & (holds["object"] == number)])
     changes.sort(key=lambda one: one.t_ns)
     return LockOverTime(place, _bins(waits, edges), _bins(holds, edges), changes)
 
@@ -159,16 +181,16 @@ def _lock(
 
 def _bins(rows: NDArray[Any], edges: NDArray[np.int64]) -> Bins:
     bins = len(edges) - 1
-    begin, end = rows["t_ns"], rows["t_ns"] + rows["dur_ns"]
+    ns = np.diff(_until(rows["t_ns"], rows["t_ns"] + rows["dur_ns"], edges))
+    rows = rows[rows["whole"]]
+    end = rows["t_ns"] + rows["dur_ns"]
     at = np.clip(np.searchsorted(edges, end, side="right") - 1, 0, bins - 1)
     order = np.lexsort((rows["dur_ns"], at))
     lengths = rows["dur_ns"][order]
     count = np.bincount(at, minlength=bins)
     first = np.cumsum(count) - count
-    return Bins(
-        count, np.diff(_until(begin, end, edges)),
-        *(_ranked(lengths, first, count, share) for share in (0.5, 0.99)),
-    )  # fmt: skip
+    p50, p99 = (_ranked(lengths, first, count, share) for share in (0.5, 0.99))
+    return Bins(count, ns, p50, p99)
 
 
 def _until(begin: NDArray[Any], end: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.int64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from nptltrace.trace.places.site import address_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from nptltrace._binding import libpttread
     from nptltrace.trace.info import Process
@@ -48,25 +50,41 @@ def find_conditions(
         threads: (process, tid) of each thread that it knows.
         budget: How many bytes of packets to search at most.
     """
-    process_of = np.array([process for process, _ in threads], np.uint64)
+    process_of = np.array([process for process, _ in threads], np.int64)
     own: dict[tuple[int, int, int], bool] = {}
     found: dict[int, dict[int, Condition]] = {}
     for buffer in reader.find(_IDS, budget):
+        if not buffer.count:
+            continue
         columns = {name: np.array(buffer.arrays[name])[: buffer.count] for name in _COLUMNS}
-        keys = np.stack([
-            process_of[columns["thread"]],
-            *(columns[name].astype(np.uint64) for name in ("object", "site", "stack")),
-        ])  # fmt: skip
-        unique, which = np.unique(keys, axis=1, return_inverse=True)
-        first = np.full(unique.shape[1], np.iinfo(np.int64).max)
-        np.minimum.at(first, which.reshape(-1), columns["ts"])
-        for (process, address, *place), ts in zip(unique.T.tolist(), first.tolist(), strict=True):
-            key = (process, *place)
+        process = process_of[columns["thread"]]
+        some = _some(process, *(columns[name] for name in ("object", "site", "stack")))
+        order = np.argsort(some, kind="stable")
+        begins = np.flatnonzero(np.diff(some[order], prepend=-1))
+        first = np.minimum.reduceat(columns["ts"][order], begins)
+        rows = (column[order[begins]].tolist() for column in (process, *columns.values()))
+        for (number, _, address, site, stack, _), ts in zip(
+            zip(*rows, strict=True), first, strict=True
+        ):
+            key = (number, site, stack)
             if key not in own:
-                own[key] = _is_own(processes[process], *place)
-            of = found.setdefault(process, {})
-            known = of.get(address, Condition(ts, own=True))
-            of[address] = Condition(min(known.first_ns, ts), known.own and own[key])
+                own[key] = _is_own(processes[number], site, stack)
+            of = found.setdefault(number, {})
+            known = of.get(address, Condition(int(ts), own=True))
+            of[address] = Condition(min(known.first_ns, int(ts)), known.own and own[key])
+    return found
+
+
+def _some(
+    process: NDArray[Any], address: NDArray[Any], site: NDArray[Any], stack: NDArray[Any]
+) -> NDArray[np.int64]:
+    """Return a number for each event: the same for those that agree in all of these."""
+    # Where there is a stack, it says more than the call site.
+    place = np.unique(np.where(stack > 0, stack, site), return_inverse=True)[1]
+    found = 2 * place + (stack > 0)
+    for column in (address, process):
+        values, which = np.unique(column, return_inverse=True)
+        found = found * len(values) + which
     return found
 
 

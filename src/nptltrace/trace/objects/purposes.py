@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.places.mapped import Mapped
     from nptltrace.trace.places.python_code import PythonCode
 
-__all__ = ["MODULE", "Made", "how_made", "purpose_of"]
+__all__ = ["Made", "how_made", "purpose_of"]
 
 MODULE = "<module>"
 _IMPORT = re.compile(r"<frozen importlib\..*>|.*/importlib/_bootstrap(_external)?\.py")

@@ -45,7 +45,7 @@ class PythonCode:
     first_line: int
     minor: int
     lines: bytes
-    targets: Mapping[int, tuple[str, str]] = field(default_factory=dict, hash=False)
+    targets: Mapping[int, tuple[str, str]] = field(default_factory=dict, compare=False)
 
     def line(self, instruction: int) -> int:
         """Return the line of an instruction by its number, 0 if that is not known."""

@@ -51,7 +51,8 @@ def find_gils(
         is_static: Says whether an address is one of a variable of the interpreter.
 
     Returns:
-        First that of the main interpreter, then those of others in the order of their first use.
+        First that of the main interpreter, 0 if no event is about it, then those of others in the
+        order of their first use. Nothing if there are none.
     """
     pairs = sorted(one for one in conditions if one + HAND_OVER in conditions)
     main = next(filter(is_static, pairs), 0)
@@ -61,19 +62,19 @@ def find_gils(
         if conditions[one].own and conditions[one + HAND_OVER].own and not is_static(one)
     ]
     others.sort(key=lambda one: conditions[one].first_ns)
-    return (main, *others) if main else ()
+    return (main, *others) if main or others else ()
 
 
 def name_of_part(gils: Sequence[int], address: int) -> str:
     """Return what an address is called as a part of one of a process's GILs, or nothing."""
     for turn, gil in enumerate(gils, 1):
         name = GIL_PARTS.get(address - gil)
-        if name is not None:
+        if gil and name is not None:
             return name if turn == 1 else name.replace(GIL, f"{GIL} #{turn}", 1)
     return ""
 
 
 def place_of_part(gils: Sequence[int], name: str) -> int | None:
     """Return the address of the part of a process's GILs that has a name; None for none."""
-    places = (gil + part for gil in gils for part in GIL_PARTS)
+    places = (gil + part for gil in gils if gil for part in GIL_PARTS)
     return next((place for place in places if name_of_part(gils, place) == name), None)

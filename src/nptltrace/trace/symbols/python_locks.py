@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from functools import cache, cached_property
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nptltrace._binding.headers import pttmodel as c
-from nptltrace.trace.objects.purposes import MODULE, how_made
+from nptltrace.trace.objects.purposes import how_made
 from nptltrace.trace.places.python_code import code_and_offset, is_python
 from nptltrace.trace.places.stack import stack_sites
 
@@ -34,8 +34,6 @@ __all__ = ["PythonLocks"]
 _CLASSES = frozenset({"RLock", "Lock"})
 # Functions that make a lock, beside the class.
 _LOCKS = {"allocate_lock": "Lock"}
-# What methods call the object that they belong to, or its class.
-_OWN = frozenset({"self", "cls"})
 _CLASS = re.compile(r"class\s+(\w+)")
 
 
@@ -195,23 +193,13 @@ class PythonLocks:
     def _assigned(self, process: int, name: _Name, site: int) -> _Name:
         """Return the name of what was made at a place with what it was assigned to there."""
         number, instruction = code_and_offset(site)
-        code = self._processes[process].codes[number]
-        target, callee = code.targets.get(code.line(instruction), ("", ""))
-        kind = name.text.partition(" ")[0]
-        if not target or _LOCKS.get(callee, callee) != kind:
+        code = self._processes[process].codes.get(number)
+        if code is None:
             return name
-        path = _path(code, target)
-        return name._replace(text=f"{path} = {name.text}", path=path)
-
-
-def _path(code: PythonCode, target: str) -> str:
-    """Return what a function assigns to, with the class or the module that it is a part of."""
-    if code.function == MODULE:
-        file = PurePath(code.path)
-        return f"{file.parent.name if file.stem == '__init__' else file.stem}.{target}"
-    of, _, attribute = target.partition(".")
-    owner = _qualified(code).rpartition("<locals>.")[2].rpartition(".")[0]
-    return f"{owner}.{attribute}" if of in _OWN and attribute and owner else target
+        target, callee = code.targets.get(code.line(instruction), ("", ""))
+        if not target or _LOCKS.get(callee, callee) != name.text.partition(" ")[0]:
+            return name
+        return name._replace(text=f"{target} = {name.text}", path=target)
 
 
 def _part_of(function: str, place: str) -> _Name:

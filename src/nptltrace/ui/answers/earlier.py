@@ -13,7 +13,7 @@ from nptltrace.trace.symbols.lookup import Symbols
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from nptltrace.analysis.report.measures import Run
     from nptltrace.trace.passed_over import PassedOver
@@ -46,19 +46,25 @@ class Earlier:
         directories: Sequence[str],
         passed_over: PassedOver | None,
     ) -> None:
-        self.name = Path(path).name
+        self.name = Path(path).resolve().name
         self._source = Source([path])
         self._symbols = Symbols(self._source, read_aliases(aliases), directories, passed_over)
         self._lock = Lock()
-        self._runs: dict[tuple[By, str], Run] = {}
+        self._runs: dict[By, Run] = {}
 
-    def run(self, by: By, per: str) -> Run:
-        """Return what it did; see `measure`.
-
-        Raises:
-            UsageError: It has no time to divide by.
-        """
+    def run(self, by: By, step: Callable[[], None]) -> Run:
+        """Return what it did; see `measure`."""
         with self._lock:
-            if (by, per) not in self._runs:
-                self._runs[by, per] = measure(self._source, self._symbols, by=by, per=per)
-            return self._runs[by, per]
+            if by not in self._runs:
+                self._runs[by] = measure(self._source, self._symbols, by=by, step=step)
+            return self._runs[by]
+
+    def remarks(self, later: Source) -> list[str]:
+        """Return what a user should know of it, beside a later run."""
+        of = f"{self.name}, the run before"
+        found = [f"{of}: {text}" for text in (*self._source.remarks(), *self._source.damages())]
+        levels = [source.traces[0].info.session.level for source in (self._source, later)]
+        if all(levels) and levels[0] != levels[1]:
+            both = " and ".join(levels)
+            found.append(f"{of}: recorded at another level ({both}): what is not in both differs")
+        return found

@@ -30,7 +30,7 @@ def rows_waited_for(found: protocol.Contention, limit: int) -> list[int]:
     objects = list(zip(found["report"]["objects"], found["object_rows"], strict=True))
     waited = [row for figures, row in objects if row and figures["wait_ns"]]
     held = [row for figures, row in objects if row and figures["hold_ns"]]
-    return (waited or held)[:limit]
+    return list(dict.fromkeys(waited or held))[:limit]
 
 
 def locks_over_time(

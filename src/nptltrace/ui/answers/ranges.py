@@ -274,7 +274,7 @@ class Ranges:
         found: list[LockOverTime] = self._jobs.ask(key, find)
         return found
 
-    def diff(self, earlier: Earlier, window: Window, by: By, per: str) -> Difference:
+    def diff(self, earlier: Earlier, window: Window, by: By) -> Difference:
         """Return what changed since an earlier run, as far as a range of this one goes.
 
         Raises:
@@ -282,13 +282,13 @@ class Ranges:
         """
 
         def find(step: Callable[[float], None]) -> Difference:
-            before = earlier.run(by, per)
-            step(0.5)
-            scope = Scope(window)
-            after = measure(self._opened(), self._symbols, by=by, per=per, scope=scope)
+            before = earlier.run(by, lambda: step(0.0))
+            after = measure(
+                self._opened(), self._symbols, by=by, scope=Scope(window), step=lambda: step(0.5)
+            )
             return compare([before], [after])
 
-        found: Difference = self._jobs.ask(("diff", window, by, per), find)
+        found: Difference = self._jobs.ask(("diff", window, by), find)
         return found
 
     def statistics(self, window: Window) -> tuple[Contention, NDArray[Any], int]:

@@ -3,7 +3,7 @@
 import type { App, Panel } from "../../base/app";
 import { button, h } from "../../base/dom";
 import { wholeOf } from "../../base/extent";
-import type { Contention, Diff } from "../../base/protocol";
+import type { Contention } from "../../base/protocol";
 import type { Range } from "../../base/state";
 import { count, duration, plural } from "../../base/units";
 import { Asking } from "../parts/asking";
@@ -88,7 +88,13 @@ function mount(element: HTMLElement, app: App): void {
     asking.renew();
   };
   for (const input of [choice, runs, rate]) input.addEventListener("change", arrange);
-  app.store.watch(["mark", "other"], arrange);
+  app.store.watch(["mark"], arrange);
+  app.store.subscribe(({ other }, was) => {
+    if (other === was.other) return;
+    // Who keeps a mark wants it compared.
+    if (other) runs.value = "mark";
+    arrange();
+  });
   const rated = h("label", {}, rate, " in a second of each");
   element.append(
     h(
@@ -127,10 +133,20 @@ async function askParts(app: App, { by, perSecond }: Asked, signal: AbortSignal)
 }
 
 async function askRuns(app: App, { by, perSecond }: Asked, signal: AbortSignal): Promise<Shown> {
-  const per = perSecond ? "second" : "run";
-  const found = await app.source.json("diff", { by, per, ...scope(app) }, signal);
-  const names = [`A, ${app.trace().before}`, `B, ${app.trace().name}`] as const;
-  return { pairs: pairsOfRuns(found), parts: runParts(names, found, perSecond) };
+  const found = await app.source.json("diff", { by, ...scope(app) }, signal);
+  const lengths = [found.runs_before, found.runs_after].map((runs) => runs[0]?.elapsed_ns ?? 0);
+  const rated = (sums: Sums, side: 0 | 1) => (perSecond ? scaled(sums, lengths[side] ?? 0) : sums);
+  const pairs = pairsOfRuns(found).map((pair) => {
+    return { ...pair, a: rated(pair.a, 0), b: rated(pair.b, 1) };
+  });
+  const { before, name } = app.trace();
+  const parts = (["before", "after"] as const).map((side, at) => {
+    const sums = sumsOf(found.total, side);
+    const what = sums.wait_ns ? contended(sums) : "nothing was contended as far as is known";
+    const named = at === 0 ? `A, ${before}` : `B, ${name}`;
+    return part(named, `${duration(lengths[at] ?? 0)}: ${what}`, sums.wait_ns);
+  });
+  return { pairs, parts };
 }
 
 function markPart(name: string, range: Range, { report, uncontended }: Contention): HTMLElement {
@@ -138,17 +154,8 @@ function markPart(name: string, range: Range, { report, uncontended }: Contentio
   return part(name, `${rangeText(range)}: ${what}`, report.wait_ns);
 }
 
-function runParts(names: readonly string[], { total }: Diff, perSecond: boolean): HTMLElement[] {
-  return (["before", "after"] as const).map((side, at) => {
-    const sums = sumsOf(total, side);
-    const what = sums.wait_ns ? contended(sums) : "nothing was contended as far as is known";
-    return part(names[at] ?? "", perSecond ? `in a second: ${what}` : what, sums.wait_ns);
-  });
-}
-
 function contended({ wait_ns, waits }: { wait_ns: number; waits: number }): string {
-  const many = Number.isInteger(waits) ? plural(waits, "wait") : `${waits.toFixed(1)} waits`;
-  return `${duration(wait_ns)} contended in ${many}`;
+  return `${duration(wait_ns)} contended in ${plural(waits, "wait")}`;
 }
 
 function part(name: string, text: string, wait_ns: number): HTMLElement {
@@ -157,10 +164,16 @@ function part(name: string, text: string, wait_ns: number): HTMLElement {
   return line;
 }
 
-/** Shows what is called so in this run: the waits at a call site, or the rows of a name. */
+/** Shows what is called so in this run: the waits in a function, or the rows of a name. */
 function showNamed(app: App, { label }: Pair, by: By): void {
-  if (by !== "site") app.store.update({ rows: label.split(" ").pop() ?? label });
-  else app.store.update({ waits: { least: 0, kind: "contended", site: label }, tab: "waits" });
+  const [name = "", place] = label.split(" (");
+  if (by === "site") {
+    // Of another build a line stands for all calls in it, and a file for a function.
+    const site = name.replace(/\+0x[0-9a-f]+$/, "");
+    app.store.update({ waits: { least: 0, kind: "contended", site }, tab: "waits" });
+  } else if (by === "thread" || place === undefined) {
+    app.store.update({ rows: label.split(",")[0] ?? "" });
+  } else app.notify("It has no name: only where it was first used is known of both runs");
 }
 
 function columns(): Column<Pair>[] {

@@ -118,10 +118,17 @@ function charts(lock: LockOverTime, edges: readonly number[]): HTMLElement[] {
     chart("Threads that wait, on average", `0 – ${greatest(waiting).toFixed(2)}`, at, [
       filled(waiting, greatest(waiting), "waits"),
     ]),
-    chart("Held", `0 – ${percent(greatest(held))}`, at, [filled(held, greatest(held), "holds")]),
+    chart(...shareHeld(greatest(held)), at, [filled(held, greatest(held), "holds")]),
     lengths("Waits took, median and 99 %", lock.waits, "waits", at),
     lengths("Holds took, median and 99 %", lock.holds, "holds", at),
   ];
+}
+
+/** Returns what the share of its time is called that a lock is held, and how great it is. */
+function shareHeld(most: number): [string, string] {
+  // Several threads may share it.
+  if (most > 1.0005) return ["Threads that hold it, on average", `0 – ${most.toFixed(2)}`];
+  return ["Held", `0 – ${percent(most)}`];
 }
 
 /** Returns the chart of medians and of 99th percentiles, on a scale where equal steps are equal factors. */
