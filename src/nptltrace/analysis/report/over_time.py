@@ -17,7 +17,7 @@ from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.model import Only, model_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -167,13 +167,21 @@ def _kept(rows: NDArray[Any]) -> NDArray[Any]:
 def _lock(
     place: tuple[int, int, int], waits: NDArray[Any], holds: NDArray[Any], edges: NDArray[np.int64]
 ) -> LockOverTime:
-    changes = []
-    # What lay at the address before is another lock.
-    for number in np.unique(np.concatenate([waits["object"], holds["object"]])).tolist():
-        changes += _changes("wait", waits[waits["whole"] & (waits["object"] == number)])
-        changes += _changes("hold", holds[holds["whole"] & (holds["object"] == number)])
+    changes = [change for own in _generations(waits) for change in _changes("wait", own)]
+    changes += [change for own in _generations(holds) for change in _changes("hold", own)]
     changes.sort(key=lambda one: one.t_ns)
     return LockOverTime(place, _bins(waits, edges), _bins(holds, edges), changes)
+
+
+def _generations(rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Yield the whole waits or holds of each object: what lay at the address before is another.
+
+    Those of which there are too few for a change are left out.
+    """
+    rows = rows[rows["whole"]]
+    rows = rows[np.argsort(rows["object"], kind="stable")]
+    own = np.split(rows, np.flatnonzero(np.diff(rows["object"])) + 1)
+    yield from (one for one in own if len(one) >= 2 * _FEW)
 
 
 # ---- bins ----
@@ -250,7 +258,7 @@ def _clearest(logs: NDArray[np.float64], begin: int, end: int) -> tuple[float, i
     """
     part = logs[begin:end]
     n = len(part)
-    if n < 2 * _FEW:
+    if n < 2 * _FEW:  # beside another change
         return 0.0, 0
     before = np.arange(_FEW, n - _FEW + 1)
     sums = np.cumsum(part)[before - 1]
