@@ -82,7 +82,8 @@ function mount(element: HTMLElement, app: App): void {
       answer = found;
       table.set(found.locks);
       const { selection } = app.store.get();
-      const row = selection?.kind === "row" ? selection.row : shown?.row;
+      const ofLock = selection?.kind === "row" && selection.by === "object";
+      const row = ofLock ? selection.row : shown?.row;
       show(found.locks.find((lock) => lock.row === row) ?? found.locks[0] ?? null);
       if (!found.locks.length) about.append(h("p", { class: "hint" }, "No lock was held here."));
     },
