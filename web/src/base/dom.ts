@@ -38,3 +38,13 @@ export function button(
   made.addEventListener("click", click);
   return made;
 }
+
+/** Returns a new element of a drawing. */
+export function svg(
+  tag: string,
+  attributes: Readonly<Record<string, string | number>>,
+): SVGElement {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
+  return made;
+}

@@ -1,5 +1,6 @@
 // Draws the lock-order graph as SVG: boxes for locks, an arrow from the held one to the one asked for.
 
+import { svg } from "../../base/dom";
 import type { Order, OrderEdge, OrderNode } from "../../base/protocol";
 import { drawnLabel } from "../../base/text";
 import { layout } from "./order_layout";
@@ -98,10 +99,4 @@ function box(node: OrderNode, x: number, y: number, options: GraphOptions): SVGE
   group.append(svg("rect", { width: BOX.width, height: BOX.height, rx: 3 }), label, title);
   group.addEventListener("click", () => options.node(node));
   return group;
-}
-
-function svg(tag: string, attributes: Readonly<Record<string, string | number>>): SVGElement {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
-  return made;
 }

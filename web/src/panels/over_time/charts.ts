@@ -1,10 +1,9 @@
 // Draws a lock over time: how many waited, what share it was held, and how long each took, over one axis of time.
-import { h, named } from "../../base/dom";
+import { h, named, svg } from "../../base/dom";
 import type { Lengths, LockOverTime } from "../../base/protocol";
 import { duration, exact, percent, plural } from "../../base/units";
 
 const HEIGHT = 100;
-const SVG = "http://www.w3.org/2000/svg";
 
 export interface ChartOptions {
   /** A bin was picked; its number. */
@@ -96,8 +95,11 @@ export class Charts {
   }
 }
 
+export function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, one) => all + one, 0);
+}
+
 function wholeLine(lock: LockOverTime): string {
-  const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0);
   const waits = plural(sum(lock.waits.count), "wait");
   const holds = plural(sum(lock.holds.count), "hold");
   return `waited ${duration(sum(lock.waits.ns))} in ${waits} · held ${duration(sum(lock.holds.ns))} in ${holds}`;
@@ -182,10 +184,4 @@ function y(share: number): number {
 
 function greatest(values: readonly number[]): number {
   return values.reduce((most, one) => Math.max(most, one), 0);
-}
-
-function svg(tag: string, attributes: Readonly<Record<string, string>>): SVGElement {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  return element;
 }

@@ -8,7 +8,7 @@ import { Asking } from "../parts/asking";
 import { scope, scopeBar } from "../parts/scope";
 import { DataTable } from "../parts/table";
 import { changeLink } from "./changes";
-import { Charts } from "./charts";
+import { Charts, sum } from "./charts";
 
 const BINS = 120;
 /** Of fewer waits or holds no change is looked for. */
@@ -103,10 +103,6 @@ function mount(element: HTMLElement, app: App): void {
     ),
   );
   app.store.watch(["mark", "selection"], () => asking.renew());
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((all, one) => all + one, 0);
 }
 
 function changesOf(app: App, lock: LockOverTime, edges: readonly number[]): HTMLElement[] {
