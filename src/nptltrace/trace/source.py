@@ -9,6 +9,7 @@ import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from nptltrace.errors import PttError, TraceFormatError, UsageError
 from nptltrace.trace import posix_log
 from nptltrace.trace.alignment import Clocked, align
 from nptltrace.trace.info import Process, read_info
-from nptltrace.trace.places.python_code import is_interpreter
+from nptltrace.trace.places.python_code import in_interpreter, is_interpreter
 from nptltrace.trace.places.site import ENTRY
 from nptltrace.trace.symbols.gil import find_gils
 from nptltrace.trace.threads import ALL, ThreadNames, thread_names
@@ -527,11 +528,7 @@ class Source:
                 self.reader, self.processes(), self._threads(), budget
             )
 
-        def is_static(address: int) -> bool:
-            module = map_.only(address)
-            return module is not None and is_interpreter(PurePath(module.path).name)
-
-        return find_gils(self._conditions.get(process, {}), is_static)
+        return find_gils(self._conditions.get(process, {}), partial(in_interpreter, map_))
 
     # ---- call sites ----
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from nptltrace.catalog import EVENTS
-from nptltrace.trace.places.python_code import is_interpreter, is_python
+from nptltrace.trace.places.python_code import in_interpreter, is_python
 from nptltrace.trace.places.site import address_of_site
 
 if TYPE_CHECKING:
@@ -91,7 +90,4 @@ def _some(
 def _is_own(process: Process, site: int, stack: int) -> bool:
     """Return whether the innermost function of a call is one of the interpreter, or of Python."""
     innermost = process.stacks.get(stack, (0, 0))[1] or address_of_site(site)
-    if is_python(innermost):
-        return True
-    module = process.map.only(innermost)
-    return module is not None and is_interpreter(PurePath(module.path).name)
+    return is_python(innermost) or in_interpreter(process.map, innermost)

@@ -14,9 +14,11 @@ from nptltrace.trace.places.site import address_of_site
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from nptltrace.trace.places.module_table import ModuleMap
+
 __all__ = [
-    "PythonCode", "add_targets", "code_and_offset", "is_interpreter", "is_python", "named_object",
-    "numbered_objects", "read_codes",
+    "PythonCode", "add_targets", "code_and_offset", "in_interpreter", "is_interpreter",
+    "is_python", "named_object", "numbered_objects", "read_codes",
 ]  # fmt: skip
 
 # The version whose frames count instructions; those of others count bytes, of which an
@@ -119,6 +121,12 @@ def code_and_offset(site: int) -> tuple[int, int]:
 def is_interpreter(module: str) -> bool:
     """Return whether a module, by its file name, is an interpreter of Python or its library."""
     return module.startswith(_INTERPRETERS)
+
+
+def in_interpreter(map_: ModuleMap, address: int) -> bool:
+    """Return whether an address is one of an interpreter of Python, or of its library."""
+    module = map_.only(address)
+    return module is not None and is_interpreter(module.path.rpartition("/")[2])
 
 
 def read_codes(rows: Iterable[Any]) -> Iterator[tuple[int, PythonCode]]:
