@@ -12,6 +12,7 @@
 #include "writer/session.h"
 #include "writer/bell.h"
 #include "platform/confined.h"
+#include "platform/own_stat.h"
 #include "mapping/mirror.h"
 #include "writer/writer.h"
 
@@ -24,13 +25,17 @@ static const struct timespec wait_slice = {.tv_nsec = 50 * 1000 * 1000};
 
 /* ------------------------------------------------------------ joining */
 
-/* When this process was started, in the kernel's words: field 22 of /proc/self/stat. 0 if that cannot be read. */
+/* When this process was started, in the kernel's words: field 22 of its stat. 0 if that cannot be read. */
 static uint64_t start_time(void)
 {
-	char text[1024], *at;
-	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC), field;
+	char text[1024], path[PTT_OWN_STAT_MAX], *at;
+	int fd, field;
 	ssize_t n;
 
+	ptt_own_stat_path(path);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		fd = open(PTT_OWN_STAT_ANY, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
 	n = read(fd, text, sizeof(text) - 1);

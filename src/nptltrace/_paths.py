@@ -83,8 +83,9 @@ def man_dir() -> Path:
     A wheel has the pages in `share/man` of the environment, where `man` looks by itself.
     """
     beside = native_dir() / "share" / "man"
-    places = [beside] if beside.is_dir() else _installed("ptt.1")
-    return places[0] if places else beside
+    if beside.is_dir() or native_dir() != _PACKAGE / "_native":
+        return beside
+    return next(iter(_installed("ptt.1")), beside)
 
 
 def _installed(page: str) -> list[Path]:

@@ -130,7 +130,7 @@ class TestByStack:
         assert len(top) == 1
         assert " 100.0% " in top[0]
         beneath = lines[lines.index(top[0]) + 1 :]
-        names = [line.split()[-2].partition("+")[0] for line in beneath]
+        names = [line.partition(" (")[0].split()[-1].partition("+")[0] for line in beneath]
         assert set(names) >= CALLERS
         assert names.count("run") == len(CALLERS)
 

@@ -8,6 +8,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "../native/dead_owners.h"
+
 #define NOBODY 65534
 
 extern char **environ;
@@ -529,7 +531,7 @@ enum end { BY_EXIT, BY__EXIT, BY_ABORT, BY_KILL };
 #ifdef __SANITIZE_THREAD__
 #define HEIR false /* the process that would write the rest cannot live with ThreadSanitizer */
 #else
-#define HEIR true
+#define HEIR dead_owners_are_marked()
 #endif
 
 struct control {

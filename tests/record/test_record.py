@@ -246,9 +246,13 @@ class TestWhole:
         heavy |= {"typing", "dataclasses", "inspect", "locale", "gettext", "urllib.parse", "mmap"}
         heavy |= {"logging", "random", "socket", "importlib.metadata"}
         heavy |= {"nptltrace.recording.control", "nptltrace.recording.settings.filters"}
+        heavy |= {"atexit", "threading"}
+        if sys.version_info >= (3, 14):
+            # argparse and ctypes import these themselves
+            heavy -= {"dataclasses", "inspect", "threading"}
         code = (
             "import sys; from nptltrace.cli import main; main(sys.argv[1:]); "
-            f"print(sorted({heavy | {'atexit', 'threading'}} & set(sys.modules)))"
+            f"print(sorted({heavy} & set(sys.modules)))"
         )
         command = [sys.executable, "-c", code, "record", "-o", str(tmp_path / "t"), "--", "true"]
         done = subprocess.run(

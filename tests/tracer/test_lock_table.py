@@ -35,11 +35,12 @@ _OMP = ("-fopenmp", "-O1", "-g", PROGRAMS / "openmp.c")
 _OMP_LINE = " ".join(map(str, _OMP))
 _LINK = "gcc openmp.o -o locks -l:libomp.so.5"  # Debian's Clang has no name to link it by
 _CARGO = ("sh", "-c", f"cp -r {TABLE}/parking_lot/. {TABLE}/locks.rs . && cargo build -q --offline")
+_PYTHON = (sys.executable, TABLE / "locks.py")
 # How a row's programs are built, and what runs them.
 BUILT: dict[str, tuple[tuple[str | Path, ...], tuple[str | Path, ...]]] = {
     "C": (_CC, ("./locks",)),
     "C++ `std::mutex`": (_CXX, ("./locks",)),
-    "C++20 `std::counting_semaphore`": ((*_CXX, "-DSEMAPHORE"), ("./locks",)),
+    "C++20 `std::counting_semaphore`": ((*_CXX, "-O0", "-DSEMAPHORE"), ("./locks",)),
     "Boost": ((*_CXX, "-DBOOST", "-lboost_thread"), ("./locks",)),
     "Abseil": ((*_CXX, "-DABSL", "-labsl_synchronization"), ("./locks",)),
     "TBB": ((*_CXX, "-DTBB", "-ltbb"), ("./locks",)),
@@ -51,7 +52,8 @@ BUILT: dict[str, tuple[tuple[str | Path, ...], tuple[str | Path, ...]]] = {
     "OpenMP locks of Clang": ((*_CC, "-DOMP", "-l:libomp.so.5"), ("./locks",)),
     "OpenMP regions of GCC": (("gcc", *_OMP, "-o", "locks"), ("./locks",)),
     "OpenMP regions of Clang": (("sh", "-c", f"clang {_OMP_LINE} -c && {_LINK}"), ("./locks",)),
-    "Python": (("true",), (sys.executable, TABLE / "locks.py")),
+    "Python to 3.12": (("true" if sys.version_info < (3, 13) else "false",), _PYTHON),
+    "Python from 3.13 on": (("true" if sys.version_info >= (3, 13) else "false",), _PYTHON),
     "Java monitors": (("javac", "-d", ".", TABLE / "Locks.java"), ("java", "-cp", ".", "Locks")),
     "Go, locks of its C": (("go", "build", "-o", "locks", TABLE / "cgo/locks.go"), ("./locks",)),
 }

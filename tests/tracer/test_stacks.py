@@ -220,9 +220,9 @@ def test_holder_of_a_mutex_that_is_taken_all_the_time(
 # A mutex that was waited for once; then two threads have it in turn, each for an instant; then one
 # has it again and again for longer.
 ONCE_WAITED_FOR = """
+#include <show.h>
 #include <pthread.h>
 #include <sched.h>
-#include <show.h>
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int comer, turn;
 static long now_us(void)
@@ -293,9 +293,9 @@ def test_short_holds_seldom_have_one(compile_c: Compiler, record: Recorder) -> N
 
 # Looks, whenever a stack is about to be found, whether the thread has one of the locks.
 WITH_IT_IN_HAND = """
+#include <show.h>
 #include <dlfcn.h>
 #include <stdint.h>
-#include <show.h>
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static int comer, looks, takes, in_hand;

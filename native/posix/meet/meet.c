@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "platform/own_stat.h"
 #include "platform/raw_syscall.h"
 
 #define PX_DIRECTORY "posixtrace" PX_LAYOUT "-"
@@ -119,17 +120,22 @@ static uint64_t number_in(const char *after_name, int field)
 /* Return: bytes of /proc/PID/stat, or -errno. */
 static long read_stat(uint32_t pid, char *text, size_t room)
 {
-	char path[32] = "/proc/self/stat";
+	bool is_other = pid && pid != (uint32_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	char path[PTT_OWN_STAT_MAX] = "/proc/";
 	long n;
 	int fd;
 
-	if (pid) {
+	if (is_other) {
 		char *at = put_number(path + sizeof("/proc/") - 1, pid);
 
 		memcpy(at, "/stat", sizeof("/stat"));
+	} else {
+		ptt_own_stat_path(path);
 	}
-	fd = px_raw_open(path, O_RDONLY, 0);
 	/* "self" is a link; O_NOFOLLOW concerns the last component only */
+	fd = px_raw_open(path, O_RDONLY, 0);
+	if (fd < 0 && !is_other)
+		fd = px_raw_open(PTT_OWN_STAT_ANY, O_RDONLY, 0);
 	if (fd < 0)
 		return fd;
 	n = ptt_raw_syscall(SYS_read, fd, (long)text, (long)room - 1, 0, 0, 0);

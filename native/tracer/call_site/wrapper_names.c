@@ -37,6 +37,7 @@ static const char *const of_threads[] = {
 	"_ZSt9call_onceI", "_ZSt5asyncI", "_ZNSt14__basic_futureI", "_ZNKSt14__basic_futureI", "_ZNSt6futureI", "_ZNSt13shared_futureI",
 	"_ZNSt7promiseI", "_ZNSt13__future_base13_State_baseV2", "_ZNSt13__future_base21_Async_state_commonV2",
 	"_ZNSt18counting_semaphoreI", "_ZNSt20__platform_semaphore", "_ZNSt18__atomic_semaphore", "_ZNSt5latch",
+	"_ZNSt16__semaphore_impl", "_ZNSt25__platform_semaphore_impl",
 	"_ZNSt8__detail17__platform_notify", "_ZSt23__atomic_notify_address", "_ZSt28__atomic_notify_address_bare",
 };
 

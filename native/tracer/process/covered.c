@@ -210,14 +210,21 @@ static bool imports(const struct module *m, const char *name)
 /*
  * Locks of Rust and of C++20 are compiled into a module, and call syscall() where a thread waits. The tables of Rust's
  * panics and C++'s std::system_error distinguish such a module from others that make system calls; LuaJIT unwinds, too, but
- * without these tables.
+ * without these tables. From GCC 16 on libstdc++ waits for them.
  */
+static bool has_futexes(const struct module *m)
+{
+	if (imports(m, "_ZNSt8__detail11__wait_implEPKvRNS_16__wait_args_baseE"))
+		return true;
+	return imports(m, "syscall") &&
+	       (imports(m, "_ZSt20__throw_system_errori") || imports(m, "_Unwind_GetLanguageSpecificData"));
+}
+
 static void look_for_futexes(struct search *s, const char *path, const struct module *m)
 {
 	int n;
 
-	if (!imports(m, "syscall") ||
-	    !(imports(m, "_ZSt20__throw_system_errori") || imports(m, "_Unwind_GetLanguageSpecificData")))
+	if (!has_futexes(m))
 		return;
 	if (strstr(path, "/libstdc++.so") || strstr(path, "/libc++"))
 		return;
