@@ -360,7 +360,7 @@ def native(root: Root) -> str:
     found = re.search(r"tests passed(?:, (\d+) tests failed)? out of (\d+)", text)
     if not found:
         raise FailedError("no: they did not run")
-    # "7 - collectors_killed (Skipped)"
+    # a number, the name and why, in brackets
     left = dict(re.findall(r"^\s*\d+ - (\S+) \((\w+)", text, re.MULTILINE))
     root.failed = [name for name, why in left.items() if why != "Skipped"]
     skipped = len(left) - len(root.failed)
@@ -520,6 +520,25 @@ def nptl(root: Root) -> str:
     return f"{seconds:.0f} s; {int(found[1]):,} events inside, {found[2]} lost"
 
 
+def package(root: Root) -> str:
+    """Build packages of Debian, have lintian look through them, and record with what they install."""
+    root.install("build-essential", "debhelper", "dh-python", "lintian", *DEVELOPMENT)
+    script = f"rm -rf /package; mkdir /package; cp -r {TREE} /package/nptltrace"
+    root.run(f"{script}; cd /package/nptltrace; dpkg-buildpackage -us -uc -b", "package")
+    found = root.run("lintian --allow-root /package/*.changes", "package", status=None)
+    remarks = re.findall(r"^[EW]: .*", found, re.MULTILINE)
+    if remarks:
+        raise FailedError(f"no: lintian says {remarks[0]}")
+    root.run("apt-get -qq install -y --no-install-recommends /package/*.deb", "package")
+    command = "timeout 3 /usr/bin/ptt record --force -o /packaged.ptt -- /store 2>&1"
+    text = root.run(command, "package", status=124)
+    root.run("apt-get -qq purge -y nptltrace libposixtrace0 libposixtrace-dev", "package")
+    recorded = re.search(r"recorded (\d+) events .* \((\d+) lost", text)
+    if not recorded:
+        raise FailedError("no: " + text.splitlines()[-1])
+    return f"lintian: nothing; {int(recorded[1]):,} events, {recorded[2]} lost"
+
+
 def tests(root: Root, which: str) -> str:
     """Run tests written in Python against the native parts that the system built."""
     _ptt(root)
@@ -581,7 +600,7 @@ def compile_with(root: Root, package: str) -> str:
 ACTIONS: dict[str, Callable[[Root], str]] = {
     "install": install, "build": build, "native": native, "record": record, "check": check,
     "report": report, "sql": sql, "elsewhere": elsewhere, "ui": ui, "commands": commands,
-    "nptl": nptl,
+    "nptl": nptl, "package": package,
 }  # fmt: skip
 
 

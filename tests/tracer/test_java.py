@@ -170,8 +170,9 @@ def test_who_wakes_parked_threads(classes: Path, ptt: Ptt, trace_dir: Path) -> N
     assert _wakers(till) == {("main", "Parks.main (Parks.java:49)")}
     permits = run.object("java-sync", "java.util.concurrent.Semaphore")
     assert _wakers(permits) == {("main", "Parks.main (Parks.java:53)")}
-    [jobs] = [one for one in run.report["objects"] if "ConditionObject" in one["name"]]
-    assert ("main", "Parks.main (Parks.java:57)") in _wakers(jobs)
+    # the machine may have one of its own
+    jobs = [one for one in run.report["objects"] if "ConditionObject" in one["name"]]
+    assert any(("main", "Parks.main (Parks.java:57)") in _wakers(one) for one in jobs)
     assert run.check["findings"] == []
     assert ptt("verify", trace_dir).returncode == 0
 

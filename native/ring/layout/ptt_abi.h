@@ -413,9 +413,9 @@ _Static_assert(sizeof(struct ptt_site) == 24, "site");
 #define PTT_SITE_LAP_SHIFT_SMALL 16 /* in process */
 
 /*
- * Beside the segment, the session directory holds maps-<image> and cmdline-<image>: what /proc/self/maps and
- * /proc/self/cmdline say, written by process image <image> when it attaches and, the former, anew when it ends (first to
- * a name with .new at its end, then renamed). modules-<image> has a line for each module that a call was first seen from,
+ * Beside the segment, the session directory holds maps-<image>, cmdline-<image> and exe-<image>: what /proc/self/maps and
+ * /proc/self/cmdline say and what /proc/self/exe leads to, written by process image <image> when it attaches and, the
+ * first, anew when it ends (first to a name with .new at its end, then renamed). modules-<image> has a line for each module that a call was first seen from,
  * or seen from anew after it was loaded again: the time in ticks, where it begins and ends, what to add to addresses of its
  * own symbol table, all in hexadecimal; its build-id with a - behind it; its path, empty for the program itself.
  */

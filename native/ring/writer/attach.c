@@ -124,39 +124,53 @@ static bool claim_process(uint32_t parent)
  * At the start, in the child of a fork and at the end, so by one thread alone, whose stack may be small: the buffer is not
  * on it. The function read() is the tracer's, which would report that it may sleep.
  */
-static void copy_file(int in, const char *path)
+static bool copy_file(const char *from, int out)
 {
 	static char buffer[8192];
 	ssize_t n;
-	int out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int in = open(from, O_RDONLY | O_CLOEXEC);
 
-	if (out < 0)
-		return;
+	if (in < 0)
+		return false;
 	while ((n = ptt_raw_syscall(SYS_read, in, (long)buffer, sizeof(buffer), 0, 0, 0)) > 0 && write(out, buffer, (size_t)n) == n)
 		;
-	close(out);
+	close(in);
+	return true;
+}
+
+/* What a link leads to. It is of one thread as well. */
+static bool copy_link(const char *from, int out)
+{
+	static char buffer[4096];
+	ssize_t n = readlink(from, buffer, sizeof(buffer));
+
+	return n > 0 && write(out, buffer, (size_t)n) == n;
 }
 
 /* Where the program may not write files of this size, none are left. */
 #define PROC_MAX (4u << 20)
 
 /* Leave what /proc/self/NAME says for readers of the trace. Fails in silence: the trace only loses names. */
-static void save_proc(const char *name)
+static void save_proc(const char *name, bool (*copy)(const char *from, int out))
 {
 	char from[32], to[32], path[sizeof(ptt_session.directory) + 32], temporary[sizeof(path) + 8];
-	int in;
+	bool copied;
+	int out;
 
 	snprintf(from, sizeof(from), "/proc/self/%s", name);
 	snprintf(to, sizeof(to), "%s-%u", name, ptt_session.image);
 	if (ptt_is_confined() || !ptt_may_write(PROC_MAX) || session_path(path, sizeof(path), to))
 		return;
 	snprintf(temporary, sizeof(temporary), "%s.new", path);
-	in = open(from, O_RDONLY | O_CLOEXEC);
-	if (in < 0)
+	out = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (out < 0)
 		return;
-	copy_file(in, temporary);
-	close(in);
-	rename(temporary, path);
+	copied = copy(from, out);
+	close(out);
+	if (copied)
+		rename(temporary, path);
+	else
+		unlink(temporary);
 }
 
 /* The kernel keeps the processor number in the rseq area that the C library registered for each thread, if it did. */
@@ -186,8 +200,9 @@ static int join_session(uint32_t parent)
 	ptt_ring.sites[PTT_SITE_NONE] = PTT_SITE_MARK;
 	if (!claim_process(parent))
 		return -EAGAIN;
-	save_proc("cmdline");
-	save_proc("maps");
+	save_proc("exe", copy_link);
+	save_proc("cmdline", copy_file);
+	save_proc("maps", copy_file);
 	/* release: the collector's acquire load of LIVE sees the entry and the files */
 	__atomic_store_n(&ptt_session.process->state, PTT_PROCESS_LIVE, __ATOMIC_RELEASE);
 	/* some processes are gone before a collector that sleeps would look at them */
@@ -285,7 +300,7 @@ void ptt_ring_detach(void)
 {
 	if (!ptt_session.segment)
 		return;
-	save_proc("maps");
+	save_proc("maps", copy_file);
 	ptt_retired_note(ptt_session.segment);
 	/* release: the collector's acquire load of ENDED sees the last maps; late events are still in order */
 	__atomic_store_n(&ptt_session.process->state, PTT_PROCESS_ENDED, __ATOMIC_RELEASE);

@@ -345,6 +345,7 @@ class ProcessWatch:
         self._of_pid[pid] = index
         # One that may not write into the session's directory has left nothing there.
         maps = _read(self._session.maps(index)) or (_read(f"/proc/{pid}/maps") if there else "")
+        exe = _read(self._session.exe(index)).removesuffix(" (deleted)") or program_of_maps(maps)
         if index not in self._known:
             self._log.add(
                 "process",
@@ -355,10 +356,10 @@ class ProcessWatch:
                 parent=process.parent,
                 start_unix_ns=self._unix_ns(entry.start),
                 start_clock=entry.start,
-                **_program(pid if there else None, maps, _read(self._session.cmdline(index))),
+                **_program(pid if there else None, exe, _read(self._session.cmdline(index))),
             )
         self._pids.add(pid)
-        process.exe = program_of_maps(maps)
+        process.exe = exe
         self._log_maps(process, maps)
 
     # ---- going ---------------------------------------------------------------------------------
@@ -419,6 +420,7 @@ class ProcessWatch:
         )
         if forget_files:
             maps.unlink(missing_ok=True)
+            self._session.exe(process.index).unlink(missing_ok=True)
             self._session.cmdline(process.index).unlink(missing_ok=True)
             self._session.modules(process.index).unlink(missing_ok=True)
             self._session.python(process.index).unlink(missing_ok=True)
@@ -530,9 +532,8 @@ def _tasks(pid: int) -> dict[int, str]:
     return names
 
 
-def _program(pid: int | None, maps: str, cmdline: str) -> dict[str, Any]:
+def _program(pid: int | None, exe: str, cmdline: str) -> dict[str, Any]:
     """Return what a process runs, by the files that it left, and its name if it still does."""
-    exe = program_of_maps(maps)
     name = ""
     if pid is not None:
         try:

@@ -20,6 +20,7 @@ int main(void)
 {
 	pthread_mutexattr_t attr;
 
+	needs_dead_owners_marked();
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
 	pthread_mutex_init(&lock, &attr);

@@ -14,6 +14,7 @@ int main(void)
 	pthread_mutexattr_t attr;
 	pid_t child;
 
+	needs_dead_owners_marked();
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);

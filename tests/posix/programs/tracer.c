@@ -15,12 +15,14 @@ static atomic_bool about_to_lock;
 /* Until the first thread sleeps, which it does for want of the mutex. */
 static void wait_for_waiter(void)
 {
-	char state = 0;
+	char state = 0, path[64];
 
+	/* of the thread: what an emulator puts in the place of /proc/self/stat has no state */
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", getpid());
 	while (!about_to_lock)
 		usleep(1000);
 	while (state != 'S') {
-		FILE *file = fopen("/proc/self/stat", "r");
+		FILE *file = fopen(path, "r");
 
 		if (!file || fscanf(file, "%*d (tracer) %c", &state) != 1)
 			state = 0;

@@ -122,6 +122,10 @@ class SessionDir:
         """Return the file with the command line of a process image, its arguments ended by NUL."""
         return self.path / f"cmdline-{index}"
 
+    def exe(self, index: int) -> Path:
+        """Return the file with the path of the program that a process image runs."""
+        return self.path / f"exe-{index}"
+
     def control(self, namespace: int, pid: int) -> Path:
         """Return the level control page of a process, by its own pid and its PID namespace."""
         return self.path / f"control-{namespace}-{pid}"
