@@ -521,7 +521,7 @@ def nptl(root: Root) -> str:
 
 
 def package(root: Root) -> str:
-    """Build packages of Debian, have lintian look through them, and record with what they install."""
+    """Build Debian packages, have lintian look through them, and record with what they install."""
     root.install("build-essential", "debhelper", "dh-python", "lintian", *DEVELOPMENT)
     script = f"rm -rf /package; mkdir /package; cp -r {TREE} /package/nptltrace"
     root.run(f"{script}; cd /package/nptltrace; dpkg-buildpackage -us -uc -b", "package")

@@ -51,7 +51,7 @@ there.
 - *read on x86-64*: what `view`, `stat`, `check` and `report` print of that trace is the same there
 - *README*: `./try.sh` and `./check.sh build unit`, as root and as an ordinary user
 - *nptl build*: the thread library that traces itself, and a recording on it
-- *Debian packages*: built by `dpkg-buildpackage`, read by `lintian`, installed, and a recording by `/usr/bin/ptt`
+- *Debian packages*: built, read by `lintian`, installed, and a recording by their `/usr/bin/ptt`
 - *Python tests*: those of `--tests`, against what was built; on aarch64 those of `EMULATED_TESTS`
 
 A dash stands for what was not tried there. The machine may have had other work at the same time, so

@@ -353,14 +353,14 @@ static void read_behind(bool first)
 		ptt_reading_put();
 }
 
-/* Entered by a jump, with the caller's own arguments: the return address is that of whoever sent the event. */
+/* Entered by a jump, with the caller's own arguments. */
 static __attribute__((cold, noinline)) void put_uncommon(struct nptl_trace_event event)
 {
 	uint32_t id = ID((uint8_t)event.domain, (uint8_t)event.event) & PTT_ID_MASK;
 	bool first = false;
 
 	if (event.source == NPTL_TRACE_SOURCE_PROGRAM) {
-		put_user(&event, __builtin_return_address(0));
+		put_user(&event, ptt_user_site());
 		return;
 	}
 	/* what the thread has run in all is known by its end */

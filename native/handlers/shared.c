@@ -59,6 +59,7 @@
 #include "platform/confined.h"
 #include "platform/other_user.h"
 #include "platform/removed.h"
+#include "origin/call_site.h"
 #include "origin/module_log.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
@@ -313,7 +314,7 @@ EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 	if (__builtin_expect(ptt_record_is_small(&event), 1))
 		put_event(b, record, PTT_RECORD_SMALL, &event, NULL);
 	else
-		put_large(b, &event, __builtin_return_address(0));
+		put_large(b, &event, ptt_user_site());
 	if (event.source != NPTL_TRACE_SOURCE_NPTL)
 		return;
 	if (event.domain == NPTL_DOMAIN_HANDLER && event.event == NPTL_EV_EVENTS_LOST)

@@ -24,6 +24,7 @@
 
 #include "catalog.h"
 #include "module_list.h"
+#include "origin/call_site.h"
 #include "platform/clock.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
@@ -321,5 +322,5 @@ EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 	if (ptt_record_is_small(&event))
 		put_event(record, PTT_RECORD_SMALL, &event, NULL);
 	else
-		put_large(&event, __builtin_return_address(0));
+		put_large(&event, ptt_user_site());
 }

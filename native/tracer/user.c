@@ -3,17 +3,29 @@
 #include <string.h>
 
 #include "layout/ptt_abi.h"
+#include "origin/call_site.h"
 #include "tracer.h"
 
 #define BYTES_SMALL 256u
 
-/* A tail call where nothing has to be changed: the handler's return address is then the program's own call site. */
+/* What the event has no room for: handlers ask for it, whatever stands before them. */
+static __thread void *user_site INITIAL_EXEC;
+
+EXPORT void *__nptl_trace_user_site(void)
+{
+	return user_site;
+}
+
 EXPORT void nptl_trace_send_user_event(struct nptl_trace_event event)
 {
+	void *interrupted = user_site; /* a signal handler sends events, too */
+
 	if (ptt_level(NPTL_DOMAIN_USER) < NPTL_LEVEL_USER)
 		return;
 	event.source = NPTL_TRACE_SOURCE_PROGRAM;
+	user_site = __builtin_return_address(0);
 	ptt_receiver.getevent(event);
+	user_site = interrupted;
 }
 
 static void send_posix_event(struct nptl_trace_posix_trace_event *param, unsigned int type, const void *data, size_t kept,

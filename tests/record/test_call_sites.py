@@ -277,10 +277,17 @@ MANY_SITES = """
 #include <pthread.h>
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 void all(void);
-__asm__(".text\\n.globl all\\n.type all, @function\\nall: sub $8, %rsp\\n.rept " PAIRS "\\n"
-	" lea mutex(%rip), %rdi\\n call pthread_mutex_lock@plt\\n"
-	" lea mutex(%rip), %rdi\\n call pthread_mutex_unlock@plt\\n.endr\\n"
-	" add $8, %rsp\\n ret\\n.size all, . - all");
+#if defined(__aarch64__)
+#define BEGIN " stp x29, x30, [sp, -16]!\\n"
+#define CALL(name) " adrp x0, mutex\\n add x0, x0, :lo12:mutex\\n bl " name "\\n"
+#define END " ldp x29, x30, [sp], 16\\n ret\\n"
+#else
+#define BEGIN " sub $8, %rsp\\n"
+#define CALL(name) " lea mutex(%rip), %rdi\\n call " name "@plt\\n"
+#define END " add $8, %rsp\\n ret\\n"
+#endif
+__asm__(".text\\n.globl all\\n.type all, %function\\nall:\\n" BEGIN ".rept " PAIRS "\\n"
+	CALL("pthread_mutex_lock") CALL("pthread_mutex_unlock") ".endr\\n" END ".size all, . - all");
 int main(void)
 {
 	all();

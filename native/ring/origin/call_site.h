@@ -77,6 +77,14 @@ static inline bool ptt_is_of_other_thread(void)
 	return __nptl_trace_is_of_other_thread && __nptl_trace_is_of_other_thread();
 }
 
+/* The tracer's as well: where the program sends the event of its own that the calling thread is at. */
+extern void *__nptl_trace_user_site(void) __attribute__((weak));
+
+static inline void *ptt_user_site(void)
+{
+	return __nptl_trace_user_site ? __nptl_trace_user_site() : 0;
+}
+
 static inline void *ptt_outer_site(void *site)
 {
 	return __nptl_trace_outer_site && site ? __nptl_trace_outer_site(site) : 0;

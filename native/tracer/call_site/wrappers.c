@@ -16,15 +16,55 @@
 
 /* ------------------------------------------------------------ code */
 
+/*
+ * Compiled without optimisation? Such a function sets up a frame and first of all stores its first argument there; and
+ * nothing was put into it that is a function by itself.
+ */
+#if defined(__aarch64__)
+/* Fields of an instruction: offsets from a register, the register that is stored, and how much of it. */
+#define IMM12 0x3ffc00u
+#define IMM9 0x1ff000u
+#define IMM7 0x3f8000u
+#define RT 0x1fu
+#define SIZE 0xc0000000u
+
+static bool is(uint32_t code, uint32_t wanted, uint32_t but)
+{
+	return (code & ~but) == wanted;
+}
+
+/* One or two of the registers that calls preserve, stored to the stack. */
+static bool saves_register(uint32_t code)
+{
+	bool stores = is(code, 0xf90003e0, IMM12 | RT) || is(code, 0xa90003e0, IMM7 | 0x7c00 | RT);
+
+	return stores && (code & RT) >= 19 && (code & RT) <= 28;
+}
+
+static bool is_unoptimised(const uint8_t *code)
+{
+	const uint32_t *at = (const uint32_t *)(const void *)code;
+	int saved = 0;
+
+	at += is(*at, 0xd503245f, 0); /* bti c */
+	at += is(*at, 0xd503233f, 0); /* paciasp */
+	at += is(*at, 0xd10003ff, IMM12); /* sub sp, sp, … */
+	if (!is(*at, 0xa9807bfd, IMM7) && !is(*at, 0xa9007bfd, IMM7)) /* stp x29, x30, [sp, …], which may move sp */
+		return false;
+	at++;
+	if (!is(*at, 0x910003fd, IMM12)) /* add x29, sp, … */
+		return false;
+	for (at++; saved < 3 && saves_register(*at); at++)
+		saved++;
+	/* str x0, [sp, …] or stur x0, [x29, …]; of an empty struct there is a byte */
+	return is(*at, 0x390003e0, SIZE | IMM12) || is(*at, 0x380003a0, SIZE | IMM9);
+}
+#else
 static const uint8_t *past(const uint8_t *code, const char *bytes, size_t size)
 {
 	return memcmp(code, bytes, size) == 0 ? code + size : code;
 }
 
-/*
- * Compiled without optimisation? Such a function sets up a frame and first of all stores its first argument there; and
- * nothing was put into it that is a function by itself.
- */
 static bool is_unoptimised(const uint8_t *code)
 {
 	const uint8_t *at = past(code, "\xf3\x0f\x1e\xfa", 4); /* endbr64 */
@@ -42,6 +82,7 @@ static bool is_unoptimised(const uint8_t *code)
 	at = past(at, "\x48", 1);
 	return at[0] == 0x89 && (at[1] == 0x7d || at[1] == 0xbd); /* mov %rdi,…(%rbp) */
 }
+#endif
 
 /* As many bytes are looked at, at most. */
 #define PROLOGUE_MAX 40u
@@ -222,8 +263,11 @@ static bool is_of(const struct file *file, const struct dl_find_object *found)
 	for (i = 0; p && i < head->e_phnum; i++) {
 		const char *loaded = (const char *)(base + p[i].p_vaddr), *notes = part(file, p[i].p_offset, p[i].p_filesz);
 
-		if (p[i].p_type == PT_NOTE && (!notes || !lies_in(found, loaded) || !lies_in(found, loaded + p[i].p_filesz) ||
-					       memcmp(notes, loaded, p[i].p_filesz) != 0))
+		if (p[i].p_type != PT_NOTE || !p[i].p_filesz)
+			continue;
+		/* they may be the last that is mapped */
+		if (!notes || !lies_in(found, loaded) || !lies_in(found, loaded + p[i].p_filesz - 1) ||
+		    memcmp(notes, loaded, p[i].p_filesz) != 0)
 			return false;
 	}
 	return p;

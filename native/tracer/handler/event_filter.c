@@ -23,7 +23,7 @@ static const uint64_t always[NPTL_DOMAIN_COUNT] = {
 static uint64_t passing[NPTL_DOMAIN_COUNT];
 static void (*behind)(struct nptl_trace_event event);
 
-/* On the hot path. The call in tail position leaves the return address that of the program, where it sends an event. */
+/* On the hot path. */
 static void filtered_getevent(struct nptl_trace_event event)
 {
 	bool nptl = event.source == NPTL_TRACE_SOURCE_NPTL;
