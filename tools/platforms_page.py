@@ -41,8 +41,8 @@ where debootstrap, bubblewrap and, for aarch64, qemu-user of version 10 with its
 binfmt_misc are installed (7.2 takes more than 24 GB for what `ptt ui` reserves). All of them run on
 one kernel, that of the machine. What is said of aarch64 was built by the cross compiler of the same
 release and run by qemu-user on x86-64. There memory is ordered as on x86-64: nothing here says that
-orders of memory are right on aarch64. Whether a C test that fails there fails by qemu-user or by
-PTT is not known. PTT builds for riscv64 as well: `tests/tracer/test_cross.py` runs known programs
+orders of memory are right on aarch64. Threads and processes that die with a robust mutex leave it
+locked there: tests that stand on that are skipped. PTT builds for riscv64 as well: `tests/tracer/test_cross.py` runs known programs
 there.
 
 - *install*: the wheel for manylinux, with what it depends on, by pip in a virtual environment
