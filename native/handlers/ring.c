@@ -353,7 +353,6 @@ static void read_behind(bool first)
 		ptt_reading_put();
 }
 
-/* Entered by a jump, with the caller's own arguments. */
 static __attribute__((cold, noinline)) void put_uncommon(struct nptl_trace_event event)
 {
 	uint32_t id = ID((uint8_t)event.domain, (uint8_t)event.event) & PTT_ID_MASK;

@@ -23,7 +23,7 @@ EXPORT void nptl_trace_send_user_event(struct nptl_trace_event event)
 	if (ptt_level(NPTL_DOMAIN_USER) < NPTL_LEVEL_USER)
 		return;
 	event.source = NPTL_TRACE_SOURCE_PROGRAM;
-	user_site = __builtin_return_address(0);
+	user_site = CALL_SITE;
 	ptt_receiver.getevent(event);
 	user_site = interrupted;
 }

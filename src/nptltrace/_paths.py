@@ -80,7 +80,8 @@ def pkgconfig_dir() -> Path:
 def man_dir() -> Path:
     """Return the directory to add to `MANPATH`.
 
-    A wheel has the pages in `share/man` of the environment, where `man` looks by itself.
+    A wheel has the pages in `share/man` of the environment, where `man` looks by itself; they are
+    those of its own native files only.
     """
     beside = native_dir() / "share" / "man"
     if beside.is_dir() or native_dir() != _PACKAGE / "_native":

@@ -166,3 +166,16 @@ class TestPreload:
         assert _paths.preload_list() == ours
         assert _paths.preload_list("") == ours
         assert _paths.preload_list("/a.so /b.so") == f"{ours}:/a.so /b.so"
+
+    def test_pages_of_a_wheel_are_those_of_its_own_files(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setattr(_paths, "_PACKAGE", tmp_path / "package")
+        monkeypatch.setattr(_paths, "_installed", lambda _page: [tmp_path / "share" / "man"])
+        native = make_native(tmp_path / "native")
+        monkeypatch.setenv("NPTLTRACE_NATIVE_DIR", str(native))
+        assert _paths.man_dir() == native / "share" / "man"
+        make_native(tmp_path / "package" / "_native")
+        monkeypatch.delenv("NPTLTRACE_NATIVE_DIR")
+        _paths.native_dir.cache_clear()
+        assert _paths.man_dir() == tmp_path / "share" / "man"

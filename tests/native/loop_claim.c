@@ -10,6 +10,7 @@
 
 #include "collect.h"
 #include "collector.h"
+#include "session_directory.h"
 #include "writer/chunk.h"
 #include "writer/session.h"
 #include "writer/writer.h"
@@ -112,9 +113,6 @@ int main(void)
 	ptt_ring_detach();
 	ptt_collector_destroy(collector);
 	rmdir(trace);
-	unlink(segment);
-	snprintf(segment, sizeof(segment), "%s/maps-0", session);
-	unlink(segment);
-	rmdir(session);
+	remove_session(session);
 	return 0;
 }

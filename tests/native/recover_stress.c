@@ -23,6 +23,7 @@
 
 #include "collect.h"
 #include "dead_owners.h"
+#include "session_directory.h"
 #include "writer/writer.h"
 
 #define SKIPPED 77 /* as CMakeLists.txt says */
@@ -83,7 +84,7 @@ static void write_events(int threads)
 	pthread_t line[64];
 	int i;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* no writers stay behind where the test comes to its time limit */
 	if (ptt_ring_attach(session))
 		die("attach");
 	for (i = 0; i < threads; i++)
@@ -211,23 +212,6 @@ static void check_trace(void)
 		die("events that nobody has counted");
 }
 
-static void clean_up(void)
-{
-	struct dirent *entry;
-	char path[512];
-	DIR *dir = opendir(session);
-
-	rmdir(trace);
-	while (dir && (entry = readdir(dir))) {
-		snprintf(path, sizeof(path), "%s/%s", session, entry->d_name);
-		if (entry->d_name[0] != '.')
-			unlink(path);
-	}
-	if (dir)
-		closedir(dir);
-	rmdir(session);
-}
-
 int main(int argc, char **argv)
 {
 	int threads = argc > 1 ? atoi(argv[1]) : 4, collectors = argc > 2 ? atoi(argv[2]) : 10;
@@ -271,6 +255,7 @@ int main(int argc, char **argv)
 	ptt_collector_finish(collector, NULL);
 	ptt_collector_destroy(collector);
 	check_trace();
-	clean_up();
+	rmdir(trace);
+	remove_session(session);
 	return 0;
 }

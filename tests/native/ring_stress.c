@@ -22,6 +22,7 @@
 
 #include "collect.h"
 #include "collector.h"
+#include "session_directory.h"
 #include "writer/session.h"
 #include "writer/writer.h"
 
@@ -254,11 +255,6 @@ int main(int argc, char **argv)
 		die("events were lost");
 	check_trace();
 	rmdir(trace);
-	unlink(segment);
-	snprintf(segment, sizeof(segment), "%s/maps-0", session);
-	unlink(segment);
-	snprintf(segment, sizeof(segment), "%s/cmdline-0", session);
-	unlink(segment);
-	rmdir(session);
+	remove_session(session);
 	return 0;
 }

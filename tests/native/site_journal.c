@@ -10,6 +10,7 @@
 
 #include "collect.h"
 #include "collector.h"
+#include "session_directory.h"
 #include "writer/writer.h"
 #include "origin/site.h"
 
@@ -57,7 +58,7 @@ static void take_sites(struct ptt_collector *collector)
 int main(void)
 {
 	struct ptt_collector_options options = {.chunk_size = 8192, .budget = 16 * 8192};
-	char segment[sizeof(session) + 16], path[sizeof(session) + 16];
+	char segment[sizeof(session) + 16];
 	struct ptt_collector_stats stats = {0};
 	struct ptt_collector *collector;
 	struct ptt_message message;
@@ -97,12 +98,7 @@ int main(void)
 	ptt_collector_close(collector);
 	ptt_collector_finish(collector, NULL);
 	ptt_collector_destroy(collector);
-	unlink(segment);
-	snprintf(path, sizeof(path), "%s/maps-0", session);
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/cmdline-0", session);
-	unlink(path);
-	rmdir(session);
+	remove_session(session);
 	printf("%u sites, each told once\n", taken);
 	return 0;
 }

@@ -21,7 +21,7 @@ OWN = {
     "__nptl_trace_other_lock", "ompt_start_tool",
     "__nptl_trace_lock_entry",
     "__nptl_trace_outer_site", "__nptl_trace_point", "__nptl_trace_python",
-    "__nptl_trace_stack",
+    "__nptl_trace_stack", "__nptl_trace_user_site",
     "__nptl_trace_thread_enters", "nptl_trace_send_posix_event", "nptl_trace_send_user_event",
 }  # fmt: skip
 VERSIONS = {"GLIBC_2.2.5", "GLIBC_2.3.2", "GLIBC_2.15", "GLIBC_2.34"}

@@ -414,8 +414,9 @@ _Static_assert(sizeof(struct ptt_site) == 24, "site");
 
 /*
  * Beside the segment, the session directory holds maps-<image>, cmdline-<image> and exe-<image>: what /proc/self/maps and
- * /proc/self/cmdline say and what /proc/self/exe leads to, written by process image <image> when it attaches and, the
- * first, anew when it ends (first to a name with .new at its end, then renamed). modules-<image> has a line for each module that a call was first seen from,
+ * /proc/self/cmdline say and what /proc/self/exe leads to. Process image <image> writes them when it attaches, exe-<image>
+ * only where it is no child of a fork, and maps-<image> anew when it ends; each under a name with .new at its end, which is
+ * then renamed. modules-<image> has a line for each module that a call was first seen from,
  * or seen from anew after it was loaded again: the time in ticks, where it begins and ends, what to add to addresses of its
  * own symbol table, all in hexadecimal; its build-id with a - behind it; its path, empty for the program itself.
  */

@@ -77,7 +77,7 @@ static inline bool ptt_is_of_other_thread(void)
 	return __nptl_trace_is_of_other_thread && __nptl_trace_is_of_other_thread();
 }
 
-/* The tracer's as well: where the program sends the event of its own that the calling thread is at. */
+/* The tracer's as well: where the program sends the event of its own that the calling thread is at; else it means nothing. */
 extern void *__nptl_trace_user_site(void) __attribute__((weak));
 
 static inline void *ptt_user_site(void)

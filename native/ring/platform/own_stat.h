@@ -18,8 +18,8 @@
 #define PTT_OWN_STAT_ANY "/proc/self/stat"
 
 /*
- * ptt_own_stat_path - put the path of the first thread's stat into @path, which no emulator replaces: field 22 is the same
- * There is no such file if /proc is of another PID namespace. Safe in signal handlers.
+ * ptt_own_stat_path - put the path of the first thread's stat into @path. Emulators do not replace it, and its time of
+ * start is the process's. There is no such file if /proc is of another PID namespace. Safe in signal handlers.
  */
 static inline void ptt_own_stat_path(char path[PTT_OWN_STAT_MAX])
 {

@@ -124,9 +124,11 @@ static bool claim_process(uint32_t parent)
  * At the start, in the child of a fork and at the end, so by one thread alone, whose stack may be small: the buffer is not
  * on it. The function read() is the tracer's, which would report that it may sleep.
  */
+static char buffer[8192];
+
+/* Return: it was copied whole. */
 static bool copy_file(const char *from, int out)
 {
-	static char buffer[8192];
 	ssize_t n;
 	int in = open(from, O_RDONLY | O_CLOEXEC);
 
@@ -135,13 +137,12 @@ static bool copy_file(const char *from, int out)
 	while ((n = ptt_raw_syscall(SYS_read, in, (long)buffer, sizeof(buffer), 0, 0, 0)) > 0 && write(out, buffer, (size_t)n) == n)
 		;
 	close(in);
-	return true;
+	return n == 0;
 }
 
-/* What a link leads to. It is of one thread as well. */
+/* What a link leads to. */
 static bool copy_link(const char *from, int out)
 {
-	static char buffer[4096];
 	ssize_t n = readlink(from, buffer, sizeof(buffer));
 
 	return n > 0 && write(out, buffer, (size_t)n) == n;
@@ -200,7 +201,8 @@ static int join_session(uint32_t parent)
 	ptt_ring.sites[PTT_SITE_NONE] = PTT_SITE_MARK;
 	if (!claim_process(parent))
 		return -EAGAIN;
-	save_proc("exe", copy_link);
+	if (parent == PTT_NO_IMAGE)
+		save_proc("exe", copy_link);
 	save_proc("cmdline", copy_file);
 	save_proc("maps", copy_file);
 	/* release: the collector's acquire load of LIVE sees the entry and the files */

@@ -38,7 +38,7 @@ static const char *const of_threads[] = {
 	"_ZNSt7promiseI", "_ZNSt13__future_base13_State_baseV2", "_ZNSt13__future_base21_Async_state_commonV2",
 	"_ZNSt18counting_semaphoreI", "_ZNSt20__platform_semaphore", "_ZNSt18__atomic_semaphore", "_ZNSt5latch",
 	"_ZNSt16__semaphore_impl", "_ZNSt25__platform_semaphore_impl",
-	"_ZNSt8__detail17__platform_notify", "_ZSt23__atomic_notify_address", "_ZSt28__atomic_notify_address_bare",
+	"_ZNSt8__detail17__platform_notify", "_ZNSt8__detail13__notify_impl", "_ZSt23__atomic_notify_address", "_ZSt28__atomic_notify_address_bare",
 };
 
 /* Other libraries in C++. */

@@ -18,7 +18,9 @@
 
 /*
  * Compiled without optimisation? Such a function sets up a frame and first of all stores its first argument there; and
- * nothing was put into it that is a function by itself.
+ * nothing was put into it that is a function by itself. An optimised function that keeps a frame pointer, as all do on
+ * aarch64, and needs its argument in memory looks the same; frames of more than 4 KiB and Clang's of functions that
+ * return a struct are not known there.
  */
 #if defined(__aarch64__)
 /* Fields of an instruction: offsets from a register, the register that is stored, and how much of it. */
@@ -56,10 +58,12 @@ static bool is_unoptimised(const uint8_t *code)
 		return false;
 	for (at++; saved < 3 && saves_register(*at); at++)
 		saved++;
-	/* str x0, [sp, …] or stur x0, [x29, …]; of an empty struct there is a byte */
-	return is(*at, 0x390003e0, SIZE | IMM12) || is(*at, 0x380003a0, SIZE | IMM9);
+	/* mov x19, x8: where the result goes */
+	at += is(*at, 0xaa0803e0, RT) && (*at & RT) >= 19 && (*at & RT) <= 28;
+	/* str x0, [sp, …], or [x29, …] behind an array of variable length, or stur x0, [x29, …]; GCC has a byte of an empty struct */
+	return is(*at, 0x390003e0, SIZE | IMM12) || is(*at, 0x390003a0, SIZE | IMM12) || is(*at, 0x380003a0, SIZE | IMM9);
 }
-#else
+#elif defined(__x86_64__)
 static const uint8_t *past(const uint8_t *code, const char *bytes, size_t size)
 {
 	return memcmp(code, bytes, size) == 0 ? code + size : code;
@@ -84,7 +88,7 @@ static bool is_unoptimised(const uint8_t *code)
 }
 #endif
 
-/* As many bytes are looked at, at most. */
+/* As many bytes are looked at, at most: ten instructions of aarch64. */
 #define PROLOGUE_MAX 40u
 
 /* ------------------------------------------------------------ sets */

@@ -187,7 +187,8 @@ static void note(struct search *s, const char *module, const char *name, const c
 		s->size += (size_t)n;
 }
 
-static bool imports_among(const struct module *m, const ElfW(Rela) *rela, size_t size, const char *name)
+/* @begin: of the name; with its final zero the whole of it */
+static bool imports_among(const struct module *m, const ElfW(Rela) *rela, size_t size, const char *begin, size_t length)
 {
 	const ElfW(Rela) *last = (const ElfW(Rela) *)((const char *)rela + size);
 
@@ -196,25 +197,37 @@ static bool imports_among(const struct module *m, const ElfW(Rela) *rela, size_t
 		const ElfW(Sym) *symbol = &m->symbols[index];
 
 		/* most of a large library have no symbol */
-		if (index && symbol->st_shndx == SHN_UNDEF && strcmp(m->strings + symbol->st_name, name) == 0)
+		if (index && symbol->st_shndx == SHN_UNDEF && strncmp(m->strings + symbol->st_name, begin, length) == 0)
 			return true;
 	}
 	return false;
 }
 
+static bool imports_begun(const struct module *m, const char *begin, size_t length)
+{
+	return imports_among(m, m->jumps, m->jumps_size, begin, length) ||
+	       imports_among(m, m->others, m->others_size, begin, length);
+}
+
 static bool imports(const struct module *m, const char *name)
 {
-	return imports_among(m, m->jumps, m->jumps_size, name) || imports_among(m, m->others, m->others_size, name);
+	return imports_begun(m, name, strlen(name) + 1);
+}
+
+/* The same of a function of C++, whatever its parameters are. */
+static bool imports_any(const struct module *m, const char *name)
+{
+	return imports_begun(m, name, strlen(name));
 }
 
 /*
  * Locks of Rust and of C++20 are compiled into a module, and call syscall() where a thread waits. The tables of Rust's
  * panics and C++'s std::system_error distinguish such a module from others that make system calls; LuaJIT unwinds, too, but
- * without these tables. From GCC 16 on libstdc++ waits for them.
+ * without these tables. From GCC 16 on the wait itself lies in libstdc++.
  */
 static bool has_futexes(const struct module *m)
 {
-	if (imports(m, "_ZNSt8__detail11__wait_implEPKvRNS_16__wait_args_baseE"))
+	if (imports_any(m, "_ZNSt8__detail11__wait_impl") || imports_any(m, "_ZNSt8__detail17__wait_until_impl"))
 		return true;
 	return imports(m, "syscall") &&
 	       (imports(m, "_ZSt20__throw_system_errori") || imports(m, "_Unwind_GetLanguageSpecificData"));

@@ -29,7 +29,6 @@ static bool is_of_the_thread(const struct nptl_trace_event *event)
 	return false;
 }
 
-/* The call in tail position leaves the return address that of the program, where it sends an event. */
 static void recorded_getevent(struct nptl_trace_event event)
 {
 	if (!shares || is_of_the_thread(&event))

@@ -79,20 +79,22 @@ def _file_mappings(text: str) -> Iterator[tuple[int, int, int, str, str]]:
             yield start, end, offset, inode, path
 
 
-def modules_of_log(text: str, program: str) -> list[dict[str, Any]]:
+def modules_of_log(text: str, program: str, maps: str) -> list[dict[str, Any]]:
     """Return the modules that a process wrote down, as they stand in `info/processes.jsonl`.
 
     Args:
         text: Whole lines of its file.
-        program: Path of the program itself.
+        program: Path of the program itself, or of the dynamic linker that was called to run it.
+        maps: Its memory map, which has the path of a module without one.
     """
     found: list[dict[str, Any]] = []
     for line in text.splitlines():
         try:
             since, start, end, bias, build_id, path = line.split(" ", 5)
+            # the dynamic linker knows it by the link that it followed, the kernel by the file
+            path = os.path.realpath(path) if path else _file_at(maps, int(start, 16))
             module: dict[str, Any] = {
-                # the dynamic linker knows it by the link that it followed, the kernel by the file
-                "path": os.path.realpath(path) if path else program,
+                "path": path or program,
                 "start": f"0x{int(start, 16):x}",
                 "end": f"0x{int(end, 16):x}",
                 "offset": 0,
@@ -129,6 +131,12 @@ def shared_of_maps(text: str, but: str) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _file_at(text: str, address: int) -> str:
+    """Return the path of the file that is mapped at an address; none if no file is."""
+    mapped = (path for start, end, *_, path in _file_mappings(text) if start <= address < end)
+    return next(mapped, "")
 
 
 def program_of_maps(text: str) -> str:

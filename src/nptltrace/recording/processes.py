@@ -149,6 +149,7 @@ class ProcessWatch:
         # With thousands of processes a look must cost no more than what it finds.
         self._poll = select.epoll()
         self._of_pid: dict[int, int] = {}  # the image that runs in a process
+        self._programs: dict[int, str] = {}  # by image: children of a fork have their parent's
         self._without_fd: set[int] = set()
         self._strange: set[int] = set()  # with calls from where no module is known
         self._looked_ns = 0  # when those that live were last seen to
@@ -345,7 +346,9 @@ class ProcessWatch:
         self._of_pid[pid] = index
         # One that may not write into the session's directory has left nothing there.
         maps = _read(self._session.maps(index)) or (_read(f"/proc/{pid}/maps") if there else "")
-        exe = _read(self._session.exe(index)).removesuffix(" (deleted)") or program_of_maps(maps)
+        exe = _read(self._session.exe(index)).removesuffix(" (deleted)")
+        exe = exe or self._programs.get(entry.parent, "") or program_of_maps(maps)
+        self._programs[index] = exe
         if index not in self._known:
             self._log.add(
                 "process",
@@ -442,7 +445,7 @@ class ProcessWatch:
         """Write down what the process itself says of where its calls come from."""
         data = _read_from(self._session.modules(process.index), process.logged)
         text = os.fsdecode(data[: data.rfind(b"\n") + 1])
-        found = modules_of_log(text, process.exe)
+        found = modules_of_log(text, process.exe, process.maps)
         if found:
             process.logged += len(os.fsencode(text))
             process.called(found)

@@ -10,6 +10,7 @@ static int turn;
 int main()
 {
 	std::mutex a, b;
+	needs_stack_behind_modules(&a);
 	OBJECT(a);
 	OBJECT(b);
 	std::thread first([&] {
