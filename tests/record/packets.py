@@ -83,8 +83,13 @@ def streams(trace: Path) -> list[list[Packet]]:
 def pairs_by_mutex(trace: Path) -> list[int]:
     """Return how often each mutex was taken and freed, in turn, by the one thread that uses it."""
     found: list[int] = []
-    for packets in streams(trace):
-        slots = np.concatenate([packet.slots for packet in packets])
+    # Threads may use a stream one after another.
+    threads: dict[tuple[int, int], list[Words]] = {}
+    for number, packets in enumerate(streams(trace)):
+        for packet in packets:
+            threads.setdefault((number, packet.thread_serial), []).append(packet.slots)
+    for words in threads.values():
+        slots = np.concatenate(words)
         ids = slots[:, 0] & np.uint64(1023)
         for mutex in np.unique(slots[ids == FREE, 1] & OBJECT):
             own = ids[((slots[:, 1] & OBJECT) == mutex) & np.isin(ids, [TAKEN, FREE])]
