@@ -57,6 +57,7 @@ def test_static_and_optimised_across_files(group: str, checks: Callable[[str], i
 def test_under_valgrind(group: str, builder: Builder) -> None:
     message = run(
         "valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--trace-children=yes",
+        f"--suppressions={SUITE / 'valgrind.supp'}",
         "--fair-sched=yes",  # else a thread that tries again and again may do so alone
         builder(group, _sources(group)),
         env={"SUITE_QUICK": "1", "SUITE_SECONDS": "200"},
