@@ -97,7 +97,7 @@ def programs(work: Path, scale: float) -> Iterator[Program]:
     yield from _servers(work, scale)
     yield from _compressors(work, scale)
     if have("7z"):
-        yield Program("7z", ("7z", "b", str(max(1, round(6 * scale))), "-mmt2", "-md20"))
+        yield Program("7z", ("7z", "b", str(max(1, round(scale))), "-mmt2", "-md20"))
     for name, text, count, bound in (
         ("python", PYTHON, 70_000_000, 1.01),
         ("python-queue", PYTHON_QUEUE, 2_400_000, None),
