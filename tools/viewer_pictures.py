@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import sync_playwright
 
+from tests.conftest import CHROMIUM, CHROMIUM_FLAGS
 from tests.support import ROOT, Compiler, Ptt, Recorder
-from tests.ui.page import CHROMIUM, opened, serving
+from tests.ui.page import opened, serving
 
 if TYPE_CHECKING:
     from tests.ui.page import Look
@@ -35,7 +36,7 @@ def main() -> None:
         compiler = Compiler(directory, stage / "include")
         program = compiler(ROOT / "tests" / "programs" / "contention.c")
         trace = Recorder(ptt, directory / "traces")(program)
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(CHROMIUM_FLAGS))
         for theme in ("light", "dark"):
             with serving(ptt, trace) as url:
                 options = {"viewport": SIZE, "color_scheme": theme, "reduced_motion": "reduce"}
