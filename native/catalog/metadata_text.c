@@ -301,6 +301,7 @@ const char ptt_metadata_record_events[] =
 	"event { name = \"SCHED_OUT\"; id = 839; stream_id = 1; loglevel = 1; fields := struct { integer { size = 32; align = 32; signed = false; base = 16; } _checksum; }; };\n"
 	"event { name = \"SCHED_PREEMPTED\"; id = 840; stream_id = 1; loglevel = 1; fields := struct { integer { size = 32; align = 32; signed = false; base = 16; } _checksum; }; };\n"
 	"event { name = \"SCHED_LOST\"; id = 841; stream_id = 1; loglevel = 1; fields := struct { integer { size = 32; align = 32; signed = false; base = 16; } _checksum; }; };\n"
+	"event { name = \"SCHED_RAN\"; id = 842; stream_id = 1; loglevel = 1; fields := struct { integer { size = 64; align = 32; signed = false; } ran_ns; integer { size = 32; align = 32; signed = false; base = 16; } _checksum; }; };\n"
 	"event { name = \"LLL_WAIT\"; id = 896; stream_id = 1; loglevel = 4; fields := struct { integer { size = 32; align = 32; signed = false; } purpose; integer { size = 32; align = 32; signed = false; base = 16; } _checksum; }; };\n"
 	"event { name = \"LLL_TAKEN\"; id = 897; stream_id = 1; loglevel = 4; fields := struct { integer { size = 32; align = 32; signed = false; base = 16; } _checksum; }; };\n"
 	"event { name = \"LLL_TAKEN\"; id = 898; stream_id = 1; loglevel = 4; fields := struct { integer { size = 32; align = 32; signed = true; } result; integer { size = 64; align = 32; signed = false; } wait_ns; integer { size = 32; align = 32; signed = false; base = 16; } _checksum; }; };\n"

@@ -28,11 +28,17 @@
 EXPORT extern const int nptl_trace_handler_reentrant;
 EXPORT const int nptl_trace_handler_reentrant = 1;
 
+/* By event id, NULL where it is none. */
+static const struct ptt_event_type *types[1024];
+
 /* By event id: what it does to its object, enum ptt_taking. */
 static int8_t takings[1024];
 
 /* The same as far as it decides about the short way; negative: never that. */
 static int8_t ways[1024];
+
+/* The same: does a wait begin or end with it, or the thread? A reading that belongs to it is whole. */
+static bool bounds[1024];
 
 static bool attached;
 
@@ -54,13 +60,27 @@ static enum ptt_taking taking_of(const struct ptt_event_type *type)
 	return lock && strcmp(type->role, "init") == 0 ? PTT_TAKING_INIT : PTT_TAKING_NONE;
 }
 
-static void choose_takings(void)
+static bool is_bound(const struct ptt_event_type *type)
+{
+	static const char *const roles[] = {"wait", "wait-in", "wait-out", "sleep-in", "sleep-out", "begin", "end"};
+
+	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
+		if (strcmp(type->role, roles[i]) == 0)
+			return true;
+	/* after a wait */
+	return strncmp(type->role, "acquire", 7) == 0 && type->field_count;
+}
+
+static void choose_ways(void)
 {
 	for (unsigned int i = 0; i < ptt_event_type_count; i++) {
-		uint32_t id = ptt_event_types[i].id;
+		const struct ptt_event_type *type = &ptt_event_types[i];
+		uint32_t id = type->id;
 
-		takings[id] = (int8_t)taking_of(&ptt_event_types[i]);
-		ways[id] = ptt_stack_needs_look(id) ? PTT_TAKING_LOOK : takings[id];
+		types[id] = type;
+		takings[id] = (int8_t)taking_of(type);
+		bounds[id] = is_bound(type);
+		ways[id] = bounds[id] || ptt_stack_needs_look(id) ? PTT_TAKING_LOOK : takings[id];
 	}
 }
 
@@ -90,7 +110,7 @@ EXPORT void nptl_trace_init(char **args)
 	} else {
 		err = ptt_ring_attach(args[0]);
 		ptt_stack_choose();
-		choose_takings();
+		choose_ways();
 	}
 	attached = err == 0;
 	/* -EAGAIN is counted in the segment: whose standard error this is nobody knows */
@@ -218,7 +238,7 @@ static __attribute__((noinline)) void put_many_fields(uint32_t id, uint32_t fixe
 
 static __attribute__((noinline)) void put_long(uint32_t id, const struct nptl_trace_event *event)
 {
-	const struct ptt_event_type *type = ptt_event_type_find(id);
+	const struct ptt_event_type *type = types[id];
 	const struct nptl_trace_param *param = event->param;
 	size_t left = event->param_size - sizeof(*param), kept = 0;
 	struct ptt_slot slot[FEW_SLOTS];
@@ -304,11 +324,13 @@ static __attribute__((noinline)) void put_changing(uint64_t id, uint64_t w1, voi
 	put_fenced(id, w1, site, ptt_taker_change(takings[id], w1 & PTT_OBJECT_MASK, ptt_ring_self));
 }
 
-/* One whose taker is not known to be the last one too, or that is stamped behind a fence, or may have a stack. */
+/* One whose taker is not known to be the last one too, or that is stamped behind a fence, or may have a stack, or bounds a wait. */
 static __attribute__((noinline)) void put_marked(uint64_t id, uint64_t w1, void *site)
 {
 	bool fence;
 
+	if (ptt_reading_is_owed && bounds[id])
+		ptt_reading_put(true);
 	if (!ptt_taker_knows(takings[id], w1 & PTT_OBJECT_MASK, &fence))
 		return put_changing(id, w1, site);
 	put_fenced(id, w1, site, fence);
@@ -332,7 +354,7 @@ static __attribute__((noinline)) void put_other_site(uint64_t id, uint64_t objec
 }
 
 /* Says before an event that its thread has lost the processor. Return: it is the thread's first, with which its life begins. */
-static bool read_before(void)
+static bool read_before(uint32_t id)
 {
 	bool first = ptt_ring_is_nowhere(ptt_ring_self);
 	int tries = 0;
@@ -341,7 +363,7 @@ static bool read_before(void)
 		return true;
 	/* What is lost between a reading and the time stamp of the event would count as the time behind the event. */
 	do
-		ptt_reading_put();
+		ptt_reading_put(bounds[id]);
 	while (!ptt_processor_kept() && ++tries < PTT_READING_TRIES);
 	return false;
 }
@@ -350,7 +372,7 @@ static bool read_before(void)
 static void read_behind(bool first)
 {
 	if (first && !ptt_ring_is_nowhere(ptt_ring_self))
-		ptt_reading_put();
+		ptt_reading_put(true);
 }
 
 static __attribute__((cold, noinline)) void put_uncommon(struct nptl_trace_event event)
@@ -363,8 +385,8 @@ static __attribute__((cold, noinline)) void put_uncommon(struct nptl_trace_event
 		return;
 	}
 	/* what the thread has run in all is known by its end */
-	if (!ptt_processor_kept() || id == ID(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_END))
-		first = read_before();
+	if (!ptt_processor_kept() || (ptt_reading_is_owed && bounds[id]) || id == ID(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_END))
+		first = read_before(id);
 	put_long(id, &event);
 	read_behind(first);
 	switch (id) {
@@ -397,7 +419,7 @@ static inline __attribute__((always_inline)) void put_plain(uint64_t id, void *o
 /* The thread has not kept the processor since its previous event, or this is its first. */
 static __attribute__((cold, noinline)) void put_switched(uint64_t id, void *object, void *site)
 {
-	bool first = read_before();
+	bool first = read_before((uint32_t)id);
 
 	put_plain(id, object, site);
 	read_behind(first);

@@ -96,14 +96,16 @@ static __thread struct {
 static void before_lock(const void *object, void *site)
 {
 	uint64_t at = (uint64_t)(uintptr_t)object & PTT_OBJECT_MASK;
+	bool quiet;
 
 	/* A signal handler that takes a lock between here and the end leaves the object of none. */
 	tried.object = 0;
-	if (!ptt_contended_knows(at))
+	quiet = ptt_contended_is_quiet(at, (uint64_t)(uintptr_t)site);
+	if (!quiet && !ptt_contended_knows(at))
 		return;
 	tried.object = at;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	tried.stack = ptt_contended_is_due(at, (uint64_t)(uintptr_t)site) ? ptt_ring_stack(site) : PTT_STACK_NONE;
+	tried.stack = !quiet && ptt_contended_is_due(at, (uint64_t)(uintptr_t)site) ? ptt_ring_stack(site) : PTT_STACK_NONE;
 	tried.site = site;
 }
 

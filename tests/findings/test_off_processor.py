@@ -20,22 +20,33 @@ KINDS = ("holder-preempted", "sleeping-holder")
 
 
 def held(
-    tmp_path: Path, ready_ns: int, slept_ns: int, *, waits: bool = True, times: int = 1
+    tmp_path: Path,
+    ready_ns: int,
+    slept_ns: int,
+    *,
+    waits: bool = True,
+    times: int = 1,
+    vague_ns: int = 0,
 ) -> list[Finding]:
-    """Check a holder that was ready and slept for so long, while another waited or none did."""
+    """Check a holder that was ready and slept for so long, while another waited or none did.
+
+    Just before that it had no processor for vague_ns, which is left to the same reading.
+    """
     story = Story().create(HOLDER, WAITER)
     ran = ready = 0
     for slices in range(1, times + 1):
         site = 0x50
         story.do(HOLDER, "SCHED_READING", slices=2 * slices, ran_ns=ran, ready_ns=ready)
         start = story.now
+        if vague_ns:
+            story.sleep(vague_ns).do(HOLDER, "SCHED_RAN", ran_ns=ran + 1000)
         story.lock(HOLDER, LOCK, site=site)
         if waits:
             story.wait(WAITER, LOCK)
         story.sleep(ready_ns + slept_ns)
         ready += ready_ns
         # It ran for the rest of the time until then.
-        ran += story.now + 1000 - start - ready_ns - slept_ns
+        ran += story.now + 1000 - start - ready_ns - slept_ns - vague_ns
         story.do(HOLDER, "SCHED_READING", slices=2 * slices + 1, ran_ns=ran, ready_ns=ready)
         story.unlock(HOLDER, LOCK)
         if waits:
@@ -62,6 +73,19 @@ def test_a_holder_sleeps(tmp_path: Path) -> None:
     assert found.kind == "sleeping-holder"
     assert "slept while it held" in found.message
     assert "waited 60 ms for it meanwhile" in found.message
+
+
+@pytest.mark.parametrize(
+    ("ready_ns", "slept_ns", "kind", "least"),
+    [(80 * MS, 0, "holder-preempted", "79.6 ms"), (0, 60 * MS, "sleeping-holder", "60 ms")],
+)
+def test_what_is_said_is_the_least_that_it_can_be(
+    ready_ns: int, slept_ns: int, kind: str, least: str, tmp_path: Path
+) -> None:
+    """It may have been ready, or asleep, before it took the lock."""
+    [found] = held(tmp_path, ready_ns, slept_ns, vague_ns=400_000)
+    assert found.kind == kind
+    assert f"waited {least} for it" in found.message
 
 
 @pytest.mark.parametrize(("ready_ns", "slept_ns"), [(20 * MS, 0), (0, 5 * MS)])

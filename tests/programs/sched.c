@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -187,6 +188,63 @@ static void takes_numbers(void)
 	printf("lost %d, in the child %d\n", lost, WEXITSTATUS(status));
 }
 
+static void handle(int unused)
+{
+	(void)unused;
+}
+
+#define INTERRUPTIONS 5000
+
+/* Signals, one after the other, and a lock behind each. */
+static void take_signals(void)
+{
+	pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+
+	for (int i = 0; i < INTERRUPTIONS; i++) {
+		raise(SIGUSR1);
+		pthread_mutex_lock(&own);
+		pthread_mutex_unlock(&own);
+	}
+}
+
+static void *take_signals_and_wait(void *unused)
+{
+	take_signals();
+	pthread_mutex_lock(&lock);
+	pthread_mutex_unlock(&lock);
+	return unused;
+}
+
+/* Until a thread sleeps that waits for the mutex: the library's word of it is 2 then. */
+static void pause_until_awaited(const pthread_mutex_t *mutex)
+{
+	while (*(const volatile int *)mutex != 2)
+		pause_for(MS / 10);
+}
+
+static void is_interrupted(void)
+{
+	static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER;
+	pthread_t waits;
+	int64_t before;
+
+	signal(SIGUSR1, handle);
+	take_signals();
+	pause_for(5 * MS);
+	pthread_mutex_lock(&outer);
+	before = ran();
+	take_signals();
+	hold("slept", 0, 30 * MS);
+	printf("outer %ld\n", (long)(ran() - before));
+	pthread_mutex_unlock(&outer);
+	pthread_mutex_lock(&lock);
+	pthread_create(&waits, NULL, take_signals_and_wait, NULL);
+	pause_until_awaited(&lock);
+	pthread_mutex_unlock(&lock);
+	pthread_join(waits, NULL);
+	printf("interrupted %d\n", 3 * INTERRUPTIONS);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -198,5 +256,7 @@ int main(int argc, char **argv)
 		uses_rseq();
 	else if (strcmp(what, "numbers") == 0)
 		takes_numbers();
+	else if (strcmp(what, "interrupted") == 0)
+		is_interrupted();
 	return 0;
 }

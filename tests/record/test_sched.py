@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -141,8 +142,32 @@ def test_the_programs_files_are_its_own(
     assert message[-1] == ["lost", "0,", "in", "the", "child", "0"]
     holds = traces.table("holds").to_pylist()
     assert holds[0]["ran_ns"] is not None
-    # Its file was gone, and there was no number for another one.
-    assert holds[1]["ran_ns"] is None
+    # Its file was gone, and there was no number for another one: how long it ran is still known.
+    assert holds[0]["ready_ns"] is not None
+    assert near(holds[1]["ran_ns"], MS)
+    assert holds[1]["off_ns"] >= 2 * MS
+    assert holds[1]["ready_ns"] is None
+
+
+@pytest.mark.usefixtures("native_in_process")
+def test_a_thread_that_is_interrupted_all_the_time(
+    ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
+) -> None:
+    """Most readings are just what it has run; those of long times and of waits are whole."""
+    message, traces = recorded(ptt, program, trace_dir, "interrupted")
+    planted = {name: int(number) for name, number in message}
+    stat = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
+    types = stat["event_types"]
+    assert types["SCHED_READING"] + types["SCHED_RAN"] >= planted["interrupted"]
+    assert types["SCHED_READING"] <= 2 * (64 + 8) + 4 * stat["duration_ns"] // MS
+    holds = [row for row in traces.table("holds").to_pylist() if row["dur_ns"] > 29 * MS]
+    outer, slept = sorted(holds, key=itemgetter("t_ns"))[:2]
+    for name, row in (("outer", outer), ("slept", slept)):
+        assert near(row["ran_ns"], planted[name]), (name, row, planted)
+        assert row["off_ns"] > 29 * MS
+    assert outer["ready_ns"] is not None
+    [wait] = [row for row in traces.table("waits").to_pylist() if row["class"] == "contended"]
+    assert wait["ready_ns"] is not None
 
 
 def test_the_environment_says_what_is_the_default(
@@ -164,8 +189,8 @@ def test_threads_that_come_and_go_fast_are_not_slowed_down_by_readings(
         pytest.skip(f"no readings here: {stat['sched']}")
     types = stat["event_types"]
     assert types["THREAD_BEGIN"] == types["THREAD_END"] == 4000
-    # All of them say that they lost the processor before they began, and few for how long.
-    assert types["SCHED_READING"] + types["SCHED_SWITCHED"] >= 4000
+    # All say that they lost the processor before they began, and few how long they were ready.
+    assert types["SCHED_READING"] + types["SCHED_RAN"] >= 4000
     query = "select count(*) as n from events where event = 'SCHED_READING' and tid <> pid"
     [count] = json.loads(ptt("sql", trace_dir, query, "--format", "json").stdout)
     assert 0 < count["n"] <= 4 * (256 + stat["duration_ns"] // MS)

@@ -4,11 +4,11 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "../platform/clock.h"
 #include "../platform/other_lock.h"
 #include "taker.h"
-#include "writer.h"
 
 #define WAITER (UINT64_C(1) << 48)
 #define WAITERS(entry) ((entry) >> 48 & 0xff)
@@ -52,6 +52,8 @@ static __thread struct {
 #define MUTEX_TYPE 3
 #define MUTEX_OTHER_WORD 0x70 /* robust, with priority inheritance, with a ceiling */
 
+__thread struct ptt_contended_quiet ptt_contended_quiet[1u << PTT_CONTENDED_QUIET_BITS]
+	__attribute__((tls_model("initial-exec")));
 uint64_t ptt_contended_table[1u << PTT_CONTENDED_BITS];
 uint64_t ptt_contended_ever[(1u << PTT_CONTENDED_BITS) / 64];
 
@@ -102,15 +104,22 @@ static uint32_t ticks(void)
 	return (uint32_t)(ptt_clock(ptt_ring.clock) >> TICKS_SHIFT);
 }
 
-/* Both of them may be those of an event, which has some bits of the time only. */
-static uint32_t between(uint32_t then, uint32_t now)
-{
-	return (now - then) & (uint32_t)(PTT_TIME_MASK >> TICKS_SHIFT);
-}
-
 static uint32_t slot(uint64_t key)
 {
 	return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PLACES_BITS));
+}
+
+static void keep_quiet(uint64_t object, uint64_t site, uint32_t since, uint32_t for_ticks)
+{
+	uint64_t key = ptt_contended_key(object, site);
+
+	ptt_contended_quiet[key >> (64 - PTT_CONTENDED_QUIET_BITS)] = (struct ptt_contended_quiet){key, since, for_ticks};
+}
+
+/* What was said no to may get another answer. */
+static void forget_quiet(void)
+{
+	memset(ptt_contended_quiet, 0, sizeof(ptt_contended_quiet));
 }
 
 /*
@@ -126,11 +135,14 @@ static uint32_t is_due(uint64_t object, uint64_t site)
 
 	if (!ptt_ring_recent(&recent))
 		recent = ticks();
-	else if (!own.seldom && between(since, recent) < intervals * INTERVAL)
+	else if (!own.seldom && ptt_contended_between(since, recent) < intervals * INTERVAL) {
+		keep_quiet(object, site, since, intervals * INTERVAL);
 		return 0;
+	}
+	forget_quiet();
 	now = ticks();
-	own.seldom = between(recent, now) > RECENT;
-	if (between(*last, now) < INTERVAL || between(since, now) < intervals * INTERVAL)
+	own.seldom = ptt_contended_between(recent, now) > RECENT;
+	if (ptt_contended_between(*last, now) < INTERVAL || ptt_contended_between(since, now) < intervals * INTERVAL)
 		return 0;
 	*last = place->last = now;
 	return intervals;
@@ -174,7 +186,8 @@ static void note_end(uint64_t object)
 
 	if (!place || own.held != object)
 		return;
-	place->short_in_a_row = between(place->last, ticks()) < SHORT ? place->short_in_a_row + 1 : 0;
+	place->short_in_a_row = ptt_contended_between(place->last, ticks()) < SHORT ? place->short_in_a_row + 1 : 0;
+	forget_quiet();
 	own.held_from = NULL;
 }
 

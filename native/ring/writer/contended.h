@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "../layout/ptt_abi.h"
+#include "writer.h"
 
 #define PTT_CONTENDED_BITS 12
 
@@ -47,6 +48,41 @@ static inline bool ptt_contended_knows(uint64_t object)
 		return false;
 	entry = __atomic_load_n(&ptt_contended_table[place], __ATOMIC_RELAXED);
 	return (entry & PTT_OBJECT_MASK) == object && entry & PTT_CONTENDED_NOW;
+}
+
+/* What ptt_contended_is_due() has said no to, and goes on to from @since on for so long, in units of 2^PTT_RECENT_SHIFT ticks. */
+struct ptt_contended_quiet {
+	uint64_t key;
+	uint32_t since;
+	uint32_t ticks;
+};
+
+/* The calling thread's. A signal handler between two writes may mix two of them: for a while a stack is missing that is one of many. */
+#define PTT_CONTENDED_QUIET_BITS 3
+extern __thread struct ptt_contended_quiet ptt_contended_quiet[1u << PTT_CONTENDED_QUIET_BITS]
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Of an object and a site, a number; its upper bits are as good as random. */
+static inline uint64_t ptt_contended_key(uint64_t object, uint64_t site)
+{
+	return (object << 16 ^ site) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* ptt_contended_between - both of them may be those of an event, which has some bits of the time only. */
+static inline uint32_t ptt_contended_between(uint32_t then, uint32_t now)
+{
+	return (now - then) & (uint32_t)(PTT_TIME_MASK >> PTT_RECENT_SHIFT);
+}
+
+/* ptt_contended_is_quiet - is it known without a call that ptt_contended_is_due() says no? */
+static inline bool ptt_contended_is_quiet(uint64_t object, uint64_t site)
+{
+	uint64_t key = ptt_contended_key(object, site);
+	const struct ptt_contended_quiet *quiet = &ptt_contended_quiet[key >> (64 - PTT_CONTENDED_QUIET_BITS)];
+	uint32_t recent;
+
+	return quiet->key == key && ptt_ring_recent(&recent) &&
+	       ptt_contended_between(quiet->since, recent) < quiet->ticks;
 }
 
 /* All of these are safe in signal handlers, and take no lock. */

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "../platform/clock.h"
 #include "../platform/confined.h"
 
 /* What the kernel looks for in front of a section's abort handler, as the C library set it. */
@@ -235,9 +236,17 @@ static bool parse(const char *text, struct reading *r)
 	return *text == '\0';
 }
 
-static bool read_numbers(struct reading *r)
+static uint64_t ran_ns(void)
 {
 	struct timespec ran;
+
+	ptt_raw_syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)&ran, 0, 0, 0, 0);
+	return (uint64_t)ran.tv_sec * UINT64_C(1000000000) + (uint64_t)ran.tv_nsec;
+}
+
+/* All but for how long the thread has run. */
+static bool read_file(struct reading *r)
+{
 	char text[80];
 	long n;
 
@@ -255,8 +264,25 @@ static bool read_numbers(struct reading *r)
 		own_file = REFUSED;
 		return false;
 	}
-	ptt_raw_syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)&ran, 0, 0, 0, 0);
-	r->ran = (uint64_t)ran.tv_sec * UINT64_C(1000000000) + (uint64_t)ran.tv_nsec;
+	return true;
+}
+
+/*
+ * The file takes three quarters of the time. So it is read as often as the thread loses the processor only as long as that is not
+ * more often than once in an interval, of the order of a millisecond, for some time: of a thread that was gone for an interval
+ * it is always read.
+ */
+#define INTERVAL (UINT64_C(1) << 21) /* ticks: of a processor's counter or nanoseconds */
+#define READ_AT_ONCE 64u
+
+static bool may_read_file(void)
+{
+	static __thread uint64_t due __attribute__((tls_model("initial-exec"))); /* when the next one is, were they read evenly */
+	uint64_t now = ptt_clock(ptt_ring.clock), begin = due > now ? due : now;
+
+	if (begin - now >= READ_AT_ONCE * INTERVAL)
+		return false;
+	due = begin + INTERVAL;
 	return true;
 }
 
@@ -264,6 +290,7 @@ static bool read_numbers(struct reading *r)
 #define READING (13u << 6 | 3u)
 #define SWITCHED (13u << 6 | 4u)
 #define UNKNOWN (13u << 6 | 5u)
+#define RAN (13u << 6 | 10u)
 
 static void put_reading(const struct reading *r)
 {
@@ -275,14 +302,23 @@ static void put_reading(const struct reading *r)
 	ptt_ring_put_slow(READING, 0, rest, 2, true);
 }
 
-void ptt_reading_put(void)
+static void put_ran(uint64_t ran)
+{
+	const struct ptt_slot rest = {.w0 = PTT_ID_MORE, .w1 = ran};
+
+	ptt_ring_put_slow(RAN, 0, &rest, 1, true);
+}
+
+__thread bool ptt_reading_is_owed __attribute__((tls_model("initial-exec")));
+
+void ptt_reading_put(bool whole)
 {
 	/* relaxed: see ptt_processor_kept() */
 	uint64_t section = __atomic_load_n(&ptt_ring.section, __ATOMIC_RELAXED), found;
 	volatile uint64_t *word = own_word();
-	struct reading reading;
+	struct reading reading = {0};
+	bool confined = ptt_is_confined(), read = false;
 	int tries = 0;
-	bool read;
 
 	if (!section || ptt_ring_is_nowhere(ptt_ring_self))
 		return;
@@ -292,14 +328,22 @@ void ptt_reading_put(void)
 		ptt_ring_put_slow(UNKNOWN, 0, NULL, 0, true);
 		return;
 	}
+	if (!confined)
+		whole |= may_read_file();
 	/* Numbers from before a time without the processor must not get a time stamp from after it. */
 	do {
 		/* first of all, so that nothing is missed that happens from now on */
 		*word = section;
-		read = !ptt_is_confined() && read_numbers(&reading);
-	} while (read && *word == 0 && ++tries < PTT_READING_TRIES);
+		if (confined)
+			break;
+		read = whole && read_file(&reading);
+		reading.ran = ran_ns();
+	} while (*word == 0 && ++tries < PTT_READING_TRIES);
+	ptt_reading_is_owed = !whole && !confined;
 	if (read)
 		put_reading(&reading);
+	else if (!confined)
+		put_ran(reading.ran);
 	else
 		ptt_ring_put_slow(SWITCHED, 0, NULL, 0, true);
 }

@@ -50,18 +50,15 @@ static void kept_all(struct ptt_check *c, const struct tk_event *e, enum ptt_fac
 void ck_sched(struct ptt_check *c, const struct tk_event *e)
 {
 	struct ck_thread *t = CK_THREAD(c, e->thread);
-	struct tk_sched_mark before = t->sched.now;
-	struct tk_sched_sums spent;
+	struct tk_sched_gap gap = tk_sched_read(&t->sched, e, t->waits);
 
-	tk_sched_read(&t->sched, e, t->waits);
-	spent = tk_sched_since(&t->sched, &before);
 	/* What a thread waits for is another matter. */
 	if (t->waits)
 		return;
-	kept_all(c, e, PTT_FACT_HOLD_PREEMPTED, spent.ready_ns);
+	kept_all(c, e, PTT_FACT_HOLD_PREEMPTED, gap.ready_ns);
 	/* In a call, that is said when it is over. */
 	if (!t->call)
-		kept_all(c, e, PTT_FACT_HOLD_ASLEEP, spent.slept_ns);
+		kept_all(c, e, PTT_FACT_HOLD_ASLEEP, gap.slept_ns);
 }
 
 void ck_sched_unknown(struct ptt_check *c, const struct tk_event *e)

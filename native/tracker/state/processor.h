@@ -2,7 +2,9 @@
 /* processor.h - how long a thread has had no processor, as the scheduler's readings among its events say. */
 /*
  * A thread that has readings has one before each event that it did not run up to. So between two events without a reading
- * in between it has run, and of what lies between an event and the reading behind it the sums are known.
+ * in between it has run, and of what lies between an event and the reading behind it the sums are known. Some readings say
+ * no more than how long the thread has run: then it is left to the next whole one what it did without a processor, and of the times
+ * in between only that one sum is known.
  */
 #ifndef PTT_TRACKER_PROCESSOR_H
 #define PTT_TRACKER_PROCESSOR_H
@@ -14,6 +16,7 @@ struct tk_sched_mark {
 	int64_t off_ns;	  /* without a processor */
 	int64_t ready_ns; /* of that, it could have run */
 	int64_t slept_ns; /* the rest of it, outside of waits */
+	int64_t vague_ns; /* of off_ns, what the last readings have not divided yet */
 	uint32_t slices;  /* how often it has been given a processor */
 	uint32_t epoch;	  /* 0 = nothing is known; changes where something happened that is not known */
 };
@@ -22,9 +25,10 @@ struct tk_sched {
 	struct tk_sched_mark now;
 	int64_t read;  /* when the last reading was */
 	int64_t ran;   /* as it said */
-	int64_t ready; /* as it said */
+	int64_t ready; /* as the last whole one said */
 	uint32_t epochs; /* ever */
 	bool has_read; /* the last reading had numbers */
+	bool has_whole; /* there has been a whole one in this epoch */
 };
 
 /* What went by between a mark and now; -1, all of them, where that is not known. */
@@ -34,18 +38,30 @@ struct tk_sched_sums {
 	int64_t slept_ns;
 };
 
-/* tk_sched_read - a reading; @in_wait: the thread waits. Return: whether it has lost the processor since the one before. */
-bool tk_sched_read(struct tk_sched *s, const struct tk_event *e, bool in_wait);
+/* What a reading says of the time since the one before. */
+struct tk_sched_gap {
+	int64_t ready_ns; /* so long at least: where what lies before it is divided only now, it could have been more */
+	int64_t slept_ns; /* likewise, also in waits */
+	bool switched;	  /* the thread has lost the processor, or may have */
+};
+
+/* tk_sched_read - a reading; @in_wait: the thread waits. */
+struct tk_sched_gap tk_sched_read(struct tk_sched *s, const struct tk_event *e, bool in_wait);
 
 /* tk_sched_lose - there may have been readings that nobody saw, or there will be none any more. */
 void tk_sched_lose(struct tk_sched *s);
 
 static inline struct tk_sched_sums tk_sched_since(const struct tk_sched *s, const struct tk_sched_mark *mark)
 {
+	int64_t off = s->now.off_ns - mark->off_ns;
+
 	if (!mark->epoch || mark->epoch != s->now.epoch)
 		return (struct tk_sched_sums){ -1, -1, -1 };
-	return (struct tk_sched_sums){ s->now.off_ns - mark->off_ns, s->now.ready_ns - mark->ready_ns,
-				       s->now.slept_ns - mark->slept_ns };
+	if (off <= 0)
+		return (struct tk_sched_sums){ 0, 0, 0 };
+	if (mark->vague_ns || s->now.vague_ns)
+		return (struct tk_sched_sums){ off, -1, -1 };
+	return (struct tk_sched_sums){ off, s->now.ready_ns - mark->ready_ns, s->now.slept_ns - mark->slept_ns };
 }
 
 #endif

@@ -4044,6 +4044,20 @@ EVENTS: tuple[EventType, ...] = (
         text="context switches of thread {thread} may be missing here",
     ),
     EventType(
+        id=842,
+        domain="handler",
+        name="SCHED_RAN",
+        variant="",
+        level=1,
+        role="note",
+        object_kind="handler",
+        slots=1,
+        fields=(
+            Field("ran_ns", "ns", 24),
+        ),
+        text="thread {thread} was interrupted or lost the processor after its previous event; in its life it has run for {ran_ns}",
+    ),
+    EventType(
         id=896,
         domain="lll",
         name="LLL_WAIT",

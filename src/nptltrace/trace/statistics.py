@@ -80,8 +80,8 @@ class Statistics:
         level: Detail level, as it was asked for.
         nptl: The thread library: `stock`, or what a trace-enabled one calls itself.
         sched: Where times without a processor are known from: `perf`, the kernel's records of
-            context switches; `schedstat`; `rseq` where it is only known that there were any; or
-            `none`.
+            context switches; `schedstat`; `rseq` where at most is known how long they are in all;
+            or `none`.
         bytes: Size of the stream files.
         state: `running`, `complete`, `recovered`, or empty; a caller that
             knows that nothing records it any more says `killed`.
@@ -217,7 +217,7 @@ def _sched(types: dict[str, int]) -> Literal["perf", "schedstat", "rseq", "none"
         return "perf"
     if types.get("SCHED_READING"):
         return "schedstat"
-    return "rseq" if types.get("SCHED_SWITCHED") else "none"
+    return "rseq" if types.get("SCHED_RAN") or types.get("SCHED_SWITCHED") else "none"
 
 
 def _stream_bytes(source: Source) -> list[int]:

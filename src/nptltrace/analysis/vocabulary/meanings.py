@@ -176,8 +176,8 @@ NAMES: dict[str, Name] = {
     "level": Name("text", "detail level, as it was asked for"),
     "nptl": Name("text", "the thread library: `stock`, or the name of a trace-enabled one"),
     "sched": Name("text", "where times without a processor are known from: `perf`, the kernel's "
-                  "records of context switches; `schedstat`; `rseq` where it is only known that "
-                  "there were any; `none`"),
+                  "records of context switches; `schedstat`; `rseq` where at most is known how "
+                  "long they are in all; `none`"),
     "state": Name("text", "`running`, `complete`, `recovered` or `killed`; of the view "
                   "`thread_timeline`, what a thread did; of a thread of `ptt hang`, `runnable`, "
                   "`asleep` in a system call, or `waiting` for others"),

@@ -1,0 +1,113 @@
+"""Readings of the scheduler: whole ones divide what others leave open, and nothing is guessed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import nptltrace
+from tests.trace.builder import Builder, Event
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+T0 = 10**12
+MS = 10**6
+OUTER, FIRST, SECOND, SHORT, LAST = (0x404000 + 64 * n for n in range(5))
+
+
+def event(ms: float, name: str, obj: int = 0, **fields: int) -> Event:
+    return Event(T0 + int(ms * MS), name, obj, 5, fields=fields)
+
+
+def whole(ms: float, slices: int, ran: float, ready: float) -> Event:
+    fields = {"slices": slices, "ran_ns": int(ran * MS), "ready_ns": int(ready * MS)}
+    return event(ms, "SCHED_READING", **fields)
+
+
+def ran(ms: float, ran: float) -> Event:
+    return event(ms, "SCHED_RAN", ran_ns=int(ran * MS))
+
+
+def tables(tmp_path: Path, *events: Event) -> tuple[dict[int, dict[str, Any]], dict[str, Any]]:
+    """Return the holds of a thread by lock, and the thread."""
+    made = Builder(tmp_path / "made.ptt")
+    made.thread(1, [event(0, "THREAD_BEGIN", 0x1000), *events])
+    made.processes = [
+        {"process": {"index": 0, "pid": 100, "ppid": 1, "exe": "/bin/x", "cmdline": ["x"]}},
+    ]
+    traces = nptltrace.open(made.write())
+    [thread] = traces.table("threads").to_pylist()
+    at = {row["lock_id"]: row["addr"] for row in traces.table("objects").to_pylist()}
+    return {at[row["lock_id"]]: row for row in traces.table("holds").to_pylist()}, thread
+
+
+def times(row: dict[str, Any]) -> tuple[float | None, ...]:
+    """Return what a hold consists of, in ms."""
+    names = ("ran_ns", "off_ns", "ready_ns")
+    return tuple(None if row[name] is None else row[name] / MS for name in names)
+
+
+def test_what_is_divided_later_is_known_of_what_lies_around(tmp_path: Path) -> None:
+    holds, thread = tables(
+        tmp_path,
+        whole(1, 1, 0, 0), event(1, "MUTEX_TAKEN", OUTER), event(1, "MUTEX_TAKEN", FIRST),
+        ran(11, 4), event(11, "MUTEX_FREE", FIRST),
+        event(12, "MUTEX_TAKEN", SHORT), event(14, "MUTEX_FREE", SHORT),
+        event(21, "MUTEX_TAKEN", SECOND), whole(31, 4, 21, 5), event(31, "MUTEX_FREE", SECOND),
+        event(32, "MUTEX_TAKEN", LAST), whole(42, 5, 31, 6), event(42, "MUTEX_FREE", LAST),
+        event(43, "MUTEX_FREE", OUTER), whole(44, 5, 33, 6), event(44, "THREAD_END", 0x1000),
+    )  # fmt: skip
+    assert times(holds[OUTER]) == (32, 10, 6)
+    # What of these was ready the reading says of both together.
+    assert times(holds[FIRST]) == (4, 6, None)
+    assert times(holds[SECOND]) == (7, 3, None)
+    assert times(holds[SHORT]) == (2, 0, 0)
+    assert times(holds[LAST]) == (9, 1, 1)
+    assert (thread["cpu_ns"], thread["ready_ns"]) == (33 * MS, 6 * MS)
+
+
+def test_a_thread_without_whole_readings(tmp_path: Path) -> None:
+    holds, thread = tables(
+        tmp_path,
+        ran(1, 0), event(1, "MUTEX_TAKEN", OUTER), ran(11, 4), event(11, "MUTEX_TAKEN", FIRST),
+        event(14, "MUTEX_FREE", FIRST), ran(20, 12), event(20, "MUTEX_FREE", OUTER),
+        # From here on it has them: of what was before, nothing more is known.
+        event(21, "MUTEX_TAKEN", SECOND), whole(31, 4, 21, 5), event(31, "MUTEX_FREE", SECOND),
+        event(32, "MUTEX_TAKEN", LAST), whole(42, 5, 31, 6), event(42, "MUTEX_FREE", LAST),
+        ran(50, 33), event(50, "THREAD_END", 0x1000),
+    )  # fmt: skip
+    assert times(holds[OUTER]) == (12, 7, None)
+    assert times(holds[FIRST]) == (3, 0, 0)
+    assert times(holds[SECOND]) == (None, None, None)
+    assert times(holds[LAST]) == (9, 1, 1)
+    assert (thread["cpu_ns"], thread["ready_ns"]) == (33 * MS, None)
+
+
+def test_signals_take_no_time(tmp_path: Path) -> None:
+    """The clocks are read one after the other: what a reading seems to have lost it had not."""
+    holds, _ = tables(
+        tmp_path,
+        whole(1, 1, 0, 0), event(1, "MUTEX_TAKEN", OUTER), ran(2, 0.9999), ran(3, 2.0001),
+        event(3, "MUTEX_TAKEN", FIRST), ran(4, 2.9998), event(4, "MUTEX_FREE", FIRST),
+        whole(5, 1, 3.9997, 0), event(5, "MUTEX_FREE", OUTER), event(6, "THREAD_END", 0x1000),
+    )  # fmt: skip
+    assert times(holds[OUTER]) == (4, 0, 0)
+    assert holds[FIRST]["off_ns"] == 300
+
+
+@pytest.mark.parametrize("state", ["switched", "lost"])
+def test_what_is_not_known_breaks_it(state: str, tmp_path: Path) -> None:
+    broken = (
+        event(15, "SCHED_SWITCHED")
+        if state == "switched"
+        else event(15, "EVENTS_LOST", count=1, cause=0)
+    )
+    holds, _ = tables(
+        tmp_path,
+        whole(1, 1, 0, 0), event(1, "MUTEX_TAKEN", OUTER), ran(11, 4), broken,
+        event(15, "MUTEX_TAKEN", FIRST), whole(31, 4, 21, 5), event(31, "MUTEX_FREE", FIRST),
+        event(32, "MUTEX_FREE", OUTER), event(33, "THREAD_END", 0x1000),
+    )  # fmt: skip
+    assert times(holds[OUTER]) == times(holds[FIRST]) == (None, None, None)
