@@ -146,7 +146,7 @@ AT(tick_div, 96);
 #undef LAYOUT
 #define LAYOUT struct ptt_sums
 SIZE(168); AT(wait_n, 0); AT(wait_ns, 56); AT(wait_max, 112); AT(held_ns, 120); AT(hold_n, 128);
-AT(hold_ns, 136); AT(hold_max, 144); AT(used_ns, 152); AT(undivided, 160);
+AT(hold_ns, 136); AT(hold_max, 144); AT(used_ns, 152); AT(undivided_ns, 160);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_object
 SIZE(312); AT(address, 0); AT(first_ns, 8); AT(process, 16); AT(kind, 20); AT(generation, 24);

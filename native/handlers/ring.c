@@ -38,7 +38,11 @@ static int8_t takings[1024];
 static int8_t ways[1024];
 
 /* The same: does a wait begin or end with it, or the thread? A reading that belongs to it is whole. */
-static bool bounds[1024];
+enum bound { NO_BOUND, BEGINS_WAIT, ENDS };
+static uint8_t bounds[1024];
+
+/* The calling thread's last event of these began a wait. */
+static __thread bool in_wait __attribute__((tls_model("initial-exec")));
 
 static bool attached;
 
@@ -60,15 +64,26 @@ static enum ptt_taking taking_of(const struct ptt_event_type *type)
 	return lock && strcmp(type->role, "init") == 0 ? PTT_TAKING_INIT : PTT_TAKING_NONE;
 }
 
-static bool is_bound(const struct ptt_event_type *type)
+static bool is_one_of(const char *role, const char *const *roles)
 {
-	static const char *const roles[] = {"wait", "wait-in", "wait-out", "sleep-in", "sleep-out", "begin", "end"};
-
-	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
-		if (strcmp(type->role, roles[i]) == 0)
+	for (; *roles; roles++)
+		if (strcmp(role, *roles) == 0)
 			return true;
-	/* after a wait */
-	return strncmp(type->role, "acquire", 7) == 0 && type->field_count;
+	return false;
+}
+
+static enum bound bound_of(const struct ptt_event_type *type)
+{
+	static const char *const begins[] = {"wait", "wait-in", "sleep-in", NULL};
+	static const char *const ends[] = {"wait-out", "sleep-out", "begin", "end", NULL};
+
+	if (is_one_of(type->role, begins))
+		return BEGINS_WAIT;
+	/* an acquisition that has fields comes after a wait */
+	if (is_one_of(type->role, ends) || (strncmp(type->role, "acquire", 7) == 0 && type->field_count) ||
+	    type->id == ID(NPTL_DOMAIN_PROCESS, NPTL_EV_PROCESS_EXIT))
+		return ENDS;
+	return NO_BOUND;
 }
 
 static void choose_ways(void)
@@ -79,7 +94,7 @@ static void choose_ways(void)
 
 		types[id] = type;
 		takings[id] = (int8_t)taking_of(type);
-		bounds[id] = is_bound(type);
+		bounds[id] = (uint8_t)bound_of(type);
 		ways[id] = bounds[id] || ptt_stack_needs_look(id) ? PTT_TAKING_LOOK : takings[id];
 	}
 }
@@ -324,13 +339,45 @@ static __attribute__((noinline)) void put_changing(uint64_t id, uint64_t w1, voi
 	put_fenced(id, w1, site, ptt_taker_change(takings[id], w1 & PTT_OBJECT_MASK, ptt_ring_self));
 }
 
+/* Is a reading before an event of this id whole? Those in a wait are, of which an event can be about the mutex of a condition. */
+static bool is_read_whole(uint32_t id)
+{
+	return bounds[id] || in_wait;
+}
+
+/* Says before an event that its thread has lost the processor. Return: it is the thread's first, with which its life begins. */
+static bool read_before(uint32_t id)
+{
+	bool whole = is_read_whole(id);
+	int tries = 0;
+
+	if (ptt_ring_is_nowhere(ptt_ring_self))
+		return true;
+	/*
+	 * What is lost between a reading and the time stamp of the event would count as the time behind the event. In between, a
+	 * signal handler may have had a reading that is not whole.
+	 */
+	do
+		ptt_reading_put(whole);
+	while ((!ptt_processor_kept() || (whole && ptt_reading_is_owed)) && ++tries < PTT_READING_TRIES);
+	return false;
+}
+
+/* An event that bounds a wait, or the thread, and is recorded now. */
+static void pass_bound(uint32_t id)
+{
+	if (bounds[id])
+		in_wait = bounds[id] == BEGINS_WAIT;
+}
+
 /* One whose taker is not known to be the last one too, or that is stamped behind a fence, or may have a stack, or bounds a wait. */
 static __attribute__((noinline)) void put_marked(uint64_t id, uint64_t w1, void *site)
 {
 	bool fence;
 
-	if (ptt_reading_is_owed && bounds[id])
-		ptt_reading_put(true);
+	if (bounds[id] && ptt_reading_is_owed)
+		read_before((uint32_t)id);
+	pass_bound((uint32_t)id);
 	if (!ptt_taker_knows(takings[id], w1 & PTT_OBJECT_MASK, &fence))
 		return put_changing(id, w1, site);
 	put_fenced(id, w1, site, fence);
@@ -353,21 +400,6 @@ static __attribute__((noinline)) void put_other_site(uint64_t id, uint64_t objec
 	put_one(id, object, number_of_other_site(site), site);
 }
 
-/* Says before an event that its thread has lost the processor. Return: it is the thread's first, with which its life begins. */
-static bool read_before(uint32_t id)
-{
-	bool first = ptt_ring_is_nowhere(ptt_ring_self);
-	int tries = 0;
-
-	if (first)
-		return true;
-	/* What is lost between a reading and the time stamp of the event would count as the time behind the event. */
-	do
-		ptt_reading_put(bounds[id]);
-	while (!ptt_processor_kept() && ++tries < PTT_READING_TRIES);
-	return false;
-}
-
 /* And behind its first one, from where on it is asked. */
 static void read_behind(bool first)
 {
@@ -385,8 +417,9 @@ static __attribute__((cold, noinline)) void put_uncommon(struct nptl_trace_event
 		return;
 	}
 	/* what the thread has run in all is known by its end */
-	if (!ptt_processor_kept() || (ptt_reading_is_owed && bounds[id]) || id == ID(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_END))
+	if (!ptt_processor_kept() || (bounds[id] && ptt_reading_is_owed) || id == ID(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_END))
 		first = read_before(id);
+	pass_bound(id);
 	put_long(id, &event);
 	read_behind(first);
 	switch (id) {

@@ -121,15 +121,22 @@ def test_gate(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
     _diff(ptt, runs["long"], runs["short"], "--fail-on", "hold<50%", status=1)
 
 
-def held(path: Path, ran_ns: int, ready_ns: int, slept_ns: int, *, readings: bool = True) -> Path:
-    """A lock is held for so long altogether; readings of the scheduler say how that was divided."""
+def held(
+    path: Path, ran_ns: int, ready_ns: int, slept_ns: int, *, readings: bool = True,
+    vague_ns: int = 0,
+) -> Path:  # fmt: skip
+    """A lock is held for so long altogether; readings of the scheduler say how that was divided.
+
+    Just before that the thread had no processor for vague_ns, which the same reading is about.
+    """
     story = Story().create(1)
     if readings:
         story.do(1, "SCHED_READING", slices=1, ran_ns=0, ready_ns=0)
+        story.sleep(vague_ns).do(1, "SCHED_RAN", ran_ns=1000)
     story.lock(1, A, site=5).sleep(ran_ns + ready_ns + slept_ns)
     if readings:
-        # From one reading to the other two microseconds go by, and it runs.
-        story.do(1, "SCHED_READING", slices=2, ran_ns=ran_ns + 2000, ready_ns=ready_ns)
+        # From one reading to the other three microseconds go by, and it runs.
+        story.do(1, "SCHED_READING", slices=2, ran_ns=ran_ns + 3000, ready_ns=ready_ns)
     return story.unlock(1, A).ended_and_joined(1).exit().write_to(path)
 
 
@@ -168,6 +175,15 @@ def test_a_gate_does_not_guess_the_run_delay(ptt: Ptt, tmp_path: Path) -> None:
     assert str(without) in failed.stderr
     assert "used_ns" not in _json(ptt, [known], [without])["total"]
     assert "but for run delay" not in ptt("diff", known, without).stdout
+
+
+def test_a_gate_knows_the_run_delay_to_a_hundredth(ptt: Ptt, tmp_path: Path) -> None:
+    ms = 1_000_000
+    known = held(tmp_path / "known.ptt", 10 * ms, 5 * ms, 0)
+    almost = held(tmp_path / "almost.ptt", 10 * ms, 5 * ms, 0, vague_ns=90_000)
+    vague = held(tmp_path / "vague.ptt", 10 * ms, 5 * ms, 0, vague_ns=200_000)
+    ptt("diff", "--fail-on", "used>2%", known, almost)
+    ptt("diff", "--fail-on", "used>2%", known, vague, status=2)
 
 
 def test_junit(ptt: Ptt, runs: dict[str, list[Path]]) -> None:

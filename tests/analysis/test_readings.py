@@ -73,14 +73,14 @@ def test_a_thread_without_whole_readings(tmp_path: Path) -> None:
         tmp_path,
         ran(1, 0), event(1, "MUTEX_TAKEN", OUTER), ran(11, 4), event(11, "MUTEX_TAKEN", FIRST),
         event(14, "MUTEX_FREE", FIRST), ran(20, 12), event(20, "MUTEX_FREE", OUTER),
-        # From here on it has them: of what was before, nothing more is known.
+        # From here on it has them, which say nothing of what was before.
         event(21, "MUTEX_TAKEN", SECOND), whole(31, 4, 21, 5), event(31, "MUTEX_FREE", SECOND),
         event(32, "MUTEX_TAKEN", LAST), whole(42, 5, 31, 6), event(42, "MUTEX_FREE", LAST),
         ran(50, 33), event(50, "THREAD_END", 0x1000),
     )  # fmt: skip
     assert times(holds[OUTER]) == (12, 7, None)
     assert times(holds[FIRST]) == (3, 0, 0)
-    assert times(holds[SECOND]) == (None, None, None)
+    assert times(holds[SECOND]) == (8, 2, None)
     assert times(holds[LAST]) == (9, 1, 1)
     assert (thread["cpu_ns"], thread["ready_ns"]) == (33 * MS, None)
 
@@ -111,3 +111,23 @@ def test_what_is_not_known_breaks_it(state: str, tmp_path: Path) -> None:
         event(32, "MUTEX_FREE", OUTER), event(33, "THREAD_END", 0x1000),
     )  # fmt: skip
     assert times(holds[OUTER]) == times(holds[FIRST]) == (None, None, None)
+
+
+def test_a_reading_from_before_that_of_a_signal_handler(tmp_path: Path) -> None:
+    """It had its numbers when the handler came, which recorded newer ones first."""
+    holds, _ = tables(
+        tmp_path,
+        whole(1, 1, 0, 0),
+        event(1, "MUTEX_TAKEN", OUTER),
+        ran(11, 4),
+        event(12, "MUTEX_TAKEN", FIRST),
+        event(13, "MUTEX_FREE", FIRST),
+        whole(14, 2, 3, 6),
+        event(14, "MUTEX_TAKEN", SECOND),
+        event(16, "MUTEX_FREE", SECOND),
+        whole(20, 3, 11, 8),
+        event(20, "MUTEX_FREE", OUTER),
+        event(21, "THREAD_END", 0x1000),
+    )
+    assert times(holds[OUTER]) == (11, 8, 8)
+    assert times(holds[SECOND]) == (2, 0, 0)

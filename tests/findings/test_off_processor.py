@@ -95,3 +95,25 @@ def test_short_times_are_nobodys_fault(tmp_path: Path, ready_ns: int, slept_ns: 
 
 def test_nobody_waits(tmp_path: Path) -> None:
     assert not held(tmp_path, 500 * MS, 500 * MS, waits=False)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_who_computes_in_a_call_does_not_sleep(tmp_path: Path, *, whole: bool) -> None:
+    """Also where readings are no more than how long the thread has run."""
+    story = Story().create(HOLDER, WAITER)
+
+    def reading(ran_ns: int, ready_ns: int, slices: int) -> None:
+        if whole:
+            story.do(HOLDER, "SCHED_READING", ran_ns=ran_ns, ready_ns=ready_ns, slices=slices)
+        else:
+            story.do(HOLDER, "SCHED_RAN", ran_ns=ran_ns)
+
+    reading(0, 0, 1)
+    start = story.now
+    story.lock(HOLDER, LOCK).wait(WAITER, LOCK).do(HOLDER, "SYS_CALL_IN", call=1)
+    story.sleep(80 * MS)
+    reading(story.now + 1000 - start - 500_000, 0, 2)
+    story.do(HOLDER, "SYS_CALL_OUT", call=1, result=0, duration_ns=80 * MS)
+    story.unlock(HOLDER, LOCK).waited(WAITER, LOCK, wait_ns=80 * MS).unlock(WAITER, LOCK)
+    found = story.ended_and_joined(HOLDER, WAITER).exit().findings(tmp_path)
+    assert not [one for one in found if one.kind in KINDS]

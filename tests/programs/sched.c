@@ -245,6 +245,36 @@ static void is_interrupted(void)
 	printf("interrupted %d\n", 3 * INTERRUPTIONS);
 }
 
+#define TURNS 3000
+
+static pthread_cond_t passed = PTHREAD_COND_INITIALIZER;
+static int turn;
+
+/* Two threads pass something to each other, and the mutex with it. */
+static void *take_turns(void *own)
+{
+	int mine = own != NULL;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < TURNS; i++) {
+		while (turn != mine)
+			pthread_cond_wait(&passed, &lock);
+		turn = !mine;
+		pthread_cond_signal(&passed);
+	}
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+static void pass_on(void)
+{
+	pthread_t other;
+
+	pthread_create(&other, NULL, take_turns, &other);
+	take_turns(NULL);
+	pthread_join(other, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -258,5 +288,7 @@ int main(int argc, char **argv)
 		takes_numbers();
 	else if (strcmp(what, "interrupted") == 0)
 		is_interrupted();
+	else if (strcmp(what, "turns") == 0)
+		pass_on();
 	return 0;
 }

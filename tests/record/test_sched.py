@@ -170,6 +170,23 @@ def test_a_thread_that_is_interrupted_all_the_time(
     assert wait["ready_ns"] is not None
 
 
+@pytest.mark.usefixtures("native_in_process")
+def test_what_becomes_of_waits_is_known_of_each(
+    ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
+) -> None:
+    """However many there are; the mutex of a condition is taken back before the wait is over."""
+    _, traces = recorded(ptt, program, trace_dir, "turns")
+    waits = traces.table("waits").to_pylist()
+    assert len(waits) > 3000
+    # Where the mutex had to be waited for then, this is known of that wait.
+    again = [row for row in waits if row["class"] == "contended"]
+    assert all(row["ready_ns"] is not None for row in again)
+    assert sum(row["ready_ns"] is None for row in waits) == len(again)
+    holds = traces.table("holds").to_pylist()
+    unknown = sum(row["ready_ns"] is None for row in holds)
+    assert unknown * 100 <= len(holds), (unknown, len(holds))
+
+
 def test_the_environment_says_what_is_the_default(
     ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
 ) -> None:

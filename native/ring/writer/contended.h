@@ -50,7 +50,7 @@ static inline bool ptt_contended_knows(uint64_t object)
 	return (entry & PTT_OBJECT_MASK) == object && entry & PTT_CONTENDED_NOW;
 }
 
-/* What ptt_contended_is_due() has said no to, and goes on to from @since on for so long, in units of 2^PTT_RECENT_SHIFT ticks. */
+/* An object and a site of which ptt_contended_is_due() says no until @ticks after @since, both in units of 2^PTT_RECENT_SHIFT ticks. */
 struct ptt_contended_quiet {
 	uint64_t key;
 	uint32_t since;

@@ -236,12 +236,14 @@ static bool parse(const char *text, struct reading *r)
 	return *text == '\0';
 }
 
-static uint64_t ran_ns(void)
+static bool read_ran(struct reading *r)
 {
 	struct timespec ran;
 
-	ptt_raw_syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)&ran, 0, 0, 0, 0);
-	return (uint64_t)ran.tv_sec * UINT64_C(1000000000) + (uint64_t)ran.tv_nsec;
+	if (ptt_raw_syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)&ran, 0, 0, 0, 0) < 0)
+		return false;
+	r->ran = (uint64_t)ran.tv_sec * UINT64_C(1000000000) + (uint64_t)ran.tv_nsec;
+	return true;
 }
 
 /* All but for how long the thread has run. */
@@ -317,7 +319,7 @@ void ptt_reading_put(bool whole)
 	uint64_t section = __atomic_load_n(&ptt_ring.section, __ATOMIC_RELAXED), found;
 	volatile uint64_t *word = own_word();
 	struct reading reading = {0};
-	bool confined = ptt_is_confined(), read = false;
+	bool read, has_ran;
 	int tries = 0;
 
 	if (!section || ptt_ring_is_nowhere(ptt_ring_self))
@@ -328,21 +330,19 @@ void ptt_reading_put(bool whole)
 		ptt_ring_put_slow(UNKNOWN, 0, NULL, 0, true);
 		return;
 	}
-	if (!confined)
-		whole |= may_read_file();
 	/* Numbers from before a time without the processor must not get a time stamp from after it. */
 	do {
 		/* first of all, so that nothing is missed that happens from now on */
 		*word = section;
-		if (confined)
-			break;
+		has_ran = !ptt_is_confined();
+		whole = has_ran && own_file != REFUSED && (whole || may_read_file());
 		read = whole && read_file(&reading);
-		reading.ran = ran_ns();
-	} while (*word == 0 && ++tries < PTT_READING_TRIES);
-	ptt_reading_is_owed = !whole && !confined;
-	if (read)
+		has_ran = has_ran && read_ran(&reading);
+	} while (has_ran && *word == 0 && ++tries < PTT_READING_TRIES);
+	ptt_reading_is_owed = has_ran && !whole && own_file != REFUSED;
+	if (read && has_ran)
 		put_reading(&reading);
-	else if (!confined)
+	else if (has_ran)
 		put_ran(reading.ran);
 	else
 		ptt_ring_put_slow(SWITCHED, 0, NULL, 0, true);

@@ -41,7 +41,7 @@ static inline bool ptt_processor_kept(void)
 #endif
 }
 
-/* The calling thread's last reading was a SCHED_RAN that could have been a SCHED_READING. */
+/* The calling thread's last reading was a SCHED_RAN, and could have been a SCHED_READING. */
 extern __thread bool ptt_reading_is_owed __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /*

@@ -50,7 +50,7 @@ static void kept_all(struct ptt_check *c, const struct tk_event *e, enum ptt_fac
 void ck_sched(struct ptt_check *c, const struct tk_event *e)
 {
 	struct ck_thread *t = CK_THREAD(c, e->thread);
-	struct tk_sched_gap gap = tk_sched_read(&t->sched, e, t->waits);
+	struct tk_sched_gap gap = tk_sched_read(&t->sched, e);
 
 	/* What a thread waits for is another matter. */
 	if (t->waits)
@@ -81,9 +81,9 @@ void ck_sleep_in(struct ptt_check *c, const struct tk_event *e)
 void ck_sleep_out(struct ptt_check *c, const struct tk_event *e)
 {
 	struct ck_thread *t = CK_THREAD(c, e->thread);
-	int64_t slept = tk_sched_since(&t->sched, &t->called).slept_ns;
+	struct tk_sched_sums spent = tk_sched_since(&t->sched, &t->called);
 
 	if (t->call)
-		kept_all(c, e, PTT_FACT_HOLD_ASLEEP, slept < 0 ? e->ts - t->call_ns : slept);
+		kept_all(c, e, PTT_FACT_HOLD_ASLEEP, spent.off_ns < 0 ? e->ts - t->call_ns : spent.off_ns - spent.ready_most_ns);
 	t->call = 0;
 }

@@ -7,52 +7,94 @@ static int64_t at_least_0(int64_t ns)
 	return ns > 0 ? ns : 0;
 }
 
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* What a whole reading says of the time @off behind the one before, and of what the ones before that left open. */
-static struct tk_sched_gap divide(struct tk_sched *s, int64_t off, int64_t ready, bool in_wait)
+static struct tk_sched_gap divide(struct tk_sched *s, int64_t off, int64_t ready)
 {
 	int64_t vague = s->now.vague_ns, all = at_least_0(off + vague);
 
-	ready = ready < all ? ready : all;
+	ready = least(ready, all);
 	s->now.off_ns += all - vague;
 	s->now.ready_ns += ready;
-	s->now.slept_ns += in_wait ? 0 : all - ready;
-	return (struct tk_sched_gap){ at_least_0(ready - vague), at_least_0(off - ready), true };
+	return (struct tk_sched_gap){ at_least_0(ready - at_least_0(vague)), at_least_0(off - ready), true };
 }
 
-struct tk_sched_gap tk_sched_read(struct tk_sched *s, const struct tk_event *e, bool in_wait)
+/* One that follows another. */
+static struct tk_sched_gap follow(struct tk_sched *s, const struct tk_event *e, int64_t ran, int64_t ready)
 {
-	int64_t ran = tk_number(&e->e, TK_RAN, -1), ready = tk_number(&e->e, TK_READY, -1), off = 0;
-	uint32_t slices = (uint32_t)tk_number(&e->e, TK_SLICES, s->now.slices);
-	bool has = ran >= 0, whole = ready >= 0, follows = has && s->has_read && (s->has_whole || !whole);
-	struct tk_sched_gap gap = { .switched = true };
-
 	/* The clocks are not read at the very same moment: of a thread that has kept its processor, this may be more or less than 0. */
-	if (follows)
-		off = (e->ts - s->read) - (ran - s->ran);
-	if (!follows) {
-		s->now.epoch = ++s->epochs;
-		s->has_whole = whole;
-	} else if (!whole) {
-		gap.switched = off > 0;
-		s->now.off_ns += off;
-	} else if (slices != s->now.slices) {
-		gap = divide(s, off, ready - s->ready, in_wait);
-	} else {
-		gap.switched = false;
+	int64_t off = (e->ts - s->read) - (ran - s->ran);
+	uint32_t slices = (uint32_t)tk_number(&e->e, TK_SLICES, 0);
+
+	if (ready >= 0 && s->now.divided && slices == s->now.slices) {
 		s->now.off_ns -= s->now.vague_ns;
+		return (struct tk_sched_gap){ 0, 0, false };
 	}
-	s->now.vague_ns = whole || !follows ? 0 : s->now.vague_ns + off;
-	s->now.slices = slices;
-	s->has_read = has;
+	if (ready >= 0 && s->now.divided)
+		return divide(s, off, ready - s->ready);
+	s->now.off_ns += off;
+	s->now.vague_ns += off;
+	return (struct tk_sched_gap){ 0, 0, ready >= 0 || off > 0 };
+}
+
+struct tk_sched_gap tk_sched_read(struct tk_sched *s, const struct tk_event *e)
+{
+	int64_t ran = tk_number(&e->e, TK_RAN, -1), ready = tk_number(&e->e, TK_READY, -1);
+	struct tk_sched_gap gap = { 0, 0, true };
+
+	if (ran < 0) {
+		tk_sched_lose(s);
+		s->now.epoch = ++s->epochs;
+		return gap;
+	}
+	/* A signal handler's came in between when this one had its numbers, and says more. */
+	if (s->has_read && ran < s->ran)
+		return (struct tk_sched_gap){ 0, 0, false };
+	if (s->has_read)
+		gap = follow(s, e, ran, ready);
+	else
+		s->now.epoch = ++s->epochs;
+	if (ready >= 0) {
+		if (!s->has_read || !s->now.divided)
+			s->now.divided = ++s->epochs;
+		s->now.vague_ns = 0;
+		s->now.slices = (uint32_t)tk_number(&e->e, TK_SLICES, 0);
+		s->ready = ready;
+	}
+	s->has_read = true;
 	s->read = e->ts;
 	s->ran = ran;
-	if (whole)
-		s->ready = ready;
 	return gap;
 }
 
 void tk_sched_lose(struct tk_sched *s)
 {
-	s->now.epoch = 0;
+	s->now.epoch = s->now.divided = 0;
+	s->now.vague_ns = 0;
 	s->has_read = false;
+}
+
+struct tk_sched_sums tk_sched_since(const struct tk_sched *s, const struct tk_sched_mark *mark)
+{
+	int64_t off = at_least_0(s->now.off_ns - mark->off_ns), ready = s->now.ready_ns - mark->ready_ns, min = 0, max = off;
+
+	if (!mark->epoch || mark->epoch != s->now.epoch)
+		return (struct tk_sched_sums){ -1, -1, -1, -1 };
+	if (mark->divided && mark->divided == s->now.divided) {
+		max = least(off, ready + at_least_0(s->now.vague_ns));
+		min = least(max, at_least_0(ready - at_least_0(mark->vague_ns)));
+	}
+	return (struct tk_sched_sums){ off, min == max ? min : -1, min, max };
+}
+
+void tk_sched_limit(struct tk_sched_sums *sums, int64_t ns)
+{
+	sums->off_ns = least(sums->off_ns, ns);
+	sums->ready_ns = least(sums->ready_ns, ns);
+	sums->ready_least_ns = least(sums->ready_least_ns, ns);
+	sums->ready_most_ns = least(sums->ready_most_ns, ns);
 }

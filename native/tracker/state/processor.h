@@ -13,12 +13,12 @@
 
 /* Sums since some time. They may be subtracted where the epochs are the same, and not 0. */
 struct tk_sched_mark {
-	int64_t off_ns;	  /* without a processor */
-	int64_t ready_ns; /* of that, it could have run */
-	int64_t slept_ns; /* the rest of it, outside of waits */
-	int64_t vague_ns; /* of off_ns, what the last readings have not divided yet */
-	uint32_t slices;  /* how often it has been given a processor */
-	uint32_t epoch;	  /* 0 = nothing is known; changes where something happened that is not known */
+	int64_t off_ns;	   /* without a processor */
+	int64_t ready_ns;  /* of that, it could have run, up to the last whole reading */
+	int64_t vague_ns;  /* of off_ns, what lies behind that */
+	uint32_t slices;   /* how often it has been given a processor, up to then */
+	uint32_t epoch;	   /* 0 = nothing is known; changes where something happened that is not known */
+	uint32_t divided;  /* the same of ready_ns */
 };
 
 struct tk_sched {
@@ -28,40 +28,31 @@ struct tk_sched {
 	int64_t ready; /* as the last whole one said */
 	uint32_t epochs; /* ever */
 	bool has_read; /* the last reading had numbers */
-	bool has_whole; /* there has been a whole one in this epoch */
 };
 
-/* What went by between a mark and now; -1, all of them, where that is not known. */
+/* What went by between a mark and now; -1 where that is not known. */
 struct tk_sched_sums {
 	int64_t off_ns;
 	int64_t ready_ns;
-	int64_t slept_ns;
+	int64_t ready_least_ns; /* known where off_ns is, as is the next: what ready_ns is in any case, and at most */
+	int64_t ready_most_ns;
 };
 
-/* What a reading says of the time since the one before. */
+/* What a reading says of the time since the one before, also in waits: it was ready, or slept, so long at least. */
 struct tk_sched_gap {
-	int64_t ready_ns; /* so long at least: where what lies before it is divided only now, it could have been more */
-	int64_t slept_ns; /* likewise, also in waits */
-	bool switched;	  /* the thread has lost the processor, or may have */
+	int64_t ready_ns;
+	int64_t slept_ns;
+	bool switched; /* the thread has lost the processor, or may have */
 };
 
-/* tk_sched_read - a reading; @in_wait: the thread waits. */
-struct tk_sched_gap tk_sched_read(struct tk_sched *s, const struct tk_event *e, bool in_wait);
+struct tk_sched_gap tk_sched_read(struct tk_sched *s, const struct tk_event *e);
 
 /* tk_sched_lose - there may have been readings that nobody saw, or there will be none any more. */
 void tk_sched_lose(struct tk_sched *s);
 
-static inline struct tk_sched_sums tk_sched_since(const struct tk_sched *s, const struct tk_sched_mark *mark)
-{
-	int64_t off = s->now.off_ns - mark->off_ns;
+struct tk_sched_sums tk_sched_since(const struct tk_sched *s, const struct tk_sched_mark *mark);
 
-	if (!mark->epoch || mark->epoch != s->now.epoch)
-		return (struct tk_sched_sums){ -1, -1, -1 };
-	if (off <= 0)
-		return (struct tk_sched_sums){ 0, 0, 0 };
-	if (mark->vague_ns || s->now.vague_ns)
-		return (struct tk_sched_sums){ off, -1, -1 };
-	return (struct tk_sched_sums){ off, s->now.ready_ns - mark->ready_ns, s->now.slept_ns - mark->slept_ns };
-}
+/* tk_sched_limit - none of them was longer than @ns. */
+void tk_sched_limit(struct tk_sched_sums *sums, int64_t ns);
 
 #endif

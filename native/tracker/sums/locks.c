@@ -34,32 +34,34 @@ static void hold_row(struct ptt_model *m, const struct md_hold *h, int64_t ts, u
 	row->object_place = h->object_place;
 }
 
-static inline void sum_hold(struct ptt_sums *sums, uint64_t ns, int64_t used)
+static inline void sum_hold(struct ptt_sums *sums, uint64_t ns, uint64_t used, uint64_t undivided)
 {
 	sums->hold_n++;
 	sums->hold_ns += ns;
-	if (used < 0)
-		sums->undivided++;
-	else
-		sums->used_ns += (uint64_t)used;
+	sums->used_ns += used;
+	sums->undivided_ns += undivided;
 	if (ns > sums->hold_max)
 		sums->hold_max = ns;
 }
 
-/* @ready: how long its thread could have run and had no processor; -1 = not known. */
-static void account(struct ptt_model *m, const struct md_hold *h, int64_t ts, int64_t ready)
+/* @spent: what its thread did meanwhile, NULL where that is not known */
+static void account(struct ptt_model *m, const struct md_hold *h, int64_t ts, const struct tk_sched_sums *spent)
 {
-	int64_t since = h->since, whole = ts - since, used;
-	uint64_t ns;
+	int64_t since = h->since, whole = ts - since;
+	uint64_t ns, used = 0, undivided;
 
 	if (!md_inside(m, &since, &ts) || !md_counted(m, h->thread, h->object, h->site_row))
 		return;
 	ns = (uint64_t)(ts - since);
-	used = ready < 0 || ts - since != whole ? -1 : whole - ready;
-	sum_hold(&MD_OBJECT(m, h->object)->pub.sums, ns, used);
-	sum_hold(&MD_PAIR(m, h->pair)->sums, ns, used);
-	sum_hold(&MD_THREAD(m, h->thread)->pub.sums, ns, used);
-	sum_hold(&MD_SITE(m, h->site_row)->pub.sums, ns, used);
+	undivided = ns;
+	if (spent && spent->off_ns >= 0 && ts - since == whole) {
+		used = (uint64_t)(whole - spent->ready_most_ns);
+		undivided = (uint64_t)(spent->ready_most_ns - spent->ready_least_ns);
+	}
+	sum_hold(&MD_OBJECT(m, h->object)->pub.sums, ns, used, undivided);
+	sum_hold(&MD_PAIR(m, h->pair)->sums, ns, used, undivided);
+	sum_hold(&MD_THREAD(m, h->thread)->pub.sums, ns, used, undivided);
+	sum_hold(&MD_SITE(m, h->site_row)->pub.sums, ns, used, undivided);
 }
 
 /*
@@ -77,21 +79,20 @@ static void hold_end(struct ptt_model *m, uint32_t number, const struct tk_event
 {
 	struct md_hold *h = MD_HOLD(m, number);
 	struct md_object *o = MD_OBJECT(m, h->object);
-	struct tk_sched_sums spent = { -1, -1, -1 };
+	struct tk_sched_sums spent = { -1, -1, -1, -1 };
 	uint32_t site = 0, charged;
 
 	/* What its thread does is known up to an event of its own. */
 	if (h->thread == e->thread)
 		spent = tk_sched_since(&MD_THREAD(m, h->thread)->sched, &h->sched);
 	/* What lies between a reading and the event behind it is not the hold's. */
-	spent.off_ns = spent.off_ns < e->ts - h->since ? spent.off_ns : e->ts - h->since;
-	spent.ready_ns = spent.ready_ns < spent.off_ns ? spent.ready_ns : spent.off_ns;
+	tk_sched_limit(&spent, e->ts - h->since);
 	if (unlikely(o->crowd))
 		md_crowd_pass(m, o);
 	if (o->pub.waiters || o->log || m->flags & PTT_MODEL_ROWS)
 		site = md_site(m, e->thread, e->site, o->pub.kind);
 	hold_row(m, h, e->ts, site, e->stack, &spent);
-	account(m, h, e->ts, spent.ready_ns);
+	account(m, h, e->ts, &spent);
 	charged = charged_at(o, h, e, site);
 	md_log_add(m, o, (struct md_log_entry){ h->since, e->ts, h->thread, charged });
 	if (o->share != h->share || md_sharing(o)) {
@@ -214,7 +215,7 @@ void md_hold_open_rows(struct ptt_model *m, const int64_t *ends)
 			const struct md_hold *h = MD_HOLD(m, hold);
 
 			hold_row(m, h, end, 0, 0, NULL);
-			account(m, h, end, -1);
+			account(m, h, end, NULL);
 			if (o->share != h->share)
 				md_charge(m, md_blame(m, i, h->thread, h->site_row), (int64_t)(o->share - h->share));
 		}

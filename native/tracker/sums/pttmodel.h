@@ -69,7 +69,7 @@ struct ptt_sums {
 	uint64_t hold_ns;
 	uint64_t hold_max;
 	uint64_t used_ns; /* of hold_ns: but for the time in which holders could have run and had no processor */
-	uint64_t undivided; /* holds of which that is not known; they are not in it */
+	uint64_t undivided_ns; /* of hold_ns, that of which this is not known: it is not in it */
 };
 
 /*

@@ -153,7 +153,7 @@ void md_sched(struct ptt_model *m, const struct tk_event *e)
 		began_on(m, t);
 	if (reports)
 		put_state(m, e->thread, before, without_wait(t), 0);
-	switched = tk_sched_read(&t->sched, e, t->pub.waits).switched;
+	switched = tk_sched_read(&t->sched, e).switched;
 	if (reports)
 		put_state(m, e->thread, e->ts, switched ? PTT_STATE_UNKNOWN : without_wait(t), 0);
 }
@@ -192,15 +192,15 @@ static void tell_call(struct ptt_model *m, uint32_t thread, int64_t until)
 {
 	const struct md_thread *t = MD_THREAD(m, thread);
 	struct tk_sched_sums spent = tk_sched_since(&t->sched, &t->called);
-
-	bool once = spent.ready_ns >= 0 && t->sched.now.slices - t->called.slices <= 1;
+	bool once = spent.off_ns >= 0 && t->sched.now.slices - t->called.slices <= 1;
 
 	if (t->switch_count) {
-		put_sleep(m, thread, until, PTT_STATE_ASLEEP, t->call, once ? spent.ready_ns : 0);
+		put_sleep(m, thread, until, PTT_STATE_ASLEEP, t->call, once ? spent.ready_least_ns : 0);
 	} else if (once) {
-		/* It was given a processor once at most: it ran, slept, and was ready for so long. */
+		/* It was given a processor once at most: it ran, slept, and was ready for so long, as far as it is known. */
 		put_state(m, thread, until - spent.off_ns, PTT_STATE_RUNNING, 0);
-		put_state(m, thread, until - spent.ready_ns, PTT_STATE_ASLEEP, t->call);
+		put_state(m, thread, until - spent.ready_most_ns, PTT_STATE_ASLEEP, t->call);
+		put_state(m, thread, until - spent.ready_least_ns, PTT_STATE_UNKNOWN, 0);
 		put_state(m, thread, until, PTT_STATE_READY, 0);
 	} else {
 		put_state(m, thread, until, PTT_STATE_ASLEEP, t->call);
@@ -280,7 +280,7 @@ void md_finish_states(struct ptt_model *m)
 		if (!whole || !t->sched.has_read || event < t->pub.last_ns)
 			continue;
 		t->pub.cpu_ns = t->sched.ran + (event > t->sched.read ? event - t->sched.read : 0);
-		if (t->sched.has_whole && !t->sched.now.vague_ns)
+		if (t->sched.now.divided && !t->sched.now.vague_ns)
 			t->pub.ready_ns = t->sched.ready;
 	}
 }

@@ -96,8 +96,9 @@ def _check_known(found: Difference, term: Term) -> None:
     for run, value in zip(runs, (*change.before, *change.after), strict=True):
         if isnan(value):
             raise UsageError(
-                f"{term.text}: {run.name} has not the run delay of every hold: record it with "
-                "--sched auto or perf, where ptt stat says that there are such readings"
+                f"{term.text}: of {run.name} it is not known to a hundredth how long holders of "
+                "locks could have run and had no processor: record it with --sched auto or perf, "
+                "where ptt stat says that there are such readings"
             )
 
 

@@ -80,10 +80,11 @@ class Sums(Structure):
 
     _fields_ = (
         ("wait_n", u64 * 7), ("wait_ns", u64 * 7), ("wait_max", u64), ("held_ns", u64),
-        ("hold_n", u64), ("hold_ns", u64), ("hold_max", u64), ("used_ns", u64), ("undivided", u64),
+        ("hold_n", u64), ("hold_ns", u64), ("hold_max", u64), ("used_ns", u64),
+        ("undivided_ns", u64),
     )
     wait_n: Any; wait_ns: Any; wait_max: int; held_ns: int; hold_n: int; hold_ns: int;
-    hold_max: int; used_ns: int; undivided: int
+    hold_max: int; used_ns: int; undivided_ns: int
 
 
 class ModelObject(Structure):

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["Frame", "Item", "Run", "measure"]
 
 _NONE = 2**63 - 1
+# A sum counts as known if no more than so much of it is not.
+_EXACT = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,8 @@ def measure(
 def _values(rows: NDArray[Any]) -> NDArray[np.float64]:
     """Return all metrics of rows of the model; not a number is what is not known."""
     caused = rows["caused_ns"] if "caused_ns" in (rows.dtype.names or ()) else np.zeros(len(rows))
-    used = np.where(rows["undivided"] == 0, rows["used_ns"], np.nan)
+    unknown = rows["undivided_ns"] > rows["used_ns"] * _EXACT
+    used = np.where(unknown, np.nan, rows["used_ns"])
     columns = [
         rows["wait_ns"][:, 0], rows["held_ns"], rows["wait_ns"][:, 0] - rows["held_ns"],
         *rows["wait_ns"].T[1:], rows["hold_ns"], used, caused, rows["wait_n"][:, 0],

@@ -80,7 +80,7 @@ class StackValues:
             ("caused_ns", "caused_ns"),
         ):  # fmt: skip
             sums[field] = columns[name]
-        sums["undivided"] = 1
+        sums["undivided_ns"] = columns["hold_ns"]
         keys = zip(*(columns[name].tolist() for name in _KEYS), strict=True)
         return [
             AtStack(process, stack, site, kind, sums[at])
@@ -116,7 +116,7 @@ class StackValues:
 _ROW = np.dtype(
     [("wait_ns", "i8", _CLASSES), ("wait_n", "i8", _CLASSES)]
     + [(name, "i8") for name in ("held_ns", "hold_ns", "hold_n", "caused_ns")]
-    + [(name, "i8") for name in ("used_ns", "undivided")]
+    + [(name, "i8") for name in ("used_ns", "undivided_ns")]
 )
 
 
