@@ -363,11 +363,12 @@ static bool read_before(uint32_t id)
 	return false;
 }
 
-/* An event that bounds a wait, or the thread, and is recorded now. */
-static void pass_bound(uint32_t id)
+/* An event without fields that bounds a wait, or the thread, and of which it is not known that its thread lost the processor. */
+static __attribute__((noinline)) void before_bound(uint32_t id)
 {
-	if (bounds[id])
-		in_wait = bounds[id] == BEGINS_WAIT;
+	if (ptt_reading_is_owed)
+		read_before(id);
+	in_wait = bounds[id] == BEGINS_WAIT;
 }
 
 /* One whose taker is not known to be the last one too, or that is stamped behind a fence, or may have a stack, or bounds a wait. */
@@ -375,9 +376,8 @@ static __attribute__((noinline)) void put_marked(uint64_t id, uint64_t w1, void 
 {
 	bool fence;
 
-	if (bounds[id] && ptt_reading_is_owed)
-		read_before((uint32_t)id);
-	pass_bound((uint32_t)id);
+	if (__builtin_expect(bounds[id], 0))
+		before_bound((uint32_t)id);
 	if (!ptt_taker_knows(takings[id], w1 & PTT_OBJECT_MASK, &fence))
 		return put_changing(id, w1, site);
 	put_fenced(id, w1, site, fence);
@@ -419,7 +419,8 @@ static __attribute__((cold, noinline)) void put_uncommon(struct nptl_trace_event
 	/* what the thread has run in all is known by its end */
 	if (!ptt_processor_kept() || (bounds[id] && ptt_reading_is_owed) || id == ID(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_END))
 		first = read_before(id);
-	pass_bound(id);
+	if (bounds[id])
+		in_wait = bounds[id] == BEGINS_WAIT;
 	put_long(id, &event);
 	read_behind(first);
 	switch (id) {
