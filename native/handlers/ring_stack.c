@@ -100,6 +100,9 @@ static void before_lock(const void *object, void *site)
 
 	/* A signal handler that takes a lock between here and the end leaves the object of none. */
 	tried.object = 0;
+	/* first, for most locks: one line of cache that all threads share, instead of the thread's own */
+	if (!ptt_contended_was(at))
+		return;
 	quiet = ptt_contended_is_quiet(at, (uint64_t)(uintptr_t)site);
 	if (!quiet && !ptt_contended_knows(at))
 		return;

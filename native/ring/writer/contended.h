@@ -37,16 +37,24 @@ static inline uint64_t *ptt_contended_entry(uint64_t object)
 	return &ptt_contended_table[ptt_contended_place(object)];
 }
 
+/* ptt_contended_was - may a thread ever have waited for @object? */
+static inline bool ptt_contended_was(uint64_t object)
+{
+	uint32_t place = ptt_contended_place(object);
+
+	/* relaxed: as where it is written */
+	return __atomic_load_n(&ptt_contended_ever[place / 64], __ATOMIC_RELAXED) >> place % 64 & 1;
+}
+
 /* ptt_contended_knows - can ptt_contended_is_due() or ptt_contended_release() of @object say yes? For the way without a call. */
 static inline bool ptt_contended_knows(uint64_t object)
 {
-	uint32_t place = ptt_contended_place(object);
 	uint64_t entry;
 
-	/* relaxed, both: as where they are written */
-	if (!(__atomic_load_n(&ptt_contended_ever[place / 64], __ATOMIC_RELAXED) >> place % 64 & 1))
+	if (!ptt_contended_was(object))
 		return false;
-	entry = __atomic_load_n(&ptt_contended_table[place], __ATOMIC_RELAXED);
+	/* relaxed: as where it is written */
+	entry = __atomic_load_n(ptt_contended_entry(object), __ATOMIC_RELAXED);
 	return (entry & PTT_OBJECT_MASK) == object && entry & PTT_CONTENDED_NOW;
 }
 
