@@ -339,16 +339,11 @@ static __attribute__((noinline)) void put_changing(uint64_t id, uint64_t w1, voi
 	put_fenced(id, w1, site, ptt_taker_change(takings[id], w1 & PTT_OBJECT_MASK, ptt_ring_self));
 }
 
-/* Is a reading before an event of this id whole? Those in a wait are, of which an event can be about the mutex of a condition. */
-static bool is_read_whole(uint32_t id)
-{
-	return bounds[id] || in_wait;
-}
-
 /* Says before an event that its thread has lost the processor. Return: it is the thread's first, with which its life begins. */
 static bool read_before(uint32_t id)
 {
-	bool whole = is_read_whole(id);
+	/* in a wait, too: an event there can be about the mutex of a condition */
+	bool whole = bounds[id] || in_wait;
 	int tries = 0;
 
 	if (ptt_ring_is_nowhere(ptt_ring_self))
@@ -363,7 +358,7 @@ static bool read_before(uint32_t id)
 	return false;
 }
 
-/* An event without fields that bounds a wait, or the thread, and of which it is not known that its thread lost the processor. */
+/* An event that bounds a wait, or the thread: also one whose thread has kept the processor gets the reading that it is owed. */
 static __attribute__((noinline)) void before_bound(uint32_t id)
 {
 	if (ptt_reading_is_owed)
@@ -417,10 +412,10 @@ static __attribute__((cold, noinline)) void put_uncommon(struct nptl_trace_event
 		return;
 	}
 	/* what the thread has run in all is known by its end */
-	if (!ptt_processor_kept() || (bounds[id] && ptt_reading_is_owed) || id == ID(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_END))
+	if (!ptt_processor_kept() || id == ID(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_END))
 		first = read_before(id);
 	if (bounds[id])
-		in_wait = bounds[id] == BEGINS_WAIT;
+		before_bound(id);
 	put_long(id, &event);
 	read_behind(first);
 	switch (id) {

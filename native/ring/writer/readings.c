@@ -270,7 +270,7 @@ static bool read_file(struct reading *r)
 }
 
 /*
- * The file takes three quarters of the time. So it is read as often as the thread loses the processor only as long as that is not
+ * The file takes more than half of the time. So it is read as often as the thread loses the processor only as long as that is not
  * more often than once in an interval, of the order of a millisecond, for some time: of a thread that was gone for an interval
  * it is always read.
  */

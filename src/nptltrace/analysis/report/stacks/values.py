@@ -80,7 +80,8 @@ class StackValues:
             ("caused_ns", "caused_ns"),
         ):  # fmt: skip
             sums[field] = columns[name]
-        sums["undivided_ns"] = columns["hold_ns"]
+        # Used times are not added up by stack: none is known.
+        sums["undivided_ns"] = 1
         keys = zip(*(columns[name].tolist() for name in _KEYS), strict=True)
         return [
             AtStack(process, stack, site, kind, sums[at])
