@@ -120,8 +120,8 @@ SIZE(8); AT(process, 0); AT(tid, 4);
 SIZE(688); AT(path, 0); AT(reason, 512); AT(offset, 672); AT(size, 680);
 #undef LAYOUT
 #define LAYOUT struct ptt_columns
-SIZE(64); AT(ts, 0); AT(thread, 8); AT(id, 16); AT(cpu, 24); AT(object, 32); AT(site, 40);
-AT(payload, 48); AT(stack, 56);
+SIZE(72); AT(ts, 0); AT(thread, 8); AT(id, 16); AT(cpu, 24); AT(object, 32); AT(site, 40);
+AT(payload, 48); AT(stack, 56); AT(reading, 64);
 #undef LAYOUT
 #define LAYOUT struct ptt_position
 SIZE(24); AT(key, 0); AT(stream, 8); AT(packet, 12); AT(offset, 16); AT(reserved, 20);

@@ -37,12 +37,16 @@ static int8_t takings[1024];
 /* The same as far as it decides about the short way; negative: never that. */
 static int8_t ways[1024];
 
-/* The same: does a wait begin or end with it, or the thread? A reading that belongs to it is whole. */
-enum bound { NO_BOUND, BEGINS_WAIT, ENDS };
+/* The same: does a wait begin or end with it, or the thread? A reading that belongs to it is whole, but see is_whole(). */
+enum bound { NO_BOUND, BEGINS_WAIT, TAKES, ENDS };
 static uint8_t bounds[1024];
 
 /* The calling thread's last event of these began a wait. */
 static __thread bool in_wait __attribute__((tls_model("initial-exec")));
+
+/* Its last reading was of a lock that it had waited for, and not whole; and at so many of the next ones it will be. */
+static __thread bool owes_of_wait __attribute__((tls_model("initial-exec")));
+static __thread uint8_t whole_takes __attribute__((tls_model("initial-exec")));
 
 static bool attached;
 
@@ -80,8 +84,9 @@ static enum bound bound_of(const struct ptt_event_type *type)
 	if (is_one_of(type->role, begins))
 		return BEGINS_WAIT;
 	/* an acquisition that has fields comes after a wait */
-	if (is_one_of(type->role, ends) || (strncmp(type->role, "acquire", 7) == 0 && type->field_count) ||
-	    type->id == ID(NPTL_DOMAIN_PROCESS, NPTL_EV_PROCESS_EXIT))
+	if (strncmp(type->role, "acquire", 7) == 0 && type->field_count)
+		return TAKES;
+	if (is_one_of(type->role, ends) || type->id == ID(NPTL_DOMAIN_PROCESS, NPTL_EV_PROCESS_EXIT))
 		return ENDS;
 	return NO_BOUND;
 }
@@ -339,15 +344,33 @@ static __attribute__((noinline)) void put_changing(uint64_t id, uint64_t w1, voi
 	put_fenced(id, w1, site, ptt_taker_change(takings[id], w1 & PTT_OBJECT_MASK, ptt_ring_self));
 }
 
+/*
+ * A thread that has just taken a lock keeps others waiting while it reads. So there the rest may be owed until its next wait
+ * begins, and says the same if the thread keeps its processor until then. A thread that did not keep it is likely to lose it
+ * again: its next readings are whole.
+ */
+#define WHOLE_TAKES 32u
+
+static bool is_whole(uint32_t id)
+{
+	if (owes_of_wait && ptt_reading_is_owed && !ptt_processor_kept())
+		whole_takes = WHOLE_TAKES;
+	owes_of_wait = bounds[id] == TAKES;
+	if (owes_of_wait)
+		return whole_takes && whole_takes--;
+	/* in a wait, too: an event there can be about the mutex of a condition */
+	return bounds[id] || in_wait;
+}
+
 /* Says before an event that its thread has lost the processor. Return: it is the thread's first, with which its life begins. */
 static bool read_before(uint32_t id)
 {
-	/* in a wait, too: an event there can be about the mutex of a condition */
-	bool whole = bounds[id] || in_wait;
+	bool whole;
 	int tries = 0;
 
 	if (ptt_ring_is_nowhere(ptt_ring_self))
 		return true;
+	whole = is_whole(id);
 	/*
 	 * What is lost between a reading and the time stamp of the event would count as the time behind the event. In between, a
 	 * signal handler may have had a reading that is not whole.
@@ -361,7 +384,7 @@ static bool read_before(uint32_t id)
 /* An event that bounds a wait, or the thread: also one whose thread has kept the processor gets the reading that it is owed. */
 static __attribute__((noinline)) void before_bound(uint32_t id)
 {
-	if (ptt_reading_is_owed)
+	if (ptt_reading_is_owed && bounds[id] != TAKES)
 		read_before(id);
 	in_wait = bounds[id] == BEGINS_WAIT;
 }

@@ -53,7 +53,7 @@ struct ptt_event {
 	uint32_t number; /* of the thread, in the reader */
 	uint32_t id;
 	uint32_t stack; /* number in the process, 0 = none */
-	uint32_t reserved;
+	uint32_t reading; /* see struct ptt_columns; 0 = none */
 };
 
 #define PTT_THREAD_BEGUN 1u /* its begin is in the trace */

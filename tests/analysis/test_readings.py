@@ -30,14 +30,19 @@ def ran(ms: float, ran: float) -> Event:
     return event(ms, "SCHED_RAN", ran_ns=int(ran * MS))
 
 
-def tables(tmp_path: Path, *events: Event) -> tuple[dict[int, dict[str, Any]], dict[str, Any]]:
-    """Return the holds of a thread by lock, and the thread."""
+def opened(tmp_path: Path, *packets: list[Event]) -> nptltrace.Traceset:
+    """Return a trace of one thread."""
     made = Builder(tmp_path / "made.ptt")
-    made.thread(1, [event(0, "THREAD_BEGIN", 0x1000), *events])
+    made.thread(1, [event(0, "THREAD_BEGIN", 0x1000), *packets[0]], *packets[1:])
     made.processes = [
         {"process": {"index": 0, "pid": 100, "ppid": 1, "exe": "/bin/x", "cmdline": ["x"]}},
     ]
-    traces = nptltrace.open(made.write())
+    return nptltrace.open(made.write())
+
+
+def tables(tmp_path: Path, *events: Event) -> tuple[dict[int, dict[str, Any]], dict[str, Any]]:
+    """Return the holds of a thread by lock, and the thread."""
+    traces = opened(tmp_path, list(events))
     [thread] = traces.table("threads").to_pylist()
     at = {row["lock_id"]: row["addr"] for row in traces.table("objects").to_pylist()}
     return {at[row["lock_id"]]: row for row in traces.table("holds").to_pylist()}, thread
@@ -94,7 +99,7 @@ def test_signals_take_no_time(tmp_path: Path) -> None:
         whole(5, 1, 3.9997, 0), event(5, "MUTEX_FREE", OUTER), event(6, "THREAD_END", 0x1000),
     )  # fmt: skip
     assert times(holds[OUTER]) == (4, 0, 0)
-    assert holds[FIRST]["off_ns"] == 300
+    assert holds[FIRST]["off_ns"] == 100
 
 
 @pytest.mark.parametrize("state", ["switched", "lost"])
@@ -131,3 +136,39 @@ def test_a_reading_from_before_that_of_a_signal_handler(tmp_path: Path) -> None:
     )
     assert times(holds[OUTER]) == (11, 8, 8)
     assert times(holds[SECOND]) == (2, 0, 0)
+
+
+def waited(tmp_path: Path, *packets: list[Event]) -> float | None:
+    """Return of the first wait of a thread how long it was ready, in ms."""
+    wait = opened(tmp_path, *packets).table("waits").to_pylist()[0]
+    return None if wait["ready_ns"] is None else wait["ready_ns"] / MS
+
+
+# The thread has waited from 1 to 4 ms, was ready for 1 ms of that, and holds the lock for 2 ms.
+BEFORE = [whole(1, 1, 1, 0), event(1, "MUTEX_WAIT", OUTER, owner=2), ran(4, 1)]
+TAKEN = [
+    Event(T0 + 4 * MS, "MUTEX_TAKEN", OUTER, 5, variant="WAITED", fields={"wait_ns": 3 * MS}),
+]
+HELD = [event(5, "MUTEX_TAKEN", FIRST), event(6, "MUTEX_FREE", OUTER)]
+
+
+@pytest.mark.parametrize(
+    ("ran_ms", "slices", "ready_ms"),
+    [(3, 2, 1), (2.9992, 2, 1), (2.5, 3, None), (2.9980, 3, None)],
+    ids=["kept", "clocks", "interrupted", "interrupted for 2 us"],
+)
+def test_a_reading_holds_for_one_that_left_something_out(
+    ran_ms: float, slices: int, ready_ms: float | None, tmp_path: Path
+) -> None:
+    """If the thread kept its processor in between; else the two are divided by nothing."""
+    ready = 1 + (0 if ready_ms else 3 - ran_ms)
+    behind = [whole(6, slices, ran_ms, ready), event(6, "MUTEX_WAIT", SECOND, owner=2)]
+    end = [event(7, "MUTEX_WAIT_END", SECOND, result=110, wait_ns=MS)]
+    assert waited(tmp_path, [*BEFORE, *TAKEN, *HELD, *behind, *end]) == ready_ms
+
+
+def test_a_reading_that_another_one_precedes_or_in_another_packet(tmp_path: Path) -> None:
+    behind, end = whole(6, 2, 3, 1), event(7, "THREAD_END", 0x1000)
+    assert waited(tmp_path / "1", [*BEFORE, *TAKEN, *HELD, behind, end]) == 1
+    assert waited(tmp_path / "2", [*BEFORE, *TAKEN, ran(5, 2), *HELD, behind, end]) is None
+    assert waited(tmp_path / "3", [*BEFORE, *TAKEN], [*HELD, behind, end]) is None

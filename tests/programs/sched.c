@@ -275,6 +275,34 @@ static void pass_on(void)
 	pthread_join(other, NULL);
 }
 
+#define SECTIONS 40000
+
+/* Threads that want the lock all the time, and have it for a microsecond. */
+static void *want(void *own)
+{
+	for (int i = 0; i < SECTIONS; i++) {
+		int64_t until;
+
+		pthread_mutex_lock(&lock);
+		for (until = clock_of(CLOCK_MONOTONIC) + 1000; clock_of(CLOCK_MONOTONIC) < until;)
+			;
+		pthread_mutex_unlock(&lock);
+	}
+	*(long long *)own = ready();
+	return NULL;
+}
+
+static void contend(void)
+{
+	pthread_t other;
+	long long of[2];
+
+	pthread_create(&other, NULL, want, &of[1]);
+	want(&of[0]);
+	pthread_join(other, NULL);
+	printf("ready %lld\n", of[0] + of[1]);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -290,5 +318,7 @@ int main(int argc, char **argv)
 		is_interrupted();
 	else if (strcmp(what, "turns") == 0)
 		pass_on();
+	else if (strcmp(what, "contended") == 0)
+		contend();
 	return 0;
 }

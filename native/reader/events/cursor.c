@@ -224,6 +224,13 @@ static __attribute__((cold, noinline)) void emit_stack(const struct ptt_columns 
 		out->site[i] = rd_sites_choose(sites, stack, out->site[i]);
 }
 
+/* The rest of a reading, which stands further on. Few events are readings. */
+static __attribute__((cold, noinline)) void emit_reading(const struct ptt_columns *out, int64_t i, const struct lane *lane, const uint8_t *ran)
+{
+	if (out->reading)
+		out->reading[i] = rd_reading_behind(lane->clock, lane->begin, ran, lane->end);
+}
+
 /* Takes events of slots. Returns how many; lane->at is the next event, with its key, or behind the packet. */
 static inline __attribute__((always_inline)) int64_t run_slots(const struct ptt_reader *reader, struct lane *lane,
 							       const struct run *run,
@@ -247,6 +254,8 @@ static inline __attribute__((always_inline)) int64_t run_slots(const struct ptt_
 		     w0 >> PTT_CPU_SHIFT & PTT_CPU_MASK, w1 & PTT_OBJECT_MASK,
 		     rd_site_of(&sites, rd_sites_find(&sites, (uint32_t)(w1 >> PTT_SITE_SHIFT)), id, ticks),
 		     rd_payload(p, end, id));
+		if (__builtin_expect(id == RD_SCHED_RAN, 0))
+			emit_reading(out, start + n, lane, p);
 		n++;
 		for (;;) {
 			p += PTT_SLOT_SIZE;
@@ -497,6 +506,8 @@ int64_t ptt_cursor_read(struct ptt_cursor *cursor, const struct ptt_columns *out
 
 	if (out->stack && cursor->heap_count) /* most events have none */
 		memset(out->stack, 0, (size_t)max * sizeof(*out->stack));
+	if (out->reading && cursor->heap_count)
+		memset(out->reading, 0, (size_t)max * sizeof(*out->reading));
 	while (n < max && cursor->heap_count) {
 		uint32_t number = cursor->heap[0].lane;
 		struct lane *lane = &cursor->lanes[number];

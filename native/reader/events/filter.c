@@ -107,6 +107,8 @@ int64_t ptt_filter_apply(const struct ptt_filter *filter, struct ptt_reader *rea
 			columns->payload[to] = columns->payload[i];
 		if (columns->stack)
 			columns->stack[to] = columns->stack[i];
+		if (columns->reading)
+			columns->reading[to] = columns->reading[i];
 		to++;
 	}
 	return to;

@@ -37,6 +37,8 @@ static void take(struct search *search, const struct rd_packet *packet, const st
 	out->payload[i] = rd_payload(p, end, w0 & PTT_ID_MASK);
 	if (out->stack)
 		out->stack[i] = stack_of(p, end);
+	if (out->reading)
+		out->reading[i] = out->id[i] == RD_SCHED_RAN ? rd_reading_behind(clock, packet->begin, p, end) : 0;
 }
 
 static uint32_t number_of(const struct rd_map *map, uint64_t a, uint64_t b)
@@ -69,6 +71,8 @@ static void take_record(struct search *search, uint32_t trace, const struct rd_c
 	out->payload[i] = (uint64_t)(uintptr_t)p | RD_PAYLOAD_RECORD;
 	if (out->stack)
 		out->stack[i] = 0;
+	if (out->reading)
+		out->reading[i] = 0;
 }
 
 /* The same as search_packet(), of records. */

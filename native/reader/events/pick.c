@@ -17,6 +17,7 @@ struct batch {
 	uint64_t site[BATCH];
 	uint64_t payload[BATCH];
 	uint32_t stack[BATCH];
+	uint16_t reading[BATCH];
 	uint16_t passed[BATCH]; /* which of them */
 };
 
@@ -30,6 +31,7 @@ static void copy_event(const struct ptt_columns *to, int64_t at, const struct ba
 	to->site[at] = from->site[i];
 	to->payload[at] = from->payload[i];
 	to->stack[at] = from->stack[i];
+	to->reading[at] = from->reading[i];
 }
 
 /* Walks from `start` over n events and takes down where the `count` that passed are; ends behind the last one or n. */
@@ -65,7 +67,7 @@ int64_t ptt_cursor_pick(struct ptt_cursor *cursor, struct ptt_reader *reader, co
 		return -ENOMEM;
 	while (found < max && *looked < budget && !err) {
 		const struct ptt_columns columns = { b->ts,	b->thread, b->id,      b->cpu,
-						     b->object, b->site,   b->payload, b->stack };
+						     b->object, b->site,   b->payload, b->stack, b->reading };
 		struct ptt_position start;
 		int64_t count = 0, n, i;
 

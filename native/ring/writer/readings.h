@@ -6,8 +6,8 @@
  * which nothing ever runs says, as long as it stands, that the thread has run ever since it was put there. An event that
  * finds it cleared is preceded by a SCHED_READING: what the kernel says of the thread's life so far, so that differences
  * between two of them say what became of the time between. That takes longer than to ask for how long the thread has run
- * alone, which is a SCHED_RAN: where threads lose the processor often, outside of waits, most of these times it is that; and
- * always where the rest cannot be had. Where the program has given up system calls it is SCHED_SWITCHED.
+ * alone, which is a SCHED_RAN: where threads lose the processor often, outside of waits, most of these times it is that, and
+ * behind brief waits for locks; and always where the rest cannot be had. Where the program has given up system calls it is SCHED_SWITCHED.
  *
  * A program may use rseq itself, and then has words of its own there. As soon as one is seen, SCHED_UNKNOWN says that
  * nothing more is known of the process.

@@ -148,7 +148,7 @@ static inline __attribute__((always_inline)) int tk_feed(struct tracker *t, cons
 		if (unlikely(number >= t->known_count))
 			continue;
 		e.e = (struct ptt_event){ c->ts[i], c->object[i], c->site[i], c->payload[i], number, id,
-					  c->stack ? c->stack[i] : 0, 0 };
+					  c->stack ? c->stack[i] : 0, c->reading ? c->reading[i] : 0 };
 		e.process = t->known[number].process;
 		e.thread = t->known[number].thread;
 		if (unlikely(action >= TK_SWITCHED_IN)) {

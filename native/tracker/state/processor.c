@@ -23,51 +23,70 @@ static struct tk_sched_gap divide(struct tk_sched *s, int64_t off, int64_t ready
 	return (struct tk_sched_gap){ at_least_0(ready - at_least_0(vague)), at_least_0(off - ready), true };
 }
 
+/* What a thread has done up to a reading. */
+struct numbers {
+	int64_t ran;   /* -1 = not known */
+	int64_t ready; /* the same */
+	uint32_t slices;
+};
+
+/* What a reading left out is known by one behind it, where that holds for both. */
+static struct numbers numbers_of(const struct tk_event *e)
+{
+	struct ptt_event whole = e->e;
+
+	if (e->reading) {
+		whole.id = RD_SCHED_READING;
+		whole.payload += e->reading * PTT_SLOT_SIZE;
+	}
+	return (struct numbers){ tk_number(&e->e, TK_RAN, -1), tk_number(&whole, TK_READY, -1),
+				 (uint32_t)tk_number(&whole, TK_SLICES, 0) };
+}
+
 /* One that follows another. */
-static struct tk_sched_gap follow(struct tk_sched *s, const struct tk_event *e, int64_t ran, int64_t ready)
+static struct tk_sched_gap follow(struct tk_sched *s, const struct tk_event *e, const struct numbers *n)
 {
 	/* The clocks are not read at the very same moment: of a thread that has kept its processor, this may be more or less than 0. */
-	int64_t off = (e->ts - s->read) - (ran - s->ran);
-	uint32_t slices = (uint32_t)tk_number(&e->e, TK_SLICES, 0);
+	int64_t off = (e->ts - s->read) - (n->ran - s->ran);
 
-	if (ready >= 0 && s->now.divided && slices == s->now.slices) {
+	if (n->ready >= 0 && s->now.divided && n->slices == s->now.slices) {
 		s->now.off_ns -= s->now.vague_ns;
 		return (struct tk_sched_gap){ 0, 0, false };
 	}
-	if (ready >= 0 && s->now.divided)
-		return divide(s, off, ready - s->ready);
+	if (n->ready >= 0 && s->now.divided)
+		return divide(s, off, n->ready - s->ready);
 	s->now.off_ns += off;
 	s->now.vague_ns += off;
-	return (struct tk_sched_gap){ 0, 0, ready >= 0 || off > 0 };
+	return (struct tk_sched_gap){ 0, 0, n->ready >= 0 || off > 0 };
 }
 
 struct tk_sched_gap tk_sched_read(struct tk_sched *s, const struct tk_event *e)
 {
-	int64_t ran = tk_number(&e->e, TK_RAN, -1), ready = tk_number(&e->e, TK_READY, -1);
+	const struct numbers n = numbers_of(e);
 	struct tk_sched_gap gap = { 0, 0, true };
 
-	if (ran < 0) {
+	if (n.ran < 0) {
 		tk_sched_lose(s);
 		s->now.epoch = ++s->epochs;
 		return gap;
 	}
 	/* A signal handler's came in between when this one had its numbers, and says more. */
-	if (s->has_read && ran < s->ran)
+	if (s->has_read && n.ran < s->ran)
 		return (struct tk_sched_gap){ 0, 0, false };
 	if (s->has_read)
-		gap = follow(s, e, ran, ready);
+		gap = follow(s, e, &n);
 	else
 		s->now.epoch = ++s->epochs;
-	if (ready >= 0) {
+	if (n.ready >= 0) {
 		if (!s->has_read || !s->now.divided)
 			s->now.divided = ++s->epochs;
 		s->now.vague_ns = 0;
-		s->now.slices = (uint32_t)tk_number(&e->e, TK_SLICES, 0);
-		s->ready = ready;
+		s->now.slices = n.slices;
+		s->ready = n.ready;
 	}
 	s->has_read = true;
 	s->read = e->ts;
-	s->ran = ran;
+	s->ran = n.ran;
 	return gap;
 }
 

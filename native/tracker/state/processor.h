@@ -4,7 +4,7 @@
  * A thread that has readings has one before each event that it did not run up to. So between two events without a reading
  * in between it has run, and of what lies between an event and the reading behind it the sums are known. Some readings say
  * no more than how long the thread has run: then it is left to the next whole one what it did without a processor, and of the times
- * in between only that one sum is known.
+ * in between only that one sum is known; unless the thread ran all the time up to that one, which then holds for both.
  */
 #ifndef PTT_TRACKER_PROCESSOR_H
 #define PTT_TRACKER_PROCESSOR_H

@@ -30,7 +30,7 @@ PTT_RAW = 1
 PTT_JSONL = 2
 PTT_CSV = 3
 PTT_SENTENCE = 4
-PTT_READ_VERSION = 4
+PTT_READ_VERSION = 5
 PTT_SITE_ADDRESS = 281474976710655
 PTT_SITE_GENERATION_MAX = 32767
 PTT_SITE_ENTRY = 9223372036854775808
@@ -97,18 +97,18 @@ class Damage(Structure):
 
 
 class Columns(Structure):
-    """`struct ptt_columns`, 64 bytes."""
+    """`struct ptt_columns`, 72 bytes."""
 
     _fields_ = (
         ("ts", p), ("thread", p), ("id", p), ("cpu", p), ("object", p), ("site", p), ("payload", p),
-        ("stack", p),
+        ("stack", p), ("reading", p),
     )
     ts: int | None; thread: int | None; id: int | None; cpu: int | None; object: int | None;
-    site: int | None; payload: int | None; stack: int | None
+    site: int | None; payload: int | None; stack: int | None; reading: int | None
     # What its pointers lead to.
     targets = (
         ("ts", i64), ("thread", u32), ("id", u16), ("cpu", u16), ("object", u64), ("site", u64),
-        ("payload", u64), ("stack", u32),
+        ("payload", u64), ("stack", u32), ("reading", u16),
     )
 
 

@@ -30,6 +30,7 @@ _DTYPES: dict[str, Any] = {
     "site": np.uint64,
     "payload": np.uint64,
     "stack": np.uint32,
+    "reading": np.uint16,
 }
 
 # Every field that some event has, with whether it is text; counts of pieces are of the layout only.
