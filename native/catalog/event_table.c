@@ -196,6 +196,7 @@ static const struct ptt_field fields_833[] = {{"cause", PTT_FIELD_U16, 18}, {"co
 static const struct ptt_field fields_834[] = {{"levels", PTT_FIELD_U64, 24}};
 static const struct ptt_field fields_835[] = {{"slices", PTT_FIELD_U32, 20}, {"ran_ns", PTT_FIELD_NS, 24}, {"ready_ns", PTT_FIELD_NS, 40}};
 static const struct ptt_field fields_842[] = {{"ran_ns", PTT_FIELD_NS, 24}};
+static const struct ptt_field fields_843[] = {{"slices", PTT_FIELD_U32, 20}, {"ran_ns", PTT_FIELD_NS, 24}, {"ready_ns", PTT_FIELD_NS, 40}};
 static const struct ptt_field fields_896[] = {{"purpose", PTT_FIELD_U16, 18}};
 static const struct ptt_field fields_898[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_901[] = {{"purpose", PTT_FIELD_U16, 18}};
@@ -501,6 +502,7 @@ const struct ptt_event_type ptt_event_types[] = {
 	{840, 1, 0, 0, 0, 0, "SCHED_PREEMPTED", "handler", "note", "thread {thread} loses its processor, and could go on"},
 	{841, 1, 0, 0, 0, 0, "SCHED_LOST", "handler", "note", "context switches of thread {thread} may be missing here"},
 	{842, 1, 1, 0, 1, fields_842, "SCHED_RAN", "handler", "note", "thread {thread} was interrupted or lost the processor after its previous event; in its life it has run for {ran_ns}"},
+	{843, 1, 2, 0, 3, fields_843, "SCHED_KEPT", "handler", "note", "thread {thread} has kept the processor since its reading before; in its life it has run for {ran_ns} and been ready for {ready_ns}"},
 	{896, 4, 1, 0, 1, fields_896, "LLL_WAIT", "lll", "wait", "thread {thread} is blocked: low-level lock {object} is held, of {purpose}"},
 	{897, 4, 0, 0, 0, 0, "LLL_TAKEN", "lll", "acquire", "low-level lock {object} is taken by thread {thread}"},
 	{898, 4, 1, 0, 2, fields_898, "LLL_TAKEN", "lll", "acquire", "low-level lock {object} is taken by thread {thread} after {wait_ns}, result = {result}"},

@@ -37,14 +37,14 @@ static int8_t takings[1024];
 /* The same as far as it decides about the short way; negative: never that. */
 static int8_t ways[1024];
 
-/* The same: does a wait begin or end with it, or the thread? A reading that belongs to it is whole, but see is_whole(). */
+/* The same: does a wait begin or end with it, or the thread? A reading that belongs to it is whole, but see need_of(). */
 enum bound { NO_BOUND, BEGINS_WAIT, TAKES, ENDS };
 static uint8_t bounds[1024];
 
 /* The calling thread's last event of these began a wait. */
 static __thread bool in_wait __attribute__((tls_model("initial-exec")));
 
-/* Its last reading was of a lock that it had waited for, and not whole; and at so many of the next ones it will be. */
+/* Its last reading was behind a wait for a lock, and may not have been whole; so many of the next ones of these will be. */
 static __thread bool owes_of_wait __attribute__((tls_model("initial-exec")));
 static __thread uint8_t whole_takes __attribute__((tls_model("initial-exec")));
 
@@ -346,38 +346,43 @@ static __attribute__((noinline)) void put_changing(uint64_t id, uint64_t w1, voi
 
 /*
  * A thread that has just taken a lock keeps others waiting while it reads. So there the rest may be owed until its next wait
- * begins, and says the same if the thread keeps its processor until then. A thread that did not keep it is likely to lose it
- * again: its next readings are whole.
+ * begins, and says the same if the thread keeps its processor until then. A thread that did not keep it, or had not released the lock,
+ * is likely to do so again: its next readings are whole.
  */
 #define WHOLE_TAKES 32u
 
-static bool is_whole(uint32_t id)
+static enum ptt_reading_need need_of(uint32_t id)
 {
-	if (owes_of_wait && ptt_reading_is_owed && !ptt_processor_kept())
-		whole_takes = WHOLE_TAKES;
-	owes_of_wait = bounds[id] == TAKES;
-	if (owes_of_wait)
-		return whole_takes && whole_takes--;
+	uint8_t left = whole_takes;
+
+	if (bounds[id] == TAKES && !left)
+		return PTT_READING_SPARING;
+	if (bounds[id] == TAKES)
+		whole_takes = left - 1;
 	/* in a wait, too: an event there can be about the mutex of a condition */
-	return bounds[id] || in_wait;
+	return bounds[id] || in_wait ? PTT_READING_WHOLE : PTT_READING_LIMITED;
 }
 
 /* Says before an event that its thread has lost the processor. Return: it is the thread's first, with which its life begins. */
 static bool read_before(uint32_t id)
 {
-	bool whole;
+	enum ptt_reading_need need;
 	int tries = 0;
 
 	if (ptt_ring_is_nowhere(ptt_ring_self))
 		return true;
-	whole = is_whole(id);
+	/* a wait for a condition begins before its mutex is released */
+	if (owes_of_wait && ptt_reading_is_owed && (!ptt_processor_kept() || id >> 6 == NPTL_DOMAIN_COND))
+		whole_takes = WHOLE_TAKES;
+	need = need_of(id);
+	owes_of_wait = need == PTT_READING_SPARING;
 	/*
 	 * What is lost between a reading and the time stamp of the event would count as the time behind the event. In between, a
 	 * signal handler may have had a reading that is not whole.
 	 */
 	do
-		ptt_reading_put(whole);
-	while ((!ptt_processor_kept() || (whole && ptt_reading_is_owed)) && ++tries < PTT_READING_TRIES);
+		ptt_reading_put(need);
+	while ((!ptt_processor_kept() || (need == PTT_READING_WHOLE && ptt_reading_is_owed)) && ++tries < PTT_READING_TRIES);
 	return false;
 }
 
@@ -422,7 +427,7 @@ static __attribute__((noinline)) void put_other_site(uint64_t id, uint64_t objec
 static void read_behind(bool first)
 {
 	if (first && !ptt_ring_is_nowhere(ptt_ring_self))
-		ptt_reading_put(true);
+		ptt_reading_put(PTT_READING_WHOLE);
 }
 
 static __attribute__((cold, noinline)) void put_uncommon(struct nptl_trace_event event)

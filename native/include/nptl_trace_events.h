@@ -330,6 +330,7 @@ enum nptl_trace_number {
 	NPTL_EV_SCHED_PREEMPTED = 8,
 	NPTL_EV_SCHED_LOST = 9,
 	NPTL_EV_SCHED_RAN = 10,
+	NPTL_EV_SCHED_KEPT = 11,
 	NPTL_EV_LLL_WAIT = 0,
 	NPTL_EV_LLL_TAKEN = 1,
 	NPTL_EV_LLL_TAKEN_WAITED = 2,
@@ -640,6 +641,7 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_SCHED_PREEMPTED = 1,
 	NPTL_LEVEL_SCHED_LOST = 1,
 	NPTL_LEVEL_SCHED_RAN = 1,
+	NPTL_LEVEL_SCHED_KEPT = 1,
 	NPTL_LEVEL_LLL_WAIT = 4,
 	NPTL_LEVEL_LLL_TAKEN = 4,
 	NPTL_LEVEL_LLL_TAKEN_WAITED = 4,
@@ -2382,6 +2384,18 @@ struct nptl_trace_sched_ran {
 	uint16_t _slot1;
 	uint8_t _pad18[6];
 	uint64_t ran_ns;
+};
+
+struct nptl_trace_sched_kept {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	uint32_t slices;
+	uint64_t ran_ns;
+	uint16_t _slot2;
+	uint8_t _pad34[6];
+	uint64_t ready_ns;
 };
 
 struct nptl_trace_lll_wait {

@@ -21,17 +21,12 @@ static inline uint64_t rd_payload(const uint8_t *slot, const uint8_t *end, uint3
 	return rd_slots_of[id] ? rd_payload_checked(slot, end, id) : (uint64_t)(uintptr_t)slot;
 }
 
-/* A reading of the scheduler that leaves something out, and one that does not. */
+/* A reading of the scheduler that leaves something out, and one that says it later. */
 #define RD_SCHED_RAN (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_RAN)
-#define RD_SCHED_READING (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_READING)
+#define RD_SCHED_KEPT (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_KEPT)
 
-/*
- * rd_reading_behind - how many slots behind a SCHED_RAN a SCHED_READING begins that holds for both, since the thread kept its
- * processor from one to the other; 0 where there is none in the packet
- *
- * @begin: of the packet, ticks
- */
-uint16_t rd_reading_behind(const struct rd_clock *clock, uint64_t begin, const uint8_t *ran, const uint8_t *end);
+/* rd_reading_behind - how many slots behind a SCHED_RAN the SCHED_KEPT begins that belongs to it; 0: there is none in the packet */
+uint16_t rd_reading_behind(const uint8_t *ran, const uint8_t *end);
 
 /* rd_record_size - bytes of the record at p if it is whole and its checksum right; 0 if its length cannot be. */
 uint32_t rd_record_size(const uint8_t *p, const uint8_t *end, bool *sound);

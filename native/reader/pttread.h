@@ -182,7 +182,7 @@ struct ptt_columns {
 	uint64_t *site;    /* see PTT_SITE_ADDRESS; 0 = unknown */
 	uint64_t *payload; /* where the event lies in memory: for the functions below only */
 	uint32_t *stack;   /* number of its stack in the process; 0 = none */
-	uint16_t *reading; /* slots from a SCHED_RAN to the SCHED_READING that holds for both; 0 = none */
+	uint16_t *reading; /* slots from a SCHED_RAN to the SCHED_KEPT that belongs to it; 0 = none */
 };
 
 /* A place between two events, named by the event that follows; at the end of the trace stream is UINT32_MAX. */

@@ -23,10 +23,11 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
 
-static uint64_t column[7][BATCH];
+static uint64_t column[9][BATCH];
 static const struct ptt_columns columns = {
 	.ts = (void *)column[0], .thread = (void *)column[1], .id = (void *)column[2], .cpu = (void *)column[3],
 	.object = column[4], .site = column[5], .payload = column[6],
+	.stack = (void *)column[7], .reading = (void *)column[8],
 };
 static char text[2 * PTT_LINE_MAX];
 
@@ -107,7 +108,7 @@ static void write_text(struct ptt_names *names, int64_t n, unsigned int format)
 		used = ptt_text(names, &c, n, (int)format, text, sizeof(text), &done);
 		must(used >= 0 && used <= (int64_t)sizeof(text) && done > 0, "text does not get on");
 		c.ts += done, c.thread += done, c.id += done, c.cpu += done;
-		c.object += done, c.site += done, c.payload += done;
+		c.object += done, c.site += done, c.payload += done, c.stack += done, c.reading += done;
 	}
 }
 

@@ -275,32 +275,47 @@ static void pass_on(void)
 	pthread_join(other, NULL);
 }
 
-#define SECTIONS 40000
+#define SECTIONS 4000
 
-/* Threads that want the lock all the time, and have it for a microsecond. */
+static pthread_mutex_t locks[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+
+/* Waits for one of them, and as soon as it has had that, for the other one. */
 static void *want(void *own)
 {
 	for (int i = 0; i < SECTIONS; i++) {
-		int64_t until;
-
-		pthread_mutex_lock(&lock);
-		for (until = clock_of(CLOCK_MONOTONIC) + 1000; clock_of(CLOCK_MONOTONIC) < until;)
-			;
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_lock(&locks[i % 2]);
+		pthread_mutex_unlock(&locks[i % 2]);
 	}
 	*(long long *)own = ready();
 	return NULL;
 }
 
+/* Until it is waited for, as in pause_until_awaited(), and as soon as that is. */
+static void yield_until_awaited(const pthread_mutex_t *mutex)
+{
+	while (*(const volatile int *)mutex != 2)
+		sched_yield();
+}
+
 static void contend(void)
 {
+	long long of_other;
 	pthread_t other;
-	long long of[2];
 
-	pthread_create(&other, NULL, want, &of[1]);
-	want(&of[0]);
+	pthread_mutex_lock(&locks[0]);
+	pthread_mutex_lock(&locks[1]);
+	pthread_create(&other, NULL, want, &of_other);
+	for (int i = 0; i < SECTIONS; i++) {
+		yield_until_awaited(&locks[i % 2]);
+		pthread_mutex_unlock(&locks[i % 2]);
+		if (i == SECTIONS - 1)
+			break;
+		yield_until_awaited(&locks[(i + 1) % 2]);
+		pthread_mutex_lock(&locks[i % 2]);
+	}
+	pthread_mutex_unlock(&locks[SECTIONS % 2]);
 	pthread_join(other, NULL);
-	printf("ready %lld\n", of[0] + of[1]);
+	printf("ready %lld\n", of_other);
 }
 
 int main(int argc, char **argv)

@@ -228,7 +228,7 @@ static __attribute__((cold, noinline)) void emit_stack(const struct ptt_columns 
 static __attribute__((cold, noinline)) void emit_reading(const struct ptt_columns *out, int64_t i, const struct lane *lane, const uint8_t *ran)
 {
 	if (out->reading)
-		out->reading[i] = rd_reading_behind(lane->clock, lane->begin, ran, lane->end);
+		out->reading[i] = rd_reading_behind(ran, lane->end);
 }
 
 /* Takes events of slots. Returns how many; lane->at is the next event, with its key, or behind the packet. */

@@ -38,7 +38,7 @@ static void take(struct search *search, const struct rd_packet *packet, const st
 	if (out->stack)
 		out->stack[i] = stack_of(p, end);
 	if (out->reading)
-		out->reading[i] = out->id[i] == RD_SCHED_RAN ? rd_reading_behind(clock, packet->begin, p, end) : 0;
+		out->reading[i] = out->id[i] == RD_SCHED_RAN ? rd_reading_behind(p, end) : 0;
 }
 
 static uint32_t number_of(const struct rd_map *map, uint64_t a, uint64_t b)

@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* readings.c - finds the reading of the scheduler that says for another one of its thread what that left out. */
+/* readings.c - finds the reading of the scheduler that says what one before it left out. */
 #include <stddef.h>
 
 #include "../decode.h"
 
-/* What the clocks of a thread that has kept its processor differ by at most: they are read one after the other. */
-#define KEPT_NS 1000
-
-/* The thread has run all the time from one reading to the other. */
-static bool has_kept(const struct rd_clock *clock, uint64_t begin, const uint8_t *ran, const uint8_t *whole)
+/* A signal handler's reading comes in the trace before one that it interrupted, and is newer. */
+static bool is_newer(const uint8_t *kept, const uint8_t *ran)
 {
-	uint64_t took = (uint64_t)rd_time(clock, rd_slot_ticks(rd_u64(whole), begin)) -
-			(uint64_t)rd_time(clock, rd_slot_ticks(rd_u64(ran), begin));
-	uint64_t run = rd_u64(whole + offsetof(struct nptl_trace_sched_reading, ran_ns)) -
-		       rd_u64(ran + offsetof(struct nptl_trace_sched_ran, ran_ns));
-
-	return (int64_t)(took - run) <= KEPT_NS;
+	return rd_u64(kept + offsetof(struct nptl_trace_sched_kept, ran_ns)) >=
+	       rd_u64(ran + offsetof(struct nptl_trace_sched_ran, ran_ns));
 }
 
-uint16_t rd_reading_behind(const struct rd_clock *clock, uint64_t begin, const uint8_t *ran, const uint8_t *end)
+uint16_t rd_reading_behind(const uint8_t *ran, const uint8_t *end)
 {
 	if (!rd_payload_checked(ran, end, RD_SCHED_RAN))
 		return 0;
@@ -27,12 +20,11 @@ uint16_t rd_reading_behind(const struct rd_clock *clock, uint64_t begin, const u
 	for (const uint8_t *p = ran + PTT_SLOT_SIZE; p < end; p += PTT_SLOT_SIZE) {
 		uint32_t id = rd_u16(p) & PTT_ID_MASK;
 
-		/* the next one looks further on by itself */
-		if (id == RD_SCHED_RAN)
+		if (id == RD_SCHED_KEPT)
+			return rd_payload_checked(p, end, id) && is_newer(p, ran) ? (uint16_t)((p - ran) / PTT_SLOT_SIZE) : 0;
+		/* another reading, or events were lost */
+		if (id >> 6 == NPTL_DOMAIN_HANDLER)
 			return 0;
-		if (id == RD_SCHED_READING)
-			return rd_payload_checked(p, end, id) && has_kept(clock, begin, ran, p) ?
-				       (uint16_t)((p - ran) / PTT_SLOT_SIZE) : 0;
 	}
 	return 0;
 }

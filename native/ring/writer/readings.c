@@ -277,12 +277,15 @@ static bool read_file(struct reading *r)
 #define INTERVAL (UINT64_C(1) << 21) /* ticks: of a processor's counter or nanoseconds */
 #define READ_AT_ONCE 64u
 
-static bool may_read_file(void)
+static bool may_read_file(enum ptt_reading_need need)
 {
 	static __thread uint64_t due __attribute__((tls_model("initial-exec"))); /* when the next one is, were they read evenly */
 	uint64_t now = ptt_clock(ptt_ring.clock), begin = due > now ? due : now;
 
-	if (begin - now >= READ_AT_ONCE * INTERVAL)
+	if (need == PTT_READING_WHOLE)
+		return true;
+	/* what comes behind waits for locks leaves something for what comes at other times */
+	if (begin - now >= (need == PTT_READING_SPARING ? READ_AT_ONCE / 2 : READ_AT_ONCE) * INTERVAL)
 		return false;
 	due = begin + INTERVAL;
 	return true;
@@ -293,15 +296,16 @@ static bool may_read_file(void)
 #define SWITCHED (13u << 6 | 4u)
 #define UNKNOWN (13u << 6 | 5u)
 #define RAN (13u << 6 | 10u)
+#define KEPT (13u << 6 | 11u)
 
-static void put_reading(const struct reading *r)
+static void put_reading(const struct reading *r, bool kept)
 {
 	const struct ptt_slot rest[2] = {
 		{.w0 = PTT_ID_MORE | 1u << PTT_ID_BITS | r->slices << 32, .w1 = r->ran},
 		{.w0 = PTT_ID_MORE, .w1 = r->ready},
 	};
 
-	ptt_ring_put_slow(READING, 0, rest, 2, true);
+	ptt_ring_put_slow(kept ? KEPT : READING, 0, rest, 2, true);
 }
 
 static void put_ran(uint64_t ran)
@@ -313,13 +317,16 @@ static void put_ran(uint64_t ran)
 
 __thread bool ptt_reading_is_owed __attribute__((tls_model("initial-exec")));
 
-void ptt_reading_put(bool whole)
+void ptt_reading_put(enum ptt_reading_need need)
 {
+	/* A signal handler's readings set the word again, so it does not say that there were none. */
+	static __thread volatile uint32_t count __attribute__((tls_model("initial-exec")));
 	/* relaxed: see ptt_processor_kept() */
 	uint64_t section = __atomic_load_n(&ptt_ring.section, __ATOMIC_RELAXED), found;
 	volatile uint64_t *word = own_word();
 	struct reading reading = {0};
-	bool read, has_ran;
+	bool whole, read, has_ran, kept;
+	uint32_t number;
 	int tries = 0;
 
 	if (!section || ptt_ring_is_nowhere(ptt_ring_self))
@@ -330,18 +337,23 @@ void ptt_reading_put(bool whole)
 		ptt_ring_put_slow(UNKNOWN, 0, NULL, 0, true);
 		return;
 	}
+	count++;
+	kept = found != 0;
+	has_ran = !ptt_is_confined();
+	whole = has_ran && own_file != REFUSED && may_read_file(need);
 	/* Numbers from before a time without the processor must not get a time stamp from after it. */
 	do {
 		/* first of all, so that nothing is missed that happens from now on */
-		*word = section;
-		has_ran = !ptt_is_confined();
-		whole = has_ran && own_file != REFUSED && (whole || may_read_file());
+		if (!kept)
+			*word = section;
+		number = count;
 		read = whole && read_file(&reading);
 		has_ran = has_ran && read_ran(&reading);
-	} while (has_ran && *word == 0 && ++tries < PTT_READING_TRIES);
+		kept = kept && *word && number == count;
+	} while (has_ran && (*word == 0 || number != count) && ++tries < PTT_READING_TRIES);
 	ptt_reading_is_owed = has_ran && !whole && own_file != REFUSED;
 	if (read && has_ran)
-		put_reading(&reading);
+		put_reading(&reading, kept);
 	else if (has_ran)
 		put_ran(reading.ran);
 	else

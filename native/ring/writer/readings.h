@@ -6,8 +6,9 @@
  * which nothing ever runs says, as long as it stands, that the thread has run ever since it was put there. An event that
  * finds it cleared is preceded by a SCHED_READING: what the kernel says of the thread's life so far, so that differences
  * between two of them say what became of the time between. That takes longer than to ask for how long the thread has run
- * alone, which is a SCHED_RAN: where threads lose the processor often, outside of waits, most of these times it is that, and
- * behind brief waits for locks; and always where the rest cannot be had. Where the program has given up system calls it is SCHED_SWITCHED.
+ * alone, which is a SCHED_RAN. It is that behind brief waits for locks, and at most of the times at which a thread loses the
+ * processor outside of waits where that is often. The rest is owed: if the thread keeps its processor until there is time for it, a
+ * SCHED_KEPT says it. Where the rest cannot be had it is SCHED_RAN always; where the program has given up system calls, SCHED_SWITCHED.
  *
  * A program may use rseq itself, and then has words of its own there. As soon as one is seen, SCHED_UNKNOWN says that
  * nothing more is known of the process.
@@ -44,13 +45,15 @@ static inline bool ptt_processor_kept(void)
 /* The calling thread's last reading was a SCHED_RAN, and could have been a SCHED_READING. */
 extern __thread bool ptt_reading_is_owed __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
+/* How often a reading may be whole: always, not too often, or so that it can be at other times too. */
+enum ptt_reading_need { PTT_READING_WHOLE, PTT_READING_LIMITED, PTT_READING_SPARING };
+
 /*
  * ptt_reading_put - record a reading, and ask from now on
- * @whole: however often
  *
  * Safe in signal handlers, no cancellation point, keeps errno; makes system calls unless the program has given them up.
  */
-void ptt_reading_put(bool whole) __attribute__((cold, noinline, visibility("hidden")));
+void ptt_reading_put(enum ptt_reading_need need) __attribute__((cold, noinline, visibility("hidden")));
 
 /* ptt_readings_begin_thread, _end_thread - the calling thread has got an entry; it gives its entry back. */
 void ptt_readings_begin_thread(void) __attribute__((visibility("hidden")));

@@ -30,13 +30,13 @@ struct numbers {
 	uint32_t slices;
 };
 
-/* What a reading left out is known by one behind it, where that holds for both. */
+/* What a reading left out is known by one behind it, if the thread has kept its processor in between. */
 static struct numbers numbers_of(const struct tk_event *e)
 {
 	struct ptt_event whole = e->e;
 
 	if (e->reading) {
-		whole.id = RD_SCHED_READING;
+		whole.id = RD_SCHED_KEPT;
 		whole.payload += e->reading * PTT_SLOT_SIZE;
 	}
 	return (struct numbers){ tk_number(&e->e, TK_RAN, -1), tk_number(&whole, TK_READY, -1),

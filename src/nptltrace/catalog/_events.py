@@ -4058,6 +4058,22 @@ EVENTS: tuple[EventType, ...] = (
         text="thread {thread} was interrupted or lost the processor after its previous event; in its life it has run for {ran_ns}",
     ),
     EventType(
+        id=843,
+        domain="handler",
+        name="SCHED_KEPT",
+        variant="",
+        level=1,
+        role="note",
+        object_kind="handler",
+        slots=2,
+        fields=(
+            Field("slices", "u32", 20),
+            Field("ran_ns", "ns", 24),
+            Field("ready_ns", "ns", 40),
+        ),
+        text="thread {thread} has kept the processor since its reading before; in its life it has run for {ran_ns} and been ready for {ready_ns}",
+    ),
+    EventType(
         id=896,
         domain="lll",
         name="LLL_WAIT",
