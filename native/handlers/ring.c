@@ -83,9 +83,9 @@ static enum bound bound_of(const struct ptt_event_type *type)
 
 	if (is_one_of(type->role, begins))
 		return BEGINS_WAIT;
-	/* an acquisition that has fields comes after a wait */
+	/* an acquisition that has fields comes after a wait; nobody waits for a thread that has a unit of a semaphore */
 	if (strncmp(type->role, "acquire", 7) == 0 && type->field_count)
-		return TAKES;
+		return type->id >> 6 == NPTL_DOMAIN_SEM ? ENDS : TAKES;
 	if (is_one_of(type->role, ends) || type->id == ID(NPTL_DOMAIN_PROCESS, NPTL_EV_PROCESS_EXIT))
 		return ENDS;
 	return NO_BOUND;
