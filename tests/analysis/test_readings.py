@@ -21,14 +21,13 @@ def event(ms: float, name: str, obj: int = 0, **fields: int) -> Event:
     return Event(T0 + int(ms * MS), name, obj, 5, fields=fields)
 
 
-def whole(ms: float, slices: int, ran: float, ready: float) -> Event:
+def whole(ms: float, slices: int, ran: float, ready: float, name: str = "SCHED_READING") -> Event:
     fields = {"slices": slices, "ran_ns": int(ran * MS), "ready_ns": int(ready * MS)}
-    return event(ms, "SCHED_READING", **fields)
+    return event(ms, name, **fields)
 
 
 def kept(ms: float, slices: int, ran: float, ready: float) -> Event:
-    fields = {"slices": slices, "ran_ns": int(ran * MS), "ready_ns": int(ready * MS)}
-    return event(ms, "SCHED_KEPT", **fields)
+    return whole(ms, slices, ran, ready, "SCHED_KEPT")
 
 
 def ran(ms: float, ran: float) -> Event:

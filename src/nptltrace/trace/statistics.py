@@ -215,7 +215,7 @@ def _sched(types: dict[str, int]) -> Literal["perf", "schedstat", "rseq", "none"
     """Return where times without a processor are known from."""
     if types.get("SCHED_IN"):
         return "perf"
-    if types.get("SCHED_READING"):
+    if types.get("SCHED_READING") or types.get("SCHED_KEPT"):
         return "schedstat"
     return "rseq" if types.get("SCHED_RAN") or types.get("SCHED_SWITCHED") else "none"
 
