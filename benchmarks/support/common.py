@@ -129,12 +129,14 @@ def interleave(
     return {name: Figures(tuple(values)) for name, values in seen.items() if values}
 
 
-def environment() -> dict[str, str]:
-    """Environment in which `python -m nptltrace` finds this checkout and its native files."""
-    stage = os.environ.get("NPTLTRACE_NATIVE_DIR", str(ROOT / "build/dev/stage"))
-    ours = {"NPTLTRACE_NATIVE_DIR": stage, "PYTHONPATH": str(ROOT / "src")}
+def environment(tree: Path = ROOT) -> dict[str, str]:
+    """Environment in which `python -m nptltrace` finds a checkout and its native files."""
+    stage = str(tree / "build/dev/stage")
+    if tree == ROOT:
+        stage = os.environ.get("NPTLTRACE_NATIVE_DIR", stage)
+    theirs = {"NPTLTRACE_NATIVE_DIR": stage, "PYTHONPATH": str(tree / "src")}
     # What is installed is compiled; a checkout whose sources are compiled at every start is slower.
-    return {n: v for n, v in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"} | ours
+    return {n: v for n, v in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"} | theirs
 
 
 def compile_c(source: Path, out: Path, *flags: str) -> Path:

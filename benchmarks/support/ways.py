@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from support.common import HERE, PTT, compile_c, environment
+from support.common import HERE, PTT, ROOT, compile_c, environment
 
 Wrap = Callable[[Sequence[str]], list[str]]
 
@@ -110,10 +110,12 @@ class Ptt(Way):
         level: As its option says.
         options: More options of it.
         name: What tables call it, unless it is the level that matters.
+        tree: The checkout, built there, that is measured.
     """
 
-    def __init__(self, level: str, *options: str, name: str = "") -> None:
+    def __init__(self, level: str, *options: str, name: str = "", tree: Path = ROOT) -> None:
         self._options = ["-l", level, *options]
+        self._tree = tree
         self.name = name or f"PTT, level {level}"
         self.about = f"ptt record {' '.join(self._options)}"
 
@@ -122,7 +124,7 @@ class Ptt(Way):
         """See the base class."""
         trace = work / "trace"
         record = [*PTT, "record", "--force", *self._options, "-o", str(trace), "--"]
-        run = Run(wrap=lambda command: [*record, *command], env=environment())
+        run = Run(wrap=lambda command: [*record, *command], env=environment(self._tree))
         yield run
         said = json.loads((trace / "info" / "session.json").read_text(encoding="utf-8"))
         run.lost = sum(said["lost"].values())

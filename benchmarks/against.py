@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Whether this checkout is slower than another one, such as an earlier version.
+
+    git worktree add ../earlier v0.1 && make -C ../earlier dev
+    python benchmarks/against.py ../earlier
+
+Single operations and whole programs are recorded with both in turn and untraced; both read the same
+trace in turn. A ratio below 1 says that this checkout is the faster one. It is called slower where
+the ratio, with a confidence of 95 %, is above what a change may cost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import growth
+import micro
+import programs
+from support.common import (
+    ROOT,
+    Figures,
+    environment,
+    interleave,
+    keep,
+    ratio_between,
+    scratch_directory,
+    used_by,
+)
+from support.made import make_trace
+from support.ways import Ptt, Way
+from support.workloads import programs as all_programs
+
+THIS, OTHER, UNTRACED = "this", "other", "untraced"
+# What a change may cost, as a ratio: three dozen comparisons are made, of which chance shifts some.
+ALLOWED = 1.02
+MADE_THREADS, MADE_LOCKS = 8, 64
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is measured.
+
+    Attributes:
+        rounds: How often each of the two is tried.
+        scale: How long programs run, 1 for about ten seconds.
+        events: Events of the trace that is read.
+        only: What a comparison's name has to contain.
+    """
+
+    rounds: int
+    scale: float
+    events: int
+    only: str
+
+
+@dataclass(slots=True)
+class Compared:
+    """One thing that both did.
+
+    Attributes:
+        name: What it was.
+        took: What each round took, of either and maybe untraced: one unit for all.
+    """
+
+    name: str
+    took: dict[str, Figures] = field(default_factory=dict)
+
+    @property
+    def between(self) -> tuple[float, float]:
+        """What the ratio of the two lies between with a confidence of 95 %."""
+        return ratio_between(self.took[THIS], self.took[OTHER])
+
+    @property
+    def slower(self) -> bool:
+        """Whether this checkout is the slower one, and not by chance."""
+        return self.between[0] > ALLOWED
+
+    def __str__(self) -> str:
+        this, other = (self.took[name].median for name in (THIS, OTHER))
+        low, high = self.between
+        verdict = "  SLOWER" if self.slower else "  faster" if high < 1 else ""
+        beside = ""
+        if UNTRACED in self.took:
+            bare = self.took[UNTRACED].median
+            beside = f", × untraced {this / bare:.3f} and {other / bare:.3f}"
+        return (
+            f"{self.name:<44} {this / other:.3f} ({low:.3f} … {high:.3f})"
+            f"  {this:.5g} and {other:.5g}{beside}{verdict}"
+        )
+
+
+def recording(tree: Path) -> list[Way]:
+    """Return the ways that operations and programs are run in."""
+    return [Way(), Ptt("2", name=THIS), Ptt("2", name=OTHER, tree=tree)]
+
+
+def operations(tree: Path, effort: Effort, work: Path) -> Iterator[Compared]:
+    """Compare single operations: ns each."""
+    much = micro.Effort(effort.rounds, slow_rounds=0, scale=1.0)
+    for case in micro.CASES:
+        if effort.only in case.name:
+            yield Compared(case.name, micro.measure(case, recording(tree), much, work).wall)
+
+
+def whole_programs(tree: Path, effort: Effort, work: Path) -> Iterator[Compared]:
+    """Compare whole programs: seconds, and processor seconds."""
+    for program in all_programs(work, effort.scale):
+        if effort.only not in program.name:
+            continue
+        found = programs.measure(program, recording(tree), effort.rounds, work)
+        yield Compared(program.name, found.wall)
+        # The first of them only warms up.
+        cpu = {name: Figures(tuple(values[1:])) for name, values in found.cpu.items()}
+        yield Compared(f"{program.name}, processor time", cpu)
+
+
+def reading(tree: Path, effort: Effort, work: Path) -> Iterator[Compared]:
+    """Compare commands that read a whole trace: processor seconds."""
+    trace, out = work / "trace", work / "out"
+    make_trace(trace, effort.events, MADE_THREADS, MADE_LOCKS)
+    make_trace(work / growth.OTHER, effort.events // 100, MADE_THREADS, MADE_LOCKS)
+
+    def reader(command: list[str], where: Path) -> Callable[[], float]:
+        def run() -> float:
+            cpu = used_by(command, environment(where)).cpu
+            growth.remove(out)
+            return cpu
+
+        return run
+
+    for one in growth.readings():
+        if effort.only in one.name:
+            command = one.command(str(trace), str(out))
+            both = {THIS: reader(command, ROOT), OTHER: reader(command, tree)}
+            yield Compared(f"{one.name}, processor time", interleave(both, effort.rounds))
+
+
+PARTS = {"operations": operations, "programs": whole_programs, "reading": reading}
+
+
+def main() -> int:
+    """Compare all that is wanted; fail where this checkout is the slower one."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("tree", type=Path, help="the other checkout, built with `make dev`")
+    parser.add_argument("part", nargs="*", help=f"of {', '.join(PARTS)} (default: all)")
+    parser.add_argument("-n", "--rounds", type=int, default=9)
+    parser.add_argument("--scale", type=float, default=0.5, help="of programs; 1: ten seconds each")
+    parser.add_argument("--events", type=int, default=3_000_000, help="of the trace to read")
+    parser.add_argument("-k", "--only", default="", help="what has this in its name")
+    args = parser.parse_intermixed_args()
+    tree = args.tree.resolve()
+    if not (tree / "build/dev/stage").is_dir():
+        parser.error(f"{tree} has no build/dev/stage: run `make dev` there")
+    if unknown := set(args.part) - set(PARTS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    effort = Effort(args.rounds, args.scale, args.events, args.only)
+    found: list[Compared] = []
+    for part in args.part or PARTS:
+        print(f"{part}: this / other (95 %), medians of this and of other", flush=True)
+        with scratch_directory() as work:
+            for compared in PARTS[part](tree, effort, Path(work)):
+                print(f"  {compared}", flush=True)
+                found.append(compared)
+    figures = {f"{c.name}/{name}": f for c in found for name, f in c.took.items()}
+    keep("against", figures, other=str(tree), rounds=args.rounds)
+    if found:
+        ratios = [c.took[THIS].median / c.took[OTHER].median for c in found]
+        print(f"{len(found)} compared, the median ratio is {statistics.median(ratios):.3f}")
+    return int(any(compared.slower for compared in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
