@@ -97,12 +97,10 @@ void tk_sched_lose(struct tk_sched *s)
 	s->has_read = false;
 }
 
-struct tk_sched_sums tk_sched_since(const struct tk_sched *s, const struct tk_sched_mark *mark)
+struct tk_sched_sums tk_sched_lost(const struct tk_sched *s, const struct tk_sched_mark *mark)
 {
-	int64_t off = at_least_0(s->now.off_ns - mark->off_ns), ready = s->now.ready_ns - mark->ready_ns, min = 0, max = off;
+	int64_t off = s->now.off_ns - mark->off_ns, ready = s->now.ready_ns - mark->ready_ns, min = 0, max = off;
 
-	if (!mark->epoch || mark->epoch != s->now.epoch)
-		return (struct tk_sched_sums){ -1, -1, -1, -1 };
 	if (mark->divided && mark->divided == s->now.divided) {
 		max = least(off, ready + at_least_0(s->now.vague_ns));
 		min = least(max, at_least_0(ready - at_least_0(mark->vague_ns)));

@@ -50,7 +50,18 @@ struct tk_sched_gap tk_sched_read(struct tk_sched *s, const struct tk_event *e);
 /* tk_sched_lose - there may have been readings that nobody saw, or there will be none any more. */
 void tk_sched_lose(struct tk_sched *s);
 
-struct tk_sched_sums tk_sched_since(const struct tk_sched *s, const struct tk_sched_mark *mark);
+/* tk_sched_lost - what tk_sched_since() returns where the thread has been without a processor since the mark, and that is known. */
+struct tk_sched_sums tk_sched_lost(const struct tk_sched *s, const struct tk_sched_mark *mark);
+
+/* tk_sched_since - inline, as every hold asks for it and next to none has been without a processor. */
+static inline struct tk_sched_sums tk_sched_since(const struct tk_sched *s, const struct tk_sched_mark *mark)
+{
+	if (!mark->epoch || mark->epoch != s->now.epoch)
+		return (struct tk_sched_sums){ -1, -1, -1, -1 };
+	if (s->now.off_ns <= mark->off_ns)
+		return (struct tk_sched_sums){ 0, 0, 0, 0 };
+	return tk_sched_lost(s, mark);
+}
 
 /* tk_sched_limit - none of them was longer than @ns. */
 void tk_sched_limit(struct tk_sched_sums *sums, int64_t ns);

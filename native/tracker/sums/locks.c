@@ -86,7 +86,8 @@ static void hold_end(struct ptt_model *m, uint32_t number, const struct tk_event
 	if (h->thread == e->thread)
 		spent = tk_sched_since(&MD_THREAD(m, h->thread)->sched, &h->sched);
 	/* What lies between a reading and the event behind it is not the hold's. */
-	tk_sched_limit(&spent, e->ts - h->since);
+	if (spent.off_ns > 0)
+		tk_sched_limit(&spent, e->ts - h->since);
 	if (unlikely(o->crowd))
 		md_crowd_pass(m, o);
 	if (o->pub.waiters || o->log || m->flags & PTT_MODEL_ROWS)
