@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether this checkout is slower than another one, such as an earlier version.
 
-    git worktree add ../earlier v0.1 && make -C ../earlier dev
+    git worktree add ../earlier COMMIT && make -C ../earlier dev
     python benchmarks/against.py ../earlier
 
 Single operations and whole programs are recorded with both in turn and untraced; both read the same
@@ -14,8 +14,8 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import growth
@@ -58,7 +58,7 @@ class Effort:
     only: str
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Compared:
     """One thing that both did.
 
@@ -68,7 +68,7 @@ class Compared:
     """
 
     name: str
-    took: dict[str, Figures] = field(default_factory=dict)
+    took: Mapping[str, Figures]
 
     @property
     def between(self) -> tuple[float, float]:
