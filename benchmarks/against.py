@@ -38,6 +38,8 @@ from support.workloads import programs as all_programs
 THIS, OTHER, UNTRACED = "this", "other", "untraced"
 # What a change may cost, as a ratio: three dozen comparisons are made, of which chance shifts some.
 ALLOWED = 1.02
+# With fewer rounds an interval says nothing.
+FEWEST_ROUNDS = 7
 MADE_THREADS, MADE_LOCKS = 8, 64
 
 
@@ -158,6 +160,8 @@ def main() -> int:
     tree = args.tree.resolve()
     if not (tree / "build/dev/stage").is_dir():
         parser.error(f"{tree} has no build/dev/stage: run `make dev` there")
+    if args.rounds < FEWEST_ROUNDS:
+        parser.error(f"{args.rounds} rounds are too few: at least {FEWEST_ROUNDS}")
     if unknown := set(args.part) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     effort = Effort(args.rounds, args.scale, args.events, args.only)
