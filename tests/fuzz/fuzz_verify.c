@@ -23,6 +23,8 @@ static int64_t ts[EVENTS];
 static uint32_t thread[EVENTS];
 static uint16_t id[EVENTS];
 static uint64_t object[EVENTS], site[EVENTS], payload[EVENTS];
+static uint16_t cpu[EVENTS], reading[EVENTS]; /* all 0, as */
+static uint32_t stack[EVENTS];
 static uint8_t fields[EVENTS][16 + SLOTS] __attribute__((aligned(16)));
 
 static void must(bool good, const char *what)
@@ -56,7 +58,8 @@ static int64_t fill(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct ptt_columns columns = {
-		.ts = ts, .thread = thread, .id = id, .object = object, .site = site, .payload = payload,
+		.ts = ts, .thread = thread, .id = id, .cpu = cpu, .object = object, .site = site, .payload = payload,
+		.stack = stack, .reading = reading,
 	};
 	const struct ptt_verify_process known = { .alive = size % 2 ? INT64_MIN : INT64_MAX / 2 };
 	struct ptt_verify *verify = ptt_verify_create();

@@ -254,8 +254,6 @@ static inline __attribute__((always_inline)) int64_t run_slots(const struct ptt_
 		     w0 >> PTT_CPU_SHIFT & PTT_CPU_MASK, w1 & PTT_OBJECT_MASK,
 		     rd_site_of(&sites, rd_sites_find(&sites, (uint32_t)(w1 >> PTT_SITE_SHIFT)), id, ticks),
 		     rd_payload(p, end, id));
-		if (__builtin_expect(id == RD_SCHED_RAN, 0))
-			emit_reading(out, start + n, lane, p);
 		n++;
 		for (;;) {
 			p += PTT_SLOT_SIZE;
@@ -269,6 +267,9 @@ static inline __attribute__((always_inline)) int64_t run_slots(const struct ptt_
 			if ((w0 & PTT_ID_MASK) == PTT_ID_STACK)
 				emit_stack(out, start + n - 1, &reader->processes[lane->process].sites,
 					   rd_slot_stack(rd_u64(p + 8)));
+			/* Only here, where few events come by: all readings have a second slot. */
+			else if ((rd_u64(p - PTT_SLOT_SIZE) & PTT_ID_MASK) == RD_SCHED_RAN)
+				emit_reading(out, start + n - 1, lane, p - PTT_SLOT_SIZE);
 		}
 		ticks = rd_slot_ticks(w0, begin);
 		key = ticks_are_keys ? ticks : (uint64_t)rd_time(&clock, ticks) ^ RD_KEY_BIAS;

@@ -386,7 +386,10 @@ _Static_assert(sizeof(struct ptt_shared_process) == 16, "shared process entry");
 #define PTT_NUMBERED_PLACE UINT64_C(0x500000000000)
 #define PTT_NUMBERED_PLACE_END UINT64_C(0x510000000000)
 #define PTT_NUMBERED_SHIFT 4
-#define PTT_IS_NUMBERED(object) ((uint64_t)(object) - PTT_NUMBERED_PLACE < PTT_NUMBERED_PLACE_END - PTT_NUMBERED_PLACE)
+/* As short as this, for every change of a lock is asked: of these addresses, and no others of 48 bits, the highest byte is that. */
+#define PTT_IS_NUMBERED(object) ((uint8_t)((uint64_t)(object) >> 40) == PTT_NUMBERED_PLACE >> 40)
+_Static_assert(PTT_NUMBERED_PLACE_END - PTT_NUMBERED_PLACE == UINT64_C(1) << 40 && !(PTT_NUMBERED_PLACE << 24),
+	       "addresses of objects that have numbers");
 
 struct ptt_site_entry {
 	uint64_t address; /* 0 = nothing to report; stored last */

@@ -129,6 +129,7 @@ typedef void tk_switch_fn(struct tracker *t, const struct tk_event *e, enum tk_a
 
 /*
  * tk_feed - follows the events from one number up to another, and hands each to the consumer. Return: the tracker's error.
+ * @columns: all of them
  * @switched: context switches of threads that live, which are not events of their own; NULL = they do not matter
  */
 static inline __attribute__((always_inline)) int tk_feed(struct tracker *t, const struct ptt_columns *columns,
@@ -148,12 +149,12 @@ static inline __attribute__((always_inline)) int tk_feed(struct tracker *t, cons
 		if (unlikely(number >= t->known_count))
 			continue;
 		e.e = (struct ptt_event){ c->ts[i], c->object[i], c->site[i], c->payload[i], number, id,
-					  c->stack ? c->stack[i] : 0, c->reading ? c->reading[i] : 0 };
+					  c->stack[i], c->reading[i] };
 		e.process = t->known[number].process;
 		e.thread = t->known[number].thread;
 		if (unlikely(action >= TK_SWITCHED_IN)) {
 			t->known[number].switches = true;
-			t->known[number].cpu = c->cpu ? c->cpu[i] : PTT_CPU_NONE;
+			t->known[number].cpu = c->cpu[i];
 			if (switched && t->known[number].seen && !(TK_THREAD(t, e.thread)->flags & PTT_THREAD_ENDED))
 				switched(t, &e, action);
 			continue;

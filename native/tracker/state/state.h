@@ -243,7 +243,7 @@ uint32_t tk_destroy(struct tracker *t, const struct tk_event *e);
 /* tk_is_numbered - what stands for an object is its number: of such a one waits are recorded, and what ends them. */
 static inline bool tk_is_numbered(uint64_t address)
 {
-	return PTT_IS_NUMBERED(address & PTT_OBJECT_MASK);
+	return PTT_IS_NUMBERED(address);
 }
 
 /* tk_knows_holds - it is recorded when an object of a kind is taken and given back, and not only who waits for it. */
