@@ -112,7 +112,7 @@ struct md_site {
 };
 
 /* What a thread used last. */
-#define MD_SITES 16u
+#define MD_SITES 32u
 
 struct md_cache {
 	struct tk_cached object[TK_CACHE];
