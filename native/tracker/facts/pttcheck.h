@@ -154,7 +154,7 @@ PTT_CHECK_API int ptt_check_memory(struct ptt_check *check, uint32_t process, ui
  */
 PTT_CHECK_API int ptt_check_share(struct ptt_check *check, uint32_t process, uint64_t start, uint64_t end,
 				  uint32_t memory, uint64_t offset);
-/* ptt_check_feed - follows the next n events; all columns are given. 0 or a negative error number. */
+/* ptt_check_feed - follows the next n events, of which all columns are given; processors may be left out. 0 or a negative error number. */
 PTT_CHECK_API int ptt_check_feed(struct ptt_check *check, const struct ptt_columns *columns, int64_t n);
 
 #define PTT_CHECK_INCOMPLETE 1u /* events are missing */

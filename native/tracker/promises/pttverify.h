@@ -76,7 +76,7 @@ PTT_VERIFY_API int ptt_verify_process(struct ptt_verify *verify, uint32_t number
 PTT_VERIFY_API int ptt_verify_share(struct ptt_verify *verify, uint32_t process, uint64_t from, uint64_t to);
 /* ptt_verify_thread - which thread stands behind a number of the reader; known ones may be declared again. */
 PTT_VERIFY_API int ptt_verify_thread(struct ptt_verify *verify, uint32_t number, uint32_t process, uint32_t tid);
-/* ptt_verify_feed - follows the next n events; all columns are given. 0 or a negative error number. */
+/* ptt_verify_feed - follows the next n events, of which all columns are given; processors may be left out. 0 or a negative error number. */
 PTT_VERIFY_API int ptt_verify_feed(struct ptt_verify *verify, const struct ptt_columns *columns, int64_t n);
 /*
  * ptt_verify_finish - judges what never ended

@@ -129,7 +129,7 @@ typedef void tk_switch_fn(struct tracker *t, const struct tk_event *e, enum tk_a
 
 /*
  * tk_feed - follows the events from one number up to another, and hands each to the consumer. Return: the tracker's error.
- * @columns: all of them
+ * @columns: all of them, but that of processors may be left out
  * @switched: context switches of threads that live, which are not events of their own; NULL = they do not matter
  */
 static inline __attribute__((always_inline)) int tk_feed(struct tracker *t, const struct ptt_columns *columns,
@@ -154,7 +154,7 @@ static inline __attribute__((always_inline)) int tk_feed(struct tracker *t, cons
 		e.thread = t->known[number].thread;
 		if (unlikely(action >= TK_SWITCHED_IN)) {
 			t->known[number].switches = true;
-			t->known[number].cpu = c->cpu[i];
+			t->known[number].cpu = c->cpu ? c->cpu[i] : PTT_CPU_NONE;
 			if (switched && t->known[number].seen && !(TK_THREAD(t, e.thread)->flags & PTT_THREAD_ENDED))
 				switched(t, &e, action);
 			continue;

@@ -388,7 +388,7 @@ PTT_MODEL_API int ptt_model_only_site(struct ptt_model *model, uint32_t process,
 PTT_MODEL_API void ptt_model_window(struct ptt_model *model, int64_t begin, int64_t end);
 /* ptt_model_undecided - how many waits, holds and, where they are kept, states that began before the window's end go on. */
 PTT_MODEL_API uint64_t ptt_model_undecided(const struct ptt_model *model);
-/* ptt_model_feed - follows the next n events; all columns are given. 0 or a negative error number. */
+/* ptt_model_feed - follows the next n events, of which all columns are given; processors may be left out. 0 or a negative error number. */
 PTT_MODEL_API int ptt_model_feed(struct ptt_model *model, const struct ptt_columns *columns, int64_t n);
 /* ptt_model_feed_early - as ptt_model_feed(), of the events that ptt_model_state() has named, each as often as it says. */
 PTT_MODEL_API int ptt_model_feed_early(struct ptt_model *model, const struct ptt_columns *columns, int64_t n);
