@@ -23,7 +23,8 @@ static int64_t ts[EVENTS];
 static uint32_t thread[EVENTS];
 static uint16_t id[EVENTS];
 static uint64_t object[EVENTS], site[EVENTS], payload[EVENTS];
-static uint16_t cpu[EVENTS], reading[EVENTS]; /* all 0, as */
+/* All 0: no event has a stack, and no reading one behind it. */
+static uint16_t cpu[EVENTS], reading[EVENTS];
 static uint32_t stack[EVENTS];
 static uint8_t fields[EVENTS][16 + SLOTS] __attribute__((aligned(16)));
 
