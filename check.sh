@@ -6,6 +6,10 @@ set -uo pipefail
 cd "$(dirname "$0")" || exit
 . tools/setup.sh
 
+# Each of thousands of short-lived `ptt` would compile all its modules anew where the environment forbids to keep them.
+unset PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX=$PWD/build/check/pycache
+
 [ $# -gt 0 ] || set -- lint build nptl unit tests asan tsan fuzz
 
 # The checks have a build of their own: warnings are errors in it, which a developer may not want.
