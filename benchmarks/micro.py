@@ -8,6 +8,7 @@ that do it; what tracers do elsewhere meanwhile is not in it, unless they need t
 from __future__ import annotations
 
 import argparse
+import itertools
 import shutil
 import statistics
 import subprocess
@@ -126,7 +127,19 @@ class Effort:
 
 def measure(case: Case, ways: Sequence[Way], effort: Effort, work: Path) -> Measured:
     """Run a case in all ways."""
-    found = Measured()
+    found, runs, traces = Measured(), itertools.count(), work / "traces"
+
+    def room() -> Path:
+        """Return where a run writes.
+
+        A file or more for a few threads are many. For minutes after as many have been removed, ext4
+        takes milliseconds to create one, so they stay until the case has been measured.
+        """
+        if case.domain != "thread":
+            return work
+        path = traces / str(next(runs))
+        path.mkdir(parents=True)
+        return path
 
     def runner(way: Way) -> Callable[[], float | None]:
         flags = (*case.flags, *way.flags)
@@ -138,7 +151,7 @@ def measure(case: Case, ways: Sequence[Way], effort: Effort, work: Path) -> Meas
 
         def run() -> float | None:
             try:
-                with way.on(work) as on:
+                with way.on(room()) as on:
                     wall, cpu = map(float, on.call(command, timeout=_LIMIT_S).stdout.split())
             except (subprocess.SubprocessError, ValueError) as error:
                 if not isinstance(way, Peer):
@@ -157,6 +170,7 @@ def measure(case: Case, ways: Sequence[Way], effort: Effort, work: Path) -> Meas
     found.wall = interleave(
         {way.name: runner(way) for way in ways}, effort.rounds, slow, effort.slow_rounds
     )
+    shutil.rmtree(traces, ignore_errors=True)
     return found
 
 
