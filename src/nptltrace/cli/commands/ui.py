@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from nptltrace.cli import traces
+from nptltrace.cli.imports import import_pyarrow
 from nptltrace.cli.options import say
 from nptltrace.errors import UsageError
 
@@ -93,6 +94,7 @@ def _port(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until a signal comes."""
+    import_pyarrow()
     import gc
     from concurrent.futures import ThreadPoolExecutor
 
