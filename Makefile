@@ -6,7 +6,8 @@ STAGE   = $(BUILD)/stage
 # Manual pages belong to the wheel; a developer's build does not wait for them.
 CMAKE_FLAGS ?= -DPTT_MAN=OFF
 
-.PHONY: help dev test bench ctest lint web web-lint web-format web-test web-licences web-protocol binding docs commands format wheel clean
+.PHONY: help dev test bench ctest lint generated-lint python-lint types-lint imports-lint web web-lint web-format web-test
+.PHONY: web-licences web-protocol binding docs commands format wheel clean
 help:           ## this list
 	@sed -n 's/^\([a-z-]*\): .*## /\1\t/p' $(MAKEFILE_LIST)
 
@@ -51,13 +52,23 @@ web-test: $(WEB)/packages ## the page's unit tests
 ctest: dev      ## run the tests written in C
 	ctest --test-dir $(BUILD) --output-on-failure
 
-lint: docs      ## ruff, mypy, the import contract, the page, generated files, and the documentation without a warning
+# Several that may run at one time; check.sh has them do so.
+LINTS = types-lint docs generated-lint python-lint imports-lint $(if $(shell command -v npm),web-lint)
+lint: $(LINTS)  ## ruff, mypy, the import contract, the page, generated files, and the documentation without a warning
+	$(if $(filter web-lint,$(LINTS)),,@echo "npm is missing: web/ is not checked")
+
+generated-lint: ## are the files that catalog/generate.py writes up to date?
 	$(PYTHON) catalog/generate.py --check
+
+python-lint:    ## ruff
 	$(PYTHON) -m ruff check
 	$(PYTHON) -m ruff format --check
+
+types-lint:     ## mypy
 	$(PYTHON) -m mypy
+
+imports-lint:   ## the import contract
 	PYTHONPATH=src $(PYTHON) -c "from importlinter.cli import lint_imports_command as lint; lint()"
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory web-lint; else echo "npm is missing: web/ is not checked"; fi
 
 binding:        ## declare the C headers to Python anew
 	$(PYTHON) tools/bind_headers.py

@@ -16,7 +16,7 @@ export PYTHONPYCACHEPREFIX=$PWD/build/check/pycache
 native=build/check/native
 flags=(BUILD="$native" CMAKE_FLAGS="-DPTT_WERROR=ON -DPTT_MAN=ON")
 
-step_lint() { make lint PYTHON="$python"; }
+step_lint() { make --jobs="$(nproc)" --output-sync=target lint PYTHON="$python"; }
 step_build() { make dev PYTHON="$python" "${flags[@]}"; }
 # The thread library that tests/nptl runs programs on; it stays in the user's cache for the next time.
 step_nptl() {
