@@ -29,6 +29,8 @@ SEARCHES = [
     ("threads", []),
     ("threads", ["-DREAP", "-DQ_LIVES=0"]),
 ]
+# What has tens of millions of states takes a third longer with a table of the usual 2^24 places.
+LARGE = {"ring": ["-w26"]}
 # A model that finds nothing is worth little unless it can: these are bugs that were, or might be.
 BROKEN = [
     ("levels", "-DOPEN_SIGNALS"),
@@ -52,13 +54,13 @@ pytestmark = pytest.mark.timeout(1200)
 needs_spin = pytest.mark.skipif(shutil.which("spin") is None, reason="spin is not installed")
 
 
-def search(model: str, options: list[str], cwd: Path) -> str:
+def search(model: str, options: list[str], cwd: Path, optimized: str = "-O2") -> str:
     """Return what spin's verifier says of all states of a model."""
     generate = ["spin", *options, "-a", str(HERE / f"{model}.pml")]
     subprocess.run(generate, cwd=cwd, check=True, stdout=subprocess.DEVNULL)
-    cc = ["cc", "-O2", "-w", "-DCOLLAPSE", "-DSAFETY", "-o", "pan", "pan.c"]
+    cc = ["cc", optimized, "-w", "-DCOLLAPSE", "-DSAFETY", "-o", "pan", "pan.c"]
     subprocess.run(cc, cwd=cwd, check=True)
-    pan = ["./pan", "-m200000"]
+    pan = ["./pan", "-m200000", *LARGE.get(model, [])]
     return subprocess.run(pan, cwd=cwd, check=True, capture_output=True, text=True).stdout
 
 
@@ -79,4 +81,5 @@ def test_exhaustive_search_finds_no_error(model: str, options: list[str], tmp_pa
 @needs_spin
 @pytest.mark.parametrize(("model", "option"), BROKEN)
 def test_model_finds_what_it_is_to_find(model: str, option: str, tmp_path: Path) -> None:
-    assert "errors: 1" in search(model, option.split(), tmp_path)
+    # It is found soon: to optimize the verifier takes longer than to run it.
+    assert "errors: 1" in search(model, option.split(), tmp_path, "-O0")
