@@ -205,7 +205,8 @@ static inline void event(struct tracker *t, struct tk_event *e, enum tk_action a
 {
 	struct ptt_model *m = (struct ptt_model *)(void *)t;
 
-	if (unlikely(e->ts - MD_THREAD(m, e->thread)->pub.last_ns >= PTT_SILENT_NS))
+	/* unsigned: before its first event last_ns is the least number there is */
+	if (unlikely((int64_t)((uint64_t)e->ts - (uint64_t)MD_THREAD(m, e->thread)->pub.last_ns) >= PTT_SILENT_NS))
 		md_silence(m, MD_THREAD(m, e->thread), e->ts);
 	if (unlikely(MD_THREAD(m, e->thread)->call) && action != TK_SCHED)
 		md_sleep_end(m, e);

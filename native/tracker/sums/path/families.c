@@ -10,6 +10,7 @@
 /* What is known by process id: the process that had it last, plus 1; the thread that made the next one to have it, and when. */
 enum { HAS_IT, MADE_NEXT, MADE_AT };
 
+/* Return: where it stands, until the next call, which may move all of them; NULL if there is no such thing. */
 static uint64_t *known(struct ptt_model *m, uint32_t process, uint64_t pid, uint64_t what)
 {
 	uint32_t space = TK_PROCESS(&m->t, process)->space;
@@ -48,21 +49,29 @@ void md_process_start(struct ptt_model *m, const struct tk_event *e)
 	struct tk_process *p = TK_PROCESS(&m->t, e->process);
 	uint32_t ppid = (uint32_t)tk_number(&e->e, TK_PPID, 0);
 	const struct tk_process *before = child_of(m, e->process, e->object, ppid);
-	uint64_t *has_it = known(m, e->process, e->object, HAS_IT);
-	const uint64_t *at = known(m, e->process, e->object, MADE_AT);
-	uint64_t *maker = known(m, e->process, e->object, MADE_NEXT);
+	const uint64_t *at;
+	uint64_t *maker, *has_it;
+	uint32_t thread = 0;
+	int64_t made_ns = 0;
 
 	tk_own_event(&m->t, e, TK_PROCESS_START);
 	p->ppid = ppid;
 	p->first = e->thread;
-	if (!has_it || !maker || !at)
-		return;
+	at = known(m, e->process, e->object, MADE_AT);
+	if (at)
+		made_ns = (int64_t)*at;
+	maker = known(m, e->process, e->object, MADE_NEXT);
+	if (maker) {
+		thread = (uint32_t)*maker;
+		*maker = 0;
+	}
+	has_it = known(m, e->process, e->object, HAS_IT);
+	if (has_it)
+		*has_it = (uint64_t)e->process + 1;
 	if (before && before != p && before->execs)
 		made_by(m, e->thread, before->execs, before->exec_ns);
-	else if (*maker)
-		made_by(m, e->thread, (uint32_t)*maker, (int64_t)*at);
-	*maker = 0;
-	*has_it = (uint64_t)e->process + 1;
+	else if (thread)
+		made_by(m, e->thread, thread, made_ns);
 }
 
 void md_process_made(struct ptt_model *m, const struct tk_event *e)
@@ -76,11 +85,11 @@ void md_process_made(struct ptt_model *m, const struct tk_event *e)
 		return;
 	if (!child) {
 		maker = known(m, e->process, (uint64_t)pid, MADE_NEXT);
-		at = known(m, e->process, (uint64_t)pid, MADE_AT);
-		if (maker && at) {
+		if (maker)
 			*maker = e->thread;
+		at = known(m, e->process, (uint64_t)pid, MADE_AT);
+		if (at)
 			*at = (uint64_t)e->ts;
-		}
 		return;
 	}
 	/* It may have begun, and even have become another program, before its maker said so. */
