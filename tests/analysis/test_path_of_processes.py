@@ -106,3 +106,12 @@ def test_a_script_of_a_shell(record: Recorder) -> None:
     trace = record("sh", "-c", "sleep 0.1; (sleep 0.1; true); true")
     path = nptltrace.open(trace).report()["critical_path"]
     assert sum(part["run_ns"] for part in path["threads"] if part["name"] == "sleep") >= 2 * SLEPT
+
+
+def test_the_path_goes_through_all_of_many_children(record: Recorder) -> None:
+    # What is known of a process id stays known while more of them come.
+    trace = record("/bin/sh", "-c", "for one in $(seq 200); do sleep 0.002; done")
+    with nptltrace.open(trace) as traceset:
+        path = traceset.report()["critical_path"]
+    names = [part["name"] for part in path["threads"]]
+    assert names.count("sleep") == 200
