@@ -94,7 +94,6 @@ def _port(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until a signal comes."""
-    import_pyarrow()
     import gc
     from concurrent.futures import ThreadPoolExecutor
 
@@ -103,6 +102,7 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.trace.source import Source
 
     if args.store is not None:
+        import_pyarrow()
         return _serve_store(args)
     if not args.traces:
         raise UsageError("name a trace, or a store with --store (see ptt ui --help)")
@@ -114,6 +114,7 @@ def run(args: argparse.Namespace) -> int:
     gc.disable()
     with ThreadPoolExecutor(1) as aside:
         opening = aside.submit(Source, args.traces)
+        import_pyarrow()
         from nptltrace.ui.server.serving import viewer_application
         from nptltrace.ui.viewer import Viewer
     gc.enable()
