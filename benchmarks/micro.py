@@ -132,7 +132,7 @@ def measure(case: Case, ways: Sequence[Way], effort: Effort, work: Path) -> Meas
     def room() -> Path:
         """Return where a run writes.
 
-        A file or more for a few threads are many. For minutes after as many have been removed, ext4
+        There is a file for every few threads. For a while after so many have been removed, ext4
         takes milliseconds to create one, so they stay until the case has been measured.
         """
         if case.domain != "thread":
