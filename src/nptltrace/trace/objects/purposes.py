@@ -5,6 +5,9 @@ and their events say so. Others are parts of the library: threads wait there for
 of a thread, or for the one that imports a module. From 3.13 on, a thread that waits for a mutex of
 the interpreter is parked at a semaphore of its own, which whoever has the mutex posts; from 3.14 on
 all locks of Python are such mutexes.
+
+Libraries initialize semaphores below functions of Python, too. The interpreter does not use these
+semaphores, so the events alone say what they are for, as in programs without Python.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.headers import pttmodel as c
 from nptltrace.trace.passed_over import PassedOver
-from nptltrace.trace.places.python_code import code_and_offset, is_python
+from nptltrace.trace.places.python_code import code_and_offset, is_interpreter, is_python
 from nptltrace.trace.places.stack import stack_sites
 
 if TYPE_CHECKING:
@@ -40,13 +43,16 @@ _LOCK_OF_THREAD, _JOINS = "_set_tstate_lock", ("join", "_shutdown")
 # All that waits for work has made a lock for that in here.
 _WAITS = "wait"
 _THREADING = ("threading.py", "<frozen threading>")
+# From this version of Python 3 on, threads are parked at semaphores, which begin without units.
+_PARKS = 13
 
 
 class Made(NamedTuple):
     """How a semaphore was initialized.
 
     Attributes:
-        functions: The functions of Python in the stack, the innermost first.
+        functions: The functions of Python in the stack, the innermost first; none if a library
+            initialized the semaphore, and not the interpreter.
         inside: So many of the innermost are those of `threading`, `queue` and the like.
         simple: It is a part of a `SimpleQueue`.
         units: It began with units: it is a lock, and no thread is parked at it.
@@ -88,7 +94,8 @@ class Made(NamedTuple):
                 return c.PTT_FOR_END
             if names[0] == _WAITS:
                 return c.PTT_FOR_WORK
-        return c.PTT_FOR_ANYTHING if self.units or not self.functions else c.PTT_FOR_HOLDER
+        parks = any(code.minor >= _PARKS for code in self.functions[:1])
+        return c.PTT_FOR_HOLDER if parks and not self.units else c.PTT_FOR_ANYTHING
 
 
 def how_made(
@@ -102,13 +109,18 @@ def how_made(
         passed_over: Says of a function and its source whether it is one of the library.
         units: It began with units.
     """
+    modules = [
+        PurePath(module.path).name if (module := process.map.at(site)) else ""
+        for site in takewhile(lambda site: not is_python(site), sites)
+    ]
+    if modules and not is_interpreter(modules[0]):
+        return Made((), 0, simple=False, units=units)
     found = [process.codes.get(code_and_offset(site)[0]) for site in sites if is_python(site)]
     functions = [code for code in found if code is not None]
     inside = takewhile(
         lambda code: code.function != MODULE and passed_over(code.function, code.path), functions
     )
-    called = (process.map.at(site) for site in takewhile(lambda site: not is_python(site), sites))
-    simple = any(one and PurePath(one.path).name.startswith(_SIMPLE_QUEUE) for one in called)
+    simple = any(name.startswith(_SIMPLE_QUEUE) for name in modules)
     return Made(functions, len(list(inside)), simple, units)
 
 
