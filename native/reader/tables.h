@@ -10,45 +10,37 @@
 #include <sys/mman.h>
 
 /*
- * A table that grows in place: address space for all it may ever hold is reserved at once, memory is used as it fills.
+ * A table that grows in place, so that pointers to its elements stay valid. It begins small, at an address that has room
+ * behind it for all the table may ever hold. Nothing reserves that room: address space and memory may both be limited.
  * Element 0 stands for "none" and takes what cannot be stored.
  */
 struct rd_pool {
 	uint8_t *items;
 	size_t size;
 	uint32_t count;
-	uint32_t room;
+	uint32_t room;   /* elements that have memory */
+	uint64_t mapped; /* bytes */
+	uint64_t most;   /* bytes that the table may grow to */
 };
 
 #define RD_POOL_ROOM (UINT32_C(1) << 26)
-#define RD_POOL_LEAST (UINT32_C(1) << 12)
 
-/* rd_pool_open - Return: 0 or -ENOMEM. */
-static inline int rd_pool_open(struct rd_pool *pool, size_t size)
-{
-	/* Where address space is limited as well, less will have to do. */
-	for (uint32_t room = RD_POOL_ROOM; room >= RD_POOL_LEAST; room /= 4) {
-		void *items = mmap(NULL, size * room, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+/* rd_pool_open - @size: bytes of an element. Return: 0 or -ENOMEM. */
+int rd_pool_open(struct rd_pool *pool, size_t size);
 
-		if (items == MAP_FAILED)
-			continue;
-		*pool = (struct rd_pool){ items, size, 1, room };
-		return 0;
-	}
-	return -ENOMEM;
-}
+/* rd_pool_reach - have memory for @count elements, which are zero. Return: 0 or -ENOMEM. */
+int rd_pool_reach(struct rd_pool *pool, uint64_t count);
 
 static inline void rd_pool_close(struct rd_pool *pool)
 {
 	if (pool->items)
-		munmap(pool->items, pool->size * pool->room);
+		munmap(pool->items, pool->mapped);
 }
 
 /* rd_pool_new - Return: number of a new element, all zero; 0 if there is no room, which is an @error then. */
 static inline uint32_t rd_pool_new(struct rd_pool *pool, int *error)
 {
-	if (__builtin_expect(pool->count == pool->room, 0)) {
+	if (__builtin_expect(pool->count == pool->room, 0) && rd_pool_reach(pool, (uint64_t)pool->count + 1) < 0) {
 		*error = -ENOMEM;
 		return 0;
 	}

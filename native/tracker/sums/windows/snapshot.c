@@ -190,7 +190,7 @@ static void take_pool(struct taker *t, struct rd_pool *pool)
 {
 	uint64_t count = take_count(t, pool->size);
 
-	if (!count || count > pool->room) {
+	if (!count || rd_pool_reach(pool, count) < 0) {
 		t->err = t->err ? t->err : count ? -ENOMEM : -EBADMSG;
 		count = 1;
 	}
@@ -272,7 +272,7 @@ static void take_all(struct taker *t, struct ptt_model *m)
 		take_switches(t, m, MD_THREAD(m, i));
 	/* What a thread used last is found anew. */
 	m->t.caches.count = m->t.threads.count;
-	if (m->t.caches.count > m->t.caches.room)
+	if (rd_pool_reach(&m->t.caches, m->t.caches.count) < 0)
 		t->err = t->err ? t->err : -ENOMEM;
 	tk_make_ranges(&m->t);
 	m->t.wait_id = numbers.wait_id;
