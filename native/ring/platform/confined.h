@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -30,22 +29,6 @@ static inline uint32_t ptt_own_tid(void)
 	if (ptt_is_confined() && pthread_getcpuclockid(pthread_self(), &clock) == 0)
 		return ~(uint32_t)((int32_t)clock >> 3);
 	return (uint32_t)ptt_raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
-}
-
-/* ptt_hold_signals - all that can wait do until ptt_let_signals(). In a confined program nothing is done. */
-static inline uint64_t ptt_hold_signals(void)
-{
-	uint64_t all = ~UINT64_C(0), before = 0;
-
-	if (!ptt_is_confined())
-		ptt_raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof(all), 0, 0);
-	return before;
-}
-
-static inline void ptt_let_signals(uint64_t before)
-{
-	if (!ptt_is_confined())
-		ptt_raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(before), 0, 0);
 }
 
 /* ptt_is_real_time - such a thread does not wait for a collector, which may never get the processor. */

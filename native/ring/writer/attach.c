@@ -19,6 +19,7 @@
 #include "../platform/may_write.h"
 #include "readings.h"
 #include "retired.h"
+#include "../platform/signals.h"
 #include "taker.h"
 #include "writer.h"
 

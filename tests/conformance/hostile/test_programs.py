@@ -109,6 +109,13 @@ def test_signals_at_full_speed(how: str, hostile: Hostile) -> None:
     hostile.same(hostile.program("signals.c"), how)
 
 
+@pytest.mark.parametrize("handler", ["ring", "shared", "file"])
+def test_signals_go_to_the_thread_that_they_are_meant_for(handler: str, hostile: Hostile) -> None:
+    for level in "23":
+        came = hostile.same(hostile.program("meant.c"), options=("-l", level, "--handler", handler))
+        assert "another thread" not in came.out
+
+
 @pytest.mark.parametrize("handler", ["ring", "shared"])
 def test_jumps_out_of_handlers(handler: str, hostile: Hostile) -> None:
     program = hostile.program("signals.c")
