@@ -71,7 +71,7 @@ def _finding(picture: Picture, found: Verdict) -> Finding:
     waits = [seen for seen in found.threads if seen.wait is not None and seen.wait.object]
     return {
         "kind": found.kind,
-        "severity": "error",
+        "severity": found.severity,
         "threads": [seen.thread.tid for seen in found.threads],
         "objects": [f"0x{seen.wait.object:x}" for seen in waits if seen.wait is not None],
         "sites": [seen.site for seen in found.threads],

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from nptltrace._units import plural
 from nptltrace.hang.conditions import read_condition
 from nptltrace.hang.neighbours import with_neighbours
+from nptltrace.hang.signals import BY_ITSELF, handlers, signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from nptltrace.findings.facts import Severity
     from nptltrace.hang.picture import Picture
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.target import Target
@@ -29,15 +31,10 @@ _WITHOUT_OBJECT = {
     "go": "waits for what Go's runtime knows",
 }
 # What another process, or the kernel, may end.
-_OPEN = frozenset({"call", "futex", "go"})
+_OPEN = frozenset({"call", "go"})
+# What a signal handler may end by a function that POSIX allows it.
+_BY_HANDLERS = frozenset({"semaphore", "futex", "park"})
 _FEW = 8
-# Functions by which a program has signal handlers.
-_HANDLED = frozenset(
-    {
-        "sigaction", "__sigaction", "signal", "bsd_signal", "sysv_signal", "__sysv_signal",
-        "sigset",
-    }
-)  # fmt: skip
 # Functions by which a thread leaves a condition wait without a signal.
 _LEAVE_A_WAIT = frozenset(
     {"pthread_cond_timedwait", "pthread_cond_clockwait", "cnd_timedwait", "pthread_cancel"}
@@ -51,11 +48,13 @@ class Verdict(NamedTuple):
         kind: As in `ptt check`.
         message: A sentence, without a capital and full stop.
         threads: The threads that it is about.
+        severity: As in `ptt check`; a warning where a signal handler may yet change it.
     """
 
     kind: str
     message: str
     threads: tuple[ThreadPicture, ...]
+    severity: Severity = "error"
 
 
 def verdicts(process: Target, picture: Picture, names: Names) -> list[Verdict]:
@@ -77,8 +76,8 @@ def verdicts(process: Target, picture: Picture, names: Names) -> list[Verdict]:
         *_ownerless(process, by_tid),
         *_lost_signals(process, picture, names),
     ]
-    if not found and _all_blocked(process, picture) and not _may_handle_signals(process, names):
-        found = [Verdict("stuck", _stuck_sentence(picture), picture.threads)]
+    if not found and _all_blocked(process, picture):
+        found = [*_stuck(process, picture, names)]
     processes = {one.pid: one for one, _ in together}
     return [one for one in found if _is_still_so(processes, one.threads)]
 
@@ -212,12 +211,6 @@ def _is_joined(process: Target, wait: Wait, tids: set[int]) -> bool:
     return process.read(wait.object, 4) != wait.owner.to_bytes(4, "little")
 
 
-def _may_handle_signals(process: Target, names: Names) -> bool:
-    """Return whether a signal handler of the program could wake a thread."""
-    known = process.handles_signals
-    return names.imports(process.modules, _HANDLED) is not False if known is None else known
-
-
 def _lost_signals(process: Target, picture: Picture, names: Names) -> Iterator[Verdict]:
     """Yield the conditions whose signals go where nobody waits any more."""
     waiting: dict[int, list[ThreadPicture]] = {}
@@ -248,14 +241,54 @@ def _lost_signals(process: Target, picture: Picture, names: Names) -> Iterator[V
             )
 
 
-def _stuck_sentence(picture: Picture) -> str:
+def _stuck(process: Target, picture: Picture, names: Names) -> Iterator[Verdict]:
+    """Yield that no thread is left to wake another one, unless a signal handler surely may.
+
+    A semaphore may be there for a handler alone, of a signal that the kernel sends by itself.
+    """
+    handled = handlers(process, names)
+    kinds = {seen.wait.kind for seen in picture.threads if seen.wait is not None}
+    if kinds & _BY_HANDLERS and (handled is None or BY_ITSELF.intersection(handled)):
+        return
+    if handled == {}:
+        yield Verdict("stuck", _stuck_sentence(process, picture, ""), picture.threads)
+    else:
+        message = _stuck_sentence(process, picture, f", unless {_handlers(handled)} wakes one")
+        yield Verdict("stuck", message, picture.threads, "warning")
+
+
+def _handlers(handled: dict[int, str] | None) -> str:
+    """Return the handlers of signals as the subject of a sentence."""
+    if handled is None:
+        return "a signal handler"
+    named = [
+        f"{signal_name(number)} ({name})" if name else signal_name(number)
+        for number, name in sorted(handled.items())
+    ]
+    more = f" or {len(named) - _FEW} more signals" if len(named) > _FEW else ""
+    return f"the handler of {' or '.join(named[:_FEW])}{more}"
+
+
+def _stuck_sentence(process: Target, picture: Picture, unless: str) -> str:
     by_tid = {seen.thread.inner_tid: seen for seen in picture.threads}
     shown: Sequence[ThreadPicture] = picture.threads[:_FEW]
     parts = [f"{seen.thread} {waits_sentence(seen, by_tid)}" for seen in shown]
     if len(picture.threads) > _FEW:
         parts.append(f"and {len(picture.threads) - _FEW} more threads likewise")
-    return "all threads wait without a time limit, and nobody is left to wake one: " + "; ".join(
-        parts
+    said = "all threads wait without a time limit, and nobody is left to wake one"
+    if len(shown) == 1:
+        said = "the only thread waits without a time limit, and nobody is left to wake it"
+    return f"{said}{unless}: {'; '.join(parts)}{_forked(process)}"
+
+
+def _forked(process: Target) -> str:
+    """Return that a process was forked from one with threads, which stayed behind; or nothing."""
+    parent, threads = process.forked_from()
+    if threads <= 1:
+        return ""
+    return (
+        f". It was forked from process {parent}, which has {threads} threads: only the thread that "
+        "forked is in this process, so the locks and thread pools of the others stay as they were"
     )
 
 

@@ -29,6 +29,9 @@ _TID_AT = 720
 # The owner of a frame that stands for a call by C, or more.
 _OWNED_BY_C = 3
 _STACK_REF_MARKS = 3
+# In an object its type, and what follows; in a type its name; in a function its code since 3.10.
+_TYPE, _FIRST_FIELD, _TYPE_NAME, _CODE, _CODE_MOVED = 8, 16, 24, 48, 10
+_NAME_MAX = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,29 @@ class Pythons:
             return self._runs(state, self._layout)
         except (struct.error, ValueError):
             return []
+
+    def function_name(self, address: int) -> str:
+        """Return the name of a Python function, or of one in C, by the address of its object.
+
+        Of another object the name of its class is returned.
+        """
+        layout = self._layout
+        try:
+            kind = self._c_string(self._word(self._word(address + _TYPE) + _TYPE_NAME))
+            if kind == "method":
+                return self.function_name(self._word(address + _FIRST_FIELD))
+            if kind == "builtin_function_or_method":
+                return self._c_string(self._word(self._word(address + _FIRST_FIELD)))
+            if kind != "function" or layout is None:
+                return kind
+            at = _FIRST_FIELD if layout.minor < _CODE_MOVED else _CODE
+            known = self._code(self._word(address + at), layout)
+        except (struct.error, ValueError):
+            return ""
+        return str(PythonFrame(known[0], known[1].rpartition("/")[2], known[2])) if known else ""
+
+    def _c_string(self, address: int) -> str:
+        return self._process.read(address, _NAME_MAX).partition(b"\0")[0].decode("utf-8", "replace")
 
     def _layout_of(self, minor: int, runtime: int) -> Layout | None:
         said = self._process.read(runtime, DEBUG_SIZE)

@@ -118,7 +118,7 @@ class Core:
         return f"core file of process {self.pid} ({self.name}{by})"
 
     @property
-    def handles_signals(self) -> bool | None:
+    def caught(self) -> frozenset[int] | None:
         """Not known: the kernel does not write it down."""
         return None
 
@@ -169,6 +169,10 @@ class Core:
         """Return 0: it is not known."""
         del inner_tid
         return 0
+
+    def forked_from(self) -> tuple[int, int]:
+        """Return zeros: it is not known."""
+        return 0, 0
 
     def is_alone_with(self, address: int) -> bool:
         """Return False: it is not known which processes had memory in common."""

@@ -35,9 +35,11 @@ _PAGE = 4096
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 _NOBODY_MAY = 3
 _SHORT = 1 << 14
+# Where the flags of a process stand behind its name, and that it runs no program since its fork.
+_FLAGS, _FORKED = 6, 0x40
 # Signals that wake nobody: those that the thread library takes for itself, cancellation and changes
 # of the user, and those of a thread's own faults, which one that sleeps does not make.
-_NOT_WAKING = sum(1 << number - 1 for number in (4, 5, 7, 8, 11, 31, 32, 33))
+_NOT_WAKING = frozenset({4, 5, 7, 8, 11, 31, 32, 33})
 
 
 class Process:
@@ -49,6 +51,7 @@ class Process:
     Attributes:
         machine: The architecture.
         remarks: What is missing: nothing.
+        caught: Signals with handlers that may wake a thread.
         stopped: The registers of threads that are stopped.
 
     Raises:
@@ -71,8 +74,9 @@ class Process:
         self._is_inside = len(_value(status, "NSpid").split()) > 1
         if _value(status, "State")[:1] == "Z":
             self.threads()
-        caught = int(_value(status, "SigCgt") or "0", 16)
-        self.handles_signals = bool(caught & ~_NOT_WAKING)
+        mask = int(_value(status, "SigCgt") or "0", 16)
+        numbers = (number for number in range(1, 65) if mask >> number - 1 & 1)
+        self.caught: frozenset[int] | None = frozenset(numbers) - _NOT_WAKING
         try:
             (self._place / "syscall").read_bytes()
         except PermissionError:
@@ -208,6 +212,17 @@ class Process:
             return Process(int(leader))
         except PttError:
             return None
+
+    def forked_from(self) -> tuple[int, int]:
+        """Return the parent process, and its threads, if it has run no other program since.
+
+        Zeros where that is not so, or not known.
+        """
+        parent = int(_value(self._text("status"), "PPid") or "0")
+        fields = self._text("stat").rpartition(")")[2].split()
+        if not parent or len(fields) <= _FLAGS or not int(fields[_FLAGS]) & _FORKED:
+            return 0, 0
+        return parent, int(_value(_read(f"/proc/{parent}/status"), "Threads") or "0")
 
     def is_alone_with(self, address: int) -> bool:
         """Return whether it is known that no other process has a piece of its memory."""

@@ -34,8 +34,8 @@ class Target(Protocol):
         """The architecture, as `uname -m` has it."""
 
     @property
-    def handles_signals(self) -> bool | None:
-        """Whether it has signal handlers of its own; None where that is not known."""
+    def caught(self) -> frozenset[int] | None:
+        """Signals with handlers that may wake a thread; None where that is not known."""
 
     @property
     def modules(self) -> list[Module]:
@@ -67,6 +67,12 @@ class Target(Protocol):
 
         Args:
             inner_tid: The thread, by the id that the process has for it.
+        """
+
+    def forked_from(self) -> tuple[int, int]:
+        """Return the parent process, and its threads, if it has run no other program since.
+
+        Zeros where that is not so, or not known.
         """
 
     def process_of(self, tid: int) -> Target | None:

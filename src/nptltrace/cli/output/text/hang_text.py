@@ -38,7 +38,7 @@ def lines(
         yield from _thread(seen, by_tid, unmoved, stacks=stacks)
     yield ""
     for one in found:
-        yield f"error: {one.kind} in process {picture.pid}"
+        yield f"{one.severity}: {one.kind} in process {picture.pid}"
         text = readable(one.message)
         yield from _wrap(text[:1].upper() + text[1:] + ".", "  ")
         yield ""

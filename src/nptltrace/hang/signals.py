@@ -1,0 +1,131 @@
+"""Which signal handlers of a process may wake a thread, and what CPython calls for a signal."""
+
+from __future__ import annotations
+
+import re
+import signal
+import struct
+from typing import TYPE_CHECKING
+
+from nptltrace.hang.stack.cpython import Pythons
+from nptltrace.recording.program_headers import parse_elf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from nptltrace.hang.stack.names import Names
+    from nptltrace.hang.targets.target import Target
+    from nptltrace.trace.places.module_table import Module
+
+__all__ = ["BY_ITSELF", "handlers", "signal_name"]
+
+# Signals that the kernel sends without anybody's doing: timers, children, sockets, messages.
+BY_ITSELF = frozenset(
+    {
+        signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGCHLD, signal.SIGIO,
+        signal.SIGURG, *range(signal.SIGRTMIN, signal.SIGRTMAX + 1),
+    }
+)  # fmt: skip
+# Functions by which a program has signal handlers.
+_HANDLED = frozenset(
+    {
+        "sigaction", "__sigaction", "signal", "bsd_signal", "sysv_signal", "__sysv_signal",
+        "sigset",
+    }
+)  # fmt: skip
+# CPython's table of handlers has a flag and an object for each signal. It has none for signal 0,
+# and the same object for the two signals that the C library keeps for itself. Behind these stand
+# the signals for programs' own purposes, most of which have the default.
+_SIGNALS, _RESERVED = 65, (32, 33)
+_TABLE = struct.Struct(f"<{2 * _SIGNALS}Q")
+_RUN = re.compile(rb"\0{8}(?!\0{8})(.{8})(?:\0{8}\1){15}", re.DOTALL)
+_ENTRY, _WORD = 16, 8
+_DATA_MAX = 1 << 24
+_HEADERS = 4096
+# The default handler of SIGINT raises KeyboardInterrupt.
+_INTERRUPTS = "default_int_handler"
+
+
+def handlers(process: Target, names: Names) -> dict[int, str] | None:
+    """Return the handled signals that may wake a thread, each with its handler's name or empty.
+
+    CPython's own handlers only note a signal for the main thread, so a signal counts if a function
+    of the program is called for it.
+
+    Args:
+        process: The process.
+        names: Names for what lies in it.
+
+    Returns:
+        None if the process may have handlers, and it is not known of which signals.
+    """
+    caught = process.caught
+    if caught is None:
+        return None if names.imports(process.modules, _HANDLED) is not False else {}
+    if not caught:
+        return {}
+    called = _called_by_python(process, Pythons(process, names))
+    found = {number: called.get(number, "") for number in caught}
+    return {number: name for number, name in found.items() if name != _INTERRUPTS}
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal as `SIGINT`."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _called_by_python(process: Target, pythons: Pythons) -> Mapping[int, str]:
+    """Return the names of the functions that CPython calls for signals."""
+    named = (m for m in process.modules if m.path.rpartition("/")[2] == pythons.module)
+    module = next(named, None) if pythons.module else None
+    if module is None:
+        return {}
+    words = _table(_data(process, module))
+    if not words:
+        return {}
+    objects = words[1::2]
+    without = {0, objects[_RESERVED[0]], max(set(objects), key=objects.count)}
+    return {
+        number: pythons.function_name(address)
+        for number, address in enumerate(objects)
+        if address not in without
+    }
+
+
+def _data(process: Target, module: Module) -> bytes:
+    """Return the variables of a module."""
+    head = process.read(module.start, _HEADERS)
+    elf = parse_elf(lambda at, size: head[at : at + size])
+    last = max(elf.segments, key=lambda s: s.vaddr) if elf is not None and elf.segments else None
+    if last is None or last.memory_size > _DATA_MAX:
+        return b""
+    begin = (module.bias or 0) + last.vaddr
+    return process.read(-(-begin // _WORD) * _WORD, last.memory_size)
+
+
+def _table(data: bytes) -> tuple[int, ...]:
+    """Return CPython's table of handlers, where it is to be recognized, or nothing."""
+    for match in _RUN.finditer(data):
+        run = -(-match.start() // _WORD) * _WORD
+        # The run of defaults may begin behind handlers of the program.
+        begins: Iterable[int] = range(run - _ENTRY * (_SIGNALS - 1), run, _WORD)
+        for begin in begins:
+            if begin >= 0 and begin + _TABLE.size <= len(data):
+                words = _TABLE.unpack_from(data, begin)
+                if _is_table(words):
+                    return words
+    return ()
+
+
+def _is_table(words: tuple[int, ...]) -> bool:
+    flags, objects = words[::2], words[1::2]
+    first, second = (objects[number] for number in _RESERVED)
+    return (
+        not any(flag & ~1 for flag in flags)
+        and not objects[0]
+        and all(objects[1:])
+        and first == second != objects[_RESERVED[-1] + 1]
+    )

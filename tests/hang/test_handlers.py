@@ -1,0 +1,138 @@
+"""Processes in which nobody is left to wake anybody, with and without signal handlers."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.hang.looking import asleep, running
+from tests.hang.test_cpython import interpreters, minor_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+# A terminal leaves SIGINT alone; a script's background jobs ignore it.
+AS_A_TERMINAL = ("env", "--default-signal=INT")
+# Arguments: what is waited for, and the signal that is handled.
+PROGRAM = """
+    #define _GNU_SOURCE
+    #include <linux/futex.h>
+    #include <pthread.h>
+    #include <semaphore.h>
+    #include <signal.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <sys/prctl.h>
+    #include <sys/syscall.h>
+    #include <unistd.h>
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+    static sem_t token;
+    static int word = 1;
+    static void post(int number) { (void)number; sem_post(&token); }
+    static void *idle(void *unused) { pause(); return unused; }
+    int main(int count, char **words)
+    {
+        pthread_t thread;
+        if (count > 2 && atoi(words[2]))
+            signal(atoi(words[2]), post);
+        if (!strcmp(words[1], "semaphore"))
+            sem_wait(&token);
+        pthread_mutex_lock(&mutex);
+        if (!strcmp(words[1], "condition"))
+            pthread_cond_wait(&never, &mutex);
+        if (!strcmp(words[1], "fork")) {
+            pthread_create(&thread, 0, idle, 0);
+            if (fork())
+                pause();
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+        }
+        syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 1, 0, 0, 0);
+        return 0;
+    }
+"""
+PYTHON = textwrap.dedent("""\
+    import signal, sys, threading
+    stop = threading.Event()
+    class Service:
+        def leave(self, *unused):
+            stop.set()
+    if sys.argv[1:]:
+        signal.signal(int(sys.argv[1]), Service().leave)
+    lock = threading.Lock()
+    lock.acquire()
+    threading.Thread(target=lock.acquire).start()
+    stop.wait()
+""")
+
+
+@pytest.mark.parametrize(
+    ("case", "number", "said"),
+    [
+        ("condition", signal.SIGINT, ("warning", ", unless the handler of SIGINT wakes one: ")),
+        ("condition", 0, ("error", "nobody is left to wake it: ")),
+        ("semaphore", signal.SIGTERM, ("warning", ", unless the handler of SIGTERM wakes one: ")),
+        ("semaphore", signal.SIGALRM, (None, "")),
+        ("futex", 0, ("error", " waits for futex word")),
+        ("futex", signal.SIGCHLD, (None, "")),
+        ("futex", signal.SIGSEGV, ("error", "nobody is left to wake it: ")),
+    ],
+)
+def test_nobody_is_left_but_a_handler(
+    case: str, number: int, said: tuple[str | None, str], ptt: Ptt, compile_c: Callable[..., Path]
+) -> None:
+    severity, unless = said
+    program = compile_c(PROGRAM)
+    with running(*AS_A_TERMINAL, program, case, int(number)) as pid:
+        found = asleep(ptt, pid, 1)["findings"]
+        text = ptt("hang", pid, status=1 if severity else 0).stdout
+    assert [(one["kind"], one["severity"]) for one in found] == (
+        [("stuck", severity)] if severity else []
+    )
+    assert all(unless in one["message"] for one in found)
+    assert (f"{severity}: stuck in process {pid}" in text) == bool(severity)
+
+
+def test_a_child_needs_what_a_thread_of_its_parent_had(
+    ptt: Ptt, compile_c: Callable[..., Path]
+) -> None:
+    program = compile_c(PROGRAM)
+    with running(program, "fork") as pid:
+        (child,) = _children(ptt, pid)
+        (one,) = asleep(ptt, child, 1)["findings"]
+    assert one["kind"] == "stuck"
+    assert f"It was forked from process {pid}, which has 2 threads" in one["message"]
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_handlers_of_python(python: str, ptt: Ptt, tmp_path: Path) -> None:
+    """The interpreter's own handler of SIGINT wakes nobody; a function of the program may."""
+    if not 8 <= minor_of(python) <= 14:
+        pytest.skip("its structures are not read")
+    path = tmp_path / "prog.py"
+    path.write_text(PYTHON, encoding="utf-8")
+    with running(*AS_A_TERMINAL, python, path) as pid:
+        (one,) = asleep(ptt, pid, 2)["findings"]
+    assert (one["kind"], one["severity"]) == ("stuck", "error")
+    assert "unless" not in one["message"]
+    if python != sys.executable:
+        return
+    with running(*AS_A_TERMINAL, python, path, int(signal.SIGTERM)) as pid:
+        (one,) = asleep(ptt, pid, 2)["findings"]
+    assert (one["kind"], one["severity"]) == ("stuck", "warning")
+    assert "unless the handler of SIGTERM (Service.leave (prog.py:4)) wakes one" in one["message"]
+
+
+def _children(ptt: Ptt, pid: str) -> list[str]:
+    """Return the children of a process when all of its threads sleep."""
+    found: dict[str, Any] = asleep(ptt, pid, 2)
+    assert found["findings"] == []
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:  # noqa: PTH123
+        return file.read().split()
