@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,6 +31,8 @@ _GRACE_S = 5.0
 # So long the recorder may take to write what threads have done.
 _WRITTEN_S = 2.0
 _LOOK_S = 60.0
+# The findings that say why a test does not end.
+_BLOCKED = "deadlock,self-deadlock,stuck,barrier-stuck"
 _SHOWN = 10
 
 _START = """\
@@ -121,10 +124,12 @@ class _Session:
         before = signal.signal(_SIGNAL, watch.fail)
         watch.start()
         try:
-            return (yield)
+            result = yield
         finally:
             self._hangs = watch.stop() or self._hangs
             signal.signal(_SIGNAL, before)
+        watch.fail_if_late()
+        return result
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
@@ -182,10 +187,13 @@ class _Watch(threading.Thread):
         self._config, self._test, self._limit_s = config, test, limit_s
         self._recording = recording
         self._over = threading.Event()
+        self._began_s = time.monotonic()
+        self._took_s = 0.0
         self._found = ""
 
     def run(self) -> None:
-        """Wait for the end of the test; look, when it takes too long."""
+        """Wait until the test ends; look at its threads when it takes too long."""
+        # The recorder has written what the threads did before the limit when `_WRITTEN_S` is over.
         if self._over.wait(self._limit_s) or self._over.wait(_WRITTEN_S):
             return
         found = f"{self._test} takes longer than {self._limit_s:g} s\n\n{self._look()}"
@@ -204,9 +212,19 @@ class _Watch(threading.Thread):
 
     def stop(self) -> bool:
         """The test is over; return whether it had to be interrupted."""
+        self._took_s = time.monotonic() - self._began_s
         self._over.set()
         self.join()
         return bool(self._found)
+
+    def fail_if_late(self) -> None:
+        """Fail a test that took too long, and ended before it was interrupted."""
+        if self._took_s > self._limit_s:
+            pytest.fail(
+                f"{self._test} takes longer than {self._limit_s:g} s: "
+                f"it ended after {self._took_s:.3g} s",
+                pytrace=False,
+            )
 
     def fail(self, *_: object) -> None:
         """Have the test fail, from the signal."""
@@ -218,7 +236,7 @@ class _Watch(threading.Thread):
         """Return what is found in the trace so far, and what each thread waits for now."""
         trace = str(self._recording.trace)
         said = [
-            _ptt("check", "--kind", "deadlock,stuck", trace), _ptt("hang", str(os.getpid()))
+            _ptt("check", "--kind", _BLOCKED, trace), _ptt("hang", str(os.getpid()))
         ]  # fmt: skip
         return "\n".join(text for text in said if text)
 

@@ -84,6 +84,20 @@ def test_deadlock():
 def test_after():
     pass
 """
+LATE = """
+import time
+
+def test_late():
+    time.sleep(0.6)
+
+def test_twice():
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire()
+
+def test_in_time():
+    pass
+"""
 DEAF = """
 import signal
 
@@ -116,6 +130,14 @@ def test_a_deadlock_fails_its_test_and_no_other(run: Run) -> None:
     assert "error: deadlock at" in done.stdout
     assert "at take (test_it.py:9)" in done.stdout
     assert "1 failed, 1 passed" in done.stdout
+
+
+def test_a_late_test_fails_and_a_lock_taken_twice_is_said(run: Run) -> None:
+    done = run(LATE, "--ptt=run", "--ptt-limit=0.5", status=1)
+    assert re.search(r"test_late takes longer than 0.5 s: it ended after \S+ s", done.stdout)
+    assert "test_twice takes longer than 0.5 s" in done.stdout
+    assert "error: self-deadlock at" in done.stdout
+    assert "2 failed, 1 passed" in done.stdout
 
 
 @pytest.mark.slow
