@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nptltrace.analysis.model import Window, run_model
-from nptltrace.analysis.report.over_time import over_time
+from nptltrace.analysis.report.over_time import over_time, significant_ends
 from nptltrace.catalog import DOMAINS
 from nptltrace.trace.source import Source
 from tests.trace.builder import Builder, Event
@@ -67,6 +67,18 @@ def test_there_and_back_are_two_changes(tmp_path: Path) -> None:
     (lock,) = found_in(traced(tmp_path / "run.ptt", holder(lengths, A)), [0, END * MS], A)
     assert [change.t_ns for change in lock.changes] == [1200 * MS, 2400 * MS]
     assert [(c.before, c.after) for c in lock.changes] == [(120, 120), (120, 120)]
+
+
+@pytest.mark.parametrize("neighbours", [0.0, 0.9, 0.99])
+def test_lengths_that_are_correlated_are_no_change(neighbours: float) -> None:
+    rng = np.random.default_rng(3)
+    found = 0
+    for _ in range(30):
+        logs = np.zeros(1000)
+        for n in range(1, len(logs)):
+            logs[n] = neighbours * logs[n - 1] + rng.normal(0, np.sqrt(1 - neighbours**2))
+        found += len(significant_ends(logs / np.log(2))) > 2
+    assert found <= 3
 
 
 def test_a_few_say_nothing(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nptltrace.analysis.report.significance import chances
+from nptltrace.analysis.report.significance import chances_of_all
 from nptltrace.errors import UsageError
 from nptltrace.fleet.waiting import waiting
 
@@ -46,9 +46,9 @@ def fleet_report(fleet: Fleet, chosen: Chosen, *, by: str, confidence: float) ->
     """
     found = waiting(fleet, chosen.run_ids)
     groups = chosen.values(by)
-    changes = [
-        _changes(found.wait_ns, groups[before], groups[after]) for before, after in pairwise(groups)
-    ]
+    changes = _changes(
+        found.wait_ns, [(groups[before], groups[after]) for before, after in pairwise(groups)]
+    )
     places: list[FleetPlace] = []
     for number, place in enumerate(found.places):
         values = found.wait_ns[number]
@@ -96,8 +96,8 @@ def fleet_diff(fleet: Fleet, before: Chosen, after: Chosen, *, confidence: float
     n, m = len(before.rows), len(after.rows)
     found = waiting(fleet, [*before.run_ids, *after.run_ids])
     sides = list(range(n)), list(range(n, n + m))
-    ways = _changes(found.wait_ns, *sides)
-    whole = _changes(found.total_ns[np.newaxis], *sides)
+    [ways] = _changes(found.wait_ns, [sides])
+    [whole] = _changes(found.total_ns[np.newaxis], [sides])
     rows: list[FleetPlaceChange] = [
         {"place": place.place, "site": place.site, "module": place.module, "kind": place.kind,
          **_change(ways, number)}
@@ -119,9 +119,15 @@ class _Changes:
     chance: NDArray[np.float64]
 
 
-def _changes(values: NDArray[np.float64], before: Sequence[int], after: Sequence[int]) -> _Changes:
-    one, other = values[:, before], values[:, after]
-    return _Changes(one.mean(axis=1), other.mean(axis=1), chances(one, other))
+def _changes(
+    values: NDArray[np.float64], steps: Sequence[tuple[Sequence[int], Sequence[int]]]
+) -> list[_Changes]:
+    """Return the changes of all rows at each step, tested as one family."""
+    sides = [(values[:, before], values[:, after]) for before, after in steps]
+    return [
+        _Changes(before.mean(axis=1), after.mean(axis=1), chance)
+        for (before, after), chance in zip(sides, chances_of_all(sides), strict=True)
+    ]
 
 
 def _change(ways: _Changes, number: int) -> FleetChange:

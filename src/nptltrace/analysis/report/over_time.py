@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from nptltrace.analysis.model import Window
     from nptltrace.trace.source import Source
 
-__all__ = ["Bins", "Change", "LockOverTime", "over_time"]
+__all__ = ["Bins", "Change", "LockOverTime", "over_time", "significant_ends"]
 
 _CONTENDED = libptttrack_sums.CLASSES.index("contended")
 _ROW = np.dtype(
@@ -34,8 +34,8 @@ _ROW = np.dtype(
 _TIMES = 1.5
 # ... with at least so many on each side, ...
 _FEW = 30
-# ... whose logarithms differ by so many standard errors: these lengths come in runs, so that what
-# would be ample of independent ones is not.
+# ... whose logarithms differ by so many standard errors. The place of a change is chosen among
+# many, and the correlation of successive lengths is an estimate itself, so the bound is high.
 _ERRORS = 8.0
 _CHANGES = 3
 
@@ -230,18 +230,7 @@ def _ranked(
 def _changes(what: Literal["wait", "hold"], rows: NDArray[Any]) -> list[Change]:
     """Return the changes, the clearest of them where there are many."""
     rows = rows[np.argsort(rows["t_ns"], kind="stable")]
-    logs = np.log2(np.maximum(rows["dur_ns"], 1))
-    cuts: list[int] = []
-    while len(cuts) < _CHANGES:
-        ends = [0, *sorted(cuts), len(rows)]
-        best = max(
-            (_clearest(logs, begin, end) for begin, end in pairwise(ends)),
-            default=(0.0, 0),
-        )
-        if best[0] < _ERRORS:
-            break
-        cuts.append(best[1])
-    ends = [0, *sorted(cuts), len(rows)]
+    ends = significant_ends(np.log2(np.maximum(rows["dur_ns"], 1)))
     return [
         Change(
             what, int(rows["t_ns"][at]), at - begin, end - at,
@@ -251,10 +240,33 @@ def _changes(what: Literal["wait", "hold"], rows: NDArray[Any]) -> list[Change]:
     ]  # fmt: skip
 
 
-def _clearest(logs: NDArray[np.float64], begin: int, end: int) -> tuple[float, int]:
-    """Return by how many standard errors a stretch differs before and after a place, and it.
+def significant_ends(logs: NDArray[np.float64]) -> list[int]:
+    """Return where the stretches between significant changes end, with 0 in front.
 
-    It is that where the difference is clearest; 0 errors where there is no change.
+    Candidates are chosen as if the lengths were independent. Their correlation is known only when
+    all levels are taken out, so the candidates are judged afterwards, the weakest first.
+
+    Args:
+        logs: Binary logarithms of lengths, in the order of time.
+    """
+    ends = [0, len(logs)]
+    while len(ends) < _CHANGES + 2:
+        errors, at = max(_clearest(logs, begin, end) for begin, end in pairwise(ends))
+        if errors < _ERRORS:
+            break
+        ends = sorted([*ends, at])
+    while len(ends) > 2:  # noqa: PLR2004 -- the beginning and the end
+        errors, at = min(_errors_at(logs, ends))
+        if errors >= _ERRORS:
+            break
+        ends.remove(at)
+    return ends
+
+
+def _clearest(logs: NDArray[np.float64], begin: int, end: int) -> tuple[float, int]:
+    """Return by how many standard errors a stretch differs before and after a place, and the place.
+
+    The place is where the difference is clearest; 0 errors mean that there is no change.
     """
     part = logs[begin:end]
     n = len(part)
@@ -264,8 +276,50 @@ def _clearest(logs: NDArray[np.float64], begin: int, end: int) -> tuple[float, i
     sums = np.cumsum(part)[before - 1]
     gap = (sums - before * part.mean()) / np.sqrt(before * (n - before) / n)
     at = int(before[np.argmax(np.abs(gap))])
-    left, right = part[:at], part[at:]
+    return _errors(part[:at], part[at:]), begin + at
+
+
+def _errors(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
+    """Return by how many standard errors two stretches differ; 0 if by less than `_TIMES`."""
     if abs(np.median(right) - np.median(left)) < np.log2(_TIMES):
-        return 0.0, 0
-    scatter = np.sqrt((left.var() * at + right.var() * (n - at)) / n)
-    return float(abs(gap[at - _FEW]) / max(float(scatter), 1e-9)), begin + at
+        return 0.0
+    n, m = len(left), len(right)
+    scatter = np.sqrt((left.var() * n + right.var() * m) / (n + m))
+    gap = abs(right.mean() - left.mean()) * np.sqrt(n * m / (n + m))
+    return float(gap / max(float(scatter), 1e-9))
+
+
+def _errors_at(logs: NDArray[np.float64], ends: list[int]) -> Iterator[tuple[float, int]]:
+    """Yield each change with its standard errors, for lengths that are correlated."""
+    stretches = [logs[begin:end] for begin, end in pairwise(ends)]
+    time = _correlation_time(np.concatenate([part - part.mean() for part in stretches]))
+    for (left, right), at in zip(pairwise(stretches), ends[1:-1], strict=True):
+        yield _errors(left, right) / np.sqrt(time), at
+
+
+def _correlation_time(residuals: NDArray[np.float64]) -> float:
+    """Return how many successive lengths say as much about their mean as one independent length.
+
+    It is the larger of two estimates: by the correlation of neighbours, as if the lengths were an
+    autoregressive process of order 1, and by the variance of the means of batches, which sees
+    longer phases as well (G. S. Fishman, "Discrete-Event Simulation", 2001, chapter 6).
+
+    Args:
+        residuals: Differences from the mean, in the order of time.
+
+    Returns:
+        1.0 where the lengths are independent, more where they are not.
+    """
+    n = len(residuals)
+    variance = float(np.mean(residuals**2))
+    if variance <= 0:
+        return 1.0
+    neighbours = float(np.mean(residuals[1:] * residuals[:-1])) / variance
+    neighbours = min(max(neighbours, 0.0), 1 - 2 / n)
+    size = int(np.sqrt(n))
+    batches = residuals[: n // size * size].reshape(-1, size).mean(axis=1)
+    return max(
+        1.0,
+        (1 + neighbours) / (1 - neighbours),
+        size * float(np.mean(batches**2)) / variance,
+    )

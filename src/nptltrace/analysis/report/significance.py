@@ -1,10 +1,16 @@
 """Separates changes from chance when something was run several times.
 
-The test is the permutation test of Westfall and Young: if nothing had changed, the runs could as
-well have been labelled "before" and "after" in any other way. A change counts when hardly any of
-these ways shows a difference as clear as the real one in *any* row: so looking at many rows does
-not make up changes. It assumes no distribution, and is exact; its price is that a few runs cannot
-give any certainty, however large the difference.
+A change counts only if two tests agree:
+
+- A permutation test over all rows at once (P. H. Westfall, S. S. Young, "Resampling-Based Multiple
+  Testing", 1993). It assumes no distribution. It does assume that without a change the runs of
+  both sides are exchangeable, so it mistakes a change of the spread for a change of the mean.
+- Welch's t-test of each row (B. L. Welch, Biometrika 34, 1947), corrected for the number of rows
+  and comparisons (S. Holm, Scandinavian Journal of Statistics 6, 1979). It allows a different
+  spread before and after.
+
+Looking at many rows, or at many pairs of neighbouring releases, therefore does not make up changes.
+The price is that a few runs cannot give any certainty, however large the difference.
 """
 
 from __future__ import annotations
@@ -16,15 +22,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-__all__ = ["chances", "least_chance"]
+__all__ = ["chances", "chances_of_all", "least_chance"]
 
 _WAYS = 20_000  # more ways than these are sampled
 _AT_ONCE = 512
 # Differences far below this share of a value are not looked for: a row in which all runs happen to
 # be nearly equal would else outshine every real change.
 _NEGLIGIBLE = 0.01
+# With fewer runs on a side than these, the spread of the side is hardly known.
+_SPREAD_KNOWN = 4
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 def least_chance(before: int, after: int) -> float:
@@ -36,12 +47,89 @@ def least_chance(before: int, after: int) -> float:
 
 
 def chances(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return of each row how probable as clear a difference were anywhere, if nothing had changed.
+    """Return how probable a difference as clear as that of each row is if nothing changed.
 
     Args:
-        before: A row for each quantity, a column for each run.
-        after: Likewise.
+        before: Values of shape (rows, runs before); no NaN.
+        after: Values of shape (rows, runs after).
+
+    Returns:
+        A probability for each row, corrected for the number of rows.
     """
+    return chances_of_all([(before, after)])[0]
+
+
+def chances_of_all(
+    comparisons: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
+) -> list[NDArray[np.float64]]:
+    """Return the same for several comparisons, corrected for the number of comparisons too.
+
+    Args:
+        comparisons: Pairs (before, after), each as `chances` takes them.
+
+    Returns:
+        An array for each comparison, with a probability for each row.
+    """
+    if not comparisons:
+        return []
+    separate = np.concatenate([_welch(before, after) for before, after in comparisons])
+    ends = np.cumsum([len(before) for before, _ in comparisons])[:-1]
+    corrected = np.split(_holm(separate), ends)
+    return [
+        np.maximum(_permutation(before, after), welch)
+        for (before, after), welch in zip(comparisons, corrected, strict=True)
+    ]
+
+
+# ---- a different spread on both sides ----
+
+
+def _welch(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the two-sided probability of each row by Welch's t-test."""
+    n, m = before.shape[1], after.shape[1]
+    least = min(n, m) - 1
+    if least < 1:
+        return np.ones(len(before))
+    of_before, of_after = before.var(axis=1, ddof=1) / n, after.var(axis=1, ddof=1) / m
+    difference = np.abs(after.mean(axis=1) - before.mean(axis=1))
+    squared = of_before + of_after
+    with np.errstate(invalid="ignore", divide="ignore"):
+        t = np.where(difference > 0, difference / np.sqrt(squared), 0.0)
+        freedom = squared**2 / (of_before**2 / (n - 1) + of_after**2 / (m - 1))
+    freedom = np.nan_to_num(freedom, nan=n + m - 2.0)
+    if least + 1 < _SPREAD_KNOWN:
+        freedom = np.full(len(t), float(least))
+    return _student(t, np.maximum(freedom, least))
+
+
+def _student(t: NDArray[np.float64], freedom: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probability that |T| exceeds `t` with so many degrees of freedom.
+
+    With t = sqrt(freedom) tan(x), the density of Student's distribution is a power of cos(x).
+    """
+
+    def integral(begin: NDArray[np.float64]) -> NDArray[np.float64]:
+        width = (np.pi / 2 - begin) / 2
+        x = begin[:, np.newaxis] + width[:, np.newaxis] * (_NODES + 1)
+        return np.asarray(np.cos(x) ** (freedom[:, np.newaxis] - 1) @ _WEIGHTS * width)
+
+    return np.asarray(integral(np.arctan(t / np.sqrt(freedom))) / integral(np.zeros(len(t))))
+
+
+def _holm(chance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return probabilities that are corrected for how many of them there are."""
+    order = np.argsort(chance)
+    remaining = np.arange(len(chance), 0, -1)
+    corrected = np.empty(len(chance))
+    corrected[order] = np.minimum(np.maximum.accumulate(chance[order] * remaining), 1)
+    return corrected
+
+
+# ---- no assumption about the distribution ----
+
+
+def _permutation(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how often other labels give a difference as clear as that of each row in any row."""
     n, m = before.shape[1], after.shape[1]
     rows = np.concatenate([before, after], axis=1)
     if min(n, m) < 2 or not len(rows):  # noqa: PLR2004 -- one run says nothing of its spread

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 SUMMARY = "say what changed between two traces, or between runs before and after"
 DESCRIPTION = """\
-Compares waits and holds by call site, call stack, object or thread. Call sites of builds that
-differ are the same when their functions and lines are, so that a program compares with its next
-version. Where both sides were run several times, differences that are chance are separated from
-those that are not: four runs of each are enough, two or three never are."""
+Compares waits and holds by call site, call stack, object or thread. Call sites of different builds
+match if their functions and lines match, so you can compare a program with its next version. Pass
+several runs of each side to separate changes from chance. For 95 % confidence, record at least 4
+and 4, 3 and 4, or 2 and 5 runs."""
 EXAMPLE = """\
 ptt diff before.ptt after.ptt
 ptt diff old-1.ptt old-2.ptt old-3.ptt old-4.ptt --against new-*.ptt
