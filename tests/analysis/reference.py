@@ -209,7 +209,7 @@ class Reference(Locks):
         elif e.name.endswith(("_INIT", "SEM_OPEN")):
             self.init(e, self.get(e, kind))
         elif e.name.endswith(("_DESTROY", "SEM_CLOSE")):
-            self.destroy(self.get(e, kind))
+            self.destroy(e, self.get(e, kind))
         elif kind in LOCKS.values():
             self.lock_event(e, kind)
         elif kind == "semaphore":
@@ -324,7 +324,8 @@ class Reference(Locks):
 
     def end(self, ends: dict[int, End]) -> None:
         for o in self.all:
-            self.no_lock(o)
+            if not self.has_holder(o):
+                self.no_lock(o)
         for (process, tid), waits in self.open.items():
             until = self.end_of(process, ends.get(process, End()))
             for w in waits:
@@ -349,19 +350,22 @@ class Reference(Locks):
                 self.row(w, token.ts, "idle")
                 w = replace(w, since=token.ts, kind="mutex", address=mutex.address)
                 o = mutex
-        if o.kind in LOCKS.values() and o.holders:
+        a_lock = o.kind in LOCKS.values() or o.as_lock
+        unseen = not o.blamed_now() and not o.released
+        if a_lock and o.holders:
             w.owner = (o.holders[0].tid, o.holders[0].site)
+        elif a_lock and (process, o.kind) in self.full and not unseen:
+            w.owner = NOBODY
         classes = {"thread": "join", "cond": "idle", "futex": futex_class(w)}
         wait_class = classes.get(o.kind, "contended")
         if o.kind == "semaphore":
-            wait_class = self.sem_class(o, process, tid)
+            wait_class = "contended" if a_lock else self.sem_class(o, process, tid)
         held = 0
-        if o.kind in LOCKS.values():
+        if a_lock:
             held = self.charge_history(o, w.since, until)
-            if not o.blamed_now() and (w.named or not o.released):
-                since = max(w.since, o.released[1] if o.released else w.since)
-                held += self.inside(since, until)
-                self.charge(o, w.owner, since, until)
+            if unseen:
+                held += self.inside(w.since, until)
+                self.charge(o, w.owner, w.since, until)
         elif wait_class == "contended":
             held = self.until(o, w, until - w.since, NOBODY, None)
         self.row(w, until, wait_class, still=True, held=held)

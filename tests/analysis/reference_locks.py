@@ -79,13 +79,24 @@ class Locks:
         o.opens = int(e.name == "SEM_OPEN")
         o.needed = e.fields.get("count", 0) if o.kind == "barrier" else 0
 
-    def destroy(self, o: Object) -> None:
+    def destroy(self, e: Event, o: Object) -> None:
         if o.opens > 1:
             o.opens -= 1
             return
+        if self.has_holder(o):
+            for hold in o.holders:
+                hold.until, hold.release_site = e.ts, e.site
+                self.holds.append((o, hold))
+                o.past.append(hold)
+            o.blame(e.ts, [])
+            o.holders.clear()
         self.no_lock(o)
         o.holders.clear()
         self.forget(o)
+
+    def has_holder(self, o: Object) -> bool:
+        """Return whether it is known who has what has not been given back."""
+        return bool(o.holders) and (o.kind != "semaphore" or o.released is not None)
 
     def no_lock(self, o: Object) -> None:
         """Find that a semaphore's unit was not held by the thread that took it."""

@@ -372,15 +372,17 @@ def test_a_thread_that_waits_for_its_own_unit(build: Callable[..., Path]) -> Non
 
 
 def test_a_unit_that_is_never_given_back(build: Callable[..., Path]) -> None:
-    """Another thread may have to do that."""
-    trace = build(
-        t1=[units(1), sem(0, "TAKEN"), sem(100, "POST"), sem(110, "TAKEN")],
-        t2=[sem(120, "WAIT")],
-        t3=[sem(300, "WAIT")],
-    )
-    waits, holds, caused = sems_of(trace)
+    """Another thread may have to do that, unless the semaphore was used as a lock before."""
+    others = {"t2": [sem(120, "WAIT")], "t3": [sem(300, "WAIT")]}
+    waits, holds, caused = sems_of(build(t1=[units(1), sem(110, "TAKEN")], **others))
     assert {wait[:4] for wait in waits} == {(2, "unknown", None, None), (3, "unknown", None, None)}
-    assert (holds, caused) == ([(1, 100)], {})
+    assert (holds, caused) == ([], {})
+
+    used = [units(1), sem(0, "TAKEN"), sem(100, "POST"), sem(110, "TAKEN")]
+    waits, holds, caused = sems_of(build(t1=used, **others))
+    assert {wait[:4] for wait in waits} == {(2, "contended", 180, 1), (3, "contended", 0, 1)}
+    assert holds == [(1, 100), (1, 190)]
+    assert sum(caused.values()) == 180
 
 
 def test_a_semaphore_that_hands_over_work(build: Callable[..., Path]) -> None:

@@ -118,6 +118,34 @@ def test_the_reference_agrees_where_nobody_is_named(tmp_path: Path) -> None:
     assert_same(nobody_named(tmp_path / "run.ptt"))
 
 
+# ---- a wait that never ends: nobody holds a lock that was given back ----
+
+# What thread 1 does, and whether it holds the lock when the trace ends.
+NEVER_ENDS: dict[str, tuple[list[Event], bool]] = {
+    "it lets go while it is waited for": ([taken(1), free(50)], False),
+    "it has just let go": ([taken(1), free(9)], False),
+    "it lets go of what it had before": ([free(50)], False),
+    "it takes the lock once more": ([taken(1), free(50), taken(60)], True),
+    "it had the lock before, and keeps it": ([], True),
+}
+
+
+@pytest.mark.parametrize("case", NEVER_ENDS)
+def test_a_free_lock_has_no_holder(case: str, tmp_path: Path) -> None:
+    events, held = NEVER_ENDS[case]
+    made = Builder(tmp_path / "run.ptt")
+    # Thread 1 waits for thread 2 in the end.
+    other = Event(T0 + 70 * US, "MUTEX_WAIT", LOCK + 64, WAITS, fields={"owner": 2})
+    made.thread(1, [*events, other])
+    keeps = Event(T0 - 2 * US, "MUTEX_TAKEN", LOCK + 64, TAKES)
+    made.thread(2, [keeps, wait(10, 1)])
+    found = contention(Source([made.write()]))
+    (owner,) = (one.owner for one in found.open_waits if one.thread.tid == 2)
+    assert (owner is not None, len(found.deadlocks)) == (held, held)
+    if shutil.which("babeltrace2"):
+        assert_same(tmp_path / "run.ptt")
+
+
 # ---- the owner that is named still waits itself: it does not know yet ----
 
 FOR_LONG = 12

@@ -34,7 +34,7 @@ void md_no_lock(struct ptt_model *m, uint32_t object, int64_t ts)
 	while (o->pub.holds)
 		md_hold_unlink(m, o->pub.holds);
 	o->sharing = 0;
-	o->as_lock = false;
+	o->as_lock = o->given_away = false;
 }
 
 void md_drop_holds(struct ptt_model *m, uint32_t object, int64_t ts)

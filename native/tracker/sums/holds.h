@@ -42,6 +42,23 @@ void md_hold_unlink(struct ptt_model *m, uint32_t number);
  * waits that go on. Nothing is done where that is known.
  */
 void md_no_lock(struct ptt_model *m, uint32_t object, int64_t ts);
+/*
+ * md_has_holder - an object has a holder that is known while it has not been given back. A unit of a semaphore may be meant
+ * for another thread to give back: it is held if the semaphore is known to be a lock, or each unit has come back so far.
+ */
+static inline bool md_has_holder(const struct md_object *o)
+{
+	if (o->pub.kind == PTT_KIND_SEM && o->purpose != PTT_FOR_LOCK && !o->pub.releaser)
+		return false;
+	return o->pub.holds && !o->given_away;
+}
+
+/* md_taken_in - where a hold began; nowhere, if a lock of Python was taken when no stack was recorded: in the interpreter. */
+static inline uint32_t md_taken_in(const struct md_object *o, const struct md_hold *h)
+{
+	return o->pub.kind == PTT_KIND_SEM && o->made_by_stack && !h->stack ? 0 : h->site_row;
+}
+
 /* md_drop_holds - forgets holds whose end cannot be known; they are blamed up to now, unless it is a semaphore's. */
 void md_drop_holds(struct ptt_model *m, uint32_t object, int64_t ts);
 

@@ -70,7 +70,7 @@ static void account(struct ptt_model *m, const struct md_hold *h, int64_t ts, co
  */
 static uint32_t charged_at(const struct md_object *o, const struct md_hold *h, const struct tk_event *e, uint32_t release)
 {
-	bool unseen = o->pub.kind == PTT_KIND_SEM && o->made_by_stack && !h->stack;
+	bool unseen = md_taken_in(o, h) != h->site_row;
 
 	return unseen && e->stack && h->thread == e->thread ? release | MD_RELEASED : h->site_row;
 }
@@ -203,6 +203,18 @@ void md_release(struct ptt_model *m, const struct tk_event *e)
 		hold_end(m, hold, e);
 }
 
+void md_destroy(struct ptt_model *m, const struct tk_event *e)
+{
+	uint32_t pair, object = md_object(m, e, e->id >> 6, e->object, &pair);
+
+	if (!tk_destroy(&m->t, e))
+		return;
+	MD_OBJECT(m, object)->given_away = false;
+	while (md_has_holder(MD_OBJECT(m, object)))
+		hold_end(m, MD_OBJECT(m, object)->pub.holds, e);
+	md_drop_holds(m, object, e->ts);
+}
+
 void md_hold_open_rows(struct ptt_model *m, const int64_t *ends)
 {
 	for (uint32_t i = 1; i < m->t.objects.count; i++) {
@@ -218,7 +230,7 @@ void md_hold_open_rows(struct ptt_model *m, const int64_t *ends)
 			hold_row(m, h, end, 0, 0, NULL);
 			account(m, h, end, NULL);
 			if (o->share != h->share)
-				md_charge(m, md_blame(m, i, h->thread, h->site_row), (int64_t)(o->share - h->share));
+				md_charge(m, md_blame(m, i, h->thread, md_taken_in(o, h)), (int64_t)(o->share - h->share));
 		}
 	}
 }
@@ -229,8 +241,7 @@ int ptt_model_holding(struct ptt_model *m, int64_t now)
 		for (uint32_t hold = MD_THREAD(m, i)->pub.holds; hold; hold = MD_HOLD(m, hold)->thread_next) {
 			const struct md_hold *h = MD_HOLD(m, hold);
 
-			/* Whether a semaphore's unit was held is known when it is given back. */
-			if (h->kind == PTT_KIND_SEM)
+			if (!md_has_holder(MD_OBJECT(m, h->object)))
 				continue;
 			md_crowd_pass(m, MD_OBJECT(m, h->object));
 			hold_row(m, h, now > h->since ? now : h->since, 0, 0, NULL);

@@ -220,7 +220,8 @@ void md_init(struct ptt_model *m, const struct tk_event *e)
 	if (kind == PTT_KIND_SEM && m->semaphores.count)
 		o->purpose = purpose_of(m, e, o->pub.attributes > 0);
 	o->made_by_stack = e->stack != 0;
-	o->as_lock = kind == PTT_KIND_SEM && tk_number(&e->e, TK_SHARED, 1) == 0 && o->pub.attributes == 1 && !o->purpose;
+	o->as_lock = kind == PTT_KIND_SEM && tk_number(&e->e, TK_SHARED, 1) == 0 && o->pub.attributes == 1 &&
+		     (o->purpose == PTT_FOR_ANYTHING || o->purpose == PTT_FOR_LOCK);
 	o->pool = kind == PTT_KIND_SEM && o->pub.attributes > 1;
 	o->maker = e->thread;
 }
@@ -246,14 +247,6 @@ uint32_t md_parked_at(struct ptt_model *m, const struct tk_event *e, uint32_t ob
 	o->purpose = purpose;
 	o->made_by_stack = true;
 	return object;
-}
-
-void md_destroy(struct ptt_model *m, const struct tk_event *e)
-{
-	uint32_t pair, object = md_object(m, e, e->id >> 6, e->object, &pair);
-
-	if (tk_destroy(&m->t, e))
-		md_drop_holds(m, object, e->ts);
 }
 
 void md_set_type(struct ptt_model *m, uint32_t object, uint32_t type)

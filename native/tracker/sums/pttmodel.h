@@ -27,7 +27,7 @@
 struct ptt_columns;
 struct ptt_model;
 
-#define PTT_MODEL_VERSION 17
+#define PTT_MODEL_VERSION 18
 #define PTT_MODEL_API __attribute__((visibility("default")))
 
 /* What ptt_model_create() takes. */
@@ -50,6 +50,7 @@ enum ptt_purpose {
 	PTT_FOR_END,	/* a semaphore that a thread posts when it ends; where it began with one unit, that which made it */
 	PTT_FOR_HOLDER, /* a semaphore that is posted to a waiter by the thread that it waits for */
 	PTT_FOR_GIL,	/* a part of the interpreter's lock */
+	PTT_FOR_LOCK,	/* a semaphore with one unit: a lock, unless its events show that it is none */
 };
 
 #define PTT_MODEL_PLACES 64
@@ -363,7 +364,7 @@ PTT_MODEL_API int ptt_model_share(struct ptt_model *model, uint32_t process, uin
 /* ptt_model_gil - where a process has the parts of an interpreter's lock; may be said late, of what goes on from then on. */
 PTT_MODEL_API int ptt_model_gil(struct ptt_model *model, uint32_t process, uint64_t address);
 /*
- * ptt_model_semaphore - what semaphores are for (PTT_FOR_WORK, _END, _HOLDER) that a process initializes with a stack
+ * ptt_model_semaphore - what semaphores are for (PTT_FOR_WORK, _END, _HOLDER, _LOCK) that a process initializes with a stack
  *
  * @stack: its number in the process
  * @units: whether it is meant for those with units, or those without

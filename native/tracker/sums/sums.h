@@ -100,6 +100,7 @@ struct md_object {
 	bool owner_follows; /* a waiter's owner may not have said yet that it took it */
 	bool counted;
 	bool as_lock;	    /* a semaphore whose one unit has always come back from the thread that took it */
+	bool given_away;    /* such a semaphore, posted by another thread while nobody waited: as the interpreter does before it frees a lock */
 	uint32_t maker;	    /* of such a semaphore: the thread that initialized it */
 	bool pool;	    /* a semaphore that began with several units, which threads take and give back */
 	uint8_t purpose;    /* enum ptt_purpose */

@@ -12,6 +12,8 @@ static uint8_t class_by_kind(struct ptt_model *m, const struct md_wait *w)
 	case PTT_KIND_FUTEX:
 		return md_futex_class(w);
 	case PTT_KIND_SEM:
+		if (md_has_holder(MD_OBJECT(m, w->object)))
+			return PTT_CONTENDED;
 		return md_sem_unknown_class(m, w);
 	}
 	return PTT_CONTENDED;
@@ -22,15 +24,30 @@ static uint8_t open_class(struct ptt_model *m, const struct md_wait *w)
 	return md_class(MD_OBJECT(m, w->object), class_by_kind(m, w));
 }
 
-/* Waits for locks are for their holders now. */
+static bool for_lock(const struct md_object *o, const struct md_wait *w)
+{
+	return md_is_lock(w->kind) || o->as_lock;
+}
+
+/* It was taken before that was recorded, and not given back since: the lock itself may have named its holder. */
+static bool held_unseen(const struct md_object *o)
+{
+	return !o->pub.holds && !o->tail && !o->pub.releaser;
+}
+
+/* Waits for locks are for their holders now; a lock that was given back has none. */
 static void wait_for_holder(struct ptt_model *m, struct md_wait *w)
 {
 	const struct md_object *o = MD_OBJECT(m, w->object);
 
-	if (md_is_lock(w->kind) && o->pub.holds) {
+	if (!for_lock(o, w))
+		return;
+	if (md_has_holder(o)) {
 		w->owner = MD_HOLD(m, o->pub.holds)->thread;
-		w->owner_site = MD_HOLD(m, o->pub.holds)->site_row;
+		w->owner_site = md_taken_in(o, MD_HOLD(m, o->pub.holds));
 		w->owner_stack = MD_HOLD(m, o->pub.holds)->stack;
+	} else if (tk_knows_holds(TK_PROCESS(&m->t, o->pub.process), w->kind, o->pub.address) && !held_unseen(o)) {
+		w->owner = w->owner_site = w->owner_stack = w->released_stack = 0;
 	}
 }
 
@@ -40,12 +57,12 @@ static void divide_open(struct ptt_model *m, struct md_wait *w, struct md_end *e
 	struct md_object *o = MD_OBJECT(m, w->object);
 	uint64_t dur = (uint64_t)md_portion(m, w->since, end->ts, 1, 1);
 
-	if (!md_is_lock(w->kind)) {
+	if (!for_lock(o, w)) {
 		md_blame_waker(m, w, end);
 		return;
 	}
 	md_share(m, o, end->ts);
-	if (!o->pub.holds && !o->tail && (w->named || !o->pub.releaser))
+	if (held_unseen(o))
 		md_claim(m, w, w->owner, w->owner_site, end->ts);
 	end->held = o->held - w->held;
 	if (end->held > dur) {
@@ -79,9 +96,9 @@ static void finish_wait(struct ptt_model *m, struct md_wait *w, int64_t ts)
 
 int md_finish_waits(struct ptt_model *m, const int64_t *ends)
 {
-	/* What has not been given back may be meant for another thread to give back. */
 	for (uint32_t i = 1; i < m->t.objects.count; i++)
-		md_no_lock(m, i, ends[MD_OBJECT(m, i)->pub.process]);
+		if (!md_has_holder(MD_OBJECT(m, i)))
+			md_no_lock(m, i, ends[MD_OBJECT(m, i)->pub.process]);
 	for (uint32_t i = 1; i < m->t.threads.count; i++) {
 		const struct md_thread *t = MD_THREAD(m, i);
 
@@ -104,10 +121,10 @@ static uint64_t held_so_far(const struct ptt_model *m, const struct md_wait *w, 
 	uint64_t held = o->held - w->held;
 	int64_t from = o->share_ts;
 
-	if (!md_is_lock(w->kind))
+	if (!for_lock(o, w))
 		return dur;
-	if (!o->pub.holds && !o->tail && (w->named || !o->pub.releaser))
-		from = o->pub.releaser && o->pub.release_ns > w->since ? o->pub.release_ns : w->since;
+	if (held_unseen(o))
+		from = w->since;
 	else if (!o->pub.holders && !o->tail)
 		from = now;
 	if (now > from)

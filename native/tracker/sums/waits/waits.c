@@ -129,7 +129,7 @@ uint32_t md_wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t o
 	struct md_wait gone, *w;
 
 	/* It expects another thread to give back what it took. */
-	if (o->as_lock && o->pub.holds && MD_HOLD(m, o->pub.holds)->thread == e->thread)
+	if (o->as_lock && o->pub.holds && (o->given_away || MD_HOLD(m, o->pub.holds)->thread == e->thread))
 		md_no_lock(m, object, e->ts);
 
 	/* The end of an earlier one was lost. */

@@ -423,6 +423,15 @@ void md_sem_gave_up(struct ptt_model *m, const struct tk_event *e)
 	sem_waited(m, e, md_object(m, e, PTT_KIND_SEM, e->object, &pair));
 }
 
+/* Unless it is freed right then, it is no lock: what comes next says so. */
+static void posted_by_another(struct ptt_model *m, const struct tk_event *e, struct md_object *o, uint32_t object)
+{
+	if (o->purpose == PTT_FOR_LOCK && o->pub.holds && !o->pub.waiters && !o->given_away)
+		o->given_away = true;
+	else
+		md_no_lock(m, object, e->ts);
+}
+
 void md_sem_post(struct ptt_model *m, const struct tk_event *e)
 {
 	uint32_t pair, object = md_object(m, e, PTT_KIND_SEM, e->object, &pair);
@@ -434,8 +443,8 @@ void md_sem_post(struct ptt_model *m, const struct tk_event *e)
 	if (gave_back && --MD_PAIR(m, pair)->balance == 0)
 		MD_OBJECT(m, object)->units_out--;
 	if (MD_OBJECT(m, object)->as_lock && !m->early && !tk_hold_find(&m->t, e->thread, object))
-		md_no_lock(m, object, e->ts);
-	if (MD_OBJECT(m, object)->as_lock)
+		posted_by_another(m, e, MD_OBJECT(m, object), object);
+	if (MD_OBJECT(m, object)->as_lock && !MD_OBJECT(m, object)->given_away)
 		md_release(m, e);
 	md_wake(m, e, object, 1, PTT_WAKE_POST, gave_back);
 }

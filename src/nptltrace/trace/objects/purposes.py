@@ -94,8 +94,15 @@ class Made(NamedTuple):
                 return c.PTT_FOR_END
             if names[0] == _WAITS:
                 return c.PTT_FOR_WORK
+        return self._of_program
+
+    @property
+    def _of_program(self) -> int:
+        """What it is for if it is no part of the library."""
+        if self.functions and self.units:
+            return c.PTT_FOR_LOCK
         parks = any(code.minor >= _PARKS for code in self.functions[:1])
-        return c.PTT_FOR_HOLDER if parks and not self.units else c.PTT_FOR_ANYTHING
+        return c.PTT_FOR_HOLDER if parks else c.PTT_FOR_ANYTHING
 
 
 def how_made(
