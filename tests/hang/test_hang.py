@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from nptltrace._binding import libc
 from nptltrace.analysis.vocabulary.document_types import Hang
 from nptltrace.errors import PttError
 from nptltrace.hang.targets import process
 from nptltrace.ui.shapes import fits
 from tests.hang.looking import CASES, WAYS, asleep, running, threads_of
+from tests.real.real import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -407,3 +409,26 @@ def test_why_it_may_not_be_looked_into(
 @pytest.mark.skipif(os.getuid() == 0, reason="root may look into all processes")
 def test_of_somebody_else(ptt: Ptt) -> None:
     assert "cannot look into process 1: it belongs to user 0" in ptt("hang", "1", status=2).stderr
+
+
+def test_a_stopped_process(ptt: Ptt) -> None:
+    """By a signal, and by a debugger."""
+    with running("sleep", "60") as pid:
+        asleep(ptt, pid, 1)
+        os.kill(int(pid), signal.SIGSTOP)
+        wait_until(lambda: _state(pid) == "T", "it is stopped")
+        text = " ".join(ptt("hang", pid).stdout.split())
+        (thread,) = asleep(ptt, pid, 1)["threads"]
+        os.kill(int(pid), signal.SIGCONT)
+        assert libc.ptrace(0x4206, int(pid)) == libc.ptrace(0x4207, int(pid)) == 0
+        wait_until(lambda: _state(pid) == "t", "it is traced")
+        traced = ptt("hang", pid).stdout
+    assert "is stopped by a signal in clock_nanosleep: `fg` or SIGCONT" in text
+    assert "nothing found: 1 stopped" in text
+    assert thread["state"] == "stopped"
+    assert f"is stopped by debugger {os.getpid()} in " in traced
+
+
+def _state(pid: str) -> str:
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return status.partition("State:")[2].split()[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace.hang.gil import with_gils
 from nptltrace.hang.monitors import with_monitors
 from nptltrace.hang.once import with_runners
 from nptltrace.hang.stack.cpython import PythonFrame, Pythons
@@ -18,12 +19,15 @@ if TYPE_CHECKING:
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.stack.stacks import Frame
     from nptltrace.hang.targets.target import Target
+    from nptltrace.hang.targets.thread import Thread
 
 __all__ = ["Picture", "look"]
 
 # Functions of the C library, and of the tracer, in front of a call, of which nobody needs to read.
 _LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux", "[vdso]", "libnptltrace.so")
 
+# So often a thread is looked at that runs.
+_LOOKS = 4
 # The frame of what called a library that makes a system call.
 _CALLER = 2
 
@@ -55,6 +59,8 @@ def look(process: Target, names: Names) -> Picture:
     threads = process.threads_ahead(names.prepare)
     tids = frozenset(thread.inner_tid for thread in threads)
     pythons = Pythons(process, names)
+    if pythons.threads:
+        threads = [_asleep_again(process, thread) for thread in threads]
     named: dict[int, str] = {0: ""}
     known: dict[int, tuple[Sequence[Frame], _Stack]] = {}
     found: list[ThreadPicture] = []
@@ -77,8 +83,22 @@ def look(process: Target, names: Names) -> Picture:
             named[address] = names.object(address)
         found.append(ThreadPicture(process.pid, thread, wait, named[address], shown, site))
     process.forget()
-    threads_seen = tuple(with_monitors(process, names, with_runners(process, found)))
+    found = with_gils(process, pythons.threads, with_runners(process, found))
+    threads_seen = tuple(with_monitors(process, names, found))
     return Picture(process.pid, process.name, process.title, threads_seen)
+
+
+def _asleep_again(process: Target, thread: Thread) -> Thread:
+    """Return a thread as it sleeps, if it does so at once.
+
+    A thread that waits for the lock of CPython's interpreter runs now and then to ask for it.
+    """
+    found = thread
+    for _ in range(_LOOKS):
+        if found.call is not None or found.has_ended or found.saved:
+            break
+        found = process.thread(thread.tid) or found
+    return found
 
 
 class _Stack(NamedTuple):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["State", "ThreadPicture"]
 
-State = Literal["runnable", "asleep", "waiting"]
+State = Literal["runnable", "asleep", "waiting", "stopped"]
 
 
 class ThreadPicture(NamedTuple):
@@ -36,7 +36,9 @@ class ThreadPicture(NamedTuple):
 
     @property
     def state(self) -> State:
-        """Whether it runs or could run, sleeps in a system call, or waits for a thread."""
+        """Whether it runs or could, sleeps in a system call, waits for a thread, or is stopped."""
+        if self.thread.is_stopped:
+            return "stopped"
         if self.wait is None:
             return "runnable" if self.thread.state == "R" else "asleep"
         return "asleep" if self.wait.kind == "call" else "waiting"

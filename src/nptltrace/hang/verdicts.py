@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._units import plural
 from nptltrace.hang.conditions import read_condition
+from nptltrace.hang.gil import GIL
 from nptltrace.hang.neighbours import with_neighbours
+from nptltrace.hang.picture import look
 from nptltrace.hang.signals import BY_ITSELF, handlers, signal_name
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ __all__ = ["Verdict", "verdicts", "waits_sentence"]
 
 _LOCKS = frozenset({"mutex", "rwlock"})
 # What one thread has at a time, though not every library notes which one.
-_OWNED = _LOCKS | {"once", "monitor", "lock", "spin lock"}
+_OWNED = _LOCKS | {"once", "monitor", "lock", "spin lock", GIL}
 # What is said of a thread that waits for no object.
 _WITHOUT_OBJECT = {
     "park": "waits to be unparked",
@@ -35,6 +37,8 @@ _OPEN = frozenset({"call", "go"})
 # What a signal handler may end by a function that POSIX allows it.
 _BY_HANDLERS = frozenset({"semaphore", "futex", "park"})
 _FEW = 8
+# So many looks may show a thread that just runs, and so many one after the other must agree.
+_LOOKS, _AGREE = 6, 2
 # Functions by which a thread leaves a condition wait without a signal.
 _LEAVE_A_WAIT = frozenset(
     {"pthread_cond_timedwait", "pthread_cond_clockwait", "cnd_timedwait", "pthread_cancel"}
@@ -79,11 +83,23 @@ def verdicts(process: Target, picture: Picture, names: Names) -> list[Verdict]:
     if not found and _all_blocked(process, picture):
         found = [*_stuck(process, picture, names)]
     processes = {one.pid: one for one, _ in together}
-    return [one for one in found if _is_still_so(processes, one.threads)]
+    again = _Again(process, names)
+    return [one for one in found if _is_still_so(processes, one.threads, again)]
 
 
 def waits_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str:
     """Return what a thread waits for and its holder, as the end of a sentence."""
+    wait, thread = seen.wait, seen.thread
+    if not thread.is_stopped:
+        return _wait_sentence(seen, by_tid)
+    stopped = f"by debugger {thread.tracer}" if thread.tracer else "by a signal"
+    goes_on = "" if thread.tracer else ": `fg` or SIGCONT lets it go on"
+    if wait is None or wait.kind == "call":
+        return f"is stopped {stopped}{f' in {wait.call}' if wait is not None else ''}{goes_on}"
+    return f"{_wait_sentence(seen, by_tid)}; it is stopped {stopped}{goes_on}"
+
+
+def _wait_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str:
     wait = seen.wait
     if wait is None:
         if seen.thread.has_ended:
@@ -98,17 +114,23 @@ def waits_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str
         at = f" at {seen.object_name}" if seen.object_name else ""
         return f"{_WITHOUT_OBJECT[wait.kind]}{at}{limit}"
     does = "spins" if wait.kind == "spin lock" else "waits"
-    text = f"{does} for {_what(seen)}"
-    if wait.kind == "rwlock":
-        text += " to write" if wait.writes else " to read"
+    return f"{does} for {_what(seen)}{_access(wait)}{_holder(seen, wait, by_tid)}{limit}"
+
+
+def _access(wait: Wait) -> str:
+    if wait.kind != "rwlock":
+        return ""
+    return " to write" if wait.writes else " to read"
+
+
+def _holder(seen: ThreadPicture, wait: Wait, by_tid: dict[int, ThreadPicture]) -> str:
+    """Return who has what a thread waits for, as the end of a sentence."""
     has = "run" if wait.kind == "once" else "held"
     if wait.owner:
-        text += f", {has} by {_named(wait.owner, by_tid, seen.pid)}"
-    elif wait.readers:
-        text += f", held by {wait.readers} reader{'s' * (wait.readers > 1)}"
-    elif wait.kind in _OWNED:
-        text += f", {has} by an unknown thread"
-    return text + limit
+        return f", {has} by {_named(wait.owner, by_tid, seen.pid)}"
+    if wait.readers:
+        return f", held by {wait.readers} {plural(wait.readers, 'reader')}"
+    return f", {has} by an unknown thread" if wait.kind in _OWNED else ""
 
 
 def _what(seen: ThreadPicture) -> str:
@@ -116,6 +138,8 @@ def _what(seen: ThreadPicture) -> str:
     wait = seen.wait
     if wait is None:
         return ""
+    if wait.kind == GIL:
+        return "the GIL"
     if not wait.object:
         return f"a {wait.kind}"
     return f"{wait.kind} {seen.object_name or hex(wait.object)}"
@@ -296,9 +320,51 @@ def _at(seen: ThreadPicture) -> str:
     return f" in {seen.site}" if seen.site else ""
 
 
-def _is_still_so(processes: dict[int, Target], threads: Sequence[ThreadPicture]) -> bool:
-    """Return whether none of the threads has run since it was looked at."""
+def _is_still_so(
+    processes: dict[int, Target], threads: Sequence[ThreadPicture], again: _Again
+) -> bool:
+    """Return whether none of the threads has gone on since it was looked at.
+
+    A thread that waits for the lock of CPython's interpreter runs now and then, only to ask for it.
+    """
+    asking = [seen for seen in threads if seen.wait is not None and seen.wait.kind == GIL]
+    if asking and not again.wait_so(threads):
+        return False
+    rest = [seen for seen in threads if seen not in asking]
     return not any(
-        process.has_run([seen.thread for seen in threads if seen.pid == pid])
+        process.has_run([seen.thread for seen in rest if seen.pid == pid])
         for pid, process in processes.items()
     )
+
+
+class _Again:
+    """Further looks at a process.
+
+    Args:
+        process: The process.
+        names: Names for what lies in it.
+    """
+
+    def __init__(self, process: Target, names: Names) -> None:
+        self._process, self._names = process, names
+
+    def wait_so(self, threads: Sequence[ThreadPicture]) -> bool:
+        """Return whether threads wait for the same, and for the same owners, all the time.
+
+        The first further look shows that they still wait after all of them were seen; the next
+        shows that the owners are the same after that.
+        """
+        expected = {seen.thread.tid: _what_and_whose(seen) for seen in threads}
+        held = 0
+        for _ in range(_LOOKS):
+            picture = look(self._process, self._names)
+            waits = {seen.thread.tid: _what_and_whose(seen) for seen in picture.threads}
+            held = held + 1 if expected.items() <= waits.items() else 0
+            if held == _AGREE:
+                return True
+        return False
+
+
+def _what_and_whose(seen: ThreadPicture) -> tuple[str, int, int]:
+    wait = seen.wait
+    return (wait.kind, wait.object, wait.owner) if wait is not None else ("", 0, 0)

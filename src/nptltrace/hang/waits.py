@@ -116,10 +116,10 @@ class Wait(NamedTuple):
 
     Attributes:
         kind: `mutex`, `rwlock`, `condition`, `semaphore`, `barrier`, `join`, `once`; `monitor` of
-            Java, and `lock` of its `java.util.concurrent`; `spin lock`, for which a thread does not
-            sleep; `park` for a thread of Rust or Java that another one must unpark; `go` for what
-            Go's runtime waits for; `futex` for a word of which nothing more is known; `call` for
-            another system call.
+            Java, and `lock` of its `java.util.concurrent`; `gil` of CPython; `spin lock`, for
+            which a thread does not sleep; `park` for a thread of Rust or Java that another one
+            must unpark; `go` for what Go's runtime waits for; `futex` for a word of which nothing
+            more is known; `call` for another system call.
         object: Address of the object, or of the futex; 0 of a call, or where it is not known.
         owner: The thread waited for, as the object names it; 0 when it names none.
         readers: How many threads hold the rwlock for reading.

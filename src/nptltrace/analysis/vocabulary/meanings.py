@@ -180,7 +180,7 @@ NAMES: dict[str, Name] = {
                   "long they are in all; `none`"),
     "state": Name("text", "`running`, `complete`, `recovered` or `killed`; of the view "
                   "`thread_timeline`, what a thread did; of a thread of `ptt hang`, `runnable`, "
-                  "`asleep` in a system call, or `waiting` for others"),
+                  "`asleep` in a system call, `waiting` for others, or `stopped`"),
     "cmdline": Name("list", "the command line; in tables one text, quoted for a shell"),
     "bytes": Name("count", "size of the packets"),
     "damage_bytes": Name("count", "bytes that could not be read"),

@@ -121,6 +121,11 @@ class Pythons:
     def _c_string(self, address: int) -> str:
         return self._process.read(address, _NAME_MAX).partition(b"\0")[0].decode("utf-8", "replace")
 
+    @property
+    def threads(self) -> dict[int, int]:
+        """The threads by where their states are."""
+        return {state: tid for tid, state in self._states.items()}
+
     def _layout_of(self, minor: int, runtime: int) -> Layout | None:
         said = self._process.read(runtime, DEBUG_SIZE)
         return debug_layout(minor, said) or LAYOUTS.get(minor)

@@ -35,6 +35,8 @@ _PAGE = 4096
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 _NOBODY_MAY = 3
 _SHORT = 1 << 14
+# The states of threads that a signal or a debugger has stopped.
+_STANDS = {"T", "t"}
 # Where the flags of a process stand behind its name, and that it runs no program since its fork.
 _FLAGS, _FORKED = 6, 0x40
 # Signals that wake nobody: those that the thread library takes for itself, cancellation and changes
@@ -129,6 +131,8 @@ class Process:
             self.pid, tids, is_inside=self._is_inside, meanwhile=meanwhile
         )
         ahead: dict[int, bytes] = {}
+        status = self._text(f"task/{self._entry}/status")
+        may_stand = _value(status, "State")[:1] in _STANDS or _value(status, "TracerPid") != "0"
         # Thousands of times.
         for begin, task in zip(count(step=libptttasks.MEMORY), tasks, strict=False):
             tid, inner_tid, turns, number = task[:4]
@@ -139,6 +143,8 @@ class Process:
             text = name.rstrip(b"\0").decode("utf-8", "replace")
             thread = Thread(tid, inner_tid, text, state.decode("ascii"), call, sp, pc, turns)
             registers = self.stopped.get(tid)
+            if may_stand and registers is None:
+                thread = self._standing(thread)
             found.append(thread if registers is None else _stopped(thread, registers))
             middle, end = begin + libptttasks.STACK, begin + libptttasks.MEMORY
             if has_stack:
@@ -147,6 +153,13 @@ class Process:
                 ahead[task[4] - libptttasks.BEFORE_FUTEX] = memory[middle:end]
         self._ahead = ahead
         return found
+
+    def _standing(self, thread: Thread) -> Thread:
+        """Return a thread as one that is stopped, if it is, by a signal or a debugger."""
+        status = self._text(f"task/{thread.tid}/status")
+        state = _value(status, "State")[:1]
+        tracer = int(_value(status, "TracerPid") or "0")
+        return thread._replace(state=state, tracer=tracer) if state in _STANDS else thread
 
     def has_run(self, threads: Sequence[Thread]) -> bool:
         """Return whether one of some of its threads has run, or has ended, since that was seen."""

@@ -65,11 +65,15 @@ def _summary(picture: Picture, found: Sequence[Verdict]) -> str:
     if found:
         return f"{len(found)} {plural(len(found), 'finding')}: " + ", ".join(o.kind for o in found)
     states = [seen.state for seen in picture.threads]
-    unknown = sum(seen.wait is not None and seen.wait.kind == "futex" for seen in picture.threads)
+    unknown = sum(
+        seen.state == "waiting" and seen.wait is not None and seen.wait.kind == "futex"
+        for seen in picture.threads
+    )
     counts = [
         f"{count} {words}"
         for words, count in (
             ("can run", states.count("runnable")),
+            ("stopped", states.count("stopped")),
             ("asleep in system calls", states.count("asleep")),
             ("waiting for others", states.count("waiting") - unknown),
             ("waiting for what PTT does not know", unknown),
