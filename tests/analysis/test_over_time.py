@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nptltrace.analysis.model import Window, run_model
-from nptltrace.analysis.report.over_time import over_time, significant_ends
+from nptltrace.analysis.report.over_time import Place, over_time, significant_ends
 from nptltrace.catalog import DOMAINS
 from nptltrace.trace.source import Source
 from tests.trace.builder import Builder, Event
@@ -37,7 +37,7 @@ def holder(lengths: list[int], lock: int) -> list[Event]:
 def found_in(
     trace: Path, edges: list[int], *locks: int, window: Window | None = None
 ) -> list[LockOverTime]:
-    places = [(0, lock, MUTEX) for lock in locks]
+    places = [Place(0, lock, MUTEX, 0) for lock in locks]
     return over_time(Source([trace]), window or Window(), places, np.array(edges))
 
 

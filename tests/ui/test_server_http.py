@@ -689,6 +689,10 @@ def test_a_recording_is_followed_to_its_end(ptt: Ptt, tmp_path: Path, compile_c:
         assert reported["holds"] == 200
 
 
+PANELS = (
+    "contention", "contention?by=thread", "contention?by=thread,object", "findings", "order",
+    "critical", "path", "flame", "over-time", "statistics",
+)  # fmt: skip
 HOLDER = r"""
 #include <pthread.h>
 #include <stdio.h>
@@ -746,6 +750,12 @@ def test_what_is_held_in_a_recording_is_drawn(
         assert (found["open"], found["t_ns"]) == (True, outer["t_ns"])
         assert found["object"]["name"] == "outer"
         assert found["site"]
+        # All panels answer about what there is by now.
+        for panel in PANELS:
+            until(lambda panel=panel: asks.get(f"/api/{panel}").status_code == 200)
+        assert asks.get("/api/contention").json()["report"]["holds"] == 11
+        assert len(asks.get("/api/order").json()["edges"]) == 1
+        assert recorder.poll() is None
         go_on(recorder)
         wait_for(asks, "analysed")
         assert not [span for span in spans(asks, "thread") if span["flags"] == 1]

@@ -28,6 +28,7 @@ from nptltrace.ui.viewer import NotFound, Viewer
 from tests.analysis.simulator import simulate
 from tests.support import ROOT, clean_environment, small_file_system
 from tests.trace.builder import Builder, Event
+from tests.ui.made import process
 from tests.ui.reference import Reference, ask, ask_once, column
 
 if TYPE_CHECKING:
@@ -212,6 +213,64 @@ def test_moving_the_range_does_not_change_what_is_inside(viewer: Viewer) -> None
                 for spans in (whole, part)
             ]
             assert inside[0] == inside[1]
+
+
+# ---- rows ----
+
+
+def test_locks_at_an_address_have_rows_by_where_they_were_initialized(tmp_path: Path) -> None:
+    """Three locks follow one another at an address: two of one kind, and another one of another."""
+    made, lock, guard = Builder(tmp_path / "reused.ptt"), 0x7000_0000_0010, 0x404040
+    kind = {"kind": 0, "protocol": 0, "robust": 0, "shared": 0}
+    order, account = 1, 2
+    made.processes = process(0, dict.fromkeys((1, 2, 3, 4), "thread"))
+    threads: dict[int, list[Event]] = {tid: [] for tid in (1, 2, 3, 4)}
+    for start, site, first, second in ((0, order, 1, 2), (100, account, 3, 4), (200, order, 1, 3)):
+        ms = 1_000_000
+        threads[1].append(Event((start + 1) * ms, "MUTEX_INIT", lock, site, fields=kind))
+        threads[first] += [
+            Event((start + 10) * ms, "MUTEX_TAKEN", guard, 3),
+            Event((start + 11) * ms, "MUTEX_TAKEN", lock, 3),
+            Event((start + 40) * ms, "MUTEX_FREE", lock, 3),
+            Event((start + 41) * ms, "MUTEX_FREE", guard, 3),
+        ]
+        waited = {"result": 0, "wait_ns": 20 * ms}
+        threads[second] += [
+            Event((start + 40) * ms + 5, "MUTEX_TAKEN", lock, 4, variant="WAITED", fields=waited),
+            Event((start + 50) * ms, "MUTEX_FREE", lock, 4),
+        ]
+        threads[1].append(Event((start + 60) * ms, "MUTEX_DESTROY", lock, site))
+    for tid, events in threads.items():
+        made.thread(tid, sorted(events, key=lambda event: event.ticks))
+    other = Viewer([made.write()])
+    other.start()
+    other.wait_ready()
+    try:
+        rows = [row for row in ask(other, "rows", by="object").to_pylist() if row["waits"]]
+        by_site = {
+            site: row for row in rows for site in ("0x500001", "0x500002") if site in row["label"]
+        }
+        assert len(rows) == len(by_site) == 2
+        one, another = (by_site[site] for site in ("0x500001", "0x500002"))
+        assert [row["generations"] for row in (one, another)] == [2, 1]
+        assert [row["waits"] for row in (one, another)] == [2, 1]
+        assert [row["threads"] for row in (one, another)] == [3, 3]
+        assert ask(other, "rows", by="object", filter="0x500002")["row"].to_pylist() == [
+            another["row"]
+        ]
+        for row, times in ((one, (0, 59, 200, 259)), (another, (100, 159))):
+            events = ask(other, "events", object=[row["row"]])
+            assert set(events["object_row"].to_pylist()) == {row["row"]}
+            found = [ts // 1_000_000 for ts in events["ts_ns"].to_pylist()]
+            assert (found[0], found[-1]) == (times[0], times[-1])
+            assert len(found) == 3 * len(times)
+            (figures,) = ask(other, "over_time", object=[row["row"]], bins=1)["locks"]
+            assert sum(figures["waits"]["count"]) == row["waits"]
+            assert sum(figures["holds"]["count"]) == row["holds"]
+        wanted = {edge["wanted_row"] for edge in ask(other, "order")["edges"]}
+        assert wanted == {one["row"], another["row"]}
+    finally:
+        other.close()
 
 
 # ---- details ----
@@ -628,6 +687,7 @@ _READS = """
 import random, sys
 from pathlib import Path
 from nptltrace.ui.viewer import Viewer
+from tests.ui.made import process
 from tests.ui.reference import ask
 
 trace, chance = Path(sys.argv[1]), random.Random(int(sys.argv[2]))

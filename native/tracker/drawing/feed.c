@@ -51,7 +51,7 @@ static int know_objects(struct ptt_detail *d, const struct ptt_model_table *obje
 
 		if (!i || o->kind == PTT_KIND_THREAD)
 			continue;
-		e = rd_map_put(&d->row_by_key, (uint64_t)o->process << 8 | o->kind, o->address);
+		e = rd_map_put(&d->row_by_key, (uint64_t)o->init_site << 32 | o->process << 8 | o->kind, o->address);
 		if (!e)
 			return -ENOMEM;
 		if (!e->value) {

@@ -2,7 +2,7 @@
 /* pttdetail.h - what to draw of a trace: waits and holds by row, as fine as the pixels; made to be called by ctypes. */
 /*
  * Model. Waits and holds come from the model in the order of their ends. Each belongs to two rows: that of its thread
- * and that of its object (all generations of an address together). Where context switches are known, each processor has
+ * and that of its object (all objects of an address that were initialized at the same place together). Where context switches are known, each processor has
  * a row of the turns that threads had on it. In a row they lie in tracks, one for each lane and
  * state; a track is a list of records with a tree above it, whose nodes say what 16, 256, … of them are together. What
  * is asked for is a stretch of time and the width of a bin: what is shorter than a bin is drawn together with its like,
@@ -26,7 +26,7 @@
 
 #include "../sums/pttmodel.h"
 
-#define PTT_DETAIL_VERSION 9
+#define PTT_DETAIL_VERSION 10
 #define PTT_DETAIL_API __attribute__((visibility("default")))
 
 struct ptt_detail;

@@ -63,7 +63,7 @@ void ptt_model_destroy(struct ptt_model *m)
 	struct rd_pool *pools[] = { &m->sites,  &m->pairs, &m->blames,	   &m->causes,
 				    &m->wakers, &m->edges, &m->histograms, &m->logs };
 	struct rd_map *maps[] = { &m->site_of,	&m->pair_of, &m->blame_of,     &m->cause_key, &m->cause_of,
-				  &m->waker_of, &m->edge_of, &m->only_objects, &m->only_sites,
+				  &m->waker_of, &m->edge_of, &m->made_of, &m->only_objects, &m->only_sites,
 				  &m->families, &m->gils, &m->semaphores };
 	struct md_rows *rows[] = { &m->wait_rows, &m->hold_rows, &m->wakeup_rows, &m->open_rows, &m->state_rows,
 				   &m->segments, &m->steps.held, &m->thread_states };

@@ -46,13 +46,41 @@ static void inherit(const struct ptt_model *m, struct md_object *o)
 	o->made_by_stack = from->made_by_stack;
 }
 
+/* Was the object before at the address initialized at the same place, as far as that is known? */
+static bool alike_before(const struct ptt_model *m, uint32_t object)
+{
+	uint32_t before = MD_OBJECT(m, object)->pub.before;
+
+	return before && MD_OBJECT(m, before)->pub.init_site == MD_OBJECT(m, object)->pub.init_site;
+}
+
+/* Finds the first object of an address that was initialized where this one was. Allocates. */
+static void find_first(struct ptt_model *m, uint32_t object)
+{
+	struct md_object *o = MD_OBJECT(m, object);
+	struct rd_entry *e;
+
+	if (alike_before(m, object)) {
+		o->first = MD_OBJECT(m, o->pub.before)->first;
+		return;
+	}
+	e = rd_map_put(&m->made_of, (uint64_t)o->pub.init_site << 32 | o->pub.process << 8 | o->pub.kind, o->pub.address);
+	if (!e) {
+		m->t.error = -ENOMEM;
+		return;
+	}
+	if (!e->value)
+		e->value = object;
+	o->first = (uint32_t)e->value;
+}
+
 void md_object_made(struct tracker *t, uint32_t object)
 {
 	struct ptt_model *m = (struct ptt_model *)(void *)t;
 	struct md_object *o = MD_OBJECT(m, object);
 
 	o->pub.last_ns = o->pub.first_ns;
-	o->first = o->pub.before ? MD_OBJECT(m, o->pub.before)->first : object;
+	o->first = alike_before(m, object) ? MD_OBJECT(m, o->pub.before)->first : object;
 	inherit(m, o);
 	if (m->gils.count && rd_map_find(&m->gils, o->pub.process, o->pub.address))
 		o->purpose = PTT_FOR_GIL;
@@ -63,7 +91,7 @@ void md_object_made(struct tracker *t, uint32_t object)
 #define PAIR_OBJECT 1u
 #define PAIR_ADDRESS 2u
 
-/* Counts the threads that use any generation of an object, at the first of them. */
+/* Counts the threads that use any of the objects of an address that were initialized at one place, at the first. */
 static void count_at_address(struct ptt_model *m, uint32_t thread, uint32_t first)
 {
 	struct md_object *o = MD_OBJECT(m, first);
@@ -74,7 +102,7 @@ static void count_at_address(struct ptt_model *m, uint32_t thread, uint32_t firs
 		return;
 	o->address_users |= bit;
 	MD_PAIR(m, pair)->used |= PAIR_ADDRESS;
-	o->address_threads++;
+	o->pub.address_threads++;
 }
 
 uint32_t md_user(struct ptt_model *m, uint32_t thread, uint32_t object)
@@ -207,6 +235,10 @@ void md_init(struct ptt_model *m, const struct tk_event *e)
 	uint32_t pair, kind = e->id >> 6, object = tk_init(&m->t, e);
 	struct md_object *o;
 
+	if (object) {
+		MD_OBJECT(m, object)->pub.init_site = md_site(m, e->thread, e->site, kind);
+		find_first(m, object);
+	}
 	/* It is used by that, one that is open already as well. */
 	md_object(m, e, kind, e->object, &pair);
 	if (!object)
@@ -214,7 +246,6 @@ void md_init(struct ptt_model *m, const struct tk_event *e)
 	o = MD_OBJECT(m, object);
 	if (MD_OBJECT(m, o->pub.before)->pub.holds || MD_OBJECT(m, o->pub.before)->tail)
 		md_drop_holds(m, o->pub.before, e->ts);
-	o->pub.init_site = md_site(m, e->thread, e->site, kind);
 	o->pub.attributes = attributes(e, kind);
 	/* One with a name, or that is shared, may be used by processes that are not traced. */
 	if (kind == PTT_KIND_SEM && m->semaphores.count)

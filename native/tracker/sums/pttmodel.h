@@ -94,7 +94,8 @@ struct ptt_model_object {
 	 * threads it takes; semaphore: value.
 	 */
 	uint32_t attributes;
-	uint32_t address_threads; /* how many used it or another generation of it; when the model is finished */
+	/* How many used it or another object of its address that was initialized at the same place; when the model is finished. */
+	uint32_t address_threads;
 };
 
 struct ptt_model_site {

@@ -85,7 +85,7 @@ struct md_object {
 	uint64_t excess;    /* has been charged for waits that gave up, and of whom nobody remembers */
 	uint64_t blamed;    /* of all its holders, when all is over */
 	uint64_t users; /* bit by number of thread, for the first 63 of them */
-	uint64_t address_users; /* of generation 1: the threads that used it or a later one, as `users` */
+	uint64_t address_users; /* of `first`: the threads that used it or a later one, as `users` */
 	uint64_t places; /* that are taken by holds; the last one is never full */
 	uint32_t tail;      /* the thread that is blamed where holds are not recorded */
 	uint32_t sharing;   /* waiters that count */
@@ -95,8 +95,7 @@ struct md_object {
 	uint32_t held_site; /* where the last hold that was over had begun; 0 if it is not known */
 	uint32_t log;
 	uint32_t units_out; /* threads that have units of a semaphore */
-	uint32_t first; /* generation 1 */
-	uint32_t address_threads; /* of generation 1: how many used it or a later one */
+	uint32_t first; /* at this address, of those that were initialized at the same place */
 	bool owner_follows; /* a waiter's owner may not have said yet that it took it */
 	bool counted;
 	bool as_lock;	    /* a semaphore whose one unit has always come back from the thread that took it */
@@ -251,6 +250,7 @@ struct ptt_model {
 	struct md_steps steps;
 	struct md_walk walk;
 	struct rd_map site_of, pair_of, blame_of, cause_key, cause_of, waker_of, edge_of;
+	struct rd_map made_of; /* the first object by process, kind, place of initialization and address */
 	struct rd_map only_objects, only_sites;
 	struct rd_map families; /* what is known by process id */
 	struct rd_map gils, semaphores; /* parts of interpreters' locks; purposes by process and stack */

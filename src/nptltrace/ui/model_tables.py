@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Tables"]
+__all__ = ["PathPieces", "Tables"]
 
 _IDS = 1024
 
@@ -64,3 +64,18 @@ class Tables:
             and len(self.events) == _IDS
             and all(not len(numbers) or int(numbers.max()) < count for numbers, count in inside)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class PathPieces:
+    """The pieces of a critical path, and the tables of the model that their numbers are of.
+
+    Attributes:
+        segments: The pieces, earliest first.
+        threads: The threads of that model.
+        objects: Its objects.
+    """
+
+    segments: NDArray[Any]
+    threads: NDArray[Any]
+    objects: NDArray[Any]

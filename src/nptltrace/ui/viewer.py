@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.passed_over import PassedOver
     from nptltrace.trace.source import TraceFiles
     from nptltrace.ui.answers.earlier import By
+    from nptltrace.ui.answers.ranges import CyclicOrder
 
 __all__ = ["NotFound", "Viewer"]
 
@@ -74,6 +75,10 @@ _HITS = 1000
 _LISTED = 10_000
 _FAR = 2**61
 _PROCESSORS = 1 << 16
+
+
+class _Ended(Exception):  # noqa: N818 -- no error: the viewer ends
+    """The viewer ends, and what was worked on is not needed."""
 
 
 class NotFound(PttError):  # noqa: N818 -- reads as the sentence it reports
@@ -129,6 +134,8 @@ class Viewer:
         self._changed = Condition()
         self._version = 0
         self._error = ""
+        # Until all of a recording was read, answers about the whole are about what there is by now.
+        self._grows = False
         self._view: tuple[Window, dict[str, str]] = (Window(), {})
         self._killed: list[Path] = []
         self._is_recorded()
@@ -203,6 +210,8 @@ class Viewer:
             self._notify()
             if not self._stop.is_set():
                 self._find()
+        except _Ended:
+            pass
         except (PttError, OSError, MemoryError) as error:
             self._error = one_line(error) or type(error).__name__
             if _lacks_room(error):
@@ -243,6 +252,7 @@ class Viewer:
         settled = Settled(self._source)
         while not self._stop.is_set():
             running = self._follow and self._is_recorded()
+            self._grows |= running
             if self._killed and not running:
                 self._refresh()
             more = levels.read(
@@ -304,10 +314,14 @@ class Viewer:
     def _find(self) -> None:
         """Look for bugs in the whole, if that was not done yet."""
         whole = self._whole
-        if whole.findings is None and whole.find(
-            self._opened_again(), self._symbols, self._stop.is_set
-        ):
+        if whole.findings is None:
+            whole.find(self._opened_again(), self._symbols, self._go_on)
             whole.keep(self._folder, self._identity(), self._source)
+
+    def _go_on(self, _: float) -> None:
+        """Give up what the worker does if it shall end."""
+        if self._stop.is_set():
+            raise _Ended
 
     def _opened_again(self) -> Source:
         source = Source(self._paths)
@@ -363,6 +377,17 @@ class Viewer:
             if self._error:
                 raise PttError(self._error)
             raise Later(self._levels.progress)
+
+    def _is_partial(self, found: Any) -> bool:
+        """Return whether to answer about what there is by now, where the whole is not there.
+
+        Raises:
+            Later: The whole comes later, or more of it must be read first.
+        """
+        if found is None and self._grows and not self._error:
+            return True
+        self._analysed(found)
+        return False
 
     def _range(self, from_ns: int, to_ns: int) -> tuple[int, int]:
         """Return a range with -1 replaced by where the whole begins and ends."""
@@ -616,7 +641,9 @@ class Viewer:
                 "thread": thread,
                 "object": object_,
                 "site": self._site_at(known, row, object_["row"], begin),
-                "stack": self._events.stack_at(begin, _AT_ONCE, _only(known, row, object_["row"])),
+                "stack": self._events.stack_at(
+                    begin, _AT_ONCE, _only(known, row, object_["row"]), known
+                ),
                 "release_site": "" if is_open else self._site_at(known, row, object_["row"], end),
             }
 
@@ -624,7 +651,7 @@ class Viewer:
         """Return from where a thread did something with an object at a time."""
         filters = _only(known, thread, object_)
         # Its call may have been recorded at the same time, and an event may lack the site.
-        for event in self._events.forward("", t_ns, _AT_ONCE, filters, None).to_pylist():
+        for event in self._events.forward("", t_ns, _AT_ONCE, filters, known).to_pylist():
             if event["ts_ns"] == t_ns and event["site"]:
                 return str(event["site"])
         return ""
@@ -644,7 +671,7 @@ class Viewer:
                 known = None
             filters = Filters(
                 threads=known.thread_numbers(thread) if known and thread else None,
-                objects=known.object_pairs(object) if known and object else None,
+                objects=object or None,
                 event=event, site=site, pid=pid, tid=tid, on=on, text=text,
             )  # fmt: skip
             ask = self._events.forward if direction == "forward" else self._events.backward
@@ -657,8 +684,7 @@ class Viewer:
         limit = min(max(limit, 0), NAMED)
         is_whole = from_ns == -1 and to_ns == -1
         totals: dict[str, int] = {}
-        if is_whole and by != "thread,object":
-            self._analysed(self._whole.report)
+        if is_whole and by != "thread,object" and not self._is_partial(self._whole.report):
             document: Any = self._whole.report
             uncontended = self._whole.uncontended
             totals = used(self._known().tables)
@@ -671,7 +697,7 @@ class Viewer:
 
     def flame(self, show: Shown, from_ns: int, to_ns: int, limit: int) -> protocol.Flame:
         """Answer `flame`."""
-        self._analysed(self._levels.ready or None)
+        self._is_partial(self._levels.ready or None)
         window = Window(None if from_ns == -1 else from_ns, None if to_ns == -1 else to_ns)
         found = self._ranges.flame(window, show)
         return with_threads(found, self._known().thread_row, min(max(limit, 0), MAX_STACKS))
@@ -691,9 +717,10 @@ class Viewer:
         rows = object or rows_waited_for(self.contention("object", from_ns, to_ns, NAMED), limit)
         window = Window(None if from_ns == -1 else from_ns, None if to_ns == -1 else to_ns)
         edges = edges_of(*self._range(from_ns, to_ns), bins)
-        places = self._known().object_places(rows[:limit])
-        found = self._ranges.over_time(window, places, edges)
-        return locks_over_time(edges, found, self._known())
+        known = self._known()
+        rows = [row for row in rows[:limit] if 0 < row < len(known.tables.first)]
+        found = self._ranges.over_time(window, known.object_places(rows), edges)
+        return locks_over_time(edges, found, rows, known)
 
     def statistics(self, from_ns: int, to_ns: int) -> protocol.Statistics:
         """Answer `statistics`."""
@@ -716,9 +743,7 @@ class Viewer:
 
     def findings(self) -> protocol.Findings:
         """Answer `findings`."""
-        found = self._whole.findings
-        self._analysed(found)
-        assert found is not None  # noqa: S101
+        found, _ = self._checked()
         rows = self._known()
         return {
             **found,
@@ -727,16 +752,31 @@ class Viewer:
                     "threads": [
                         rows.thread_row(one["pid"], tid, one["ts_ns"]) for tid in one["threads"]
                     ],
-                    "objects": [rows.object_row(one["pid"], at) for at in one["objects"]],
+                    "objects": [
+                        rows.object_row(one["pid"], at, one["ts_ns"]) for at in one["objects"]
+                    ],
                 }
                 for one in found["findings"]
             ],
         }
 
+    def _checked(self) -> tuple[protocol.Findings, list[CyclicOrder]]:
+        """Return what was found, and the orders of locks that are in cycles.
+
+        Raises:
+            Later: It is worked on.
+        """
+        found = self._whole.findings
+        if self._is_partial(found):
+            return self._ranges.checked()
+        assert found is not None  # noqa: S101
+        return found, self._whole.cycles
+
     def critical(self) -> protocol.Critical:
         """Answer `critical`."""
         report = self._whole.report
-        self._analysed(report)
+        if self._is_partial(report):
+            report = report_document(self._ranges.contention(Window(), pairs=False), by="object")
         assert report is not None  # noqa: S101
         path, rows = report["critical_path"], self._known()
         return {
@@ -746,17 +786,20 @@ class Viewer:
 
     def path(self, from_ns: int, to_ns: int, width: int) -> pa.Table:
         """Answer `path`."""
-        self._analysed(self._levels.ready or None)
         begin, end = self._range(from_ns, to_ns)
-        return drawing.path_table(
-            self._known().tables, begin, end, drawing.bin_width(begin, end, width)
-        )
+        rows = self._known()
+        tables = rows.tables
+        if self._is_partial(self._levels.ready or None):
+            pieces = rows.of_pieces(self._ranges.path())
+        else:
+            pieces = tables.segments, tables.rows(tables.segments["object"])
+        return drawing.path_table(*pieces, begin, end, drawing.bin_width(begin, end, width))
 
     def order(self, limit: int) -> protocol.Order:
         """Answer `order`."""
-        self._analysed(self._whole.findings)
+        _, cycles = self._checked()
         with self._lock:
-            return lock_order(self._known(), self._whole.cycles, min(max(limit, 0), NAMED))
+            return lock_order(self._known(), cycles, min(max(limit, 0), NAMED))
 
     # ---- search ----
 
@@ -824,7 +867,7 @@ def _fragment(window: Window, filters: dict[str, str], first_ns: int, end_ns: in
 
 def _only(known: Rows, thread: int, object_: int) -> Filters:
     """Return what chooses the events of a thread that are about an object, by their rows."""
-    return Filters(threads=known.thread_numbers([thread]), objects=known.object_pairs([object_]))
+    return Filters(threads=known.thread_numbers([thread]), objects=[object_])
 
 
 def _lacks_room(error: Exception) -> bool:

@@ -48,7 +48,7 @@ static uint32_t sizes(void)
 	  &(m)->t.wakeups, &(m)->t.wakings, &(m)->logs }
 #define KEPT_MAPS(m)                                                                                            \
 	{ &(m)->t.object_of, &(m)->site_of, &(m)->pair_of, &(m)->blame_of, &(m)->t.pthread_of, &(m)->t.serial_of, \
-	  &(m)->t.tid_of, &(m)->families }
+	  &(m)->t.tid_of, &(m)->families, &(m)->made_of }
 
 /* ---- writing ---- */
 

@@ -56,7 +56,7 @@ static void begin_window(struct ptt_model *m)
 		struct md_object *o = MD_OBJECT(m, i);
 
 		o->users = o->address_users = 0;
-		o->pub.threads = o->address_threads = 0;
+		o->pub.threads = o->pub.address_threads = 0;
 		o->pub.max_waiters = o->pub.holds ? o->pub.waiters + o->awaited : o->pub.waiters;
 	}
 	for (uint32_t i = 1; i < m->t.threads.count; i++) {
@@ -103,7 +103,7 @@ static void end_window(struct ptt_model *m)
 
 		w->objects[i] = (struct md_then_object){
 			.last_ns = o->last_ns, .threads = o->threads, .max_waiters = o->max_waiters,
-			.address_threads = MD_OBJECT(m, i)->address_threads,
+			.address_threads = o->address_threads,
 			.waiters = o->waiters, .holders = o->holders, .holder = o->holder, .flags = o->flags,
 		};
 	}
@@ -127,12 +127,12 @@ static void objects_then(struct ptt_model *m)
 		struct ptt_model_object *o = &MD_OBJECT(m, i)->pub;
 
 		if (i >= m->window.object_count) {
-			o->threads = MD_OBJECT(m, i)->address_threads = 0;
+			o->threads = o->address_threads = 0;
 			continue;
 		}
 		o->last_ns = then->last_ns;
 		o->threads = then->threads;
-		MD_OBJECT(m, i)->address_threads = then->address_threads;
+		o->address_threads = then->address_threads;
 		o->max_waiters = then->max_waiters;
 		o->waiters = then->waiters;
 		o->holders = then->holders;
@@ -190,5 +190,5 @@ void md_window_finish(struct ptt_model *m, const int64_t *ends)
 	if (m->window.ended)
 		objects_then(m);
 	for (uint32_t i = 1; i < m->t.objects.count; i++)
-		MD_OBJECT(m, i)->pub.address_threads = MD_OBJECT(m, MD_OBJECT(m, i)->first)->address_threads;
+		MD_OBJECT(m, i)->pub.address_threads = MD_OBJECT(m, MD_OBJECT(m, i)->first)->pub.address_threads;
 }

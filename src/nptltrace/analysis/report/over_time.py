@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from nptltrace.analysis.model import Window
     from nptltrace.trace.source import Source
 
-__all__ = ["Bins", "Change", "LockOverTime", "over_time", "significant_ends"]
+__all__ = ["Bins", "Change", "LockOverTime", "Place", "over_time", "significant_ends"]
 
 _CONTENDED = libptttrack_sums.CLASSES.index("contended")
 _ROW = np.dtype(
@@ -78,18 +78,34 @@ class Bins:
     p99_ns: NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class LockOverTime:
-    """A lock, all objects that were at its address one after another.
+class Place(NamedTuple):
+    """What the objects of a lock have in common: all that were initialized at one place.
 
     Attributes:
-        place: Its process, address and kind, as the model has them.
+        process: Number of the process.
+        address: Where they lay, one after another.
+        kind: Their kind, as the model has it.
+        init_site: Where they were initialized; 0 if that is not known.
+    """
+
+    process: int
+    address: int
+    kind: int
+    init_site: int
+
+
+@dataclass(frozen=True, slots=True)
+class LockOverTime:
+    """A lock: all objects of a place.
+
+    Attributes:
+        place: The place.
         waits: Contended waits.
         holds: Holds.
         changes: The changes of both, in the order of time.
     """
 
-    place: tuple[int, int, int]
+    place: Place
     waits: Bins
     holds: Bins
     changes: list[Change]
@@ -98,7 +114,7 @@ class LockOverTime:
 def over_time(
     source: Source,
     window: Window,
-    locks: Sequence[tuple[int, int, int]],
+    locks: Sequence[Place],
     edges: NDArray[np.int64],
     step: Callable[[int], None] | None = None,
 ) -> list[LockOverTime]:
@@ -107,7 +123,7 @@ def over_time(
     Args:
         source: The opened traces.
         window: The part to look at.
-        locks: Which ones, as (process, address, kind).
+        locks: Which ones.
         edges: The ends of the bins in ns, one more than there are bins.
         step: Called back now and then with the time up to which the trace was read.
 
@@ -117,8 +133,8 @@ def over_time(
     if not locks:
         return []
     parts: dict[str, list[NDArray[Any]]] = {"waits": [], "holds": []}
-    only = Only(objects=[(process, address) for process, address, _ in locks])
-    numbers: dict[tuple[int, int, int], list[int]] = {lock: [] for lock in locks}
+    only = Only(objects=[(lock.process, lock.address) for lock in locks])
+    numbers: dict[Place, list[int]] = {lock: [] for lock in locks}
     for model, ts in model_steps(source, libptttrack_sums.ROWS, window=window, only=only):
         rows = model.table("waits")
         parts["waits"].append(_kept(rows[rows["wait_class"] == _CONTENDED]))
@@ -127,10 +143,12 @@ def over_time(
         if step is not None:
             step(ts)
         if ts == libptttrack_sums.END:
-            objects = model.table("objects")[["process", "address", "kind"]].tolist()
-            for number, place in enumerate(objects):
+            objects, sites = model.table("objects"), model.table("sites")["address"]
+            columns = [objects[name].tolist() for name in ("process", "address", "kind")]
+            inits = sites[objects["init_site"]].tolist()
+            for number, place in enumerate(zip(*columns, inits, strict=True)):
                 if place in numbers:
-                    numbers[place].append(number)
+                    numbers[Place(*place)].append(number)
     waits, holds = (np.concatenate(some) for some in parts.values())
     bounds = window.of(source)
     for rows in (waits, holds):
@@ -165,7 +183,7 @@ def _kept(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def _lock(
-    place: tuple[int, int, int], waits: NDArray[Any], holds: NDArray[Any], edges: NDArray[np.int64]
+    place: Place, waits: NDArray[Any], holds: NDArray[Any], edges: NDArray[np.int64]
 ) -> LockOverTime:
     changes = [change for own in _generations(waits) for change in _changes("wait", own)]
     changes += [change for own in _generations(holds) for change in _changes("hold", own)]

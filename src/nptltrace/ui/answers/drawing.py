@@ -148,10 +148,20 @@ def _spread(values: NDArray[Any], places: NDArray[Any], edges: NDArray[Any]) -> 
 # ---- the critical path ----
 
 
-def path_table(tables: Tables, from_ns: int, to_ns: int, bin_ns: int) -> pa.Table:
-    """Return the pieces of the critical path in a range; short ones of a bin are one."""
-    rows = tables.segments
-    rows = rows[(rows["start_ns"] < to_ns) & (rows["end_ns"] > from_ns)]
+def path_table(
+    segments: NDArray[Any], object_rows: NDArray[Any], from_ns: int, to_ns: int, bin_ns: int
+) -> pa.Table:
+    """Return the pieces of the critical path in a range; short ones of a bin are one.
+
+    Args:
+        segments: The pieces, whose threads are rows.
+        object_rows: The rows of their objects.
+        from_ns: Where the range begins.
+        to_ns: The first time behind it.
+        bin_ns: Pieces shorter than this are short.
+    """
+    seen = (segments["start_ns"] < to_ns) & (segments["end_ns"] > from_ns)
+    rows, object_rows = segments[seen], object_rows[seen]
     dur = rows["end_ns"] - rows["start_ns"]
     place = np.where(dur >= bin_ns, -1 - np.arange(len(rows)), rows["start_ns"] // bin_ns)
     key = np.stack([place, rows["thread"].astype(np.int64), rows["kind"].astype(np.int64)])
@@ -167,7 +177,7 @@ def path_table(tables: Tables, from_ns: int, to_ns: int, bin_ns: int) -> pa.Tabl
             "kind": rows["kind"][first],
             "t_ns": rows["start_ns"][first],
             "dur_ns": rows["end_ns"][last] - rows["start_ns"][first],
-            "object_row": tables.rows(rows["object"][first]),
+            "object_row": object_rows[first],
             "count": last - first + 1,
         },
     )

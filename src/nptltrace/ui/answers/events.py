@@ -48,7 +48,7 @@ class Filters:
 
     Attributes:
         threads: Numbers of threads in the traceset; None for all.
-        objects: (process, address) pairs; None for all.
+        objects: Rows of objects; None for all.
         event: Beginnings of event names, as `--event`.
         site: As `--site`.
         pid: As `--pid`.
@@ -58,13 +58,30 @@ class Filters:
     """
 
     threads: list[int] | None = None
-    objects: list[tuple[int, int]] | None = None
+    objects: list[int] | None = None
     event: str = ""
     site: str = ""
     pid: str = ""
     tid: str = ""
     on: str = ""
     text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Passing:
+    """Which events pass.
+
+    Attributes:
+        native: What the reader leaves out; None for nothing.
+        text: Part of the sentence.
+        objects: Rows of objects, of which the reader knows only the addresses; None for all.
+        rows: Finds rows of the timeline; None where `objects` is.
+    """
+
+    native: libpttread.Filter | None
+    text: str
+    objects: frozenset[int] | None
+    rows: Rows | None
 
 
 @dataclass(slots=True)
@@ -112,12 +129,12 @@ class EventList:
             filters: Which.
             rows: Finds rows of the timeline.
         """
-        passing = self._filter(filters)
+        passing = self._filter(filters, rows)
         self._go(position, t_ns)
         pieces: list[_Piece] = []
         left, end = count, time.monotonic() + _SEARCH_S
         while left > 0:
-            piece, looked = self._pick(min(left, MAX_COUNT), passing, filters.text, _STEP)
+            piece, looked = self._pick(min(left, MAX_COUNT), passing, _STEP)
             left -= len(piece.sentences)
             pieces.append(piece)
             if looked < _STEP and left > 0 and not self._more():
@@ -131,7 +148,7 @@ class EventList:
         self, position: str, t_ns: int, count: int, filters: Filters, rows: Rows | None
     ) -> pa.Table:
         """Return the events before a place, the nearest ones; see `forward`."""
-        passing = self._filter(filters)
+        passing = self._filter(filters, rows)
         self._go(position, t_ns)
         pieces: list[_Piece] = []
         left, until = count, time.monotonic() + _SEARCH_S
@@ -142,7 +159,7 @@ class EventList:
         while left > 0 and (end.key > first or end.stream or end.packet or end.offset):
             last = range_[1] + 1 if end.stream == libpttread.ANY and range_ else end.key
             begin = max(last - width, first)
-            found, looked = self._between(begin, end, left, passing, filters.text)
+            found, looked = self._between(begin, end, left, passing)
             if found is None:
                 width = max(width // 8, 1)  # there is more than one wants to look at
                 if last - width >= last:
@@ -169,16 +186,17 @@ class EventList:
         )  # fmt: skip
         return self._table(pieces, rows, more=more, place=end)
 
-    def stack_at(self, t_ns: int, count: int, filters: Filters) -> list[str]:
+    def stack_at(self, t_ns: int, count: int, filters: Filters, rows: Rows) -> list[str]:
         """Return the call stack of the first event of a time that has one; none if none has.
 
         Args:
             t_ns: The time.
             count: How many events to look at.
             filters: Which.
+            rows: Finds rows of the timeline.
         """
         self._go("", t_ns)
-        buffer, _ = self._pick(count, self._filter(filters), "", _STEP)
+        buffer, _ = self._pick(count, self._filter(filters, rows), _STEP)
         columns = (_column(buffer.buffer, name) for name in ("ts", "stack", "site", "thread"))
         ts, stacks, sites, threads = columns
         for at in np.flatnonzero((ts == t_ns) & (stacks != 0)).tolist():
@@ -216,8 +234,7 @@ class EventList:
         begin: int,
         end: libpttread.Position,
         count: int,
-        passing: libpttread.Filter | None,
-        text: str,
+        passing: _Passing,
     ) -> tuple[list[_Piece] | None, int]:
         """Return the last events from a key on and before a place; None if there are too many."""
         self._cursor.no_limit()
@@ -227,7 +244,7 @@ class EventList:
         found: list[_Piece] = []
         looked = 0
         while True:
-            piece, n = self._pick(MAX_COUNT, passing, text, _STEP)
+            piece, n = self._pick(MAX_COUNT, passing, _STEP)
             looked += n
             if len(piece.sentences):
                 found.append(piece)
@@ -238,23 +255,34 @@ class EventList:
         self._cursor.no_limit()
         return _tail(found, count), looked
 
-    def _pick(
-        self, count: int, passing: libpttread.Filter | None, text: str, budget: int
-    ) -> tuple[_Piece, int]:
+    def _pick(self, count: int, passing: _Passing, budget: int) -> tuple[_Piece, int]:
         """Return the next events that pass, at most so many."""
         buffer = libpttread.Buffer(count)
         places = (libpttread.Position * count)()
-        _, looked = self._cursor.pick(buffer, places, passing, budget)
+        _, looked = self._cursor.pick(buffer, places, passing.native, budget)
         found = np.frombuffer(memoryview(places).cast("B"), _PLACE)[: buffer.count].copy()
+        if passing.objects is not None:
+            assert passing.rows is not None  # noqa: S101
+            rows = np.array(self._object_rows(buffer, passing.rows), np.uint32)
+            at = np.flatnonzero(np.isin(rows, list(passing.objects)))
+            _keep(buffer, at)
+            found = found[at]
         sentences = self._sentences(buffer)
-        if not text:
+        if not passing.text:
             return _Piece(buffer, found, sentences), looked
         from pyarrow import compute  # not needed for the first picture
 
-        hits = compute.match_substring(arrow.texts(sentences), text, ignore_case=True)
+        hits = compute.match_substring(arrow.texts(sentences), passing.text, ignore_case=True)
         at = np.flatnonzero(hits.to_numpy(zero_copy_only=False))
         _keep(buffer, at)
         return _Piece(buffer, found[at], [sentences[i] for i in at]), looked
+
+    def _object_rows(self, buffer: libpttread.Buffer, rows: Rows) -> list[int]:
+        """Return the rows of the objects that events are about."""
+        threads = self._source.threads()
+        owners = [threads[n][0] for n in _column(buffer, "thread").tolist()]
+        columns = (_column(buffer, name).tolist() for name in ("object", "id", "ts"))
+        return rows.rows_of_objects(owners, *columns)
 
     def _sentences(self, buffer: libpttread.Buffer) -> list[str]:
         if self._printer is None:
@@ -267,8 +295,17 @@ class EventList:
         )
         return data.decode("utf-8", "replace").split("\n")[: buffer.count]
 
-    def _filter(self, filters: Filters) -> libpttread.Filter | None:
-        """Return the native filter."""
+    def _filter(self, filters: Filters, rows: Rows | None) -> _Passing:
+        """Return which events pass."""
+        objects = filters.objects if rows is not None else None
+        pairs = None if objects is None or rows is None else rows.object_pairs(objects)
+        native = self._native(filters, pairs)
+        return _Passing(native, filters.text, None if objects is None else frozenset(objects), rows)
+
+    def _native(
+        self, filters: Filters, pairs: list[tuple[int, int]] | None
+    ) -> libpttread.Filter | None:
+        """Return the filter of the reader; `pairs` are processes and addresses of objects."""
         chosen = Selection(
             pids=[filters.pid] if filters.pid else [],
             tids=[filters.tid] if filters.tid else [],
@@ -276,11 +313,9 @@ class EventList:
             events=[filters.event] if filters.event else [],
             sites=[filters.site] if filters.site else [],
         )
-        if not chosen and filters.threads is None and filters.objects is None:
+        if not chosen and filters.threads is None and pairs is None:
             return None
-        return chosen.build(
-            self._source, self._symbols, threads=filters.threads, objects=filters.objects
-        )
+        return chosen.build(self._source, self._symbols, threads=filters.threads, objects=pairs)
 
     # ---- tables ----
 
@@ -319,7 +354,7 @@ class EventList:
             self._naming.thread_labels(number, [tid for _, tid in pairs], ts.tolist()),
             events,
             [f"{address:#x}" if address else "" for address in objects],
-            rows.rows_of_objects(owners, objects, ids) if rows else [0] * len(pairs),
+            self._object_rows(buffer, rows) if rows else [0] * len(pairs),
             [self._naming.site(process, at) for process, at in zip(owners, sites, strict=True)],
             [shortened(sentence) for sentence in piece.sentences],
         ]  # fmt: skip

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["Naming", "presentable", "presentable_json", "shortened"]
+__all__ = ["Naming", "common_name", "presentable", "presentable_json", "shortened"]
 
 _LONGEST = 512
+# What stands behind the name of one of several locks that were created at the same place.
+_NUMBER = re.compile(r" #\d+$")
 # In JSON without quotes in texts: one that may be longer, and not the numbers between two of them.
 _NUMBERS = r"(?:[\s\d,.:\[\]{}e+-]|null|true|false)*"
 _LONG = re.compile(rf'"(?!{_NUMBERS}")[^"]{{{_LONGEST + 1},}}"')
@@ -27,6 +29,14 @@ _LONG = re.compile(rf'"(?!{_NUMBERS}")[^"]{{{_LONGEST + 1},}}"')
 def shortened(text: str) -> str:
     """Return a text as long as one can look at; what is left out is marked by `…`."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def common_name(names: list[str]) -> str:
+    """Return one name for objects: that of the first, without its number if others differ there."""
+    found = list(dict.fromkeys(names))
+    if len(found) > 1:
+        found = list(dict.fromkeys(_NUMBER.sub("", name) for name in found))
+    return f"{found[0]} and {len(found) - 1} more" if len(found) > 1 else "".join(found)
 
 
 def presentable(value: Any) -> Any:

@@ -34,12 +34,11 @@ def rows_waited_for(found: protocol.Contention, limit: int) -> list[int]:
 
 
 def locks_over_time(
-    edges: NDArray[np.int64], found: Sequence[LockOverTime], rows: Rows
+    edges: NDArray[np.int64], found: Sequence[LockOverTime], numbers: Sequence[int], rows: Rows
 ) -> protocol.OverTime:
-    """Return locks over time with the rows that they have."""
+    """Return locks over time, which have these rows."""
     locks: list[protocol.LockOverTime] = []
-    for lock in found:
-        row = rows.row_at(lock.place)
+    for lock, row in zip(found, numbers, strict=True):
         about = rows.table(
             "object", sort="row", text="", rows=[row], offset=0, limit=1
         ).to_pylist()  # fmt: skip
@@ -47,7 +46,7 @@ def locks_over_time(
             {
                 "row": row,
                 "pid": about[0]["pid"] if about else 0,
-                "label": about[0]["label"] if about else f"{lock.place[1]:#x}",
+                "label": about[0]["label"] if about else f"{lock.place.address:#x}",
                 "waits": _lengths(lock.waits),
                 "holds": _lengths(lock.holds),
                 "changes": [

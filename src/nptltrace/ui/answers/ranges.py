@@ -14,7 +14,7 @@ from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.checking.checker import Checker
 from nptltrace.analysis.checking.lock_cycles import lock_cycles
 from nptltrace.analysis.findings import findings_of
-from nptltrace.analysis.model import feed_window, finish_model, new_model
+from nptltrace.analysis.model import Window, feed_window, finish_model, new_model
 from nptltrace.analysis.report.contention import contention_of
 from nptltrace.analysis.report.diff import compare
 from nptltrace.analysis.report.documents import findings_document, report_document
@@ -30,6 +30,7 @@ from nptltrace.ui import protocol  # noqa: TC001 -- `fits` looks names up in thi
 from nptltrace.ui.answers.flame import flame
 from nptltrace.ui.answers.thread_lines import kept_threads, text_of_threads
 from nptltrace.ui.jobs import Jobs
+from nptltrace.ui.model_tables import PathPieces
 from nptltrace.ui.shapes import fits
 
 if TYPE_CHECKING:
@@ -39,10 +40,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.analysis.checking.lock_cycles import CycleLock, LockCycle
-    from nptltrace.analysis.model import Window
     from nptltrace.analysis.report.diff import Difference
     from nptltrace.analysis.report.figures import Contention
-    from nptltrace.analysis.report.over_time import LockOverTime
+    from nptltrace.analysis.report.over_time import LockOverTime, Place
     from nptltrace.analysis.report.stacks.sums import Shown
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.ui.answers.earlier import By, Earlier
@@ -61,7 +61,7 @@ _SLICES = 64
 
 
 class CyclicOrder(TypedDict):
-    """An order of two locks that is in a cycle: process, address and kind of both."""
+    """An order of two locks that is in a cycle: of both process, address, kind, and when."""
 
     held: list[int]
     wanted: list[int]
@@ -162,34 +162,48 @@ class Whole:
         self._report = report_document(found, by="site")
         self.uncontended = found.uncontended
 
-    def find(self, source: Source, symbols: Symbols, stop: Callable[[], bool]) -> bool:
-        """Fill the findings in; False if it was asked to stop."""
-        checker = Checker(source)
-        first, last = source.reader.key_range() or (0, 0)
-        for n in range(1, _SLICES):
-            if stop():
-                return False
-            key = first + (last - first) * n // _SLICES
-            checker.read(source.reader.time_of_key(key))
-        checker.read()
-        checker.finish()
-        source.learn_threads()
-        result = findings_of(source, symbols, checker)
-        found = [one for one in result.findings if not one.suspect]
-        document: Any = findings_document(found, result.uncovered, result.futex_waits)
-        document |= {"rows": [], "lost": result.lost, "partial": result.partial}
-        document |= {"kinds": list(kinds()), "failures": result.failures}
-        self.cycles = _orders_of(lock_cycles(source, checker.check))
-        self.findings = document
-        return True
+    def find(self, source: Source, symbols: Symbols, step: Callable[[float], None]) -> None:
+        """Fill the findings in; `step` is as in `checked`."""
+        self.findings, self.cycles = checked(source, symbols, step)
+
+
+def checked(
+    source: Source, symbols: Symbols, step: Callable[[float], None]
+) -> tuple[protocol.Findings, list[CyclicOrder]]:
+    """Return what `ptt check` finds in all that there is, without rows, and the cyclic orders.
+
+    Args:
+        source: The opened traces.
+        symbols: Names addresses.
+        step: Called back often with how far it is, 0 to 1; what that raises is let pass.
+    """
+    checker = Checker(source)
+    first, last = source.reader.key_range() or (0, 0)
+    for n in range(1, _SLICES):
+        step(n / _SLICES)
+        key = first + (last - first) * n // _SLICES
+        checker.read(source.reader.time_of_key(key))
+    checker.read()
+    checker.finish()
+    source.learn_threads()
+    result = findings_of(source, symbols, checker)
+    found = [one for one in result.findings if not one.suspect]
+    document: Any = findings_document(found, result.uncovered, result.futex_waits)
+    document |= {"rows": [], "lost": result.lost, "partial": result.partial}
+    document |= {"kinds": list(kinds()), "failures": result.failures}
+    return document, _orders_of(lock_cycles(source, checker.check))
 
 
 def _orders_of(cycles: Sequence[LockCycle]) -> list[CyclicOrder]:
-    def place(lock: CycleLock) -> list[int]:
-        return [lock.process, lock.address, lock.kind]
+    def place(lock: CycleLock, at_ns: int) -> list[int]:
+        return [lock.process, lock.address, lock.kind, at_ns]
 
     return [
-        {"held": place(held), "wanted": place(wanted), "suppressed": list(cycle.suppressed)}
+        {
+            "held": place(held, wanted.ts_ns),
+            "wanted": place(wanted, wanted.ts_ns),
+            "suppressed": list(cycle.suppressed),
+        }
         for cycle in cycles
         for held, wanted in zip((cycle.locks[-1], *cycle.locks), cycle.locks, strict=False)
     ]
@@ -243,6 +257,33 @@ class Ranges:
         found: Contention = self._jobs.ask((window, pairs), find)
         return found
 
+    def checked(self) -> tuple[protocol.Findings, list[CyclicOrder]]:
+        """Return what `checked` does, of all that there is by now.
+
+        Raises:
+            Later: It is worked on.
+        """
+        found: tuple[protocol.Findings, list[CyclicOrder]] = self._jobs.ask(
+            "checked", lambda step: checked(self._opened(), self._symbols, step)
+        )
+        return found
+
+    def path(self) -> PathPieces:
+        """Return the critical path of all that there is by now.
+
+        Raises:
+            Later: It is worked on.
+        """
+
+        def find(step: Callable[[float], None]) -> PathPieces:
+            model, _ = _looked_at(self._opened(), Window(), libptttrack_sums.PATH, step)
+            pieces = [piece.copy() for piece in model.path()]
+            segments = np.concatenate([model.table("segments")[:0], *pieces])[::-1]
+            return PathPieces(segments, model.table("threads"), model.table("objects"))
+
+        found: PathPieces = self._jobs.ask("path", find)
+        return found
+
     def flame(self, window: Window, shown: Shown) -> protocol.Flame:
         """Return the stacks of a range, without rows.
 
@@ -255,7 +296,7 @@ class Ranges:
         return found
 
     def over_time(
-        self, window: Window, locks: Sequence[tuple[int, int, int]], edges: NDArray[np.int64]
+        self, window: Window, locks: Sequence[Place], edges: NDArray[np.int64]
     ) -> list[LockOverTime]:
         """Return some locks over time; see `over_time`.
 
@@ -372,7 +413,8 @@ def with_rows(  # noqa: PLR0917
         "report": report,
         "uncontended": uncontended,
         "object_rows": [
-            rows.object_row(o["pid"], o["object"], o["kind"]) for o in report["objects"]
+            rows.named_row(o["pid"], o["object"], o["kind"], o["name"], o["init_site"])
+            for o in report["objects"]
         ],
         "thread_rows": [
             rows.thread_row(t["pid"], t["tid"], t["start_ns"]) for t in report["threads"]
@@ -380,7 +422,7 @@ def with_rows(  # noqa: PLR0917
         "pair_rows": [
             [
                 rows.thread_row(pair["pid"], pair["tid"]),
-                rows.object_row(pair["pid"], pair["object"], pair["kind"]),
+                rows.named_row(pair["pid"], pair["object"], pair["kind"], pair["object_name"], ""),
             ]
             for pair in report.get("pairs", [])
         ],

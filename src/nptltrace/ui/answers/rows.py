@@ -1,14 +1,21 @@
-"""Rows of the timeline: threads, objects with all their generations, and processors."""
+"""Rows of the timeline: threads, objects, and processors.
+
+The objects that lay at an address one after another have a row together if they were initialized at
+the same place.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nptltrace._binding import libptttrack_sums
+from nptltrace.analysis.report.over_time import Place
 from nptltrace.trace.reading import arrow
 from nptltrace.ui import protocol
+from nptltrace.ui.answers.naming import common_name
 from nptltrace.ui.arrow_stream import table
 from nptltrace.ui.computed import computed_once
 
@@ -19,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.ui.answers.naming import Naming
-    from nptltrace.ui.model_tables import Tables
+    from nptltrace.ui.model_tables import PathPieces, Tables
 
 __all__ = ["Rows"]
 
@@ -32,7 +39,17 @@ _ORDERS = {
     "row": (),
     "name": (),
 }
+# Of so many objects of a row the names are looked up.
+_NAMES = 50
 _SUMS = ("waits", "wait_ns", "wait_max_ns", "idle_ns", "other_ns", "holds", "hold_ns")
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Objects by row: those of row n are `object[begin[n]:begin[n + 1]]`."""
+
+    object: NDArray[Any]
+    begin: NDArray[Any]
 
 
 class Rows:
@@ -116,7 +133,7 @@ class Rows:
             "process": first["process"],
             "tid": np.zeros(count, np.uint32),
             "generations": np.bincount(row_of, minlength=count).astype(np.uint32),
-            "threads": most(objects["threads"]),
+            "threads": most(np.maximum(objects["address_threads"], objects["threads"])),
             "lanes": self._lanes("object", count),
             "start_ns": start,
             "end_ns": np.maximum(start, end),
@@ -126,6 +143,7 @@ class Rows:
             "address": first["address"],
             "kind": first["kind"],
             "flags": first["flags"],
+            "init": first["init_site"],
         }
         return {name: column[1:] for name, column in columns.items()}
 
@@ -215,18 +233,30 @@ class Rows:
             return [
                 self.naming.thread_label(*thread) for thread in zip(process, *lives, strict=True)
             ]
-        places = [f"{address:#x}" for address in numbers["address"][at].tolist()]
+        places = (numbers[name][at].tolist() for name in ("init", "address"))
         return [
-            name or f"{kind} {place}"
-            for name, kind, place in zip(
-                self._object_names(at), self._kinds(by, at), places, strict=True
+            name or self._unnamed(kind, *place)
+            for name, kind, *place in zip(
+                self._object_names(at), self._kinds(by, at), *places, strict=True
             )
         ]
 
+    def _unnamed(self, kind: str, init: int, address: int) -> str:
+        """Return what to call an object without a name: by where it was initialized, if known."""
+        # The function whose call is inlined says most.
+        site = self.site(init).partition(" inlined into ")[0]
+        return f"{kind} of {site} {address:#x}" if site else f"{kind} {address:#x}"
+
     def _object_names(self, at: NDArray[Any]) -> list[str]:
-        numbers = self._numbers("object")
-        columns = (numbers[name][at].tolist() for name in ("process", "address", "kind"))
-        return [self.naming.object_name(*row) for row in zip(*columns, strict=True)]
+        return [self._row_name(row) for row in self._numbers("object")["row"][at].tolist()]
+
+    def _row_name(self, row: int) -> str:
+        """Return the name of the objects of a row; the empty text if they have none."""
+        begin, end = self._members.begin[row], self._members.begin[row + 1]
+        objects = self.tables.objects[self._members.object[begin:end][:_NAMES]]
+        columns = (objects[name].tolist() for name in ("process", "address", "kind", "first_ns"))
+        places = zip(*columns, strict=True)
+        return common_name([self.naming.object_name(*place) for place in places])
 
     def _kinds(self, by: str, at: NDArray[Any]) -> list[str]:
         if by != "object":
@@ -312,13 +342,14 @@ class Rows:
         domain = int(found["kind"])
         kind = self.naming.object_kind(process, domain, int(found["flags"]))
         name = self.naming.object_name(process, address, domain, int(found["first_ns"]))
+        label = name or self._unnamed(kind, int(found["init_site"]), address)
         return {
             "row": self.row_of(number),
             "pid": self.naming.pid(process),
             "kind": kind,
             "object": f"{address:#x}",
             "name": name,
-            "label": name or f"{kind} {address:#x}",
+            "label": label,
             "generation": int(found["generation"]),
         }
 
@@ -353,12 +384,32 @@ class Rows:
         return found
 
     @computed_once
-    def _by_object(self) -> dict[tuple[int, int, int], int]:
-        numbers = self._of_objects
-        keys = zip(
-            *(numbers[name].tolist() for name in ("process", "address", "kind")), strict=True
-        )
-        return {key: row for row, key in enumerate(keys, 1)}
+    def _members(self) -> _Groups:
+        """The objects by row, those of a row in the order of their generations."""
+        row_of = self.tables.row_of
+        order = np.lexsort([self.tables.objects["generation"], row_of])
+        begin = np.searchsorted(row_of[order], np.arange(len(self.tables.first) + 1))
+        return _Groups(order, begin)
+
+    @computed_once
+    def _by_object(self) -> dict[tuple[int, int, int], tuple[NDArray[Any], NDArray[Any]]]:
+        """When each object of a place begins, and its row; by process, address and kind."""
+        own = np.flatnonzero(self.tables.row_of)
+        objects = self.tables.objects[own]
+        keys = [objects[name] for name in ("generation", "kind", "address", "process")]
+        order = np.lexsort(keys)
+        objects, rows = objects[order], self.tables.row_of[own][order]
+        columns = [objects[name] for name in ("process", "address", "kind")]
+        change = np.ones(len(objects), np.bool_)
+        change[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+        begin = np.flatnonzero(change)
+        ends = [*begin[1:].tolist(), len(objects)]
+        places = zip(*(column[begin].tolist() for column in columns), strict=True)
+        first_ns = objects["first_ns"]
+        return {
+            place: (first_ns[start:end], rows[start:end])
+            for place, start, end in zip(places, begin.tolist(), ends, strict=True)
+        }
 
     def rows_of_threads(self, threads: list[tuple[int, int]], ts: list[int]) -> list[int]:
         """Return the rows of (process, tid) pairs at times; ids may be used again."""
@@ -367,13 +418,19 @@ class Rows:
         ]
 
     def rows_of_objects(
-        self, processes: list[int], objects: list[int], ids: list[int]
+        self, processes: list[int], objects: list[int], ids: list[int], ts: list[int]
     ) -> list[int]:
-        """Return the rows of the objects of events, by process, address and event id."""
+        """Return the rows of the objects of events, by process, address, event id and time."""
         return [
-            self._by_object.get((process, address, number >> 6), 0)
-            for process, address, number in zip(processes, objects, ids, strict=True)
+            self.row_at((process, address, number >> 6, at))
+            for process, address, number, at in zip(processes, objects, ids, ts, strict=True)
         ]
+
+    def rows_of_model(self, objects: NDArray[Any]) -> list[int]:
+        """Return the rows of objects of another model of the same traces."""
+        names = ("process", "address", "kind", "first_ns")
+        columns = (objects[name].tolist() for name in names)
+        return [self.row_at(place) for place in zip(*columns, strict=True)]
 
     @computed_once
     def _threads_by_pid(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
@@ -383,12 +440,14 @@ class Rows:
         }
 
     @computed_once
-    def _objects_by_pid(self) -> dict[tuple[int, int, str], int]:
-        found: dict[tuple[int, int, str], int] = {}
-        for (process, address, kind), row in self._by_object.items():
+    def _objects_by_pid(self) -> dict[tuple[int, int, str], tuple[int, int, int]]:
+        """Process, address and kind by what a document says: process id, address and kind."""
+        found: dict[tuple[int, int, str], tuple[int, int, int]] = {}
+        for place in self._by_object:
+            process, address, kind = place
             key = (self.naming.pid(process), address)
-            found.setdefault((*key, libptttrack_sums.KINDS.get(kind, "object")), row)
-            found.setdefault((*key, ""), row)
+            found.setdefault((*key, libptttrack_sums.KINDS.get(kind, "object")), place)
+            found.setdefault((*key, ""), place)
         return found
 
     def thread_row(self, pid: int, tid: int, at_ns: int | None = None) -> int:
@@ -401,14 +460,52 @@ class Rows:
         """
         return _row_at(self._threads_by_pid.get((pid, tid), []), at_ns)
 
-    def object_row(self, pid: int, address: str, kind: str = "") -> int:
-        """Return the row of an object that a document names, 0 for none."""
-        return self._objects_by_pid.get((pid, int(address, 16), kind), 0)
+    def object_row(self, pid: int, address: str, at_ns: int) -> int:
+        """Return the row of an object that a document names, at a time; 0 for none."""
+        place = self._objects_by_pid.get((pid, int(address, 16), ""))
+        return 0 if place is None else self.row_at((*place, at_ns))
+
+    def named_row(self, pid: int, address: str, kind: str, name: str, init_site: str) -> int:
+        """Return the row of an object that a report names, 0 for none.
+
+        Args:
+            pid: Its process.
+            address: Its address.
+            kind: Its kind.
+            name: Its name, or the empty text.
+            init_site: Where it was initialized, or the empty text.
+        """
+        place = self._objects_by_pid.get((pid, int(address, 16), kind))
+        rows: list[int] = []
+        if place is not None:
+            rows = list(dict.fromkeys(self._by_object[place][1].tolist()))
+        if len(rows) < 2:  # noqa: PLR2004 -- there is no choice
+            return rows[0] if rows else 0
+        init = self._of_objects["init"]
+        alike = [row for row in rows if self.site(int(init[row - 1])) == init_site]
+        named = [row for row in alike or rows if common_name([name]) == self._row_name(row)]
+        return next(iter(named or alike or rows))
 
     def row_at(self, place: Sequence[int]) -> int:
-        """Return the row of the object at a process, address and kind, 0 for none."""
-        process, address, kind = place if len(place) == 3 else (0, 0, 0)  # noqa: PLR2004
-        return self._by_object.get((process, address, kind), 0)
+        """Return the row of the object at a process, address, kind and time; 0 for none."""
+        process, address, kind, at_ns = place if len(place) == 4 else (0, 0, 0, 0)  # noqa: PLR2004
+        found = self._by_object.get((process, address, kind))
+        if found is None:
+            return 0
+        first_ns, rows = found
+        return int(rows[max(int(np.searchsorted(first_ns, at_ns, side="right")) - 1, 0)])
+
+    def of_pieces(self, found: PathPieces) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the pieces of a path with rows as their threads, and the rows of their objects."""
+        pieces = found.segments.copy()
+        threads, which = np.unique(pieces["thread"], return_inverse=True)
+        rows = found.threads[threads]
+        pairs = list(zip(rows["process"].tolist(), rows["tid"].tolist(), strict=True))
+        times = rows["first_ns"].tolist()
+        pieces["thread"] = np.array(self.rows_of_threads(pairs, times), np.uint32)[which]
+        objects, which = np.unique(pieces["object"], return_inverse=True)
+        of = np.array(self.rows_of_model(found.objects[objects]), np.uint32)
+        return pieces, of[which]
 
     def thread_numbers(self, rows: list[int]) -> list[int]:
         """Return the numbers in the traceset of the threads of rows."""
@@ -416,15 +513,18 @@ class Rows:
         found = [self.naming.thread_number(int(t["process"]), int(t["tid"])) for t in known]
         return [number for number in found if number is not None]
 
-    def object_places(self, rows: list[int]) -> list[tuple[int, int, int]]:
-        """Return (process, address, kind) of the objects of rows."""
+    def object_places(self, rows: list[int]) -> list[Place]:
+        """Return what distinguishes the objects of rows from those of others, row by row."""
         first = [self.tables.first[row] for row in rows if 0 < row < len(self.tables.first)]
-        found = [self.tables.objects[number] for number in first]
-        return [(int(o["process"]), int(o["address"]), int(o["kind"])) for o in found]
+        found = self.tables.objects[first]
+        names = ("process", "address", "kind")
+        columns = [found[name].tolist() for name in names]
+        inits = self.tables.sites["address"][found["init_site"]].tolist()
+        return [Place(*place) for place in zip(*columns, inits, strict=True)]
 
     def object_pairs(self, rows: list[int]) -> list[tuple[int, int]]:
         """Return (process, address) of the objects of rows."""
-        return [(process, address) for process, address, _ in self.object_places(rows)]
+        return [(place.process, place.address) for place in self.object_places(rows)]
 
 
 def _row_at(rows: list[tuple[int, int]], at_ns: int | None) -> int:
