@@ -3,8 +3,11 @@
 /*
  * A module calls functions of others by way of a table of addresses, one entry for each of them; the relocations of the
  * module say which. An entry is changed where it holds what is behind a hook, or, where the dynamic linker is to look for it
- * at the first call, the address in the module that leads there; what another library has put there stays. So the entries
- * say themselves what they were, and nothing has to be remembered.
+ * at the first call, the code of the module that asks for this very entry. What the program or another library has put there
+ * stays. So the entries say themselves what they were, and nothing has to be remembered.
+ *
+ * The program may have closed parts of its modules, or opened them: memory is looked at where it can be read, and a page is
+ * protected afterwards as it was before.
  *
  * The dynamic linker changes entries too, and takes away the right to write to them, when it has loaded a module. It holds
  * its lock all that time, so this is done with the lock held: dlsym() takes it, and calls the resolver of an indirect
@@ -12,12 +15,18 @@
  */
 #include <dlfcn.h>
 #include <elf.h>
+#include <gnu/libc-version.h>
 #include <link.h>
+#include <linux/futex.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
+#include "handler.h"
 #include "modules.h"
+#include "platform/raw_syscall.h"
+#include "protections.h"
+#include "reach.h"
 #include "rebind.h"
 
 #if defined(__x86_64__)
@@ -131,18 +140,23 @@ struct module {
 	const ElfW(Versym) *versions;
 	const ElfW(Verneed) *needed;
 	const ElfW(Rela) *calls, *data;
-	size_t calls_size, data_size;
-	uintptr_t relro, relro_end; /* nobody may write there */
-	uintptr_t begin, end;	    /* of the whole module */
+	size_t names_size, calls_size, data_size;
+	uintptr_t linker;     /* the word by which the module's code tells the dynamic linker which module it is; or 0 */
+	uintptr_t begin, end; /* of the whole module */
 };
 
 /* What is to be done. The compiler does not know that dlsym() comes to what uses it. */
 struct work {
-	bool to_hooks, only_changed, was_changed;
+	bool to_hooks, only_changed, was_changed, knows_protections;
 	struct ptt_rebound *result;
 };
 static struct work *volatile work;
 static uint64_t last_seen;
+
+static bool can_read(const void *begin, size_t size)
+{
+	return work->knows_protections ? ptt_is_readable(begin, size) : ptt_can_read(begin, size);
+}
 
 static const void *pointer(const struct module *m, ElfW(Addr) value)
 {
@@ -154,13 +168,19 @@ static bool read_dynamic(const struct link_map *map, struct module *m)
 {
 	memset(m, 0, sizeof(*m));
 	m->base = map->l_addr;
-	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++) {
+	for (const ElfW(Dyn) *d = map->l_ld; can_read(d, sizeof(*d)) && d->d_tag != DT_NULL; d++) {
 		switch (d->d_tag) {
 		case DT_SYMTAB:
 			m->symbols = pointer(m, d->d_un.d_ptr);
 			break;
 		case DT_STRTAB:
 			m->names = pointer(m, d->d_un.d_ptr);
+			break;
+		case DT_STRSZ:
+			m->names_size = d->d_un.d_val;
+			break;
+		case DT_PLTGOT:
+			m->linker = (uintptr_t)pointer(m, d->d_un.d_ptr) + sizeof(void *);
 			break;
 		case DT_VERSYM:
 			m->versions = pointer(m, d->d_un.d_ptr);
@@ -186,86 +206,76 @@ static bool read_dynamic(const struct link_map *map, struct module *m)
 			break;
 		}
 	}
-	return m->symbols && m->names;
-}
-
-static void read_segments(struct module *m, const ElfW(Phdr) *part, size_t count)
-{
-	m->begin = UINTPTR_MAX;
-	for (size_t i = 0; i < count; i++, part++) {
-		uintptr_t at = m->base + part->p_vaddr, end = at + part->p_memsz;
-
-		if (part->p_type == PT_LOAD && at < m->begin)
-			m->begin = at;
-		if (part->p_type == PT_LOAD && end > m->end)
-			m->end = end;
-		if (part->p_type != PT_GNU_RELRO)
-			continue;
-		/* as the dynamic linker protects it */
-		m->relro = at & ~(uintptr_t)(PAGE - 1);
-		m->relro_end = end & ~(uintptr_t)(PAGE - 1);
-	}
+	return m->symbols && m->names && can_read(m->names, m->names_size) && can_read(m->calls, m->calls_size) &&
+	       can_read(m->data, m->data_size);
 }
 
 /* Past the list of modules, whose lock a fork of another thread would leave locked in the child. */
-static bool find_segments(const struct link_map *map, struct module *m)
+static bool find_extent(const struct link_map *map, struct module *m)
 {
 	struct dl_find_object found;
-	const ElfW(Ehdr) *head;
 
-	if (!map->l_prev) {
-		read_segments(m, (const void *)getauxval(AT_PHDR), getauxval(AT_PHNUM));
-		return m->end != 0;
-	}
 	if (ptt_find_object(map->l_ld, &found) != 0 || found.dlfo_link_map != map)
 		return false;
-	head = found.dlfo_map_start;
-	if (memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 || head->e_phentsize != sizeof(ElfW(Phdr)) ||
-	    head->e_phoff + head->e_phnum * sizeof(ElfW(Phdr)) > PAGE)
-		return false;
-	read_segments(m, (const void *)((const char *)head + head->e_phoff), head->e_phnum);
-	return m->end != 0;
+	ptt_module_extent(&found, &m->begin, &m->end);
+	return true;
 }
 
 /* The C library and the dynamic linker call their own functions past these tables, and are to be left alone; so are we. */
 static bool is_left_alone(const struct link_map *map)
 {
 	const char *slash = strrchr(map->l_name, '/'), *name = slash ? slash + 1 : map->l_name;
+	const void *const ours[] = {
+		(const void *)gnu_get_libc_version, &ptt_real, (const void *)ptt_handler_address(),
+	};
 
-	return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "ld-linux", 8) == 0 ||
-	       strncmp(name, "libpthread.so", 13) == 0 || strncmp(name, "linux-vdso", 10) == 0 ||
-	       strstr(map->l_name, "/handlers/lib") || strncmp(name, "libposixtrace.so", 16) == 0 ||
-	       (const void *)map->l_addr == module_of(&ptt_real);
+	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+		if (ours[i] && (const void *)map->l_addr == module_of(ours[i]))
+			return true;
+	return map->l_addr == _r_debug.r_ldbase || strncmp(name, "linux-vdso", 10) == 0 ||
+	       strncmp(name, "libposixtrace.so", 16) == 0;
 }
 
 /* ------------------------------------------------------------ entries */
 
+/* An operation on a word that changes nothing: the kernel says whether this thread may write there. */
+static bool may_write(const uintptr_t *entry)
+{
+	uint32_t none = 0;
+
+	return ptt_raw_syscall(SYS_futex, (long)&none, FUTEX_WAKE_OP_PRIVATE, 0, 0, (long)entry,
+			       FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0)) >= 0;
+}
+
 /* The page of an entry that nobody may write to is open for so long as that takes. */
-static bool store(const struct module *m, uintptr_t *entry, uintptr_t from, uintptr_t to)
+static bool store(uintptr_t *entry, uintptr_t from, uintptr_t to)
 {
 	uintptr_t page = (uintptr_t)entry & ~(uintptr_t)(PAGE - 1);
-	bool closed = (uintptr_t)entry >= m->relro && (uintptr_t)entry < m->relro_end;
+	int before = work->knows_protections ? ptt_protection_of(page) : PROT_READ;
+	bool closed = !may_write(entry), open = !closed;
 
-	if (closed && mprotect((void *)page, PAGE, PROT_READ | PROT_WRITE) < 0)
-		return false;
+	if (closed && before >= 0 && mprotect((void *)page, PAGE, before | PROT_READ | PROT_WRITE) == 0)
+		open = may_write(entry);
 	/* release: a caller through it sees a hook that is ready; a first call of another thread may just have filled it */
-	__atomic_compare_exchange_n(entry, &from, to, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-	if (closed)
-		mprotect((void *)page, PAGE, PROT_READ);
-	return true;
+	if (open)
+		__atomic_compare_exchange_n(entry, &from, to, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	if (closed && before >= 0)
+		mprotect((void *)page, PAGE, before);
+	return open;
 }
 
 /* Of two functions of one name, does the module want the older? */
 static bool wants_old(const struct module *m, size_t symbol)
 {
-	uint16_t version = m->versions ? m->versions[symbol] & 0x7fff : 0;
+	bool has_version = m->versions && can_read(&m->versions[symbol], sizeof(*m->versions));
+	uint16_t version = has_version ? m->versions[symbol] & 0x7fff : 0;
 	const char *at = (const char *)m->needed;
 
-	while (at && version > 1) {
+	while (at && version > 1 && can_read(at, sizeof(ElfW(Verneed)))) {
 		const ElfW(Verneed) *file = (const void *)at;
 		const char *one = at + file->vn_aux;
 
-		for (uint32_t i = 0; i < file->vn_cnt; i++) {
+		for (uint32_t i = 0; i < file->vn_cnt && can_read(one, sizeof(ElfW(Vernaux))); i++) {
 			const ElfW(Vernaux) *need = (const void *)one;
 
 			if (need->vna_other == version)
@@ -277,24 +287,60 @@ static bool wants_old(const struct module *m, size_t symbol)
 	return true; /* none is the oldest to the dynamic linker */
 }
 
-static void change(const struct module *m, const struct route *route, size_t symbol, uintptr_t *entry)
-{
-	/* relaxed: it is compared with when it is changed */
-	uintptr_t now = __atomic_load_n(entry, __ATOMIC_RELAXED), to = work->to_hooks ? route->hook : route->real;
-	/* not looked up yet */
-	bool unbound = now >= m->begin && now < m->end && !(route->old && wants_old(m, symbol));
+#define STUB_SIZE 16u
 
-	if (work->to_hooks ? now != route->real && !unbound : now != route->hook)
+/*
+ * Is @code a module's own that has the dynamic linker look for the function of entry @number? It pushes the number, or, where the
+ * number is in a register, what says which module it is.
+ */
+static bool asks_for(const struct module *m, uintptr_t code, size_t number)
+{
+#if defined(__x86_64__)
+	const uint8_t *at = (const uint8_t *)code;
+	uint32_t pushed;
+
+	if (code < m->begin || code >= m->end || m->end - code < STUB_SIZE || !can_read(at, STUB_SIZE))
+		return false;
+	if (memcmp(at, "\xf3\x0f\x1e\xfa", 4) == 0) /* endbr64 */
+		at += 4;
+	memcpy(&pushed, at + 1, sizeof(pushed));
+	if (at[0] == 0x68) /* push $… */
+		return pushed == number;
+	if (at[0] == 0x41 && at[1] == 0x53) /* push %r11 */
+		at += 2;
+	memcpy(&pushed, at + 2, sizeof(pushed));
+	return m->linker && at[0] == 0xff && at[1] == 0x35 && (uintptr_t)at + 6 + (uintptr_t)(intptr_t)(int32_t)pushed == m->linker;
+#else
+	(void)number;
+	return code >= m->begin && code < m->end;
+#endif
+}
+
+/* @number: of the entry among those of calls, which alone may have to be looked up yet; or NO_CALL */
+#define NO_CALL SIZE_MAX
+
+static void change(const struct module *m, const struct route *route, size_t symbol, uintptr_t *entry, size_t number)
+{
+	uintptr_t now, to = work->to_hooks ? route->hook : route->real;
+
+	if (!can_read(entry, sizeof(*entry)))
 		return;
-	if (store(m, entry, now, to))
+	/* relaxed: it is compared with when it is changed */
+	now = __atomic_load_n(entry, __ATOMIC_RELAXED);
+	if (now != (work->to_hooks ? route->real : route->hook) &&
+	    !(work->to_hooks && number != NO_CALL && asks_for(m, now, number) && !(route->old && wants_old(m, symbol))))
+		return;
+	if (store(entry, now, to))
 		work->result->calls++;
 	else
 		work->result->refused++;
 }
 
-static void change_all(const struct module *m, const ElfW(Rela) *r, size_t size)
+static void change_all(const struct module *m, const ElfW(Rela) *first, size_t size)
 {
-	for (const ElfW(Rela) *end = r + size / sizeof(*r); r && r < end; r++) {
+	const ElfW(Rela) *end = first + size / sizeof(*first);
+
+	for (const ElfW(Rela) *r = first; r && r < end; r++) {
 		uint32_t type = (uint32_t)ELF64_R_TYPE(r->r_info);
 		const ElfW(Sym) *symbol;
 		const struct route *route;
@@ -302,11 +348,14 @@ static void change_all(const struct module *m, const ElfW(Rela) *r, size_t size)
 		if (type != JUMP_SLOT && type != GLOB_DAT)
 			continue;
 		symbol = &m->symbols[ELF64_R_SYM(r->r_info)];
+		if (!can_read(symbol, sizeof(*symbol)) || symbol->st_name >= m->names_size)
+			continue;
 		if (symbol->st_shndx != SHN_UNDEF)
 			continue; /* it has one of its own */
 		route = route_of(m->names + symbol->st_name);
 		if (route)
-			change(m, route, ELF64_R_SYM(r->r_info), (uintptr_t *)(m->base + r->r_offset));
+			change(m, route, ELF64_R_SYM(r->r_info), (uintptr_t *)(m->base + r->r_offset),
+			       type == JUMP_SLOT ? (size_t)(r - m->calls) : NO_CALL);
 	}
 }
 
@@ -314,8 +363,12 @@ static void change_module(const struct link_map *map)
 {
 	struct module m;
 
-	if (is_left_alone(map) || !read_dynamic(map, &m) || !find_segments(map, &m))
+	if (is_left_alone(map))
 		return;
+	if (!read_dynamic(map, &m) || !find_extent(map, &m)) {
+		work->result->refused++;
+		return;
+	}
 	work->result->modules++;
 	change_all(&m, m.calls, m.calls_size);
 	change_all(&m, m.data, m.data_size);
@@ -351,8 +404,10 @@ static void rebind_locked(void)
 	last_seen = seen;
 	if (work->only_changed && !work->was_changed)
 		return;
+	work->knows_protections = ptt_protections_read();
 	for (; first; first = first->l_next)
 		change_module(first);
+	ptt_protections_forget();
 }
 
 /* ------------------------------------------------------------ with the dynamic linker's lock held */

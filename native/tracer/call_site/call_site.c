@@ -52,7 +52,9 @@ static bool find_rule(uintptr_t pc, struct dl_find_object *module, struct ptt_un
 	if (ptt_find_object((void *)pc, module) != 0 || !module->dlfo_link_map)
 		return false;
 	ptt_module_extent(module, &begin, &end);
-	return ptt_unwind_rule(module->dlfo_eh_frame, begin, end, pc, rule);
+	/* the program may have taken away what it can do without */
+	return module->dlfo_eh_frame && ptt_can_read(module->dlfo_eh_frame, WORD) &&
+	       ptt_unwind_rule(module->dlfo_eh_frame, begin, end, pc, rule);
 }
 
 /* The entry to be of a return address. */

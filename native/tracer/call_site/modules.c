@@ -18,6 +18,7 @@
 #include "modules.h"
 #include "nptl_trace.h"
 #include "platform/raw_syscall.h"
+#include "reach.h"
 #include "wrappers.h"
 
 #define TABLE_BITS 15
@@ -105,7 +106,7 @@ static struct extent extent_of_program(const struct dl_find_object *found)
 	size_t count = getauxval(AT_PHNUM), i;
 	const Elf64_Phdr *p = (const void *)getauxval(AT_PHDR);
 
-	if (!p || found->dlfo_link_map->l_prev)
+	if (!p || found->dlfo_link_map->l_prev || !ptt_can_read(p, count * sizeof(*p)))
 		return whole;
 	for (i = 0; i < count; i++) {
 		begin = base + (p[i].p_vaddr & ~(uintptr_t)4095);
@@ -120,13 +121,13 @@ static struct extent extent_of_program(const struct dl_find_object *found)
 	return whole;
 }
 
-/* Of other modules only headers that lie in the first page, which is mapped as a whole. */
+/* Of other modules only headers that lie in the first page, which is mapped as a whole; the program may have closed it since. */
 static struct extent extent_of(const struct dl_find_object *found)
 {
 	const Elf64_Ehdr *head = found->dlfo_map_start;
 	struct extent whole = {(uintptr_t)head, (uintptr_t)found->dlfo_map_end, NULL, 0};
 
-	if (memcmp(head->e_ident, ELFMAG, SELFMAG) != 0)
+	if (!ptt_can_read(head, sizeof(*head)) || memcmp(head->e_ident, ELFMAG, SELFMAG) != 0)
 		return extent_of_program(found);
 	if (head->e_phentsize == sizeof(Elf64_Phdr) && head->e_phoff % 8 == 0 &&
 	    head->e_phoff + head->e_phnum * sizeof(Elf64_Phdr) <= 4096) {
@@ -172,7 +173,7 @@ static struct build_id build_id_of(const struct extent *whole, uintptr_t base)
 		uintptr_t at = base + p->p_vaddr;
 
 		if (p->p_type == PT_NOTE && at >= whole->begin && at < whole->end && p->p_filesz <= whole->end - at &&
-		    find_build_id((const char *)at, p->p_filesz, &id))
+		    ptt_can_read((const void *)at, p->p_filesz) && find_build_id((const char *)at, p->p_filesz, &id))
 			break;
 	}
 	return id;
@@ -266,14 +267,32 @@ static void report_module(struct ptt_module *m, const struct dl_find_object *fou
 	__atomic_store_n(&m->present, true, __ATOMIC_RELEASE);
 }
 
+/* The program has closed the headers of a module, whose entry was made before. */
+static const struct ptt_module *present_at(const struct dl_find_object *found)
+{
+	/* acquire: pairs with the release of add() */
+	const struct ptt_module *m = __atomic_load_n(&all, __ATOMIC_ACQUIRE);
+
+	/* relaxed and acquire: pair with report_module() */
+	while (m && !(m->begin == (uintptr_t)found->dlfo_map_start &&
+		      __atomic_load_n(&m->present, __ATOMIC_ACQUIRE) &&
+		      __atomic_load_n(&m->map, __ATOMIC_RELAXED) == found->dlfo_link_map))
+		m = m->next;
+	return m;
+}
+
 const struct ptt_module *ptt_module_of(const struct dl_find_object *found)
 {
 	struct extent whole = extent_of(found);
 	struct build_id id = build_id_of(&whole, found->dlfo_link_map->l_addr);
 	uint64_t identity = identity_of(&whole, found->dlfo_link_map->l_name, &id);
+	const struct ptt_module *known = whole.count ? NULL : present_at(found);
 	uint32_t place;
-	struct ptt_module *m = find((uintptr_t)found->dlfo_map_start, identity, &place);
+	struct ptt_module *m;
 
+	if (known)
+		return known;
+	m = find((uintptr_t)found->dlfo_map_start, identity, &place);
 	/* a program that has given up system calls keeps what was known by then */
 	if (!m && !ptt_is_confined() && place < TABLE_SIZE)
 		m = add(found, identity, place);

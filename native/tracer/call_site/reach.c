@@ -44,6 +44,17 @@ bool ptt_reach_page(struct ptt_reach *reach, uintptr_t address)
 	return true;
 }
 
+bool ptt_can_read(const void *begin, size_t size)
+{
+	uintptr_t at = page_of((uintptr_t)begin), end = (uintptr_t)begin + size;
+
+	if (ptt_is_confined())
+		return true;
+	while (at < end && is_there(at))
+		at += PTT_REACH_PAGE;
+	return at >= end;
+}
+
 /*
  * The top of the calling thread's own stack, 0 if it is not known: the C library has a thread's control block there, but not
  * that of the first thread, whose stack lies above all that is mapped. @inside: some address in it

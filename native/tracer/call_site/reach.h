@@ -10,6 +10,7 @@
 #define PTT_REACH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "layout/remembered_stack.h"
@@ -28,6 +29,12 @@ struct ptt_reach ptt_reach_from(uintptr_t sp) __attribute__((visibility("hidden"
 
 /* ptt_reach_page - is the page of @address there? Asks the kernel, unless the program has given up system calls. */
 bool ptt_reach_page(struct ptt_reach *reach, uintptr_t address) __attribute__((visibility("hidden"), cold, noinline));
+
+/*
+ * ptt_can_read - are all pages of the @size bytes at @begin there? One system call a page; errno stays. A program that has given
+ * up system calls is believed to have them.
+ */
+bool ptt_can_read(const void *begin, size_t size) __attribute__((visibility("hidden")));
 
 /* ptt_reaches - can the word at @address, a multiple of its size, be read? */
 static inline bool ptt_reaches(struct ptt_reach *reach, uintptr_t address)

@@ -11,6 +11,7 @@
 
 #include "platform/confined.h"
 #include "platform/raw_syscall.h"
+#include "reach.h"
 #include "wrapper_names.h"
 #include "wrappers.h"
 
@@ -211,7 +212,8 @@ static bool has_unoptimised_code(const struct symbols *s, const Elf64_Sym *symbo
 {
 	uintptr_t at = s->base + symbol->st_value;
 
-	return at >= s->begin && at < s->end && s->end - at >= PROLOGUE_MAX && is_unoptimised((const uint8_t *)at);
+	return at >= s->begin && at < s->end && s->end - at >= PROLOGUE_MAX && ptt_can_read((const void *)at, PROLOGUE_MAX) &&
+	       is_unoptimised((const uint8_t *)at);
 }
 
 /* Return: PTT_NAME_OF_WRAPPER, or _PROGRAM for what is none. */
@@ -261,7 +263,7 @@ static bool is_of(const struct file *file, const struct dl_find_object *found)
 	const Elf64_Phdr *p;
 	unsigned int i;
 
-	if (!there || memcmp(head, there, sizeof(*head)) != 0)
+	if (!there || !ptt_can_read(head, sizeof(*head)) || memcmp(head, there, sizeof(*head)) != 0)
 		return false;
 	p = table(file, head->e_phoff, head->e_phnum * sizeof(*p));
 	for (i = 0; p && i < head->e_phnum; i++) {
@@ -271,7 +273,7 @@ static bool is_of(const struct file *file, const struct dl_find_object *found)
 			continue;
 		/* they may be the last that is mapped */
 		if (!notes || !lies_in(found, loaded) || !lies_in(found, loaded + p[i].p_filesz - 1) ||
-		    memcmp(notes, loaded, p[i].p_filesz) != 0)
+		    !ptt_can_read(loaded, p[i].p_filesz) || memcmp(notes, loaded, p[i].p_filesz) != 0)
 			return false;
 	}
 	return p;

@@ -71,6 +71,14 @@ def test_many_namespaces_at_once(handler: str, hostile: Hostile) -> None:
         assert (reported["module"], "dlmopen" in reported["why"]) == (str(module), True)
 
 
+def test_headers_that_nobody_can_read(hostile: Hostile) -> None:
+    library = hostile.program("closed.c", "-DLIBRARY", "-shared", "-fPIC")
+    program = hostile.program("closed.c")
+    for options in (("-l", "3"), ("-l", "2", "--stacks", "0"), ("-l", "3", "--stacks", "all")):
+        came = hostile.same(program, library, options=options, env={"LD_BIND_NOW": "1"})
+        assert came.out == "600 3000\n"
+
+
 # ---- ends ----
 
 
