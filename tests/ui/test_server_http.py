@@ -10,6 +10,7 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Event as Flag
 from typing import TYPE_CHECKING, Any
@@ -699,15 +700,26 @@ HOLDER = r"""
 
 static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER, inner = PTHREAD_MUTEX_INITIALIZER;
 
+static void *wait_for_outer(void *arg)
+{
+	pthread_mutex_lock(&outer);
+	pthread_mutex_unlock(&outer);
+	return arg;
+}
+
 int main(void)
 {
+	pthread_t waiter;
+
 	pthread_mutex_lock(&outer);
 	for (int i = 0; i < 10; i++) {
 		pthread_mutex_lock(&inner);
 		pthread_mutex_unlock(&inner);
 	}
+	pthread_create(&waiter, NULL, wait_for_outer, NULL);
 	getchar();
 	pthread_mutex_unlock(&outer);
+	pthread_join(waiter, NULL);
 	return 0;
 }
 """
@@ -724,6 +736,19 @@ def spans(asks: httpx.Client, by: str) -> list[dict[str, Any]]:
     lanes = {row["row"]: row["lanes"] for row in rows}
     held = [span for span in table.to_pylist() if span["state"] == protocol.STATES.index("held")]
     return [span | {"lanes": lanes[span["row"]]} for span in held]
+
+
+def answers(asks: httpx.Client, panel: str) -> bool:
+    """Return whether a panel has an answer."""
+    return asks.get(f"/api/{panel}").status_code == 200
+
+
+def has_waited(asks: httpx.Client, by: str) -> bool:
+    """Return whether the wait that goes on is known to last, in the row with most waiting."""
+    rows = pa.ipc.open_stream(asks.get(f"/api/rows?by={by}").content).read_all().to_pylist()
+    assert rows[0]["waits"] <= 1
+    assert rows[0]["wait_max_ns"] == rows[0]["wait_ns"] <= rows[0]["end_ns"] - rows[0]["start_ns"]
+    return int(rows[0]["wait_ns"]) > 100_000_000
 
 
 def test_what_is_held_in_a_recording_is_drawn(
@@ -750,9 +775,12 @@ def test_what_is_held_in_a_recording_is_drawn(
         assert (found["open"], found["t_ns"]) == (True, outer["t_ns"])
         assert found["object"]["name"] == "outer"
         assert found["site"]
+        # The wait that goes on counts in its rows, as long as it is drawn.
+        for by in ("thread", "object"):
+            until(partial(has_waited, asks, by))
         # All panels answer about what there is by now.
         for panel in PANELS:
-            until(lambda panel=panel: asks.get(f"/api/{panel}").status_code == 200)
+            until(partial(answers, asks, panel))
         assert asks.get("/api/contention").json()["report"]["holds"] == 11
         assert len(asks.get("/api/order").json()["edges"]) == 1
         assert recorder.poll() is None

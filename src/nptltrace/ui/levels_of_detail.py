@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Levels"]
 
 _IDS = 1024
+_CONTENDED = libptttrack_sums.CLASSES.index("contended")
 # How often what is there so far is shown while a trace is read.
 _SHOWN_S = 0.5
 
@@ -243,6 +244,7 @@ class Levels:
         waiting, holding = model.waiting(self.until_ns), model.holding(self.until_ns)
         self._show(waiting, holding)
         assert self.tables is not None  # noqa: S101
+        _add_open(self.tables, waiting, holding)
         with self._lock:
             self.going = Going(waiting, holding, self.tables, self.until_ns)
 
@@ -322,6 +324,19 @@ class Levels:
         if codes != self._codes:
             self._codes = codes
             add_purposes(self.model, source)
+
+
+def _add_open(tables: Tables, waiting: NDArray[Any], holding: NDArray[Any]) -> None:
+    """Add waits and holds that go on to the sums, as far as they have come."""
+    contended = waiting[waiting["wait_class"] == _CONTENDED]
+    for sums, number in ((tables.threads, "thread"), (tables.objects, "object")):
+        places = waiting[number], waiting["wait_class"]
+        np.add.at(sums["wait_n"], places, 1)
+        np.add.at(sums["wait_ns"], places, waiting["dur_ns"].astype(np.uint64))
+        longest = contended["dur_ns"].astype(sums["wait_max"].dtype)
+        np.maximum.at(sums["wait_max"], contended[number], longest)
+        np.add.at(sums["hold_n"], holding[number], 1)
+        np.add.at(sums["hold_ns"], holding[number], holding["dur_ns"].astype(np.uint64))
 
 
 def _empty() -> dict[str, NDArray[Any]]:
