@@ -152,3 +152,41 @@ def test_blame(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     # All of it is what waits were held up by.
     assert sum(row["wait_caused_ns"] for row in rows) == reported["held_ns"]
     assert reported["wait_ns"] == reported["held_ns"] + reported["wake_ns"]
+
+
+def test_lengths(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
+    """Of the run, of processes and of threads; waits that never end last as long."""
+    path, part = trace
+    if part:
+        return  # statistics count the events of a part
+    reported = report(ptt, trace)
+    stat = json.loads(ptt("stat", "--format", "json", path).stdout)
+    top = json.loads(ptt("top", "-n", "0", "--format", "json", path).stdout)
+    lives = Counter(
+        (one["pid"], thread["tid"], thread["start_ns"], thread["end_ns"])
+        for one in stat["processes"]
+        for thread in one["threads"]
+    )
+    assert lives == Counter(
+        (one["pid"], one["tid"], one["start_ns"], one["end_ns"]) for one in reported["threads"]
+    )
+    rows = asked(
+        ptt, trace, "select pid, tid, start_ns, last_ns from threads where tid is not null"
+    )
+    assert lives == Counter(tuple(row.values()) for row in rows)
+    ends = asked(
+        ptt, trace,
+        "select distinct p.end_ns - max(t.last_ns) over (partition by t.process) as late "
+        "from processes p join threads t using (run_id, process)",
+    )  # fmt: skip
+    assert [row["late"] for row in ends] == [0]
+    assert reported["elapsed_ns"] == stat["duration_ns"] == top["ts_ns"] - top["since_ns"]
+    assert (top["total_waits"], top["total_wait_ns"], top["total_held_ns"]) == (
+        reported["waits"] - sum(wait["class"] == "contended" for wait in _open(reported)),
+        reported["wait_ns"],
+        reported["held_ns"],
+    )
+
+
+def _open(reported: Any) -> list[Any]:
+    return list(reported["never_ended"])

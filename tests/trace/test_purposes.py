@@ -16,15 +16,15 @@ WORK = ("work", "app.py")
     ("stack", "inside", "units", "purpose"),
     [
         # A lock of the program; a thread that is parked at one.
-        ([WORK], 0, True, c.PTT_FOR_ANYTHING),
+        ([WORK], 0, True, c.PTT_FOR_LOCK),
         ([WORK], 0, False, c.PTT_FOR_HOLDER),
         ([("Condition.__enter__", "threading.py"), WORK], 1, False, c.PTT_FOR_HOLDER),
-        ([("Queue.__init__", "queue.py"), WORK], 1, True, c.PTT_FOR_ANYTHING),
+        ([("Queue.__init__", "queue.py"), WORK], 1, True, c.PTT_FOR_LOCK),
         # What waits for work.
         ([("Condition.wait", "threading.py"), ("Queue.get", "queue.py"), WORK], 2, True,
          c.PTT_FOR_WORK),
         ([("wait", "threading.py"), WORK], 1, False, c.PTT_FOR_WORK),
-        ([("wait", "app/threading.py")], 0, True, c.PTT_FOR_ANYTHING),
+        ([("wait", "app/threading.py")], 0, True, c.PTT_FOR_LOCK),
         # Ends of threads.
         ([("Thread._set_tstate_lock", "threading.py")], 1, True, c.PTT_FOR_END),
         ([("Thread.join", "threading.py"), WORK], 1, False, c.PTT_FOR_END),

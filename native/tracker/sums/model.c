@@ -310,6 +310,12 @@ static int64_t end_of(const struct tracker *t, const struct tk_process *p, int64
 	return end < p->last ? p->last : end;
 }
 
+void ptt_model_ends(const struct ptt_model *m, const int64_t *killed, const int64_t *seen, uint32_t count, int64_t *ends)
+{
+	for (uint32_t i = 0; i < count; i++)
+		ends[i] = i < m->t.process_count ? end_of(&m->t, TK_PROCESS(&m->t, i), killed[i], seen[i]) : TK_NEVER;
+}
+
 int ptt_model_finish(struct ptt_model *m, const int64_t *killed, const int64_t *seen, uint32_t count)
 {
 	int64_t *until = calloc(m->t.process_count + 1, sizeof(*until));

@@ -27,7 +27,7 @@
 struct ptt_columns;
 struct ptt_model;
 
-#define PTT_MODEL_VERSION 18
+#define PTT_MODEL_VERSION 19
 #define PTT_MODEL_API __attribute__((visibility("default")))
 
 /* What ptt_model_create() takes. */
@@ -398,8 +398,9 @@ PTT_MODEL_API int ptt_model_feed_early(struct ptt_model *model, const struct ptt
  * ptt_model_waiting - adds the waits that are going on, as rows of PTT_MODEL_OPEN; none of them ends by that
  *
  * @now: the time, which no event that was fed is behind
+ * @ends: of so many processes, the time at which their waits end that is before @now; NULL for none
  */
-PTT_MODEL_API int ptt_model_waiting(struct ptt_model *model, int64_t now);
+PTT_MODEL_API int ptt_model_waiting(struct ptt_model *model, int64_t now, const int64_t *ends, uint32_t count);
 /* ptt_model_holding - adds the holds that are going on, as rows of PTT_MODEL_HOLDS; none of them ends by that. */
 PTT_MODEL_API int ptt_model_holding(struct ptt_model *model, int64_t now);
 /*
@@ -434,6 +435,13 @@ PTT_MODEL_API int ptt_model_resume(struct ptt_model *model, const void *data, ui
 /* ptt_model_full - bits of the kinds of which changes of state are recorded in a process; other events do not say. */
 PTT_MODEL_API uint32_t ptt_model_full(const struct ptt_model *model, uint32_t process);
 PTT_MODEL_API int ptt_model_set_full(struct ptt_model *model, uint32_t process, uint32_t kinds);
+/*
+ * ptt_model_ends - when each process ended, as ptt_model_finish() knows it from the same arguments
+ *
+ * @ends: has room for @count of them
+ */
+PTT_MODEL_API void ptt_model_ends(const struct ptt_model *model, const int64_t *killed, const int64_t *seen, uint32_t count,
+				  int64_t *ends);
 /*
  * ptt_model_finish - ends what is still open
  *

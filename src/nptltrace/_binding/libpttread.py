@@ -216,8 +216,11 @@ class Reader(Handle):
 
     def processes(self, start: int = 0) -> list[tuple[int, int, int]]:
         """Return (trace, index, pid) of the processes from a number on."""
+        count = self._lib.ptt_reader_process_count(self.handle)
+        if count <= start:  # as always but for the first time, and this is asked for each address
+            return []
         out, found = c.ProcessInfo(), []
-        for number in range(start, self._lib.ptt_reader_process_count(self.handle)):
+        for number in range(start, count):
             self._lib.ptt_reader_process_info(self.handle, number, ctypes.byref(out))
             found.append((out.trace, out.index, out.pid))
         return found

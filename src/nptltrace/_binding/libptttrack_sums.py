@@ -16,7 +16,7 @@ from nptltrace._binding.headers import pttmodel as c
 from nptltrace._binding.library import Library, check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -166,10 +166,28 @@ class Model(Handle):
         status = self._lib.ptt_model_feed_early(self.handle, buffer.pointer, buffer.count)
         check("follow the events", status)
 
-    def waiting(self, now_ns: int) -> NDArray[Any]:
-        """Return the waits that are going on, as the table `open` has them; they go on."""
-        check("list the waits that go on", self._lib.ptt_model_waiting(self.handle, now_ns))
+    def waiting(self, now_ns: int, ends: Sequence[int] = ()) -> NDArray[Any]:
+        """Return the waits that are going on, as the table `open` has them; they go on.
+
+        Args:
+            now_ns: Until when they last so far.
+            ends: When each process ended; its waits last no longer.
+        """
+        array = (c.i64 * max(len(ends), 1))(*ends)
+        status = self._lib.ptt_model_waiting(self.handle, now_ns, array, len(ends))
+        check("list the waits that go on", status)
         return self.table("open")
+
+    def ends(self, killed: list[int | None], seen: list[int | None]) -> list[int]:
+        """Return when each process ended; the arguments are those of `finish`."""
+        arrays = self._times(killed), self._times(seen)
+        found = (c.i64 * max(len(seen), 1))()
+        self._lib.ptt_model_ends(self.handle, *arrays, len(seen), found)
+        return list(found[: len(seen)])
+
+    @staticmethod
+    def _times(times: list[int | None]) -> Any:
+        return (c.i64 * max(len(times), 1))(*(NEVER if ns is None else ns for ns in times))
 
     def holding(self, now_ns: int) -> NDArray[Any]:
         """Return the holds that are going on, as the table `holds` has them; they go on.
@@ -215,8 +233,7 @@ class Model(Handle):
             killed: When each process was killed, None where it was not.
             seen: When else it, or its recording, was seen to have ended.
         """
-        times = c.i64 * max(len(seen), 1)
-        arrays = (times(*(NEVER if ns is None else ns for ns in one)) for one in (killed, seen))
+        arrays = self._times(killed), self._times(seen)
         check("finish", self._lib.ptt_model_finish(self.handle, *arrays, len(seen)))
 
     def path(self, thread: int = 0) -> Iterator[NDArray[Any]]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nptltrace.recording.files.session import is_killed
+from nptltrace.trace.reading.watermark import Settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.source import Source, TraceFiles
 
-__all__ = ["is_recorded", "killed", "remarks"]
+__all__ = ["ended_ns", "is_recorded", "killed", "remarks"]
 
 
 def killed(source: Source) -> list[Path]:
@@ -22,7 +23,20 @@ def killed(source: Source) -> list[Path]:
 
 def is_recorded(source: Source) -> bool:
     """Return whether one of the traces still grows."""
-    return any(trace.running and not is_killed(trace.path) for trace in source.traces)
+    return any(map(_grows, source.traces))
+
+
+def _grows(trace: TraceFiles) -> bool:
+    return trace.running and not is_killed(trace.path)
+
+
+def ended_ns(source: Source) -> list[int | None]:
+    """Return when each process was seen to have ended, or until when it is known to have gone on.
+
+    While a trace grows, that is the time up to which all events are on disk.
+    """
+    settled = Settled(source)
+    return source.ended_ns(lambda trace: settled.until_ns() if _grows(trace) else None)
 
 
 def remarks(paths: Iterable[Path]) -> list[str]:

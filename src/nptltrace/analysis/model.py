@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from nptltrace._binding import libpttread, libptttrack_sums
+from nptltrace.analysis.growing import ended_ns
 from nptltrace.analysis.snapshots import Keeper, forget, latest
 from nptltrace.catalog import SYS_CALLS
 from nptltrace.trace.filtered import whole_filter
@@ -354,7 +355,7 @@ def event_buffers(
 
 def finish_model(model: libptttrack_sums.Model, source: Source) -> None:
     """End what is open in a model that has seen all it is to see."""
-    model.finish(source.killed_ns(), source.ended_ns())
+    model.finish(source.killed_ns(), ended_ns(source))
 
 
 # ---- tables ----

@@ -245,12 +245,19 @@ def scope(args: argparse.Namespace, source: Source, symbols: Symbols) -> Scope:
     return Scope.of(source, symbols, selection(args), Window(args.begin, args.end))
 
 
-def open_symbols(args: argparse.Namespace, source: Processes) -> Symbols:
-    """Return the names of addresses, with what the options add."""
+def open_symbols(args: argparse.Namespace, source: Processes, *, sites: bool = True) -> Symbols:
+    """Return the names of addresses, with what the options add.
+
+    Args:
+        args: The parsed arguments.
+        source: The opened traces.
+        sites: Whether to choose call sites from stacks, which takes long.
+    """
     from nptltrace.trace.symbols.alias import read_aliases
     from nptltrace.trace.symbols.lookup import Symbols
 
-    return Symbols(source, read_aliases(args.alias), args.symbols, passed_over(args))
+    aliases = read_aliases(args.alias)
+    return Symbols(source, aliases, args.symbols, passed_over(args), sites=sites)
 
 
 def passed_over(args: argparse.Namespace) -> PassedOver:

@@ -27,7 +27,7 @@ from nptltrace.trace.threads import ALL, ThreadNames, thread_names
 from nptltrace.trace.tsdl_reader import read_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from nptltrace.trace.alignment import Alignment
     from nptltrace.trace.info import Info
@@ -237,6 +237,11 @@ class Source:
         lead = self.alignment.placements[self.alignment.lead]
         return lead.origin - lead.shift_ns * lead.frequency // 10**9
 
+    def first_ns(self) -> int | None:
+        """Return the time of the first event that is on disk, None before there is one."""
+        found = self.reader.key_range()
+        return None if found is None else self.reader.time_of_key(found[0])
+
     def end_ns(self) -> int | None:
         """Return the time of the last event that is on disk, None before there is one."""
         found = self.reader.key_range()
@@ -298,12 +303,18 @@ class Source:
             for process, ns in zip(self.processes(), self._seen_ns(), strict=True)
         ]
 
-    def ended_ns(self) -> list[int | None]:
+    def ended_ns(
+        self, now_ns: Callable[[TraceFiles], int | None] = lambda _: None
+    ) -> list[int | None]:
         """Return when each process, or else its recording, was seen to have ended.
 
         That is somewhat late: a process that left in an orderly way has said so itself.
+
+        Args:
+            now_ns: Returns of a trace that is still recorded until when what goes on in it lasts
+                so far; None of others.
         """
-        recorded = [self._recorded_ns(trace) for trace in self.traces]
+        recorded = [self._recorded_ns(trace, now_ns(trace)) for trace in self.traces]
         places = self.reader.processes()
         return [
             recorded[trace] if ns is None else ns
@@ -317,13 +328,15 @@ class Source:
         found = [None if ns is None else ns - self.start_unix_ns for ns in seen]
         return [ns if ns is None or last is None else min(ns, last) for ns in found]
 
-    def _recorded_ns(self, trace: TraceFiles) -> int | None:
+    def _recorded_ns(self, trace: TraceFiles, now_ns: int | None) -> int | None:
         """Return until when a trace, or the recording that it is a part of, goes; if known."""
         info, session = self.reader.trace_info(trace.number), trace.info.session
         part = session.window[1]
         if part is not None or not info.packets:
             return None if part is None else self._time_of(trace, part)
         last = self._time_of(trace, info.end)
+        if now_ns is not None:
+            return max(last, now_ns)
         ended = session.number("end_unix_ns")
         return last if ended is None else max(last, ended - self.start_unix_ns)
 
@@ -594,11 +607,6 @@ class Source:
                 found.append(
                     f"{trace.path}: {without} {have} no call stack: the call was not found in it, "
                     "or its process has too many"
-                )
-            if trace.info.session.raw.get("buffers_shortened"):
-                found.append(
-                    f"{trace.path}: another program shortened the buffers of the recording: "
-                    "the events in them are lost, and nobody knows how many"
                 )
             missing = self.missing_events(trace)
             if missing:

@@ -11,13 +11,25 @@ from nptltrace._binding import libpttread
 from nptltrace._escaping import readable
 from nptltrace.catalog import BY_ID, DOMAINS, EVENTS
 from nptltrace.trace.losses import reported_losses
+from nptltrace.trace.threads import ALL
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["ObjectStat", "Part", "ProcessStat", "Statistics", "ThreadStat", "statistics"]
+__all__ = [
+    "ObjectStat",
+    "Part",
+    "ProcessStat",
+    "Statistics",
+    "ThreadStat",
+    "process_ends",
+    "statistics",
+]
 
+_REAPED = next(event.id for event in EVENTS if event.name == "PROCESS_REAPED")
 _KIND = {DOMAINS[event.domain]: event.object_kind for event in EVENTS}
 # Domains whose objects are things of the program, as opposed to processes, handlers and so on.
 _OBJECT_DOMAINS = frozenset(
@@ -146,6 +158,7 @@ def statistics(
     objects: bool = True,
     named: int | None = None,
     part: Part | None = None,
+    ended_ns: Sequence[int | None] | None = None,
 ) -> Statistics:
     """Count events.
 
@@ -155,6 +168,8 @@ def statistics(
         objects: Whether to count by object, which takes longer.
         named: How many of the objects to name; None for all.
         part: Which events to count; None for all.
+        ended_ns: When each process was seen to have ended, or until when it goes on; None for
+            what the traces themselves say.
     """
     if part is None:
         workers = len(os.sched_getaffinity(0))
@@ -164,7 +179,10 @@ def statistics(
 
         counts, found, spans = count_part(source, part.filter, part.begin_ns, part.end_ns)
     source.learn_threads()
-    processes = _processes(source, counts, spans, whole=part is None)
+    processes = _processes(source, counts, spans)
+    if part is None:
+        _let_live(processes, _ends(source, processes, ended_ns or source.ended_ns()))
+    processes = [one for one in processes if one.threads or one.exe]
     if part is not None:
         for one in processes:
             one.threads = [thread for thread in one.threads if thread.events]
@@ -253,16 +271,13 @@ def _processes(
     source: Source,
     counts: list[libpttread.ThreadCount],
     spans: list[libpttread.ThreadSpan],
-    *,
-    whole: bool,
 ) -> list[ProcessStat]:
-    """Return processes and threads in the order in which they begin.
+    """Return processes by number, and their threads in the order in which they begin.
 
     Args:
         source: The opened traces.
         counts: Events by thread and type.
         spans: First and last events by thread.
-        whole: All events were counted: threads without an end live until that of their process.
     """
     known = source.processes()
     threads: dict[int, ThreadStat] = {}
@@ -286,24 +301,61 @@ def _processes(
         if count.thread in threads:
             types = threads[count.thread].types
             types[_name(count.id)] = types.get(_name(count.id), 0) + count.events
-    ends = zip(made, source.killed_ns(), source.ended_ns(), strict=True)
-    for one, killed_ns, seen_ns in ends if whole else ():
-        _let_live(one.threads, killed_ns, seen_ns)
-    return [p for p in made if p.threads or p.exe]
+    return made
 
 
-def _let_live(threads: list[ThreadStat], killed_ns: int | None, seen_ns: int | None) -> None:
-    """Let the threads of a process live until it ends, but for those that said that they end."""
-    lasts = [thread.end_ns for thread in threads if thread.end_ns is not None]
-    types: Counter[str] = Counter()
-    for thread in threads:
-        types.update(thread.types)
-    ended = types["PROCESS_EXIT"] or types["PROCESS_EXEC"] > types["PROCESS_EXEC_FAILED"]
-    end_ns = killed_ns if killed_ns is not None or ended else seen_ns
-    end = max([*lasts, end_ns] if end_ns is not None else lasts, default=None)
-    for thread in threads:
-        if thread.end_ns is not None and "THREAD_END" not in thread.types:
-            thread.end_ns = end
+def _let_live(processes: list[ProcessStat], ends: Sequence[int | None]) -> None:
+    """Let the threads of each process live until it ends, but for those that said that they end."""
+    for one, end in zip(processes, ends, strict=True):
+        for thread in one.threads:
+            if thread.end_ns is not None and "THREAD_END" not in thread.types:
+                thread.end_ns = end
+
+
+def _ends(
+    source: Source, processes: list[ProcessStat], ended_ns: Sequence[int | None]
+) -> list[int | None]:
+    """Return when each process ended, None where it has no events.
+
+    A process that left in an orderly way ended with its last event; another one when it was killed,
+    or when another process waited for its end, or else when the recorder saw it.
+    """
+    found: list[int | None] = []
+    waited = _waited_for(source) if len(processes) > 1 else {}
+    for one, killed_ns, seen_ns in zip(processes, source.killed_ns(), ended_ns, strict=True):
+        lasts = [thread.end_ns for thread in one.threads if thread.end_ns is not None]
+        types: Counter[str] = Counter()
+        for thread in one.threads:
+            types.update(thread.types)
+        left = types["PROCESS_EXIT"] or types["PROCESS_EXEC"] > types["PROCESS_EXEC_FAILED"]
+        end_ns = killed_ns if killed_ns is not None or left else seen_ns
+        if lasts and end_ns is not None:
+            after = [ns for ns in waited.get((one.ppid, one.pid), []) if ns >= max(lasts)]
+            lasts.append(min([end_ns, *after]))
+        found.append(max(lasts, default=None))
+    return found
+
+
+def process_ends(source: Source) -> list[int | None]:
+    """Return when each process ended, None where it has no events or goes on."""
+    counts, _, spans = libpttread.count(source.reader, workers=1, objects=False)
+    found = _ends(source, _processes(source, counts, spans), source.ended_ns())
+    running = [trace.running for trace in source.traces]
+    return [
+        None if running[source.trace_of(number)] and process.end_unix_ns is None else end
+        for number, (process, end) in enumerate(zip(source.processes(), found, strict=True))
+    ]
+
+
+def _waited_for(source: Source) -> dict[tuple[int, int], list[int]]:
+    """Return when processes had waited for the end of children, by ids of both."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for buffer in source.reader.find((_REAPED,), ALL):
+        parents, times = (buffer.arrays[name][: buffer.count] for name in ("object", "ts"))
+        children = libpttread.numbers(buffer, "child")
+        for parent, child, ts in zip(parents, children, times, strict=True):
+            found.setdefault((int(parent), child), []).append(int(ts))
+    return found
 
 
 def _objects(

@@ -132,21 +132,24 @@ static uint64_t held_so_far(const struct ptt_model *m, const struct md_wait *w, 
 	return held < dur ? held : dur;
 }
 
-int ptt_model_waiting(struct ptt_model *m, int64_t now)
+int ptt_model_waiting(struct ptt_model *m, int64_t now, const int64_t *ends, uint32_t count)
 {
-	struct md_end end = { .ts = now, .dur = -1, .wake = TK_NEVER, .open = true };
+	struct md_end end = { .dur = -1, .wake = TK_NEVER, .open = true };
 
 	m->open_rows.count = 0;
 	for (uint32_t i = 1; i < m->t.threads.count; i++) {
 		const struct md_thread *t = MD_THREAD(m, i);
+		bool ended = ends && t->pub.process < count && ends[t->pub.process] < now;
+		int64_t until = ended ? ends[t->pub.process] : now;
 
+		end.ts = until;
 		for (uint32_t wait = t->pub.waits; wait; wait = MD_WAITING(m, wait)->thread_next) {
 			struct md_wait w = *MD_WAITING(m, wait);
 
 			wait_for_holder(m, &w);
 			end.wait_class = open_class(m, &w);
-			end.held = end.wait_class == PTT_CONTENDED ? held_so_far(m, &w, now) : 0;
-			md_wait_row(m, &m->open_rows, &w, &end, w.since, now > w.since ? now : w.since);
+			end.held = end.wait_class == PTT_CONTENDED ? held_so_far(m, &w, until) : 0;
+			md_wait_row(m, &m->open_rows, &w, &end, w.since, until > w.since ? until : w.since);
 		}
 	}
 	return m->t.error;

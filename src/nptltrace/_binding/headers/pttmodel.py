@@ -64,7 +64,7 @@ PTT_MODEL_SEGMENTS = 13
 PTT_MODEL_STATE = 14
 PTT_MODEL_THREAD_STATES = 15
 PTT_MODEL_TABLES = 16
-PTT_MODEL_VERSION = 18
+PTT_MODEL_VERSION = 19
 PTT_MODEL_ROWS = 1
 PTT_MODEL_EDGES = 2
 PTT_MODEL_PATH = 4
@@ -298,7 +298,7 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_model_undecided": (u64, (p,)),
     "ptt_model_feed": (i32, (p, p, i64)),
     "ptt_model_feed_early": (i32, (p, p, i64)),
-    "ptt_model_waiting": (i32, (p, i64)),
+    "ptt_model_waiting": (i32, (p, i64, p, u32)),
     "ptt_model_holding": (i32, (p, i64)),
     "ptt_model_state": (i32, (p,)),
     "ptt_model_save": (i64, (p, i32)),
@@ -306,6 +306,7 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_model_resume": (i32, (p, p, u64)),
     "ptt_model_full": (u32, (p, u32)),
     "ptt_model_set_full": (i32, (p, u32, u32)),
+    "ptt_model_ends": (None, (p, p, p, u32, p)),
     "ptt_model_finish": (i32, (p, p, p, u32)),
     "ptt_model_path_file": (None, (p, i32)),
     "ptt_model_path": (i32, (p, u32)),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._binding import libpttread, libptttrack_sums
+from nptltrace.analysis.growing import ended_ns
 from nptltrace.analysis.kinds import is_lock
 from nptltrace.analysis.model import (
     Window,
@@ -240,7 +241,8 @@ class Follower:
         self._whole = whole_filter(source)
         part = Window(begin_ns, None).of(source)
         self._begin: Window | None = part
-        self._begun = part.begin_ns or 0
+        first = source.first_ns() if part.begin_ns is None else part.begin_ns
+        self._begun = first or 0
         self._now = self._begun
         self._threads = 0
         self._known_processes: tuple[int, int] = (0, 0)
@@ -257,10 +259,8 @@ class Follower:
             NativeError: Memory is out.
         """
         self._learn()
-        end = self._source.end_ns()
         if until_ns is None:
             self._cursor.no_limit()
-            self._now = max(self._now, self._begun if end is None else end)
         else:
             self._cursor.limit_key(self._source.reader.key_of_time(until_ns))
             self._now = max(self._now, until_ns)
@@ -269,6 +269,9 @@ class Follower:
                 if self._whole is not None:
                     self._whole.apply(self._source.reader, buffer)
                 self._model.feed(buffer)
+        if until_ns is None:
+            last = [ns for ns in self._ends() if ns != libptttrack_sums.NEVER]
+            self._now = max(self._now, self._begun, *last)
 
     @property
     def now_ns(self) -> int:
@@ -286,20 +289,14 @@ class Follower:
         Args:
             named: How many objects, threads and sites to report; None for all.
         """
-        sums = _Sums.of(self._model, self._begun, self._now, self._ended())
+        sums = _Sums.of(self._model, self._begun, self._now, self._ends())
         found = _View(self._source, self._symbols, self._model, self._before, sums).present(named)
         self._before = sums
         return found
 
-    def _ended(self) -> set[int]:
-        """Return the processes that are gone: whoever waited in them waits no more."""
-        source = self._source
-        return {
-            number
-            for number, process in enumerate(source.processes())
-            if process.end_unix_ns is not None
-            and process.end_unix_ns - source.start_unix_ns <= self._now
-        }
+    def _ends(self) -> list[int]:
+        """Return when each process ended, or until when it is known to have gone on."""
+        return self._model.ends(self._source.killed_ns(), ended_ns(self._source))
 
     def _learn(self) -> None:
         """Declare threads and processes that are new."""
@@ -361,14 +358,18 @@ class _Sums:
 
     @classmethod
     def of(
-        cls, model: libptttrack_sums.Model, begun_ns: int, now_ns: int, ended: set[int]
+        cls, model: libptttrack_sums.Model, begun_ns: int, now_ns: int, ends: list[int]
     ) -> _Sums:
-        """Return those of the events that a model has seen, from a time on."""
-        opened = model.waiting(now_ns)
-        process = model.table("threads", copy=False)["process"][opened["thread"]]
-        opened = opened[~np.isin(process, list(ended))]
+        """Return those of the events that a model has seen, from a time on.
+
+        Whoever waited in a process when that ended waits no more.
+        """
+        opened = model.waiting(now_ns, ends)
         tables = {name: model.table(name) for name in ("objects", "threads", "sites")}
-        return cls(begun_ns, now_ns, tables, opened)
+        found = cls(begun_ns, now_ns, tables, opened)
+        process = model.table("threads", copy=False)["process"][opened["thread"]]
+        found.opened = opened[np.array([*ends, now_ns])[process] >= now_ns]
+        return found
 
 
 class _View:

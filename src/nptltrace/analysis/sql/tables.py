@@ -29,6 +29,7 @@ from nptltrace.catalog import DOMAINS, EVENTS
 from nptltrace.errors import UsageError
 from nptltrace.trace.losses import reported_losses
 from nptltrace.trace.places.site import ADDRESS, hex_of_site
+from nptltrace.trace.statistics import process_ends
 from nptltrace.trace.symbols.lookup import Symbols
 
 if TYPE_CHECKING:
@@ -496,6 +497,7 @@ class TraceTables:
             for number, (trace, index, _) in enumerate(self._numbers.processes)
         }
         rows = []
+        ends = process_ends(self._source)
         for number, process in enumerate(self._source.processes()):
             trace, parent = self._numbers.processes[number][0], process.parent
             rows.append(
@@ -505,7 +507,7 @@ class TraceTables:
                     "parent": None if parent is None else by_index.get((trace, parent)),
                     **_program(process),
                     "start_ns": self._since_start(process.start_unix_ns),
-                    "end_ns": self._since_start(process.end_unix_ns),
+                    "end_ns": ends[number],
                     "status": _status(process.status),
                 }
             )

@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the statistics."""
-    from nptltrace.analysis.growing import is_recorded, killed
+    from nptltrace.analysis.growing import ended_ns, is_recorded, killed
     from nptltrace.analysis.report.documents import stat_document, stat_rows
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.source import Source
@@ -55,14 +55,14 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("no trace given (see ptt stat --help)")
     source = Source(args.traces)
     warner = traces.Warner(args, source)
-    symbols = traces.open_symbols(args, source)
+    symbols = traces.open_symbols(args, source, sites=bool(args.site))
     top = args.top or None
     chosen = traces.selection(args)
     part = None
     if chosen or (args.begin, args.end) != (None, None):
         part = Part(chosen.build(source, symbols), args.begin, args.end)
     named = top if args.format == "text" else None
-    found = statistics(source, symbols, named=named, part=part)
+    found = statistics(source, symbols, named=named, part=part, ended_ns=ended_ns(source))
     say_unmatched(args, source, symbols)
     if killed(source) and not is_recorded(source):
         found.state = "killed"
@@ -119,8 +119,6 @@ def _summary(found: Statistics, name: str) -> Iterator[str]:
     if found.lost:
         causes = ", ".join(f"{cause} {n:,}" for cause, n in found.lost_by_cause.items())
         yield f"  {_many(found.lost, 'event')} lost" + (f" ({causes})" if causes else "")
-    elif found.state == "recovered":
-        yield "  no events counted as lost"
     else:
         yield "  no events lost"
     if found.untraced_processes:

@@ -99,8 +99,9 @@ class Made(NamedTuple):
     @property
     def _of_program(self) -> int:
         """What it is for if it is no part of the library."""
-        if self.functions and self.units:
-            return c.PTT_FOR_LOCK
+        if self.units:
+            made = self.functions and not self.imported
+            return c.PTT_FOR_LOCK if made else c.PTT_FOR_ANYTHING
         parks = any(code.minor >= _PARKS for code in self.functions[:1])
         return c.PTT_FOR_HOLDER if parks else c.PTT_FOR_ANYTHING
 

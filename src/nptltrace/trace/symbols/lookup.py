@@ -118,6 +118,8 @@ class Symbols:
             environment come next.
         passed_over: Which frames are no call sites; by default the built-in rule.
         environment: Whether to look in the directories that the environment names.
+        sites: Whether events with a stack come from a call site that is chosen from it, for which
+            all of the stack has to be named.
 
     Attributes:
         aliases: As given.
@@ -132,6 +134,7 @@ class Symbols:
         passed_over: PassedOver | None = None,
         *,
         environment: bool = True,
+        sites: bool = True,
     ) -> None:
         self._source = source
         self.aliases = aliases or Aliases()
@@ -144,7 +147,8 @@ class Symbols:
         self._loaded: dict[tuple[int, Module], _Loaded] = {}
         self._locations: dict[tuple[int, int], Location] = {}
         self._locks: tuple[Semaphores, PythonLocks] | None = None
-        source.choose_sites(partial(chosen_sites, self))
+        if sites:
+            source.choose_sites(partial(chosen_sites, self))
 
     def of(self, source: Processes) -> Symbols:
         """Return the same for the same traces, opened once more."""
