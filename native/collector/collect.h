@@ -3,7 +3,7 @@
 /*
  * The recorder's life:
  *
- *     create                    before the program starts; the calling thread now holds segment.collector
+ *     create                    before the program starts; a thread of this process now holds segment.collector
  *     wait, pass, wait, pass…   while processes live; process_gone() for each that has died
  *     close                     nobody may write any more
  *     finish                    the last drain; files are whole afterwards
@@ -12,8 +12,7 @@
  * ptt_collector_attach() takes the place of create where a recorder was killed: it drops a torn packet at the end of a
  * stream and goes on after the last whole one, so that each event gets to disk exactly once.
  *
- * All functions of one collector must be called by the thread that created or attached it, one at a time: it holds a
- * robust mutex, which the kernel marks when that thread dies. Functions return 0 or a count, or -errno and, if @message
+ * All functions of one collector must be called one at a time. Functions return 0 or a count, or -errno and, if @message
  * is not NULL, one line that says what failed. No function keeps pointers that it was given.
  */
 #ifndef PTT_COLLECT_H
@@ -29,7 +28,7 @@ extern "C" {
 #endif
 
 #define PTT_COLLECT_API __attribute__((visibility("default")))
-#define PTT_COLLECT_ABI 5u
+#define PTT_COLLECT_ABI 6u
 
 struct ptt_collector;
 
@@ -78,6 +77,9 @@ struct ptt_collector_stats {
 	uint64_t without_site;   /* events whose process has more call sites than can be distinguished */
 	uint64_t without_stack;  /* events whose stack was wanted, and not found, or one too many */
 	uint64_t lost_reported;  /* events of the trace say that so many others were lost */
+	uint64_t lost_stalled;   /* of lost_full: the recorder stood still, so threads stopped waiting for room */
+	uint32_t cut;            /* 1 = somebody has shortened the segment: what was in it is lost */
+	uint32_t pad;
 };
 
 /* A thread that has an entry now. */
@@ -145,7 +147,8 @@ PTT_COLLECT_API int ptt_collector_create_shared(const struct ptt_collector_optio
 /*
  * ptt_collector_attach - take over a segment whose collector has died
  *
- * Of @options only segment, trace and the file limits are used. -EBUSY: its collector lives. -EPROTO: not a segment.
+ * Of @options only segment, trace and the file limits are used. -EBUSY: its collector lives. -EPROTO: a segment of another
+ * version. -ENODATA: nothing can be got out of it.
  */
 PTT_COLLECT_API int ptt_collector_attach(const struct ptt_collector_options *options,
 					 struct ptt_collector **collector, struct ptt_message *message);

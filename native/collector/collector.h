@@ -132,8 +132,10 @@ struct ptt_collector {
 	uint32_t grow_word;  /* futex: how many chunks there shall be, or GROW_STOP */
 	bool grows;
 	bool final;          /* whatever is missing now will never come */
-	bool held;           /* segment.collector is locked */
-	pthread_mutex_t lock; /* segment.collector as it is while it is locked */
+	struct hold *hold;   /* shows that somebody collects, see hold.c */
+	uint32_t beat;
+	struct ptt_guard *guard; /* of the segment */
+	bool cut;            /* somebody had shortened the segment before it was taken over */
 	bool prompt;         /* be_prompt() has been called */
 };
 
@@ -173,6 +175,11 @@ void grow_to_the_end(struct ptt_collector *c);
 bool grow_is_on(const struct ptt_collector *c);
 void grow_stop(struct ptt_collector *c);
 void grow_end(struct ptt_collector *c);
+
+/* hold.c */
+int hold_begin(struct ptt_collector *c, struct ptt_message *message) PTT_MUST_CHECK;
+void hold_end(struct ptt_collector *c);
+void hold_beat(struct ptt_collector *c);
 
 /* message.c */
 int fail(struct ptt_message *message, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -184,6 +184,7 @@ int grow_begin(struct ptt_collector *c, int fd)
 		    seg->size > USUAL_BUDGET * 9 / 8)
 			c->grow_word = seg->chunk_count;
 		sigfillset(&all);
+		sigdelset(&all, SIGBUS); /* see truncation.h */
 		pthread_sigmask(SIG_SETMASK, &all, &before);
 		c->grows = true;
 		if (pthread_create(&c->grower, NULL, grow, c)) {

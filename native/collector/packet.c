@@ -158,6 +158,7 @@ static void put_on_disk(struct ptt_collector *c, uint32_t thread)
 	struct packet *p = c->packet;
 	int err;
 
+	hold_beat(c);
 	seal(c, thread);
 	err = stream_write(c, thread, p->piece, p->pieces, p->size, p->head.event_count);
 	if (err) {

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +14,7 @@
 
 #include "platform/clock.h"
 #include "mapping/segment_map.h"
+#include "mapping/truncation.h"
 
 #define BUDGET_DEFAULT (UINT64_C(64) << 20)
 #define SHARED_SIZE_DEFAULT (UINT64_C(16) << 20)
@@ -22,8 +22,6 @@
 #define THREAD_COUNT PTT_THREAD_COUNT_MAX
 #define CHUNK_SIZE_MAX (1u << 20)
 #define RESERVE_PART 8u /* of all chunks, one in so many is kept for real-time threads, where threads wait for room */
-
-_Static_assert(sizeof(pthread_mutex_t) <= sizeof(((struct ptt_segment *)0)->collector), "the mutex fits");
 
 uint32_t ptt_collector_abi(void)
 {
@@ -128,6 +126,11 @@ static int map(struct ptt_collector *c, int fd, uint64_t size, struct ptt_messag
 		return fail(message, -errno, "cannot map the segment");
 	c->base = base;
 	c->segment = base;
+	c->guard = ptt_guard_add(base, size);
+	if (!c->guard) {
+		c->head.size = size;
+		return fail(message, -ENOMEM, "cannot map the segment");
+	}
 	c->head = *c->segment;
 	identity_init(c, fd);
 	return 0;
@@ -157,43 +160,6 @@ static int allocate(struct ptt_collector *c, struct ptt_message *message)
 	for (uint32_t i = 0; i < c->head.chunk_count; i++)
 		c->note[i].serial = UINT64_MAX;
 	return streams_init(c, message);
-}
-
-/* Hold the mutex that shows writers that somebody collects. */
-static int hold(struct ptt_collector *c, bool fresh, struct ptt_message *message)
-{
-	pthread_mutex_t *mutex = (void *)c->segment->collector;
-	pthread_mutexattr_t attr;
-	int err;
-
-	if (fresh) {
-		pthread_mutexattr_init(&attr);
-		pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-		pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-		err = pthread_mutex_init(mutex, &attr);
-		pthread_mutexattr_destroy(&attr);
-		if (err)
-			return fail(message, -err, "cannot make the collector's mutex");
-	}
-	err = pthread_mutex_trylock(mutex);
-	if (err == EOWNERDEAD)
-		err = pthread_mutex_consistent(mutex);
-	if (err == EBUSY)
-		return fail(message, -EBUSY, "the recorder (pid %u) is still at work", c->head.recorder_pid);
-	if (err)
-		return fail(message, -err, "cannot hold the collector's mutex");
-	c->held = true;
-	c->lock = *mutex;
-	return 0;
-}
-
-/* The mutex holds pointers of this process, which a wild store of the program's may have changed. */
-static void let_go(struct ptt_collector *c)
-{
-	pthread_mutex_t *mutex = (void *)c->segment->collector;
-
-	*mutex = c->lock;
-	pthread_mutex_unlock(mutex);
 }
 
 static int open_trace(struct ptt_collector *c, const struct ptt_collector_options *o, struct ptt_message *message)
@@ -236,6 +202,7 @@ static int make_segment(struct ptt_collector *c, const struct ptt_collector_opti
 		.sched = o->sched,
 		.python = o->python,
 		.stack_user = o->stack_user,
+		.patience_ms = PTT_PATIENCE_MS,
 	};
 	struct ptt_shared shared = {0};
 	uint64_t budget;
@@ -284,22 +251,43 @@ static int make_segment(struct ptt_collector *c, const struct ptt_collector_opti
 	return grow_begin(c, fd);
 }
 
+/*
+ * The size of the segment as it was made. If somebody has shortened the file, zeroes stand for what is gone: free chunks, and
+ * entries that are not in use.
+ */
+static int whole_size(struct ptt_collector *c, int fd, uint64_t *size, const char *path, struct ptt_message *message)
+{
+	struct ptt_segment head;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return fail(message, -errno, "%s", path);
+	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
+	    memcmp(head.abi.magic, PTT_SEGMENT_MAGIC, sizeof(head.abi.magic) - 1) != 0)
+		return fail(message, -ENODATA, "%s is no segment of buffers", path);
+	if (memcmp(head.abi.magic, PTT_SEGMENT_MAGIC, sizeof(head.abi.magic)) != 0 || head.abi.major != PTT_ABI_MAJOR)
+		return fail(message, -EPROTO, "%s is no segment of buffers of this version", path);
+	*size = head.size;
+	c->cut = (uint64_t)st.st_size < head.size;
+	if (c->cut && ftruncate(fd, (off_t)head.size) < 0)
+		return fail(message, -ENODATA, "%s is damaged", path);
+	return 0;
+}
+
 static int take_segment(struct ptt_collector *c, const struct ptt_collector_options *o, struct ptt_message *message)
 {
-	struct stat st;
+	uint64_t size;
 	int err, fd = open(o->segment, O_RDWR | O_CLOEXEC);
 
 	if (fd < 0)
 		return fail(message, -errno, "%s", o->segment);
-	if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct ptt_segment))
-		err = fail(message, -EPROTO, "%s is no segment of buffers", o->segment);
-	else
-		err = map(c, fd, (uint64_t)st.st_size, message);
+	err = whole_size(c, fd, &size, o->segment, message);
+	if (!err)
+		err = map(c, fd, size, message);
 	close(fd);
-	if (!err && !is_sound(&c->head, c->base, (uint64_t)st.st_size)) {
-		munmap(c->base, (size_t)st.st_size);
-		c->base = NULL;
-		err = fail(message, -EPROTO, "%s is no segment of buffers of this version", o->segment);
+	if (!err && !is_sound(&c->head, c->base, size)) {
+		c->head.size = size;
+		err = fail(message, -ENODATA, "%s is damaged", o->segment);
 	}
 	return err;
 }
@@ -321,7 +309,7 @@ static int begin(const struct ptt_collector_options *o, bool fresh, uint64_t sha
 		err = fresh ? make_segment(c, o, shared_size, message) : take_segment(c, o, message);
 	if (!err) {
 		find_tables(c);
-		err = hold(c, fresh, message);
+		err = hold_begin(c, message);
 	}
 	if (!err && c->head.shared_offset)
 		err = shared_open(c, o->segment, message);
@@ -364,11 +352,13 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 {
 	struct ptt_collector_stats ended;
 
+	hold_beat(c);
 	/* acquire: pairs with the writer's bump in ptt_ring_the_bell(), after what it rings for */
 	c->doorbell_seen = __atomic_load_n(&c->segment->doorbell, __ATOMIC_ACQUIRE);
 	c->stats.freed_chunks = 0;
 	c->stats.lost_processes = __atomic_load_n(&c->segment->lost_processes, __ATOMIC_RELAXED);
 	c->stats.lost_reported = __atomic_load_n(&c->segment->lost_reported, __ATOMIC_RELAXED);
+	c->stats.cut = c->cut || ptt_guard_cut(c->guard);
 	if (c->shared) {
 		shared_pass(c, flags);
 		processes_recycle(c);
@@ -440,11 +430,11 @@ void ptt_collector_destroy(struct ptt_collector *c)
 	grow_end(c);
 	sched_end(c);
 	streams_close(c);
-	if (c->held)
-		let_go(c);
+	hold_end(c);
 	if (c->stream)
 		streams_free(c, c->shared ? c->head.thread_count : threads_high(c));
 	shared_destroy(c);
+	ptt_guard_remove(c->guard);
 	if (c->base)
 		munmap(c->base, c->head.size);
 	if (c->trace_fd >= 0)

@@ -44,8 +44,8 @@
  * to reserved itself. A writer adds to `written` by compare and swap, and only if its record is not given up, so the sum
  * stays right if it comes back after all. If it then still writes over what is others' by now, their checksum shows it.
  *
- * The robust mutex that a reader holds shows that it is dead; a thread that waits looks at it every 50 ms. From then on events are
- * dropped and counted.
+ * The kernel marks a word of the segment when the reader dies; a thread that waits looks at it every 50 ms. From then on events are
+ * dropped and counted, as they are while a reader stands still for longer than threads wait for it.
  */
 #define NPTL_TRACE_IMPLEMENTATION
 #include "shared.h"
@@ -234,6 +234,7 @@ static void count_lost(const struct shared_buffer *b)
 static bool put(const struct shared_buffer *b, uint32_t *record, uint32_t words, uint64_t *waited_ns)
 {
 	struct ptt_shared *shared = b->shared;
+	struct ptt_patience patience = {0};
 	uint64_t began = 0;
 	bool done = false;
 
@@ -253,7 +254,7 @@ static bool put(const struct shared_buffer *b, uint32_t *record, uint32_t words,
 			break;
 		if (!began)
 			began = ptt_clock_monotonic_ns();
-		if (!shared_wait_for_room(b, words))
+		if (!shared_wait_for_room(b, words, &patience))
 			break;
 	}
 	if (!done)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "layout/ptt_abi.h"
+#include "writer/bell.h"
 
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 
@@ -31,8 +32,8 @@ extern const struct shared_buffer *shared_buffer __attribute__((visibility("hidd
 /* shared_attach - join the session in @directory, or (NULL) join it again in the child of a fork. Return: 0 or -errno. */
 int shared_attach(const char *directory);
 
-/* The reasons why a writer may have to wait. Both return false if nobody will ever end the wait. */
-bool shared_wait_for_room(const struct shared_buffer *b, uint32_t words);
+/* The reasons why a writer may have to wait. Both return false if nobody will end the wait. */
+bool shared_wait_for_room(const struct shared_buffer *b, uint32_t words, struct ptt_patience *patience);
 bool shared_wait_for_pause(const struct shared_buffer *b);
 
 /* shared_has_room - may @words be reserved at @reserved? A nested writer may use the headroom too. */

@@ -135,18 +135,30 @@ bool shared_has_room(const struct shared_buffer *b, uint64_t reserved, uint32_t 
 	return used + words + (nested ? 0 : (int64_t)shared->headroom) <= (int64_t)shared->size;
 }
 
-bool shared_wait_for_room(const struct shared_buffer *b, uint32_t words)
+/* Does nobody free room for a thread that would wait for it? */
+static bool in_vain(const struct shared_buffer *b)
+{
+	if (!ptt_is_collected(b->segment) || ptt_is_real_time())
+		return true;
+	if (!ptt_is_stalled(b->segment))
+		return false;
+	/* relaxed: a count */
+	__atomic_fetch_add(&b->shared->lost_stalled, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+bool shared_wait_for_room(const struct shared_buffer *b, uint32_t words, struct ptt_patience *patience)
 {
 	struct ptt_segment *segment = b->segment;
 	/* acquire: pairs with the reader's bump after it moved beg_read */
 	uint32_t seen = __atomic_load_n(&segment->space, __ATOMIC_ACQUIRE);
 
-	if (segment->when_full != PTT_WHEN_FULL_WAIT || !ptt_is_collected(segment) || ptt_is_real_time())
+	if (segment->when_full != PTT_WHEN_FULL_WAIT || in_vain(b))
 		return false;
 	__atomic_fetch_add(&segment->waiters, 1, __ATOMIC_SEQ_CST); /* pairs with the reader's bump of space, then load */
 	if (!shared_has_room(b, __atomic_load_n(&b->shared->reserved, __ATOMIC_SEQ_CST), words, false)) {
 		ptt_ring_the_bell(segment);
-		ptt_raw_futex(&segment->space, FUTEX_WAIT, seen, &wait_slice);
+		ptt_wait_for_collector(segment, patience, &segment->space, seen, &wait_slice);
 	}
 	__atomic_fetch_sub(&segment->waiters, 1, __ATOMIC_RELAXED);
 	return true;
@@ -169,6 +181,7 @@ bool shared_wait_for_pause(const struct shared_buffer *b)
 {
 	struct ptt_shared *shared = b->shared;
 	uint64_t began = ptt_clock_monotonic_ns();
+	struct ptt_patience patience = {0};
 	unsigned int i;
 
 	/* a reader killed in its pause leaves it for good: then no event must cost a spin */
@@ -177,9 +190,9 @@ bool shared_wait_for_pause(const struct shared_buffer *b)
 	for (i = 0; i < PAUSE_SPINS && __atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE); i++)
 		relax();
 	while (__atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE)) {
-		if (!ptt_is_collected(b->segment) || ptt_is_real_time())
+		if (in_vain(b))
 			return false;
-		ptt_raw_futex(&shared->pause, FUTEX_WAIT, 1, &wait_slice);
+		ptt_wait_for_collector(b->segment, &patience, &shared->pause, 1, &wait_slice);
 	}
 	__atomic_fetch_add(&shared->pause_ns, ptt_clock_monotonic_ns() - began, __ATOMIC_RELAXED);
 	return true;

@@ -44,7 +44,7 @@ void ptt_reader_destroy(struct ptt_reader *reader)
 	if (!reader)
 		return;
 	for (uint32_t i = 0; i < reader->file_count; i++) {
-		rd_guard_unmap(reader->files[i].guard);
+		ptt_guard_unmap(reader->files[i].guard);
 		free(reader->files[i].path);
 	}
 	for (uint32_t i = 0; i < reader->stream_count; i++)

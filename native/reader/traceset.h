@@ -11,7 +11,7 @@
 
 #include "../ring/layout/ptt_abi.h"
 #include "catalog.h"
-#include "truncation.h"
+#include "mapping/truncation.h"
 #include "hash_map.h"
 #include "pttread.h"
 #include "sites.h"
@@ -37,7 +37,7 @@ struct rd_packet {
 
 struct rd_file {
 	char *path;
-	struct rd_guard *guard;
+	struct ptt_guard *guard;
 	const uint8_t *map;
 	uint64_t size;    /* mapped */
 	uint64_t indexed; /* bytes dealt with */
@@ -47,7 +47,7 @@ struct rd_file {
 
 static inline bool rd_file_cut(const struct rd_file *file)
 {
-	return file->cut || rd_guard_cut(file->guard);
+	return file->cut || ptt_guard_cut(file->guard);
 }
 
 struct rd_stream {

@@ -7,14 +7,16 @@ is asked.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from nptltrace._binding import libpttread
-from nptltrace.errors import PttError, UsageError
+from nptltrace.errors import PttError, UsageError, near
+from nptltrace.trace.choices import Choice, plain, selection_of
 from nptltrace.trace.traceset import Traceset as Reader
 from nptltrace.trace.traceset import check_fields, check_time
 
@@ -28,26 +30,33 @@ if TYPE_CHECKING:
     from nptltrace.analysis.sql.query import Database
     from nptltrace.analysis.sql.tables import TraceTables
     from nptltrace.analysis.vocabulary.document_types import Check, Diff, Report, Stat
-    from nptltrace.trace.selection import Selection
     from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["Choice", "Traceset", "open_traceset"]
 
-# One value, or several of which any will do: process ids, thread ids, names or addresses.
-Choice = int | str | Iterable[int | str] | None
 # Patterns of functions and modules, with commas between them or one by one.
 Patterns = str | Iterable[str]
+# Arguments that choose a part: start_ns, end_ns, pid, tid, object, site.
+_Part = tuple[int | None, int | None, Choice, Choice, Choice, Choice]
+_WHOLE: _Part = (None, None, None, None, None, None)
 
 
 class Traceset(Reader):
     """Traces opened for reading and for questions; see `nptltrace.open`.
 
-    It is a context manager. `stat`, `report`, `check` and `diff` return the documents that the
-    commands print with `--format json`; "JSON" in the reference has their names. Where a
-    method takes `start_ns` and `end_ns`, they choose a window, in ns since the traceset's start;
-    `pid`, `tid`, `object` and `site` each take one value or several, as the options of the commands
-    do: numbers, names, and addresses as text (`0x…`). `skip` are patterns of functions and modules
-    that are no call sites, as `"Lck_*,libSDL2*"`: the frame behind them is.
+    Use it in a `with` statement, or call `close`. `stat`, `report`, `check` and `diff` return the
+    documents that the commands print with `--format json`; the page "JSON" in the reference lists
+    their fields. Tables and views are also attributes and items: `ts.waits`, `ts["named_waits"]`.
+
+    Many methods take the same arguments for a part of the traces:
+
+    - `start_ns`, `end_ns`: a window, in ns since the traceset's start
+    - `pid`, `tid`, `object`, `site`: one value or several. Pass numbers, names, or addresses, as
+      numbers or as text (`0x…`). Values and columns of tables, NumPy and pandas are accepted.
+    - `skip`: patterns of functions and modules that are not call sites, such as
+      `"Lck_*,libSDL2*"`. Their callers are the call sites instead.
+
+    A part that matches nothing gives a `UserWarning`.
     """
 
     _made: TraceTables | None = None
@@ -71,6 +80,24 @@ class Traceset(Reader):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __getitem__(self, name: str) -> pa.Table:
+        """Return a table or view; see `table`."""
+        return self.table(name)
+
+    def __getattr__(self, name: str) -> pa.Table:
+        """Return a table or view, as `ts.waits` does; see `table`."""
+        if name.startswith("_") or name not in self._names_of_tables():
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self.table(name)
+
+    def __dir__(self) -> list[str]:
+        """Return the names of methods, tables and views."""
+        return sorted({*super().__dir__(), *self._names_of_tables()})
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of the tables and views."""
+        return iter(self._names_of_tables())
 
     def close(self) -> None:
         """Close it. What it has returned stays valid; it may be closed twice."""
@@ -111,36 +138,74 @@ class Traceset(Reader):
         from nptltrace.analysis.report.documents import stat_document
         from nptltrace.trace.statistics import Part, statistics
 
-        chosen = _selection(pid, tid, object, site)
+        chosen = selection_of(pid, tid, object, site)
         part = None
         if chosen or (start_ns, end_ns) != (None, None):
-            part = Part(chosen.build(self.source, self._symbols()), start_ns, end_ns)
+            bounds = _window(start_ns, end_ns)
+            part = Part(chosen.build(self.source, self._symbols()), *bounds)
         ended = ended_ns(self.source)
         found = statistics(self.source, self._symbols(), part=part, ended_ns=ended)
         return stat_document(found)
 
     # ---- tables ----
 
-    def table(self, name: str, columns: Collection[str] | None = None) -> pa.Table:
-        """Return one of the tables that `ptt sql` knows.
+    def table(
+        self, name: str, columns: Collection[str] | None = None, *,
+        start_ns: int | None = None, end_ns: int | None = None,
+        pid: Choice = None, tid: Choice = None,
+        object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
+    ) -> pa.Table:  # fmt: skip
+        """Return a table or view of `ptt sql`.
 
         Args:
-            name: `waits`, `holds`, `threads`, …; see `tables`.
-            columns: Only these; None for all, of events those fields that occur.
+            name: `waits`, `holds`, `threads`, `named_waits`, …; `list(ts)` has them all.
+            columns: Only these; None for all. For events, None stands for the fields that occur.
+            start_ns: Begin of the window.
+            end_ns: End of the window.
+            pid: Only these processes.
+            tid: Only these threads.
+            object: Only these objects.
+            site: Only these call sites.
+
+        Returns:
+            An Arrow table. The page "Tables" in the reference has the meaning and the unit of each
+            column; names that end in `_ns` are nanoseconds.
 
         Raises:
-            UsageError: There is no such table or column.
+            UsageError: There is no such table or column, or a value is wrong.
+
+        Example:
+            >>> ts.table("waits", ["tid", "dur_ns"], tid=4711).to_pandas()  # doctest: +SKIP
         """
+        from nptltrace.analysis.sql.schema import TABLES
         from nptltrace.trace.reading.columns import with_words_that_occur
 
-        if name == "events" and columns is None:
-            return self.events()
-        return with_words_that_occur(self._tables().table(name, columns))
+        if isinstance(columns, str):
+            raise UsageError(f"columns must be a list of names, such as [{columns!r}]")
+        known = self._names_of_tables()
+        if name not in known:
+            hint = near(str(name), known) or f": there are {', '.join(known)}"
+            raise UsageError(f"no table {name!r}{hint}")
+        part = (start_ns, end_ns, pid, tid, object, site)
+        if name not in TABLES:
+            chosen = "*" if columns is None else ", ".join(f'"{column}"' for column in columns)
+            return self._queried(f'select {chosen} from "{name}"', None, part)  # noqa: S608 -- names
+        if name == "events" and columns is None and all(one is None for one in part[2:]):
+            return self.events(start_ns, end_ns)
+        return with_words_that_occur(self._tables(part).table(name, columns))
 
     def table_batches(
         self, name: str, columns: Collection[str] | None = None
     ) -> Iterator[pa.Table]:
-        """Yield a table in pieces, for one that does not fit into memory; see `table`."""
+        """Yield a table in pieces, for one that does not fit into memory; see `table`.
+
+        Args:
+            name: The table; views do not come in pieces.
+            columns: Only these; None for all.
+
+        Raises:
+            UsageError: There is no such table or column.
+        """
         yield from self._tables().batches(name, columns)
 
     def events(
@@ -167,38 +232,79 @@ class Traceset(Reader):
         chosen = self._fields() if fields is None else fields
         columns = [name for name in TABLES["events"].names if name not in EVENT_FIELDS]
         columns += [column_of_field(name) for name in chosen]
-        window = Window(_time(start_ns), _time(end_ns))
+        window = Window(*_window(start_ns, end_ns))
         empty = TABLES["events"].schema(columns).empty_table()
         pieces = self._tables().batches("events", columns, window)
         return with_words_that_occur(pa.concat_tables([empty, *pieces]))
 
-    def threads(self) -> pa.Table:
-        """Return the table `threads`."""
-        return self.table("threads")
+    def threads(
+        self, *, start_ns: int | None = None, end_ns: int | None = None,
+        pid: Choice = None, tid: Choice = None,
+    ) -> pa.Table:  # fmt: skip
+        """Return the table `threads`: a row for each thread, with its name, life and sums.
 
-    def findings(self) -> pa.Table:
-        """Return the table `findings`: the bugs that the traces show."""
-        return self.table("findings")
+        Args:
+            start_ns: Begin of the window.
+            end_ns: End of the window.
+            pid: Only these processes.
+            tid: Only these threads.
 
-    def sql(self, query: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> pa.Table:
+        Returns:
+            An Arrow table; see `table`.
+        """
+        return self.table("threads", start_ns=start_ns, end_ns=end_ns, pid=pid, tid=tid)
+
+    def findings(
+        self, *, start_ns: int | None = None, end_ns: int | None = None,
+        pid: Choice = None, tid: Choice = None,
+        object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
+    ) -> pa.Table:  # fmt: skip
+        """Return the table `findings`: the bugs that the traces show; see `check`.
+
+        Args:
+            start_ns: Begin of the window.
+            end_ns: End of the window.
+            pid: Only findings in these processes.
+            tid: Only findings about these threads.
+            object: Only findings about these objects.
+            site: Only findings at these call sites.
+
+        Returns:
+            An Arrow table; see `table`.
+        """
+        return self.table(
+            "findings", start_ns=start_ns, end_ns=end_ns, pid=pid, tid=tid, object=object, site=site
+        )
+
+    def sql(
+        self, query: str, params: Sequence[Any] | Mapping[str, Any] | None = None, *,
+        start_ns: int | None = None, end_ns: int | None = None,
+        pid: Choice = None, tid: Choice = None,
+        object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
+    ) -> pa.Table:  # fmt: skip
         """Return what an SQL query over the tables answers.
 
         Args:
             query: One or more statements; the last that returns rows counts.
             params: Values for `?` and `$1` by their places, or for `$name` by name.
+            start_ns: Begin of the window. The tables hold the chosen part only.
+            end_ns: End of the window.
+            pid: Only these processes.
+            tid: Only these threads.
+            object: Only these objects.
+            site: Only these call sites.
+
+        Returns:
+            An Arrow table with the columns of the query.
 
         Raises:
-            UsageError: The query is wrong; the text says where.
+            UsageError: The query or a value is wrong; the text says where.
             PttError: DuckDB is not installed.
 
         Example:
             >>> ts.sql("from waits where dur_ns > $least", {"least": 1_000_000})  # doctest: +SKIP
         """
-        from nptltrace.analysis.sql.query import Database
-
-        if self._database is None:
-            self._database = Database(self._tables())
-        return self._database.query(query, params)
+        return self._queried(query, params, (start_ns, end_ns, pid, tid, object, site))
 
     # ---- answers ----
 
@@ -232,7 +338,7 @@ class Traceset(Reader):
 
         _one_of("by", by, ("object", "thread", "site", "thread,object", "stack"))
         with self._passing_over(skip) as symbols:
-            scope = self._scope(start_ns, end_ns, _selection(pid, tid, object, site), symbols)
+            scope = self._scope((start_ns, end_ns, pid, tid, object, site), symbols)
             found = contention(
                 self.source, symbols, window=scope.window, only=scope.only,
                 pairs=by == "thread,object",
@@ -246,7 +352,8 @@ class Traceset(Reader):
         return report_document(found, by=by, stacks=stacks)
 
     def check(
-        self, *, long_hold_ns: int = 1_000_000_000, suspects: bool = False,
+        self, *, kind: Patterns = (), ignore: Patterns = (), long_hold_ns: int = 1_000_000_000,
+        suspects: bool = False, rules: Iterable[str | os.PathLike[str]] = (),
         start_ns: int | None = None, end_ns: int | None = None,
         pid: Choice = None, tid: Choice = None,
         object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
@@ -255,8 +362,12 @@ class Traceset(Reader):
         """Return the bugs that the traces show; see `ptt check`.
 
         Args:
+            kind: Only findings of these kinds, such as `"deadlock"`.
+            ignore: Leave out these findings: `"KIND"`, or `"KIND:TEXT"` with a text in the name of
+                an object or in a call site.
             long_hold_ns: A lock that is held for this time is a finding.
-            suspects: Also lock orders that are none if memory was used again for another lock.
+            suspects: Also report lock orders that may be false because memory was reused.
+            rules: Python files that add kinds of findings.
             start_ns: Begin of the window.
             end_ns: End of the window.
             pid: Only findings in these processes.
@@ -268,19 +379,22 @@ class Traceset(Reader):
         Raises:
             UsageError: An argument is wrong.
         """
+        from nptltrace.analysis.finding_rules import Rules
         from nptltrace.analysis.findings import find
         from nptltrace.analysis.report.documents import findings_document
 
+        wanted = Rules.of(
+            kinds=_several(kind), ignored=_several(ignore), suspects=suspects, files=rules
+        )
         with self._passing_over(skip) as symbols:
-            scope = self._scope(start_ns, end_ns, _selection(pid, tid, object, site), symbols)
-            found = find(self.source, symbols, long_hold_ns=long_hold_ns)
+            scope = self._scope((start_ns, end_ns, pid, tid, object, site), symbols)
+            found = find(self.source, symbols, long_hold_ns=long_hold_ns, wanted=wanted.kinds)
         if found.failures:
             raise PttError(found.failures[0])
         chosen = [
             one
-            for one in found.findings
-            if (suspects or not one.suspect)
-            and scope.includes(one.ts_ns, one.process, one.threads, one.objects, one.sites)
+            for one in wanted.chosen(found.findings)
+            if scope.includes(one.ts_ns, one.process, one.threads, one.objects, one.sites)
         ]
         return findings_document(chosen, found.uncovered, found.futex_waits)
 
@@ -352,7 +466,7 @@ class Traceset(Reader):
             if name not in getattr(writer, "OPTIONS", ()):
                 raise UsageError(f"{name} means nothing to {format}")
         with self._passing_over(skip) as symbols:
-            scope = self._scope(start_ns, end_ns, _selection(pid, tid, object, site), symbols)
+            scope = self._scope((start_ns, end_ns, pid, tid, object, site), symbols)
             writer.write(
                 self, Target(os.fspath(output), force=force), symbols=symbols, scope=scope,
                 **options,
@@ -383,12 +497,44 @@ class Traceset(Reader):
             self._database.close()
             self._database = None
 
-    def _tables(self) -> TraceTables:
+    def _tables(self, part: _Part = _WHOLE) -> TraceTables:
+        """Return the tables of a part; the tables of the whole are kept."""
         from nptltrace.analysis.all_tables import all_tables
 
+        if _is_part(part):
+            return all_tables(self, self._symbols(), self._scope(part, self._symbols()))
+        self._ensure_open()
         if self._made is None:
             self._made = all_tables(self, self._symbols())
         return self._made
+
+    def _queried(
+        self, query: str, params: Sequence[Any] | Mapping[str, Any] | None, part: _Part
+    ) -> pa.Table:
+        """Answer a query over the tables of a part."""
+        from nptltrace.analysis.sql.query import Database
+
+        if params is not None and not isinstance(params, str):
+            params = (
+                {name: plain(value) for name, value in params.items()}
+                if hasattr(params, "items")
+                else [plain(value) for value in params]
+            )
+        if _is_part(part):
+            with closing(Database(self._tables(part))) as database:
+                return database.query(query, params)
+        self._ensure_open()
+        if self._database is None:
+            self._database = Database(self._tables())
+        return self._database.query(query, params)
+
+    @staticmethod
+    def _names_of_tables() -> list[str]:
+        """Return the names of all tables and views."""
+        from nptltrace.analysis.sql.schema import TABLES
+        from nptltrace.analysis.sql.views import VIEWS
+
+        return [*TABLES, *(view.name for view in VIEWS if view.parameters is None)]
 
     def _symbols(self) -> Symbols:
         if self._names is None:
@@ -400,8 +546,7 @@ class Traceset(Reader):
         """Give names by which call sites are those that further patterns leave, for a while."""
         from nptltrace.trace.passed_over import patterns
 
-        words = [skip] if isinstance(skip, str) else skip
-        found = [pattern for word in words if word for pattern in patterns(word)]
+        found = [pattern for word in _several(skip) if word for pattern in patterns(word)]
         if not found:
             yield self._symbols()
             return
@@ -411,14 +556,26 @@ class Traceset(Reader):
         finally:
             self._symbols()  # events have their own call sites again
 
-    def _scope(
-        self, start_ns: int | None, end_ns: int | None, selection: Selection, symbols: Symbols
-    ) -> Scope:
+    def _scope(self, part: _Part, symbols: Symbols) -> Scope:
+        """Return what a part chooses.
+
+        Raises:
+            UsageError: A value is wrong, or the window ends before it begins.
+        """
         from nptltrace.analysis.model import Window
         from nptltrace.analysis.scope import Scope
 
-        window = Window(_time(start_ns), _time(end_ns))
-        return Scope.of(self.source, symbols, selection, window)
+        start_ns, end_ns, pid, tid, object_, site = part
+        window = Window(*_window(start_ns, end_ns))
+        chosen = selection_of(pid, tid, object_, site)
+        scope = Scope.of(self.source, symbols, chosen, window)
+        for name, given, found in (
+            ("pid and tid", (pid, tid), scope.only.threads),
+            ("site", site, scope.only.sites),
+        ):
+            if found is not None and not len(found):
+                warnings.warn(f"nothing matches {name} = {given!r}", UserWarning, stacklevel=4)
+        return scope
 
     def _span(self) -> tuple[int, int]:
         keys = self.source.reader.key_range()
@@ -429,6 +586,8 @@ class Traceset(Reader):
 
     def _facts(self) -> dict[str, str]:
         """Return what it holds by name; cheap, for it is shown without being asked for."""
+        if self.closed:
+            return {"traces": ", ".join(map(str, self._source.paths())), "state": "closed"}
         source = self.source
         infos = [source.reader.trace_info(trace.number) for trace in source.traces]
         return {
@@ -440,9 +599,9 @@ class Traceset(Reader):
         }
 
     def _summary(self) -> str:
-        if self.closed:
-            return f"{', '.join(map(str, self.source.paths()))}: closed"
         facts = self._facts()
+        if self.closed:
+            return f"{facts['traces']}: closed"
         counts = ", ".join(
             _counted(facts[name], name) for name in ("events", "processes", "threads")
         )
@@ -462,23 +621,24 @@ def _measured(run: Traceset, by: str, per: str, skip: Patterns) -> Run:
         return measure(run.source, symbols, by=by, per=per)
 
 
-def _selection(pid: Choice, tid: Choice, object_: Choice, site: Choice) -> Selection:
-    from nptltrace.trace.selection import Selection
-
-    pids, tids, objects, sites = (_words(choice) for choice in (pid, tid, object_, site))
-    return Selection(pids=pids, tids=tids, objects=objects, sites=sites)
+def _several(texts: Patterns) -> list[str]:
+    return [texts] if isinstance(texts, str) else list(texts)
 
 
-def _words(choice: Choice) -> list[str]:
-    """Return the values of one option, as the selection takes them."""
-    if choice is None:
-        return []
-    values = [choice] if isinstance(choice, int | str) else list(choice)
-    return [",".join(map(str, values))]
+def _window(start_ns: int | None, end_ns: int | None) -> tuple[int | None, int | None]:
+    """Return a window.
+
+    Raises:
+        UsageError: A time is not a whole number, or the window ends before it begins.
+    """
+    begin, end = (None if t_ns is None else check_time(t_ns) for t_ns in (start_ns, end_ns))
+    if begin is not None and end is not None and begin > end:
+        raise UsageError(f"end_ns ({end}) lies before start_ns ({begin})")
+    return begin, end
 
 
-def _time(t_ns: int | None) -> int | None:
-    return None if t_ns is None else check_time(t_ns)
+def _is_part(part: _Part) -> bool:
+    return any(choice is not None for choice in part)
 
 
 def _one_of(name: str, value: str, known: Sequence[str]) -> None:

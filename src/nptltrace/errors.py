@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 __all__ = [
+    "ClosedError",
     "NativeError",
     "NativeFilesMissing",
     "PttError",
@@ -34,6 +35,10 @@ class PttError(Exception):
 
 class UsageError(PttError):
     """The caller asked for something that makes no sense or does not exist."""
+
+
+class ClosedError(PttError, ValueError):
+    """The caller used something after its `close()`."""
 
 
 class TraceFormatError(PttError):

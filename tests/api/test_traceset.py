@@ -8,12 +8,13 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import nptltrace
 from nptltrace.analysis.sql.schema import TABLES
-from nptltrace.errors import UsageError
+from nptltrace.errors import ClosedError, UsageError
 from nptltrace.ui.shapes import fits
 
 if TYPE_CHECKING:
@@ -218,11 +219,11 @@ def test_the_end(trace: Path) -> None:
     assert ts.closed
     ts.close()
     assert "closed" in repr(ts)
+    assert "closed" in ts._repr_html_()
     assert kept.num_rows > 0
     for ask in (
         ts.read, ts.events, ts.report, ts.stat,
         lambda: ts.sql("from waits"), lambda: ts.seek(position), lambda: ts.duration,
-        ts._repr_html_,
     ):  # fmt: skip
         with pytest.raises(ValueError, match="closed"):
             ask()
@@ -235,3 +236,70 @@ def test_names_of_the_package() -> None:
     for name in ("Any", "TYPE_CHECKING", "annotations"):
         assert name not in public
     assert "level" in inspect.signature(nptltrace.record).parameters
+
+
+# ---- what users type first ----
+
+
+def test_tables_and_views_are_attributes_and_items(ts: nptltrace.Traceset) -> None:
+    assert ts.waits == ts["waits"] == ts.table("waits")
+    assert ts.named_waits.num_rows == ts["named_waits"].num_rows == ts.waits.num_rows
+    assert ts.table("named_waits", ["thread_name"]).column_names == ["thread_name"]
+    assert {"waits", "named_waits", "report"} <= set(dir(ts))
+    assert {*TABLES, "named_waits"} <= set(ts)
+    with pytest.raises(AttributeError, match="waitz"):
+        ts.waitz  # noqa: B018
+    with pytest.raises(UsageError, match="did you mean waits"):
+        ts["waitz"]
+    with pytest.raises(UsageError, match=r"such as \['dur_ns'\]"):
+        ts.table("waits", "dur_ns")
+
+
+def test_values_of_tables_choose_parts(ts: nptltrace.Traceset) -> None:
+    row = ts.named_waits.slice(0, 1)
+    tid, address = row["tid"][0], row["object"][0].as_py()
+    number = tid.as_py()
+    own = ts.report(tid=number)
+    assert ts.report(tid=tid) == ts.report(tid=np.int64(number)) == own
+    assert ts.report(tid=row["tid"]) == ts.report(tid=np.array([number])) == own
+    assert ts.report(object=int(address)) == ts.report(object=hex(address))
+    count = ts.sql("select count(*) as n from waits where tid = ?", [np.int64(number)])
+    assert ts.sql("select count(*) as n from waits where tid = $t", {"t": tid}) == count
+    assert ts.sql("select count(*) as n from waits", tid=tid) == count
+    assert ts.table("waits", tid=tid).num_rows == count["n"][0].as_py()
+    assert ts.threads(tid=tid)["tid"].to_pylist() == [number]
+
+
+def test_a_window_chooses_of_tables(ts: nptltrace.Traceset) -> None:
+    middle = (ts.start + ts.end) // 2
+    first = ts.sql("select sum(dur_ns) as ns from waits", end_ns=middle)["ns"][0].as_py()
+    second = ts.sql("select sum(dur_ns) as ns from waits", start_ns=middle)["ns"][0].as_py()
+    assert (first or 0) + (second or 0) == sum(ts.waits["dur_ns"].to_pylist())
+    assert ts.table("events", end_ns=middle).num_rows < ts.events().num_rows
+    assert ts.findings(end_ns=0).num_rows == 0
+
+
+def test_kinds_choose_findings(ts: nptltrace.Traceset) -> None:
+    assert ts.check(kind="deadlock")["findings"] == []
+    with pytest.raises(UsageError, match="there is no kind 'dead-lock'"):
+        ts.check(kind="dead-lock")
+    assert ts.check(ignore="*")["findings"] == []
+
+
+def test_a_part_that_is_none_is_said(ts: nptltrace.Traceset) -> None:
+    with pytest.raises(UsageError, match="lies before start_ns"):
+        ts.report(start_ns=200, end_ns=100)
+    with pytest.raises(UsageError, match="is an empty list"):
+        ts.report(tid=[])
+    with pytest.raises(UsageError, match="takes numbers or text"):
+        ts.report(tid=[1.5])  # type: ignore[list-item]
+    with pytest.warns(UserWarning, match="nothing matches pid and tid"):
+        ts.report(tid=2**22 + 1)
+
+
+def test_a_closed_traceset_says_its_name(trace: Path) -> None:
+    opened = nptltrace.open(trace)
+    opened.close()
+    for use in (opened.report, opened.stat, opened.read, opened.position, opened.threads):
+        with pytest.raises(ClosedError, match=f"{trace} is closed"):
+            use()

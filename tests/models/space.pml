@@ -6,7 +6,7 @@
  * between, and the ways in which a collector ends: never, by being killed, or by closing the recording.
  *
  * A writer that sleeps looks every 50 ms whether anybody still collects; that step is taken only where the collector is
- * dead, so no wake that is missed is made good by it. The handler may stay for ever in what the program made of it, after
+ * dead, or has stood still for longer than writers wait for it, so no wake that is missed is made good by it. The handler may stay for ever in what the program made of it, after
  * its event: others must not wait for it.
  *
  * With -DRESERVE=1 the first chunk is for real-time threads only, of which there is one, in the
@@ -61,7 +61,9 @@ byte searched_at[2] = NEVER;
 byte space;
 byte waiters;
 bool asleep[SLEEPERS];
-bool alive = true;      /* somebody holds the collector's mutex */
+bool alive = true;      /* a thread of the collector's lives */
+bool stalled;           /* the collector has stood still for too long */
+bool has_stalled;
 bool closed;
 
 bool in_handler;
@@ -166,7 +168,7 @@ inline refill(t, who)
 		:: else
 		fi;
 		if
-		:: !alive -> lost++; got = false; break
+		:: !alive || stalled -> lost++; got = false; break
 		:: else
 		fi;
 		waiters++;
@@ -176,7 +178,7 @@ inline refill(t, who)
 			:: else
 			fi
 		}
-		(!asleep[who] || !alive);
+		(!asleep[who] || !alive || stalled);
 		asleep[who] = false;
 		waiters--
 	od
@@ -302,6 +304,7 @@ active proctype collector()
 			bump(1, n, i)
 		:: else
 		fi
+	:: !has_stalled -> has_stalled = true; stalled = true; stalled = false /* stopped, and continued */
 	:: closed = true; bump(SLEEPERS, n, i); break
 	:: alive = false; break /* killed, or killed before it could */
 	:: atomic { DONE && !(TO_DO(0) || TO_DO(1) || TO_DO(CHUNKS - 1)) -> closed = true; break }

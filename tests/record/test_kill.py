@@ -8,22 +8,32 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from nptltrace._binding.headers.collect import Segment
 from tests.record.packets import FREE, babeltrace_count, pairs_by_mutex, session, streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tests.support import Ptt
 
 THREADS = 4
+MB = 1_000_000
+
+
+def wait_until(reached: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not reached():
+        assert time.monotonic() < until
+        time.sleep(0.005)
 
 
 @dataclass
@@ -42,10 +52,10 @@ class Running:
 
     def goes_on(self) -> None:
         """Wait until each thread has come further."""
-        before, until = self.progress(), time.monotonic() + 60
-        while not all(now > then for now, then in zip(self.progress(), before, strict=True)):
-            assert time.monotonic() < until
-            time.sleep(0.005)
+        before = self.progress()
+        wait_until(
+            lambda: all(now > then for now, then in zip(self.progress(), before, strict=True))
+        )
 
 
 @pytest.fixture
@@ -114,6 +124,32 @@ def test_recorder_killed(start: Callable[..., Running], ptt: Ptt, options: tuple
     check(run, committed)
     assert session(run.trace)["state"] == "recovered"
     assert "nothing to recover" in ptt("recover", run.trace).stderr
+
+
+@pytest.mark.parametrize("options", [("--buffer-budget", "512K"), ("--handler", "shared")], ids=str)
+def test_recorder_stopped(start: Callable[..., Running], options: tuple[str, ...]) -> None:
+    """Threads do not wait for it without end, and are recorded again when it goes on."""
+    run = start(*options)
+    with (Path(session(run.trace)["session_dir"]) / "segment").open("r+b", 0) as segment:
+        segment.seek(Segment.patience_ms.offset)  # type: ignore[attr-defined]
+        segment.write((200).to_bytes(4, sys.byteorder))
+    run.recorder.send_signal(signal.SIGSTOP)
+    # More than the buffers hold.
+    wanted = max(run.progress()) + 500_000
+    wait_until(lambda: min(run.progress()) > wanted)
+    before = sum(path.stat().st_size for path in run.trace.glob("stream-*"))
+    run.recorder.send_signal(signal.SIGCONT)
+    wait_until(
+        lambda: sum(path.stat().st_size for path in run.trace.glob("stream-*")) > before + 40 * MB
+    )
+    os.kill(run.program, signal.SIGKILL)
+    run.recorder.wait(60)
+    assert session(run.trace)["state"] == "complete"
+    lost = {cause: count for cause, count in session(run.trace)["lost"].items() if count}
+    assert lost.pop("recorder_stopped") > 0
+    assert lost.keys() <= {"unfinished"}
+    assert run.recorder.stderr
+    assert "recorder stood still" in run.recorder.stderr.read()
 
 
 @pytest.mark.parametrize("options", BUFFERS, ids=str)

@@ -111,7 +111,7 @@ static void clear_entry(struct ptt_collector *c, uint32_t i)
 	t->head &= ~PTT_HEAD_OFFSET_MASK; /* the count of changes goes on */
 	t->t_base = 0;
 	t->revoke = PTT_REVOKE_NONE;
-	t->lost_full = t->lost_closed = t->lost_real_time = t->wait_ns = 0;
+	t->lost_full = t->lost_closed = t->lost_real_time = t->lost_stalled = t->wait_ns = 0;
 	t->pid = t->tid = t->process = t->hint = t->waiting = 0;
 	t->serial++;
 	/* release: a collector that takes over sees LEFT, or the whole entry cleared */
@@ -133,6 +133,7 @@ static void give_back(struct ptt_collector *c, uint32_t i)
 	c->stats.lost_full += t->lost_full;
 	c->stats.lost_closed += t->lost_closed;
 	c->stats.lost_real_time += t->lost_real_time;
+	c->stats.lost_stalled += t->lost_stalled;
 	c->stats.wait_ns += t->wait_ns;
 	/* relaxed, both: killed while it waited for room, it counts for good */
 	__atomic_fetch_sub(&c->segment->waiters, __atomic_load_n(&t->waiting, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
@@ -200,6 +201,7 @@ void threads_sum_losses(struct ptt_collector *c)
 		stats->lost_full += __atomic_load_n(&c->thread[i].lost_full, __ATOMIC_RELAXED);
 		stats->lost_closed += __atomic_load_n(&c->thread[i].lost_closed, __ATOMIC_RELAXED);
 		stats->lost_real_time += __atomic_load_n(&c->thread[i].lost_real_time, __ATOMIC_RELAXED);
+		stats->lost_stalled += __atomic_load_n(&c->thread[i].lost_stalled, __ATOMIC_RELAXED);
 		stats->wait_ns += __atomic_load_n(&c->thread[i].wait_ns, __ATOMIC_RELAXED);
 	}
 	stats->lost_threads = processes_lost_threads(c);

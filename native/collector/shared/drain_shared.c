@@ -106,6 +106,7 @@ static uint64_t pause_and_wait(struct ptt_collector *c)
 			if (written == reserved || (reserved == before && give_up(c, written, reserved)))
 				break;
 		}
+		hold_beat(c);
 		be_patient(waited);
 	}
 	/* release: pairs with the writers' acquire load of pause */
@@ -186,6 +187,7 @@ static void put_on_disk(struct ptt_collector *c, uint64_t end)
 	struct stream *s = &c->stream[0];
 	int err;
 
+	hold_beat(c);
 	if (!p->head.event_count)
 		p->head.timestamp_begin = p->head.timestamp_end =
 			s->sequence ? s->time_end : c->head.start_clock;
@@ -285,6 +287,7 @@ static void sum_up(struct ptt_collector *c)
 	/* relaxed: counts, which order nothing */
 	c->stats.lost_full = __atomic_load_n(&shared->lost_full, __ATOMIC_RELAXED);
 	c->stats.lost_closed = __atomic_load_n(&shared->lost_closed, __ATOMIC_RELAXED);
+	c->stats.lost_stalled = __atomic_load_n(&shared->lost_stalled, __ATOMIC_RELAXED);
 	c->stats.wait_ns = __atomic_load_n(&shared->wait_ns, __ATOMIC_RELAXED);
 	c->stats.threads = c->shared->thread_count;
 }

@@ -19,6 +19,7 @@ struct shared_drain {
 	struct ptt_shared head; /* what of it does not change, as it was when it was mapped */
 	struct ptt_shared_process *process;
 	uint32_t *array; /* mapped twice, end to end */
+	struct ptt_guard *guard; /* of that */
 	uint64_t given_up_words;
 	struct shared_thread *thread; /* a hash table */
 	uint64_t thread_room; /* a power of two, or 0 */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "mapping/mirror.h"
+#include "mapping/truncation.h"
 
 /* ------------------------------------------------------------ the buffer */
 
@@ -75,7 +76,10 @@ int shared_open(struct ptt_collector *c, const char *path, struct ptt_message *m
 		return fail(message, -errno, "%s", path);
 	d->array = ptt_mirror_map(fd, d->head.array_offset, d->head.size * 4);
 	close(fd);
-	return d->array ? 0 : fail(message, -errno, "cannot map the shared buffer");
+	if (!d->array)
+		return fail(message, -errno, "cannot map the shared buffer");
+	d->guard = ptt_guard_add(d->array, 2 * d->head.size * 4);
+	return d->guard ? 0 : fail(message, -ENOMEM, "cannot map the shared buffer");
 }
 
 void shared_take_up(struct ptt_collector *c)
@@ -109,6 +113,7 @@ void shared_destroy(struct ptt_collector *c)
 
 	if (!d)
 		return;
+	ptt_guard_remove(d->guard);
 	if (d->array)
 		ptt_mirror_unmap(d->array, d->head.size * 4);
 	free(d->thread);

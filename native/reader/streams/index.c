@@ -45,7 +45,7 @@ bool rd_check(struct ptt_reader *reader, struct rd_packet *packet)
 static int map_file(struct rd_file *file)
 {
 	int fd = open(file->path, O_RDONLY | O_CLOEXEC);
-	struct rd_guard *guard;
+	struct ptt_guard *guard;
 	struct stat st;
 	int err = 0;
 
@@ -58,16 +58,16 @@ static int map_file(struct rd_file *file)
 	/* Never smaller than before: packets that were indexed must stay where they are. */
 	if ((uint64_t)st.st_size <= file->size)
 		goto out;
-	guard = rd_guard_map(fd, (size_t)st.st_size);
+	guard = ptt_guard_map(fd, (size_t)st.st_size);
 	if (!guard) {
 		err = -errno;
 		goto out;
 	}
 	/* What was found out about the old mapping stays true of the file. */
 	file->cut = rd_file_cut(file);
-	rd_guard_unmap(file->guard);
+	ptt_guard_unmap(file->guard);
 	file->guard = guard;
-	file->map = rd_guard_data(guard);
+	file->map = ptt_guard_data(guard);
 	file->size = (uint64_t)st.st_size;
 out:
 	close(fd);

@@ -12,6 +12,9 @@
  *   segment head              collector, before anyone maps   all
  *   segment.closed            collector                       writers (slow path)
  *   segment.space, .doorbell  both (futex words)              both
+ *   segment.collector         collector; the kernel           writers (slow path)
+ *   segment.beat              collector                       writers that wait
+ *   segment.stalled           writers that wait               writers that wait
  *   chunk_state[i]            writers claim, collector frees  both (compare and swap)
  *   chunk head and slots      the owning thread               collector
  *   thread.head, .t_base      the owning thread               collector
@@ -175,7 +178,8 @@ struct ptt_thread {
 	uint64_t lost_real_time; /* of lost_full: the thread was of a real-time policy, so it did not wait */
 	uint32_t waiting; /* how often the thread, and its signal handlers, count in segment.waiters; written by the owner */
 	uint32_t pad;
-	uint64_t reserved[4];
+	uint64_t lost_stalled; /* of lost_full: the collector stood still */
+	uint64_t reserved[3];
 };
 _Static_assert(sizeof(struct ptt_thread) == 128, "thread entry is two cache lines");
 _Static_assert(offsetof(struct ptt_thread, serial) == 64, "second line");
@@ -260,9 +264,14 @@ struct ptt_segment {
 	uint32_t process_high;   /* process entries below this have been used */
 	uint32_t thread_hint;    /* as process_hint */
 	uint64_t pad3[4];
-	/* line 5: a robust process-shared pthread_mutex_t, held by the collector; the kernel marks it when the holder dies */
-	uint8_t collector[64];
+	/* line 5: is anybody collecting? */
+	uint32_t collector;   /* tid of a thread of the collector's, 0 = none; the kernel marks it with FUTEX_OWNER_DIED when that dies */
+	uint32_t beat;        /* the collector counts it up while it works; never 0 */
+	uint32_t stalled;     /* the beat at which a writer has waited patience_ms for the next one, in vain; 0 = none */
+	uint32_t patience_ms; /* a collector whose beat stands still for so long is not waited for */
+	uint64_t pad5[6];
 };
+#define PTT_PATIENCE_MS 20000u
 _Static_assert(offsetof(struct ptt_segment, shared_offset) == 136, "segment head");
 _Static_assert(offsetof(struct ptt_segment, closed) == 192, "line 3");
 _Static_assert(offsetof(struct ptt_segment, space) == 256, "line 4");
@@ -313,7 +322,8 @@ struct ptt_shared {
 	uint64_t lost_closed;
 	uint64_t wait_ns;  /* waited for room */
 	uint64_t pause_ns; /* waited while PAUSE */
-	uint64_t pad5[4];
+	uint64_t lost_stalled; /* of lost_full: the reader stood still */
+	uint64_t pad5[3];
 };
 _Static_assert(offsetof(struct ptt_shared, reserved) == 64, "line 2");
 _Static_assert(offsetof(struct ptt_shared, written) == 128, "line 3");

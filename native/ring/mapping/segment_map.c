@@ -64,7 +64,7 @@ static bool leave_behind(struct ptt_segment *segment, const struct ptt_segment *
 	if (mmap(segment, head.size, PROT_READ | PROT_WRITE, PRIVATE_MEMORY | MAP_FIXED, -1, 0) == MAP_FAILED)
 		return false;
 	head.closed = 1;
-	memset(head.collector, 0, sizeof(head.collector));
+	head.collector = 0;
 	*segment = head;
 	if (self)
 		*(struct ptt_thread *)self = entry;

@@ -7,15 +7,51 @@
 #include <stdbool.h>
 
 #include "../layout/ptt_abi.h"
+#include "../platform/clock.h"
 #include "../platform/raw_syscall.h"
 
-/* ptt_is_collected - does a live process hold the collector's mutex? */
+/* ptt_is_collected - is there a process that collects? It may stand still. */
 static inline bool ptt_is_collected(const struct ptt_segment *segment)
 {
-	/* the first word of a robust mutex is its futex: 0 = never held or given up, OWNER_DIED = the kernel says so */
-	uint32_t word = __atomic_load_n((const uint32_t *)segment->collector, __ATOMIC_RELAXED);
+	/* relaxed: it hands nothing over; the kernel changes it when the collector dies */
+	uint32_t word = __atomic_load_n(&segment->collector, __ATOMIC_RELAXED);
 
 	return word && !(word & FUTEX_OWNER_DIED);
+}
+
+/* ptt_is_stalled - has a writer waited in vain for a sign of life of the collector, and has none come since? */
+static inline bool ptt_is_stalled(const struct ptt_segment *segment)
+{
+	/* relaxed, both: whoever sees it late waits a little longer, or loses an event more */
+	return __atomic_load_n(&segment->stalled, __ATOMIC_RELAXED) == __atomic_load_n(&segment->beat, __ATOMIC_RELAXED);
+}
+
+/* What a writer that waits for the collector has seen of its beat; all zero at first. */
+struct ptt_patience {
+	uint32_t beat;
+	uint64_t waited_ns; /* since then */
+};
+
+/*
+ * ptt_wait_for_collector - sleep on a futex of the collector's, and say so to all writers when patience is over
+ * @slice: how long to sleep at most
+ *
+ * If this process is stopped, too, no more than a slice counts as waited. Safe in signal handlers, keeps errno.
+ */
+static inline void ptt_wait_for_collector(struct ptt_segment *segment, struct ptt_patience *patience, uint32_t *word,
+					  uint32_t value, const struct timespec *slice)
+{
+	/* relaxed: as in ptt_is_stalled() */
+	uint32_t beat = __atomic_load_n(&segment->beat, __ATOMIC_RELAXED);
+	uint64_t most = (uint64_t)slice->tv_sec * 1000000000 + (uint64_t)slice->tv_nsec, began = ptt_clock_monotonic_ns(), waited;
+
+	if (beat != patience->beat)
+		*patience = (struct ptt_patience){.beat = beat};
+	ptt_raw_futex(word, FUTEX_WAIT, value, slice);
+	waited = ptt_clock_monotonic_ns() - began;
+	patience->waited_ns += waited < most ? waited : most;
+	if (patience->waited_ns >= (uint64_t)segment->patience_ms * 1000000)
+		__atomic_store_n(&segment->stalled, patience->beat, __ATOMIC_RELAXED);
 }
 
 /* ptt_tell_waiters - @chunks chunks are free now. */

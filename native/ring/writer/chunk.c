@@ -36,8 +36,8 @@ static void hurry(struct ptt_segment *seg, uint32_t *rung_at)
 	ptt_ring_the_bell(seg);
 }
 
-/* Wait until chunks may be free. Return: false if nothing will ever free them, or this thread does not wait. */
-static bool wait_for_space(struct ptt_thread *self, uint32_t seen)
+/* Wait until chunks may be free. Return: false if nothing will free them, or this thread does not wait. */
+static bool wait_for_space(struct ptt_thread *self, uint32_t seen, struct ptt_patience *patience)
 {
 	struct ptt_segment *seg = ptt_segment_of(self);
 	struct timespec slice;
@@ -45,8 +45,12 @@ static bool wait_for_space(struct ptt_thread *self, uint32_t seen)
 
 	if (seg->when_full != PTT_WHEN_FULL_WAIT || seg->policy != PTT_POLICY_FLUSH || !ptt_is_collected(seg))
 		return false;
+	/* relaxed, both: counts */
+	if (ptt_is_stalled(seg)) {
+		__atomic_fetch_add(&self->lost_stalled, 1, __ATOMIC_RELAXED);
+		return false;
+	}
 	if (ptt_is_real_time()) {
-		/* relaxed: a count */
 		__atomic_fetch_add(&self->lost_real_time, 1, __ATOMIC_RELAXED);
 		return false;
 	}
@@ -58,7 +62,7 @@ static bool wait_for_space(struct ptt_thread *self, uint32_t seen)
 	/* while somebody waits the collector comes by itself */
 	if (!waiters)
 		ptt_ring_the_bell(seg);
-	ptt_raw_futex(&seg->space, FUTEX_WAIT, seen, &slice);
+	ptt_wait_for_collector(seg, patience, &seg->space, seen, &slice);
 	__atomic_fetch_sub(&self->waiting, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&seg->waiters, 1, __ATOMIC_RELAXED);
 	return true;
@@ -312,6 +316,7 @@ enum ptt_refill ptt_chunk_refill(struct ptt_thread *self, uint64_t head, uint64_
 {
 	struct ptt_segment *seg = ptt_segment_of(self);
 	enum ptt_refill done = PTT_REFILL_LOST;
+	struct ptt_patience patience = {0};
 	uint64_t serial, began = 0;
 
 	for (;;) {
@@ -335,7 +340,7 @@ enum ptt_refill ptt_chunk_refill(struct ptt_thread *self, uint64_t head, uint64_
 		}
 		if (!began)
 			began = ptt_clock_monotonic_ns();
-		if (!wait_for_space(self, space)) {
+		if (!wait_for_space(self, space, &patience)) {
 			count_lost(self, !ptt_is_collected(seg) && seg->policy == PTT_POLICY_FLUSH);
 			break;
 		}

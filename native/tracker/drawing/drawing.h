@@ -11,7 +11,7 @@
 
 #include "hash_map.h"
 #include "pttdetail.h"
-#include "truncation.h"
+#include "mapping/truncation.h"
 
 #define DT_LEAF 16u   /* records of a leaf */
 #define DT_FAN 16u    /* nodes below a node */
@@ -28,7 +28,7 @@ struct dt_store {
 	uint64_t size; /* that may be touched */
 	uint64_t room; /* mapped */
 	int fd;
-	struct rd_guard *guard; /* of one that is only read */
+	struct ptt_guard *guard; /* of one that is only read */
 };
 
 int dt_store_create(struct dt_store *store, int fd);

@@ -30,17 +30,17 @@ int dt_store_create(struct dt_store *store, int fd)
 int dt_store_open(struct dt_store *store, int fd)
 {
 	struct stat found;
-	struct rd_guard *guard;
+	struct ptt_guard *guard;
 
 	if (fstat(fd, &found) < 0)
 		return -errno;
 	if (!S_ISREG(found.st_mode) || found.st_size < DT_SLACK)
 		return -ESTALE;
-	guard = rd_guard_map(fd, (size_t)found.st_size);
+	guard = ptt_guard_map(fd, (size_t)found.st_size);
 	if (!guard)
 		return -errno;
 	*store = (struct dt_store){
-		.base = (uint8_t *)(uintptr_t)rd_guard_data(guard), .used = (uint64_t)found.st_size,
+		.base = (uint8_t *)(uintptr_t)ptt_guard_data(guard), .used = (uint64_t)found.st_size,
 		.size = (uint64_t)found.st_size, .fd = fd, .guard = guard,
 	};
 	return 0;
@@ -59,7 +59,7 @@ int dt_store_finish(struct dt_store *store)
 void dt_store_close(struct dt_store *store)
 {
 	if (store->guard)
-		rd_guard_unmap(store->guard);
+		ptt_guard_unmap(store->guard);
 	else if (store->base)
 		munmap(store->base, store->room);
 	*store = (struct dt_store){ 0 };

@@ -16,6 +16,7 @@ import weakref
 from typing import TYPE_CHECKING, Self
 
 from nptltrace._binding.library import check
+from nptltrace.errors import ClosedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,10 +72,10 @@ class Handle:
         """The pointer, as an argument of the library's functions.
 
         Raises:
-            ValueError: The handle was closed.
+            ClosedError: The handle was closed.
         """
         if self._pointer is None:
-            raise ValueError(f"this {type(self).__name__} was closed")
+            raise ClosedError(f"this {type(self).__name__} was closed")
         return self._pointer
 
     def close(self) -> None:

@@ -253,6 +253,11 @@ class Collector:
         """Return whether an attach failed because the recorder is still at work."""
         return error.errno == errno.EBUSY
 
+    @staticmethod
+    def is_damaged(error: CollectorError) -> bool:
+        """Return whether an attach failed because nothing can be got out of the segment."""
+        return error.errno == errno.ENODATA
+
 
 class SharedCollector(Collector):
     """Drains the one buffer of the handler `shared`.

@@ -1,10 +1,16 @@
-"""The file by which the recorder and the thread in an attached process speak to each other."""
+"""The file by which the recorder and the thread in an attached process speak to each other.
+
+The file belongs to the user of that process, who may shorten it. So it is read and written by
+calls, and mapped only for the futex in it, by which the kernel knows who waits.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import mmap
 import os
+import sys
+import weakref
 from ctypes import sizeof
 from typing import TYPE_CHECKING
 
@@ -18,51 +24,62 @@ __all__ = ["AgentFile"]
 
 _MAGIC = b"PTTATTC1"
 _WANTED_AT = sizeof(ptt_abi.AbiHead) + 4
+_BEAT_AT = _WANTED_AT + 4
 
 
 class AgentFile:
-    """Makes the file and keeps it mapped.
+    """Makes the file and keeps it open.
 
     Args:
         path: Where it is to be.
     """
 
     def __init__(self, path: Path) -> None:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            os.posix_fallocate(fd, 0, mmap.PAGESIZE)
-            self._shared = ptt_abi.Attach.from_buffer(mmap.mmap(fd, mmap.PAGESIZE))
-        finally:
-            os.close(fd)
-        self._shared.abi.magic = _MAGIC
-        self._shared.abi.major = 1
-        self._shared.abi.struct_size = sizeof(ptt_abi.Attach)
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        weakref.finalize(self, os.close, self._fd)
+        os.posix_fallocate(self._fd, 0, mmap.PAGESIZE)
+        self._page = ctypes.c_char.from_buffer(mmap.mmap(self._fd, mmap.PAGESIZE))
+        head = ptt_abi.AbiHead(magic=_MAGIC, major=1, struct_size=sizeof(ptt_abi.Attach))
+        os.pwrite(self._fd, bytes(head), 0)
+        self._beat = 0
+
+    def _read(self) -> ptt_abi.Attach:
+        """Return what the file says; what is missing in it is 0."""
+        size = sizeof(ptt_abi.Attach)
+        return ptt_abi.Attach.from_buffer_copy(os.pread(self._fd, size, 0).ljust(size, b"\0"))
+
+    def _write(self, at: int, value: int) -> None:
+        """Store one word."""
+        os.pwrite(self._fd, value.to_bytes(4, sys.byteorder), at)
 
     @property
     def records(self) -> bool:
         """Whether the process records."""
-        return bool(self._shared.state == ptt_abi.PTT_ATTACH_RECORDS)
+        return bool(self._read().state == ptt_abi.PTT_ATTACH_RECORDS)
 
     @property
     def has_left(self) -> bool:
         """Whether the process is as it was before."""
-        return bool(self._shared.state == ptt_abi.PTT_ATTACH_LEFT)
+        return bool(self._read().state == ptt_abi.PTT_ATTACH_LEFT)
 
     @property
     def refusal(self) -> str:
         """Why the process does not record, or empty."""
-        if self._shared.state != ptt_abi.PTT_ATTACH_REFUSED:
+        found = self._read()
+        if found.state != ptt_abi.PTT_ATTACH_REFUSED:
             return ""
-        return bytes(self._shared.reason).decode(errors="replace") or "it does not say why"
+        return bytes(found.reason).decode(errors="replace") or "it does not say why"
 
     @property
     def calls(self) -> tuple[int, int, int]:
         """How many modules were looked at, calls lead to the tracer, and could not be led there."""
-        return self._shared.modules, self._shared.calls, self._shared.refused
+        found = self._read()
+        return found.modules, found.calls, found.refused
 
     def beat(self) -> None:
         """Show the process that the recorder still runs."""
-        self._shared.beat = (self._shared.beat + 1) & 0xFFFF_FFFF
+        self._beat = (self._beat + 1) & 0xFFFF_FFFF
+        self._write(_BEAT_AT, self._beat)
 
     def leave(self, *, tidy: bool) -> None:
         """Have the process end the recording.
@@ -71,5 +88,5 @@ class AgentFile:
             tidy: Nobody else uses the memory that the thread began in: it may be unmapped.
         """
         wanted = ptt_abi.PTT_ATTACH_WANT_TIDY if tidy else ptt_abi.PTT_ATTACH_WANT_LEAVE
-        self._shared.wanted = wanted
-        wake(ctypes.addressof(self._shared) + _WANTED_AT, 1)
+        self._write(_WANTED_AT, wanted)
+        wake(ctypes.addressof(self._page) + _WANTED_AT, 1)

@@ -12,7 +12,7 @@ from nptltrace.attach.refusals import owner_of
 from nptltrace.errors import PttError
 from nptltrace.recording.drains import RingDrain
 from nptltrace.recording.files.session import make_trace_dir, start_time
-from nptltrace.recording.files.tracedir import Clockwork, TraceDir
+from nptltrace.recording.files.tracedir import Clockwork, TraceDir, completeness
 from nptltrace.recording.processes import ProcessLog, ProcessWatch
 from nptltrace.recording.recorder import Outcome, make_segment
 
@@ -232,8 +232,8 @@ class Recording:
 
     def _write_result(self, stats: Stats) -> None:
         modules, calls, refused = self.calls
+        self._described.facts |= completeness(stats)
         self._described.facts.update(
-            state="complete",
             exit_status=None,
             uncovered=[],
             # Calls that had begun, and locks that were held, when it was attached are not in it.

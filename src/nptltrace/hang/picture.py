@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace.hang.calls import with_peers
 from nptltrace.hang.gil import with_gils
 from nptltrace.hang.monitors import with_monitors
 from nptltrace.hang.once import with_runners
@@ -84,8 +85,8 @@ def look(process: Target, names: Names) -> Picture:
         found.append(ThreadPicture(process.pid, thread, wait, named[address], shown, site))
     process.forget()
     found = with_gils(process, pythons.threads, with_runners(process, found))
-    threads_seen = tuple(with_monitors(process, names, found))
-    return Picture(process.pid, process.name, process.title, threads_seen)
+    found = with_peers(process, with_monitors(process, names, found))
+    return Picture(process.pid, process.name, process.title, tuple(found))
 
 
 def _asleep_again(process: Target, thread: Thread) -> Thread:

@@ -10,9 +10,29 @@ if TYPE_CHECKING:
     from nptltrace.hang.waits import Wait
     from nptltrace.trace.symbols.location import Location
 
-__all__ = ["State", "ThreadPicture"]
+__all__ = ["Peers", "State", "ThreadPicture"]
 
 State = Literal["runnable", "asleep", "waiting", "stopped"]
+
+
+class Peers(NamedTuple):
+    """The processes that can end a system call which a thread sleeps in.
+
+    Attributes:
+        said: The call and what it is about, as `read of pipe 4711 (fd 5)`.
+        by: What the processes are to it, as `written by`; nothing of children.
+        pids: The processes.
+        is_all: Nobody else can end it, save for a signal.
+        hides: There are processes that may not be looked into.
+        names: What the processes are called.
+    """
+
+    said: str
+    by: str = ""
+    pids: frozenset[int] = frozenset()
+    is_all: bool = False
+    hides: bool = False
+    names: tuple[str, ...] = ()
 
 
 class ThreadPicture(NamedTuple):
@@ -25,6 +45,7 @@ class ThreadPicture(NamedTuple):
         object_name: The global variable that it waits for, or empty.
         frames: Its stack, the innermost first.
         site: The call in the program that led here.
+        peers: Of a system call, the processes that can end it, where that is known.
     """
 
     pid: int
@@ -33,6 +54,7 @@ class ThreadPicture(NamedTuple):
     object_name: str
     frames: tuple[Location | PythonFrame, ...]
     site: str
+    peers: Peers | None = None
 
     @property
     def state(self) -> State:

@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._units import plural
+from nptltrace.hang.closed import closed_set
 from nptltrace.hang.conditions import read_condition
 from nptltrace.hang.gil import GIL
 from nptltrace.hang.neighbours import with_neighbours
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from nptltrace.findings.facts import Severity
+    from nptltrace.hang.closed import Looked
     from nptltrace.hang.picture import Picture
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.target import Target
-    from nptltrace.hang.thread_picture import ThreadPicture
+    from nptltrace.hang.thread_picture import Peers, ThreadPicture
     from nptltrace.hang.waits import Wait
 
 __all__ = ["Verdict", "verdicts", "waits_sentence"]
@@ -32,10 +34,8 @@ _WITHOUT_OBJECT = {
     "park": "waits to be unparked",
     "go": "waits for what Go's runtime knows",
 }
-# What another process, or the kernel, may end.
-_OPEN = frozenset({"call", "go"})
 # What a signal handler may end by a function that POSIX allows it.
-_BY_HANDLERS = frozenset({"semaphore", "futex", "park"})
+_BY_HANDLERS = frozenset({"semaphore", "futex", "park", "file"})
 _FEW = 8
 # So many looks may show a thread that just runs, and so many one after the other must agree.
 _LOOKS, _AGREE = 6, 2
@@ -80,9 +80,10 @@ def verdicts(process: Target, picture: Picture, names: Names) -> list[Verdict]:
         *_ownerless(process, by_tid),
         *_lost_signals(process, picture, names),
     ]
-    if not found and _all_blocked(process, picture):
-        found = [*_stuck(process, picture, names)]
     processes = {one.pid: one for one, _ in together}
+    if not found and (closed := closed_set(process, picture, names)):
+        found = [*_stuck(closed)]
+        processes |= {one.process.pid: one.process for one in closed}
     again = _Again(process, names)
     return [one for one in found if _is_still_so(processes, one.threads, again)]
 
@@ -95,7 +96,8 @@ def waits_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str
     stopped = f"by debugger {thread.tracer}" if thread.tracer else "by a signal"
     goes_on = "" if thread.tracer else ": `fg` or SIGCONT lets it go on"
     if wait is None or wait.kind == "call":
-        return f"is stopped {stopped}{f' in {wait.call}' if wait is not None else ''}{goes_on}"
+        where = "" if wait is None else f" in {seen.peers.said if seen.peers else wait.call}"
+        return f"is stopped {stopped}{where}{goes_on}"
     return f"{_wait_sentence(seen, by_tid)}; it is stopped {stopped}{goes_on}"
 
 
@@ -107,7 +109,7 @@ def _wait_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str
         return "can run" if seen.state == "runnable" else "sleeps"
     limit = ", with a time limit" if wait.timed else ""
     if wait.kind == "call":
-        return f"sleeps in {wait.call}"
+        return f"sleeps in {wait.call}" if seen.peers is None else _peers_sentence(seen.peers)
     if wait.kind == "join":
         return f"waits for the end of {_named(wait.owner, by_tid, seen.pid)}{limit}"
     if wait.kind in _WITHOUT_OBJECT:
@@ -115,6 +117,15 @@ def _wait_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str
         return f"{_WITHOUT_OBJECT[wait.kind]}{at}{limit}"
     does = "spins" if wait.kind == "spin lock" else "waits"
     return f"{does} for {_what(seen)}{_access(wait)}{_holder(seen, wait, by_tid)}{limit}"
+
+
+def _peers_sentence(peers: Peers) -> str:
+    """Return what a thread does in a system call, and who can end that."""
+    if not peers.names:
+        return f"sleeps in {peers.said}"
+    by = f", {peers.by} " if peers.by else ": "
+    more = f" and {len(peers.names) - _FEW} more" if len(peers.names) > _FEW else ""
+    return f"sleeps in {peers.said}{by}{', '.join(peers.names[:_FEW])}{more}"
 
 
 def _access(wait: Wait) -> str:
@@ -149,7 +160,7 @@ def _named(tid: int, by_tid: dict[int, ThreadPicture], pid: int) -> str:
     seen = by_tid.get(tid)
     if seen is None:
         return f"thread {tid}, which is not in this process"
-    return f"{seen.thread} of process {seen.pid}" if seen.pid != pid else str(seen.thread)
+    return _as_of(seen, pid)
 
 
 def _cycles(by_tid: dict[int, ThreadPicture], begins: Iterable[int]) -> Iterator[Verdict]:
@@ -205,36 +216,6 @@ def _ownerless(process: Target, by_tid: dict[int, ThreadPicture]) -> Iterator[Ve
         )
 
 
-def _all_blocked(process: Target, picture: Picture) -> bool:
-    """Return whether every thread waits, without a limit, for what only another one can do.
-
-    One that has come since the threads were listed may do it: whoever started it was seen behind
-    that.
-    """
-    left = [seen for seen in picture.threads if not seen.thread.has_ended]
-    tids = {seen.thread.inner_tid for seen in left}
-    if not left or process.has_others([seen.thread for seen in picture.threads]):
-        return False
-    return all(
-        seen.wait is not None
-        and seen.wait.kind not in _OPEN
-        and not seen.wait.timed
-        and (seen.wait.private or process.is_alone_with(seen.wait.word))
-        and not _is_joined(process, seen.wait, tids)
-        for seen in left
-    )
-
-
-def _is_joined(process: Target, wait: Wait, tids: set[int]) -> bool:
-    """Return whether a thread waits for the end of one that has ended, and goes on in a moment.
-
-    In the child of a fork the word may name a thread that only the parent has.
-    """
-    if wait.kind != "join" or wait.owner in tids:
-        return False
-    return process.read(wait.object, 4) != wait.owner.to_bytes(4, "little")
-
-
 def _lost_signals(process: Target, picture: Picture, names: Names) -> Iterator[Verdict]:
     """Yield the conditions whose signals go where nobody waits any more."""
     waiting: dict[int, list[ThreadPicture]] = {}
@@ -265,20 +246,45 @@ def _lost_signals(process: Target, picture: Picture, names: Names) -> Iterator[V
             )
 
 
-def _stuck(process: Target, picture: Picture, names: Names) -> Iterator[Verdict]:
+def _stuck(closed: Sequence[Looked]) -> Iterator[Verdict]:
     """Yield that no thread is left to wake another one, unless a signal handler surely may.
 
     A semaphore may be there for a handler alone, of a signal that the kernel sends by itself.
     """
-    handled = handlers(process, names)
-    kinds = {seen.wait.kind for seen in picture.threads if seen.wait is not None}
-    if kinds & _BY_HANDLERS and (handled is None or BY_ITSELF.intersection(handled)):
-        return
-    if handled == {}:
-        yield Verdict("stuck", _stuck_sentence(process, picture, ""), picture.threads)
-    else:
-        message = _stuck_sentence(process, picture, f", unless {_handlers(handled)} wakes one")
-        yield Verdict("stuck", message, picture.threads, "warning")
+    handled: dict[int, str] | None = {}
+    for one in closed:
+        own = handlers(one.process, one.names)
+        kinds = {_ended_by(seen) for seen in one.picture.threads}
+        if kinds & _BY_HANDLERS and (own is None or BY_ITSELF.intersection(own)):
+            return
+        handled = None if own is None or handled is None else handled | own
+    threads = tuple(seen for one in closed for seen in one.picture.threads)
+    unless = [_handlers(handled)] if handled != {} else []
+    if any(seen.peers is not None and seen.peers.hides for seen in threads):
+        unless.append("a process that may not be looked into")
+    yield Verdict(
+        "deadlock" if _is_cycle(closed) else "stuck",
+        _stuck_sentence(
+            closed, threads, f", unless {' or '.join(unless)} wakes one" * bool(unless)
+        ),
+        threads,
+        "warning" if unless else "error",
+    )
+
+
+def _ended_by(seen: ThreadPicture) -> str:
+    """Return the kind of a wait, of a system call whether a handler's own calls can end it."""
+    if seen.wait is None:
+        return ""
+    return "file" if seen.peers is not None and seen.peers.by else seen.wait.kind
+
+
+def _is_cycle(closed: Sequence[Looked]) -> bool:
+    """Return whether processes, or threads by what they write or lock, wait for one another."""
+    if len(closed) > 1:
+        return True
+    peers = [seen.peers for seen in closed[0].picture.threads if seen.peers is not None]
+    return len(peers) > 1 and any(one.by != "written by" for one in peers)
 
 
 def _handlers(handled: dict[int, str] | None) -> str:
@@ -293,16 +299,23 @@ def _handlers(handled: dict[int, str] | None) -> str:
     return f"the handler of {' or '.join(named[:_FEW])}{more}"
 
 
-def _stuck_sentence(process: Target, picture: Picture, unless: str) -> str:
-    by_tid = {seen.thread.inner_tid: seen for seen in picture.threads}
-    shown: Sequence[ThreadPicture] = picture.threads[:_FEW]
-    parts = [f"{seen.thread} {waits_sentence(seen, by_tid)}" for seen in shown]
-    if len(picture.threads) > _FEW:
-        parts.append(f"and {len(picture.threads) - _FEW} more threads likewise")
-    said = "all threads wait without a time limit, and nobody is left to wake one"
-    if len(shown) == 1:
+def _stuck_sentence(closed: Sequence[Looked], threads: Sequence[ThreadPicture], unless: str) -> str:
+    by_tid = {seen.thread.inner_tid: seen for seen in threads}
+    parts = [
+        f"{_as_of(seen, closed[0].process.pid)} {waits_sentence(seen, by_tid)}"
+        for seen in threads[:_FEW]
+    ]
+    if len(threads) > _FEW:
+        parts.append(f"and {len(threads) - _FEW} more threads likewise")
+    of = f" of {len(closed)} processes" if len(closed) > 1 else ""
+    said = f"all threads{of} wait without a time limit, and nobody is left to wake one"
+    if len(threads) == 1:
         said = "the only thread waits without a time limit, and nobody is left to wake it"
-    return f"{said}{unless}: {'; '.join(parts)}{_forked(process)}"
+    return f"{said}{unless}: {'; '.join(parts)}{_forked(closed[0].process)}"
+
+
+def _as_of(seen: ThreadPicture, pid: int) -> str:
+    return str(seen.thread) if seen.pid == pid else f"{seen.thread} of process {seen.pid}"
 
 
 def _forked(process: Target) -> str:

@@ -23,21 +23,25 @@ _FUTEX = {"x86_64": 202, "aarch64": 98}
 _RESTART = {"x86_64": 219, "aarch64": 128}
 _CALLS = {
     "x86_64": {
-        0: "read", 1: "write", 7: "poll", 17: "pread64", 23: "select", 34: "pause", 35: "nanosleep",
-        42: "connect", 43: "accept", 45: "recvfrom", 47: "recvmsg", 61: "wait4", 65: "semop",
+        0: "read", 1: "write", 2: "open", 7: "poll", 17: "pread64", 18: "pwrite64", 19: "readv",
+        20: "writev", 23: "select", 34: "pause", 35: "nanosleep",
+        40: "sendfile", 42: "connect", 43: "accept", 44: "sendto", 45: "recvfrom", 46: "sendmsg",
+        47: "recvmsg", 56: "clone", 58: "vfork", 61: "wait4", 65: "semop",
         70: "msgrcv", 72: "fcntl", 73: "flock", 74: "fsync", 128: "rt_sigtimedwait",
         130: "rt_sigsuspend", 208: "io_getevents", 219: "restart_syscall", 220: "semtimedop",
         230: "clock_nanosleep", 232: "epoll_wait", 243: "mq_timedreceive", 247: "waitid",
-        270: "pselect6", 271: "ppoll", 281: "epoll_pwait", 288: "accept4", 299: "recvmmsg",
-        426: "io_uring_enter", 441: "epoll_pwait2", 449: "futex_waitv", 454: "futex_wake",
-        455: "futex_wait",
+        257: "openat", 270: "pselect6", 271: "ppoll", 281: "epoll_pwait", 288: "accept4",
+        299: "recvmmsg", 426: "io_uring_enter", 435: "clone3", 441: "epoll_pwait2",
+        449: "futex_waitv", 454: "futex_wake", 455: "futex_wait",
     },
     "aarch64": {
-        22: "epoll_pwait", 25: "fcntl", 32: "flock", 63: "read", 64: "write", 72: "pselect6",
+        22: "epoll_pwait", 25: "fcntl", 32: "flock", 56: "openat", 63: "read", 64: "write",
+        65: "readv", 66: "writev", 67: "pread64", 68: "pwrite64", 71: "sendfile", 72: "pselect6",
         73: "ppoll", 82: "fsync", 95: "waitid", 101: "nanosleep", 115: "clock_nanosleep",
         128: "restart_syscall", 133: "rt_sigsuspend", 137: "rt_sigtimedwait", 193: "semop",
-        202: "accept", 203: "connect", 207: "recvfrom", 212: "recvmsg", 242: "accept4",
-        260: "wait4", 426: "io_uring_enter", 441: "epoll_pwait2", 449: "futex_waitv",
+        202: "accept", 203: "connect", 206: "sendto", 207: "recvfrom", 211: "sendmsg",
+        212: "recvmsg", 220: "clone", 242: "accept4", 260: "wait4", 426: "io_uring_enter",
+        435: "clone3", 441: "epoll_pwait2", 449: "futex_waitv",
     },
 }  # fmt: skip
 # Operations of futex(), without the flags for private memory and the clock.

@@ -20,7 +20,7 @@ from nptltrace.errors import PttError, UsageError
 from nptltrace.recording import launch
 from nptltrace.recording.drains import NoDrain, RingDrain
 from nptltrace.recording.files.session import SessionDir, left_overs, make_trace_dir, start_time
-from nptltrace.recording.files.tracedir import Clockwork, TraceDir
+from nptltrace.recording.files.tracedir import SHORTENED, Clockwork, TraceDir, completeness
 from nptltrace.recording.interrupts import Interrupts
 from nptltrace.recording.settings.levels import HIGHEST
 
@@ -363,6 +363,8 @@ class _Recorder:
             processes = self._watch.seen
         stats = drain.finish()
         self._report_errors(stats)
+        if stats.cut:
+            _say(self._options, SHORTENED, -1)
         if self._watch is not None:
             self._watch.sites()
             self._watch.close()
@@ -398,7 +400,7 @@ class _Recorder:
     def _write_result(self, child: Child, stats: Stats) -> None:
         from nptltrace.recording.files.uncovered import futex_modules, uncovered
 
-        self._trace.facts["state"] = "complete"
+        self._trace.facts |= completeness(stats)
         self._trace.facts["exit_status"] = child.status
         if self._session is not None:
             self._trace.facts["uncovered"] = uncovered(self._session.path)

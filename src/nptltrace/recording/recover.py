@@ -12,7 +12,7 @@ from nptltrace._binding.libpttcollect import Collector, CollectorError
 from nptltrace.errors import UsageError
 from nptltrace.recording.files.host import boot_id
 from nptltrace.recording.files.session import SessionDir
-from nptltrace.recording.files.tracedir import Clockwork, TraceDir
+from nptltrace.recording.files.tracedir import Clockwork, TraceDir, completeness
 from nptltrace.recording.files.tsdl_writer import Calibration
 from nptltrace.recording.processes import ProcessLog, ProcessWatch
 from nptltrace.recording.settings.options import BufferOptions
@@ -62,6 +62,10 @@ def recover(directory: Path) -> Recovered:
     except CollectorError as error:
         if Collector.is_busy(error):
             raise UsageError(f"{trace}: {error}") from None
+        if Collector.is_damaged(error):
+            recovered = _without_segment(trace, facts)
+            session.remove()
+            return recovered
         raise
     try:
         recovered = _finish(collector, session, TraceDir(trace, facts))
@@ -135,7 +139,7 @@ def _finish(collector: Collector, session: SessionDir, trace: TraceDir) -> Recov
     stats = collector.finish()
     watch.sites()
     watch.close()
-    facts["state"] = "recovered"
+    facts |= completeness(stats) | {"state": "recovered"}
     trace.write(calibration, stats)
     return Recovered(trace.path, stats, watch.seen)
 

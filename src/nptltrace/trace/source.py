@@ -608,6 +608,11 @@ class Source:
                     f"{trace.path}: {without} {have} no call stack: the call was not found in it, "
                     "or its process has too many"
                 )
+            if trace.info.session.raw.get("buffers_shortened"):
+                found.append(
+                    f"{trace.path}: another program shortened the buffers of the recording: "
+                    "the events in them are lost, and nobody knows how many"
+                )
             missing = self.missing_events(trace)
             if missing:
                 have = plural(missing, "event that was", "events that were")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from nptltrace._binding import libpttread
-from nptltrace.errors import UsageError, near
+from nptltrace.errors import ClosedError, UsageError, near
 from nptltrace.trace.reading.columns import (
     FIELD_NAMES,
     ArrayBuffer,
@@ -96,18 +96,25 @@ class Traceset:
     Raises:
         TraceFormatError: One of them is not a trace.
         UsageError: They cannot be read as one.
-
-    Attributes:
-        source: The traces themselves: metadata, processes, damage.
     """
 
     def __init__(self, *paths: str | os.PathLike[str]) -> None:
-        self.source = Source(paths)
+        self._source = Source(paths)
         self._closed = False
-        self._cursor = libpttread.Cursor(self.source.reader)
+        self._open_cursor = libpttread.Cursor(self.source.reader)
         self._converter = Converter(self.source)
         uuids = b"".join(trace.metadata.uuid.bytes for trace in self.source.traces)
         self._identity = sha256(uuids).hexdigest()[:12]
+
+    @property
+    def source(self) -> Source:
+        """The traces themselves: metadata, processes, damage.
+
+        Raises:
+            ClosedError: The traceset is closed.
+        """
+        self._ensure_open()
+        return self._source
 
     @property
     def closed(self) -> bool:
@@ -117,8 +124,8 @@ class Traceset:
     def close(self) -> None:
         """Close it. What it has returned stays valid; it may be closed twice."""
         self._closed = True
-        self._cursor.close()
-        self.source.reader.close()
+        self._open_cursor.close()
+        self._source.reader.close()
 
     # ---- what it holds ----
 
@@ -301,6 +308,17 @@ class Traceset:
         return _join(list(self.batches(start_ns, end_ns, fields=fields)) or [self._empty(fields)])
 
     # ---- inside ----
+
+    @property
+    def _cursor(self) -> libpttread.Cursor:
+        """Where reading goes on."""
+        self._ensure_open()
+        return self._open_cursor
+
+    def _ensure_open(self) -> None:
+        if self._closed:
+            names = ", ".join(map(str, self._source.paths()))
+            raise ClosedError(f"the traceset {names} is closed; open it again to read it")
 
     def _key(self, t_ns: int) -> int:
         """Return where events of a time or later begin."""

@@ -513,9 +513,9 @@ _DECLARED = (
             Column("pid", "uint32", "process id; null likewise"),
             Column("tid", "uint32", "thread; null likewise"),
             Column("t_ns", "int64", "when it was noticed; null likewise", "ns"),
-            Column("cause", "string", "`buffers_full`, `real_time`, `nobody_collected`, "
-                   "`too_many_threads`, `not_written`, `unfinished`, `shared_storage`, `unknown`, "
-                   "or what a handler says"),
+            Column("cause", "string", "`buffers_full`, `real_time`, `recorder_stopped`, "
+                   "`nobody_collected`, `too_many_threads`, `not_written`, "
+                   "`unfinished`, `shared_storage`, `unknown`, or what a handler says"),
             Column("count", "uint64", "how many"),
         ),
     ),

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Hashable, Iterator
 
+    from nptltrace.analysis.finding_rules import Rules
     from nptltrace.analysis.findings import Finding, Findings
     from nptltrace.analysis.scope import Scope
-    from nptltrace.cli.check_rules import Rules
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
@@ -96,12 +96,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the findings."""
+    from nptltrace.analysis.finding_rules import Rules
     from nptltrace.analysis.findings import find
-    from nptltrace.cli.check_rules import read_rules
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.source import Source
 
-    rules = read_rules(args)
+    rules = Rules.of(
+        kinds=args.kind, ignored=args.ignore, suppressions=args.suppressions,
+        suspects=args.suspects, files=args.rules,
+    )  # fmt: skip
     source = Source(args.traces)
     warner = traces.Warner(args, source)
     warner.say()

@@ -20,6 +20,9 @@ from nptltrace.errors import PttError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace._binding.libpttcollect import Stats
     from nptltrace.recording.settings.filters import EventFilter
     from nptltrace.recording.settings.locks import Locks
     from nptltrace.recording.settings.options import RecordOptions
@@ -231,23 +234,8 @@ def run(args: argparse.Namespace) -> int:
     outcome = recorder.run(options, viewer.start if viewer else None)
     if outcome.trace is not None:
         stats = outcome.stats
-        if stats.overwritten:
-            say(
-                args,
-                f"flight recorder: {stats.overwritten / 1e6:.1f} MB of older events overwritten",
-            )
-        if stats.removed:
-            were = plural(stats.removed, "event was", "events were")
-            say(args, f"{stats.removed} older {were} in files that --max-files removed")
-        if stats.stopped:
-            say(args, "the buffers filled and recording stopped there (until-full)")
-        if stats.lost_processes:
-            processes = plural(stats.lost_processes, "process", "processes")
-            say(args, f"{stats.lost_processes} {processes} ran untraced: too many at one time")
-        if stats.lost_real_time:
-            were = plural(stats.lost_real_time, "event was", "events were")
-            say(args, f"{stats.lost_real_time} {were} lost because threads of a real-time policy "
-                "do not wait for room: a larger --buffer-budget has more")  # fmt: skip
+        for remark in _remarks(stats):
+            say(args, remark)
         if args.bundle and os.environ.get("PTT_BUNDLE") != "none":
             _keep_names(args, outcome.trace, time.monotonic() - began)
         say(args, recorder.summary(outcome))
@@ -256,6 +244,32 @@ def run(args: argparse.Namespace) -> int:
     if viewer is not None:
         viewer.wait(lambda: say(args, "the viewer goes on (interrupt to end it)"))
     return outcome.status
+
+
+def _remarks(stats: Stats) -> Iterator[str]:
+    """Say what is not in the trace, and why."""
+    if stats.overwritten:
+        yield f"flight recorder: {stats.overwritten / 1e6:.1f} MB of older events overwritten"
+    if stats.removed:
+        were = plural(stats.removed, "event was", "events were")
+        yield f"{stats.removed} older {were} in files that --max-files removed"
+    if stats.stopped:
+        yield "the buffers filled and recording stopped there (until-full)"
+    if stats.lost_processes:
+        processes = plural(stats.lost_processes, "process", "processes")
+        yield f"{stats.lost_processes} {processes} ran untraced: too many at one time"
+    if stats.lost_real_time:
+        were = plural(stats.lost_real_time, "event was", "events were")
+        yield (
+            f"{stats.lost_real_time} {were} lost because threads of a real-time policy "
+            "do not wait for room: a larger --buffer-budget has more"
+        )
+    if stats.lost_stalled:
+        were = plural(stats.lost_stalled, "event was", "events were")
+        yield (
+            f"{stats.lost_stalled} {were} lost because the recorder stood still, "
+            "and threads do not wait for it for more than 20 s"
+        )
 
 
 def _keep_names(args: argparse.Namespace, trace: Path, elapsed_s: float) -> None:

@@ -119,6 +119,8 @@ def _summary(found: Statistics, name: str) -> Iterator[str]:
     if found.lost:
         causes = ", ".join(f"{cause} {n:,}" for cause, n in found.lost_by_cause.items())
         yield f"  {_many(found.lost, 'event')} lost" + (f" ({causes})" if causes else "")
+    elif found.state == "recovered":
+        yield "  no events counted as lost"
     else:
         yield "  no events lost"
     if found.untraced_processes:

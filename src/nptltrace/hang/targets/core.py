@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from nptltrace.hang.targets.core_notes import CoreNotes
+    from nptltrace.hang.targets.files import Files
     from nptltrace.trace.places.python_code import PythonCode
 
 __all__ = ["Core"]
@@ -120,6 +121,11 @@ class Core:
     @property
     def caught(self) -> frozenset[int] | None:
         """Not known: the kernel does not write it down."""
+        return None
+
+    @property
+    def files(self) -> Files | None:
+        """None: a core file does not have them."""
         return None
 
     @cached_property

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from nptltrace._binding import libptttasks
 from nptltrace._binding.libc import read_memory
 from nptltrace.errors import NativeError, PttError
+from nptltrace.hang.targets.files import Files
 from nptltrace.hang.targets.mapped import Mapping as MappedFile
 from nptltrace.hang.targets.mapped import modules_of
 from nptltrace.hang.targets.shared_memory import is_alone_with
@@ -251,6 +252,11 @@ class Process:
         if self._is_inside or not _exists(Path(f"/proc/{parent}/task/{inner_tid}")):
             return 0
         return int(parent)
+
+    @cached_property
+    def files(self) -> Files | None:
+        """Its open files."""
+        return Files(self.pid)
 
     @cached_property
     def modules(self) -> list[Module]:

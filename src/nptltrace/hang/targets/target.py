@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from nptltrace.hang.targets.files import Files
     from nptltrace.hang.targets.thread import Thread
     from nptltrace.trace.places.module_table import Module, ModuleMap
     from nptltrace.trace.places.python_code import PythonCode
@@ -36,6 +37,10 @@ class Target(Protocol):
     @property
     def caught(self) -> frozenset[int] | None:
         """Signals with handlers that may wake a thread; None where that is not known."""
+
+    @property
+    def files(self) -> Files | None:
+        """Its open files; None where they are not known."""
 
     @property
     def modules(self) -> list[Module]:

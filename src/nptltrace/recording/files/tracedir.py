@@ -78,13 +78,27 @@ def _sched(buffers: BufferOptions) -> str:
 def losses(stats: Stats) -> dict[str, int]:
     """Return lost events by cause."""
     return {
-        "buffers_full": stats.lost_full - stats.lost_real_time,
+        "buffers_full": stats.lost_full - stats.lost_real_time - stats.lost_stalled,
         "real_time": stats.lost_real_time,
+        "recorder_stopped": stats.lost_stalled,
         "nobody_collected": stats.lost_closed,
         "too_many_threads": stats.lost_threads,
         "not_written": stats.lost_write,
         "unfinished": stats.unfinished,
     }
+
+
+SHORTENED = (
+    "another program shortened the buffers of this recording: "
+    "the events in them are lost, and nobody knows how many"
+)
+
+
+def completeness(stats: Stats) -> dict[str, str | bool]:
+    """Return what a finished recording says of itself as a whole."""
+    if not stats.cut:
+        return {"state": "complete"}
+    return {"state": "recovered", "buffers_shortened": True}
 
 
 class TraceDir:

@@ -15,18 +15,19 @@
  * Never freed, only used again: the handler may walk the list at any moment. `start` is published last and taken away
  * first (release; the handler reads it with acquire).
  */
-struct rd_guard {
+struct ptt_guard {
 	_Atomic uintptr_t start; /* 0: the node is free */
 	size_t size;
+	int protection;
 	atomic_bool cut;         /* set by the handler, relaxed: the reading thread looks at it itself */
-	struct rd_guard *next;   /* set before the node is published */
-	struct rd_guard *spare_next; /* of those that are free */
+	struct ptt_guard *next;   /* set before the node is published */
+	struct ptt_guard *spare_next; /* of those that are free */
 };
 
-static struct rd_guard *_Atomic guards;
+static struct ptt_guard *_Atomic guards;
 /* The handler takes no lock: this one is for whoever maps and unmaps. */
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
-static struct rd_guard *spare;
+static struct ptt_guard *spare;
 static pthread_once_t installed = PTHREAD_ONCE_INIT;
 static struct sigaction before;
 static uintptr_t page;
@@ -34,14 +35,14 @@ static uintptr_t page;
 /* In the handler: only system calls, no lock; errno is kept. */
 static bool mend(uintptr_t fault)
 {
-	for (struct rd_guard *g = atomic_load_explicit(&guards, memory_order_acquire); g; g = g->next) {
+	for (struct ptt_guard *g = atomic_load_explicit(&guards, memory_order_acquire); g; g = g->next) {
 		uintptr_t start = atomic_load_explicit(&g->start, memory_order_acquire);
 		uintptr_t from = fault & ~(page - 1);
 
 		if (!start || fault < start || fault - start >= g->size)
 			continue;
 		/* All that follows the fault is behind the end of the file as well. */
-		if (mmap((void *)from, start + g->size - from, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		if (mmap((void *)from, start + g->size - from, g->protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 			 0) == MAP_FAILED)
 			return false;
 		atomic_store_explicit(&g->cut, true, memory_order_relaxed);
@@ -74,9 +75,9 @@ static void install(void)
 	sigaction(SIGBUS, &action, &before);
 }
 
-static struct rd_guard *take(void)
+static struct ptt_guard *take(void)
 {
-	struct rd_guard *g;
+	struct ptt_guard *g;
 
 	pthread_mutex_lock(&changing);
 	g = spare;
@@ -94,48 +95,72 @@ static struct rd_guard *take(void)
 	return g;
 }
 
-struct rd_guard *rd_guard_map(int fd, size_t size)
+static struct ptt_guard *begin(void *map, size_t size, int protection)
 {
-	struct rd_guard *guard;
-	void *map;
+	struct ptt_guard *guard;
 
 	pthread_once(&installed, install);
-	map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED)
-		return NULL;
 	guard = take();
-	if (!guard) {
-		munmap(map, size);
-		errno = ENOMEM;
+	if (!guard)
 		return NULL;
-	}
 	guard->size = size;
+	guard->protection = protection;
 	atomic_store_explicit(&guard->cut, false, memory_order_relaxed);
 	atomic_store_explicit(&guard->start, (uintptr_t)map, memory_order_release);
 	return guard;
 }
 
-void rd_guard_unmap(struct rd_guard *guard)
+struct ptt_guard *ptt_guard_add(void *map, size_t size)
 {
-	uintptr_t start;
+	return begin(map, size, PROT_READ | PROT_WRITE);
+}
 
+struct ptt_guard *ptt_guard_map(int fd, size_t size)
+{
+	void *map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	struct ptt_guard *guard;
+
+	if (map == MAP_FAILED)
+		return NULL;
+	guard = begin(map, size, PROT_READ);
+	if (!guard) {
+		munmap(map, size);
+		errno = ENOMEM;
+	}
+	return guard;
+}
+
+void ptt_guard_remove(struct ptt_guard *guard)
+{
 	if (!guard)
 		return;
 	/* before the memory is unmapped: the handler must not map anything there again */
-	start = atomic_exchange_explicit(&guard->start, 0, memory_order_acq_rel);
-	munmap((void *)start, guard->size);
+	atomic_store_explicit(&guard->start, 0, memory_order_release);
 	pthread_mutex_lock(&changing);
 	guard->spare_next = spare;
 	spare = guard;
 	pthread_mutex_unlock(&changing);
 }
 
-const void *rd_guard_data(const struct rd_guard *guard)
+void ptt_guard_unmap(struct ptt_guard *guard)
+{
+	uintptr_t start;
+	size_t size;
+
+	if (!guard)
+		return;
+	start = atomic_load_explicit(&guard->start, memory_order_relaxed);
+	size = guard->size;
+	ptt_guard_remove(guard);
+	munmap((void *)start, size);
+}
+
+const void *ptt_guard_data(const struct ptt_guard *guard)
 {
 	return (const void *)atomic_load_explicit(&guard->start, memory_order_relaxed);
 }
 
-bool rd_guard_cut(const struct rd_guard *guard)
+bool ptt_guard_cut(const struct ptt_guard *guard)
 {
 	return guard && atomic_load_explicit(&guard->cut, memory_order_relaxed);
 }

@@ -1,0 +1,101 @@
+"""Which findings a user wants to see: kinds, and what is known and accepted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace.errors import UsageError
+from nptltrace.findings.kind import kinds as all_kinds
+from nptltrace.findings.kind import load, load_installed
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator
+
+    from nptltrace.analysis.findings import Finding
+
+__all__ = ["Rules"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The findings to show.
+
+    Attributes:
+        kinds: These kinds only; empty for all.
+        ignored: (kind or `*`, text or empty) pairs to leave out.
+        suspects: Whether to show what may have an innocent explanation.
+        added: Whether any of the kinds was added by a user.
+    """
+
+    kinds: frozenset[str]
+    ignored: tuple[tuple[str, str], ...]
+    suspects: bool
+    added: bool
+
+    @classmethod
+    def of(
+        cls, *, kinds: Iterable[str] = (), ignored: Iterable[str] = (),
+        suppressions: Iterable[str | os.PathLike[str]] = (), suspects: bool = False,
+        files: Iterable[str | os.PathLike[str]] = (),
+    ) -> Rules:  # fmt: skip
+        """Return the rules that options or arguments describe.
+
+        Args:
+            kinds: Names of kinds, also several with commas between them.
+            ignored: `KIND[:TEXT]` to leave out.
+            suppressions: Files whose lines are such texts.
+            suspects: Whether to show what may have an innocent explanation.
+            files: Python files that add kinds.
+
+        Raises:
+            UsageError: There is no such kind, or a file cannot be read or run.
+        """
+        for path in files:
+            load(path)
+        load_installed()
+        known = all_kinds()
+        chosen = [kind.strip() for option in kinds for kind in option.split(",")]
+        for kind in chosen:
+            if kind not in known:
+                raise UsageError(f"there is no kind {kind!r}: {', '.join(known)}")
+        lines = [("", rule) for rule in ignored]
+        for path in suppressions:
+            lines += _lines(path)
+        pairs = []
+        for place, rule in lines:
+            kind, _, text = (part.strip() for part in rule.partition(":"))
+            pairs.append((kind or "*", text))
+            if pairs[-1][0] not in {*known, "*"}:
+                raise UsageError(f"{place}there is no kind {kind!r}: {', '.join(known)}")
+        added = any(not known[kind].group for kind in chosen or known)
+        return cls(frozenset(chosen), tuple(pairs), suspects, added)
+
+    def chosen(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return the findings to show."""
+        return [found for found in findings if self._shows(found)]
+
+    def _shows(self, found: Finding) -> bool:
+        if found.suspect and not self.suspects:
+            return False
+        if self.kinds and found.kind not in self.kinds:
+            return False
+        texts = [*found.names, *found.sites, *(f"{address:#x}" for address in found.objects)]
+        return not any(
+            kind in {"*", found.kind} and (not text or any(text in known for known in texts))
+            for kind, text in self.ignored
+        )
+
+
+def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[str, str]]:
+    """Yield the rules of a file, each with its place for messages."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "is not text"
+        raise UsageError(f"{path}: {reason}") from None
+    for number, line in enumerate(lines, 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield f"{path}, line {number}: ", line.strip()

@@ -1,0 +1,174 @@
+"""What threads wait for in system calls, a pipe, a lock file, a child, and who can end that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace.hang.targets.files import children_of, holders_of
+from nptltrace.hang.thread_picture import Peers
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from nptltrace.hang.targets.files import Files, Holders, OpenFile
+    from nptltrace.hang.targets.target import Target
+    from nptltrace.hang.targets.thread import Call
+    from nptltrace.hang.thread_picture import ThreadPicture
+
+__all__ = ["with_peers"]
+
+# Calls whose first argument is a descriptor.
+_READS = frozenset({"read", "pread64", "readv", "preadv", "recvfrom", "recvmsg", "recvmmsg"})
+_WRITES = frozenset({"write", "pwrite64", "writev", "pwritev", "sendto", "sendmsg", "sendfile"})
+_LOCKS = {"flock": ("FLOCK",), "fcntl": ("POSIX", "OFDLCK")}
+_OTHERS = frozenset({"accept", "accept4", "connect", "fsync", "fdatasync"})
+# Commands of fcntl() that wait for a lock.
+_FCNTL_LOCKS = frozenset({7, 38})
+# Calls that wait for a child: for its end, or until it runs a program of its own.
+_CHILDREN = frozenset({"wait4", "waitid"})
+_STARTS = frozenset({"vfork", "clone", "clone3"})
+# What waitid() is to wait for: all children, or one.
+_ALL, _ONE = 0, 1
+_OPENS = {"open": 0, "openat": 1}
+_CURRENT, _PATH, _ACCESS, _TO_READ = -100, 4096, 3, 0
+# What only processes have that were given it, and nobody can come to by a name.
+_CLOSED = frozenset({"pipe", "eventfd"})
+_FEW = 4
+
+
+def with_peers(process: Target, threads: Sequence[ThreadPicture]) -> list[ThreadPicture]:
+    """Return the threads with what they wait for in system calls, and the processes behind it.
+
+    Args:
+        process: Whose they are.
+        threads: As they were seen.
+    """
+    files = process.files
+    if files is None or not any(s.wait is not None and s.wait.kind == "call" for s in threads):
+        return list(threads)
+    opened = {
+        seen.thread.tid: file
+        for seen in threads
+        if (number := _descriptor(seen)) >= 0 and (file := files.opened(number)) is not None
+    }
+    wanted = {(file.kind, file.key) for file in opened.values() if file.kind in _CLOSED}
+    held, is_all = holders_of(wanted - {("pipe", 0), ("eventfd", 0)}) if wanted else ({}, True)
+    others = {seen.thread.tid: str(seen.thread) for seen in threads if not seen.thread.has_ended}
+    found = []
+    for one in threads:
+        file = opened.get(one.thread.tid)
+        if file is None:
+            seen, peers = one, _of_call(process, one, files)
+        else:
+            seen = one._replace(object_name=_name(file))
+            peers = _of_file(one, file, held.get((file.kind, file.key)), files)
+        if peers is not None:
+            near = [name for tid, name in others.items() if tid != seen.thread.tid]
+            names = tuple(_named(pid, process.pid, near) for pid in sorted(peers.pids))
+            seen = seen._replace(peers=peers._replace(names=names, hides=not is_all))
+        found.append(seen)
+    return found
+
+
+def _descriptor(seen: ThreadPicture) -> int:
+    """Return the descriptor that a thread waits for, -1 if it waits for none, or for many."""
+    wait, call = seen.wait, seen.thread.call
+    if wait is None or call is None or wait.kind != "call":
+        return -1
+    if wait.call == "fcntl" and call.arguments[1] not in _FCNTL_LOCKS:
+        return -1
+    known = wait.call in _READS | _WRITES | _OTHERS or wait.call in _LOCKS
+    return call.arguments[0] & 0x7FFF_FFFF if known else -1
+
+
+def _name(file: OpenFile) -> str:
+    what = f"{file.kind} {file.key}" if file.key else file.kind
+    if file.path:
+        what = file.path if file.kind == "file" else f"{file.kind} {file.path}"
+    return f"{what} (fd {file.number})"
+
+
+def _of_file(seen: ThreadPicture, file: OpenFile, holders: Holders | None, files: Files) -> Peers:
+    """Return who can end a wait for a file."""
+    name = seen.wait.call if seen.wait is not None else ""
+    if name in _LOCKS:
+        pids = files.lockers(file, _LOCKS[name])
+        return Peers(f"{name} of {_name(file)}", "locked by", pids, is_all=bool(pids))
+    reads = name in _READS
+    does = f"{name} of" if reads or name in _OTHERS else f"{name} to"
+    said = f"{does} {_name(file)}"
+    if holders is None:
+        return Peers(said)
+    pids = holders.writers if reads else holders.readers
+    if file.kind == "pipe":
+        said += ", which is empty" if reads else ", which is full"
+    return Peers(said, "written by" if reads else "read by", pids, is_all=bool(pids))
+
+
+def _of_call(process: Target, seen: ThreadPicture, files: Files) -> Peers | None:
+    """Return who can end a wait for a child, or for the other side of a FIFO that is opened."""
+    call = seen.thread.call
+    name = seen.wait.call if seen.wait is not None and seen.wait.kind == "call" else ""
+    if call is None:
+        return None
+    if name in _CHILDREN:
+        pids = _children(
+            process.pid, name, call, is_inside=seen.thread.tid != seen.thread.inner_tid
+        )
+        return Peers(f"{name} for a child", "", pids, is_all=bool(pids))
+    if name in _STARTS:
+        return Peers(f"{name} until its child runs a program or ends", "", _started(process.pid))
+    if name in _OPENS:
+        at = _OPENS[name]
+        path = (
+            process.read(call.arguments[at], _PATH).partition(b"\0")[0].decode("utf-8", "replace")
+        )
+        directory = _signed(call.arguments[0]) if at else _CURRENT
+        fifo = files.fifo(directory, path)
+        side = "writes" if call.arguments[at + 1] & _ACCESS == _TO_READ else "reads"
+        return (
+            Peers(f"{name} of FIFO {fifo}, until a process opens it that {side}") if fifo else None
+        )
+    return None
+
+
+def _children(pid: int, name: str, call: Call, *, is_inside: bool) -> frozenset[int]:
+    """Return the children of which a thread awaits one; none where that is not known."""
+    children = frozenset(children_of(pid))
+    one = _signed(call.arguments[0])
+    if name == "waitid":
+        kind = call.arguments[0] & 0xFFFF_FFFF
+        one = {_ALL: -1, _ONE: _signed(call.arguments[1])}.get(kind, 0)
+    if one == -1:
+        return children
+    return children & {one} if one > 0 and not is_inside else frozenset()
+
+
+def _started(pid: int) -> frozenset[int]:
+    """Return the children that still have the memory of their parent."""
+    return frozenset(child for child in children_of(pid) if _program(child) == _program(pid))
+
+
+def _program(pid: int) -> str:
+    try:
+        return str(Path(f"/proc/{pid}/exe").readlink())
+    except OSError:
+        return ""
+
+
+def _named(pid: int, own: int, others: Collection[str]) -> str:
+    """Return a process as it is called in a sentence; of the own one, the only other thread."""
+    if pid == own:
+        return next(iter(others)) if len(others) == 1 else "this process"
+    try:
+        name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        name = ""
+    return f"process {pid} ({name})" if name else f"process {pid}"
+
+
+def _signed(value: int) -> int:
+    """Return an argument of 32 bits as a number with a sign."""
+    value &= 0xFFFF_FFFF
+    return value - (1 << 32) if value >> 31 else value

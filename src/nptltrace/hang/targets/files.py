@@ -1,0 +1,197 @@
+"""The open files of processes, who else has them, and who has locks on them: as /proc says."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+__all__ = ["Files", "Holders", "OpenFile", "children_of", "holders_of"]
+
+_PROC = Path("/proc")
+_UNNAMED = re.compile(r"(pipe|socket):\[(\d+)\]|anon_inode:\[(\w+)\]")
+_FLAGS = re.compile(r"^flags:\s*([0-7]+)", re.MULTILINE)
+_EVENT = re.compile(r"^eventfd-id:\s*(\d+)", re.MULTILINE)
+# `1: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF`; one that waits has an arrow behind its number.
+_LOCK = re.compile(r"\d+: (FLOCK|POSIX|OFDLCK) +\w+ +\w+ +(-?\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) .*")
+# So many descriptors are looked at, of all processes together.
+_MOST = 1 << 17
+
+
+class OpenFile(NamedTuple):
+    """A file that a process has open.
+
+    Attributes:
+        number: The descriptor.
+        kind: `pipe`, `FIFO`, `socket`, `eventfd`, another kind of the kernel, or `file`.
+        key: The same for all descriptors of the file; 0 where that is not known.
+        path: Its path, or empty.
+        reads: It is open for reading.
+        writes: It is open for writing.
+    """
+
+    number: int
+    kind: str
+    key: int
+    path: str
+    reads: bool
+    writes: bool
+
+
+class Holders(NamedTuple):
+    """The processes that have an end of a pipe, or the other descriptors of a file.
+
+    Attributes:
+        readers: Those that have it open for reading.
+        writers: Those that have it open for writing.
+    """
+
+    readers: frozenset[int]
+    writers: frozenset[int]
+
+
+class Files:
+    """The open files of a process.
+
+    Args:
+        pid: The process.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._place = _PROC / str(pid)
+
+    def opened(self, number: int) -> OpenFile | None:
+        """Return what a descriptor is, None if that may not be known."""
+        return _opened(self._place, number)
+
+    def fifo(self, directory: int, path: str) -> str:
+        """Return the path of a FIFO that is being opened, empty where it is none.
+
+        Args:
+            directory: Where the path begins, a descriptor; negative for the current directory.
+            path: The path.
+        """
+        begin = "cwd" if directory < 0 else f"fd/{directory}"
+        root = self._place / "root"
+        place = root / path.lstrip("/") if path.startswith("/") else self._place / begin / path
+        try:
+            return path if stat.S_ISFIFO(place.stat().st_mode) else ""
+        except OSError:
+            return ""
+
+    def lockers(self, file: OpenFile, kinds: Collection[str]) -> frozenset[int]:
+        """Return the processes that hold locks on a file; none where not all are known.
+
+        Args:
+            file: The file.
+            kinds: Kinds of locks, as `/proc/locks` has them.
+        """
+        try:
+            status = (self._place / f"fd/{file.number}").stat()
+        except OSError:
+            return frozenset()
+        wanted = (os.major(status.st_dev), os.minor(status.st_dev), status.st_ino)
+        found = {
+            int(match[2])
+            for match in map(_LOCK.fullmatch, self._locks)
+            if match
+            and match[1] in kinds
+            and (int(match[3], 16), int(match[4], 16), int(match[5])) == wanted
+        }
+        # The lock of an open file belongs to no process, and one of another namespace is 0.
+        return frozenset(found) if all(pid > 0 for pid in found) else frozenset()
+
+    @cached_property
+    def _locks(self) -> list[str]:
+        try:
+            return (_PROC / "locks").read_text(encoding="ascii", errors="replace").splitlines()
+        except OSError:
+            return []
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the children of a process."""
+    found: list[int] = []
+    for path in (_PROC / str(pid)).glob("task/*/children"):
+        try:
+            found += map(int, path.read_text(encoding="ascii").split())
+        except OSError:
+            continue
+    return found
+
+
+def holders_of(keys: Collection[tuple[str, int]]) -> tuple[dict[tuple[str, int], Holders], bool]:
+    """Return which processes have files, and whether all processes could be looked at.
+
+    Every descriptor of every process is looked at once, up to a bound.
+
+    Args:
+        keys: Kinds and keys of the files.
+    """
+    readers: dict[tuple[str, int], set[int]] = {key: set() for key in keys}
+    writers: dict[tuple[str, int], set[int]] = {key: set() for key in keys}
+    refused: list[int] = []
+    left = _MOST
+    for place, number in islice(_descriptors(refused), _MOST):
+        left -= 1
+        found = _opened(place, number, {kind for kind, _ in keys})
+        key = (found.kind, found.key) if found is not None else ("", 0)
+        if found is not None and key in readers:
+            pid = int(place.name)
+            readers[key] |= {pid} if found.reads else set()
+            writers[key] |= {pid} if found.writes else set()
+    known = {key: Holders(frozenset(readers[key]), frozenset(writers[key])) for key in keys}
+    return known, bool(left) and not refused
+
+
+def _descriptors(refused: list[int]) -> Iterator[tuple[Path, int]]:
+    """Yield each process's place with each of its descriptors."""
+    for name in os.listdir(_PROC):  # noqa: PTH208 -- names only
+        if not name.isdigit():
+            continue
+        place = _PROC / name
+        try:
+            numbers = [int(entry) for entry in os.listdir(place / "fd")]  # noqa: PTH208
+        except PermissionError:
+            refused.append(int(name))
+            continue
+        except OSError:
+            continue  # it has ended
+        yield from ((place, number) for number in numbers)
+
+
+def _opened(place: Path, number: int, kinds: Collection[str] = ()) -> OpenFile | None:
+    """Return what a descriptor is.
+
+    Args:
+        place: The process.
+        number: The descriptor.
+        kinds: Kinds that are wanted; all of them where there are none.
+    """
+    path = f"{place}/fd/{number}"
+    try:
+        link = os.readlink(path)  # noqa: PTH115 -- thousands of times
+        match = _UNNAMED.fullmatch(link)
+        kind = (match[1] or match[3]) if match else "file"
+        if kinds and kind not in kinds:
+            return None
+        said = Path(f"{place}/fdinfo/{number}").read_text(encoding="ascii", errors="replace")
+        if not match and stat.S_ISFIFO(Path(path).stat().st_mode):
+            kind = "FIFO"
+    except OSError:
+        return None
+    flags = _FLAGS.search(said)
+    access = int(flags[1], 8) & os.O_ACCMODE if flags else os.O_RDWR
+    event = _EVENT.search(said)
+    key = int(match[2] or 0) if match else 0
+    return OpenFile(
+        number, kind, int(event[1]) if event else key, "" if match else link,
+        access != os.O_WRONLY, access != os.O_RDONLY,
+    )  # fmt: skip

@@ -1,0 +1,168 @@
+"""Threads and processes that wait for one another in system calls."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.hang.looking import asleep, running
+from tests.real.real import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+PROGRAM = """
+    #define _GNU_SOURCE
+    #include <fcntl.h>
+    #include <pthread.h>
+    #include <stdint.h>
+    #include <string.h>
+    #include <sys/eventfd.h>
+    #include <sys/file.h>
+    #include <sys/prctl.h>
+    #include <sys/stat.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    static int to[2], back[2];
+    static char big[300000];
+    static int is(const char *word, const char *name) { return !strcmp(word, name); }
+    static void *serve(void *unused)
+    {
+        write(back[1], big, sizeof(big));
+        read(to[0], big, sizeof(big));
+        return unused;
+    }
+    static void *wake(void *event)
+    {
+        uint64_t one;
+        return read(*(int *)event, &one, sizeof(one)) ? event : 0;
+    }
+    static void both(const char *first, const char *second)
+    {
+        struct flock lock = { .l_type = F_WRLCK };
+        int one = open(first, O_RDWR | O_CREAT, 0600), other = open(second, O_RDWR | O_CREAT, 0600);
+        flock(one, LOCK_EX);
+        while (!flock(other, LOCK_EX | LOCK_NB))
+            flock(other, LOCK_UN);
+        flock(other, LOCK_EX);
+        fcntl(one, F_SETLKW, &lock);
+    }
+    static int child(void)
+    {
+        int pid = fork();
+        if (!pid)
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+        return !pid;
+    }
+    int main(int count, char **words)
+    {
+        const char *name = count > 1 ? words[1] : "";
+        pthread_t thread;
+        pipe(to);
+        pipe(back);
+        if (is(name, "pipes")) {
+            pthread_create(&thread, 0, serve, 0);
+            write(to[1], big, sizeof(big));
+        } else if (is(name, "filter")) {
+            if (child()) {
+                close(to[1]);
+                close(back[0]);
+                serve(0);
+            }
+            close(to[0]);
+            close(back[1]);
+            write(to[1], big, sizeof(big));
+        } else if (is(name, "end")) {
+            read(to[0], big, 1);
+        } else if (is(name, "worker")) {
+            if (child())
+                for (;;)
+                    pause();
+            read(to[0], big, 1);
+        } else if (is(name, "eventfd")) {
+            to[0] = eventfd(0, 0);
+            pthread_create(&thread, 0, wake, &to[0]);
+            pthread_join(thread, 0);
+        } else if (is(name, "files")) {
+            if (child())
+                both("a.lock", "b.lock");
+            else
+                both("b.lock", "a.lock");
+        } else if (is(name, "fifo")) {
+            mkfifo("fifo", 0600);
+            open("fifo", O_RDONLY);
+        } else if (is(name, "vfork")) {
+            if (!vfork()) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                pause();
+            }
+        }
+        return 0;
+    }
+"""
+# Of each case: threads, kind of finding, what one of its threads sleeps in.
+CASES = {
+    "pipes": (2, "deadlock", "sleeps in write to pipe "),
+    "filter": (1, "deadlock", ", which is full, read by process "),
+    "end": (1, "stuck", ", which is empty, written by this process"),
+    "eventfd": (2, "stuck", "sleeps in read of eventfd "),
+    "files": (1, "deadlock", ".lock (fd 8), locked by process "),
+    "worker": (1, None, ", which is empty, written by this process, process "),
+    "fifo": (1, None, "of FIFO fifo, until a process opens it that writes"),
+    "vfork": (1, None, "sleeps in vfork until its child runs a program or ends: process "),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_calls_have_another_side(
+    case: str, ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
+) -> None:
+    threads, kind, said = CASES[case]
+    program = compile_c(PROGRAM)
+    with running(program, case, cwd=tmp_path) as pid:
+        asleep(ptt, pid, threads)
+        wait_until(lambda: said in _text(ptt, pid), said)
+        found = asleep(ptt, pid, threads)["findings"]
+        for child in _children(pid):
+            os.kill(child, signal.SIGKILL)
+    assert [one["kind"] for one in found] == ([kind] if kind else [])
+    assert all(said in one["message"] for one in found)
+
+
+def test_a_parent_waits_for_a_child_whose_output_it_does_not_read(ptt: Ptt, tmp_path: Path) -> None:
+    """Both are of Python, and SIGINT is handled by the interpreters alone."""
+    path = tmp_path / "prog.py"
+    path.write_text(
+        textwrap.dedent("""\
+            import subprocess, sys
+            code = "import sys; sys.stdout.write('x' * 1000000)"
+            subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE).wait()
+        """),
+        encoding="utf-8",
+    )
+    with running("env", "--default-signal=INT", sys.executable, path) as pid:
+        wait_until(lambda: "deadlock" in _text(ptt, pid), "it hangs")
+        found: dict[str, Any] = asleep(ptt, pid, 1)
+        (child,) = _children(pid)
+        os.kill(child, signal.SIGKILL)
+    (one,) = found["findings"]
+    assert {*one["threads"]} == {int(pid), child}
+    assert f"sleeps in wait4 for a child: process {child} " in one["message"]
+    assert f"which is full, read by process {pid} " in one["message"]
+
+
+def _text(ptt: Ptt, pid: str) -> str:
+    return " ".join(ptt("hang", pid, status=None).stdout.split())
+
+
+def _children(pid: str) -> list[int]:
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:  # noqa: PTH123
+        return [int(word) for word in file.read().split()]
