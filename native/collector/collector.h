@@ -212,6 +212,7 @@ void packet_add(struct ptt_collector *c, uint32_t thread, uint32_t chunk, const 
 void packet_chunk_done(struct ptt_collector *c, uint32_t thread, uint32_t chunk, uint32_t dirty_end);
 void packet_write(struct ptt_collector *c, uint32_t thread);
 void packet_write_losses(struct ptt_collector *c, uint32_t thread);
+int packet_open_stream(struct ptt_collector *c, uint32_t index) PTT_MUST_CHECK;
 
 /* stream_file.c */
 int streams_init(struct ptt_collector *c, struct ptt_message *message) PTT_MUST_CHECK;

@@ -94,17 +94,53 @@ static uint64_t thread_serial(struct ptt_collector *c, uint32_t thread)
 	return s->thread_serial + 1;
 }
 
+/* Events of a stream that are in no packet. */
+static uint64_t lost_so_far(const struct ptt_collector *c, uint32_t thread)
+{
+	const struct ptt_thread *t = &c->thread[thread];
+
+	/* relaxed: counts, which order nothing; what comes later is in the next packet */
+	return c->stream[thread].discarded_base + __atomic_load_n(&t->lost_full, __ATOMIC_RELAXED) +
+	       __atomic_load_n(&t->lost_closed, __ATOMIC_RELAXED);
+}
+
+/*
+ * packet_open_stream - begin a stream whose first packet, c->packet, would say that events were lost
+ *
+ * A reader learns how many were lost from the difference to the packet before. So an empty packet without a loss comes first.
+ * Return: 0 or -errno.
+ */
+int packet_open_stream(struct ptt_collector *c, uint32_t index)
+{
+	struct ptt_packet head = c->packet->head;
+	struct iovec piece = {&head, sizeof(head)};
+	int err;
+
+	head.content_size = head.packet_size = sizeof(head) * 8;
+	head.timestamp_end = head.timestamp_begin;
+	head.events_discarded = head.discarded_before = 0;
+	head.packet_seq_num = 0;
+	head.event_count = head.chunk_end = 0;
+	head.chunk_serial = 0;
+	head.crc = 0;
+	head.crc = ptt_crc32c(0, &head, sizeof(head));
+	err = stream_write(c, index, &piece, 1, sizeof(head), 0);
+	if (err)
+		return err;
+	c->stats.packets++;
+	c->stats.bytes += sizeof(head);
+	c->stream[index].sequence = 1;
+	return 0;
+}
+
 static void seal(struct ptt_collector *c, uint32_t thread)
 {
 	struct packet *p = c->packet;
 	struct ptt_packet *head = &p->head;
 	const struct stream *s = &c->stream[thread];
-	const struct ptt_thread *t = &c->thread[thread];
 
 	head->content_size = head->packet_size = (uint64_t)p->size * 8;
-	/* relaxed: counts, which order nothing; what comes later is in the next packet */
-	head->events_discarded = s->discarded_base + __atomic_load_n(&t->lost_full, __ATOMIC_RELAXED) +
-				 __atomic_load_n(&t->lost_closed, __ATOMIC_RELAXED);
+	head->events_discarded = lost_so_far(c, thread);
 	head->discarded_before = s->discarded_base;
 	head->packet_seq_num = s->sequence;
 	head->thread_serial = thread_serial(c, thread);
@@ -156,11 +192,16 @@ static void count(struct ptt_collector *c, uint32_t thread)
 static void put_on_disk(struct ptt_collector *c, uint32_t thread)
 {
 	struct packet *p = c->packet;
-	int err;
+	int err = 0;
 
 	hold_beat(c);
+	if (!c->stream[thread].sequence && lost_so_far(c, thread)) {
+		p->head.thread_serial = thread_serial(c, thread);
+		err = packet_open_stream(c, thread);
+	}
 	seal(c, thread);
-	err = stream_write(c, thread, p->piece, p->pieces, p->size, p->head.event_count);
+	if (!err)
+		err = stream_write(c, thread, p->piece, p->pieces, p->size, p->head.event_count);
 	if (err) {
 		/* The program goes on; what it did meanwhile is lost, and counted in the next packet that gets out. */
 		c->stats.write_error = -err;
@@ -184,10 +225,7 @@ void packet_write_losses(struct ptt_collector *c, uint32_t thread)
 	const struct ptt_thread *t = &c->thread[thread];
 	struct ptt_packet *head = &c->packet->head;
 
-	/* relaxed: the thread has ended, and was seen to with acquire */
-	if (s->discarded_base + __atomic_load_n(&t->lost_full, __ATOMIC_RELAXED) +
-		    __atomic_load_n(&t->lost_closed, __ATOMIC_RELAXED) ==
-	    s->discarded)
+	if (lost_so_far(c, thread) == s->discarded)
 		return;
 	packet_begin(c, thread);
 	head->pid = t->pid;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import subprocess
 from dataclasses import dataclass
@@ -111,6 +112,17 @@ def processes(trace: Path) -> list[dict[str, Any]]:
     lines = (trace / "info" / "processes.jsonl").read_text().splitlines()
     parsed = [json.loads(line) for line in lines if line]
     return [line["process"] for line in parsed if "process" in line]
+
+
+def babeltrace_lost(trace: Path) -> int:
+    """Return how many events babeltrace2 says were lost, and insist that it says so of no part."""
+    done = subprocess.run(
+        ["babeltrace2", trace],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8", check=True,
+    )  # fmt: skip
+    found = re.findall(r"WARNING: Tracer (.*?)discarded (\S+) event", done.stderr)
+    assert not any(doubt for doubt, _ in found)
+    return sum(int(count) for _, count in found)
 
 
 def babeltrace_count(trace: Path) -> int:

@@ -18,7 +18,14 @@ import pytest
 
 import nptltrace
 from nptltrace.errors import PttError
-from tests.record.packets import babeltrace_count, pairs_by_mutex, processes, session, streams
+from tests.record.packets import (
+    babeltrace_count,
+    babeltrace_lost,
+    pairs_by_mutex,
+    processes,
+    session,
+    streams,
+)
 from tests.support import small_file_system
 
 if TYPE_CHECKING:
@@ -320,6 +327,7 @@ class TestWhole:
         facts = session(trace)
         reported = sum(packets[-1].discarded for packets in streams(trace))
         assert reported == sum(facts["lost"].values())
+        assert reported == babeltrace_lost(trace)
         recorded = sum(packet.events for packets in streams(trace) for packet in packets)
         # Each thread makes 6 events of its life and its mutex, the process 2.
         assert abs(recorded + reported - (4 * 200_000 + 4 + 4 * 5 + 2)) <= 8

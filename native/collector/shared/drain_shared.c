@@ -185,14 +185,17 @@ static void put_on_disk(struct ptt_collector *c, uint64_t end)
 {
 	struct packet *p = c->packet;
 	struct stream *s = &c->stream[0];
-	int err;
+	int err = 0;
 
 	hold_beat(c);
 	if (!p->head.event_count)
 		p->head.timestamp_begin = p->head.timestamp_end =
 			s->sequence ? s->time_end : c->head.start_clock;
+	if (!s->sequence && discarded(c))
+		err = packet_open_stream(c, 0);
 	seal(c, end);
-	err = stream_write(c, 0, p->piece, p->pieces, p->size, p->head.event_count);
+	if (!err)
+		err = stream_write(c, 0, p->piece, p->pieces, p->size, p->head.event_count);
 	if (err) {
 		c->stats.write_error = -err;
 		c->stats.lost_write += p->head.event_count;
