@@ -28,6 +28,9 @@ class Memory:
         assert threads
         return self.others
 
+    def thread(self, tid: int) -> Thread | None:
+        return Thread(tid, tid, "main", "S", turns=1)  # it has run since
+
     def read(self, address: int, size: int) -> bytes:
         assert (address, size) == (0x1000, 4)
         return self.word

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace.hang.free import stays_asleep
 from nptltrace.hang.picture import look
 from nptltrace.hang.stack.names import Names, OneProcess
 from nptltrace.trace.symbols.lookup import Symbols
@@ -81,15 +82,16 @@ def all_blocked(process: Target, picture: Picture) -> bool:
         seen.wait is not None
         and not seen.wait.timed
         and (_is_known(seen) or _is_own(process, seen.wait))
-        and not _is_joined(process, seen.wait, tids)
+        and not (_is_joined(process, seen.wait, tids) and not stays_asleep(process, seen))
         for seen in left
     )
 
 
 def _is_joined(process: Target, wait: Wait, tids: set[int]) -> bool:
-    """Return whether a thread waits for the end of one that has ended, and goes on in a moment.
+    """Return whether a thread waits for the end of one that has ended.
 
-    In the child of a fork the word may name a thread that only the parent has.
+    The kernel wakes one thread then, and no other that joins the same thread as well. In the child
+    of a fork the word may name a thread that only the parent has.
     """
     if wait.kind != "join" or wait.owner in tids:
         return False

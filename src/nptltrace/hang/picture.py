@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.hang.calls import with_peers
+from nptltrace.hang.free import with_free
 from nptltrace.hang.gil import with_gils
 from nptltrace.hang.monitors import with_monitors
 from nptltrace.hang.once import with_runners
@@ -85,7 +86,7 @@ def look(process: Target, names: Names) -> Picture:
         found.append(ThreadPicture(process.pid, thread, wait, named[address], shown, site))
     process.forget()
     found = with_gils(process, pythons.threads, with_runners(process, found))
-    found = with_peers(process, with_monitors(process, names, found))
+    found = with_peers(process, with_free(process, with_monitors(process, names, found)))
     return Picture(process.pid, process.name, process.title, tuple(found))
 
 

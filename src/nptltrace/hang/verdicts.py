@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from nptltrace._units import plural
 from nptltrace.hang.closed import closed_set
 from nptltrace.hang.conditions import read_condition
+from nptltrace.hang.free import left_asleep
 from nptltrace.hang.gil import GIL
 from nptltrace.hang.neighbours import with_neighbours
 from nptltrace.hang.picture import look
 from nptltrace.hang.signals import BY_ITSELF, handlers, signal_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from nptltrace.findings.facts import Severity
     from nptltrace.hang.closed import Looked
@@ -79,6 +80,7 @@ def verdicts(process: Target, picture: Picture, names: Names) -> list[Verdict]:
         *_cycles(everybody, by_tid),
         *_ownerless(process, by_tid),
         *_lost_signals(process, picture, names),
+        *_lost_wakeups(picture, lambda: look(process, names)),
     ]
     processes = {one.pid: one for one, _ in together}
     if not found and (closed := closed_set(process, picture, names)):
@@ -111,7 +113,10 @@ def _wait_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str
     if wait.kind == "call":
         return f"sleeps in {wait.call}" if seen.peers is None else _peers_sentence(seen.peers)
     if wait.kind == "join":
-        return f"waits for the end of {_named(wait.owner, by_tid, seen.pid)}{limit}"
+        has_ended = wait.free and wait.owner not in by_tid
+        named = _named(wait.owner, by_tid, seen.pid)
+        whose = f"thread {wait.owner}, which has ended" if has_ended else named
+        return f"waits for the end of {whose}{limit}"
     if wait.kind in _WITHOUT_OBJECT:
         at = f" at {seen.object_name}" if seen.object_name else ""
         return f"{_WITHOUT_OBJECT[wait.kind]}{at}{limit}"
@@ -141,6 +146,8 @@ def _holder(seen: ThreadPicture, wait: Wait, by_tid: dict[int, ThreadPicture]) -
         return f", {has} by {_named(wait.owner, by_tid, seen.pid)}"
     if wait.readers:
         return f", held by {wait.readers} {plural(wait.readers, 'reader')}"
+    if wait.free:
+        return ", which nobody holds"
     return f", {has} by an unknown thread" if wait.kind in _OWNED else ""
 
 
@@ -214,6 +221,16 @@ def _ownerless(process: Target, by_tid: dict[int, ThreadPicture]) -> Iterator[Ve
             f"thread {wait.owner} held when it ended{forked}",
             (seen,),
         )
+
+
+def _lost_wakeups(picture: Picture, look_again: Callable[[], Picture]) -> Iterator[Verdict]:
+    """Yield the waits for mutexes that are free, whose wake-ups went to threads in handlers."""
+    asleep = left_asleep(picture, look_again)
+    by_tid = {seen.thread.inner_tid: seen for seen in picture.threads}
+    for seen in asleep:
+        said = waits_sentence(seen, by_tid)
+        message = f"{seen.thread} {said}{_at(seen)}: its wake-up went to another thread"
+        yield Verdict("lost-wakeup", message, (seen,))
 
 
 def _lost_signals(process: Target, picture: Picture, names: Names) -> Iterator[Verdict]:

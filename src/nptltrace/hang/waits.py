@@ -132,6 +132,7 @@ class Wait(NamedTuple):
         private: Only threads of the process can end it.
         call: Name of the system call.
         word: Address of the futex.
+        free: Nobody has the mutex, or the thread waited for has ended.
     """
 
     kind: str
@@ -143,6 +144,7 @@ class Wait(NamedTuple):
     private: bool = False
     call: str = "futex"
     word: int = 0
+    free: bool = False
 
 
 def wait_of(process: Target, thread: Thread, tids: frozenset[int], routine: str) -> Wait | None:

@@ -1,0 +1,105 @@
+"""Threads that sleep for what nobody has: a mutex that is free, a thread that has ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.hang.looking import asleep, running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+# A thread that has no processor before others are idle is woken, and a handler keeps it before it
+# takes the mutex. Or two threads join one, and the kernel wakes the first of them.
+PROGRAM = """
+    #define _GNU_SOURCE
+    #include <pthread.h>
+    #include <sched.h>
+    #include <signal.h>
+    #include <string.h>
+    #include <unistd.h>
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_t first, second;
+    static int leave[2];
+    static void stop(int number)
+    {
+        (void)number;
+        pause();
+    }
+    static void *idle(void *unused)
+    {
+        struct sched_param none = { 0 };
+        pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
+        pthread_mutex_lock(&gate);
+        return unused;
+    }
+    static void *next(void *unused)
+    {
+        pthread_mutex_lock(&gate);
+        return unused;
+    }
+    static void *ends(void *unused)
+    {
+        return read(leave[0], &unused, 1) ? 0 : unused;
+    }
+    static void *joins(void *unused)
+    {
+        pthread_join(first, 0);
+        return unused;
+    }
+    int main(int count, char **words)
+    {
+        cpu_set_t one;
+        if (count > 1 && !strcmp(words[1], "joined")) {
+            pipe(leave);
+            pthread_create(&first, 0, ends, 0);
+            pthread_create(&second, 0, joins, 0);
+            usleep(50000);
+            pthread_create(&second, 0, joins, 0);
+            usleep(50000);
+            write(leave[1], "", 1);
+            pthread_exit(0);
+        }
+        CPU_ZERO(&one);
+        CPU_SET(sched_getcpu(), &one);
+        sched_setaffinity(0, sizeof(one), &one);
+        signal(SIGUSR1, stop);
+        pthread_mutex_lock(&gate);
+        pthread_create(&first, 0, idle, 0);
+        usleep(100000);
+        pthread_create(&second, 0, next, 0);
+        usleep(100000);
+        pthread_mutex_unlock(&gate);
+        pthread_kill(first, SIGUSR1);
+        pthread_join(second, 0);
+        return 0;
+    }
+"""
+
+
+@pytest.fixture
+def program(compile_c: Callable[..., Path]) -> Path:
+    return compile_c(PROGRAM)
+
+
+def test_a_wakeup_went_to_a_thread_in_a_handler(ptt: Ptt, program: Path) -> None:
+    with running(program) as pid:
+        found = asleep(ptt, pid, 3)
+        text = " ".join(ptt("hang", pid, status=1).stdout.split())
+    (one,) = found["findings"]
+    assert (one["kind"], one["object_names"]) == ("lost-wakeup", ["gate"])
+    assert "waits for mutex gate, which nobody holds" in text
+    assert "held by" not in text
+
+
+def test_another_thread_has_joined_it(ptt: Ptt, program: Path) -> None:
+    with running(program, "joined") as pid:
+        found = asleep(ptt, pid, 1, ended=1)
+        text = " ".join(ptt("hang", pid, status=1).stdout.split())
+    assert [one["kind"] for one in found["findings"]] == ["stuck"]
+    assert ", which has ended" in text
