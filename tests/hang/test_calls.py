@@ -166,3 +166,31 @@ def _text(ptt: Ptt, pid: str) -> str:
 def _children(pid: str) -> list[int]:
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:  # noqa: PTH123
         return [int(word) for word in file.read().split()]
+
+
+def test_the_reader_of_a_queue_was_killed(ptt: Ptt, tmp_path: Path) -> None:
+    """It had the queue's lock, a semaphore in shared memory that two processes have left."""
+    path = tmp_path / "prog.py"
+    path.write_text(
+        textwrap.dedent("""\
+            import multiprocessing, os, signal, sys, time
+            if __name__ == "__main__":
+                context = multiprocessing.get_context("fork")
+                queue = context.Queue()
+                readers = [context.Process(target=queue.get, daemon=True) for _ in range(2)]
+                readers[0].start()
+                while queue._rlock._semlock._get_value():
+                    time.sleep(0.01)
+                readers[1].start()
+                os.kill(readers[0].pid, signal.SIGKILL)
+                readers[1].join()
+        """),
+        encoding="utf-8",
+    )
+    with running("env", "--default-signal=INT", sys.executable, path) as pid:
+        wait_until(lambda: "all threads of 2 processes wait" in _text(ptt, pid).lower(), "it hangs")
+        (one,) = asleep(ptt, pid, 1)["findings"]
+        for child in _children(pid):
+            os.kill(child, signal.SIGKILL)
+    assert (one["kind"], one["severity"]) == ("stuck", "error")
+    assert "waits for semaphore" in one["message"]

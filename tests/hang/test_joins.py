@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from nptltrace.hang.closed import all_blocked
+from nptltrace.hang.closed import enders
 from nptltrace.hang.picture import Picture
 from nptltrace.hang.targets.process import Process
 from nptltrace.hang.targets.thread import Thread
@@ -54,7 +54,7 @@ def test_the_thread_that_is_joined_has_ended(
         threads.append(ThreadPicture(4711, ended, None, "", (), ""))
     memory = Memory(b"" if word is None else word.to_bytes(4, "little"))
     picture = Picture(4711, "prog", "prog", tuple(threads))
-    assert all_blocked(cast("Any", memory), picture) == blocked
+    assert (enders(cast("Any", memory), picture) is not None) == blocked
 
 
 def test_a_thread_that_has_come_since_they_were_listed_may_wake_them() -> None:
@@ -62,7 +62,7 @@ def test_a_thread_that_has_come_since_they_were_listed_may_wake_them() -> None:
     main = ThreadPicture(4711, Thread(4711, 4711, "main", "S"), wait, "", (), "")
     memory = Memory(JOINED.to_bytes(4, "little"), others=True)
     picture = Picture(4711, "prog", "prog", (main,))
-    assert not all_blocked(cast("Any", memory), picture)
+    assert enders(cast("Any", memory), picture) is None
 
 
 def test_others_are_seen() -> None:

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from nptltrace.hang.thread_picture import ThreadPicture
     from nptltrace.hang.waits import Wait
 
-__all__ = ["Looked", "all_blocked", "closed_set"]
+__all__ = ["Looked", "closed_set", "enders"]
 
 # What another process, or the kernel, may end.
 _OPEN = frozenset({"call", "go"})
 # So many processes are looked at.
-_MOST = 16
+_MOST = 32
 
 
 class Looked(NamedTuple):
@@ -51,9 +51,10 @@ def closed_set(process: Target, picture: Picture, names: Names) -> list[Looked]:
     found = [Looked(process, picture, names)]
     known = {process.pid}
     for one in found:
-        if not all_blocked(one.process, one.picture):
+        awaited = enders(one.process, one.picture)
+        if awaited is None:
             return []
-        for pid in sorted(_awaited(one.picture) - known):
+        for pid in sorted(awaited - known):
             known.add(pid)
             other = process.process_of(pid) if len(found) < _MOST else None
             if other is None:
@@ -63,28 +64,38 @@ def closed_set(process: Target, picture: Picture, names: Names) -> list[Looked]:
     return found
 
 
-def _awaited(picture: Picture) -> set[int]:
-    """Return the processes that can end the system calls of a process."""
-    return {pid for seen in picture.threads if seen.peers is not None for pid in seen.peers.pids}
+def enders(process: Target, picture: Picture) -> set[int] | None:
+    """Return the processes that can end the waits of a process, all of whose threads wait.
 
+    A thread that has come since the threads were listed may end them: whoever started it was seen
+    behind that.
 
-def all_blocked(process: Target, picture: Picture) -> bool:
-    """Return whether every thread waits, without a limit, for what only known processes can do.
-
-    One that has come since the threads were listed may do it: whoever started it was seen behind
-    that.
+    Returns:
+        None if a thread may go on by itself, or by a process that is not known.
     """
     left = [seen for seen in picture.threads if not seen.thread.has_ended]
     tids = {seen.thread.inner_tid for seen in left}
     if not left or process.has_others([seen.thread for seen in picture.threads]):
-        return False
-    return all(
-        seen.wait is not None
-        and not seen.wait.timed
-        and (_is_known(seen) or _is_own(process, seen.wait))
-        and not (_is_joined(process, seen.wait, tids) and not stays_asleep(process, seen))
-        for seen in left
-    )
+        return None
+    found: set[int] = set()
+    for seen in left:
+        pids = _enders_of(process, seen, tids)
+        if pids is None:
+            return None
+        found |= pids
+    return found
+
+
+def _enders_of(process: Target, seen: ThreadPicture, tids: set[int]) -> frozenset[int] | None:
+    """Return the processes, besides its own one, that can end the wait of a thread."""
+    wait = seen.wait
+    if wait is None or wait.timed:
+        return None
+    if seen.peers is not None and seen.peers.is_all:
+        return seen.peers.pids
+    if wait.kind in _OPEN or (_is_joined(process, wait, tids) and not stays_asleep(process, seen)):
+        return None
+    return frozenset() if wait.private else process.sharers(wait.word)
 
 
 def _is_joined(process: Target, wait: Wait, tids: set[int]) -> bool:
@@ -96,13 +107,3 @@ def _is_joined(process: Target, wait: Wait, tids: set[int]) -> bool:
     if wait.kind != "join" or wait.owner in tids:
         return False
     return process.read(wait.object, 4) != wait.owner.to_bytes(4, "little")
-
-
-def _is_known(seen: ThreadPicture) -> bool:
-    """Return whether a thread is in a system call that only known processes can end."""
-    return seen.peers is not None and seen.peers.is_all
-
-
-def _is_own(process: Target, wait: Wait) -> bool:
-    """Return whether only threads of a process can end a wait of one of them."""
-    return wait.kind not in _OPEN and (wait.private or process.is_alone_with(wait.word))

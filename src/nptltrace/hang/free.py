@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from nptltrace.hang.picture import Picture
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.thread_picture import ThreadPicture
 
@@ -42,22 +41,24 @@ def _with_free(process: Target, seen: ThreadPicture) -> ThreadPicture:
     return seen._replace(wait=wait._replace(free=is_free))
 
 
-def left_asleep(picture: Picture, look_again: Callable[[], Picture]) -> list[ThreadPicture]:
+def left_asleep(
+    threads: Sequence[ThreadPicture], look_again: Callable[[], Sequence[ThreadPicture]]
+) -> list[ThreadPicture]:
     """Return the threads that sleep for mutexes that are free, and stay so.
 
     Whoever gives a mutex back wakes one thread, which takes it. Here nobody is on the way to it:
     each other thread sleeps all the time, or has run meanwhile.
 
     Args:
-        picture: What was seen of the process.
-        look_again: Looks at it once more.
+        threads: All threads of a process.
+        look_again: Looks at them once more.
     """
-    waiting = [seen for seen in picture.threads if _sleeps_for_free(seen)]
+    waiting = [seen for seen in threads if _sleeps_for_free(seen)]
     if not waiting:
         return []
     time.sleep(_PATIENCE_S)
-    later = {seen.thread.tid: seen for seen in look_again().threads}
-    before = {seen.thread.tid: seen for seen in picture.threads}
+    later = {seen.thread.tid: seen for seen in look_again()}
+    before = {seen.thread.tid: seen for seen in threads}
     if before.keys() != later.keys() or not all(
         _is_settled(before[tid], later[tid]) for tid in before
     ):

@@ -80,7 +80,7 @@ def verdicts(process: Target, picture: Picture, names: Names) -> list[Verdict]:
         *_cycles(everybody, by_tid),
         *_ownerless(process, by_tid),
         *_lost_signals(process, picture, names),
-        *_lost_wakeups(picture, lambda: look(process, names)),
+        *_lost_wakeups(picture.threads, lambda: look(process, names).threads),
     ]
     processes = {one.pid: one for one, _ in together}
     if not found and (closed := closed_set(process, picture, names)):
@@ -223,11 +223,12 @@ def _ownerless(process: Target, by_tid: dict[int, ThreadPicture]) -> Iterator[Ve
         )
 
 
-def _lost_wakeups(picture: Picture, look_again: Callable[[], Picture]) -> Iterator[Verdict]:
+def _lost_wakeups(
+    threads: Sequence[ThreadPicture], look_again: Callable[[], Sequence[ThreadPicture]]
+) -> Iterator[Verdict]:
     """Yield the waits for mutexes that are free, whose wake-ups went to threads in handlers."""
-    asleep = left_asleep(picture, look_again)
-    by_tid = {seen.thread.inner_tid: seen for seen in picture.threads}
-    for seen in asleep:
+    by_tid = {seen.thread.inner_tid: seen for seen in threads}
+    for seen in left_asleep(threads, look_again):
         said = waits_sentence(seen, by_tid)
         message = f"{seen.thread} {said}{_at(seen)}: its wake-up went to another thread"
         yield Verdict("lost-wakeup", message, (seen,))
@@ -298,10 +299,10 @@ def _ended_by(seen: ThreadPicture) -> str:
 
 def _is_cycle(closed: Sequence[Looked]) -> bool:
     """Return whether processes, or threads by what they write or lock, wait for one another."""
-    if len(closed) > 1:
-        return True
-    peers = [seen.peers for seen in closed[0].picture.threads if seen.peers is not None]
-    return len(peers) > 1 and any(one.by != "written by" for one in peers)
+    threads = (seen for one in closed for seen in one.picture.threads)
+    peers = [seen.peers for seen in threads if seen.peers is not None]
+    alike = len(closed) == 1 and all(one.by == "written by" for one in peers)
+    return len(peers) > 1 and not alike
 
 
 def _handlers(handled: dict[int, str] | None) -> str:

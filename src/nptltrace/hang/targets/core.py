@@ -180,10 +180,10 @@ class Core:
         """Return zeros: it is not known."""
         return 0, 0
 
-    def is_alone_with(self, address: int) -> bool:
-        """Return False: it is not known which processes had memory in common."""
+    def sharers(self, address: int) -> frozenset[int] | None:
+        """Return None: it is not known which processes had memory in common."""
         del address
-        return False
+        return None
 
     def process_of(self, tid: int) -> None:
         """Return None: other processes are not in the file."""

@@ -17,7 +17,7 @@ from nptltrace.errors import NativeError, PttError
 from nptltrace.hang.targets.files import Files
 from nptltrace.hang.targets.mapped import Mapping as MappedFile
 from nptltrace.hang.targets.mapped import modules_of
-from nptltrace.hang.targets.shared_memory import is_alone_with
+from nptltrace.hang.targets.shared_memory import sharers
 from nptltrace.hang.targets.thread import Call, Thread
 from nptltrace.trace.places.module_table import ModuleMap
 
@@ -238,9 +238,9 @@ class Process:
             return 0, 0
         return parent, int(_value(_read(f"/proc/{parent}/status"), "Threads") or "0")
 
-    def is_alone_with(self, address: int) -> bool:
-        """Return whether it is known that no other process has a piece of its memory."""
-        return is_alone_with(self.pid, self._entry, address)
+    def sharers(self, address: int) -> frozenset[int] | None:
+        """Return the other processes that have a piece of its memory, None if more may have it."""
+        return sharers(self.pid, self._entry, address)
 
     def parent_with(self, inner_tid: int) -> int:
         """Return the parent process if a thread is one of its threads, 0 if not.

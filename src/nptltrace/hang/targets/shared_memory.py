@@ -1,4 +1,4 @@
-"""Whether a process is the only one that has a piece of memory, though it could share it."""
+"""Which other processes have a piece of memory that a process shares."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ import re
 from itertools import chain
 from pathlib import Path
 
-__all__ = ["is_alone_with"]
+__all__ = ["sharers"]
 
 _MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) \S{3}([ps]) \S+ (\S+ \d+) *(.*)")
 # What the kernel calls shared memory that is of no file: only a process that was forked has it too.
 _ANONYMOUS = "/dev/zero (deleted)"
+# Files of shared memory, as those of semaphores are, and what stands behind the name of a file that
+# was removed.
+_SHARED, _DELETED = "/dev/shm/", " (deleted)"  # noqa: S108 -- a name in a map
 _PROC = Path("/proc")
 # Flags of a process: it has executed no program since it was forked; it is a thread of the kernel.
+_PARENT, _FLAGS = 0, 1
 _FORKED, _OF_THE_KERNEL = 0x40, 0x200000
 
 
-def is_alone_with(pid: int, entry: int, address: int) -> bool:
-    """Return whether it is known that no other process has a piece of memory, or can come to it.
+def sharers(pid: int, entry: int, address: int) -> frozenset[int] | None:
+    """Return the other processes that have a piece of memory, None if more may come to it.
 
     Args:
         pid: The process.
@@ -28,26 +32,47 @@ def is_alone_with(pid: int, entry: int, address: int) -> bool:
     try:
         text = (_PROC / str(pid) / "task" / str(entry) / "maps").read_text("utf-8", "replace")
     except OSError:
-        return False
+        return None
     found = (_MAPPING.fullmatch(line) for line in text.splitlines())
     own = next((m for m in found if m and int(m[1], 16) <= address < int(m[2], 16)), None)
     if own is None or own[3] == "p":
-        return own is not None
+        return None if own is None else frozenset()
     pids = [int(name) for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208 -- names only
     # Where the first process is hidden, so are others.
-    if own[5] != _ANONYMOUS or 1 not in pids:
-        return False
-    forked = bool(_flags(pid) & _FORKED)
-    return not any(_may_have(other, f" {own[4]} ", forked=forked) for other in pids if other != pid)
+    if not _is_closed(own[5]) or 1 not in pids:
+        return None
+    forebears = _forebears(pid)
+    others = {p: _has(p, f" {own[4]} ", forebears) for p in pids if p != pid}
+    if None in others.values():
+        return None
+    return frozenset(other for other, has in others.items() if has)
 
 
-def _may_have(pid: int, file: str, *, forked: bool) -> bool:
-    """Return whether a process has a file mapped, or may have it, where that is not to be seen.
+def _is_closed(name: str) -> bool:
+    """Return whether nobody can come to memory by a name: the file has none, or none any more."""
+    return name == _ANONYMOUS or (name.startswith(_SHARED) and name.endswith(_DELETED))
+
+
+def _forebears(pid: int) -> frozenset[int]:
+    """Return the processes whose memory a process was forked with, the last of which ran a program.
+
+    Args:
+        pid: The process.
+    """
+    found: set[int] = set()
+    while _status(pid)[_FLAGS] & _FORKED and pid not in found:
+        pid = _status(pid)[_PARENT]
+        found.add(pid)
+    return frozenset(found)
+
+
+def _has(pid: int, file: str, forebears: frozenset[int]) -> bool | None:
+    """Return whether a process has a file mapped; None where it may have it unseen.
 
     Args:
         pid: The process.
         file: Device and inode, as they stand in its map.
-        forked: It may be the one from which the process was forked that is known to have the file.
+        forebears: Those from which the process was forked that is known to have the file.
     """
     place = _PROC / str(pid)
     # A first thread that has ended has no memory any more, the others do.
@@ -56,8 +81,9 @@ def _may_have(pid: int, file: str, *, forked: bool) -> bool:
             text = maps.read_text("utf-8", "replace")
         except PermissionError:
             # What executes a program loses all memory; threads of the kernel have none.
-            flags = _flags(pid)
-            return not flags & _OF_THE_KERNEL and (forked or bool(flags & _FORKED))
+            flags = _status(pid)[_FLAGS]
+            hides = not flags & _OF_THE_KERNEL and (pid in forebears or bool(flags & _FORKED))
+            return None if hides else False
         except OSError:
             continue  # it has ended
         if text:
@@ -65,10 +91,14 @@ def _may_have(pid: int, file: str, *, forked: bool) -> bool:
     return False
 
 
-def _flags(pid: int) -> int:
-    """Return the flags of a process (`PF_…` of the kernel), all of them where it has ended."""
+def _status(pid: int) -> tuple[int, int]:
+    """Return the parent of a process, and its flags (`PF_…` of the kernel).
+
+    All flags are set where it has ended.
+    """
     try:
         text = (_PROC / str(pid) / "stat").read_text("utf-8", "replace")
     except OSError:
-        return -1
-    return int(text.rpartition(")")[2].split()[6])
+        return 0, -1
+    fields = text.rpartition(")")[2].split()
+    return int(fields[1]), int(fields[6])

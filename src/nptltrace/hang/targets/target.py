@@ -87,8 +87,8 @@ class Target(Protocol):
             tid: The thread, by the id that the process has for it.
         """
 
-    def is_alone_with(self, address: int) -> bool:
-        """Return whether it is known that no other process has a piece of its memory."""
+    def sharers(self, address: int) -> frozenset[int] | None:
+        """Return the other processes that have a piece of its memory, None if more may have it."""
 
     def threads_ahead(self, meanwhile: Callable[[], None]) -> list[Thread]:
         """Return its threads, with what `read` is asked of each at hand until `forget`.
