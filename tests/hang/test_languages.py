@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nptltrace.hang.waits import routine_kind
+from nptltrace.hang.routines import routine_kind
 from tests.hang.looking import asleep, running
 
 if TYPE_CHECKING:
@@ -138,6 +138,101 @@ fn main() {
     other.join().unwrap();
 }
 """
+# Each thread has the name of what it does.
+PARKED_FOR = """
+use std::sync::{mpsc, Condvar, LazyLock, Mutex, OnceLock, RwLock};
+use std::thread;
+use std::time::Duration;
+
+static NEVER: (Mutex<u32>, Condvar) = (Mutex::new(0), Condvar::new());
+static TABLE: RwLock<u32> = RwLock::new(0);
+static CONFIG: LazyLock<u32> = LazyLock::new(|| receive());
+static OTHER: OnceLock<u32> = OnceLock::new();
+static TWICE: OnceLock<u32> = OnceLock::new();
+
+fn receive() -> u32 {
+    let (sender, receiver) = mpsc::channel::<u32>();
+    let got = receiver.recv().unwrap();
+    drop(sender);
+    got
+}
+fn bounded() {
+    let (sender, receiver) = mpsc::sync_channel::<u32>(4);
+    println!("{}", receiver.recv_timeout(Duration::from_secs(3600)).unwrap());
+    drop(sender);
+}
+fn full() {
+    let (sender, receiver) = mpsc::sync_channel::<u32>(1);
+    sender.send(1).unwrap();
+    sender.send(2).unwrap();
+    drop(receiver);
+}
+fn meets() {
+    let (sender, receiver) = mpsc::sync_channel::<u32>(0);
+    sender.send(2).unwrap();
+    drop(receiver);
+}
+fn iterates() {
+    let (sender, receiver) = mpsc::channel::<u32>();
+    for one in &receiver {
+        println!("{one}");
+    }
+    drop(sender);
+}
+fn scope() {
+    thread::scope(|all| { all.spawn(|| thread::park()); });
+}
+fn condition() {
+    let held = NEVER.0.lock().unwrap();
+    drop(NEVER.1.wait(held).unwrap());
+}
+fn writer() { *TABLE.write().unwrap() += 1; }
+fn runs() { println!("{}", *CONFIG); }
+fn wants() {
+    thread::sleep(Duration::from_millis(200));
+    println!("{}", *CONFIG);
+}
+fn crossed() { OTHER.get_or_init(|| { thread::sleep(Duration::from_millis(100)); *CONFIG }); }
+fn twice() { TWICE.get_or_init(|| *TWICE.get_or_init(|| 1)); }
+fn again() {
+    thread::sleep(Duration::from_millis(50));
+    println!("{}", OTHER.get_or_init(|| 1));
+}
+
+fn main() {
+    let all: [(&str, fn()); 12] = [
+        ("bounded", bounded), ("full", full), ("meets", meets), ("iterates", iterates),
+        ("scope", scope), ("condition", condition), ("writer", writer), ("runs", runs),
+        ("wants", wants), ("crossed", crossed), ("again", again), ("twice", twice),
+    ];
+    let table = TABLE.read().unwrap();
+    for (name, run) in all {
+        thread::Builder::new().name(name.into()).spawn(run).unwrap();
+    }
+    thread::park();
+    println!("{table}");
+}
+"""
+FUTURES = """
+#include <future>
+#include <mutex>
+#include <semaphore.h>
+#include <unistd.h>
+std::promise<int> never;
+std::shared_future<int> answer(never.get_future());
+sem_t empty;
+std::once_flag once;
+static int takes() { return sem_wait(&empty); }
+static void waits() { answer.wait(); }
+int main()
+{
+    auto first = std::async(std::launch::async, [] { return answer.get(); });
+    auto second = std::async(std::launch::async, takes);
+    auto third = std::async(std::launch::async, [] { std::call_once(once, waits); return 0; });
+    usleep(100000);
+    std::call_once(once, waits);
+}
+"""
 
 
 @pytest.mark.parametrize("optimized", ["-O0", "-O2"])
@@ -184,6 +279,53 @@ def test_who_calls_a_function_with_a_frame_pointer(ptt: Ptt, tmp_path: Path) -> 
         text = ptt("hang", pid, status=1).stdout
     assert text.count("(closures.rs:12) inlined into") == 1
     assert text.count("(closures.rs:17) inlined into") == 1
+
+
+@pytest.mark.skipif(shutil.which("rustc") is None, reason="rustc is not installed")
+@pytest.mark.parametrize("optimized", ["-Copt-level=0", "-O"])
+def test_what_threads_of_rust_are_parked_for(optimized: str, ptt: Ptt, tmp_path: Path) -> None:
+    source = tmp_path / "parked.rs"
+    source.write_text(PARKED_FOR, encoding="utf-8")
+    subprocess.run(["rustc", "-g", optimized, "-o", tmp_path / "parked", source], check=True)
+    with running(tmp_path / "parked") as pid:
+        found = asleep(ptt, pid, 14)
+        text = " ".join(ptt("hang", pid, status=None).stdout.split())
+    by_name = {thread["name"]: thread for thread in found["threads"]}
+    tids = {name: thread["tid"] for name, thread in by_name.items()}
+    waits = {name: thread["waits_for"] for name, thread in by_name.items()}
+    kinds = {name: wait["kind"] for name, wait in waits.items()}
+    assert kinds.pop("scope") in {"scope", "park"}  # the thread within it has the same name
+    assert kinds == {
+        "parked": "park", "bounded": "receive", "full": "send", "meets": "send",
+        "iterates": "receive", "condition": "condition", "writer": "rwlock", "runs": "receive",
+        "wants": "once", "crossed": "once", "again": "once", "twice": "once",
+    }  # fmt: skip
+    assert waits["writer"]["name"] == "parked::TABLE"
+    owners = {name: wait["owner_tid"] for name, wait in waits.items() if wait["kind"] == "once"}
+    runners = {"wants": "runs", "crossed": "runs", "again": "crossed", "twice": "twice"}
+    assert owners == {name: tids[runner] for name, runner in runners.items()}
+    assert [one["kind"] for one in found["findings"]] == ["self-deadlock"]
+    assert text.count("to write, held by 1 reader") == 1
+    # The line of the program, though it has no frame pointers and calls through pointers.
+    for name, thread in by_name.items():
+        assert any("parked.rs:" in frame for frame in thread["stack"]), name
+        assert not any("[guessed]" in frame for frame in thread["stack"]), thread
+
+
+def test_futures(ptt: Ptt, tmp_path: Path) -> None:
+    """What a task waits for is not the call_once() in which the library runs it."""
+    source = tmp_path / "futures.cc"
+    source.write_text(FUTURES, encoding="utf-8")
+    result = tmp_path / "futures"
+    subprocess.run(["g++", "-std=c++20", "-g", "-pthread", "-o", result, source], check=True)
+    with running(result) as pid:
+        found = asleep(ptt, pid, 4)
+    said = {thread["tid"]: thread["waits_for"] for thread in found["threads"]}
+    assert [wait["kind"] for _, wait in sorted(said.items())] == [
+        "once", "future", "semaphore", "future",
+    ]  # fmt: skip
+    assert said[int(pid)]["owner_tid"] == max(said)
+    assert [one["kind"] for one in found["findings"]] == ["stuck"]
 
 
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="rustc is not installed")
@@ -264,7 +406,17 @@ def test_go(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
         ("<std::sys::sync::mutex::futex::Mutex>::lock_contended", "mutex"),
         ("std::thread::park", "park"),
         ("std::thread::functions::park_timeout", "park"),
+        ("<std::thread::thread::Thread>::park", "park"),
+        ("std::sys::sync::thread_parking::futex::Parker::park", "park"),
         ("std::thread::parker_of", ""),
+        ("std::sync::mpmc::list::Channel<T>::recv::{{closure}}", "receive"),
+        ("std::sync::mpsc::SyncSender<T>::send", "send"),
+        ("__pthread_mutex_clocklock_common", "mutex"),
+        ("__pthread_rwlock_rdlock_full64.constprop.0", "rwlock"),
+        ("___pthread_rwlock_timedrdlock64", "rwlock"),
+        ("__new_sem_wait_slow64.constprop.0", "semaphore"),
+        ("__pthread_cond_wait_common", "condition"),
+        ("pthread_cond_broadcast", ""),
         ("QBasicMutex::lockInternal()", "mutex"),
         ("QMutex::lock()", ""),
         ("___pthread_mutex_lock", "mutex"),

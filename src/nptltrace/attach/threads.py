@@ -93,7 +93,7 @@ class Sleepers:
 
     def _is_known(self, frames: Sequence[Frame]) -> bool:
         """Return whether tables have led from the first to the last function of a stack."""
-        return self._stacks.is_whole(frames) and not any(frame.guessed for frame in frames)
+        return self._stacks.is_whole(frames) and all(frame.by_table for frame in frames)
 
     def _seen(self, frames: Sequence[Frame]) -> list[Location]:
         return [self._names.location(frame, innermost=not n) for n, frame in enumerate(frames)]

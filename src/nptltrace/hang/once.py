@@ -1,7 +1,8 @@
 """Which thread runs the function that others wait for in `pthread_once()`.
 
 The object names nobody. Around the function glibc has a handler for cancellation on the stack, in
-which a function of its own is followed by the address of the object.
+which a function of its own is followed by the address of the object. Rust's library has the address
+in the frame that calls the function.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import struct
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from nptltrace.hang.waits import routine_kind
+from nptltrace.hang.routines import has_object, routine_kind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -41,6 +42,10 @@ def with_runners(process: Target, threads: Sequence[ThreadPicture]) -> list[Thre
         if _runs_one(seen)
         for address in _handled(process, seen.thread.sp, wanted)
     }
+    for seen in threads:
+        for part in seen.runs_once:
+            for address in wanted.intersection(_words(process, part)):
+                runners[address] = seen.thread.inner_tid
     return [
         seen._replace(wait=seen.wait._replace(owner=runners.get(seen.wait.object, 0)))
         if seen.wait is not None and seen.wait.kind == _ONCE and seen.wait.object
@@ -50,8 +55,11 @@ def with_runners(process: Target, threads: Sequence[ThreadPicture]) -> list[Thre
 
 
 def _runs_one(seen: ThreadPicture) -> bool:
-    """Return whether a thread is in such a function, and not only waits for one."""
-    routines = [routine_kind(frame.function) for frame in seen.frames]
+    """Return whether a thread is in such a function of glibc, and not only waits for one."""
+    routines = [
+        routine_kind(frame.function) if has_object(frame.function) is None else ""
+        for frame in seen.frames
+    ]
     begin = 0
     if seen.wait is not None and seen.wait.kind == _ONCE:
         # What it waits in may be two functions, one of which calls the other; one that is there
@@ -64,10 +72,14 @@ def _runs_one(seen: ThreadPicture) -> bool:
     return _ONCE in routines[begin:]
 
 
+def _words(process: Target, part: range) -> tuple[int, ...]:
+    data = process.read(part.start & ~7, min(len(part), _STACK))
+    return struct.unpack(f"<{len(data) // 8}Q", data[: len(data) & ~7])
+
+
 def _handled(process: Target, sp: int, wanted: Collection[int]) -> Iterator[int]:
     """Yield the objects that stand behind a place in the code on a stack."""
-    data = process.read(sp & ~7, _STACK)
-    words = struct.unpack(f"<{len(data) // 8}Q", data[: len(data) & ~7])
+    words = _words(process, range(sp, sp + _STACK))
     for before, word in pairwise(words):
         if word in wanted and process.map.only(before) is not None:
             yield word

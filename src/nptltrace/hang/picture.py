@@ -9,29 +9,30 @@ from nptltrace.hang.free import with_free
 from nptltrace.hang.gil import with_gils
 from nptltrace.hang.monitors import with_monitors
 from nptltrace.hang.once import with_runners
+from nptltrace.hang.routines import has_object, plain_name, routine_kind, routine_of
 from nptltrace.hang.stack.cpython import PythonFrame, Pythons
+from nptltrace.hang.stack.shown import SignalFrame, signal_name
 from nptltrace.hang.stack.stacks import Stacks
 from nptltrace.hang.thread_picture import ThreadPicture
-from nptltrace.hang.waits import routine_kind, spin_of, wait_of
+from nptltrace.hang.waits import Waits, is_call, spin_of, wait_of
 from nptltrace.trace.symbols.location import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.stack.stacks import Frame
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.targets.thread import Thread
+    from nptltrace.hang.thread_picture import ShownFrame
 
 __all__ = ["Picture", "look"]
-
-# Functions of the C library, and of the tracer, in front of a call, of which nobody needs to read.
-_LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux", "[vdso]", "libnptltrace.so")
 
 # So often a thread is looked at that runs.
 _LOOKS = 4
 # The frame of what called a library that makes a system call.
 _CALLER = 2
+_LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux", "[vdso]", "libnptltrace.so")
 
 
 class Picture(NamedTuple):
@@ -74,8 +75,8 @@ def look(process: Target, names: Names) -> Picture:
         if thread.call is None and stack.spins_at:
             wait = spin_of(process, thread, stack.spins_at)
         else:
-            wait = wait_of(process, thread, tids, stack.routine)
-        shown: tuple[Location | PythonFrame, ...] = stack.frames
+            wait = wait_of(process, thread, tids, stack.waits)
+        shown: tuple[ShownFrame, ...] = stack.frames
         site = stack.site
         if stack.calls:
             shown = _with_python(stack, pythons, thread.inner_tid)
@@ -83,7 +84,18 @@ def look(process: Target, names: Names) -> Picture:
         address = wait.object if wait is not None else 0
         if address not in named:
             named[address] = names.object(address)
-        found.append(ThreadPicture(process.pid, thread, wait, named[address], shown, site))
+        found.append(
+            ThreadPicture(
+                process.pid,
+                thread,
+                wait,
+                named[address],
+                shown,
+                site,
+                stack.handler,
+                tuple(range(thread.sp + r.start, thread.sp + r.stop) for r in stack.runs_once),
+            )
+        )
     process.forget()
     found = with_gils(process, pythons.threads, with_runners(process, found))
     found = with_peers(process, with_free(process, with_monitors(process, names, found)))
@@ -108,35 +120,74 @@ class _Stack(NamedTuple):
 
     Attributes:
         frames: With names.
-        routine: The function that waits, where it is one of a library of threads; or empty.
+        waits: What they say of the wait.
         spins_at: How far it has come in a function that spins for a lock; 0 in no such one.
         calls: Numbers of the frames in which CPython's interpreter calls functions of Python.
         site: The call in the program that led here.
+        handler: The signal handler that it is in, and what that has interrupted; or empty.
+        runs_once: Where the frames and registers lie in which Rust's library runs functions once,
+            as `Frame.stack` counts.
     """
 
-    frames: tuple[Location, ...]
-    routine: str
+    frames: tuple[Location | SignalFrame, ...]
+    waits: Waits
     spins_at: int
     calls: tuple[int, ...]
     site: str
+    handler: str
+    runs_once: tuple[range, ...]
 
 
 def _stack(walked: Sequence[Frame], names: Names, pythons: Pythons, stacks: Stacks) -> _Stack:
-    frames = tuple(names.location(frame, innermost=not n) for n, frame in enumerate(walked))
-    functions = (f for at in frames for f in (*(i.function for i in at.inlined), at.function))
-    routine = next((f for f in functions if routine_kind(f)), "")
+    signals = [*(frame.signal for frame in walked[1:]), 0]
+    frames = tuple(
+        SignalFrame(signal_name(signal)) if signal else names.location(frame, innermost=not n)
+        for n, (frame, signal) in enumerate(zip(walked, signals, strict=False))
+    )
+    functions = [call for frame in frames for call in _calls(frame)]
+    routine = routine_of(functions, names.is_library)
     if not routine and len(walked) > _CALLER and not frames[_CALLER - 1].function:
         # A library without symbols of its own functions: its callers name what they call.
-        routine = names.function(stacks.called_before(walked[_CALLER].address))
+        called = names.function(stacks.called_before(walked[_CALLER].address))
+        routine = called if routine_kind(called) else ""
+    waits = Waits(routine, next((function for function, _ in functions if function), ""))
     calls = tuple(n for n, frame in enumerate(walked) if frame.address in pythons.evaluates)
-    spins = routine_kind(frames[0].function) == "spin lock" if frames else False
-    spins_at = frames[0].offset if spins else 0
-    return _Stack(frames, routine, spins_at, calls, _site(frames, names))
+    innermost = frames[0] if frames else None
+    spins = isinstance(innermost, Location) and routine_kind(innermost.function) == "spin lock"
+    spins_at = innermost.offset if spins and isinstance(innermost, Location) else 0
+    site, handler = _site(frames, names), _handler(frames, names)
+    runs_once = tuple(_runs_once(walked, frames, routine))
+    return _Stack(frames, waits, spins_at, calls, site, handler, runs_once)
 
 
-def _with_python(
-    stack: _Stack, pythons: Pythons, inner_tid: int
-) -> tuple[Location | PythonFrame, ...]:
+def _runs_once(
+    walked: Sequence[Frame], frames: Sequence[ShownFrame], routine: str
+) -> Iterator[range]:
+    """Yield where the frames and registers lie in which Rust's library runs a function once.
+
+    Args:
+        walked: The stack.
+        frames: The same with names.
+        routine: The function that the thread waits in, or empty.
+    """
+    waits = routine_kind(routine) == "once"
+    for n, frame in enumerate(frames[:-1]):
+        if not any(routine_kind(f) == "once" and has_object(f) for f, _ in _calls(frame)):
+            continue
+        if not waits:
+            yield range(walked[n].stack, walked[n + 1].stack)
+            yield from (range(at, at + 8) for at in walked[n].kept)
+        waits = False
+
+
+def _calls(frame: ShownFrame) -> Iterator[tuple[str, str]]:
+    """Yield function and module of what a frame is, what was inlined into it first."""
+    if isinstance(frame, Location):
+        yield from ((one.function, frame.module) for one in frame.inlined)
+    yield frame.function, frame.module
+
+
+def _with_python(stack: _Stack, pythons: Pythons, inner_tid: int) -> tuple[ShownFrame, ...]:
     """Return a stack with Python's functions in place of those of the interpreter.
 
     Without them where the interpreter has noted more or fewer calls of it than there are.
@@ -145,7 +196,7 @@ def _with_python(
     noted = pythons.of(inner_tid)
     if len(noted) != len(calls):
         return frames
-    mixed: list[Location | PythonFrame] = list(frames[: calls[0]])
+    mixed: list[ShownFrame] = list(frames[: calls[0]])
     for number, frame in enumerate(frames[calls[0] :], calls[0]):
         if number in calls:
             mixed += noted[calls.index(number)]
@@ -154,27 +205,34 @@ def _with_python(
     return tuple(mixed)
 
 
-def _routines_end(frames: Sequence[Location | PythonFrame]) -> int:
-    """Return the number of the frame that called the routine in which a thread waits."""
-    end = 0
-    for number, frame in enumerate(frames):
-        kind = routine_kind(frame.function)
-        if kind == "once" and 0 < end < number:
-            break  # what waits is called by the function that this one runs
-        if kind:
-            end = number + 1
-    return end
-
-
-def _site(frames: Sequence[Location | PythonFrame], names: Names) -> str:
+def _site(frames: Sequence[ShownFrame], names: Names) -> str:
     """Return the first frame that is the program's own: of Python, or behind all wrappers."""
-    if python := next((frame for frame in frames if isinstance(frame, PythonFrame)), None):
-        return str(python)
-    # In a program that is linked statically the routine has no library of its own.
-    behind = [
-        frame
-        for frame in frames[_routines_end(frames) :]
-        if isinstance(frame, Location) and not frame.module.startswith(_LIBRARY)
-    ]
-    sites = (name for frame in behind if (name := names.site(frame)))
-    return next(sites, str((behind or frames)[0]) if frames else "")
+    if python := [frame for frame in frames if isinstance(frame, PythonFrame)]:
+        own = (frame for frame in python if not names.is_library(frame.function, frame.path))
+        return str(next(own, python[0]))
+    natives = [frame for frame in frames if isinstance(frame, Location)]
+    # In a program that is linked statically the innermost function has no library of its own.
+    first = bool(natives) and is_call(natives[0].function)
+    sites = (name for frame in natives[first:] if (name := names.site(frame)))
+    behind = (str(frame) for frame in natives if not frame.module.startswith(_LIBRARY))
+    return next(sites, next(behind, str(natives[0]) if natives else ""))
+
+
+def _handler(frames: Sequence[ShownFrame], names: Names) -> str:
+    """Return the signal handler that a thread is in, and what that has interrupted; or nothing."""
+    signals = ((n, one.signal) for n, one in enumerate(frames) if isinstance(one, SignalFrame))
+    at, signal = next(signals, (None, ""))
+    if at is None:
+        return ""
+    text, inner = f"a handler of {signal}" if signal else "a signal handler", ""
+    for function, module in (call for frame in frames[at + 1 :] for call in _calls(frame)):
+        if function and not names.is_library(function, module):
+            within = f"{_called(inner)} in " if inner else ""
+            return f"{text} that interrupted {within}{_called(function)}"
+        inner = plain_name(function) or inner
+    return f"{text} that interrupted {_called(inner)}" if inner else text
+
+
+def _called(function: str) -> str:
+    """Return a function as it is called in a sentence: `note()`."""
+    return function if function.endswith(")") else f"{function}()"

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from nptltrace.hang.stack.cpython import PythonFrame
+    from nptltrace.hang.stack.shown import SignalFrame
     from nptltrace.hang.targets.thread import Thread
     from nptltrace.hang.waits import Wait
     from nptltrace.trace.symbols.location import Location
 
-__all__ = ["Peers", "State", "ThreadPicture"]
+    ShownFrame = Location | PythonFrame | SignalFrame
+
+__all__ = ["Peers", "ShownFrame", "State", "ThreadPicture"]
 
 State = Literal["runnable", "asleep", "waiting", "stopped"]
 
@@ -45,6 +48,8 @@ class ThreadPicture(NamedTuple):
         object_name: The global variable that it waits for, or empty.
         frames: Its stack, the innermost first.
         site: The call in the program that led here.
+        handler: The signal handler that it is in, and what that has interrupted; or empty.
+        runs_once: Where the frames and registers lie in which Rust's library runs functions once.
         peers: Of a system call, the processes that can end it, where that is known.
     """
 
@@ -52,8 +57,10 @@ class ThreadPicture(NamedTuple):
     thread: Thread
     wait: Wait | None
     object_name: str
-    frames: tuple[Location | PythonFrame, ...]
+    frames: tuple[ShownFrame, ...]
     site: str
+    handler: str = ""
+    runs_once: tuple[range, ...] = ()
     peers: Peers | None = None
 
     @property

@@ -29,10 +29,13 @@ __all__ = ["Verdict", "verdicts", "waits_sentence"]
 
 _LOCKS = frozenset({"mutex", "rwlock"})
 # What one thread has at a time, though not every library notes which one.
-_OWNED = _LOCKS | {"once", "monitor", "lock", "spin lock", GIL}
+_OWNED = _LOCKS | {"once", "static", "stream", "malloc lock", "monitor", "lock", "spin lock", GIL}
 # What is said of a thread that waits for no object.
 _WITHOUT_OBJECT = {
     "park": "waits to be unparked",
+    "receive": "waits to receive from a channel",
+    "send": "waits to send to a channel",
+    "scope": "waits for the threads of a scope",
     "go": "waits for what Go's runtime knows",
 }
 # What a signal handler may end by a function that POSIX allows it.
@@ -141,7 +144,7 @@ def _access(wait: Wait) -> str:
 
 def _holder(seen: ThreadPicture, wait: Wait, by_tid: dict[int, ThreadPicture]) -> str:
     """Return who has what a thread waits for, as the end of a sentence."""
-    has = "run" if wait.kind == "once" else "held"
+    has = {"once": "run", "static": "initialized"}.get(wait.kind, "held")
     if wait.owner:
         return f", {has} by {_named(wait.owner, by_tid, seen.pid)}"
     if wait.readers:
@@ -348,7 +351,8 @@ def _forked(process: Target) -> str:
 
 
 def _at(seen: ThreadPicture) -> str:
-    return f" in {seen.site}" if seen.site else ""
+    within = f", in {seen.handler}" if seen.handler else ""
+    return f" in {seen.site}{within}" if seen.site else ""
 
 
 def _is_still_so(

@@ -9,12 +9,13 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.libptttasks import AROUND_FUTEX, BEFORE_FUTEX
+from nptltrace.hang.routines import has_object, routine_kind, wants_to_write
 
 if TYPE_CHECKING:
     from nptltrace.hang.targets.target import Target
-    from nptltrace.hang.targets.thread import Thread
+    from nptltrace.hang.targets.thread import Call, Thread
 
-__all__ = ["Wait", "routine_kind", "spin_of", "wait_of"]
+__all__ = ["Wait", "Waits", "is_call", "spin_of", "wait_of"]
 
 # futex(), by architecture, and what calls are named that threads sleep in for long.
 _FUTEX = {"x86_64": 202, "aarch64": 98}
@@ -65,64 +66,32 @@ _CALL = 15
 _FRAMES = 512
 # The words of a mutex: the lock, how often it was taken, the owner, its users, the kind.
 _MUTEX = struct.Struct("<IIIII")
-# What the functions of the C library are for that threads wait in, without leading underscores.
-_ROUTINES = {
-    "mutex": (
-        "pthread_mutex_lock", "pthread_mutex_lock_full", "pthread_mutex_timedlock",
-        "pthread_mutex_clocklock", "mtx_lock", "mtx_timedlock",
-    ),
-    "condition": (
-        "pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait", "cnd_wait",
-        "cnd_timedwait", "pthread_cond_destroy", "cnd_destroy",
-    ),
-    "rwlock": (
-        "pthread_rwlock_rdlock", "pthread_rwlock_wrlock", "pthread_rwlock_timedrdlock",
-        "pthread_rwlock_timedwrlock", "pthread_rwlock_clockrdlock", "pthread_rwlock_clockwrlock",
-    ),
-    "semaphore": ("sem_wait", "sem_timedwait", "sem_clockwait", "new_sem_wait_slow64"),
-    "barrier": ("pthread_barrier_wait",),
-    "join": (
-        "pthread_join", "pthread_timedjoin_np", "pthread_clockjoin_np", "pthread_clockjoin_ex",
-        "thrd_join",
-    ),
-    "once": ("pthread_once", "pthread_once_slow", "call_once"),
-    "spin lock": ("pthread_spin_lock",),
-}  # fmt: skip
 # Instructions of x86's pthread_spin_lock(): the one that tries, which makes the lock's word 0 or
 # less, and the one that begins the loop in which a thread is that did not get it.
 _TRIES, _PAUSES = b"\xf0\xff\x0f", b"\xf3\x90"
-# The same of other libraries, whose objects are futexes that name no owner; the modules of Rust's
-# have changed their places, `sys::unix::locks::futex_mutex` and `sys::sync::mutex::futex`.
-_ON_THEIR_FUTEX = {
-    "mutex": re.compile(
-        r"(futex_mutex|mutex::futex)::Mutex>?::lock_contended|^QBasicMutex::lock|^g_mutex_lock"
-    ),
-    "rwlock": re.compile(r"(futex_rwlock|rwlock::futex)::RwLock>?::(read|write)_contended"),
-    "condition": re.compile(r"(futex_condvar|condvar::futex)::Condvar>?::wait|^g_cond_wait"),
-    "once": re.compile(r"once::futex::Once>?::(call|wait)"),
-}
+# Where the C library of x86-64 has a thread's own address and its id, from its `pthread_t` on.
+_SELF_AT, _TID_AT = 16, 720
 # Where a condition of GLib has its futex.
 _IN_G_COND = 8
-# And of those in which a thread sleeps on a word of its own, so that the object is not known.
-_PARKED = {
-    "mutex": re.compile(r"parking_lot::raw_mutex::RawMutex>?::lock_slow"),
-    "rwlock": re.compile(r"parking_lot::raw_rwlock::RawRwLock>?::(\w+_slow|wait_for_readers)"),
-    "condition": re.compile(r"parking_lot::condvar::Condvar>?::wait_until_internal"),
-    "once": re.compile(r"parking_lot::once::Once>?::call_once_slow"),
-    "park": re.compile(r"^std::thread::(functions::)?park(_timeout)?\b"),
-    "go": re.compile(r"^runtime\.futex(\.abi0)?$"),
-}
-_KIND_OF = {routine: kind for kind, routines in _ROUTINES.items() for routine in routines}
+# Rust's rwlock: where it has the word that writers sleep on; of its state the number of readers,
+# which is the largest there is while it is held for writing.
+_RUST_WRITERS, _RUST_READERS = 4, (1 << 30) - 1
+# The instructions of x86 before the place behind a system call: the number, and the call.
+_MAKES_CALL = re.compile(rb"\xb8(....)\x0f\x05", re.DOTALL)
+_CALL_SIZE = 7
+_SECOND_NS = 1_000_000_000
 
 
 class Wait(NamedTuple):
     """What a thread waits for.
 
     Attributes:
-        kind: `mutex`, `rwlock`, `condition`, `semaphore`, `barrier`, `join`, `once`; `monitor` of
-            Java, and `lock` of its `java.util.concurrent`; `gil` of CPython; `spin lock`, for
-            which a thread does not sleep; `park` for a thread of Rust or Java that another one
-            must unpark; `go` for what Go's runtime waits for; `futex` for a word of which nothing
+        kind: `mutex`, `rwlock`, `condition`, `semaphore`, `barrier`, `join`, `once`; `static` for
+            the initializer of a static variable; `future`; `stream` and `malloc lock` of the C
+            library; `monitor` of Java, and `lock` of its `java.util.concurrent`; `gil` of CPython;
+            `spin lock`, for which a thread does not sleep; `park` for a thread of Rust or Java
+            that another one must unpark; `receive`, `send` and `scope` for what Rust parks threads
+            for itself; `go` for what Go's runtime waits for; `futex` for a word of which nothing
             more is known; `call` for another system call.
         object: Address of the object, or of the futex; 0 of a call, or where it is not known.
         owner: The thread waited for, as the object names it; 0 when it names none.
@@ -147,33 +116,47 @@ class Wait(NamedTuple):
     free: bool = False
 
 
-def wait_of(process: Target, thread: Thread, tids: frozenset[int], routine: str) -> Wait | None:
+class Waits(NamedTuple):
+    """What the stack of a thread says of its wait.
+
+    Attributes:
+        routine: The function that has a `routine_kind`, or empty.
+        function: The innermost function that has a name, or empty.
+    """
+
+    routine: str = ""
+    function: str = ""
+
+
+def wait_of(process: Target, thread: Thread, tids: frozenset[int], at: Waits) -> Wait | None:
     """Return what a thread waits for, None when it runs.
 
     Args:
         process: The process.
         thread: The thread.
         tids: The ids of all its threads, as it knows them itself.
-        routine: The function on its stack that has a `routine_kind`, or empty.
+        at: What its stack says.
     """
-    call = thread.call
-    if call is None:
+    if thread.call is None:
         return None
-    machine = process.machine
-    waits_on = call.number == _RESTART.get(machine) and routine_kind(routine)
-    if call.number != _FUTEX.get(machine) and not waits_on:
-        known = _CALLS.get(machine, {}).get(call.number)
+    call, routine = _begun(process, thread, thread.call, at), at.routine
+    if call.number != _FUTEX.get(process.machine):
+        known = _CALLS.get(process.machine, {}).get(call.number)
         return Wait("call", call=known or f"system call {call.number}")
     address, operation, value, limit = call.arguments[:4]
+    kind = routine_kind(routine)
     futex = _Futex(
-        process, thread, address, operation & _OPERATION, value & 0xFFFF_FFFF, tids,
-        routine_kind(routine), "wrlock" in routine,
-        process.read(address - BEFORE_FUTEX, AROUND_FUTEX),
+        process, thread, address, operation & _OPERATION, value & 0xFFFF_FFFF, tids, kind,
+        wants_to_write(routine), process.read(address - BEFORE_FUTEX, AROUND_FUTEX),
     )  # fmt: skip
-    kind, has_object = _of_others(routine)
-    if routine.startswith("g_cond_wait"):
-        address -= _IN_G_COND
-    found = Wait(kind, address if has_object else 0) if kind else futex.object()
+    of_others = has_object(routine)
+    if of_others is None:
+        found = futex.object()
+    elif kind == "rwlock" and of_others:
+        found = futex.rust_rwlock()
+    else:
+        address -= _IN_G_COND if routine.startswith("g_cond_wait") else 0
+        found = Wait(kind, address if of_others else 0)
     # Another process can wake a thread through memory that both have mapped; a thread's end
     # always comes from its own process, though the kernel says so by a word that is not private.
     private = bool(operation & _PRIVATE) or found.kind == "join"
@@ -181,6 +164,52 @@ def wait_of(process: Target, thread: Thread, tids: frozenset[int], routine: str)
         found.kind, found.object, found.owner, found.readers, found.writes, bool(limit), private,
         word=futex.address,
     )  # fmt: skip
+
+
+def _begun(process: Target, thread: Thread, call: Call, at: Waits) -> Call:
+    """Return the system call that a thread goes on with, where a stop has interrupted it.
+
+    The kernel has a call of its own for that, with the arguments of the first one. Which one it
+    was says the code, or the function that makes it. A function that makes any call may wait for a
+    futex, which its arguments show.
+    """
+    machine = process.machine
+    if call.number != _RESTART.get(machine):
+        return call
+    code = _MAKES_CALL.fullmatch(process.read(thread.pc - _CALL_SIZE, _CALL_SIZE))
+    if code is not None and machine == "x86_64":
+        return call._replace(number=int.from_bytes(code[1], "little"))
+    number = _number_of(machine, at.function)
+    if number is None and (routine_kind(at.routine) or _is_futex(process, call)):
+        number = _FUTEX.get(machine)
+    return call if number is None else call._replace(number=number)
+
+
+def is_call(function: str) -> bool:
+    """Return whether a function has the name of a system call that threads sleep in."""
+    return any(_number_of(machine, function) is not None for machine in _CALLS)
+
+
+@cache
+def _number_of(machine: str, function: str) -> int | None:
+    """Return the number of the system call of a function's name; None if there is none."""
+    name = function.lstrip("_").removeprefix("GI_").lstrip("_").removeprefix("libc_")
+    return next((n for n, known in _CALLS.get(machine, {}).items() if known == name), None)
+
+
+def _is_futex(process: Target, call: Call) -> bool:
+    """Return whether a system call's arguments are those of a futex wait with a time limit."""
+    address, operation, value, limit = call.arguments[:4]
+    word, time = process.read(address, 4), process.read(limit, 16)
+    if len(word) < 4 or len(time) < 16 or address & 3:  # noqa: PLR2004 -- the sizes of both
+        return False
+    seconds, rest = struct.unpack("<qq", time)
+    return (
+        operation & _OPERATION in {_WAIT, _WAIT_BITSET}
+        and int.from_bytes(word, "little") == value & 0xFFFF_FFFF
+        and seconds >= 0
+        and 0 <= rest < _SECOND_NS
+    )
 
 
 def spin_of(process: Target, thread: Thread, offset: int) -> Wait | None:
@@ -198,30 +227,6 @@ def spin_of(process: Target, thread: Thread, offset: int) -> Wait | None:
     if int.from_bytes(word, "little", signed=True) > 0:
         return None
     return Wait("spin lock", thread.argument, private=True, word=thread.argument)
-
-
-@cache
-def routine_kind(function: str) -> str:
-    """Return the kind of object that a function of a library of threads waits for, or empty.
-
-    Args:
-        function: One of its names there: `___pthread_mutex_lock`, `__GI___pthread_cond_wait`.
-    """
-    plain = function.removeprefix("__GI_").lstrip("_").partition("@")[0]
-    return _KIND_OF.get(plain) or _of_others(function)[0]
-
-
-@cache
-def _of_others(function: str) -> tuple[str, bool]:
-    """Return the kind of object of another library that a function waits for, or empty.
-
-    Also whether the futex is the object.
-    """
-    for known in (_ON_THEIR_FUTEX, _PARKED):
-        for kind, pattern in known.items():
-            if pattern.search(function):
-                return kind, known is _ON_THEIR_FUTEX
-    return "", False
 
 
 @dataclass(slots=True)
@@ -284,8 +289,8 @@ class _Futex:
         """Return what memory alone says, where the stack has no names."""
         if self.operation == _WAIT_BITSET and self.value in self.tids:
             return Wait("join", self.address, self.value)
-        condition = self._condition()
-        return Wait("condition", condition) if condition else Wait("futex", self.address)
+        owner = self._streams_owner()
+        return Wait("stream" if owner else "futex", self.address, owner)
 
     def _words(self, address: int, layout: str) -> tuple[int, ...]:
         """Return numbers in memory, none if it cannot be read."""
@@ -359,15 +364,37 @@ class _Futex:
 
     def _condition(self) -> int:
         """Return the condition that the word belongs to: 0 if its neighbours say otherwise."""
-        offsets = [40, 44]  # of the words of its two groups of waiters
-        if self.kind:
-            offsets.append(36)  # a thread that destroys it waits there until all have left
-        for base in (self.address - offset for offset in offsets):
+        # Of the words of its two groups of waiters; a thread that destroys it waits at the last one
+        # until all have left.
+        for base in (self.address - offset for offset in (40, 44, 36)):
             found = self._words(base, "<QQIIIIII")
             # Sequence of waiters, where the first group began, references, sizes, waiters.
             if found and found[1] >> 1 <= found[0] >> 1 and found[7] >> 3 in range(1, 1 << 20):
                 return base
         return 0
+
+    def _streams_owner(self) -> int:
+        """Return the thread that has the lock of a stream of the C library; 0 if it is none.
+
+        The lock is a word, how often it was taken, and its owner as the C library knows it.
+        """
+        words = self._words(self.address, "<IIQ")
+        if self.value != 2 or not words or not words[1] or not words[2]:  # noqa: PLR2004 -- has waiters
+            return 0
+        pointer = words[2]
+        own = self.process.read(pointer, 8) + self.process.read(pointer + _SELF_AT, 8)
+        if own != 2 * pointer.to_bytes(8, "little"):
+            return 0
+        tid = int.from_bytes(self.process.read(pointer + _TID_AT, 4), "little")
+        return tid if tid in self.tids else 0
+
+    def rust_rwlock(self) -> Wait:
+        """Return the rwlock of Rust that the word is a part of."""
+        base = self.address - (_RUST_WRITERS if self.writes else 0)
+        state = self._words(base, "<I")
+        readers = state[0] & _RUST_READERS if state else 0
+        held = 0 if readers == _RUST_READERS else readers
+        return Wait("rwlock", base, readers=held, writes=self.writes)
 
     def _rwlock(self) -> Wait:
         """Return the rwlock that the word belongs to."""

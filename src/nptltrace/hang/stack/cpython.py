@@ -42,12 +42,14 @@ class PythonFrame:
         function: Its name, qualified where the interpreter knows it so.
         file: The source file, without directories.
         line: Its line; 0 where that is not known.
+        path: The source file as the interpreter knows it.
         module: Nothing: it is in no module of the process.
     """
 
     function: str
     file: str
     line: int
+    path: str
     module: str = ""
 
     def __str__(self) -> str:
@@ -116,7 +118,7 @@ class Pythons:
             known = self._code(self._word(address + at), layout)
         except (struct.error, ValueError):
             return ""
-        return str(PythonFrame(known[0], known[1].rpartition("/")[2], known[2])) if known else ""
+        return str(_frame(known[0], known[1], known[2])) if known else ""
 
     def _c_string(self, address: int) -> str:
         return self._process.read(address, _NAME_MAX).partition(b"\0")[0].decode("utf-8", "replace")
@@ -195,7 +197,7 @@ class Pythons:
         else:
             (at,) = struct.unpack("<i", self._process.read(frame + layout.instruction, 4))
         line = line_of(layout.minor, lines, first, at)
-        return PythonFrame(name, path.rpartition("/")[2], line)
+        return _frame(name, path, line)
 
     def _code(self, code: int, layout: Layout) -> tuple[str, str, int, bytes] | None:
         name = self._text(self._word(code + layout.name), layout)
@@ -222,3 +224,7 @@ class Pythons:
             return None
         encoding = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}[width]
         return data.decode(encoding, "replace")
+
+
+def _frame(function: str, path: str, line: int) -> PythonFrame:
+    return PythonFrame(function, path.rpartition("/")[2], line, path)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
+from nptltrace.hang.routines import is_plumbing, routine_kind
+from nptltrace.hang.stack.shown import GuessedLocation
 from nptltrace.hang.stack.static_calls import refers_to
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ __all__ = ["Names", "OneProcess"]
 
 # The C library itself, whose parts call one another.
 _LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux")
+# Functions of it, and of the tracer, in front of a call, of which nobody needs to read.
+_IN_FRONT = (*_LIBRARY, "[vdso]", "libnptltrace.so")
 
 
 class OneProcess:
@@ -95,7 +99,28 @@ class Names:
             frame: The frame.
             innermost: It is where the thread is, not where a call returns to.
         """
-        return self._symbols.location(0, frame.address + innermost)
+        found = self._symbols.location(0, frame.inside + 1 + (innermost and not frame.signal))
+        if not frame.guessed:
+            return found
+        return GuessedLocation(*(getattr(found, one.name) for one in fields(found)))
+
+    def is_library(self, function: str, module: str) -> bool:
+        """Return whether a frame is no call site.
+
+        It may belong to the C library, which a static program has in it, or to the wrappers of a
+        library of threads.
+
+        Args:
+            function: Its function, or empty.
+            module: File name of its module, or empty; of a function of Python the path of its
+                source.
+        """
+        return (
+            module.startswith(_IN_FRONT)
+            or bool(routine_kind(function))
+            or is_plumbing(function)
+            or self._symbols.passed_over(function, module)
+        )
 
     def site(self, location: Location) -> str:
         """Return a frame as a call site, without wrappers that were inlined into it.
@@ -109,8 +134,7 @@ class Names:
     def _site(self, location: Location) -> str:
         frames = [(frame.function, location.module) for frame in location.inlined]
         frames.append((location.function, location.module))
-        rule = self._symbols.passed_over
-        first = next((n for n, frame in enumerate(frames) if not rule(*frame)), None)
+        first = next((n for n, frame in enumerate(frames) if not self.is_library(*frame)), None)
         if first is None:
             return ""
         return str(replace(location, inlined=location.inlined[first:]) if first else location)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import struct
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.libptttasks import STACK
+from nptltrace.hang.stack.prologue import CODE_SIZE, frame_size
 from nptltrace.hang.stack.unwind_tables import UnwindTable
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from nptltrace.hang.targets.thread import Thread
     from nptltrace.trace.places.module_table import Module
 
-__all__ = ["Frame", "Stacks"]
+__all__ = ["UNKNOWN_SIGNAL", "Frame", "Stacks"]
 
 _DEPTH = 64
 # As much of a stack is read at a time.
@@ -30,6 +32,10 @@ _STUB = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?\xf2?\xff\x25(....)", re.DOTALL)
 _STUB_SIZE = 11
 # So many ways to one place are remembered.
 _WAYS = 64
+# What the kernel puts on a stack for a signal handler of x86-64 (`struct ucontext`): the registers,
+# which begin with those of these numbers of DWARF, the place, and the signals that were blocked.
+_CONTEXT = struct.Struct("<40x17Q120xQ")
+_CONTEXT_REGISTERS = (8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7)
 
 
 class _Registers(NamedTuple):
@@ -43,16 +49,34 @@ _MACHINES = {"x86_64": _Registers(7, 6), "aarch64": _Registers(31, 29)}
 _UNKNOWN = _Registers(-1, -1)
 
 
+UNKNOWN_SIGNAL = -1
+
+
 class Frame(NamedTuple):
     """A function on a stack.
 
     Attributes:
         address: Where it goes on: behind its call; of the innermost, where it is.
         guessed: No table led to it: it was recognized on the stack by what it looks like.
+        by_table: An unwind table led to it.
+        stack: Its stack pointer, counted from the thread's.
+        signal: The signal whose handler interrupted it, `UNKNOWN_SIGNAL` for one that is not known;
+            0 if it made a call. The frame before it is what the handler returns to.
+        kept: Where its registers lie that the functions which it called have saved, counted as
+            well.
     """
 
     address: int
     guessed: bool = False
+    by_table: bool = True
+    stack: int = 0
+    signal: int = 0
+    kept: tuple[int, ...] = ()
+
+    @property
+    def inside(self) -> int:
+        """An address in the instruction that it is at."""
+        return self.address - (not self.signal)
 
 
 class _Word(NamedTuple):
@@ -76,10 +100,13 @@ class _Walk:
         thread: Whose stack it is.
         numbers: Of the registers.
         memory: The stack.
+        blocked: Returns the signals that the thread blocks, as bits.
     """
 
-    def __init__(self, thread: Thread, numbers: _Registers, memory: _Memory) -> None:
-        self.memory = memory
+    def __init__(
+        self, thread: Thread, numbers: _Registers, memory: _Memory, blocked: Callable[[], int]
+    ) -> None:
+        self.memory, self.blocked = memory, blocked
         self.frames = [Frame(thread.pc)]
         self.known = {**thread.saved, numbers.stack: thread.sp}
         self.origin: dict[int, int] = {}  # where on the stack registers were saved
@@ -161,7 +188,9 @@ class Stacks:
                 stack = self._process.read(thread.sp, max(way.size, STACK))
             if way.is_of(stack, thread.sp):
                 return way.frames
-        walk = _Walk(thread, self._registers, _Memory(self._process, thread.sp))
+        memory = _Memory(self._process, thread.sp)
+        blocked = partial(self._process.blocked_signals, thread.tid)
+        walk = _Walk(thread, self._registers, memory, blocked)
         while len(walk.frames) < _DEPTH:
             step = self._step(walk, thread.sp)
             if step is None:
@@ -174,32 +203,52 @@ class Stacks:
 
     def is_whole(self, frames: Sequence[Frame]) -> bool:
         """Return whether nothing called the last of some frames, as its table says."""
-        row = self._row(frames[-1].address - (len(frames) > 1)) if frames else None
+        row = self._row(self._inside(frames)) if frames else None
         return row is not None and not row.signal and row.saved.get(row.returns) is None
 
     def _step(self, walk: _Walk, top: int) -> Frame | None:
         """Find the caller of the last frame, and its registers."""
         known, memory = walk.known, walk.memory
-        inner = walk.frames[-1].address
-        row = self._row(inner - (len(walk.frames) > 1))
+        inner = self._inside(walk.frames)
+        row = self._row(inner)
         stack = known[self._registers.stack]
-        if row is None or row.signal:
+        if row is None:
             return None
-        base = known.get(row.register)
+        if row.signal:
+            return self._interrupted(walk, top)
         at = row.saved.get(row.returns)
-        if base is None:
-            walk.is_exact = False
-            called = self._call_of(inner, row, stack, memory) if at is not None else None
-            if called is None or at is None:
-                return self._search(known, memory)
-            frame = called - at
-        else:
+        if at is None:
+            return None if row.register in known else self._search(known, memory, top)
+        if row.register in known:
+            frame, guessed = known[row.register] + row.offset, False
             if row.register in walk.origin:
                 origin = walk.origin[row.register] - top
-                walk.words.append(_Word(origin, base - top, is_place=True))
-            frame = base + row.offset
-        if at is None or frame <= stack:
+                walk.words.append(_Word(origin, known[row.register] - top, is_place=True))
+        else:
+            walk.is_exact = False
+            returns, guessed = self._returns(inner, row, stack, memory)
+            if returns is None:
+                return self._search(known, memory, top)
+            frame = returns - at
+        return self._called_from(walk, row, frame, top, guessed=guessed)
+
+    def _called_from(
+        self, walk: _Walk, row: Row, frame: int, top: int, *, guessed: bool
+    ) -> Frame | None:
+        """Return the caller of the last frame of a walk, and give the walk its registers.
+
+        Args:
+            walk: The walk.
+            row: What holds where the last frame is.
+            frame: Its canonical frame address.
+            top: Where the walk began.
+            guessed: That address was recognized by what lies there.
+        """
+        known, memory = walk.known, walk.memory
+        at = row.saved[row.returns]
+        if at is None or frame <= known[self._registers.stack]:
             return None
+        by_table = row.register in known
         address = memory.word(frame + at)
         walk.is_exact &= address is not None
         walk.words.append(_Word(frame + at - top, address or 0, is_place=False))
@@ -213,19 +262,86 @@ class Stacks:
                     known[register] = value
                     walk.origin[register] = frame + offset
         known[self._registers.stack] = frame
-        return Frame(address, guessed=base is None)
+        kept = tuple(saved - top for saved in walk.origin.values())
+        return Frame(address, guessed, by_table, frame - top, kept=kept)
 
-    def _call_of(self, inner: int, row: Row, stack: int, memory: _Memory) -> int | None:
-        """Return where on a stack the return address of a call of a function lies, if it is there.
+    @staticmethod
+    def _inside(frames: Sequence[Frame]) -> int:
+        """Return an address in the instruction that the last of some frames is at."""
+        return frames[-1].inside if len(frames) > 1 else frames[-1].address
+
+    def _interrupted(self, walk: _Walk, top: int) -> Frame | None:
+        """Return what a signal interrupted, whose handler returns to the last frame of a walk.
+
+        All registers that it had are on the stack.
+        """
+        at = walk.known[self._registers.stack]
+        walk.is_exact = False
+        data = self._process.read(at, _CONTEXT.size)
+        if self._process.machine != "x86_64" or len(data) < _CONTEXT.size:
+            return None
+        *values, address, blocked = _CONTEXT.unpack_from(data)
+        if not self._is_code(address):
+            return None
+        # A handler that does not ask for more is not told its signal where it could be read. The
+        # signal is blocked while the handler runs.
+        since = walk.blocked() & ~blocked
+        signal = since.bit_length() if since.bit_count() == 1 else UNKNOWN_SIGNAL
+        walk.blocked = lambda: blocked
+        walk.known.clear()
+        walk.origin.clear()
+        walk.known.update(zip(_CONTEXT_REGISTERS, values, strict=True))
+        # The handler may have had a stack of its own.
+        sp = walk.known[self._registers.stack]
+        walk.memory = _Memory(self._process, sp)
+        return Frame(address, by_table=False, stack=sp - top, signal=signal)
+
+    def _begin_of(self, inner: int, row: Row) -> int:
+        """Return where the function begins that a place lies in."""
+        module = self._process.map.only(inner)
+        return row.begin + (module.bias or 0) if module is not None else 0
+
+    def _returns(
+        self, inner: int, row: Row, stack: int, memory: _Memory
+    ) -> tuple[int | None, bool]:
+        """Return where on a stack a return address lies, and whether that is only likely.
 
         Args:
             inner: A place in the function.
             row: What holds there.
+            stack: Its stack pointer.
+            memory: The stack.
+        """
+        begin = self._begin_of(inner, row)
+        found = self._returns_of(begin, row, stack, memory)
+        return (self._call_of(begin, stack, memory), True) if found is None else (found, False)
+
+    def _returns_of(self, begin: int, row: Row, stack: int, memory: _Memory) -> int | None:
+        """Return where on a stack the return address of a function lies, by how it begins.
+
+        Args:
+            begin: Where the function begins.
+            row: What holds where it is.
+            stack: Its stack pointer.
+            memory: The stack.
+        """
+        if self._process.machine != "x86_64" or row.register != self._registers.frame:
+            return None
+        size = frame_size(self._process.read(begin, CODE_SIZE))
+        at = stack + size - 8
+        address = memory.word(at) if size else None
+        if not address or not self._is_return(address):
+            return None
+        return at if self.called_before(address) in {0, begin} else None
+
+    def _call_of(self, begin: int, stack: int, memory: _Memory) -> int | None:
+        """Return where on a stack the return address of a call of a function lies, if it is there.
+
+        Args:
+            begin: Where the function begins.
             stack: Where to begin.
             memory: The stack.
         """
-        module = self._process.map.only(inner - 1)
-        begin = row.begin + (module.bias or 0) if module is not None else 0
         for at in range(stack, stack + _SEARCHED, 8):
             address = memory.word(at)
             if address is None:
@@ -252,7 +368,7 @@ class Stacks:
         word = address + stub.end() + int.from_bytes(stub[1], "little", signed=True)
         return int.from_bytes(self._process.read(word, 8), "little")
 
-    def _search(self, known: dict[int, int], memory: _Memory) -> Frame | None:
+    def _search(self, known: dict[int, int], memory: _Memory, top: int) -> Frame | None:
         """Look for a saved frame pointer with a return address behind it: the first there is."""
         begin = known[self._registers.stack]
         for at in range(begin, begin + _SEARCHED, 8):
@@ -263,10 +379,10 @@ class Stacks:
                 known.clear()
                 known[self._registers.stack] = at + 16
                 known[self._registers.frame] = pointer
-                return Frame(address, guessed=True)
-        return self._search_caller(known, memory)
+                return Frame(address, guessed=True, by_table=False, stack=at + 16 - top)
+        return self._search_caller(known, memory, top)
 
-    def _search_caller(self, known: dict[int, int], memory: _Memory) -> Frame | None:
+    def _search_caller(self, known: dict[int, int], memory: _Memory, top: int) -> Frame | None:
         """Look for a return address whose table leads on from there to another one.
 
         What was called by a function that keeps something else in the frame pointer's register
@@ -285,7 +401,7 @@ class Stacks:
             if further is not None and self._is_return(further):
                 known.clear()
                 known[self._registers.stack] = at + 8
-                return Frame(address, guessed=True)
+                return Frame(address, guessed=True, by_table=False, stack=at + 8 - top)
         return None
 
     def _is_return(self, address: int) -> bool:

@@ -179,7 +179,7 @@ class UnwindTable:
         program.run(_Bytes(self._frames, common.begin), common.end, None, begin)
         program.initial = program.row.copy()
         program.run(data, end, address, begin)
-        return program.row if program.row.register >= 0 else None
+        return program.row if program.row.register >= 0 or common.signal else None
 
     def _common(self, at: int) -> _Common:
         if at not in self._commons:

@@ -228,6 +228,10 @@ class Core:
             for tid, registers in sorted(self._notes.threads.items())
         }
 
+    def blocked_signals(self, tid: int) -> int:
+        """Return the signals that a thread blocked, a bit each."""
+        return self._notes.blocked.get(tid, 0)
+
     def read(self, address: int, size: int) -> bytes:
         """Return memory, less of it where the file does not hold all.
 

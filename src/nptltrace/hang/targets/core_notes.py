@@ -18,8 +18,9 @@ __all__ = ["CoreNotes", "read_notes"]
 _HEAD = struct.Struct("<III")
 _PRSTATUS, _PRPSINFO, _AUXV = 1, 3, 6
 _SIGINFO, _FILE = 0x5349_4749, 0x4649_4C45
-# `struct elf_prstatus`: the signal, the thread, its registers.
-_SIGNAL, _TID, _REGISTERS = struct.Struct("<i"), struct.Struct("<32xi"), 112
+# `struct elf_prstatus`: the signal, those that are blocked, the thread, its registers.
+_SIGNAL, _BLOCKED = struct.Struct("<i"), struct.Struct("<24xQ")
+_TID, _REGISTERS = struct.Struct("<32xi"), 112
 # `struct elf_prpsinfo`: the process and its name.
 _PROCESS = struct.Struct("<24xi12x16s")
 _AT_ENTRY = 9
@@ -35,6 +36,7 @@ class CoreNotes:
         signal: The signal that ended it; 0 if none did.
         entry: Where the program itself begins; 0 if that is not said.
         threads: The registers of its threads, by id.
+        blocked: The signals that they block, a bit each.
         mappings: The parts of files that were mapped.
     """
 
@@ -43,6 +45,7 @@ class CoreNotes:
     signal: int = 0
     entry: int = 0
     threads: dict[int, Registers] = field(default_factory=dict)
+    blocked: dict[int, int] = field(default_factory=dict)
     mappings: list[Mapping] = field(default_factory=list)
 
 
@@ -60,7 +63,9 @@ def read_notes(data: bytes) -> CoreNotes:
     for name, kind, content in _notes(data):
         if name == b"CORE" and kind == _PRSTATUS:
             registers = Registers(content[_REGISTERS : _REGISTERS + SIZE])
-            notes.threads.setdefault(_TID.unpack_from(content)[0], registers)
+            (tid,) = _TID.unpack_from(content)
+            notes.threads.setdefault(tid, registers)
+            notes.blocked.setdefault(tid, *_BLOCKED.unpack_from(content))
             # of gcore, which sends a signal to nobody, there is an ordinary stop
             notes.signal = notes.signal or _SIGNAL.unpack_from(content)[0]
         elif name == b"CORE" and kind == _PRPSINFO:

@@ -175,6 +175,10 @@ class Process:
         """Return whether a thread sleeps, and neither is stopped nor in a call that goes on."""
         return _value(_read(f"/proc/{self.pid}/task/{tid}/status"), "State")[:1] == "S"
 
+    def blocked_signals(self, tid: int) -> int:
+        """Return the signals that a thread blocks, a bit each; 0 where that is not known."""
+        return int(_value(_read(f"/proc/{self.pid}/task/{tid}/status"), "SigBlk") or "0", 16)
+
     def running(self) -> list[int]:
         """Return the ids of the threads that run or could, and are not stopped by a tracer."""
         return [t.tid for t in self.threads() if t.state == "R" and t.tid not in self.stopped]

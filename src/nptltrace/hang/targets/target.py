@@ -64,6 +64,9 @@ class Target(Protocol):
     def thread(self, tid: int) -> Thread | None:
         """Return one of its threads as it is now, None when it is gone."""
 
+    def blocked_signals(self, tid: int) -> int:
+        """Return the signals that a thread blocks, a bit each; 0 where that is not known."""
+
     def read(self, address: int, size: int) -> bytes:
         """Return memory of it, less of it where not all can be read."""
 

@@ -96,16 +96,17 @@ class ModuleFiles:
         found = _first(given, module.build_id)
         if found is None and module.build_id:
             found = _first(self._index().get(module.build_id, ()), module.build_id)
-        if found is not None or not module.path.startswith("/"):
+        if (found is not None and found.has_code) or not module.path.startswith("/"):
             return found
         place = Path(module.path)
         if not module.build_id and began_ns is not None:
             try:
                 if place.stat().st_mtime_ns > began_ns:
-                    return None
+                    return found
             except OSError:
-                return None
-        return _first([place], module.build_id)
+                return found
+        # A directory of debug files has another file of this build, without its code.
+        return _first([place], module.build_id) or found
 
     def _debug_file(self, module: Module, own: ElfFile | None) -> ElfFile | None:
         """Return the separate debug file."""

@@ -50,6 +50,11 @@ class ElfFile:
         return self._sections.build_id()
 
     @cached_property
+    def has_code(self) -> bool:
+        """Whether it is what was mapped, not only its debug information."""
+        return self._sections.named(".text") is not None
+
+    @cached_property
     def debug_link(self) -> tuple[str, int] | None:
         """Name and checksum of its debug file, from `.gnu_debuglink`."""
         section = self._sections.named(".gnu_debuglink")

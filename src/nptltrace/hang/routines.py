@@ -1,0 +1,159 @@
+"""Functions that threads wait in, and for what kind of object: by their names on a stack."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = [
+    "has_object",
+    "is_plumbing",
+    "plain_name",
+    "routine_kind",
+    "routine_of",
+    "wants_to_write",
+]
+
+# What the functions of the C library are for that threads wait in, without leading underscores. Its
+# debug information has names of static functions, too.
+_C_LIBRARY = {
+    "mutex": r"pthread_mutex_(timed|clock|cond_)?lock(_full|_common|_slow)?|mtx_(timed)?lock",
+    "condition": r"pthread_cond_((timed|clock)?wait(_common)?|destroy)|cnd_((timed)?wait|destroy)",
+    "rwlock": r"pthread_rwlock_(timed|clock)?(rd|wr)lock(_full)?",
+    "semaphore": r"(new_|old_)?(do_)?sem_(timed|clock)?wait(_common|_slow)?",
+    "barrier": r"pthread_barrier_wait",
+    "join": r"pthread_(timed|clock)?join(_common|_np|_ex)?|thrd_join",
+    "once": r"pthread_once(_slow)?|call_once",
+    "spin lock": r"pthread_spin_lock",
+    "malloc lock": (
+        r"(libc_)?(malloc|calloc|realloc|free|memalign|aligned_alloc|p?valloc|posix_memalign)"
+        r"|malloc_(trim|info|stats)|mallinfo2?|int_(malloc|free|realloc|memalign)|sysmalloc"
+    ),
+}
+# The same of other libraries, whose objects are futexes that name no owner; the modules of Rust's
+# have changed their places, `sys::unix::locks::futex_mutex` and `sys::sync::mutex::futex`.
+_ON_THEIR_FUTEX = {
+    "mutex": (
+        r"(futex_mutex|mutex::futex)::Mutex>?::lock_contended|^QBasicMutex::lock|^g_mutex_lock"
+    ),
+    "rwlock": r"(futex_rwlock|rwlock::futex)::RwLock>?::(read|write)_contended",
+    "condition": r"(futex_condvar|condvar::futex)::Condvar>?::wait|^g_cond_wait",
+    "once": r"once::futex::Once>?::(call|wait)",
+    "future": r"^std::__atomic_futex_unsigned|^std::__future_base::_State_baseV2::wait",
+    "static": r"^__cxa_guard_acquire$",
+}
+# And of those in which a thread sleeps on a word of its own, so that the object is not known.
+_PARKED = {
+    "mutex": r"parking_lot::raw_mutex::RawMutex>?::lock_slow",
+    "rwlock": r"parking_lot::raw_rwlock::RawRwLock>?::(\w+_slow|wait_for_readers)",
+    "condition": r"parking_lot::condvar::Condvar>?::wait_until_internal",
+    "once": r"parking_lot::once::Once>?::call_once_slow",
+    "park": r"\bstd::(\w+::)*(thread|thread_parking)(::\w+)*::(\w+>?::)?park(_timeout)?$",
+    "go": r"^runtime\.futex(\.abi0)?$",
+}
+# What a thread is parked for, or waits on a condition for: functions of a library that called the
+# one that does so.
+_PARKED_FOR = {
+    "receive": r"\b(mpsc|mpmc|crossbeam_channel)::.*::recv(_timeout|_deadline)?\b",
+    "send": r"\b(mpsc|mpmc|crossbeam_channel)::.*::send(_timeout|_deadline)?\b",
+    "scope": r"\bstd::thread::(scoped::)?scope\b",
+    "once": r"^g_once_(init_enter|impl)",
+}
+# Frames between those and the system call.
+_PLUMBING = re.compile(
+    r"(lll|futex)_.*|(do_)?futex_.*|syscall.*|internal_syscall.*|GI_.*|nanosleep|clock_nanosleep"
+    r"|u?sleep|libc_\w+"
+)
+_WRITES = re.compile(r"wrlock|write_contended|exclusive|upgrade|wait_for_readers")
+
+
+def _compiled(patterns: dict[str, str], form: str = "{}") -> dict[str, re.Pattern[str]]:
+    return {kind: re.compile(form.format(pattern)) for kind, pattern in patterns.items()}
+
+
+_PATTERNS = _compiled(_C_LIBRARY, r"(?:{})\Z")
+_OTHERS = {name: _compiled(one) for name, one in (("futex", _ON_THEIR_FUTEX), ("own", _PARKED))}
+_REASONS = _compiled(_PARKED_FOR)
+
+
+@cache
+def plain_name(function: str) -> str:
+    """Return a name of the C library without what its build adds: underscores, versions, clones."""
+    name = function.removeprefix("__GI_").lstrip("_")
+    return re.split(r"[@.]", name, maxsplit=1)[0].removesuffix("64")
+
+
+@cache
+def routine_kind(function: str) -> str:
+    """Return the kind of object that a function of a library of threads waits for, or empty.
+
+    Args:
+        function: One of its names there: `___pthread_mutex_lock`, `__GI___pthread_cond_wait`.
+    """
+    plain = plain_name(function)
+    own = (kind for kind, pattern in _PATTERNS.items() if pattern.match(plain))
+    return next(own, "") or _of_others(function)[0] or _reason(function)
+
+
+@cache
+def _reason(function: str) -> str:
+    return next((kind for kind, pattern in _REASONS.items() if pattern.search(function)), "")
+
+
+@cache
+def _of_others(function: str) -> tuple[str, bool]:
+    """Return the kind of object of another library that a function waits for, or empty.
+
+    Also whether the futex is the object.
+    """
+    for where, known in _OTHERS.items():
+        for kind, pattern in known.items():
+            if pattern.search(function):
+                return kind, where == "futex"
+    return "", False
+
+
+def has_object(function: str) -> bool | None:
+    """Return whether the futex that a function sleeps on is a part of the object.
+
+    Returns:
+        None for one of the C library, whose objects tell.
+    """
+    kind, on_futex = _of_others(function)
+    return on_futex if kind else (False if _reason(function) else None)
+
+
+def wants_to_write(function: str) -> bool:
+    """Return whether a function takes a rwlock in order to write."""
+    return _WRITES.search(function) is not None
+
+
+def is_plumbing(function: str) -> bool:
+    """Return whether a function is one by which a library makes its system calls."""
+    return _PLUMBING.fullmatch(plain_name(function)) is not None
+
+
+def routine_of(calls: Iterable[tuple[str, str]], is_library: Callable[[str, str], bool]) -> str:
+    """Return the function that a thread waits in, or the empty string.
+
+    It is the innermost one, before the first function of the program: what called that may be a
+    function of a library of threads as well, which runs the program's own.
+
+    Args:
+        calls: Function and module of all calls on the stack, the innermost first.
+        is_library: Returns whether such a function is none of the program's.
+    """
+    found = ""
+    for function, module in calls:
+        kind = routine_kind(function)
+        if kind and not found:
+            found = function
+        elif _reason(function) and routine_kind(found) in {"park", "condition"}:
+            return function
+        if not kind and not is_library(function, module):
+            break
+    return found

@@ -1,0 +1,43 @@
+"""How far a function's frame reaches, as its first instructions say (x86-64).
+
+A function that keeps a frame pointer has an unwind table that counts from it. Of a thread that was
+not stopped that register is not known, but the stack pointer is.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["CODE_SIZE", "frame_size"]
+
+# endbr64; push %rbp; mov %rsp,%rbp; pushes of other registers; sub $N,%rsp
+_PROLOGUE = re.compile(
+    rb"(?:\xf3\x0f\x1e\xfa)?\x55\x48(?:\x89\xe5|\x8b\xec)((?:\x41?[\x50-\x57])*)"
+    rb"(?:\x48\x83\xec(.)|\x48\x81\xec(....))?",
+    re.DOTALL,
+)
+_PUSH = re.compile(rb"\x41?[\x50-\x57]")
+# So many bytes such a beginning has at most.
+CODE_SIZE = 32
+# A larger frame is taken in steps of a page, which are more instructions.
+_PAGE = 1 << 12
+# The return address and the frame pointer of the caller.
+_LINKAGE = 16
+
+
+def frame_size(code: bytes) -> int:
+    """Return the bytes from the stack pointer to the end of a frame, behind the return address.
+
+    Args:
+        code: The begin of the function.
+
+    Returns:
+        0 if the function begins in another way.
+    """
+    found = _PROLOGUE.match(code)
+    if found is None:
+        return 0
+    room = int.from_bytes(found[2] or found[3] or b"", "little")
+    if room >= (_PAGE if found[2] is None else 1 << 7):
+        return 0
+    return _LINKAGE + 8 * len(_PUSH.findall(found[1])) + room
