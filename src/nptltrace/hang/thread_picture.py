@@ -13,9 +13,24 @@ if TYPE_CHECKING:
 
     ShownFrame = Location | PythonFrame | SignalFrame
 
-__all__ = ["Peers", "ShownFrame", "State", "ThreadPicture"]
+__all__ = ["Limit", "Peers", "ShownFrame", "State", "ThreadPicture"]
 
 State = Literal["runnable", "asleep", "waiting", "stopped"]
+
+
+class Limit(NamedTuple):
+    """The time limit of a wait.
+
+    Attributes:
+        ns: How long is left, less than nothing of one that is over; or how long it is.
+        is_length: It is known how long the limit is, and not how long is left.
+        as_realtime_ns: Of a time of CLOCK_MONOTONIC, how long would be left if the same number were
+            a time of CLOCK_REALTIME.
+    """
+
+    ns: int
+    is_length: bool = False
+    as_realtime_ns: int | None = None
 
 
 class Peers(NamedTuple):
@@ -50,6 +65,7 @@ class ThreadPicture(NamedTuple):
         site: The call in the program that led here.
         handler: The signal handler that it is in, and what that has interrupted; or empty.
         runs_once: Where the frames and registers lie in which Rust's library runs functions once.
+        limit: The time limit of the wait, where it is known.
         peers: Of a system call, the processes that can end it, where that is known.
     """
 
@@ -61,6 +77,7 @@ class ThreadPicture(NamedTuple):
     site: str
     handler: str = ""
     runs_once: tuple[range, ...] = ()
+    limit: Limit | None = None
     peers: Peers | None = None
 
     @property

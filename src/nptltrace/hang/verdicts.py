@@ -10,6 +10,7 @@ from nptltrace.hang.closed import closed_set
 from nptltrace.hang.conditions import read_condition
 from nptltrace.hang.free import left_asleep
 from nptltrace.hang.gil import GIL
+from nptltrace.hang.limits import is_of_other_clock, length
 from nptltrace.hang.neighbours import with_neighbours
 from nptltrace.hang.picture import look
 from nptltrace.hang.signals import BY_ITSELF, handlers, signal_name
@@ -83,6 +84,7 @@ def verdicts(process: Target, picture: Picture, names: Names) -> list[Verdict]:
         *_cycles(everybody, by_tid),
         *_ownerless(process, by_tid),
         *_lost_signals(process, picture, names),
+        *_other_clocks(picture.threads),
         *_lost_wakeups(picture.threads, lambda: look(process, names).threads),
     ]
     processes = {one.pid: one for one, _ in together}
@@ -112,7 +114,7 @@ def _wait_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str
         if seen.thread.has_ended:
             return "has ended"
         return "can run" if seen.state == "runnable" else "sleeps"
-    limit = ", with a time limit" if wait.timed else ""
+    limit = _limit(seen) if wait.timed else ""
     if wait.kind == "call":
         return f"sleeps in {wait.call}" if seen.peers is None else _peers_sentence(seen.peers)
     if wait.kind == "join":
@@ -134,6 +136,17 @@ def _peers_sentence(peers: Peers) -> str:
     by = f", {peers.by} " if peers.by else ": "
     more = f" and {len(peers.names) - _FEW} more" if len(peers.names) > _FEW else ""
     return f"sleeps in {peers.said}{by}{', '.join(peers.names[:_FEW])}{more}"
+
+
+def _limit(seen: ThreadPicture) -> str:
+    """Return that a wait has a time limit, and how long is left, as the end of a sentence."""
+    if seen.limit is None:
+        return ", with a time limit"
+    if seen.limit.is_length:
+        return f", with a time limit of {length(seen.limit.ns)}"
+    if seen.limit.ns < 0:
+        return ", with a time limit that is over"
+    return f", with a time limit that ends in {length(seen.limit.ns)}"
 
 
 def _access(wait: Wait) -> str:
@@ -222,6 +235,23 @@ def _ownerless(process: Target, by_tid: dict[int, ThreadPicture]) -> Iterator[Ve
             "exit-holding-lock",
             f"{seen.thread} waits for {what}{_at(seen)}, which "
             f"thread {wait.owner} held when it ended{forked}",
+            (seen,),
+        )
+
+
+def _other_clocks(threads: Sequence[ThreadPicture]) -> Iterator[Verdict]:
+    """Yield the waits whose time limits were made by another clock than the one they go by."""
+    by_tid = {seen.thread.inner_tid: seen for seen in threads}
+    for seen in threads:
+        limit = seen.limit
+        if limit is None or limit.as_realtime_ns is None or not is_of_other_clock(limit):
+            continue
+        other = limit.as_realtime_ns
+        when = f"{length(-other)} ago" if other < 0 else f"in {length(other)}"
+        yield Verdict(
+            "wrong-clock",
+            f"{seen.thread} {waits_sentence(seen, by_tid)}{_at(seen)}: the wait goes by "
+            f"CLOCK_MONOTONIC, and its limit is a time of CLOCK_REALTIME, by which it ends {when}",
             (seen,),
         )
 

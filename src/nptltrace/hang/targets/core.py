@@ -124,6 +124,11 @@ class Core:
         return None
 
     @property
+    def has_own_time(self) -> bool:
+        """False: its time is over."""
+        return False
+
+    @property
     def files(self) -> Files | None:
         """None: a core file does not have them."""
         return None

@@ -258,6 +258,14 @@ class Process:
         return int(parent)
 
     @cached_property
+    def has_own_time(self) -> bool:
+        """Whether it goes by the clocks of here: it may have a time namespace of its own."""
+        try:
+            return (self._place / "ns/time").samefile("/proc/self/ns/time")
+        except OSError:
+            return True  # a kernel without such namespaces
+
+    @cached_property
     def files(self) -> Files | None:
         """Its open files."""
         return Files(self.pid)

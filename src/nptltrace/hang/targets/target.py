@@ -39,6 +39,10 @@ class Target(Protocol):
         """Signals with handlers that may wake a thread; None where that is not known."""
 
     @property
+    def has_own_time(self) -> bool:
+        """Whether it runs now, by the clocks of here."""
+
+    @property
     def files(self) -> Files | None:
         """Its open files; None where they are not known."""
 
