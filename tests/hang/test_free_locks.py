@@ -95,6 +95,10 @@ def test_a_wakeup_went_to_a_thread_in_a_handler(ptt: Ptt, program: Path) -> None
     assert (one["kind"], one["object_names"]) == ("lost-wakeup", ["gate"])
     assert "waits for mutex gate, which nobody holds" in text
     assert "held by" not in text
+    assert "its wake-up went to thread " in one["message"]
+    assert (
+        "which is in a handler of SIGUSR1 that interrupted pthread_mutex_lock()" in one["message"]
+    )
 
 
 def test_another_thread_has_joined_it(ptt: Ptt, program: Path) -> None:

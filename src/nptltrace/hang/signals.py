@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nptltrace.hang.targets.target import Target
     from nptltrace.trace.places.module_table import Module
 
-__all__ = ["BY_ITSELF", "handlers", "signal_name"]
+__all__ = ["BY_ITSELF", "handlers"]
 
 # Signals that the kernel sends without anybody's doing: timers, children, sockets, messages.
 BY_ITSELF = frozenset(
@@ -67,14 +67,6 @@ def handlers(process: Target, names: Names) -> dict[int, str] | None:
     called = _called_by_python(process, Pythons(process, names))
     found = {number: called.get(number, "") for number in caught}
     return {number: name for number, name in found.items() if name != _INTERRUPTS}
-
-
-def signal_name(number: int) -> str:
-    """Return the name of a signal as `SIGINT`."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _called_by_python(process: Target, pythons: Pythons) -> Mapping[int, str]:

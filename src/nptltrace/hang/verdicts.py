@@ -13,7 +13,9 @@ from nptltrace.hang.gil import GIL
 from nptltrace.hang.limits import is_of_other_clock, length
 from nptltrace.hang.neighbours import with_neighbours
 from nptltrace.hang.picture import look
-from nptltrace.hang.signals import BY_ITSELF, handlers, signal_name
+from nptltrace.hang.routines import routine_kind
+from nptltrace.hang.signals import BY_ITSELF, handlers
+from nptltrace.hang.stack.shown import SignalFrame, signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,6 +44,8 @@ _WITHOUT_OBJECT = {
 # What a signal handler may end by a function that POSIX allows it.
 _BY_HANDLERS = frozenset({"semaphore", "futex", "park", "file"})
 _FEW = 8
+# So many frames of the C library there are behind that of a handler, at most.
+_LIBRARY = 4
 # So many looks may show a thread that just runs, and so many one after the other must agree.
 _LOOKS, _AGREE = 6, 2
 # Functions by which a thread leaves a condition wait without a signal.
@@ -261,10 +265,21 @@ def _lost_wakeups(
 ) -> Iterator[Verdict]:
     """Yield the waits for mutexes that are free, whose wake-ups went to threads in handlers."""
     by_tid = {seen.thread.inner_tid: seen for seen in threads}
+    took = [f"{one.thread}, which is in {one.handler}" for one in threads if _took_wakeup(one)]
+    to = " or ".join(took[:_FEW]) or "another thread"
     for seen in left_asleep(threads, look_again):
-        said = waits_sentence(seen, by_tid)
-        message = f"{seen.thread} {said}{_at(seen)}: its wake-up went to another thread"
-        yield Verdict("lost-wakeup", message, (seen,))
+        said = f"{seen.thread} {waits_sentence(seen, by_tid)}{_at(seen)}"
+        yield Verdict("lost-wakeup", f"{said}: its wake-up went to {to}", (seen,))
+
+
+def _took_wakeup(seen: ThreadPicture) -> bool:
+    """Return whether a signal handler has interrupted a thread that waited for a mutex."""
+    kinds = [routine_kind(frame.function) for frame in seen.frames]
+    return any(
+        "mutex" in kinds[number + 1 : number + 1 + _LIBRARY]
+        for number, frame in enumerate(seen.frames)
+        if isinstance(frame, SignalFrame)
+    )
 
 
 def _lost_signals(process: Target, picture: Picture, names: Names) -> Iterator[Verdict]:
