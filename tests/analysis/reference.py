@@ -6,6 +6,7 @@ from another reader, blame is worked out for each wait from the whole history of
 
 from __future__ import annotations
 
+import errno
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -190,7 +191,8 @@ class Reference(Locks):
                 waker = ((target.tid, 0), target.end)
         if result == 0:
             self.forget(o)
-        if w.known or dur > 0:
+        refused = result not in {0, errno.ETIMEDOUT}
+        if (w.known or dur > 0) and not refused:
             self.row(w, e.ts, classed(result, "join"), dur=dur, result=result, waker=waker)
 
     # ---- events ----

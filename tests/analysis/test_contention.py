@@ -484,3 +484,49 @@ def test_columns_of_threads_never_touch(build: Callable[..., Path], ptt: Ptt) ->
     assert len(printed[head]) == 80
     row = next(line for line in printed[head + 1 :] if line.startswith("  1 "))
     assert row.split() == ["1", "123.456", "ms", "10", "ns", "-", "123.456", "ms", "-"]
+
+
+def test_locks_without_a_name_are_told_apart_by_where_they_begin(
+    build: Callable[..., Path],
+) -> None:
+    def made(ts: int, site: int) -> list[Event]:
+        return [
+            Event(T0 + ts, "MUTEX_INIT", LOCK, site),
+            taken(ts + 1),
+            free(ts + 3),
+            Event(T0 + ts + 4, "MUTEX_DESTROY", LOCK, 9),
+        ]
+
+    trace = build(t1=[*made(0, 1), *made(10, 1), *made(20, 2)])
+    found = {one.init_site: one for one in report_of(trace).objects}
+    assert sorted((one.generations, one.figures.holds) for one in found.values()) == [
+        (1, 1),
+        (2, 2),
+    ]
+
+
+def test_who_waits_at_one_time(build: Callable[..., Path]) -> None:
+    """The last one to come to a barrier does not wait; who initializes it does not use it."""
+
+    def barrier(ts: int, what: str, result: int | None = None) -> Event:
+        fields = {} if result is None else {"result": result}
+        return Event(T0 + ts, f"BARRIER_WAIT_{what}", LOCK, 1, fields=fields)
+
+    init = Event(T0, "BARRIER_INIT", LOCK, 1, fields={"count": 3})
+    trace = build(
+        t1=[init],
+        t2=[barrier(10, "IN"), barrier(32, "OUT", 0)],
+        t3=[barrier(20, "IN"), barrier(33, "OUT", 0)],
+        t4=[barrier(30, "IN"), barrier(31, "OUT", -1)],
+    )
+    (item,) = report_of(trace).objects
+    assert (item.figures.waits, item.max_waiters, item.threads) == (2, 2, 3)
+
+
+def test_a_refused_join_is_no_wait(build: Callable[..., Path]) -> None:
+    def join(ts: int, what: str, **fields: int) -> Event:
+        return Event(T0 + ts, f"THREAD_JOIN_{what}", LOCK, 1, fields=fields)
+
+    trace = build(t1=[join(10, "IN"), join(20, "OUT", result=22)])
+    report = report_of(trace)
+    assert not any(report.figures.other_waits.values())

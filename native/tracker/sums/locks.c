@@ -205,9 +205,9 @@ void md_release(struct ptt_model *m, const struct tk_event *e)
 
 void md_destroy(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t pair, object = md_object(m, e, e->id >> 6, e->object, &pair);
+	uint32_t object = md_unused(m, e, tk_destroy);
 
-	if (!tk_destroy(&m->t, e))
+	if (!object)
 		return;
 	MD_OBJECT(m, object)->given_away = false;
 	while (md_has_holder(MD_OBJECT(m, object)))

@@ -230,19 +230,29 @@ static uint8_t purpose_of(const struct ptt_model *m, const struct tk_event *e, u
 }
 
 
+uint32_t md_unused(struct ptt_model *m, const struct tk_event *e, uint32_t (*call)(struct tracker *t, const struct tk_event *e))
+{
+	struct tk_cached *cached;
+	uint32_t object;
+
+	m->unused = true;
+	cached = tk_cached(&m->t, e, e->id >> 6, e->object);
+	MD_OBJECT(m, cached->object)->pub.last_ns = e->ts;
+	object = call(&m->t, e);
+	*cached = (struct tk_cached){ 0 }; /* its next use is to be seen */
+	m->unused = false;
+	return object;
+}
+
 void md_init(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t pair, kind = e->id >> 6, object = tk_init(&m->t, e);
+	uint32_t kind = e->id >> 6, object = md_unused(m, e, tk_init);
 	struct md_object *o;
 
-	if (object) {
-		MD_OBJECT(m, object)->pub.init_site = md_site(m, e->thread, e->site, kind);
-		find_first(m, object);
-	}
-	/* It is used by that, one that is open already as well. */
-	md_object(m, e, kind, e->object, &pair);
 	if (!object)
 		return;
+	MD_OBJECT(m, object)->pub.init_site = md_site(m, e->thread, e->site, kind);
+	find_first(m, object);
 	o = MD_OBJECT(m, object);
 	if (MD_OBJECT(m, o->pub.before)->pub.holds || MD_OBJECT(m, o->pub.before)->tail)
 		md_drop_holds(m, o->pub.before, e->ts);

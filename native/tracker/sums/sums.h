@@ -43,6 +43,7 @@ struct md_wait {
 	uint32_t released_stack; /* of the first release by the owner, 0 = none is known */
 	uint32_t released_site;
 	uint32_t depth;
+	uint32_t crowd; /* waiters when it began, and those a signal has woken that wait for its condition still */
 	bool named; /* the owner was named by the event: no hold of it was known */
 	bool owner_follows; /* and nobody has taken it since */
 	uint8_t futex; /* its kind: a place in ptt_futex_kinds */
@@ -71,6 +72,7 @@ struct md_wakeup {
 	uint64_t held_all;
 	uint32_t mutex; /* that the woken have to take back, where it is known when it is held; else 0 */
 	uint32_t site_row;
+	uint32_t crowd; /* of the mutex then */
 	bool gave_back; /* the poster had taken a unit before */
 };
 
@@ -211,7 +213,6 @@ struct md_then_object {
 	int64_t last_ns;
 	uint32_t threads;
 	uint32_t address_threads;
-	uint32_t max_waiters;
 	uint32_t waiters;
 	uint32_t holders;
 	uint32_t holder;
@@ -255,6 +256,7 @@ struct ptt_model {
 	struct rd_map families; /* what is known by process id */
 	struct rd_map gils, semaphores; /* parts of interpreters' locks; purposes by process and stack */
 	bool only_threads;
+	bool unused; /* the event that is fed makes an object or ends it, and is no use of it */
 	bool early; /* what is fed are the events that ptt_model_state() has named */
 };
 
@@ -341,6 +343,8 @@ static inline uint32_t md_object(struct ptt_model *m, const struct tk_event *e, 
 void md_object_made(struct tracker *t, uint32_t object);
 uint32_t md_object_used(struct tracker *t, uint32_t thread, uint32_t object);
 uint32_t md_pair(struct ptt_model *m, uint32_t thread, uint32_t object);
+/* md_unused - the object of an event that makes it or ends it; @call: what the tracker does with that. */
+uint32_t md_unused(struct ptt_model *m, const struct tk_event *e, uint32_t (*call)(struct tracker *t, const struct tk_event *e));
 /* md_user - counts the threads that use an object. Returns the pair, or 0 where none is needed. */
 uint32_t md_user(struct ptt_model *m, uint32_t thread, uint32_t object);
 uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t site, uint32_t kind);
@@ -445,8 +449,12 @@ void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct 
 /* md_wait_row - reports a wait, or the part of it from @since to @until, in rows; only one that counts. */
 void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end,
 		 int64_t since, int64_t until);
-/* md_crowd - so many wait for an object now. */
+/* md_crowd - so many wait for an object now: what its holds are told. */
 void md_crowd(struct md_object *o, uint32_t waiters);
+/* md_crowd_was - a wait that is over, and counts, had so many beside it when it began, itself included. */
+void md_crowd_was(struct ptt_model *m, struct md_object *o, const struct md_wait *w);
+/* md_not_in_crowd - one that seemed to wait for an object until now has not done so since @ts. */
+void md_not_in_crowd(struct ptt_model *m, const struct md_object *o, int64_t ts);
 /* md_crowd_pass - lets the holds of an object have what md_crowd() has seen: before one of them begins, ends or is shown. */
 void md_crowd_pass(struct ptt_model *m, struct md_object *o);
 bool md_is_lock(uint32_t kind);

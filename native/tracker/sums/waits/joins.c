@@ -36,6 +36,8 @@ void md_join_out(struct ptt_model *m, const struct tk_event *e)
 	}
 	if (!end.result) /* its pthread_t may mean another thread from now on */
 		MD_OBJECT(m, object)->pub.flags |= PTT_OBJECT_ENDED;
-	if (known || end.dur > 0)
+	if (end.result && end.result != ETIMEDOUT) /* refused: it did not block */
+		md_not_in_crowd(m, MD_OBJECT(m, object), w.since);
+	else if (known || end.dur > 0)
 		md_wait_account(m, &w, &end);
 }

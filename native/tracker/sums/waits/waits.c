@@ -58,10 +58,22 @@ static void find_owner(struct ptt_model *m, const struct tk_event *e, struct md_
 
 void md_crowd(struct md_object *o, uint32_t waiters)
 {
-	if (o->pub.max_waiters < waiters)
-		o->pub.max_waiters = waiters;
 	if (o->crowd < waiters)
 		o->crowd = waiters;
+}
+
+void md_crowd_was(struct ptt_model *m, struct md_object *o, const struct md_wait *w)
+{
+	if (md_in_window(m, w->since) && o->pub.max_waiters < w->crowd)
+		o->pub.max_waiters = w->crowd;
+}
+
+void md_not_in_crowd(struct ptt_model *m, const struct md_object *o, int64_t ts)
+{
+	/* The latest one is the first. */
+	for (uint32_t i = o->pub.waits; i && MD_WAITING(m, i)->since >= ts; i = MD_WAITING(m, i)->object_next)
+		if (MD_WAITING(m, i)->crowd > 1)
+			MD_WAITING(m, i)->crowd--;
 }
 
 void md_crowd_pass(struct ptt_model *m, struct md_object *o)
@@ -150,7 +162,8 @@ uint32_t md_wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t o
 	else if (o->purpose == PTT_FOR_END)
 		begin_for_end(m, o, w);
 	w->depth = o->pub.waiters;
-	md_crowd(o, o->pub.waiters + o->awaited);
+	w->crowd = o->pub.waiters + o->awaited;
+	md_crowd(o, w->crowd);
 	if (!o->pub.first_site)
 		o->pub.first_site = w->site_row;
 	return number;
@@ -203,6 +216,7 @@ bool md_wait_take(struct ptt_model *m, const struct tk_event *e, uint32_t object
 		.site_row = md_site(m, e->thread, e->site, o->pub.kind),
 		.owner = md_is_lock(o->pub.kind) && o->pub.releaser != e->thread ? o->pub.releaser : 0,
 		.depth = o->pub.waiters + 1,
+		.crowd = o->pub.waiters + 1,
 		.kind = (uint8_t)o->pub.kind,
 	};
 	out->counted = md_counted(m, out->thread, object, out->site_row);
@@ -423,12 +437,16 @@ void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct 
 {
 	int64_t dur = end->dur >= 0 ? end->dur : end->ts - w->since;
 	int64_t since = w->since, until = since + dur;
-	bool inside = md_inside(m, &since, &until);
-	uint64_t ns = until > since ? (uint64_t)(until - since) : 0;
 	struct md_object *o = MD_OBJECT(m, w->object);
+	bool inside;
+	uint64_t ns;
 	struct md_thread *t = MD_THREAD(m, w->thread);
 	struct md_site *s = MD_SITE(m, w->site_row);
 
+	md_crowd_was(m, o, w);
+	md_not_in_crowd(m, o, until);
+	inside = md_inside(m, &since, &until);
+	ns = until > since ? (uint64_t)(until - since) : 0;
 	if (m->flags & PTT_MODEL_PATH)
 		md_step_add(m, w, end, dur);
 	if (inside)

@@ -18,6 +18,7 @@ static uint64_t unawait(struct ptt_model *m, const struct md_wakeup *by, int64_t
 	if (!by->mutex)
 		return 0;
 	md_share(m, mutex, ts);
+	md_not_in_crowd(m, mutex, by->ts);
 	mutex->awaited--;
 	return mutex->held - by->held;
 }
@@ -57,8 +58,9 @@ static void await_mutex(struct ptt_model *m, const struct md_object *cond, struc
 	by->held = o->held;
 	by->held_all = o->held_all;
 	o->awaited += count;
+	by->crowd = o->pub.waiters + o->awaited;
 	if (o->pub.holds)
-		md_crowd(o, o->pub.waiters + o->awaited);
+		md_crowd(o, by->crowd);
 }
 
 uint32_t md_wakeup_times(const struct md_wakeup *wakeup)
@@ -190,6 +192,7 @@ static void reacquired(struct ptt_model *m, const struct md_wait *w, const struc
 	again.object = w->mutex;
 	again.kind = PTT_KIND_MUTEX;
 	again.depth = o->pub.waiters + 1;
+	again.crowd = by->crowd;
 	again.owner = first.thread;
 	again.owner_site = first.site;
 	end.waker = last.thread;
@@ -246,6 +249,7 @@ bool md_cond_open(struct ptt_model *m, struct md_wait *w, int64_t *signalled)
 	w->counted = md_counted(m, w->thread, w->mutex, w->site_row);
 	md_wait_behind(w, w);
 	w->id = ++m->t.wait_id;
+	w->crowd = by->mutex ? by->crowd : mutex->pub.waiters + 1;
 	w->object = w->mutex;
 	w->kind = PTT_KIND_MUTEX;
 	return true;
@@ -307,8 +311,10 @@ void md_barrier_out(struct ptt_model *m, const struct tk_event *e)
 		left_without(m, object, e->ts);
 	} else {
 		woken_by(&end, MD_WAKEUP(m, wakeup));
-		if (end.waker == e->thread)
-			return; /* came last, and waited for nobody */
+		if (end.waker == e->thread) { /* came last, and waited for nobody */
+			md_not_in_crowd(m, MD_OBJECT(m, object), w.since);
+			return;
+		}
 		md_blame_waker(m, &w, &end);
 	}
 	md_wait_account(m, &w, &end);
@@ -499,7 +505,9 @@ void md_futex_out(struct ptt_model *m, const struct tk_event *e)
 		end.wait_class = md_futex_class(&w);
 	if (end.wait_class == PTT_CONTENDED)
 		md_blame_waker(m, &w, &end);
-	if (end.result != EAGAIN) /* the value had changed: it did not block */
+	if (end.result == EAGAIN) /* the value had changed: it did not block */
+		md_not_in_crowd(m, MD_OBJECT(m, object), w.since);
+	else
 		md_wait_account(m, &w, &end);
 }
 

@@ -102,7 +102,7 @@ static void end_window(struct ptt_model *m)
 		const struct ptt_model_object *o = &MD_OBJECT(m, i)->pub;
 
 		w->objects[i] = (struct md_then_object){
-			.last_ns = o->last_ns, .threads = o->threads, .max_waiters = o->max_waiters,
+			.last_ns = o->last_ns, .threads = o->threads,
 			.address_threads = o->address_threads,
 			.waiters = o->waiters, .holders = o->holders, .holder = o->holder, .flags = o->flags,
 		};
@@ -133,7 +133,6 @@ static void objects_then(struct ptt_model *m)
 		o->last_ns = then->last_ns;
 		o->threads = then->threads;
 		o->address_threads = then->address_threads;
-		o->max_waiters = then->max_waiters;
 		o->waiters = then->waiters;
 		o->holders = then->holders;
 		o->holder = then->holder;

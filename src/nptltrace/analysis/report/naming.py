@@ -131,16 +131,37 @@ class Naming:
     def kinds_apart(self, rows: NDArray[Any]) -> NDArray[np.int64]:
         """Return a number for each of some objects: others for those that are not to be added up.
 
-        The interpreter of Python gives the address of a lock to another one at once.
+        The interpreter of Python gives the address of a lock to another one at once. Others that
+        have no name and were initialized at several places are told apart by these.
         """
         items = self._objects[rows]
         found: NDArray[np.int64] = items["kind"].astype(np.int64)
+        self._initialized_apart(rows, found)
         locks = self._symbols.python_locks() if self._symbols is not None else None
         mine = np.flatnonzero(items["kind"] == DOMAINS["sem"])
         if locks is not None and len(mine):
             columns = (items[name][mine] for name in ("process", "address", "first_ns"))
             found[mine] += locks.same(*columns) << _KIND_BITS
         return found
+
+    def _initialized_apart(self, rows: NDArray[Any], found: NDArray[np.int64]) -> None:
+        items = self._objects[rows]
+        order = np.lexsort([items[name] for name in ("init_site", "kind", "address", "process")])
+        same = np.ones(len(order), bool)
+        same[:1] = False
+        for name in ("kind", "address", "process"):
+            same[1:] &= items[name][order[1:]] == items[name][order[:-1]]
+        several = same.copy()
+        several[1:] &= items["init_site"][order[1:]] != items["init_site"][order[:-1]]
+        group = np.cumsum(~same)
+        for number in np.unique(group[several]).tolist():
+            mine = order[group == number]
+            if not self.object_name(int(rows[mine[0]])):
+                mine = mine[np.argsort(items["first_ns"][mine], kind="stable")]
+                places = items["init_site"][mine].astype(np.int64)
+                # What was made by no call is as the one before it.
+                known = np.maximum.accumulate(np.where(places > 0, np.arange(len(places)), 0))
+                found[mine] += places[known] << _KIND_BITS
 
     def site(self, row: int) -> str:
         """Return a call site; empty when there is none."""
