@@ -84,7 +84,7 @@ PROGRAM = """
 
 @pytest.fixture
 def program(compile_c: Callable[..., Path]) -> Path:
-    return compile_c(PROGRAM, "-O1")
+    return compile_c(PROGRAM, "-O1", "-fomit-frame-pointer")
 
 
 def test_a_wakeup_went_to_a_thread_in_a_handler(ptt: Ptt, program: Path) -> None:

@@ -1,8 +1,9 @@
-"""Which thread runs the function that others wait for in `pthread_once()`.
+"""Which thread runs the function that others wait for in `pthread_once()`, or initializes a static.
 
 The object names nobody. Around the function glibc has a handler for cancellation on the stack, in
 which a function of its own is followed by the address of the object. Rust's library has the address
-in the frame that calls the function.
+in the frame that calls the function. A static variable of a function of C++ is initialized by a
+thread that is in this function, and does not wait there.
 """
 
 from __future__ import annotations
@@ -12,18 +13,19 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from nptltrace.hang.routines import has_object, routine_kind
+from nptltrace.trace.symbols.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from nptltrace.hang.targets.target import Target
-    from nptltrace.hang.thread_picture import ThreadPicture
+    from nptltrace.hang.thread_picture import ShownFrame, ThreadPicture
 
-__all__ = ["with_runners"]
+__all__ = ["with_initializers", "with_runners"]
 
 # So much of a stack is looked through.
 _STACK = 1 << 16
-_ONCE = "once"
+_ONCE, _STATIC = "once", "static"
 
 
 def with_runners(process: Target, threads: Sequence[ThreadPicture]) -> list[ThreadPicture]:
@@ -52,6 +54,42 @@ def with_runners(process: Target, threads: Sequence[ThreadPicture]) -> list[Thre
         else seen
         for seen in threads
     ]
+
+
+def with_initializers(threads: Sequence[ThreadPicture]) -> list[ThreadPicture]:
+    """Return the threads with the owners of the static variables of C++ that they wait for.
+
+    Args:
+        threads: As they were seen.
+    """
+    return [
+        seen._replace(wait=seen.wait._replace(owner=_initializer(seen, threads)))
+        if seen.wait is not None and seen.wait.kind == _STATIC
+        else seen
+        for seen in threads
+    ]
+
+
+def _initializer(waiter: ThreadPicture, threads: Sequence[ThreadPicture]) -> int:
+    """Return the only thread that is in the function whose static a thread waits for, or 0."""
+    kinds = [routine_kind(frame.function) for frame in waiter.frames]
+    behind = kinds.index(_STATIC) + 1 if _STATIC in kinds else len(kinds)
+    if behind >= len(kinds):
+        return 0
+    function = _functions(waiter.frames[behind])[0]
+    found = {
+        seen.thread.inner_tid
+        for seen in threads
+        for inner, frame in pairwise(seen.frames)
+        if function in _functions(frame) and routine_kind(inner.function) != _STATIC
+    }
+    return found.pop() if len(found) == 1 else 0
+
+
+def _functions(frame: ShownFrame) -> list[str]:
+    """Return what a frame is, the innermost inlined function first."""
+    inlined = frame.inlined if isinstance(frame, Location) else ()
+    return [*(one.function for one in inlined), frame.function]
 
 
 def _runs_one(seen: ThreadPicture) -> bool:

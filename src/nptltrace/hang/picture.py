@@ -9,7 +9,7 @@ from nptltrace.hang.free import with_free
 from nptltrace.hang.gil import with_gils
 from nptltrace.hang.limits import with_limits
 from nptltrace.hang.monitors import with_monitors
-from nptltrace.hang.once import with_runners
+from nptltrace.hang.once import with_initializers, with_runners
 from nptltrace.hang.routines import has_object, plain_name, routine_kind, routine_of
 from nptltrace.hang.stack.cpython import PythonFrame, Pythons
 from nptltrace.hang.stack.shown import SignalFrame, signal_name
@@ -98,7 +98,8 @@ def look(process: Target, names: Names) -> Picture:
             )
         )
     process.forget()
-    found = with_gils(process, pythons.threads, with_runners(process, found))
+    found = with_initializers(with_runners(process, found))
+    found = with_gils(process, pythons.threads, found)
     found = with_peers(process, with_free(process, with_monitors(process, names, found)))
     found = with_limits(process, found)
     return Picture(process.pid, process.name, process.title, tuple(found))
