@@ -19,11 +19,11 @@ uint32_t ptt_inject_abi(void)
 	return PTT_INJECT_ABI;
 }
 
-static int read_memory(int32_t pid, uint64_t from, void *to, size_t size)
+static int read_memory(int32_t tid, uint64_t from, void *to, size_t size)
 {
 	struct iovec here = {.iov_base = to, .iov_len = size}, there = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
 
-	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
+	return process_vm_readv(tid, &here, 1, &there, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
 }
 
 int ptt_injected_look(int32_t pid, struct ptt_injected *done)
@@ -221,7 +221,7 @@ static bool is_there(const struct stopped *s, const struct ptt_inject *wanted)
 
 	return r->rip == wanted->pc && r->rsp == wanted->sp && r->orig_rax == wanted->number &&
 	       (!wanted->fp || r->rbp == wanted->fp) && r->cs == USER_CS &&
-	       read_memory(wanted->pid, r->rip - 2, code, sizeof(code)) == 0 && code[0] == 0x0f && code[1] == 0x05;
+	       read_memory(wanted->tid, r->rip - 2, code, sizeof(code)) == 0 && code[0] == 0x0f && code[1] == 0x05;
 }
 
 /* It has not been changed. */

@@ -152,14 +152,14 @@ static bool copy_link(const char *from, int out)
 /* Where the program may not write files of this size, none are left. */
 #define PROC_MAX (4u << 20)
 
-/* Leave what /proc/self/NAME says for readers of the trace. Fails in silence: the trace only loses names. */
+/* Leave what /proc/thread-self/NAME says for readers of the trace. Fails in silence: the trace only loses names. */
 static void save_proc(const char *name, bool (*copy)(const char *from, int out))
 {
 	char from[32], to[32], path[sizeof(ptt_session.directory) + 32], temporary[sizeof(path) + 8];
 	bool copied;
 	int out;
 
-	snprintf(from, sizeof(from), "/proc/self/%s", name);
+	snprintf(from, sizeof(from), "/proc/thread-self/%s", name);
 	snprintf(to, sizeof(to), "%s-%u", name, ptt_session.image);
 	if (ptt_is_confined() || !ptt_may_write(PROC_MAX) || session_path(path, sizeof(path), to))
 		return;

@@ -25,6 +25,6 @@ static inline uint32_t ptt_pid_namespace(const char *link)
 	return number ? (uint32_t)strtoul(number + 1, NULL, 10) : 0;
 }
 
-#define PTT_OWN_PID_NAMESPACE "/proc/self/ns/pid"
+#define PTT_OWN_PID_NAMESPACE "/proc/thread-self/ns/pid"
 
 #endif

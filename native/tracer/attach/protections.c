@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* protections.c - reads /proc/self/maps into a sorted array, with bare system calls and without an allocator. */
+/* protections.c - reads /proc/thread-self/maps into a sorted array, with bare system calls and without an allocator. */
 #include "protections.h"
 
 #include <fcntl.h>
@@ -69,7 +69,7 @@ static bool take(struct line *line, char c)
 
 bool ptt_protections_read(void)
 {
-	long fd = ptt_raw_syscall(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0), size = 1;
+	long fd = ptt_raw_syscall(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0), size = 1;
 	struct line line = {0};
 	char text[4096];
 	bool fits = true;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /*
- * ptt_protections_read - keep what /proc/self/maps says now, until ptt_protections_forget(). Makes system calls, maps memory and
+ * ptt_protections_read - keep what /proc/thread-self/maps says now, until ptt_protections_forget(). Makes system calls, maps memory and
  * has a descriptor for a moment. One thread at a time; not for signal handlers.
  * Return: false if the file cannot be read, or if there is no memory.
  */

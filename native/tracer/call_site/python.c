@@ -86,7 +86,7 @@ static bool is_interpreter(const char *path)
 	ssize_t n;
 
 	if (!*path) {
-		n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+		n = readlink("/proc/thread-self/exe", program, sizeof(program) - 1);
 		program[n > 0 ? n : 0] = '\0';
 		path = program;
 	}

@@ -293,7 +293,7 @@ void ptt_read_wrappers(struct ptt_module *m, const struct dl_find_object *found)
 	m->foreign = ptt_foreign_module(path);
 	if (m->foreign || (m->passed_over && !ptt_futex_module(path)))
 		return;
-	if (!map_file(*path ? path : "/proc/self/exe", &file))
+	if (!map_file(*path ? path : "/proc/thread-self/exe", &file))
 		return;
 	if (is_of(&file, found) && open_symbols(&file, &symbols))
 		collect(m, &symbols);

@@ -97,7 +97,7 @@ class Injection:
     def failure(self) -> str:
         """Return why the new thread does not run, empty as long as it may."""
         done = self._done
-        if done is None or not libpttinject.look(self._process.pid, done):
+        if done is None or not libpttinject.look(self._process.entry, done):
             return ""
         if done.error:
             return f"it cannot create another thread: {os.strerror(done.error)}"

@@ -11,7 +11,11 @@ from nptltrace.attach.agent_file import AgentFile
 from nptltrace.attach.refusals import owner_of
 from nptltrace.errors import PttError
 from nptltrace.recording.drains import RingDrain
-from nptltrace.recording.files.session import make_trace_dir, start_time
+from nptltrace.recording.files.session import (
+    make_trace_dir,
+    start_time,
+    threads_behind_first,
+)
 from nptltrace.recording.files.tracedir import Clockwork, TraceDir, completeness
 from nptltrace.recording.processes import ProcessLog, ProcessWatch
 from nptltrace.recording.recorder import Outcome, make_segment
@@ -185,6 +189,7 @@ class Recording:
             or (until is not None and time.monotonic_ns() >= until)
             or self._has_ended()
             or self._agent.has_left
+            or self._is_alone()
         ):
             self._step()
 
@@ -208,6 +213,10 @@ class Recording:
         if start is None or start != self._start:
             return True
         return self._agent.records and bool(self._watch.pids) and not self._watch.busy()
+
+    def _is_alone(self) -> bool:
+        """Return whether all threads have ended but the one that was put into the process."""
+        return threads_behind_first(self._pid) == 1
 
     def _let_go(self) -> None:
         """Have the process leave; what it writes meanwhile is still taken."""

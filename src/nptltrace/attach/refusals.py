@@ -36,7 +36,8 @@ def why_not(process: Process, names: Names, library: Path) -> str | None:
         names: Names for what lies in it.
         library: The tracer.
     """
-    place = Path("/proc") / str(process.pid)
+    # Of a first thread that has ended before the others the kernel shows nothing.
+    place = Path("/proc") / str(process.pid) / "task" / str(process.entry)
     try:
         status = _fields(place / "status")
         # One that has ended has no files to say more of it.

@@ -92,6 +92,11 @@ class Process:
         """The name of the target in reports."""
         return f"process {self.pid} ({self.name})"
 
+    @property
+    def entry(self) -> int:
+        """A thread that has not ended, by which the kernel shows the memory of the process."""
+        return self._entry
+
     def threads(self) -> list[Thread]:
         """Return the threads there are now, each at a moment of its own, by id."""
         found = self.threads_ahead(_nothing)

@@ -23,6 +23,7 @@ __all__ = [
     "make_trace_dir",
     "names_in",
     "start_time",
+    "threads_behind_first",
     "trace_files",
     "trace_of_recorder",
     "trace_of_session",
@@ -35,16 +36,29 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 -- the directories in it are priv
 PREFIX = "ptt"
 
 
-def start_time(pid: int) -> int | None:
-    """Return when a process started, in ticks since boot; None if there is no such process."""
+def _stat_of(pid: int) -> list[str]:
+    """Return what the kernel says of a process behind its name; nothing if there is none."""
     # An emulator of a processor has a time of its own in the stat of the process that asks.
     paths = (f"/proc/self/task/{pid}/stat", f"/proc/{pid}/stat")
     for path in paths if pid == os.getpid() else paths[1:]:
         with contextlib.suppress(OSError):
             text = Path(path).read_text(encoding="utf-8", errors="replace")
-            fields = text.rpartition(")")[2].split()
-            return None if fields[0] in {"Z", "X"} else int(fields[19])
-    return None
+            return text.rpartition(")")[2].split()
+    return []
+
+
+def threads_behind_first(pid: int) -> int | None:
+    """Return how many threads run of a process whose first thread has ended; None if it runs."""
+    fields = _stat_of(pid)
+    return int(fields[17]) - 1 if fields and fields[0] in {"Z", "X"} else None
+
+
+def start_time(pid: int) -> int | None:
+    """Return when a process started, in ticks since boot; None if there is no such process."""
+    fields = _stat_of(pid)
+    # The first thread of a process may end before the others.
+    has_ended = not fields or (fields[0] in {"Z", "X"} and int(fields[17]) <= 1)
+    return None if has_ended else int(fields[19])
 
 
 def _remove_tree(path: Path) -> None:
