@@ -314,10 +314,15 @@ def test_a_recorder_that_dies_is_noticed(
     before = threads_of(process.pid)
     with attached(ptt, "-o", trace_dir, str(process.pid)) as recorder:
         recorder.kill()
-    until = time.monotonic() + 60
-    while threads_of(process.pid) != before and time.monotonic() < until:
-        time.sleep(0.2)
-    assert threads_of(process.pid) == before
+        recorder.wait(timeout=60)
+        # a stopped recorder is waited for: much longer than this
+        until = time.monotonic() + 10
+        while threads_of(process.pid) != before and time.monotonic() < until:
+            time.sleep(0.02)
+        assert threads_of(process.pid) == before
+    again = trace_dir.with_name("again.ptt")
+    ptt("attach", "--for", "200ms", "-o", again, str(process.pid))
+    assert facts_of(again)["attached"]["left"]
     ptt("recover", trace_dir, status=None)
 
 

@@ -476,7 +476,7 @@ struct ptt_attach {
 	struct ptt_abi_head abi;
 	uint32_t state;
 	uint32_t wanted;
-	uint32_t beat; /* counts up; when it stands still for PTT_ATTACH_PATIENCE_S, there is no recorder any more */
+	uint32_t beat; /* counts up; when it stands still for PTT_ATTACH_PATIENCE_S, the recorder does */
 	uint32_t modules; /* that were looked at */
 	uint32_t calls;	  /* entries of their tables of imported functions that lead to the tracer */
 	uint32_t refused; /* that could not be changed */

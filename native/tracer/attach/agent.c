@@ -19,6 +19,7 @@
 #include "handler.h"
 #include "platform/raw_syscall.h"
 #include "rebind.h"
+#include "writer/bell.h"
 
 /* So long it takes until calls of a module that was just loaded are recorded. */
 #define LOOK_NS 25000000L
@@ -29,23 +30,41 @@
 /* The name of a C library's function that this process was given to call. */
 EXPORT int __nptl_trace_attach(const char *text);
 
-static struct ptt_attach *map_file(const char *path)
+static void *map_begin(const char *path, size_t size, int protection)
 {
-	struct ptt_attach *file = MAP_FAILED;
+	void *begin = MAP_FAILED;
 	struct stat st;
-	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	int fd = open(path, (protection & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
 
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(*file))
-		file = mmap(NULL, sizeof(*file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (fstat(fd, &st) == 0 && st.st_size >= (off_t)size)
+		begin = mmap(NULL, size, protection, MAP_SHARED, fd, 0);
 	close(fd);
-	if (file == MAP_FAILED)
+	return begin == MAP_FAILED ? NULL : begin;
+}
+
+static struct ptt_attach *map_file(const char *path)
+{
+	struct ptt_attach *file = map_begin(path, sizeof(*file), PROT_READ | PROT_WRITE);
+
+	if (!file)
 		return NULL;
 	if (memcmp(file->abi.magic, PTT_ATTACH_MAGIC, sizeof(file->abi.magic)) == 0 && file->abi.major == PTT_ABI_MAJOR)
 		return file;
 	munmap(file, sizeof(*file));
 	return NULL;
+}
+
+/* The head of the buffers, which lie beside the file. It is changed only by others. */
+static const struct ptt_segment *map_segment(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char beside[512];
+
+	if (!slash || snprintf(beside, sizeof(beside), "%.*s/segment", (int)(slash - path), path) >= (int)sizeof(beside))
+		return NULL;
+	return map_begin(beside, sizeof(struct ptt_segment), PROT_READ);
 }
 
 static void sleep_ns(long ns)
@@ -67,14 +86,18 @@ static void set_state(struct ptt_attach *file, uint32_t state)
 	__atomic_store_n(&file->state, state, __ATOMIC_RELEASE);
 }
 
-/* Until the recorder wants something else, or there is none any more. */
-static void record(struct ptt_attach *file)
+/*
+ * Until the recorder wants something else, or there is none any more. A recorder that is killed is missed at the next look, one
+ * that is stopped when patience is over.
+ */
+static void record(struct ptt_attach *file, const struct ptt_segment *segment)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_NS};
 	uint32_t beat = 0, silent = 0;
 	struct ptt_rebound done;
 
-	while (wanted(file) == PTT_ATTACH_WANT_RECORD && silent < PTT_ATTACH_PATIENCE_S * LOOKS_A_SECOND) {
+	while (wanted(file) == PTT_ATTACH_WANT_RECORD && silent < PTT_ATTACH_PATIENCE_S * LOOKS_A_SECOND &&
+	       (!segment || ptt_is_collected(segment))) {
 		/* relaxed: it only has to change now and then */
 		uint32_t now = __atomic_load_n(&file->beat, __ATOMIC_RELAXED);
 
@@ -125,6 +148,7 @@ static void end(struct ptt_attach *file)
 int __nptl_trace_attach(const char *text)
 {
 	const char *variable = strchr(text, '\n');
+	const struct ptt_segment *segment;
 	struct ptt_attach *file;
 	char path[512];
 	bool tidy;
@@ -136,12 +160,13 @@ int __nptl_trace_attach(const char *text)
 	file = map_file(path);
 	if (!file)
 		return 0;
+	segment = map_segment(path);
 	prctl(PR_SET_NAME, "ptt-attach");
 	if (__nptl_trace_enabled) {
 		strcpy(file->reason, "it is being recorded already");
 		set_state(file, PTT_ATTACH_REFUSED);
 	} else if (begin(file, variable + 1)) {
-		record(file);
+		record(file, segment);
 		end(file);
 	} else {
 		strcpy(file->reason, "its tracer cannot join the recording");
@@ -149,5 +174,7 @@ int __nptl_trace_attach(const char *text)
 	}
 	tidy = wanted(file) == PTT_ATTACH_WANT_TIDY;
 	munmap(file, sizeof(*file));
+	if (segment)
+		munmap((void *)segment, sizeof(*segment));
 	return tidy;
 }
