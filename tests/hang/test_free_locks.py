@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.hang.looking import asleep, running
+from tests.real.real import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,3 +108,50 @@ def test_another_thread_has_joined_it(ptt: Ptt, program: Path) -> None:
         text = " ".join(ptt("hang", pid, status=1).stdout.split())
     assert [one["kind"] for one in found["findings"]] == ["stuck"]
     assert ", which has ended" in text
+
+
+def test_a_handler_wants_the_heap_that_it_interrupted(
+    ptt: Ptt, compile_c: Callable[..., Path]
+) -> None:
+    program = compile_c(
+        """
+        #include <pthread.h>
+        #include <signal.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        static void *volatile blocks[64];
+        static pthread_t first;
+        static void allocate(int number)
+        {
+            (void)number;
+            blocks[0] = malloc(100000);
+        }
+        static void *interrupt(void *unused)
+        {
+            for (;;) {
+                pthread_kill(first, SIGUSR1);
+                usleep(200);
+            }
+            return unused;
+        }
+        int main(void)
+        {
+            pthread_t other;
+            first = pthread_self();
+            signal(SIGUSR1, allocate);
+            pthread_create(&other, 0, interrupt, 0);
+            for (;;) {
+                for (int i = 1; i < 64; i++)
+                    blocks[i] = malloc(1500 + 37 * i);
+                for (int i = 1; i < 64; i++)
+                    free(blocks[i]);
+            }
+        }
+    """,
+        "-fomit-frame-pointer",
+    )
+    with running(program) as pid:
+        wait_until(lambda: "malloc lock" in ptt("hang", pid, status=None).stdout, "it hangs")
+        text = " ".join(ptt("hang", pid, status=None).stdout.split())
+    assert f"waits for malloc lock main_arena, held by thread {pid} " in text
+    assert "self-deadlock" in text

@@ -78,8 +78,12 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write("\n")
     else:
         from nptltrace.cli.output.text import hang_text
+        from nptltrace.hang.targets.process import Process
 
-        write_lines(hang_text.lines(picture, found, unmoved, stacks=args.stacks))
+        stoppable = isinstance(process, Process) and not args.stop
+        write_lines(
+            hang_text.lines(picture, found, unmoved, stacks=args.stacks, stoppable=stoppable)
+        )
     return 1 if found else 0
 
 

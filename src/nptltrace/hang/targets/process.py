@@ -73,7 +73,8 @@ class Process:
         status = self._text("status")
         if not status:
             raise PttError(f"there is no process {pid}")
-        self.name = _value(status, "Name")
+        # Its first thread may have a name of its own.
+        self.name = _program(self._place) or _value(status, "Name")
         self._is_inside = len(_value(status, "NSpid").split()) > 1
         if _value(status, "State")[:1] == "Z":
             self.threads()
@@ -351,6 +352,14 @@ def _read(path: str) -> str:
             return os.read(file, _SHORT).decode("utf-8", "replace")
         finally:
             os.close(file)
+    except OSError:
+        return ""
+
+
+def _program(place: Path) -> str:
+    """Return the file name of the program that a process runs, nothing if that may not be known."""
+    try:
+        return str((place / "exe").readlink()).removesuffix(" (deleted)").rpartition("/")[2]
     except OSError:
         return ""
 

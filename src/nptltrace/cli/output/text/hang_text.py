@@ -21,7 +21,12 @@ __all__ = ["lines"]
 
 
 def lines(
-    picture: Picture, found: Sequence[Verdict], unmoved: frozenset[int] | None, *, stacks: bool
+    picture: Picture,
+    found: Sequence[Verdict],
+    unmoved: frozenset[int] | None,
+    *,
+    stacks: bool,
+    stoppable: bool,
 ) -> Iterator[str]:
     """Yield the lines of a picture.
 
@@ -30,6 +35,7 @@ def lines(
         found: What was found.
         unmoved: Ids of the threads that did not run while they were watched, if they were.
         stacks: Show whole stacks, not only where the program called.
+        stoppable: The threads that run could be stopped for a look at where they are.
     """
     name = readable(picture.title)
     by_tid = {seen.thread.inner_tid: seen for seen in picture.threads}
@@ -43,6 +49,8 @@ def lines(
         yield from _wrap(text[:1].upper() + text[1:] + ".", "  ")
         yield ""
     yield f"{name}: {_summary(picture, found)}"
+    if stoppable and not found and any(seen.state == "runnable" for seen in picture.threads):
+        yield f"where threads are that run: ptt hang --stop {picture.pid}"
 
 
 def _thread(
