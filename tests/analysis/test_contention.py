@@ -508,16 +508,16 @@ def test_locks_without_a_name_are_told_apart_by_where_they_begin(
 def test_who_waits_at_one_time(build: Callable[..., Path]) -> None:
     """The last one to come to a barrier does not wait; who initializes it does not use it."""
 
-    def barrier(ts: int, what: str, result: int | None = None) -> Event:
-        fields = {} if result is None else {"result": result}
+    def barrier(ts: int, what: str, waited: int = 0, result: int = 0) -> Event:
+        fields = {"result": result, "wait_ns": waited} if what == "OUT" else {}
         return Event(T0 + ts, f"BARRIER_WAIT_{what}", LOCK, 1, fields=fields)
 
     init = Event(T0, "BARRIER_INIT", LOCK, 1, fields={"count": 3})
     trace = build(
         t1=[init],
-        t2=[barrier(10, "IN"), barrier(32, "OUT", 0)],
-        t3=[barrier(20, "IN"), barrier(33, "OUT", 0)],
-        t4=[barrier(30, "IN"), barrier(31, "OUT", -1)],
+        t2=[barrier(10, "IN"), barrier(32, "OUT", 22)],
+        t3=[barrier(20, "IN"), barrier(33, "OUT", 13)],
+        t4=[barrier(30, "IN"), barrier(31, "OUT", 1, -1)],
     )
     (item,) = report_of(trace).objects
     assert (item.figures.waits, item.max_waiters, item.threads) == (2, 2, 3)

@@ -88,6 +88,7 @@ struct ck_thread {
 	int64_t call_ns;
 	uint64_t call_site;
 	uint32_t call; /* which; 0 = none */
+	bool futex_unknown; /* it waits for a futex of which nothing is known */
 };
 
 struct ck_cache {
@@ -125,7 +126,7 @@ struct ptt_check {
 	int64_t long_hold;
 	int64_t long_wait;
 	uint64_t lost;
-	uint64_t futex_waits; /* of the program's own: whose locks these are nobody says */
+	uint64_t futex_waits; /* for words of which nothing is known */
 	struct tk_orders orders;
 	struct rd_pool facts, steps;
 	struct rd_map seen, seen_at;

@@ -12,10 +12,14 @@
 void ck_futex_in(struct ptt_check *c, const struct tk_event *e)
 {
 	int64_t kind = tk_number(&e->e, TK_LOCK, 0);
+	struct ck_thread *t = CK_THREAD(c, e->thread);
 	struct ck_wait *w;
 
-	c->futex_waits += !tk_is_numbered(e->object);
-	if (kind <= 0 || kind >= ptt_futex_kind_count || ptt_futex_kinds[kind].anyone)
+	if (kind < 0 || kind >= ptt_futex_kind_count)
+		kind = 0;
+	t->futex_unknown = ptt_futex_kinds[kind].waits == PTT_FUTEX_UNKNOWN && !tk_is_numbered(e->object);
+	c->futex_waits += t->futex_unknown;
+	if (!kind || ptt_futex_kinds[kind].anyone)
 		return;
 	w = CK_WAITING(c, ck_wait_begin(c, e, ck_use(c, e, PTT_KIND_FUTEX), PTT_MODE_EXCLUSIVE));
 	w->timed = tk_number(&e->e, TK_TIMEOUT, -1) >= 0;
@@ -27,7 +31,12 @@ void ck_futex_in(struct ptt_check *c, const struct tk_event *e)
 void ck_futex_out(struct ptt_check *c, const struct tk_event *e)
 {
 	uint32_t wait = tk_wait_at(&c->t, e), object = CK_WAITING(c, wait)->object;
+	struct ck_thread *t = CK_THREAD(c, e->thread);
 
+	/* It did not wait, or gave up: for what is all the same. */
+	if (tk_number(&e->e, TK_RESULT, 0) != 0)
+		c->futex_waits -= t->futex_unknown;
+	t->futex_unknown = false;
 	if (!wait)
 		return;
 	if (tk_number(&e->e, TK_RESULT, 0) != 0 || !tk_wake_use(&c->t, object, CK_WAITING(c, wait)->since))

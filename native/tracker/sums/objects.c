@@ -124,7 +124,9 @@ uint32_t md_user(struct ptt_model *m, uint32_t thread, uint32_t object)
 
 uint32_t md_object_used(struct tracker *t, uint32_t thread, uint32_t object)
 {
-	return md_user((struct ptt_model *)(void *)t, thread, object);
+	struct ptt_model *m = (struct ptt_model *)(void *)t;
+
+	return m->unused ? 0 : md_user(m, thread, object);
 }
 
 uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t site, uint32_t kind)
@@ -228,7 +230,6 @@ static uint8_t purpose_of(const struct ptt_model *m, const struct tk_event *e, u
 
 	return entry ? (uint8_t)entry->value : PTT_FOR_ANYTHING;
 }
-
 
 uint32_t md_unused(struct ptt_model *m, const struct tk_event *e, uint32_t (*call)(struct tracker *t, const struct tk_event *e))
 {

@@ -108,7 +108,7 @@ class Findings:
         findings: The findings, the earliest first.
         lost: Events that are missing.
         partial: What does not stand without the missing ones was left out.
-        futex_waits: Waits by system call, for locks of other libraries: they are not judged.
+        futex_waits: Waits for futexes that belong to no lock that is known: they are not judged.
         uncovered: Modules of which not all is judged, and why, as `Source.uncovered` has them.
         crowded: How often a lock was asked for while so many were held that orders are not judged.
         failures: Kinds that users added and that could not be looked for, each with the reason.

@@ -333,7 +333,7 @@ def findings_document(
     Args:
         findings: What was found.
         uncovered: Modules of which not all that they do is in the trace: `Source.uncovered`.
-        futex_waits: Waits by system call, which are not judged.
+        futex_waits: Waits for futexes of no lock that is known, which are not judged.
     """
     return {
         "findings": [_finding(found) for found in findings],

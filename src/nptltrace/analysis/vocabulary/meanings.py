@@ -150,7 +150,7 @@ NAMES: dict[str, Name] = {
         f"{name}_ns": Name("ns", f"duration of waits of class `{name}`")
         for name in ("idle", "join", "timeout", "cancelled", "unknown", "gil")
     },
-    "futex_waits": Name("count", "waits for futexes by system call: their holders are not known"),
+    "futex_waits": Name("count", "waits for futexes of no lock that is known"),
     "by_kind": Name("counts", "`blocked_ns` by kind of object"),
     # The critical path.
     "run_ns": Name("ns", "how long the critical path goes along a thread that does not wait"),

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 __all__ = ["futexes", "modules", "silent", "unknown"]
 
-_FUTEXES = "locks of Rust, of C++20 and others that do without the thread library"
+_UNKNOWN_FUTEXES = (
+    "futexes of no lock that is known (locks of Rust, of C++20 and others that do without the "
+    "thread library)"
+)
 
 
 def modules(uncovered: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -34,10 +37,7 @@ def futexes(waits: int) -> Iterator[str]:
         waits: How many waits for futexes there are.
     """
     if waits:
-        yield (
-            f"{waits:,} {plural(waits, 'wait')} for futexes by system call: locks that do without "
-            "the thread library, as those of Rust, C++20, GLib and Java do"
-        )
+        yield f"{waits:,} {plural(waits, 'wait')} for {_UNKNOWN_FUTEXES}"
 
 
 def unknown(waits: int, wait_ns: int) -> Iterator[str]:
@@ -50,8 +50,8 @@ def unknown(waits: int, wait_ns: int) -> Iterator[str]:
     if waits:
         many = f"{waits:,} {plural(waits, 'wait')}"
         yield (
-            f"{duration(wait_ns)} in {many} for futexes of no lock that is known ({_FUTEXES}), or "
-            "for semaphores that are no locks"
+            f"{duration(wait_ns)} in {many} for {_UNKNOWN_FUTEXES}, or for semaphores that are no "
+            "locks"
         )
 
 
