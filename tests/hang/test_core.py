@@ -195,6 +195,34 @@ def test_what_is_no_core_file(ptt: Ptt, program: Callable[[str], Path], tmp_path
     assert "is no file" in ptt("hang", tmp_path, status=2).stderr
 
 
+def test_the_same_notes_again_and_again(
+    ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Headers that all say the same piece of the file take no more memory than the piece."""
+    seen, core = kernel_core(ptt, tmp_path, program("plain"), "mutexes")
+    data = core.read_bytes()
+    at, count = *struct.unpack_from("<Q", data, 32), *struct.unpack_from("<H", data, 56)
+    headers = [struct.unpack_from("<IIQQQQQQ", data, at + 56 * n) for n in range(count)]
+    (notes,) = (data[h[2] : h[2] + h[5]] for h in headers if h[0] == 4)
+    notes += struct.pack("<III", 5, 1 << 20, 0x99) + b"CORE\0\0\0\0" + bytes(1 << 20)
+    times = 20_000
+    header = bytearray(data[:64])
+    struct.pack_into("<Q", header, 32, 64)
+    struct.pack_into("<H", header, 56, times)
+    same_one = struct.pack("<IIQQQQQQ", 4, 0, 64 + 56 * times, 0, 0, len(notes), 0, 4)
+    core.write_bytes(bytes(header) + same_one * times + notes)
+    done = ptt("hang", "--format", "json", core, status=None, timeout=30)
+    found: Seen = json.loads(done.stdout)
+    assert len(found["threads"]) == len(seen["threads"])
+    # Each a little further: together more than the file.
+    each = [
+        struct.pack("<IIQQQQQQ", 4, 0, 64 + 56 * times, 0, 0, len(notes) - 4 * n, 0, 4)
+        for n in range(times)
+    ]
+    core.write_bytes(bytes(header) + b"".join(each) + notes)
+    assert "damaged or cut short" in ptt("hang", core, status=2, timeout=30).stderr
+
+
 def test_cut_short_anywhere(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
     """Half a core file gives half an answer, and says so; none is a crash."""
     _, core = kernel_core(ptt, tmp_path, program("plain"), "mutexes")

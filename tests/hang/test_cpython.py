@@ -91,6 +91,9 @@ def test_python_functions_stand_in_the_stacks(python: str, ptt: Ptt, tmp_path: P
     for stack in workers:
         begin = stack.index(STACK[0])
         assert stack[begin : begin + 4] == STACK
+    # The program's own line, not that of Python's library which waits for it.
+    assert f"<module> (prog.py:{PROGRAM.count(chr(10))})" in text
+    assert "threading.py" not in text
     if minor >= 11:
         assert "Store.take (prog.py:15)" in text
     assert not any("EvalFrame" in frame for thread in found["threads"] for frame in thread["stack"])

@@ -39,6 +39,8 @@ _MORE = 0xFFFF
 # Where the C library of x86-64 keeps the id of a thread, from its thread pointer on.
 _TID_AT = 720
 _TIDS = 1 << 22
+# A sparse file may claim to hold far more than there is memory.
+_NOTES_MAX = 1 << 30
 _COMPRESSED = {
     b"\x28\xb5\x2f\xfd": "zstd -d",
     b"\xfd7zX": "xz -d",
@@ -287,8 +289,8 @@ class Core:
             count = _SECTION.unpack_from(self._data, sections)[7]
         if entry < _SEGMENT.size or programs + entry * count > size:
             raise ValueError("segments are cut short")
-        notes = b""
-        missing = 0
+        notes: dict[tuple[int, int], bytes] = {}
+        missing = noted = 0
         for number in range(count):
             kind, flags, offset, start, _, length, extent, _ = _SEGMENT.unpack_from(
                 self._data, programs + entry * number
@@ -296,7 +298,10 @@ class Core:
             if kind == _NOTE:
                 if offset + length > size:
                     raise ValueError("notes are cut short")
-                notes += self._data[offset : offset + length]
+                noted += length if (offset, length) not in notes else 0
+                if noted > min(size, _NOTES_MAX):
+                    raise ValueError("more notes than there can be")
+                notes[offset, length] = self._data[offset : offset + length]
             if kind == _LOAD and flags & _EXECUTABLE:
                 self._code.append(range(start, start + extent))
             if kind == _LOAD and length:
@@ -308,7 +313,7 @@ class Core:
                 f"{self.path} is cut short: of {missing} of {len(self._segments)} pieces of memory "
                 "not all is there (ulimit -c)"
             )
-        return read_notes(notes)
+        return read_notes(b"".join(notes.values()))
 
     def _check_kind(self) -> None:
         """Refuse what is no core file of this architecture."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace._cache import cache_directory, shrink
 from nptltrace.trace.symbols.elf.demangle import demangle
+from nptltrace.trace.symbols.elf.names_copy import copied_names
 
 if TYPE_CHECKING:
     from nptltrace.trace.symbols.elf.object_file import ElfFile
@@ -103,13 +104,11 @@ def _table(path: Path, build_id: str) -> Any:
                 table = tables.open(str(kept))
                 kept.touch()
                 return table
-        # Not mapped: a program that is being built anew would take the ground from under us.
-        data = path.read_bytes()
-        archive = Archive.from_bytes(data)
-        found = next(archive.iter_objects())
-        if build_id and found.code_id not in {None, build_id}:
-            return None  # it has just been replaced by another build
-        made = found.make_symcache()
+        with copied_names(path) as copy:
+            found = next(Archive.open(copy).iter_objects())
+            if build_id and found.code_id not in {None, build_id}:
+                return None  # it has just been replaced by another build
+            made = found.make_symcache()
     except (SymbolicError, StopIteration, OSError, ValueError):
         return None
     if kept is not None:

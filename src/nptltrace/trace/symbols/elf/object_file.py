@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import os
 import struct
 import zlib
 from functools import cached_property
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["ElfFile", "Symbol", "checksum"]
 
 _SYMBOL = struct.Struct("<IBBHQQ")
+# A larger debug file is found by its build-id alone.
+_CHECKED_MAX = 1 << 33
 _OBJECTS = frozenset({0, 1})  # STT_NOTYPE in assembler files, STT_OBJECT
 
 # Address, size and name.
@@ -148,9 +151,11 @@ def _rank(name: str) -> tuple[int, int, str]:
 
 
 def checksum(path: Path) -> int:
-    """Return the CRC-32 of a file, as debug links have it."""
+    """Return the CRC-32 of a file, as debug links have it; -1 of one that takes too long."""
     value = 0
     with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size > _CHECKED_MAX:
+            return -1
         while piece := file.read(1 << 20):
             value = zlib.crc32(piece, value)
     return value

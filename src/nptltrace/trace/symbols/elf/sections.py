@@ -24,6 +24,8 @@ _SHT_NOTE, _SHT_NOBITS = 7, 8
 _NT_GNU_BUILD_ID = 3
 # What no file says of itself has no more: sections beyond the numbers of 16 bits are in the first.
 _MANY = 0xFFFF
+# A sparse file may claim to hold far more than there is memory.
+_LARGEST = 1 << 30
 
 
 class Section(NamedTuple):
@@ -55,6 +57,10 @@ class Sections:
     Args:
         fd: The file, which stays open as long as this is used.
 
+    Attributes:
+        loads: The segments that are loaded.
+        headers: Where its headers lie: offset and size of each table.
+
     Raises:
         ValueError: It is no such file, or damaged.
     """
@@ -82,13 +88,23 @@ class Sections:
         self._sections = [
             Section(*words) for words in self._table(_SECTION, shoff, shentsize, count)
         ]
+        tables = ((0, _HEADER.size), (phoff, phentsize * phnum), (shoff, shentsize * count))
+        self.headers = [(at, max(min(size, self._size - at), 0)) for at, size in tables]
         number = first[0].link if names == _MANY and first else names
         self._names = self.data(self._sections[number]) if number < len(self._sections) else b""
 
     def _read(self, at: int, size: int) -> bytes:
-        """Return bytes of the file, fewer where it ends."""
+        """Return bytes of the file, fewer where it ends; none of a part that no such file has."""
         size = min(size, self._size - at)
-        return os.pread(self._fd, size, at) if size > 0 else b""
+        return os.pread(self._fd, size, at) if 0 < size <= _LARGEST else b""
+
+    def contents(self) -> Iterator[tuple[str, int, int]]:
+        """Yield name, offset and size of each section that holds something."""
+        for section in self._sections:
+            if section.type != _SHT_NOBITS:
+                name = self._names[section.name : self._names.find(b"\0", section.name)]
+                size = max(min(section.size, self._size - section.offset), 0)
+                yield name.decode("ascii", "replace"), section.offset, size
 
     def _table(
         self, layout: struct.Struct, at: int, entry: int, count: int

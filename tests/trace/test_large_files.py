@@ -1,0 +1,81 @@
+"""Names of files that are larger than the memory: most of such a file is not read."""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nptltrace.trace.symbols.elf.code import CodeTable
+from nptltrace.trace.symbols.elf.object_file import ElfFile, checksum
+from nptltrace.trace.symbols.elf.sections import Sections
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+HUGE = 1 << 40
+
+
+@pytest.fixture
+def library(compile_c: Callable[..., Path]) -> Path:
+    return compile_c(
+        "static int kept(int n) { return n + 1; }\nint take(int n) { return kept(n) * 3; }",
+        "-g", "-O0", "-shared", "-fPIC",
+    )  # fmt: skip
+
+
+def found(path: Path) -> list[str]:
+    """Return what is known of the begin of both functions."""
+    elf = ElfFile(path)
+    addresses = {name: start for start, _, name in _functions(path)}
+    table = CodeTable(elf)
+    return [str(table.find(addresses[name] + 4)[0][0]) for name in ("kept", "take")]
+
+
+def _functions(path: Path) -> list[tuple[int, int, str]]:
+    with path.open("rb") as file:
+        elf = Sections(file.fileno())
+        section = elf.named(".symtab")
+        assert section is not None
+        strings = elf.strings(section)
+        return [
+            (value, size, strings[name : strings.find(b"\0", name)].decode())
+            for name, _, _, _, value, size in struct.iter_unpack("<IBBHQQ", elf.data(section))
+        ]
+
+
+def test_a_file_that_goes_on_behind_its_sections(library: Path) -> None:
+    before = found(library)
+    os.truncate(library, HUGE)
+    assert found(library) == before == ["kept (program.c:1)", "take (program.c:2)"]
+    assert checksum(library) == -1
+
+
+@pytest.mark.parametrize(
+    ("section", "names"),
+    [
+        (".debug_info", ["kept", "take"]),
+        (".text", ["kept (program.c:1)", "take (program.c:2)"]),
+    ],
+)
+def test_a_section_that_is_larger_than_the_memory(
+    section: str, names: list[str], library: Path
+) -> None:
+    data = bytearray(library.read_bytes())
+    table, entry, count = *struct.unpack_from("<Q", data, 40), *struct.unpack_from("<HH", data, 58)
+    with library.open("rb") as file:
+        wanted = Sections(file.fileno()).named(section)
+    assert wanted is not None
+    for number in range(count):
+        at = table + entry * number
+        if struct.unpack_from("<Q", data, at + 24)[0] == wanted.offset:
+            struct.pack_into("<Q", data, at + 32, HUGE - wanted.offset)
+    library.write_bytes(data)
+    os.truncate(library, HUGE)
+    assert [one.partition(" ")[0] for one in found(library)] == [
+        name.partition(" ")[0] for name in names
+    ]
+    assert found(library) == names
