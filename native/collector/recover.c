@@ -134,6 +134,9 @@ static int recover_file(struct ptt_collector *c, const struct file *file, int fd
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
+	/* A file of another name as well is not cut off here. */
+	if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
+		return -EINVAL;
 	size = (uint64_t)st.st_size;
 	while (at < size && read_head(c, fd, at, size, &head)) {
 		if (at + head.packet_size / 8 == size && !is_whole(fd, at, &head))
@@ -171,7 +174,7 @@ int recover_streams(struct ptt_collector *c, struct ptt_message *message)
 		int fd;
 
 		stream_name(c, files[i].index, files[i].generation, name);
-		fd = openat(c->trace_fd, name, O_RDWR | O_CLOEXEC);
+		fd = openat(c->trace_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 		err = fd < 0 ? -errno : recover_file(c, &files[i], fd);
 		if (fd >= 0)
 			close(fd);

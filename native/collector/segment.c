@@ -277,7 +277,7 @@ static int whole_size(struct ptt_collector *c, int fd, uint64_t *size, const cha
 static int take_segment(struct ptt_collector *c, const struct ptt_collector_options *o, struct ptt_message *message)
 {
 	uint64_t size;
-	int err, fd = open(o->segment, O_RDWR | O_CLOEXEC);
+	int err, fd = open(o->segment, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 
 	if (fd < 0)
 		return fail(message, -errno, "%s", o->segment);

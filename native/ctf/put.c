@@ -134,7 +134,7 @@ void put_json_string(struct put *put, const char *name, const char *value)
 int put_open(struct put *put, int dir, const char *name, char *room, size_t size)
 {
 	*put = (struct put){.text = room, .room = size};
-	put->fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	put->fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
 	return put->fd < 0 ? -errno : 0;
 }
 

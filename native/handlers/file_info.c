@@ -236,19 +236,25 @@ int file_put_info(int dir, const struct file_buffer *buffer, const struct file_c
 {
 	char room[4096];
 	struct put put;
-	int err;
+	int info, err;
 
 	if (mkdirat(dir, "info", 0777) < 0 && errno != EEXIST)
 		return -errno;
-	err = put_open(&put, dir, "info/processes.jsonl", room, sizeof(room));
+	info = openat(dir, "info", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (info < 0)
+		return -errno;
+	err = put_open(&put, info, "processes.jsonl", room, sizeof(room));
 	if (err)
-		return err;
+		goto out;
 	put_process(&put, buffer);
 	err = put_close(&put);
 	if (!err)
-		err = put_open(&put, dir, "info/session.json", room, sizeof(room));
+		err = put_open(&put, info, "session.json", room, sizeof(room));
 	if (err)
-		return err;
+		goto out;
 	put_session(&put, buffer, counts);
-	return put_close(&put);
+	err = put_close(&put);
+out:
+	close(info);
+	return err;
 }

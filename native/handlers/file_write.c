@@ -26,6 +26,7 @@
 /* Make @path ours. Return: 0, -EEXIST if it is somebody else's, or another -errno. */
 static int try_claim(const char *path)
 {
+	struct stat st;
 	int dir, fd;
 	int err;
 
@@ -33,8 +34,9 @@ static int try_claim(const char *path)
 		return -errno;
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
-		return errno == ENOTDIR ? -EEXIST : -errno;
-	if (faccessat(dir, "metadata", F_OK, 0) == 0) {
+		return errno == ENOTDIR || errno == EACCES ? -EEXIST : -errno;
+	/* Another user may put there what we would write to. */
+	if (fstat(dir, &st) < 0 || st.st_uid != geteuid() || faccessat(dir, "metadata", F_OK, 0) == 0) {
 		close(dir);
 		return -EEXIST;
 	}
@@ -165,7 +167,7 @@ static int write_packets(const struct file_buffer *buffer, int fd, struct file_c
 static int write_stream(const struct file_buffer *buffer, int dir)
 {
 	struct file_counts counts = {.threads = 1};
-	int fd = openat(dir, STREAM, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	int fd = openat(dir, STREAM, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
 	int err;
 
 	if (fd < 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -63,7 +64,8 @@ class Watched:
     def __init__(self, directory: Path, stack: ExitStack, count: int) -> None:
         self.table = Table()
         self._stack = stack
-        log = ProcessLog(directory / f"processes-{count}.jsonl")
+        path = directory / f"processes-{count}.jsonl"
+        log = ProcessLog(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND))
         session = SessionDir(directory)
         self.watch = ProcessWatch(cast("Any", self.table), session, log, lambda clock: clock)
         stack.callback(self.watch.close)

@@ -6,16 +6,13 @@ import os
 import time
 from typing import TYPE_CHECKING, Protocol
 
+from nptltrace import _trace_directories
 from nptltrace._binding.libc import punch_hole
 from nptltrace.attach.agent_file import AgentFile
 from nptltrace.attach.refusals import owner_of
 from nptltrace.errors import PttError
 from nptltrace.recording.drains import RingDrain
-from nptltrace.recording.files.session import (
-    make_trace_dir,
-    start_time,
-    threads_behind_first,
-)
+from nptltrace.recording.files.session import start_time, threads_behind_first
 from nptltrace.recording.files.tracedir import Clockwork, TraceDir, completeness
 from nptltrace.recording.processes import ProcessLog, ProcessWatch
 from nptltrace.recording.recorder import Outcome, make_segment
@@ -107,7 +104,7 @@ class Recording:
 
     def __init__(self, options: AttachOptions, entrance: Entrance) -> None:
         self._options, self._pid, self._entrance = options, options.pid, entrance
-        self._trace, self._new = options.output, make_trace_dir(options.output, force=options.force)
+        self._trace, self._new = _trace_directories.make(options.output, force=options.force)
         self._collector: Collector
         self._session: SessionDir
         recorded = options.recording(_command(self._pid))
@@ -122,9 +119,9 @@ class Recording:
             self._trace, recorded, uuid=self._collector.uuid, session=self._session.path,
             clock=self._clock, nptl="stock",
         )  # fmt: skip
-        self._session.note(self._trace)
+        self._session.note(self._trace.path)
         self._described.write(self._clock.calibration())
-        log = ProcessLog(self._trace / "info" / "processes.jsonl")
+        log = ProcessLog(self._described.process_log())
         unix_ns = self._clock.calibration().unix_ns
         self._watch = ProcessWatch(self._collector, self._session, log, unix_ns)
         self._drain = RingDrain(self._collector, self._session)
@@ -237,7 +234,8 @@ class Recording:
         self._watch.close()
         self._write_result(stats)
         self._tear_down()
-        return Outcome(0, self._trace, stats, processes)
+        self._trace.close()
+        return Outcome(0, self._trace.path, stats, processes)
 
     def _write_result(self, stats: Stats) -> None:
         modules, calls, refused = self.calls
@@ -275,10 +273,7 @@ class Recording:
         self._session.remove()
 
     def _remove_trace(self) -> None:
-        for path in sorted(self._trace.rglob("*"), reverse=True):
-            path.rmdir() if path.is_dir() else path.unlink()
-        if self._new:
-            self._trace.rmdir()
+        _trace_directories.remove(self._trace, whole=self._new)
 
 
 def _command(pid: int) -> tuple[str, ...]:

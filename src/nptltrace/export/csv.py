@@ -53,7 +53,7 @@ def write(
         if len(chosen) == 1:
             files = {chosen[0].name: stack.enter_context(out.file())}
         else:
-            directory = stack.enter_context(out.directory())
+            directory = stack.enter_context(out.directory(rf"({'|'.join(TABLES)})\.csv"))
             files = {
                 table.name: stack.enter_context((directory / f"{table.name}.csv").open("wb"))
                 for table in chosen

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 OPTIONS = ("tables",)
 
 _ROW_GROUP = 1 << 18
+_MADE = r"dataset=\w+/day=[^/]+/host=[^/]+/run=[^/]+/part-0\.parquet"
 _NS = 10**9
 
 
@@ -53,7 +54,7 @@ def write(
     made = all_tables(traceset, symbols, scope)
     runs = {row["run_id"]: _partition(row) for row in made.table("runs").to_pylist()}
     rows = 0
-    with out.directory() as directory, ExitStack() as stack:
+    with out.directory(_MADE) as directory, ExitStack() as stack:
         files = {
             (table.name, run): stack.enter_context(
                 _File(directory / f"dataset={table.name}" / partition, table.schema())

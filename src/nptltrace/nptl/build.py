@@ -222,7 +222,9 @@ def build(
     if place.exists() and find(place) is None and any(place.iterdir()):
         raise PttError(f"{place} is not empty and holds no thread library")
     place.parent.mkdir(parents=True, exist_ok=True)
-    with (place.parent / f".{place.name}.lock").open("w") as lock:
+    # no link is followed, which another user may have put there
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(place.parent / f".{place.name}.lock", flags, 0o600)) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another build of the same: its result is ours
         there = _finished(place, source)
         if there is not None:

@@ -8,6 +8,7 @@ from ctypes import sizeof
 from pathlib import Path
 
 from nptltrace._binding.headers.ptt_abi import Control
+from nptltrace._directories import Directory
 from nptltrace._values import Values
 from nptltrace.catalog import DOMAINS
 from nptltrace.errors import PttError, UsageError
@@ -72,7 +73,9 @@ class ControlPage(Values):
     def write(self, levels: Levels) -> None:
         """Change levels; the process acts on it at its next event."""
         try:
-            (self.path.parent / LEVELS_CHANGED).touch()
+            # The process may be another user's, and so may the directory.
+            with Directory.open(self.path.parent) as directory:
+                os.close(directory.append(LEVELS_CHANGED))
         except OSError as error:
             raise PttError(f"{self.path.parent}: {error.strerror}") from None
         page = self._open()

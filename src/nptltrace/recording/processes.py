@@ -50,11 +50,11 @@ class ProcessLog:
     """Appends to `info/processes.jsonl`, a JSON object a line; later lines add to earlier ones.
 
     Args:
-        path: The file.
+        fd: A descriptor that writes at the end of the file.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._file: TextIO = path.open("a", encoding="utf-8", errors="surrogateescape")
+    def __init__(self, fd: int) -> None:
+        self._file: TextIO = os.fdopen(fd, "a", encoding="utf-8", errors="surrogateescape")
 
     def add(self, kind: str, index: int, **values: Any) -> None:
         """Append a line about process image `index`."""
@@ -475,10 +475,15 @@ class ProcessWatch:
 # ---- /proc ------------------------------------------------------------------------------------
 
 
+def _no_link(path: str, flags: int) -> int:
+    """Open a file; no link, and no pipe that makes us wait: what lies there may be another's."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
 def _read(path: str | Path) -> str:
     """Return the text of a file that may be gone at any moment."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 -- both kinds
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=_no_link) as file:
             return file.read()
     except OSError:
         return ""
@@ -502,7 +507,7 @@ def _is_python(address: int) -> bool:
 def _read_from(path: Path, offset: int) -> bytes:
     """Return what is in a file from an offset on, nothing if there is none."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_no_link) as file:
             file.seek(offset)
             return file.read()
     except OSError:

@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+from nptltrace import _trace_directories
 from nptltrace._binding.libpttcollect import Collector, CollectorError, Stats, read_clock
 from nptltrace._escaping import talk
 from nptltrace._units import plural
@@ -19,7 +20,7 @@ from nptltrace._values import Values
 from nptltrace.errors import PttError, UsageError
 from nptltrace.recording import launch
 from nptltrace.recording.drains import NoDrain, RingDrain
-from nptltrace.recording.files.session import SessionDir, left_overs, make_trace_dir, start_time
+from nptltrace.recording.files.session import SessionDir, left_overs, start_time
 from nptltrace.recording.files.tracedir import SHORTENED, Clockwork, TraceDir, completeness
 from nptltrace.recording.interrupts import Interrupts
 from nptltrace.recording.settings.levels import HIGHEST
@@ -28,6 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from nptltrace._directories import Directory
     from nptltrace.nptl.store import Built
     from nptltrace.recording.drains import Drain
     from nptltrace.recording.launch import Child
@@ -176,34 +178,38 @@ class _Recorder:
     def run(self, started: Callable[[Path], None] | None) -> Outcome:
         for left in left_overs():
             hint = f"`ptt recover {left.trace}` finishes it"
-            _say(self._options, f"the recording of {left.trace} was killed; {hint}")
+            if self._options.verbosity >= 0 and left.is_news():
+                _say(self._options, f"the recording of {left.trace} was killed; {hint}")
         child = launch.Child.start(self._program, self._options.command)
         try:
-            trace = self._make_trace_dir(child)
+            directory = self._make_trace_dir(child)
         except BaseException:
             child.abandon()
             raise
         try:
-            drain = self._prepare(trace)
+            drain = self._prepare(directory)
         except PttError as error:
-            self._clean_up(trace)
+            self._clean_up(directory)
             _say(self._options, f"cannot record: {error}; the program runs untraced", -1)
             child.release(os.environ)
             return Outcome(self._wait_untraced(child), None, Stats())
         if self._options.buffers.switches and self._collector is not None:
             self._record_switches(self._collector, child)
         if started is not None:
-            started(trace)
-        return self._record(child, trace, drain)
+            started(directory.path)
+        return self._record(child, directory, drain)
 
     # ---- before --------------------------------------------------------------------------------
 
-    def _make_trace_dir(self, child: Child) -> Path:
-        output = self._options.output or Path(f"ptt-{self._program.name}-{child.pid}")
-        self._new_trace = make_trace_dir(output, force=self._options.force)
-        return output
+    def _make_trace_dir(self, child: Child) -> Directory:
+        force = self._options.force
+        output = self._options.output or _trace_directories.free_name(
+            f"ptt-{self._program.name}-{child.pid}", force=force
+        )
+        directory, self._new_trace = _trace_directories.make(output, force=force)
+        return directory
 
-    def _prepare(self, trace: Path) -> Drain:
+    def _prepare(self, trace: Directory) -> Drain:
         """Make what must be there before the first event: session, segment, room on disk."""
         if self._handler not in {"ring", "shared"}:
             self._session = SessionDir.create()
@@ -224,12 +230,12 @@ class _Recorder:
             clock=self._clock,
             nptl=self._nptl.label if self._nptl else "stock",
         )
-        self._session.note(trace)
+        self._session.note(trace.path)
         try:
             self._trace.write(self._clock.calibration())
-            (trace / "info" / "processes.jsonl").touch()
+            self._log = self._trace.process_log()
         except OSError as error:
-            raise PttError(f"{trace}: {error.strerror}") from None
+            raise PttError(f"{trace.path}: {error.strerror}") from None
         if self._handler == "ring":
             return RingDrain(self._collector, self._session)
         from nptltrace.recording.shared import SharedDrain
@@ -244,17 +250,13 @@ class _Recorder:
             how = launch.how_to_allow_perf(error.errno)
             _say(self._options, f"{error}{how}; what threads say themselves is recorded", -1)
 
-    def _watch_processes(self, trace: Path) -> None:
+    def _watch_processes(self) -> None:
         if self._collector is None or self._session is None:
             return
         from nptltrace.recording.processes import ProcessLog, ProcessWatch
 
-        try:
-            log = ProcessLog(trace / "info" / "processes.jsonl")
-        except OSError as error:
-            self._cannot_write(error.errno)
-            return
         unix_ns = self._clock.calibration().unix_ns
+        log = ProcessLog(self._log)
         self._watch = ProcessWatch(self._collector, self._session, log, unix_ns)
 
     def _wait_untraced(self, child: Child) -> int:
@@ -265,7 +267,7 @@ class _Recorder:
 
     # ---- during --------------------------------------------------------------------------------
 
-    def _record(self, child: Child, trace: Path, drain: Drain) -> Outcome:
+    def _record(self, child: Child, trace: Directory, drain: Drain) -> Outcome:
         if self._session is None:
             raise PttError("no session")
         env = launch.environment(
@@ -278,7 +280,7 @@ class _Recorder:
         except launch.CannotRun:
             self._clean_up(trace)
             raise
-        self._watch_processes(trace)
+        self._watch_processes()
         if self._watch is not None:
             self._watch.status_of = child.status_of
         self._loop(child, drain)
@@ -355,7 +357,7 @@ class _Recorder:
 
     # ---- after ---------------------------------------------------------------------------------
 
-    def _finish(self, child: Child, trace: Path, drain: Drain) -> Outcome:
+    def _finish(self, child: Child, trace: Directory, drain: Drain) -> Outcome:
         processes = 0
         self._progress.clear()
         if self._watch is not None:
@@ -372,10 +374,15 @@ class _Recorder:
             self._write_result(child, stats)
         self._tear_down()
         if self._collector is None:
-            _remove_if_empty(trace, new=self._new_trace)
-            written = self._handler == "file" and (trace / "metadata").exists()
-            return Outcome(self._status(child), trace if written else None, stats, int(written))
-        return Outcome(self._status(child), trace, stats, processes)
+            written = self._handler == "file" and "metadata" in trace.names()
+            if written:
+                trace.close()
+            else:
+                _trace_directories.remove(trace, whole=self._new_trace)
+            path = trace.path if written else None
+            return Outcome(self._status(child), path, stats, int(written))
+        trace.close()
+        return Outcome(self._status(child), trace.path, stats, processes)
 
     def _status(self, child: Child) -> int:
         """Return the program's exit status, or that of a recorder that leaves it alone."""
@@ -418,29 +425,15 @@ class _Recorder:
         if self._session is not None:
             self._session.remove()
 
-    def _clean_up(self, trace: Path) -> None:
+    def _clean_up(self, trace: Directory) -> None:
         """Leave nothing behind of a recording that never began."""
         if self._watch is not None:
             self._watch.close()
         self._tear_down()
-        _remove_if_empty(trace, new=self._new_trace)
+        _trace_directories.remove(trace, whole=self._new_trace)
 
 
-def _remove_if_empty(trace: Path, *, new: bool) -> None:
-    """Remove a trace directory that holds no events."""
-    if any(trace.glob("stream-*")):
-        return
-    for path in (trace / "metadata", *(trace / "info").glob("*")):
-        path.unlink(missing_ok=True)
-    try:
-        (trace / "info").rmdir()
-        if new:
-            trace.rmdir()
-    except OSError:
-        pass
-
-
-def make_segment(options: RecordOptions, trace: Path) -> tuple[Collector, SessionDir]:
+def make_segment(options: RecordOptions, trace: Directory) -> tuple[Collector, SessionDir]:
     """Make the segment in the first place that has room for it."""
     failure: PttError | None = None
     for place in SessionDir.places():
@@ -459,8 +452,9 @@ def make_segment(options: RecordOptions, trace: Path) -> tuple[Collector, Sessio
     raise failure or PttError("no place for the trace buffers")
 
 
-def _make_collector(options: RecordOptions, segment: Path, trace: Path) -> Collector:
+def _make_collector(options: RecordOptions, segment: Path, directory: Directory) -> Collector:
     """Make the collector for the handler that was chosen."""
+    trace = directory.by_descriptor
     if options.handler.name != "shared":
         return Collector(segment, trace, options.buffers.native())
     from nptltrace.recording.shared import make_collector

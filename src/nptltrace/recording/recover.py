@@ -7,11 +7,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nptltrace import _trace_directories
 from nptltrace._binding.headers.collect import CollectorTime
 from nptltrace._binding.libpttcollect import Collector, CollectorError
 from nptltrace.errors import UsageError
 from nptltrace.recording.files.host import boot_id
-from nptltrace.recording.files.session import SessionDir
+from nptltrace.recording.files.session import belongs, claim, left_overs
 from nptltrace.recording.files.tracedir import Clockwork, TraceDir, completeness
 from nptltrace.recording.files.tsdl_writer import Calibration
 from nptltrace.recording.processes import ProcessLog, ProcessWatch
@@ -19,6 +20,8 @@ from nptltrace.recording.settings.options import BufferOptions
 
 if TYPE_CHECKING:
     from nptltrace._binding.libpttcollect import Stats
+    from nptltrace._directories import Directory
+    from nptltrace.recording.files.session import SessionDir
 
 __all__ = ["Recovered", "recover"]
 
@@ -51,53 +54,67 @@ def recover(directory: Path) -> Recovered:
         UsageError: It is neither, or the recorder is still at work.
     """
     trace, session = _find(directory)
-    facts = _read_json(trace / "info" / "session.json")
-    if session is None or not session.segment.exists():
-        return _without_segment(trace, facts)
-    options = BufferOptions(
-        max_file_size=int(facts.get("max_file_size", 0)), max_files=int(facts.get("max_files", 0))
-    )
-    try:
-        collector = Collector(session.segment, trace, options.native(), attach=True)
-    except CollectorError as error:
-        if Collector.is_busy(error):
-            raise UsageError(f"{trace}: {error}") from None
-        if Collector.is_damaged(error):
-            recovered = _without_segment(trace, facts)
-            session.remove()
-            return recovered
-        raise
-    try:
-        recovered = _finish(collector, session, TraceDir(trace, facts))
-    finally:
-        collector.destroy()
+    with _trace_directories.open_own(trace) as opened:
+        facts = _read_json(trace / "info" / "session.json")
+        if not facts:
+            _trace_directories.check(opened)
+        if session is None or not session.segment.exists():
+            return _without_segment(opened, facts)
+        options = BufferOptions(
+            max_file_size=int(facts.get("max_file_size", 0)),
+            max_files=int(facts.get("max_files", 0)),
+        )
+        try:
+            collector = Collector(
+                session.segment, opened.by_descriptor, options.native(), attach=True
+            )
+        except CollectorError as error:
+            if Collector.is_busy(error):
+                raise UsageError(f"{trace}: {error}") from None
+            if Collector.is_damaged(error):
+                recovered = _without_segment(opened, facts)
+                session.remove()
+                return recovered
+            raise
+        try:
+            recovered = _finish(collector, session, TraceDir(opened, facts))
+        finally:
+            collector.destroy()
     session.remove()
     return recovered
 
 
 def _find(directory: Path) -> tuple[Path, SessionDir | None]:
-    """Return trace and session directory from either of them."""
+    """Return trace and session directory from either of them; the session is this user's own."""
     if not directory.is_dir():
         raise UsageError(f"{directory} is not a directory")
     if (directory / "segment").exists() or (directory / "session.json").exists():
-        note = _read_json(directory / "session.json")
-        if not note.get("trace") or not Path(note["trace"]).is_dir():
-            raise UsageError(f"{directory}: its trace directory is gone")
-        return Path(note["trace"]), SessionDir(directory)
+        session, trace = claim(directory)
+        return trace, session
     facts = _read_json(directory / "info" / "session.json")
     if facts.get("session_dir"):
-        return directory, SessionDir(Path(facts["session_dir"]))
+        return directory, _named_session(directory, Path(str(facts["session_dir"])))
     if not (directory / "info").is_dir():
         raise UsageError(f"{directory} is neither a trace nor a session directory")
     return directory, _session_of(directory)
 
 
+def _named_session(trace: Path, path: Path) -> SessionDir | None:
+    """Return the session that a trace names, if it is there; the trace may say anything."""
+    if belongs(path, trace):
+        return claim(path)[0]
+    if (path / "segment").exists():
+        raise UsageError(
+            f"{trace} says that its trace buffers are in {path}, but nothing there says so of "
+            f"{trace}; nothing was changed (`ptt recover {path}` takes buffers that are yours)"
+        )
+    return None
+
+
 def _session_of(trace: Path) -> SessionDir | None:
     """Return the session that names this trace, which was killed before it could say so itself."""
-    from nptltrace.recording.files.session import left_overs
-
     wanted = trace.absolute()
-    return next((SessionDir(left.path) for left in left_overs() if left.trace == wanted), None)
+    return next((claim(left.path)[0] for left in left_overs() if left.trace == wanted), None)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -108,16 +125,18 @@ def _read_json(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _without_segment(trace: Path, facts: dict[str, Any]) -> Recovered:
+def _without_segment(opened: Directory, facts: dict[str, Any]) -> Recovered:
     """Close the books of a trace whose buffers are gone, be it finished or not."""
+    trace = opened.path
     if facts.get("state") in {"complete", "recovered"}:
         return Recovered(trace, None, remark=f"{trace} is complete; there is nothing to recover")
     if not facts:
         raise UsageError(f"{trace} says nothing of how it was recorded")
     facts["state"] = "recovered"
     clock = facts["clock"]
-    directory = TraceDir(trace, facts)
-    directory.write(Calibration(clock["frequency"], clock["unix_ns_at_zero"], clock["name"]))
+    TraceDir(opened, facts).write(
+        Calibration(clock["frequency"], clock["unix_ns_at_zero"], clock["name"])
+    )
     return Recovered(
         trace, None, remark=f"the buffers of {trace} are gone; what had been written stays"
     )
@@ -129,9 +148,10 @@ def _finish(collector: Collector, session: SessionDir, trace: TraceDir) -> Recov
     clock = _clockwork(collector, facts)
     calibration = _calibration(clock, facts)
     _complete_facts(facts, collector, session, clock)
-    (trace.path / "info").mkdir(exist_ok=True)
-    known, ended = _logged(trace.path / "info" / "processes.jsonl")
-    log = ProcessLog(trace.path / "info" / "processes.jsonl")
+    if not trace.directory.has_folder("info"):
+        trace.directory.make("info").close()
+    known, ended = _logged(trace)
+    log = ProcessLog(trace.process_log())
     watch = ProcessWatch(collector, session, log, calibration.unix_ns)
     watch.skip(known, ended)
     watch.step()
@@ -182,12 +202,13 @@ def _complete_facts(
     facts["uuid"] = collector.uuid
 
 
-def _logged(path: Path) -> tuple[set[int], set[int]]:
+def _logged(trace: TraceDir) -> tuple[set[int], set[int]]:
     """Return the process images that have been written down, and those whose end has been."""
     known: set[int] = set()
     ended: set[int] = set()
     try:
-        lines = path.read_bytes().splitlines()
+        with trace.directory.inside("info") as info:
+            lines = info.read("processes.jsonl").splitlines()
     except OSError:
         return known, ended
     for line in lines:
@@ -200,6 +221,6 @@ def _logged(path: Path) -> tuple[set[int], set[int]]:
         except (ValueError, KeyError, TypeError):
             continue
     # A line that was cut off must not swallow the next one.
-    with path.open("ab") as file:
+    with os.fdopen(trace.process_log(), "ab") as file:
         file.write(b"\n")
     return known, ended

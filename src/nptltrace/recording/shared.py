@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from nptltrace._binding.headers.collect import PTT_FAULT_DAMAGED, PTT_FAULT_UNFINISHED
 from nptltrace._binding.libpttcollect import SharedCollector, Stats
 from nptltrace.errors import UsageError
-from nptltrace.recording.files.tsdl_writer import write_atomically
 from nptltrace.recording.settings.options import Policy
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from nptltrace._binding.libpttcollect import Collector
+    from nptltrace._directories import Directory
     from nptltrace.recording.files.session import SessionDir
     from nptltrace.recording.settings.filters import EventFilter
     from nptltrace.recording.settings.options import HandlerChoice, RecordOptions
@@ -159,14 +159,14 @@ class FileDrain:
         chosen: Which events come to the handler, which knows nothing of it; None for all.
     """
 
-    def __init__(self, choice: HandlerChoice, trace: Path, chosen: EventFilter | None) -> None:
+    def __init__(self, choice: HandlerChoice, trace: Directory, chosen: EventFilter | None) -> None:
         self._choice = choice
-        self._trace = trace.absolute()
+        self._trace = trace
         self._chosen = chosen
 
     def arguments(self) -> list[str]:
         """Return the trace directory, and what the user gave."""
-        return [f"file={self._trace}", *self._choice.arguments]
+        return [f"file={self._trace.path.absolute()}", *self._choice.arguments]
 
     def step(self, *, flush: bool) -> Stats:  # noqa: ARG002 -- nothing is written before the end
         """Do nothing."""
@@ -179,16 +179,17 @@ class FileDrain:
     def finish(self) -> Stats:
         """Return what the handler says it wrote."""
         stats = Stats()
-        path = self._trace / "info" / "session.json"
         try:
-            facts = json.loads(path.read_text("utf-8", "surrogateescape"))
-            stats.events, stats.bytes = int(facts["events"]), int(facts["bytes"])
-            stats.threads = int(facts["threads"])
-            stats.lost_full = int(facts["lost"]["buffers_full"])
-            stats.unfinished = int(facts["lost"]["unfinished"])
-            if self._chosen is not None:
-                facts |= self._chosen.facts()
-                write_atomically(path, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+            with self._trace.inside("info") as info:
+                facts = json.loads(info.read("session.json").decode("utf-8", "surrogateescape"))
+                stats.events, stats.bytes = int(facts["events"]), int(facts["bytes"])
+                stats.threads = int(facts["threads"])
+                stats.lost_full = int(facts["lost"]["buffers_full"])
+                stats.unfinished = int(facts["lost"]["unfinished"])
+                if self._chosen is not None:
+                    facts |= self._chosen.facts()
+                    text = json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
+                    info.replace("session.json", text)
         except (OSError, ValueError, KeyError, TypeError):
             pass  # the program was killed: there is no trace
         return stats

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +12,9 @@ from uuid import uuid4
 
 import numpy as np
 
+from nptltrace import _trace_directories
 from nptltrace._binding import libpttread
-from nptltrace.errors import PttError, UsageError
+from nptltrace.errors import UsageError
 from nptltrace.trace.bundling.bundle_writer import copy_bundle
 from nptltrace.trace.reading.columns import ArrayBuffer
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nptltrace._directories import Directory
     from nptltrace.trace.source import Source, TraceFiles
 
 __all__ = ["Output", "Part", "check_mergeable", "process_shifts", "write_trace"]
@@ -129,28 +130,33 @@ def write_trace(source: Source, path: Path, part: Part, *, force: bool = False) 
         force: Whether to replace a trace that is there.
     """
     check_mergeable(source)
-    _make_directory(path, source, force=force)
+    if any(path.resolve() == trace.path.resolve() for trace in source.traces):
+        raise UsageError(f"{path} is what is being read")
+    directory, new = _trace_directories.make(path, force=force)
     try:
-        return _write(source, path, part)
+        written = _write(source, directory, part)
     except BaseException:
-        shutil.rmtree(path, ignore_errors=True)  # half of it could be read, and looks damaged
+        # half of it could be read, and looks damaged
+        _trace_directories.remove(directory, whole=new)
         raise
+    directory.close()
+    return written
 
 
-def _write(source: Source, path: Path, part: Part) -> Output:
+def _write(source: Source, directory: Directory, part: Part) -> Output:
     """Write a part of a traceset into a directory that is there."""
     uuid = uuid4()
     clock = _clock(source)
-    (path / "metadata").write_text(_metadata(source, str(uuid), clock), encoding="utf-8")
+    directory.replace("metadata", _metadata(source, str(uuid), clock))
     pieces, chosen, places = _pieces(source, part), _chosen(source, part), _places(source, part)
     shifts = process_shifts(source) if part.shifts is None else part.shifts
     events, size, number = 0, 0, 0
     for trace in source.traces:
         place = source.alignment.placements[trace.number]
         for stream in trace.streams.values():
-            target = path / f"stream-{number:05}"
+            name = f"stream-{number:05}"
             written = 0
-            with target.open("wb") as file:
+            with os.fdopen(directory.create(name), "wb") as file:
                 for sequence, (begin, end) in enumerate(pieces[stream]):
                     what = libpttread.Copy(
                         *begin, *end, instance=number,
@@ -163,15 +169,18 @@ def _write(source: Source, path: Path, part: Part) -> Output:
                     )  # fmt: skip
                     what.uuid[:] = uuid.bytes
                     written += source.reader.copy_stream(stream, what, file.fileno())
-            size += target.stat().st_size
+                size += os.fstat(file.fileno()).st_size
             if written:
                 number += 1
                 events += written
             else:
-                target.unlink()
+                directory.unlink(name)
     facts = {"uuid": str(uuid), "events": events, "bytes": size}
-    _write_info(source, path, part, shifts=shifts, facts=facts, clock=clock)
-    return Output(path, events, size)
+    with directory.inside("info") as info:
+        _write_info(source, info, part, shifts=shifts, facts=facts, clock=clock)
+    if part.events is None:
+        copy_bundle(source.traces, directory)
+    return Output(directory.path, events, size)
 
 
 def _chosen(source: Source, part: Part) -> NDArray[np.uint8] | None:
@@ -199,24 +208,6 @@ def _places(source: Source, part: Part) -> list[NDArray[np.uint64]] | None:
         for stream in np.unique(picked["stream"]).tolist():
             found[stream].append(words[picked["stream"] == stream])
     return [np.concatenate([np.empty(0, np.uint64), *pieces]) for pieces in found]
-
-
-def _make_directory(path: Path, source: Source, *, force: bool) -> None:
-    """Make the directory of a trace, or empty one that held a trace."""
-    if any(path.resolve() == trace.path.resolve() for trace in source.traces):
-        raise UsageError(f"{path} is what is being read")
-    if path.exists() and not path.is_dir():
-        raise UsageError(f"{path} is there and is not a directory")
-    if path.is_dir() and any(path.iterdir()):
-        if not force:
-            raise UsageError(f"{path} is not empty (--force replaces a trace)")
-        if not (path / "metadata").is_file():
-            raise UsageError(f"{path} is not a trace: it is left alone")
-        shutil.rmtree(path)
-    try:
-        (path / "info").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise PttError(f"cannot make {path}: {error.strerror}") from None
 
 
 _Lane = tuple[int, int]  # packet, offset in it
@@ -337,7 +328,7 @@ def _described(text: str, number: str) -> str:
 
 def _write_info(
     source: Source,
-    path: Path,
+    info: Directory,
     part: Part,
     *,
     shifts: Sequence[int],
@@ -374,8 +365,7 @@ def _write_info(
     if lost:
         session["lost"] = lost
     text = json.dumps(session, indent=1, ensure_ascii=False)
-    (path / "info" / "session.json").write_text(text, encoding="utf-8", errors="backslashreplace")
-    target = path / "info" / "processes.jsonl"
+    info.replace("session.json", text)
     source.learn_threads()
     lines = dict.fromkeys(
         json.dumps(line, separators=(",", ":")) + "\n"
@@ -385,10 +375,9 @@ def _write_info(
             _process_lines(source, trace, part, shifts[trace.number]),
         )
     )
-    with target.open("w", encoding="utf-8", errors="surrogateescape") as file:
+    log = info.create("processes.jsonl")
+    with os.fdopen(log, "w", encoding="utf-8", errors="surrogateescape") as file:
         file.writelines(lines)
-    if part.events is None:
-        copy_bundle(source.traces, path)
 
 
 def _limits(source: Source, part: Part) -> tuple[int | None, int | None]:

@@ -116,6 +116,7 @@ def _say_recording(args: argparse.Namespace, name: str) -> None:
 
 
 def _options(args: argparse.Namespace, name: str) -> AttachOptions:
+    from nptltrace._trace_directories import free_name
     from nptltrace.attach.options import AttachOptions
     from nptltrace.recording.settings.levels import parse_levels
     from nptltrace.recording.settings.options import BufferOptions, stacks_of
@@ -123,7 +124,7 @@ def _options(args: argparse.Namespace, name: str) -> AttachOptions:
     program = "".join(c if c.isalnum() or c in "._-" else "_" for c in name)
     return AttachOptions(
         pid=args.pid,
-        output=args.output or Path(f"ptt-{program}-{args.pid}"),
+        output=args.output or free_name(f"ptt-{program}-{args.pid}", force=args.force),
         levels=parse_levels(args.level),
         buffers=BufferOptions(
             budget=args.buffer_budget,

@@ -293,11 +293,11 @@ def _keep_names(args: argparse.Namespace, trace: Path, elapsed_s: float) -> None
     except KeyboardInterrupt:
         say(args, "no names are kept in the trace: interrupted")
         return
-    for path in left_out:
-        if _is_old(path):
-            continue
-        say(args, f"{path}: its names are not kept in the trace, for there are too many; "
-            f"ptt bundle {trace} takes its time")  # fmt: skip
+    young = [path for path in left_out if not _is_old(path)]
+    if young:
+        more = f" and {len(young) - 1} more" if len(young) > 1 else ""
+        say(args, f"the names of {young[0]}{more} are not kept in the trace, for there are too "
+            f"many; ptt bundle {trace} takes its time")  # fmt: skip
 
 
 def _is_old(path: str) -> bool:

@@ -55,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
     )
     common = traces.part(args, source, symbols)
     parts = _parts(source, args.by, _chosen(args, source))
+    if parts and not directory.is_dir():
+        directory.mkdir()
     made = {directory / name: replace(common, threads=chosen) for name, chosen in parts.items()}
     for written in write_cuts(source, made, force=args.force):
         events = plural(written.events, "event")

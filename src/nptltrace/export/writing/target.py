@@ -6,6 +6,7 @@ What is written appears under its name when it is complete, and not at all when 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from contextlib import contextmanager, suppress
@@ -73,15 +74,18 @@ class Target:
             raise UsageError(f"{self.path} exists (--force replaces it)")
         part = self._part()
         try:
-            with part.open("wb") as file:
+            with part.open("xb") as file:  # nothing that another user has put there
                 yield file
             part.replace(self.path)
         finally:
             part.unlink(missing_ok=True)
 
     @contextmanager
-    def directory(self) -> Iterator[Path]:
+    def directory(self, made: str) -> Iterator[Path]:
         """Create a new directory, and yield the name under which it is filled.
+
+        Args:
+            made: A pattern of the paths in it that such an export makes: only these are replaced.
 
         Raises:
             UsageError: There is one already that is not empty, or it cannot be made.
@@ -93,6 +97,9 @@ class Target:
         full = self.path.is_dir() and any(self.path.iterdir())
         if full and not self._force:
             raise UsageError(f"{self.path} is not empty (--force replaces it)")
+        foreign = _foreign(self.path, made) if full else None
+        if foreign is not None:
+            raise UsageError(f"{self.path} holds other things than an export, such as {foreign}")
         part = self._part()
         try:
             part.mkdir()
@@ -116,3 +123,14 @@ class Target:
         if self.path is not None and error.filename in {self._part(), str(self._part())}:
             error.filename = None
         return named(error, str(self))
+
+
+def _foreign(directory: Path, made: str) -> str | None:
+    """Return the path of a file, or of a link, in a directory that no export makes."""
+    for place, folders, files in os.walk(directory):
+        links = [name for name in folders if Path(place, name).is_symlink()]
+        for name in (*files, *links):
+            path = Path(place, name).relative_to(directory).as_posix()
+            if name in links or not re.fullmatch(made, path):
+                return path
+    return None

@@ -1,12 +1,19 @@
-"""The two directories of a recording: the session's, in shared memory, and the trace's."""
+"""Session directories, in shared memory: those of this recorder, and what killed ones have left.
+
+The recorder holds the lock of its session directory, by which everybody knows that it lives: its
+process id means nothing in another PID namespace. Nothing is removed whose lock somebody holds, nor
+what no recorder or traced process makes.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import time
 from pathlib import Path
 
+from nptltrace._directories import Directory
 from nptltrace._values import Values
 from nptltrace.errors import PttError, UsageError
 
@@ -18,13 +25,13 @@ __all__ = [
     "LEVELS_CHANGED",
     "LeftOver",
     "SessionDir",
+    "belongs",
+    "claim",
     "is_killed",
     "left_overs",
-    "make_trace_dir",
     "names_in",
     "start_time",
     "threads_behind_first",
-    "trace_files",
     "trace_of_recorder",
     "trace_of_session",
 ]
@@ -34,6 +41,14 @@ LEVELS_CHANGED = "levels-changed"
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 -- the directories in it are private
 PREFIX = "ptt"
+_NOTE = "session.json"
+# In a session's directory: the user has been told that its recorder was killed.
+_TOLD = "told"
+_FILES = ("segment", _NOTE, _TOLD, LEVELS_CHANGED, "attach")
+_FILES_BY_IMAGE = ("maps-", "modules-", "python-", "cmdline-", "exe-", "control-", "uncovered-")
+# What a recorder left whose trace is in other mounts than ours is kept for so long.
+_ELSEWHERE_S = 86400.0
+_ATTEMPTS, _ATTEMPT_S = 20, 0.01
 
 
 def _stat_of(pid: int) -> list[str]:
@@ -61,30 +76,17 @@ def start_time(pid: int) -> int | None:
     return None if has_ended else int(fields[19])
 
 
-def _remove_tree(path: Path) -> None:
-    """Delete a directory and what is in it, as far as that can be done."""
-    # shutil does this too, and brings every compressor of the standard library with it.
-    for directory, names, files in os.walk(path, topdown=False):
-        for name in files:
-            with contextlib.suppress(OSError):
-                Path(directory, name).unlink()
-        for name in names:
-            inner = Path(directory, name)
-            with contextlib.suppress(OSError):
-                inner.unlink() if inner.is_symlink() else inner.rmdir()
-    with contextlib.suppress(OSError):
-        path.rmdir()
-
-
 class SessionDir:
     """The directory that the traced processes and the recorder share.
 
     Args:
         path: Where it is.
+        held: The directory itself, whose lock shows others that its recorder lives.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, held: Directory | None = None) -> None:
         self.path = path
+        self._held = held
 
     @classmethod
     def create(cls, places: Sequence[Path] = ()) -> SessionDir:
@@ -96,16 +98,25 @@ class SessionDir:
         Raises:
             PttError: Neither can be written to.
         """
-        name = f"{PREFIX}-{os.getuid()}-{os.getpid()}-{os.urandom(4).hex()}"
         reason: OSError | None = None
         for place in places or cls.places():
             try:
-                (place / name).mkdir(mode=0o700)
+                return cls._made(place)
             except OSError as error:
                 reason = error
-                continue
-            return cls(place / name)
         raise PttError(f"no place for the trace buffers: {reason}")
+
+    @classmethod
+    def _made(cls, place: Path) -> SessionDir:
+        while True:
+            path = place / f"{PREFIX}-{os.getuid()}-{os.getpid()}-{os.urandom(4).hex()}"
+            path.mkdir(mode=0o700)
+            # Who looks for what killed recorders left may take it before it is locked.
+            with contextlib.suppress(FileNotFoundError):
+                held = Directory.open(path)
+                if _is_locked_by_us(held):
+                    return cls(path, held)
+                held.close()
 
     @staticmethod
     def places() -> list[Path]:
@@ -164,12 +175,28 @@ class SessionDir:
     def note(self, trace: Path) -> None:
         """Leave word of whose session this is, for `ptt recover`."""
         pid = os.getpid()
-        text = {"trace": str(trace.absolute()), "recorder": pid, "start": start_time(pid)}
-        (self.path / "session.json").write_text(json.dumps(text), encoding="utf-8")
+        text = {
+            "trace": str(trace.absolute()),
+            "recorder": pid,
+            "start": start_time(pid),
+            "mounts": _mounts(),
+        }
+        with Directory.open(self.path) as directory:
+            directory.replace(_NOTE, json.dumps(text))
 
     def remove(self) -> None:
-        """Delete it and all that is in it. Processes that have mapped files of it keep them."""
-        _remove_tree(self.path)
+        """Delete it, with what recorders and traced processes make in it.
+
+        Processes that have mapped files of it keep them.
+        """
+        with contextlib.suppress(OSError), Directory.open(self.path) as directory:
+            for name in directory.names():
+                plain = name.removesuffix(".new").removeprefix(".")
+                if plain in _FILES or plain.startswith(_FILES_BY_IMAGE):
+                    directory.unlink(name)
+            self.path.rmdir()
+        if self._held is not None:
+            self._held.close()
 
 
 class LeftOver(Values):
@@ -183,20 +210,32 @@ class LeftOver(Values):
     path: Path
     trace: Path
 
+    def is_news(self) -> bool:
+        """Return whether the user has not been told yet, who is told now."""
+        try:
+            with Directory.open(self.path) as directory:
+                os.close(directory.create(_TOLD))
+        except OSError:
+            return False
+        return True
+
 
 def trace_of_recorder(pid: int) -> Path | None:
     """Return the trace directory that a recorder writes; None for what is no recorder."""
-    for place in SessionDir.places():
-        for path in place.glob(f"{PREFIX}-{os.getuid()}-*"):
-            note = _note(path)
-            if note is not None and note.recorder == pid and start_time(pid) == note.start:
-                return Path(note.trace)
+    for path in _sessions():
+        directory = _own(path)
+        if directory is None:
+            continue
+        with directory:
+            note = _note(directory)
+        if note is not None and note.recorder == pid and start_time(pid) == note.start:
+            return Path(note.trace)
     return None
 
 
 def trace_of_session(path: Path) -> Path | None:
     """Return the trace directory that belongs to a session's; None where nobody says."""
-    note = _note(path)
+    note = _note_of(path)
     return None if note is None else Path(note.trace)
 
 
@@ -209,27 +248,88 @@ def is_killed(trace: Path) -> bool:
         trace: A trace directory that says that it is being recorded.
     """
     try:
-        facts = json.loads((trace / "info" / "session.json").read_text("utf-8", "surrogateescape"))
+        facts = json.loads((trace / "info" / _NOTE).read_text("utf-8", "surrogateescape"))
         session = Path(facts["session_dir"])
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    return _left_over(session) is not None
+    dead = _dead(session) if belongs(session, trace) else None
+    if dead is not None:
+        dead[0].close()
+    return dead is not None
+
+
+def belongs(session: Path, trace: Path) -> bool:
+    """Return whether a directory that a trace names is a session of this user, and names it.
+
+    A trace that somebody sent may name any directory.
+    """
+    if session not in _sessions():
+        return False
+    note = _note_of(session)
+    try:
+        return note is not None and trace.samefile(note.trace)
+    except OSError:
+        return False
 
 
 def left_overs() -> list[LeftOver]:
     """Return the sessions of this user whose recorder was killed; delete those without a trace."""
     found: list[LeftOver] = []
-    ours = f"{PREFIX}-{os.getuid()}-"
-    for place in SessionDir.places():
-        for name in names_in(place):
-            if not name.startswith(ours):
-                continue
-            left = _left_over(place / name)
-            if left is not None and left.trace.is_dir():
-                found.append(left)
-            elif left is not None or _is_abandoned(place / name):
-                SessionDir(place / name).remove()
+    for path in _sessions():
+        dead = _dead(path)
+        if dead is None:
+            continue
+        directory, note = dead
+        with directory:
+            if note is None:
+                SessionDir(path).remove()
+            elif Path(note.trace).is_dir():
+                found.append(LeftOver(path, Path(note.trace)))
+            elif note.mounts == _mounts() or _age_s(directory) > _ELSEWHERE_S:
+                SessionDir(path).remove()
     return found
+
+
+def claim(path: Path) -> tuple[SessionDir, Path]:
+    """Take up the session of a recorder that was killed.
+
+    Args:
+        path: The session directory.
+
+    Returns:
+        The session, which is locked, and its trace directory.
+
+    Raises:
+        UsageError: It is none of this user's, or its recorder is still at work.
+    """
+    directory = _own(path)
+    if directory is None:
+        raise UsageError(f"{path} is no directory of trace buffers of yours")
+    note = _note(directory)
+    if note is None or not Path(note.trace).is_dir():
+        directory.close()
+        raise UsageError(f"{path}: its trace directory is gone")
+    for _ in range(_ATTEMPTS):
+        try:
+            locked = directory.lock()
+        except OSError:
+            locked = True  # the file system has no locks: the buffers have one of their own
+        if locked:
+            return SessionDir(path, directory), Path(note.trace)
+        time.sleep(_ATTEMPT_S)  # others look for a moment whether it is locked
+    directory.close()
+    raise UsageError(f"{note.trace}: the recorder (pid {note.recorder}) is still at work")
+
+
+def _sessions() -> list[Path]:
+    """Return what is called as a session of this user, in the places for them."""
+    ours = f"{PREFIX}-{os.getuid()}-"
+    return [
+        place / name
+        for place in SessionDir.places()
+        for name in names_in(place)
+        if name.startswith(ours)
+    ]
 
 
 def names_in(directory: Path) -> list[str]:
@@ -240,17 +340,60 @@ def names_in(directory: Path) -> list[str]:
         return []
 
 
-def _left_over(path: Path) -> LeftOver | None:
-    """Return what a session directory is if nobody records into it any more."""
+def _own(path: Path) -> Directory | None:
+    """Open a session directory; None if it is no directory of this user."""
+    if not path.name.startswith(f"{PREFIX}-{os.getuid()}-") or path.is_symlink():
+        return None
     try:
-        if path.stat().st_uid != os.getuid():
-            return None
+        directory = Directory.open(path)
+    except (OSError, UsageError):
+        return None
+    if os.fstat(directory.fd).st_uid == os.getuid():
+        return directory
+    directory.close()
+    return None
+
+
+def _dead(path: Path) -> tuple[Directory, _Note | None] | None:
+    """Return a session that nobody records into any more, locked, and whose it is."""
+    directory = _own(path)
+    if directory is None:
+        return None
+    note = None
+    try:
+        lives = not directory.lock()
+        note = _note(directory)
+        if note is not None:
+            lives |= start_time(note.recorder) == note.start
+        else:
+            pid = path.name.split("-")[2]
+            lives |= not pid.isdigit() or start_time(int(pid)) is not None
     except OSError:
-        return None
-    note = _note(path)
-    if note is None or start_time(note.recorder) == note.start:
-        return None
-    return LeftOver(path, Path(note.trace))
+        lives = True  # nobody can know
+    if not lives:
+        return directory, note
+    directory.close()
+    return None
+
+
+def _is_locked_by_us(directory: Directory) -> bool:
+    """Lock a new session; False if somebody was faster, who may have removed it."""
+    try:
+        return directory.lock() and os.fstat(directory.fd).st_nlink > 0
+    except OSError:
+        return True  # the file system has no locks
+
+
+def _mounts() -> int:
+    """Return a number of the mount namespace: which file a path leads to depends on it."""
+    try:
+        return os.stat("/proc/self/ns/mnt").st_ino  # noqa: PTH116 -- faster
+    except OSError:
+        return 0
+
+
+def _age_s(directory: Directory) -> float:
+    return time.time() - os.fstat(directory.fd).st_mtime
 
 
 class _Note(Values):
@@ -259,75 +402,27 @@ class _Note(Values):
     trace: str
     recorder: int
     start: int | None
+    mounts: int
 
 
-def _note(path: Path) -> _Note | None:
-    """Return whose session this is, or None if it does not say so, or not yet."""
+def _note_of(path: Path) -> _Note | None:
+    """Return whose session this is; None if it does not say so, or is no directory."""
     try:
-        note = json.loads((path / "session.json").read_text(encoding="utf-8"))
-        return _Note(trace=str(note["trace"]), recorder=int(note["recorder"]), start=note["start"])
-    except (OSError, ValueError, KeyError, TypeError):
+        with Directory.open(path) as directory:
+            return _note(directory)
+    except (OSError, UsageError):
         return None
 
 
-def _is_abandoned(path: Path) -> bool:
-    """Was the recorder killed before it had said whose session this is?"""
-    pid = path.name.split("-")[2]
+def _note(directory: Directory) -> _Note | None:
+    """Return whose session this is, or None if it does not say so, or not yet."""
     try:
-        ours = path.stat().st_uid == os.getuid() and not (path / "session.json").exists()
-    except OSError:
-        return False
-    return ours and pid.isdigit() and start_time(int(pid)) is None
-
-
-# What stands beside the streams; the last is what the viewer keeps.
-_KEPT = ("metadata", "info", ".ptt-view")
-
-
-def trace_files(directory: Path) -> list[Path]:
-    """Return the files and directories in a trace directory that a recording makes, or a viewer."""
-    return [
-        *(directory / name for name in names_in(directory) if name.startswith("stream-")),
-        *(path for path in map(directory.joinpath, _KEPT) if path.exists()),
-    ]
-
-
-def make_trace_dir(path: Path, *, force: bool) -> bool:
-    """Make the trace directory, or empty it with `force`.
-
-    Returns:
-        Whether the directory is new.
-
-    Raises:
-        UsageError: It holds something, and `force` is not given, or it is no trace.
-    """
-    try:
-        path.mkdir(parents=True)
-    except FileExistsError:
-        if not path.is_dir():
-            raise UsageError(f"{path} is not a directory") from None
-    except OSError as error:
-        raise PttError(f"cannot make the trace directory {path}: {error.strerror}") from None
-    else:
-        (path / "info").mkdir()
-        return True
-    present = list(path.iterdir())
-    if present and not force:
-        raise UsageError(f"{path} is not empty; --force replaces what is in it")
-    ours = trace_files(path)
-    # the file handler's mark stays where its process was killed before the first packet
-    unfinished = {
-        item
-        for item in present
-        if item.name == ".claimed" or (item.name[0] == "." and item.suffix == ".new")
-    }
-    foreign = sorted(set(present).difference(ours, unfinished))
-    if foreign:
-        raise UsageError(f"{path} holds other things than a trace, such as {foreign[0].name}")
-    for item in present:
-        if item.is_dir():
-            _remove_tree(item)
-        else:
-            item.unlink()
-    (path / "info").mkdir()
-    return False
+        note = json.loads(directory.read(_NOTE))
+        return _Note(
+            trace=str(note["trace"]),
+            recorder=int(note["recorder"]),
+            start=note["start"],
+            mounts=note.get("mounts", 0),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -17,7 +17,6 @@ from nptltrace.recording.files.tsdl_writer import (
     SLOTS,
     Calibration,
     metadata_text,
-    write_atomically,
 )
 
 TYPE_CHECKING = False
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from nptltrace._binding.headers.collect import CollectorTime
     from nptltrace._binding.libpttcollect import Stats
+    from nptltrace._directories import Directory
     from nptltrace.recording.settings.options import BufferOptions, RecordOptions
 
 __all__ = ["Clockwork", "TraceDir", "losses"]
@@ -105,18 +105,23 @@ class TraceDir:
     """The trace directory as the recorder keeps it.
 
     Args:
-        path: The directory.
+        directory: The directory, which stays open and locked as long as somebody writes to it.
         facts: What `info/session.json` says besides what is counted.
     """
 
-    def __init__(self, path: Path, facts: dict[str, Any]) -> None:
-        self.path = path
+    def __init__(self, directory: Directory, facts: dict[str, Any]) -> None:
+        self.directory = directory
         self.facts = facts
+
+    @property
+    def path(self) -> Path:
+        """What the directory is called."""
+        return self.directory.path
 
     @classmethod
     def describe(
         cls,
-        path: Path,
+        directory: Directory,
         options: RecordOptions,
         *,
         uuid: str,
@@ -163,7 +168,7 @@ class TraceDir:
             facts |= options.filter.facts()
         if options.locks is not None:
             facts["lock_types"] = list(options.locks.types)
-        return cls(path, facts)
+        return cls(directory, facts)
 
     def write(self, calibration: Calibration, stats: Stats | None = None) -> None:
         """Write metadata and session.json anew.
@@ -193,8 +198,14 @@ class TraceDir:
         text = json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
         if stats is None:
             text = text.ljust(len(text) + _ROOM_FOR_MORE, "\n")
-        write_atomically(self.path / "metadata", self._metadata(calibration) + "\n" * 32)
-        write_atomically(self.path / "info" / "session.json", text)
+        self.directory.replace("metadata", self._metadata(calibration) + "\n" * 32)
+        with self.directory.inside("info") as info:
+            info.replace("session.json", text)
+
+    def process_log(self) -> int:
+        """Return a descriptor that writes at the end of `info/processes.jsonl`."""
+        with self.directory.inside("info") as info:
+            return info.append("processes.jsonl")
 
     def _metadata(self, calibration: Calibration) -> str:
         facts = self.facts

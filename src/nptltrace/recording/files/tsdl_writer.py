@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import errno
-import os
-
 from nptltrace._values import Values
 from nptltrace.catalog import event_classes_tsdl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
-__all__ = ["RECORDS", "SLOTS", "Calibration", "metadata_text", "write_atomically"]
+__all__ = ["RECORDS", "SLOTS", "Calibration", "metadata_text"]
 
 SLOTS = 0
 RECORDS = 1
@@ -160,33 +156,3 @@ def _value(value: str | int) -> str:
         return str(value)
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return '"' + "".join(c if c.isprintable() else "?" for c in escaped) + '"'
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file so that no reader ever sees half of it.
-
-    On a full disk it is written over where it lies, if it has become no longer. Bytes that are no
-    UTF-8 become what JSON has for them.
-    """
-    data = text.encode("utf-8", "backslashreplace")
-    temporary = path.with_name(f".{path.name}.new")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        if error.errno not in {errno.ENOSPC, errno.EDQUOT} or not _overwrite(path, data):
-            raise
-
-
-def _overwrite(path: Path, data: bytes) -> bool:
-    """Write into the room that a file has already. Return whether it was enough."""
-    try:
-        with path.open("r+b") as file:
-            room = os.fstat(file.fileno()).st_size
-            if len(data) <= room:
-                file.write(data.ljust(room, b"\n"))
-                return True
-    except OSError:
-        pass
-    return False

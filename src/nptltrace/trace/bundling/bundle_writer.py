@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding import libpttread, libpttread_text
+from nptltrace._directories import Directory
 from nptltrace.errors import PttError
 from nptltrace.trace.places.site import ENTRY, is_entry
 from nptltrace.trace.symbols.bundle import Key, bundle_lines
@@ -16,7 +16,6 @@ from nptltrace.trace.symbols.elf.code import Frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     from nptltrace.trace.source import Source, TraceFiles
     from nptltrace.trace.symbols.location import Location
@@ -83,25 +82,25 @@ def write_bundle(
     for trace, known, result in zip(source.traces, lines, done, strict=True):
         result.names = len(known)
         result.lines = sum(any(f.get("line") for f in v.get("frames", ())) for v in known.values())
-        result.size = _write(trace.path, known.values())
+        with Directory.open(trace.path) as directory:
+            result.size = _write(directory, known.values())
     return done
 
 
-def _write(trace: Path, lines: Iterable[dict[str, Any]]) -> int:
+def _write(trace: Directory, lines: Iterable[dict[str, Any]]) -> int:
     """Write the lines of a trace's names; return how many bytes they take.
 
     Raises:
         PttError: The trace cannot be written to.
     """
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
-    path = trace / "info" / "symbols.jsonl"
-    new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(exist_ok=True)
-        new.write_text(text, encoding="utf-8")
-        new.replace(path)
+        if not trace.has_folder("info"):
+            trace.make("info").close()
+        with trace.inside("info") as info:
+            info.replace("symbols.jsonl", text)
     except OSError as error:
-        new.unlink(missing_ok=True)
+        path = trace.path / "info" / "symbols.jsonl"
         raise PttError(f"cannot write {path}: {error.strerror}") from None
     return len(text)
 
@@ -164,7 +163,7 @@ def _frame(frame: Frame) -> dict[str, Any]:
     return known
 
 
-def copy_bundle(traces: Iterable[TraceFiles], target: Path) -> None:
+def copy_bundle(traces: Iterable[TraceFiles], target: Directory) -> None:
     """Carry the names of several traces over to one that was merged from them."""
     traces = list(traces)
     ambiguous = _ambiguous(traces)
