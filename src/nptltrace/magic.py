@@ -18,7 +18,7 @@ _TRACE = "cell.ptt"
 _START = """\
 import sys
 sys.path.insert(0, sys.argv.pop(1))
-from nptltrace.cli import entry
+from nptltrace.__main__ import entry
 entry()"""
 
 

@@ -38,7 +38,7 @@ _SHOWN = 10
 _START = """\
 import sys
 sys.path.insert(0, sys.argv.pop(1))
-from nptltrace.cli import entry
+from nptltrace.__main__ import entry
 entry()"""
 _BY_TEST = f"""
     with tests as (

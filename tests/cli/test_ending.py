@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -71,3 +72,38 @@ def test_threads_of_libraries_are_at_work(
     assert done.returncode == status, done.stderr
     # As the interpreter does: Python's threads are waited for, then what is registered is called.
     assert done.stdout.splitlines()[-2:] == ["thread", "registered"]
+
+
+INTERRUPTED = """
+import os, signal, sys
+
+module = sys.argv.pop(1)
+
+class Interrupt:
+    def find_spec(name, path=None, target=None):
+        if name == module:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from nptltrace.__main__ import entry
+entry()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "status"),
+    [
+        ("nptltrace.cli", -signal.SIGINT),
+        ("nptltrace.cli.imports", -signal.SIGINT),
+        ("argparse", -signal.SIGINT),
+        ("nptltrace.cli.commands.stat", 130),
+        ("nptltrace.trace.source", 130),
+    ],
+)
+def test_an_interrupt_while_modules_are_imported(ptt: Ptt, module: str, status: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, module, "stat", "nothing"],
+        env=ptt.environment(), capture_output=True, encoding="utf-8", timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (status, "")

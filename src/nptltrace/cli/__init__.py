@@ -22,6 +22,7 @@ import argparse
 import gc
 import io
 import os
+import signal
 import sys
 from importlib import import_module
 
@@ -235,7 +236,18 @@ def entry() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):  # whatever the encoding, and however odd a name
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    _end(main())
+    try:
+        _take_interrupts()
+        status = main()
+    except KeyboardInterrupt:
+        status = EXIT_INTERRUPTED
+    _end(status)
+
+
+def _take_interrupts() -> None:
+    """Have an interrupt raise KeyboardInterrupt from now on, unless it is ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _end(status: int) -> NoReturn:

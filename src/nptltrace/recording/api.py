@@ -30,7 +30,7 @@ sys.path.insert(0, sys.argv.pop(1))
 messages = int(sys.argv.pop(1))
 os.set_inheritable(messages, False)
 sys.stderr = os.fdopen(messages, "w", 1, "utf-8", "surrogateescape")
-from nptltrace.cli import entry
+from nptltrace.__main__ import entry
 entry()"""
 _PREFIX = "ptt: "
 _ERRORS = ("error: ", "internal error: ")
