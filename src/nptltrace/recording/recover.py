@@ -61,8 +61,7 @@ def recover(directory: Path) -> Recovered:
         if session is None or not session.segment.exists():
             return _without_segment(opened, facts)
         options = BufferOptions(
-            max_file_size=int(facts.get("max_file_size", 0)),
-            max_files=int(facts.get("max_files", 0)),
+            max_file_size=_number(facts, "max_file_size"), max_files=_number(facts, "max_files")
         )
         try:
             collector = Collector(
@@ -125,6 +124,11 @@ def _read_json(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def _number(facts: dict[str, Any], name: str) -> int:
+    found = facts.get(name)
+    return found if isinstance(found, int) else 0
+
+
 def _without_segment(opened: Directory, facts: dict[str, Any]) -> Recovered:
     """Close the books of a trace whose buffers are gone, be it finished or not."""
     trace = opened.path
@@ -132,11 +136,14 @@ def _without_segment(opened: Directory, facts: dict[str, Any]) -> Recovered:
         return Recovered(trace, None, remark=f"{trace} is complete; there is nothing to recover")
     if not facts:
         raise UsageError(f"{trace} says nothing of how it was recorded")
-    facts["state"] = "recovered"
-    clock = facts["clock"]
-    TraceDir(opened, facts).write(
-        Calibration(clock["frequency"], clock["unix_ns_at_zero"], clock["name"])
-    )
+    try:
+        clock = facts["clock"]
+        known = Calibration(
+            int(clock["frequency"]), int(clock["unix_ns_at_zero"]), str(clock["name"])
+        )
+        TraceDir(opened, facts | {"state": "recovered"}).write(known)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{trace} does not say how it was recorded: {error!r}") from None
     return Recovered(
         trace, None, remark=f"the buffers of {trace} are gone; what had been written stays"
     )
