@@ -82,6 +82,8 @@ def test_python_functions_stand_in_the_stacks(python: str, ptt: Ptt, tmp_path: P
     with running(python, program) as pid:
         found = asleep(ptt, pid, 3)
         text = ptt("hang", pid, status=None).stdout
+    names = [thread["name"] for thread in found["threads"]]
+    assert sorted({*names} & {"a", "b"}) == ["a", "b"], names
     stacks = [
         [re.sub(r"^.*\.", "", f.split(" ")[0]) + f" {f.split(' ')[-1]}" for f in thread["stack"]]
         for thread in found["threads"]

@@ -65,7 +65,7 @@ def look(process: Target, names: Names) -> Picture:
     tids = frozenset(thread.inner_tid for thread in threads)
     pythons = Pythons(process, names)
     if pythons.threads:
-        threads = [_asleep_again(process, thread) for thread in threads]
+        threads = [_of_python(_asleep_again(process, thread), pythons) for thread in threads]
     named: dict[int, str] = {0: ""}
     known: dict[int, tuple[Sequence[Frame], _Stack]] = {}
     found: list[ThreadPicture] = []
@@ -117,6 +117,11 @@ def _asleep_again(process: Target, thread: Thread) -> Thread:
             break
         found = process.thread(thread.tid) or found
     return found
+
+
+def _of_python(thread: Thread, pythons: Pythons) -> Thread:
+    """Return a thread by the name that it has in Python: the kernel knows that of the program."""
+    return thread._replace(name=pythons.thread_name(thread.inner_tid) or thread.name)
 
 
 class _Stack(NamedTuple):

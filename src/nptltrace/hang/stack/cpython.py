@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nptltrace.hang.stack.cpython_layouts import DEBUG_SIZE, LAYOUTS, debug_layout
+from nptltrace.hang.stack.cpython_objects import LOCALS, attributes_of
 from nptltrace.trace.places.python_lines import line_of
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ _STACK_REF_MARKS = 3
 # In an object its type, and what follows; in a type its name; in a function its code since 3.10.
 _TYPE, _FIRST_FIELD, _TYPE_NAME, _CODE, _CODE_MOVED = 8, 16, 24, 48, 10
 _NAME_MAX = 128
+# The function that a thread of Python begins with.
+_THREADING, _BEGINS = "/threading.py", "_bootstrap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,27 @@ class Pythons:
         except (struct.error, ValueError):
             return []
 
+    def thread_name(self, inner_tid: int) -> str:
+        """Return the name of a `threading.Thread`, nothing of a thread of another kind."""
+        state, layout = self._states.get(inner_tid), self._layout
+        if state is None or layout is None or layout.minor not in LOCALS:
+            return ""
+        try:
+            return self._thread_name(state, layout)
+        except (struct.error, ValueError, StopIteration):
+            return ""
+
+    def _thread_name(self, state: int, layout: Layout) -> str:
+        *_, outermost = self._frames(state, layout)
+        function = self._function(outermost, layout)
+        if not function.path.endswith(_THREADING) or not function.function.endswith(_BEGINS):
+            return ""
+        # The function that a thread begins with is a method of the object.
+        thread = self._word(outermost + LOCALS[layout.minor])
+        attributes = attributes_of(layout.minor, thread, self._process.read)
+        named = next(value for key, value in attributes if self._text(key, layout) == "_name")
+        return self._text(named, layout) or ""
+
     def function_name(self, address: int) -> str:
         """Return the name of a Python function, or of one in C, by the address of its object.
 
@@ -159,6 +183,22 @@ class Pythons:
         data = self._process.read(self._word(state + layout.thread_id) + _TID_AT, 4)
         return int.from_bytes(data, "little")
 
+    def _frames(self, state: int, layout: Layout) -> Iterator[int]:
+        """Yield the frames of functions of a thread, the innermost first."""
+        frame = self._word(state + layout.frame)
+        if layout.indirect:
+            frame = self._word(frame + layout.current)
+        for _ in range(_DEPTH):
+            if not frame:
+                return
+            if not self._is_of_c(frame, layout):
+                yield frame
+            frame = self._word(frame + layout.previous)
+
+    def _is_of_c(self, frame: int, layout: Layout) -> bool:
+        owner = self._process.read(frame + layout.owner, 1)[0] if layout.owner else 0
+        return owner >= _OWNED_BY_C
+
     def _runs(self, state: int, layout: Layout) -> list[list[PythonFrame]]:
         frame = self._word(state + layout.frame)
         if layout.indirect:
@@ -168,8 +208,7 @@ class Pythons:
         for _ in range(_DEPTH):
             if not frame:
                 break
-            owner = self._process.read(frame + layout.owner, 1)[0] if layout.owner else 0
-            if owner >= _OWNED_BY_C:
+            if self._is_of_c(frame, layout):
                 new = True
             else:
                 if new:

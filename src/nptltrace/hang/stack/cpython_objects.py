@@ -1,0 +1,103 @@
+"""Attributes of objects of Python, read from the memory of CPython 3.8 to 3.13 (x86-64)."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["LOCALS", "attributes_of"]
+
+# Where the local variables of a function lie in its frame, by the minor version.
+LOCALS = {8: 360, 9: 360, 10: 352, 11: 72, 12: 72, 13: 72}
+# In an object its type; in a type the size of its objects, flags, and where they have their dict.
+_TYPE, _BASIC_SIZE, _FLAGS, _DICT_AT = 8, 32, 168, 288
+# In a dict the keys, and the values where several dicts have the same keys.
+_KEYS, _VALUES = 32, 40
+# Where a type has the keys of its objects; where in front of an object its dict and its values are.
+_CACHED_KEYS = {11: 872, 12: 880, 13: 880}
+_DICT_BEFORE, _VALUES_BEFORE = -24, -32
+_INLINE_VALUES, _INLINE_BEGIN = 1 << 2, 8
+_SHARED_SINCE, _TAGGED, _INLINE_SINCE = 11, 12, 13
+# The keys: older versions have their size as a number, newer ones as powers of 2.
+_OLD_HEAD, _NEW_HEAD = struct.Struct("<8xQ16xQ"), struct.Struct("<8xBBB5x8xQ")
+_GENERAL, _ENTRY, _SHORT_ENTRY = 0, 24, 16
+_KEYS_MAX = 256
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """The memory of an interpreter.
+
+    Attributes:
+        minor: The version of Python 3.
+        read: Reads memory.
+    """
+
+    minor: int
+    read: Callable[[int, int], bytes]
+
+    def word(self, address: int) -> int:
+        return int(struct.unpack("<Q", self.read(address, 8))[0])
+
+    def entries(self, keys: int) -> Iterator[tuple[int, int]]:
+        """Yield each key of a dict, with a value where the keys are of one dict alone."""
+        if self.minor < _SHARED_SINCE:
+            size, count = _OLD_HEAD.unpack(self.read(keys, _OLD_HEAD.size))
+            width = next(bytes_ for bytes_ in (1, 2, 4, 8) if size < 1 << 8 * bytes_)
+            at, entry, key_at = keys + _OLD_HEAD.size + size * width, _ENTRY, 8
+        else:
+            _, log2_indices, kind, count = _NEW_HEAD.unpack(self.read(keys, _NEW_HEAD.size))
+            entry, key_at = (_ENTRY, 8) if kind == _GENERAL else (_SHORT_ENTRY, 0)
+            at = keys + _NEW_HEAD.size + (1 << min(log2_indices, 16))
+        for number in range(min(count, _KEYS_MAX)):
+            begin = at + number * entry + key_at
+            yield self.word(begin), self.word(begin + 8)
+
+    def of_dict(self, found: int) -> tuple[int, int]:
+        """Return the keys of a dict, and where its values are; 0 where they stand by the keys."""
+        values = self.word(found + _VALUES)
+        head = _INLINE_BEGIN if values and self.minor >= _INLINE_SINCE else 0
+        return self.word(found + _KEYS), values + head
+
+    def of_object(self, address: int) -> tuple[int, int]:
+        """Return the keys of the attributes of an object, and where their values are."""
+        kind = self.word(address + _TYPE)
+        if self.minor < _SHARED_SINCE:
+            return self.of_dict(self.word(address + self.word(kind + _DICT_AT)))
+        found, keys = self.word(address + _DICT_BEFORE), self.word(kind + _CACHED_KEYS[self.minor])
+        if self.minor == _TAGGED and found & 1:
+            return keys, found + 1
+        if found:
+            return self.of_dict(found)
+        if self.minor < _INLINE_SINCE:
+            return keys, self.word(address + _VALUES_BEFORE)
+        if not self.word(kind + _FLAGS) & _INLINE_VALUES:
+            return 0, 0
+        return keys, address + self.word(kind + _BASIC_SIZE) + _INLINE_BEGIN
+
+
+def attributes_of(
+    minor: int, address: int, read: Callable[[int, int], bytes]
+) -> Iterator[tuple[int, int]]:
+    """Yield where the names and values of the attributes of an object are.
+
+    Args:
+        minor: The version of Python 3.
+        address: The object.
+        read: Reads memory.
+
+    Raises:
+        struct.error: The memory cannot be read.
+    """
+    reader = _Reader(minor, read)
+    keys, values = reader.of_object(address)
+    if not keys:
+        return
+    for number, (key, own) in enumerate(reader.entries(keys)):
+        value = reader.word(values + 8 * number) if values else own
+        if key and value:
+            yield key, value
