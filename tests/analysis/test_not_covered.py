@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from nptltrace.cli.output.text.not_covered import modules
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -20,11 +22,19 @@ SPINS = """
 #include <pthread.h>
 #include <unistd.h>
 static int lock;
+#ifdef WAITS
+static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+#endif
 static void take(void) { while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE)) ; }
 static void give(void) { __atomic_store_n(&lock, 0, __ATOMIC_RELEASE); }
 static void *spin(void *unused)
 {
 	(void)unused;
+#ifdef WAITS
+	pthread_mutex_lock(&once);
+	usleep(2000);
+	pthread_mutex_unlock(&once);
+#endif
 	take();
 	usleep(100000);
 	give();
@@ -90,7 +100,7 @@ def test_a_deadlock_of_unknown_locks_is_not_idle(
     found = _report(ptt, trace)
     assert [wait["class"] for wait in found["never_ended"]] == ["unknown", "unknown"]
     text = ptt("report", trace).stdout
-    assert "never ended" in text
+    assert "2 threads were still waiting at the end, not known what for" in text
     assert "waiting for work" not in text
 
 
@@ -116,6 +126,24 @@ def test_threads_without_events(compile_c: Compiler, record: Recorder, ptt: Ptt)
     text = _flat(ptt("report", trace).stdout)
     assert "nothing was contended in what is covered" in text
     assert "not covered: 2 threads had no event for" in text
+    assert "critical path: " in text
+
+
+def test_a_short_wait_does_not_hide_threads_without_events(
+    compile_c: Compiler, record: Recorder, ptt: Ptt
+) -> None:
+    trace = record(compile_c(SPINS, "-DWAITS"))
+    for command in ("report", "check"):
+        assert "not covered: 2 threads had no event for" in _flat(ptt(command, trace).stdout)
+    part = _flat(ptt("report", "--object", "once", trace).stdout)
+    assert "critical path of the whole, whatever was chosen: " in part
+
+
+def test_modules_are_listed_by_reason() -> None:
+    one, two = ({"module": f"/lib/{name}.so", "why": "has locks"} for name in ("a", "b"))
+    three = {"module": "/bin/c", "why": "was loaded late"}
+    found = list(modules([one, three, two]))
+    assert found == ["a.so, b.so: has locks", "/bin/c: was loaded late"]
 
 
 def test_a_runtime_with_locks_of_its_own(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:

@@ -22,6 +22,7 @@ from nptltrace.analysis.report.figures import (
     PairFigures,
     SiteFigures,
     ThreadFigures,
+    silent,
 )
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.analysis.report.stacks.both_sides import WaitStacks
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["contention", "contention_of"]
+__all__ = ["contention", "contention_of", "silent_threads"]
 
 
 def contention(
@@ -99,6 +100,15 @@ def contention_of(
     return report.contention(pairs=pairs)
 
 
+def silent_threads(source: Source) -> list[ThreadFigures]:
+    """Return the threads of which a traceset says nothing for most of their life.
+
+    Raises:
+        NativeError: Memory is out.
+    """
+    return silent(_Report(source, None, run_model(source), 0, 0).threads_of())
+
+
 class _Report:
     """Reads the tables of a finished model."""
 
@@ -136,7 +146,7 @@ class _Report:
             objects=self._objects(),
             all_objects=self.all_objects,
             waited_objects=self.waited_objects,
-            threads=self._threads(),
+            threads=self.threads_of(),
             sites=self._sites(),
             pairs=self._pairs() if pairs else [],
             open_waits=open_waits,
@@ -270,7 +280,8 @@ class _Report:
             result.setdefault(at, []).append(one)
         return result
 
-    def _threads(self) -> list[ThreadFigures]:
+    def threads_of(self) -> list[ThreadFigures]:
+        """Return the threads that lived, the first ones first."""
         causes: dict[int, list[Cause]] = {}
         for row in self._few_causes():
             causes.setdefault(int(row["thread"]), []).append(self._cause(row))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nptltrace.analysis.kinds import is_lock, nothing_contended
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from nptltrace.analysis.report.critical_path import CriticalPath
     from nptltrace.analysis.report.naming import ThreadName
@@ -286,6 +286,16 @@ class OpenWait:
     owner_site: str
 
 
+def silent(threads: Iterable[ThreadFigures]) -> list[ThreadFigures]:
+    """Return the threads of which nothing is known for most of their life: no event, and no wait.
+
+    One alone in its process is not among them: it takes two to contend.
+    """
+    found = [item for item in threads if 2 * item.silent_ns > item.life_ns]
+    many = Counter(item.thread.pid for item in found)
+    return [item for item in found if many[item.thread.pid] > 1]
+
+
 @dataclass(frozen=True, slots=True)
 class Contention:
     """All figures of a report.
@@ -324,13 +334,8 @@ class Contention:
 
     @property
     def silent_threads(self) -> list[ThreadFigures]:
-        """Threads of which nothing is known for most of their life: no event, and no wait.
-
-        One alone in its process is not counted: it takes two to contend.
-        """
-        silent = [item for item in self.threads if 2 * item.silent_ns > item.life_ns]
-        many = Counter(item.thread.pid for item in silent)
-        return [item for item in silent if many[item.thread.pid] > 1]
+        """Threads of which nothing is known for most of their life, as `silent` says."""
+        return silent(self.threads)
 
     @property
     def is_whole(self) -> bool:

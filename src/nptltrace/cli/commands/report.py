@@ -134,7 +134,8 @@ def run(args: argparse.Namespace) -> int:
         from nptltrace.cli.output.text.report_text import lines
 
         name = ", ".join(str(path) for path in source.paths())
-        write_lines(lines(found, name=name, by=args.by, top=top))
+        part = bool(traces.selection(args))
+        write_lines(lines(found, name=name, by=args.by, top=top, part=part))
     elif args.format == "json":
         write_json(report_document(found, by=args.by, stacks=stacks))
     else:

@@ -21,13 +21,17 @@ _UNKNOWN_FUTEXES = (
 
 
 def modules(uncovered: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a sentence on each module of which not all that it does is in the trace.
+    """Yield a sentence on the modules of which not all that they do is in the trace, by reason.
 
     Args:
         uncovered: The modules: `Source.uncovered`.
     """
+    by_reason: dict[str, dict[str, None]] = {}
     for item in uncovered:
-        yield f"{item.get('module', '?')}: {item.get('why', '?')}"
+        by_reason.setdefault(str(item.get("why", "?")), {})[str(item.get("module", "?"))] = None
+    for why, paths in by_reason.items():
+        names = [path.rpartition("/")[2] for path in paths] if len(paths) > 1 else list(paths)
+        yield f"{', '.join(dict.fromkeys(names))}: {why}"
 
 
 def futexes(waits: int) -> Iterator[str]:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["lines"]
 
+# Classes of waits that never end in a program which has nothing to do.
+_STILL = {"idle": "for work at the end", "unknown": "at the end, not known what for"}
 _SHOWN = 3  # holders, wakers and causes of one row
 _LABEL = 33  # columns
 _CLASSES = {
@@ -43,7 +45,9 @@ _CAUSED = {
 }
 
 
-def lines(found: Contention, *, name: str, by: str, top: int | None) -> Iterator[str]:
+def lines(
+    found: Contention, *, name: str, by: str, top: int | None, part: bool = False
+) -> Iterator[str]:
     """Yield the lines of the report.
 
     Args:
@@ -51,6 +55,7 @@ def lines(found: Contention, *, name: str, by: str, top: int | None) -> Iterator
         name: What it is about.
         by: Which table to show.
         top: How many rows, or None for all.
+        part: It counts some threads, objects or call sites alone.
     """
     yield _cut(name, columns())
     yield from _summary(found)
@@ -64,7 +69,7 @@ def lines(found: Contention, *, name: str, by: str, top: int | None) -> Iterator
         yield from _sites(found.sites, top)
     else:
         yield from _pairs(found.pairs, top)
-    yield from _path(found.path)
+    yield from _path(found.path, part=part)
 
 
 def _summary(found: Contention) -> Iterator[str]:
@@ -84,7 +89,7 @@ def _summary(found: Contention) -> Iterator[str]:
         yield from _wrap(f"not known: {sentence}", "  ")
     for sentence in not_covered.modules(found.uncovered):
         yield from _wrap(f"not covered: {sentence}", "  ")
-    for sentence in not_covered.silent([] if figures.waits else found.silent_threads):
+    for sentence in not_covered.silent(found.silent_threads):
         yield from _wrap(f"not covered: {sentence}", "  ")
     if found.lost:
         were = plural(found.lost, "event was", "events were")
@@ -113,22 +118,28 @@ def _never_ended(found: Contention) -> Iterator[str]:
         for wait in cycle:
             yield from _open(wait)
     rest = [wait for wait in found.open_waits if id(wait) not in in_cycle]
-    stuck = [wait for wait in rest if wait.wait_class != "idle"]
+    stuck = [wait for wait in rest if wait.wait_class not in _STILL]
     if stuck:
         yield ""
         yield "never ended"
         for wait in stuck:
             yield from _open(wait)
-    idle = [wait for wait in rest if wait.wait_class == "idle"]
-    if idle:
-        yield ""
-        many = "1 thread was" if len(idle) == 1 else f"{len(idle)} threads were"
-        yield f"{many} still waiting for work at the end"
-        for wait in idle[:_SHOWN]:
-            text = f"{wait.thread} for {_thing(wait)} since {seconds(wait.t_ns)}"
-            yield from _wrap(text + (f" at {wait.site}" if wait.site else ""), "  ")
-        if len(idle) > _SHOWN:
-            yield f"  and {len(idle) - _SHOWN:,} more"
+    for wait_class, what in _STILL.items():
+        yield from _still_waiting([wait for wait in rest if wait.wait_class == wait_class], what)
+
+
+def _still_waiting(waits: list[OpenWait], what: str) -> Iterator[str]:
+    """Yield a few of the waits for which a thread may have nothing to do."""
+    if not waits:
+        return
+    yield ""
+    many = "1 thread was" if len(waits) == 1 else f"{len(waits):,} threads were"
+    yield f"{many} still waiting {what}"
+    for wait in waits[:_SHOWN]:
+        text = f"{wait.thread} for {_thing(wait)} since {seconds(wait.t_ns)}"
+        yield from _wrap(text + (f" at {wait.site}" if wait.site else ""), "  ")
+    if len(waits) > _SHOWN:
+        yield f"  and {len(waits) - _SHOWN:,} more"
 
 
 def _held_by(thread: ThreadName, cycle: Sequence[OpenWait]) -> str:
@@ -359,18 +370,19 @@ def _frames(what: str, frames: tuple[str, ...]) -> Iterator[str]:
         yield from _wrap(f"{what_of:<8} {frame}", "        ", " " * 19)
 
 
-def _path(path: CriticalPath) -> Iterator[str]:
+def _path(path: CriticalPath, *, part: bool) -> Iterator[str]:
     total = path.end_ns - path.start_ns
     if not path.threads or not total:
         return
     yield ""
-    yield f"critical path: {duration(total)}, and the threads it leads along"
-    for part in path.threads[:5]:
-        share = 100 * (part.run_ns + part.latency_ns + part.open_ns) / total
-        text = f"{share:5.1f}%  {part.thread}: {duration(part.run_ns)} not waiting"
-        text += f", {duration(part.latency_ns)} until it was awake" if part.latency_ns else ""
-        text += f" ({duration(part.ready_ns)} through the run queue)" if part.ready_ns else ""
-        text += f", {duration(part.open_ns)} waiting" if part.open_ns else ""
+    whole = " of the whole, whatever was chosen" if part else ""
+    yield f"critical path{whole}: {duration(total)}, and the threads it leads along"
+    for item in path.threads[:5]:
+        share = 100 * (item.run_ns + item.latency_ns + item.open_ns) / total
+        text = f"{share:5.1f}%  {item.thread}: {duration(item.run_ns)} not waiting"
+        text += f", {duration(item.latency_ns)} until it was awake" if item.latency_ns else ""
+        text += f" ({duration(item.ready_ns)} through the run queue)" if item.ready_ns else ""
+        text += f", {duration(item.open_ns)} waiting" if item.open_ns else ""
         yield from _wrap(text, "  ", "          ")
     through = [f"{link.kind} {link.label} ({link.count:,})" for link in path.links[:_SHOWN]]
     through = [text for text in through if not text.startswith("thread ")]
