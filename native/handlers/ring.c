@@ -360,7 +360,9 @@ static enum ptt_reading_need need_of(uint32_t id)
 	if (bounds[id] == TAKES)
 		whole_takes = left - 1;
 	/* in a wait, too: an event there can be about the mutex of a condition */
-	return bounds[id] || in_wait ? PTT_READING_WHOLE : PTT_READING_LIMITED;
+	if (bounds[id] || in_wait)
+		return PTT_READING_WHOLE;
+	return takings[id] == PTT_TAKING_RELEASE ? PTT_READING_HELD : PTT_READING_LIMITED;
 }
 
 /* Says before an event that its thread has lost the processor. Return: it is the thread's first, with which its life begins. */

@@ -174,6 +174,19 @@ static inline __attribute__((always_inline)) void ptt_emit_plain(char domain, ch
 /* See origin/call_site.h. Whoever sets it, the tracer's own is meant. */
 extern void (*__nptl_trace_before_lock)(const void *object, void *site) __attribute__((visibility("protected")));
 
+/* See writer/readings.h. */
+extern void (*__nptl_trace_before_rseq)(void) __attribute__((visibility("protected")));
+
+/* ptt_before_rseq - the program registers an area of its own for restartable sequences, or ends that of the C library. */
+static inline void ptt_before_rseq(void)
+{
+	/* relaxed: set when the handler begins */
+	void (*before)(void) = __atomic_load_n(&__nptl_trace_before_rseq, __ATOMIC_RELAXED);
+
+	if (before)
+		before();
+}
+
 /*
  * ptt_before_lock - a lock is about to be tried: what takes time and is wanted of its holder is done before it has it. To be called
  * where the event of the acquisition will be sent, from the same hook and with the same @site.

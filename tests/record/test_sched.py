@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections import Counter
 from itertools import pairwise
 from operator import itemgetter
@@ -235,3 +236,113 @@ def test_threads_that_come_and_go_fast_are_not_slowed_down_by_readings(
     query = f"select count(*) as n from events where {whole} and tid <> pid"  # noqa: S608
     [count] = json.loads(ptt("sql", trace_dir, query, "--format", "json").stdout)
     assert 0 < count["n"] <= 4 * (256 + stat["duration_ns"] // MS)
+
+
+# An area of the C library's with another signature: RSEQ_SIG is the C library's own.
+OWN_RSEQ = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/rseq.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static char own[64] __attribute__((aligned(64)));
+
+static void *hold(void *unused)
+{
+    for (int i = 0; i < 50; i++) {
+        pthread_mutex_lock(&mutex);
+        usleep(100);
+        pthread_mutex_unlock(&mutex);
+    }
+    return unused;
+}
+
+int main(int argc, char **argv)
+{
+    char *area = (char *)__builtin_thread_pointer() + __rseq_offset;
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, hold, NULL);
+    hold(NULL);
+    if (syscall(SYS_rseq, area, 32, 1, RSEQ_SIG) &&
+        syscall(SYS_rseq, area, __rseq_size, 1, RSEQ_SIG))
+        return 77;
+    if (syscall(SYS_rseq, argc > 1 ? own : area, 32, 0, 0x11111111))
+        return 78;
+    hold(NULL);
+    pthread_join(thread, NULL);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("arguments", [(), ("own",)], ids=["signature", "area"])
+def test_a_program_that_registers_rseq_itself(
+    ptt: Ptt, compile_c: Callable[..., Path], trace_dir: Path, arguments: tuple[str, ...]
+) -> None:
+    program = compile_c(OWN_RSEQ, name="own_rseq")
+    if subprocess.run([program, *arguments], check=False).returncode:
+        pytest.skip("the C library registers no rseq area, or another size of it")
+    ptt("record", "--sched", "auto", "-o", trace_dir, "--", program, *arguments)
+    stat = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
+    query = "select count(*) as n from threads where cpu_ns is not null"
+    [count] = json.loads(ptt("sql", trace_dir, query, "--format", "json").stdout)
+    assert stat["event_types"].get("SCHED_UNKNOWN", 0) > 0 or "SCHED_RAN" not in stat["event_types"]
+    assert count["n"] == 0
+
+
+# Prints which descriptors are open besides the first three and that of the directory itself.
+DESCRIPTORS = """
+#include <dirent.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void *hold(void *unused)
+{
+    for (int i = 0; i < 20; i++) {
+        pthread_mutex_lock(&mutex);
+        usleep(100);
+        pthread_mutex_unlock(&mutex);
+    }
+    return unused;
+}
+
+int main(int argc, char **argv)
+{
+    struct rlimit limit = {atoi(argv[1]), atoi(argv[1])};
+    pthread_t thread[40];
+    struct dirent *entry;
+    DIR *all;
+
+    setrlimit(RLIMIT_NOFILE, &limit);
+    for (int i = 0; i < 40; i++)
+        pthread_create(&thread[i], NULL, hold, NULL);
+    hold(NULL);
+    all = opendir("/proc/self/fd");
+    while ((entry = readdir(all)))
+        if (atoi(entry->d_name) > 2 && atoi(entry->d_name) != dirfd(all))
+            printf("%s ", entry->d_name);
+    for (int i = 0; i < 40; i++)
+        pthread_join(thread[i], NULL);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("limit", [31, 64, 256])
+def test_few_descriptors_are_used(
+    ptt: Ptt, compile_c: Callable[..., Path], trace_dir: Path, limit: int
+) -> None:
+    program = compile_c(DESCRIPTORS, name="descriptors")
+    done = ptt("record", "--sched", "auto", "-o", trace_dir, "--", program, str(limit))
+    used = [int(number) for number in done.stdout.split()]
+    assert all(number >= limit - limit // 32 for number in used)

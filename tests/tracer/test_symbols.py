@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OWN = {
-    "__nptl_trace_attach", "__nptl_trace_before_lock", "__nptl_trace_closing",
+    "__nptl_trace_attach", "__nptl_trace_before_lock", "__nptl_trace_before_rseq",
+    "__nptl_trace_closing",
     "__nptl_trace_confined", "__nptl_trace_detail_level", "__nptl_trace_with_linker_lock",
     "__nptl_trace_dlsym", "__nptl_trace_enabled", "__nptl_trace_is_of_other_thread",
     "__nptl_trace_java_name", "__nptl_trace_java_wait", "__nptl_trace_java_waited",

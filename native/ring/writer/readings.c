@@ -48,19 +48,24 @@ static struct section nothing = {.start = ptt_section_start, .length = 1, .abort
 #define SECTION_IN_RSEQ 8 /* struct rseq: cpu_id_start, cpu_id, rseq_cs */
 
 /*
- * Readings go through a file that stays open. Of the program's descriptors few are used, and from the end: of so many
- * threads at most, and only where the program may have so many that these are not missed.
+ * Readings go through a file that stays open. Of the program's descriptors few are used, and from the end: one in so many,
+ * and no more than FILES.
  */
-#define FILES 64u
-#define DESCRIPTORS 256u /* the limit at least */
-#define HIGHEST 1024u	 /* a higher number would make the kernel's table larger than it is for most programs */
+#define FILES 32u
+#define SHARE 32u
+#define HIGHEST 1024u /* a higher number would make the kernel's table larger than it is for most programs */
 
 /*
- * To open the file of a thread has the kernel make, and at the thread's end remove, a directory in /proc: it takes longer than
- * to create the thread. So beyond the first ones a process opens one in a millisecond, which is a few hundredths of its time;
- * where threads come and go faster than that, the others go without until they lose the processor when there is one to spare.
+ * The kernel gives a file the lowest number that is free, for the moment until it has got a high one, and another thread could
+ * meet with that. It also makes, and removes at the thread's end, a directory in /proc for it, which takes longer than to create
+ * the thread. So a file is opened only for a thread that has lost the processor in a wait, or with a lock held. Of
+ * threads that have lived for a while a process opens one in a millisecond, beyond the first ones. Threads that come and go would
+ * do it all the time: of these it opens only a few. In a process of one thread nobody meets with it.
  */
-#define OPENED_AT_ONCE 256u
+#define AGE_MIN (UINT64_C(1) << 25) /* ticks: of a processor's counter or nanoseconds; 10 to 30 ms */
+static const struct pace {
+	uint32_t at_once, interval_ms;
+} paces[2] = {{8, 250}, {64, 1}}; /* of young threads, and of others */
 
 /* A program may close a descriptor, and have another file of that number: it is ours as long as it is the same file. */
 struct file {
@@ -74,6 +79,13 @@ static struct file files[FILES];
 
 enum { NOT_TRIED = 0, REFUSED = -1 }; /* else the number of the file plus 1 */
 static __thread int own_file __attribute__((tls_model("initial-exec")));
+
+/* Events of the domain `handler`, as they stand in the catalogue. */
+#define READING (13u << 6 | 3u)
+#define SWITCHED (13u << 6 | 4u)
+#define UNKNOWN (13u << 6 | 5u)
+#define RAN (13u << 6 | 10u)
+#define KEPT (13u << 6 | 11u)
 
 static volatile uint64_t *own_word(void)
 {
@@ -106,6 +118,24 @@ static bool sleeping_clears_it(void)
 	return cleared;
 }
 
+/* Nothing is known any more. Whatever the calling thread's word is about: the kernel is not to look at it again. */
+static void give_up(void)
+{
+	volatile uint64_t *word = own_word();
+
+	if (*word && *word == __atomic_load_n(&ptt_ring.section, __ATOMIC_RELAXED))
+		*word = 0;
+	turn_off();
+	ptt_ring_put_slow(UNKNOWN, 0, NULL, 0, true);
+}
+
+static void before_rseq(void)
+{
+	/* relaxed: see ptt_processor_kept() */
+	if (__atomic_load_n(&ptt_ring.section, __ATOMIC_RELAXED))
+		give_up();
+}
+
 void ptt_readings_choose(const struct ptt_segment *segment)
 {
 	const ptrdiff_t *offset = dlsym(RTLD_DEFAULT, "__rseq_offset");
@@ -118,6 +148,8 @@ void ptt_readings_choose(const struct ptt_segment *segment)
 	ptt_ring.section = (uint64_t)(uintptr_t)&nothing;
 	if (*own_word() != 0 || !sleeping_clears_it())
 		turn_off();
+	else if (&__nptl_trace_before_rseq)
+		__atomic_store_n(&__nptl_trace_before_rseq, before_rseq, __ATOMIC_RELAXED);
 }
 
 /* ------------------------------------------------------------ the thread's file */
@@ -139,9 +171,21 @@ static void give_back(struct file *file)
 	__atomic_store_n(&file->used, 0, __ATOMIC_RELEASE);
 }
 
+/* How many numbers the process may use, as far as they are of interest here. */
+static long numbers(void)
+{
+	struct rlimit limit;
+
+	if (ptt_raw_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit, 0, 0) < 0)
+		return 0;
+	return limit.rlim_cur < HIGHEST ? (long)limit.rlim_cur : (long)HIGHEST;
+}
+
 static int claim_file(void)
 {
-	for (uint32_t i = 0; i < FILES; i++) {
+	uint32_t count = (uint32_t)numbers() / SHARE;
+
+	for (uint32_t i = 0; i < FILES && i < count; i++) {
 		uint32_t expected = 0;
 
 		if (__atomic_compare_exchange_n(&files[i].used, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
@@ -152,59 +196,76 @@ static int claim_file(void)
 	return REFUSED;
 }
 
-/* The lowest descriptors are the program's, which may count on the order in which it gets them. */
-static int open_high(void)
+static bool identify(struct file *file)
 {
-	struct rlimit limit;
-	long fd, high, lowest;
+	struct stat st;
 
-	if (ptt_raw_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit, 0, 0) < 0 || limit.rlim_cur < DESCRIPTORS)
-		return -1;
-	lowest = (long)(limit.rlim_cur < HIGHEST ? limit.rlim_cur : HIGHEST) - (long)FILES;
-	fd = ptt_raw_syscall(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC, 0, 0, 0);
-	if (fd < 0)
-		return -1;
-	high = ptt_raw_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest, 0, 0, 0);
-	ptt_raw_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
-	return (int)high;
+	if (file->fd < 0 || ptt_raw_syscall(SYS_fstat, file->fd, (long)&st, 0, 0, 0, 0) < 0)
+		return false;
+	file->device = st.st_dev;
+	file->inode = st.st_ino;
+	return true;
+}
+
+/*
+ * The lowest descriptors are the program's, which may count on the order in which it gets them. Another thread may close all
+ * descriptors meanwhile, and open its own: then the low number is not ours any more.
+ */
+static bool open_high(struct file *file)
+{
+	long count = numbers(), high;
+
+	file->fd = (int)ptt_raw_syscall(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	if (!identify(file))
+		return false;
+	high = ptt_raw_syscall(SYS_fcntl, file->fd, F_DUPFD_CLOEXEC, count - count / (long)SHARE, 0, 0, 0);
+	if (is_ours(file))
+		ptt_raw_syscall(SYS_close, file->fd, 0, 0, 0, 0, 0);
+	file->fd = (int)high;
+	return high >= 0 && is_ours(file);
 }
 
 /* May a file be opened now, as far as their rate goes? Then it counts. */
-static bool is_due(void)
+static bool is_due(bool old)
 {
-	static uint64_t due_ms; /* when the next one is, were they opened evenly */
+	static uint64_t due_ms[2]; /* when the next one is, were they opened evenly */
+	uint64_t interval = paces[old].interval_ms, now_ms, due, begin;
 	struct timespec now;
-	uint64_t now_ms, due, begin;
 
 	ptt_raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, (long)&now, 0, 0, 0, 0);
 	now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 	/* relaxed: a count */
-	due = __atomic_load_n(&due_ms, __ATOMIC_RELAXED);
+	due = __atomic_load_n(&due_ms[old], __ATOMIC_RELAXED);
 	do {
 		begin = due > now_ms ? due : now_ms;
-		if (begin - now_ms >= OPENED_AT_ONCE)
+		if (begin - now_ms >= paces[old].at_once * interval)
 			return false;
-	} while (!__atomic_compare_exchange_n(&due_ms, &due, begin + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&due_ms[old], &due, begin + interval, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return true;
+}
+
+static __thread uint64_t born __attribute__((tls_model("initial-exec"))); /* when the thread's first event came */
+/* Of the processor, in a wait or with a lock held. */
+static __thread bool has_lost __attribute__((tls_model("initial-exec")));
+
+/* The C library's, from glibc 2.32 on: there is no other thread, and has been none for a while. */
+extern char __libc_single_threaded __attribute__((weak));
+
+static bool may_open(void)
+{
+	if (&__libc_single_threaded && __libc_single_threaded)
+		return true;
+	return has_lost && is_due(ptt_clock(ptt_ring.clock) - born >= AGE_MIN);
 }
 
 static void open_own_file(void)
 {
 	uint64_t before = ptt_hold_signals();
-	struct stat st;
 	int number = own_file ? REFUSED : claim_file();
 
-	if (number > 0) {
-		struct file *file = &files[number - 1];
-
-		file->fd = open_high();
-		if (file->fd >= 0 && ptt_raw_syscall(SYS_fstat, file->fd, (long)&st, 0, 0, 0, 0) == 0) {
-			file->device = st.st_dev;
-			file->inode = st.st_ino;
-		} else {
-			give_back(file);
-			number = REFUSED;
-		}
+	if (number > 0 && !open_high(&files[number - 1])) {
+		give_back(&files[number - 1]);
+		number = REFUSED;
 	}
 	if (!own_file)
 		own_file = number;
@@ -253,7 +314,7 @@ static bool read_file(struct reading *r)
 	char text[80];
 	long n;
 
-	if (own_file == NOT_TRIED && is_due())
+	if (own_file == NOT_TRIED && may_open())
 		open_own_file();
 	if (own_file <= 0)
 		return false;
@@ -292,13 +353,6 @@ static bool may_read_file(enum ptt_reading_need need)
 	return true;
 }
 
-/* Events of the domain `handler`, as they stand in the catalogue. */
-#define READING (13u << 6 | 3u)
-#define SWITCHED (13u << 6 | 4u)
-#define UNKNOWN (13u << 6 | 5u)
-#define RAN (13u << 6 | 10u)
-#define KEPT (13u << 6 | 11u)
-
 static void put_reading(const struct reading *r, bool kept)
 {
 	const struct ptt_slot rest[2] = {
@@ -333,13 +387,14 @@ void ptt_reading_put(enum ptt_reading_need need)
 	if (!section || ptt_ring_is_nowhere(ptt_ring_self))
 		return;
 	found = *word;
-	if (found && found != section) {
-		turn_off();
-		ptt_ring_put_slow(UNKNOWN, 0, NULL, 0, true);
+	/* the kernel takes the number of the processor away when the area is not registered any more */
+	if ((found && found != section) || (int32_t)ptt_ring_cpu() < 0) {
+		give_up();
 		return;
 	}
 	count++;
 	kept = found != 0;
+	has_lost |= !kept && (need == PTT_READING_WHOLE || need == PTT_READING_HELD);
 	has_ran = !ptt_is_confined();
 	whole = has_ran && own_file != REFUSED && may_read_file(need);
 	/* Numbers from before a time without the processor must not get a time stamp from after it. */
@@ -363,6 +418,8 @@ void ptt_reading_put(enum ptt_reading_need need)
 
 void ptt_readings_begin_thread(void)
 {
+	born = ptt_clock(ptt_ring.clock);
+	has_lost = false;
 	/* an earlier thread may have had the same memory */
 	if (ptt_ring.section && *own_word() == ptt_ring.section)
 		*own_word() = 0;

@@ -10,8 +10,9 @@
  * processor outside of waits where that is often. The rest is owed: if the thread keeps its processor until there is time for it, a
  * SCHED_KEPT says it. Where the rest cannot be had it is SCHED_RAN always; where the program has given up system calls, SCHED_SWITCHED.
  *
- * A program may use rseq itself, and then has words of its own there. As soon as one is seen, SCHED_UNKNOWN says that
- * nothing more is known of the process.
+ * A program may use rseq itself, and then has words of its own there, or a registration of its own: the kernel compares the
+ * abort handler of the section with the signature that was registered, and kills the process if they differ. As soon as the
+ * program calls rseq by syscall(), or one of both is seen, SCHED_UNKNOWN says that nothing more is known of the process.
  */
 #ifndef PTT_READINGS_H
 #define PTT_READINGS_H
@@ -24,6 +25,9 @@
 
 /* ptt_readings_choose - once the segment is known: whether all this works here. Makes system calls, and sleeps for a moment. */
 void ptt_readings_choose(const struct ptt_segment *segment) __attribute__((visibility("hidden")));
+
+/* The tracer's, where there is one: what it calls before the program's system call rseq, in any thread. */
+extern void (*__nptl_trace_before_rseq)(void) __attribute__((weak));
 
 /* ptt_processor_kept - has the calling thread kept its processor since ptt_reading_put()? True where that is not asked. */
 static inline bool ptt_processor_kept(void)
@@ -45,8 +49,11 @@ static inline bool ptt_processor_kept(void)
 /* The calling thread's last reading was a SCHED_RAN, and could have been a SCHED_READING. */
 extern __thread bool ptt_reading_is_owed __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* How often a reading may be whole: always, not too often, or so that it can be at other times too. */
-enum ptt_reading_need { PTT_READING_WHOLE, PTT_READING_LIMITED, PTT_READING_SPARING };
+/*
+ * How often a reading may be whole: always, not too often, or so that it can be at other times too. HELD is as LIMITED, before a
+ * release.
+ */
+enum ptt_reading_need { PTT_READING_WHOLE, PTT_READING_LIMITED, PTT_READING_HELD, PTT_READING_SPARING };
 
 /*
  * ptt_reading_put - record a reading, and ask from now on

@@ -15,6 +15,7 @@ const unsigned char ptt_syscall_looks[512] HIDDEN = {
 	[SYS_prctl] = 1, [SYS_seccomp] = 1, [SYS_clone] = 1, [SYS_clone3] = 1, [SYS_execve] = 1, [SYS_execveat] = 1,
 	[SYS_sched_setscheduler] = 1, [SYS_sched_setparam] = 1, [SYS_sched_setattr] = 1,
 	[SYS_futex_waitv] = 1, [SYS_futex_wake] = 1, [SYS_futex_wait] = 1, [SYS_futex_requeue] = 1,
+	[SYS_rseq] = 1,
 #ifdef SYS_fork
 	[SYS_fork] = 1,
 #endif
@@ -29,6 +30,9 @@ int ptt_syscall_is_ours(long number, long a, long b)
 	switch (number) {
 	case SYS_prctl:
 		return ptt_prctl_is_ours(a);
+	case SYS_rseq:
+		ptt_before_rseq();
+		return false;
 	case SYS_futex_waitv:
 	case SYS_futex_wake:
 	case SYS_futex_wait:
