@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -357,3 +358,31 @@ def test_names_that_refer_to_themselves_end() -> None:
     assert demangle(growing) == growing or len(demangle(growing)) < 10**6
     deep = "_RNvMC1a" + "R" * 5000 + "h1f"
     assert demangle(deep) == deep
+
+
+def test_symbols_that_are_packed_into_a_stripped_file(pool: Ran, tmp_path: Path) -> None:
+    debug, small = tmp_path / "pool.debug", tmp_path / "pool.small"
+    split_debug(pool.program, debug)
+    output("objcopy", "--strip-debug", debug, small)  # the symbol table is left
+    packed = tmp_path / "pool.xz"
+    packed.write_bytes(lzma.compress(small.read_bytes()))
+    debug.unlink()
+    assert pool.site_name() == f"pool+{pool.site:#x}"
+    output("objcopy", f"--add-section=.gnu_debugdata={packed}", pool.program)
+    assert pool.site_name().startswith("pool::Worker::run(long)+0x")
+    assert pool.lock_name() == "pool::table_lock"
+    packed.write_bytes(b"no archive")
+    output("objcopy", f"--update-section=.gnu_debugdata={packed}", pool.program)
+    assert pool.site_name() == f"pool+{pool.site:#x}"
+
+
+@pytest.mark.skipif(not shutil.which("dwz"), reason="needs dwz")
+def test_functions_without_a_name_are_left_out(pool: Ran, tmp_path: Path) -> None:
+    """The names that several programs have in common are in a file of their own."""
+    other = tmp_path / "other"
+    shutil.copy(pool.program, other)
+    output("dwz", "-m", tmp_path / "shared.debug", "-r", pool.program, other)
+    found = Symbols(pool.source()).location(0, BIAS + pool.site)
+    assert found.function == "pool::Worker::run(long)"
+    assert all(frame.function for frame in found.inlined)
+    assert not pool.site_name().startswith((" ", "("))

@@ -7,7 +7,7 @@ cache, by build-id.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,7 @@ class CodeTable:
     """
 
     def __init__(self, elf: ElfFile) -> None:
-        self._base = elf.base
+        self._elf, self._base = elf, elf.base
         self._table = _table(elf.path, elf.build_id)
 
     def find(self, address: int) -> tuple[list[Frame], int]:
@@ -83,6 +83,10 @@ class CodeTable:
         except Exception:  # noqa: BLE001 -- broken debug information is none, whatever the library raises
             return [], 0
         frames = [Frame(demangle(f.symbol or ""), f.full_path or "", f.line) for f in found]
+        # `dwz` moves names that several files share into one of its own, which is not read.
+        if frames and not frames[-1].function:
+            frames[-1] = replace(frames[-1], function=demangle(self._elf.function(address)))
+        frames = [f for f in frames[:-1] if f.function] + frames[-1:]
         start = found[-1].sym_addr + self._base if found else 0
         # A function that was inlined in part stands there twice.
         once = [f for n, f in enumerate(frames) if n + 1 == len(frames) or f != frames[n + 1]]

@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nptltrace._binding.handle import own
 from nptltrace.trace.symbols.elf.object_file import ElfFile, checksum
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ class ModuleFiles:
     def _find(self, module: Module, began_ns: int | None) -> list[ElfFile]:
         own = self._own_file(module, began_ns)
         debug = self._debug_file(module, own)
-        found = [elf for elf in (debug, own) if elf is not None]
+        small = _small_debug_file(own) if own is not None else None
+        found = [elf for elf in (debug, small, own) if elf is not None]
         if not found:
             self._remark(module, began_ns)
         return found
@@ -153,6 +155,22 @@ def _first(places: Iterable[Path], build_id: str) -> ElfFile | None:
         if elf is not None and elf.build_id == build_id:
             return elf
     return None
+
+
+def _small_debug_file(elf: ElfFile) -> ElfFile | None:
+    """Return the debug file that is packed into a stripped file, unpacked into memory."""
+    data = elf.small_debug_file()
+    if not data:
+        return None
+    fd = os.memfd_create("debug file", os.MFD_CLOEXEC)
+    with open(fd, "wb", closefd=False) as file:
+        file.write(data)
+    found = _open(Path(f"/proc/self/fd/{fd}"))
+    if found is None:
+        os.close(fd)
+    else:
+        own(found, os.close, fd)
+    return found
 
 
 def _open(place: Path) -> ElfFile | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import lzma
 import os
 import struct
 import zlib
@@ -22,6 +23,9 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 # A larger debug file is found by its build-id alone.
 _CHECKED_MAX = 1 << 33
 _OBJECTS = frozenset({0, 1})  # STT_NOTYPE in assembler files, STT_OBJECT
+
+_FUNCTIONS = frozenset({2, 10})  # STT_FUNC, STT_GNU_IFUNC
+_UNPACKED_MAX = 1 << 28  # of what is packed into a file
 
 # Address, size and name.
 Symbol = tuple[int, int, str]
@@ -84,15 +88,38 @@ class ElfFile:
     def variables(self) -> list[Symbol]:
         """Its global variables by address, one name each."""
         found: dict[int, Symbol] = {}
-        for symbol in self._objects():
+        for symbol in self._symbols(_OBJECTS):
             known = found.get(symbol[0])
             # Of several names the plain one: fewer leading underscores, then shorter.
             if known is None or _rank(symbol[2]) < _rank(known[2]):
                 found[symbol[0]] = symbol
         return sorted(found.values())
 
-    def _objects(self) -> Iterator[Symbol]:
-        """Yield the objects of both symbol tables."""
+    @cached_property
+    def _functions(self) -> list[Symbol]:
+        return sorted(self._symbols(_FUNCTIONS))
+
+    def function(self, address: int) -> str:
+        """Return the name of the function an address lies in, or the empty string."""
+        at = bisect.bisect_right(self._functions, (address, 2**64, "")) - 1
+        start, size, name = self._functions[at] if at >= 0 else (0, 0, "")
+        return name if address < start + size else ""
+
+    def small_debug_file(self) -> bytes:
+        """Return the ELF file that is packed into `.gnu_debugdata`, or nothing.
+
+        It has the symbols that the file was stripped of.
+        """
+        section = self._sections.named(".gnu_debugdata")
+        if section is None:
+            return b""
+        try:
+            return lzma.LZMADecompressor().decompress(self._sections.data(section), _UNPACKED_MAX)
+        except (lzma.LZMAError, EOFError):
+            return b""
+
+    def _symbols(self, kinds: frozenset[int]) -> Iterator[Symbol]:
+        """Yield the symbols of some kinds of both symbol tables."""
         for name in (".symtab", ".dynsym"):
             section = self._sections.named(name)
             if section is None:
@@ -101,7 +128,7 @@ class ElfFile:
             whole = data[: len(data) // _SYMBOL.size * _SYMBOL.size]
             for st_name, info, _, shndx, value, size in _SYMBOL.iter_unpack(whole):
                 kind = info & 15
-                if shndx == 0 or not value or kind not in _OBJECTS or (kind == 0 and not size):
+                if shndx == 0 or not value or kind not in kinds or (kind == 0 and not size):
                     continue
                 text = strings[st_name : strings.find(b"\0", st_name)].decode("utf-8", "replace")
                 if text:
