@@ -248,14 +248,15 @@ AT(process, 48); AT(kind, 52); AT(event_count, 56); AT(reserved, 60); AT(event, 
 SIZE(32); AT(alive, 0); AT(monotonic, 8); AT(realtime, 16); AT(incomplete, 24); AT(reserved, 28);
 #undef LAYOUT
 #define LAYOUT struct ptt_detail_span
-SIZE(48); AT(t_ns, 0); AT(dur_ns, 8); AT(busy_ns, 16); AT(row, 24); AT(count, 28); AT(other, 32);
-AT(depth, 36); AT(wait, 40); AT(lane, 44); AT(state, 46); AT(flags, 47);
+SIZE(56); AT(t_ns, 0); AT(dur_ns, 8); AT(busy_ns, 16); AT(wake_ns, 24); AT(row, 32); AT(count, 36);
+AT(other, 40); AT(depth, 44); AT(wait, 48); AT(lane, 52); AT(state, 54); AT(flags, 55);
 #undef LAYOUT
 #define LAYOUT struct ptt_detail_wait
-SIZE(88); AT(t_ns, 0); AT(dur_ns, 8); AT(held_ns, 16); AT(waker_t_ns, 24); AT(parent, 32);
-AT(thread, 36); AT(object, 40); AT(site, 44); AT(owner, 48); AT(owner_site, 52); AT(waker, 56);
-AT(waker_site, 60); AT(stack, 64); AT(holder_stack, 68); AT(holder_site, 72); AT(reserved, 76);
-AT(queue_depth, 80); AT(result, 82); AT(wait_class, 84); AT(kind, 85); AT(mode, 86); AT(open, 87);
+SIZE(96); AT(t_ns, 0); AT(dur_ns, 8); AT(held_ns, 16); AT(waker_t_ns, 24); AT(ready_ns, 32);
+AT(parent, 40); AT(thread, 44); AT(object, 48); AT(site, 52); AT(owner, 56); AT(owner_site, 60);
+AT(waker, 64); AT(waker_site, 68); AT(stack, 72); AT(holder_stack, 76); AT(holder_site, 80);
+AT(reserved, 84); AT(queue_depth, 88); AT(result, 90); AT(wait_class, 92); AT(kind, 93);
+AT(mode, 94); AT(open, 95);
 #undef LAYOUT
 #define LAYOUT struct ptt_detail_bin
 SIZE(32); AT(events, 0); AT(wait_ns, 8);

@@ -28,7 +28,7 @@ from nptltrace.ui.viewer import NotFound, Viewer
 from tests.analysis.simulator import simulate
 from tests.support import ROOT, clean_environment, small_file_system
 from tests.trace.builder import Builder, Event
-from tests.ui.made import process
+from tests.ui.made import A, process
 from tests.ui.reference import Reference, ask, ask_once, column
 
 if TYPE_CHECKING:
@@ -304,6 +304,55 @@ def test_no_wait_is_because_of_the_same_thread(tmp_path: Path) -> None:
         )
         (only,) = other.wait(number)["chain"]
         assert (only["thread"]["tid"], only["owner"]["tid"]) == (1, 2)  # type: ignore[index]
+    finally:
+        other.close()
+
+
+def test_a_wait_says_who_had_the_lock_and_what_they_did(tmp_path: Path) -> None:
+    """Two threads take a lock in turns while a third one waits: one of them sleeps meanwhile."""
+    made, ms = Builder(tmp_path / "overtaken.ptt"), 1_000_000
+    waited = {"result": 0, "wait_ns": 90 * ms}
+    waits, sleeps = {"owner": 2}, {"call": protocol.CALLS.index("usleep")}
+    times = [(2, 0, 30), (3, 31, 51), (2, 52, 82), (3, 83, 93)]
+    threads: dict[int, list[Event]] = {
+        1: [
+            Event(10 * ms, "MUTEX_WAIT", A, fields=waits),
+            Event(100 * ms, "MUTEX_TAKEN", A, variant="WAITED", fields=waited),
+            Event(110 * ms, "MUTEX_FREE", A),
+        ],
+        2: [], 3: [],
+    }  # fmt: skip
+    for tid, begin, end in times:
+        threads[tid] += [Event(begin * ms, "MUTEX_TAKEN", A), Event(end * ms, "MUTEX_FREE", A)]
+        if tid == 2:
+            threads[tid][-1:-1] = [
+                Event((begin + 11) * ms, "SYS_CALL_IN", 0, fields=sleeps),
+                Event((begin + 29) * ms, "SYS_CALL_OUT", 0, fields=sleeps),
+            ]
+    for tid, events in threads.items():
+        made.thread(tid, events)
+    other = Viewer([made.write()])
+    other.start()
+    other.wait_ready()
+    try:
+        (wait,) = ask(other, "waits", wait_class="contended").to_pylist()
+        (found, *_) = ask(other, "wait", id=wait["wait_id"])["chain"]
+        holders = found["holders"]
+        assert [
+            (one["thread"]["tid"], one["holds"], one["ns"] // ms) for one in holders["threads"]
+        ] == [(2, 2, 50), (3, 2, 30)]
+        assert (holders["taken"], holders["threads_total"]) == (3, 2)
+        assert (found["held_ns"] // ms, found["wake_ns"] // ms) == (80, 10)
+        asleep = [one for one in holders["threads"][0]["doing"] if one["state"] == "asleep"]
+        assert [(one["call"], one["ns"] // ms) for one in asleep] == [("usleep", 36)]
+        (span,) = (
+            one
+            for one in ask(other, "spans", by="thread", rows=[wait["thread_row"]]).to_pylist()
+            if one["wait_id"] == wait["wait_id"]
+        )
+        # It was free in between as well: where is not said.
+        assert span["wake_ns"] // ms == 10
+        assert not span["flags"] & protocol.FLAGS["woken"]
     finally:
         other.close()
 
@@ -687,7 +736,7 @@ _READS = """
 import random, sys
 from pathlib import Path
 from nptltrace.ui.viewer import Viewer
-from tests.ui.made import process
+from tests.ui.made import A, process
 from tests.ui.reference import ask
 
 trace, chance = Path(sys.argv[1]), random.Random(int(sys.argv[2]))

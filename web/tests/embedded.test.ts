@@ -126,6 +126,7 @@ function spans(): Columns<SpansColumns> {
     t_ns: numbers((n) => 1000 * n, count),
     dur_ns: dur,
     busy_ns: Float64Array.from(dur),
+    wake_ns: Float64Array.from(dur, () => 0),
     count: new Uint32Array(count).fill(1),
     other: new Uint32Array(count).fill(6),
     depth: new Uint32Array(count).fill(2),

@@ -19,6 +19,7 @@ function tiles(...spans: [lane: number, state: number, t: number, length: number
     t_ns: Float64Array.from(column(2)),
     dur_ns: Float64Array.from(column(3)),
     busy_ns: Float64Array.from(column(3)),
+    wake_ns: Float64Array.from(column(3), () => 0),
     count: Uint32Array.from(ones),
     other: Uint32Array.from(ones),
     depth: Uint32Array.from(ones),

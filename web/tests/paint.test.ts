@@ -1,11 +1,12 @@
 // What of a row is painted as known; texts in bars and marks of the ruler: as much as there is room for.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { STATES } from "../src/base/protocol";
+import { FLAGS, STATES } from "../src/base/protocol";
 import type { Range } from "../src/base/state";
 import { Scale } from "../src/model/scale";
 import type { RowSpans, Tiles } from "../src/model/tiles";
 import { type Brush, fitted, paintRow } from "../src/timeline/drawing/paint";
+import { WAKING } from "../src/timeline/drawing/palette";
 import { baseOf } from "../src/timeline/drawing/ruler";
 import { row } from "./row";
 
@@ -31,7 +32,7 @@ test("they are counted from a whole time of the next unit", () => {
 });
 
 /** Draws a row of which one tile is here, and returns the styles from left to right, a pixel each. */
-function painted(kind: "thread" | "mutex", until: number): string[] {
+function painted(kind: "thread" | "mutex", until: number, wait: object = {}): string[] {
   const columns = Array.from({ length: 1000 }, () => "");
   const context = {
     fillStyle: "",
@@ -39,12 +40,17 @@ function painted(kind: "thread" | "mutex", until: number): string[] {
       columns.fill(this.fillStyle, Math.round(x), Math.round(x + width));
     },
   };
-  const state = (layer: number) => ({ fill: STATES[layer], pattern: STATES[layer], ink: "" });
+  const state = (layer: number) => {
+    const fill = layer === WAKING ? "waking" : STATES[layer];
+    return { fill, pattern: fill, ink: "" };
+  };
   const palette = { ratio: 1, unknown: "unknown", state, get: (name: string) => name };
-  const empty = { table: { length: 0 }, begin: 0, end: 0, version: 0, until, open: false };
+  const table = Object.fromEntries(Object.entries(wait).map(([name, value]) => [name, [value]]));
+  const end = Object.keys(wait).length ? 1 : 0;
+  const spans = { table, begin: 0, end, version: 0, until, open: false };
   const tiles = {
     each: (_: number, __: Scale, ___: number, draw: (spans: RowSpans, clip: Range) => void) =>
-      draw(empty as unknown as RowSpans, { from: 0, to: 1000 }),
+      draw(spans as unknown as RowSpans, { from: 0, to: 1000 }),
   };
   const scale = new Scale({ from: 0, to: 1000 }, 1000);
   const brush = { context, scale, palette, end: 1000, nameOf: String, texts: [] };
@@ -62,4 +68,26 @@ test("nor is a lock drawn as free there", () => {
   const columns = painted("mutex", 600);
   assert.deepEqual(new Set(columns.slice(0, 600)), new Set(["state-free"]));
   assert.deepEqual(new Set(columns.slice(600)), new Set(["unknown"]));
+});
+
+const CONTENDED = STATES.indexOf("contended");
+const WAIT = {
+  lane: 0,
+  other: 1,
+  state: CONTENDED,
+  t_ns: 100,
+  dur_ns: 800,
+  busy_ns: 800,
+  wake_ns: 600,
+};
+
+test("the end of a wait for what was free by then is drawn as such", () => {
+  const columns = painted("thread", 1000, { ...WAIT, flags: FLAGS.woken });
+  assert.deepEqual(new Set(columns.slice(100, 300)), new Set(["contended"]));
+  assert.deepEqual(new Set(columns.slice(300, 899)), new Set(["waking"]));
+});
+
+test("where it is not known when it was free, both parts are drawn one above the other", () => {
+  const columns = painted("thread", 1000, { ...WAIT, flags: 0 });
+  assert.deepEqual(new Set(columns.slice(100, 899)), new Set(["waking"]));
 });

@@ -9,7 +9,7 @@ import { neighbour, type Span } from "../src/model/find";
 import { laneAt, laneBox, lanesOf, rowHeight } from "../src/model/layout";
 import { Scale } from "../src/model/scale";
 import type { RowSpans, Tiles } from "../src/model/tiles";
-import { type Brush, paintRow } from "../src/timeline/drawing/paint";
+import { type Brush, colourOf, layersOf, paintRow } from "../src/timeline/drawing/paint";
 import { selectionOf } from "../src/timeline/input/actions";
 import { row } from "./row";
 
@@ -19,7 +19,7 @@ const SCALE = new Scale({ from: 0, to: 1000 }, 1000);
 const processor = row({ by: "processor", kind: "processor", label: "processor 0", row: 1 });
 
 function turn(t_ns: number, dur_ns: number, other: number, change: Partial<Span> = {}): Span {
-  const place = { row: 1, lane: 0, t_ns, dur_ns, busy_ns: dur_ns, other };
+  const place = { row: 1, lane: 0, t_ns, dur_ns, busy_ns: dur_ns, wake_ns: 0, other };
   return { ...place, state: RUNNING, flags: 0, count: 1, depth: 0, wait_id: 0, ...change };
 }
 
@@ -66,9 +66,9 @@ test("turns have the colours and names of their threads, and nobody's time is em
     turn(800, 100, 3, { flags: FLAGS.merged, count: 40 }),
   ]);
   const at = (from: number, to: number) => new Set(columns.slice(from, to));
-  assert.deepEqual(at(0, 397), new Set(["thread 1"]));
+  assert.deepEqual(at(0, 397), new Set([`thread ${colourOf(1)}`]));
   assert.deepEqual(at(397, 400), new Set(["preempted"]));
-  assert.deepEqual(at(400, 599), new Set(["thread 2"]));
+  assert.deepEqual(at(400, 599), new Set([`thread ${colourOf(2)}`]));
   assert.deepEqual(at(600, 800), new Set(["state-free"]));
   assert.deepEqual(at(800, 899), new Set(["running"]));
   assert.deepEqual(at(900, 1000), new Set(["state-free"]));
@@ -110,4 +110,15 @@ test("the keyboard goes from turn to turn", () => {
   const tiles = tilesOf([turn(0, 100, 1), turn(300, 100, 2), turn(600, 100, 1)]);
   assert.equal(neighbour(tiles, 1, 0, SCALE, 1000, 0, 1)?.t_ns, 300);
   assert.equal(neighbour(tiles, 1, 0, SCALE, 1000, 600, -1)?.t_ns, 300);
+});
+
+test("neighbours in a row differ, whatever share of the threads uses the lock", () => {
+  for (const step of [1, 2, 7, 8, 13, 16, 64, 1000]) {
+    const owners = Array.from({ length: 60 }, (_, n) => turn(10 * n, 10, 1 + n * step));
+    tilesOf(owners).each(1, SCALE, 1000, (spans) => {
+      const layers = layersOf(processor, spans);
+      for (let n = 1; n < layers.length; n++) assert.notEqual(layers[n], layers[n - 1]);
+      assert.ok(new Set(layers).size > 2);
+    });
+  }
 });

@@ -41,6 +41,7 @@ function spansOf(rows: readonly number[], until_ns?: number): Spans {
     t_ns: Float64Array.from(zeros),
     dur_ns: Float64Array.from(rows.map(() => 10)),
     busy_ns: Float64Array.from(zeros),
+    wake_ns: Float64Array.from(zeros),
     count: Uint32Array.from(zeros),
     other: Uint32Array.from(zeros),
     depth: Uint32Array.from(zeros),

@@ -146,6 +146,7 @@ static int feed_wait(struct ptt_detail *d, const struct ptt_model_wait *w)
 		.dur_ns = w->dur_ns,
 		.held_ns = w->held_ns,
 		.waker_t_ns = w->waker_t_ns,
+		.ready_ns = w->ready_ns,
 		.parent = w->parent < UINT32_MAX ? (uint32_t)w->parent : 0,
 		.thread = w->thread,
 		.object = w->object,

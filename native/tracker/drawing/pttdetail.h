@@ -49,6 +49,7 @@ enum {
 
 #define PTT_DETAIL_OPEN 1u   /* it had not ended when the trace did; of a turn: how it ended is not known */
 #define PTT_DETAIL_MERGED 2u /* several were taken together */
+#define PTT_DETAIL_WOKEN 4u  /* wake_ns is the end of it */
 
 /*
  * Rows of threads are numbers of the model; rows of objects are numbered from 1 as they come. Joins have no object row.
@@ -58,6 +59,7 @@ struct ptt_detail_span {
 	int64_t t_ns;
 	int64_t dur_ns;
 	int64_t busy_ns;
+	int64_t wake_ns; /* of a contended wait that has ended: meanwhile what it was for was free */
 	uint32_t row;
 	uint32_t count;
 	uint32_t other; /* number of the object or thread in the model, of the longest; of a sleeper that of the call */
@@ -73,6 +75,7 @@ struct ptt_detail_wait {
 	int64_t dur_ns;
 	int64_t held_ns; /* of a contended one: while what it was for was held */
 	int64_t waker_t_ns; /* INT64_MIN when unknown */
+	int64_t ready_ns; /* meanwhile it could have run, and had no processor; -1 = not known */
 	uint32_t parent;
 	uint32_t thread; /* 0: there is no such wait */
 	uint32_t object;
@@ -101,8 +104,8 @@ struct ptt_detail_bin {
 	uint64_t wait_ns[3]; /* contended, idle, other */
 };
 
-_Static_assert(sizeof(struct ptt_detail_span) == 48, "span");
-_Static_assert(sizeof(struct ptt_detail_wait) == 88, "wait");
+_Static_assert(sizeof(struct ptt_detail_span) == 56, "span");
+_Static_assert(sizeof(struct ptt_detail_wait) == 96, "wait");
 _Static_assert(sizeof(struct ptt_detail_bin) == 32, "bin");
 
 PTT_DETAIL_API int ptt_detail_version(void);
@@ -131,7 +134,7 @@ PTT_DETAIL_API int64_t ptt_detail_row_of(const struct ptt_detail *detail, uint32
 /*
  * ptt_detail_spans - what to draw of some rows in [from, to), those of a row together
  *
- * @bin: width of a bin in ns; bins begin at multiples of it. At most 65536 of them.
+ * @bin: width of a bin in ns; bins begin at multiples of it. At most 65536 of them. 0: each span by itself.
  *
  * Returns how many spans there are; only `room` of them are written. Allocates.
  */

@@ -91,18 +91,34 @@ static void add_change(struct query *q, int64_t ts, int32_t step, const struct d
 	q->changes[q->change_count++] = (struct change){ ts, r->end, step, q->track->state, r->other, r->wait };
 }
 
+/* Says of a contended wait how long what it was for was free, and whether that was at its end. */
+static void divide(const struct query *q, const struct dt_record *r, struct ptt_detail_span *span)
+{
+	const struct ptt_detail_wait *w = r->wait && !r->open ? dt_wait(q->detail, r->wait) : NULL;
+
+	if (!w || w->wait_class != PTT_CONTENDED || w->held_ns < 0 || w->held_ns > span->dur_ns)
+		return;
+	span->wake_ns = span->dur_ns - w->held_ns;
+	if (w->waker_t_ns >= r->begin && w->waker_t_ns <= r->begin + w->held_ns)
+		span->flags |= PTT_DETAIL_WOKEN;
+}
+
 static void draw(struct query *q, const struct dt_record *r)
 {
+	struct ptt_detail_span span;
+
 	if (is_queue(q)) {
 		add_change(q, r->begin, 1, r);
 		add_change(q, r->end, -1, r);
 		return;
 	}
-	emit(q, &(struct ptt_detail_span){
+	span = (struct ptt_detail_span){
 		.t_ns = r->begin, .dur_ns = r->end - r->begin, .busy_ns = r->end - r->begin, .row = q->row, .count = 1,
 		.other = r->other, .depth = r->depth, .wait = r->wait, .lane = q->track->lane,
 		.state = q->track->state, .flags = r->open ? PTT_DETAIL_OPEN : 0,
-	});
+	};
+	divide(q, r, &span);
+	emit(q, &span);
 }
 
 /* Takes something short into the bin where it begins, or the first one if that is earlier. */
@@ -305,17 +321,19 @@ int64_t ptt_detail_spans(const struct ptt_detail *d, uint32_t by, const uint32_t
 			 int64_t to, int64_t bin, struct ptt_detail_span *out, int64_t room)
 {
 	struct query q = { .detail = d, .from = from, .to = to, .bin = bin, .by = by, .out = out, .room = room };
-	uint64_t bins;
+	uint64_t bins = 0;
 
-	if (by >= PTT_DETAIL_KINDS || bin <= 0 || from >= to)
+	if (by >= PTT_DETAIL_KINDS || bin < 0 || from >= to)
 		return -EINVAL;
-	q.first_bin = floor_div(from, bin);
-	bins = (uint64_t)floor_div(to - 1, bin) - (uint64_t)q.first_bin + 1;
+	if (bin) {
+		q.first_bin = floor_div(from, bin);
+		bins = (uint64_t)floor_div(to - 1, bin) - (uint64_t)q.first_bin + 1;
+	}
 	if (bins > MAX_BINS)
 		return -EINVAL;
 	q.bins = (uint32_t)bins;
-	q.cells = calloc(bins, sizeof(*q.cells));
-	q.touched = calloc(bins, sizeof(*q.touched));
+	q.cells = calloc(bins + 1, sizeof(*q.cells));
+	q.touched = calloc(bins + 1, sizeof(*q.touched));
 	if (!q.cells || !q.touched)
 		q.err = -ENOMEM;
 	for (uint32_t i = 0; i < count && !q.err; i++) {

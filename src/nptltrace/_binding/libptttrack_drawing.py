@@ -120,6 +120,15 @@ class Detail(Handle):
                 return out[:count]
             room = count
 
+    def each(self, by: str, row: int, from_ns: int, to_ns: int, most: int) -> NDArray[Any] | None:
+        """Return the spans of a row one by one, as `SPAN`; None if there are more than so many."""
+        wanted, out = np.array([row], np.uint32), np.empty(most, SPAN)
+        status = self._lib.ptt_detail_spans(
+            self.handle, _BY[by], wanted.ctypes.data, 1, from_ns, to_ns, 0, out.ctypes.data, most
+        )  # fmt: skip
+        count = check("find spans", status)
+        return out[:count] if count <= most else None
+
     def find(self, by: str, row: int, lane: int, t_ns: int) -> Any:
         """Return the span of a lane at a time, as a row of `SPAN`, or None."""
         out = np.zeros(1, SPAN)

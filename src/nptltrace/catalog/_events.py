@@ -3969,7 +3969,7 @@ EVENTS: tuple[EventType, ...] = (
             Field("ran_ns", "ns", 24),
             Field("ready_ns", "ns", 40),
         ),
-        text="thread {thread} was interrupted or lost the processor after its previous event; in its life it has run for {ran_ns} and been ready for {ready_ns}",
+        text="thread {thread} was interrupted, gave up the processor or lost it after its previous event; in its life it has run for {ran_ns} and been ready for {ready_ns}",
     ),
     EventType(
         id=836,
@@ -3981,7 +3981,7 @@ EVENTS: tuple[EventType, ...] = (
         object_kind="handler",
         slots=0,
         fields=(),
-        text="thread {thread} was interrupted or lost the processor after its previous event, for how long is not known",
+        text="thread {thread} was interrupted, gave up the processor or lost it after its previous event, for how long is not known",
     ),
     EventType(
         id=837,
@@ -4055,7 +4055,7 @@ EVENTS: tuple[EventType, ...] = (
         fields=(
             Field("ran_ns", "ns", 24),
         ),
-        text="thread {thread} was interrupted or lost the processor after its previous event; in its life it has run for {ran_ns}",
+        text="thread {thread} was interrupted, gave up the processor or lost it after its previous event; in its life it has run for {ran_ns}",
     ),
     EventType(
         id=843,

@@ -243,7 +243,7 @@ class _Part:
             self._go_on()
             part = self._viewer.events(
                 position=position, t_ns=self._from, direction="forward", count=5000, thread=[],
-                object=[], event="", site="", pid="", tid="", on="", text="",
+                object=[], event="", site="", pid="", tid="", on="", text="", readings="shown",
             )  # fmt: skip
             metadata = part.schema.metadata or {}
             part = part.filter(pc.less(part["ts_ns"], self._to))

@@ -56,7 +56,8 @@ STATES = (
 # Where a thread is asleep, column `other` is a number in this list of system calls.
 CALLS = SYS_CALLS
 # Column `flags`: the wait or hold had not ended when the trace did; several were drawn as one.
-FLAGS = {"open": 1, "merged": 2}
+# `woken`: `wake_ns` is the end of the wait.
+FLAGS = {"open": 1, "merged": 2, "woken": 4}
 ARROW_KINDS = ("wake", "hold")
 # What a piece of the critical path is: see `ptt report`.
 PATH_KINDS = ("run", "wake", "wait", "create")
@@ -114,6 +115,7 @@ SPANS = _schema(
     t_ns=_I64,
     dur_ns=_I64,
     busy_ns=_I64,
+    wake_ns=_I64,  # of a contended wait: meanwhile what it was for was free; 0 of several
     count=_U32,
     other=_U32,  # row of the object (spans of threads) or of the thread (holds of objects, turns)
     depth=_U32,  # waiters: of the object in its queue, else of the lock waited for or held
@@ -242,6 +244,35 @@ class ObjectRef(TypedDict):
     generation: int
 
 
+class Doing(TypedDict):
+    """What a thread did: a name of `STATES`, and of a sleeper the system call."""
+
+    state: str
+    call: str
+    ns: int
+
+
+class Holder(TypedDict):
+    """A thread that had an object while another waited for it, and what it did while it had it."""
+
+    thread: ThreadRef
+    holds: int
+    ns: int
+    doing: list[Doing]
+
+
+class Holders(TypedDict):
+    """Who had an object during a wait, the longest first.
+
+    `taken` says how often other threads took it meanwhile. `threads_total` counts all of them,
+    listed or not.
+    """
+
+    threads: list[Holder]
+    threads_total: int
+    taken: int
+
+
 class Wait(TypedDict):
     """A wait. The owner held the object when it began; the waker ended it.
 
@@ -249,6 +280,8 @@ class Wait(TypedDict):
     known of its first release of it meanwhile.
 
     A contended one is divided: while the object was held, and until the thread was awake.
+    `ready_ns`: meanwhile the thread could have run, and had no processor; null: not known.
+    `holders` is null where nothing is known of holds, or where there are too many to look at.
     """
 
     wait_id: int
@@ -256,6 +289,7 @@ class Wait(TypedDict):
     dur_ns: int
     held_ns: int | None
     wake_ns: int | None
+    ready_ns: int | None
     wait_class: WaitClass
     kind: str
     mode: Literal["exclusive", "shared"]
@@ -273,6 +307,7 @@ class Wait(TypedDict):
     waker: ThreadRef | None
     waker_site: str
     waker_t_ns: int | None
+    holders: Holders | None
 
 
 class WaitChain(TypedDict):
@@ -688,6 +723,10 @@ ENDPOINTS = (
             Parameter("tid", "text", "only of threads with these ids", ""),
             Parameter("on", "text", "only on these objects, by address or name", ""),
             Parameter("text", "text", "only with this text in the sentence", ""),
+            Parameter(
+                "readings", ("shown", "hidden"),
+                "readings of the scheduler, where no types are chosen", "shown",
+            ),
         ),
         EVENTS,
     ),

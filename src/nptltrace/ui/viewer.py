@@ -39,6 +39,7 @@ from nptltrace.ui.answers import drawing, trace_info
 from nptltrace.ui.answers.earlier import Earlier
 from nptltrace.ui.answers.events import MAX_COUNT, EventList, Filters
 from nptltrace.ui.answers.flame import MAX_STACKS, with_threads
+from nptltrace.ui.answers.holders import Stay, holders_of
 from nptltrace.ui.answers.lock_order import order as lock_order
 from nptltrace.ui.answers.naming import Naming
 from nptltrace.ui.answers.over_time import edges_of, locks_over_time, rows_waited_for
@@ -66,8 +67,11 @@ __all__ = ["NotFound", "Viewer"]
 # How far to look for names of threads before anything is shown.
 _SEARCHED = 64 << 20
 _CHAIN = 100
+# To say who had an object during a wait, so many spans are looked at.
+_MOST_SPANS = 200_000
 _AT_ONCE = 4
 _CLASSES = document_types.WAIT_CLASSES
+_NOT_HELD = frozenset(_CLASSES.index(name) for name in ("idle", "join"))
 _POLL_S = 0.2
 # What is said of a range of a running recording may be as old.
 _OLD_S = 3.0
@@ -563,12 +567,12 @@ class Viewer:
             return None
         kind, wait_class = int(found["kind"]), int(found["wait_class"])
         owner, woken = int(found["owner"]), int(found["waker_t_ns"])
-        dur_ns, held_ns = int(found["dur_ns"]), int(found["held_ns"])
+        t_ns, dur_ns, held_ns = (int(found[name]) for name in ("t_ns", "dur_ns", "held_ns"))
         is_contended = wait_class == _CLASSES.index("contended")
         mode: Any = "shared" if found["mode"] else "exclusive"
         return {
             "wait_id": number,
-            "t_ns": int(found["t_ns"]),
+            "t_ns": t_ns,
             "dur_ns": dur_ns,
             "held_ns": held_ns if is_contended else None,
             "wake_ns": dur_ns - held_ns if is_contended else None,
@@ -587,11 +591,31 @@ class Viewer:
             "owner_stack": known.stack(
                 owner, int(found["holder_stack"]), int(found["holder_site"])
             ),
-            "owner_since_ns": self._held_since(owner, object_["row"], int(found["t_ns"])),
+            "owner_since_ns": self._held_since(owner, object_["row"], t_ns),
             "waker": known.thread(int(found["waker"])),
             "waker_site": known.site(int(found["waker_site"])),
             "waker_t_ns": None if woken == libptttrack_sums.NEVER else woken,
+            "ready_ns": int(found["ready_ns"]) if found["ready_ns"] >= 0 else None,
+            "holders": None
+            if wait_class in _NOT_HELD
+            else holders_of(
+                self._each,
+                known,
+                Stay(
+                    thread["row"], object_["row"], int(found["t_ns"]), int(found["t_ns"]) + dur_ns
+                ),
+            ),
         }
+
+    def _each(self, by: str, row: int, from_ns: int, to_ns: int) -> Any:
+        """Return the spans of a row in a range one by one; None if there are too many."""
+        detail, going = self._levels.detail, self._levels.going
+        if detail is None or not -_FAR < from_ns < to_ns < _FAR:
+            return None
+        found = detail.each(by, row, from_ns, to_ns, _MOST_SPANS)
+        if found is None or going is None:
+            return found
+        return np.concatenate([found, going.spans(by, [row], from_ns, to_ns)])
 
     def _held_since(self, thread: int, row: int, t_ns: int) -> int | None:
         """Return since when a thread had held an object at a time, or None."""
@@ -659,7 +683,7 @@ class Viewer:
     def events(
         self, *, position: str, t_ns: int, direction: str, count: int, thread: list[int],
         object: list[int], event: str, site: str, pid: str, tid: str, on: str,  # noqa: A002
-        text: str,
+        text: str, readings: str,
     ) -> pa.Table:  # fmt: skip
         """Answer `event-list`."""
         with self._lock:
@@ -673,6 +697,7 @@ class Viewer:
                 threads=known.thread_numbers(thread) if known and thread else None,
                 objects=object or None,
                 event=event, site=site, pid=pid, tid=tid, on=on, text=text,
+                readings=readings == "shown",
             )  # fmt: skip
             ask = self._events.forward if direction == "forward" else self._events.backward
             return ask(position, t_ns, min(max(count, 1), MAX_COUNT), filters, known)

@@ -17,7 +17,7 @@ const SORTS: readonly RowSort[] = ["wait", "hold", "start", "name", "row"];
 const THEMES: readonly Theme[] = ["auto", "light", "dark"];
 const NUMBERS = ["thread", "object"] as const;
 const ROWS = ["pinned", "hidden", "only"] as const;
-const TEXTS = ["pid", "tid", "on", "event", "site", "text"] as const;
+const TEXTS = ["pid", "tid", "on", "event", "site", "text", "readings"] as const;
 /** A drag is one step back, not a hundred: the address follows when nothing moved for this long. */
 const SETTLED_MS = 400;
 

@@ -7,7 +7,7 @@ export const MAX_ROWS = 1000 as const;
 export const MAX_WIDTH = 16384 as const;
 export const STATES = ["not waiting", "contended", "idle", "join", "timeout", "cancelled", "unknown", "gil", "held", "shared", "running", "ready", "asleep", "preempted"] as const;
 export const CALLS = ["", "poll", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait", "read", "readv", "recv", "recvfrom", "recvmsg", "accept", "accept4", "nanosleep", "clock_nanosleep", "usleep", "sleep", "thrd_sleep", "sigwait", "sigwaitinfo", "sigtimedwait", "mq_receive", "mq_timedreceive", "mq_send", "mq_timedsend", "wait", "waitpid", "waitid", "wait3", "wait4", "flock", "fsync", "fdatasync"] as const;
-export const FLAGS = {"open": 1, "merged": 2} as const;
+export const FLAGS = {"open": 1, "merged": 2, "woken": 4} as const;
 export const ARROW_KINDS = ["wake", "hold"] as const;
 export const PATH_KINDS = ["run", "wake", "wait", "create"] as const;
 
@@ -86,12 +86,15 @@ export interface WaitChain {
 // known of its first release of it meanwhile.
 //
 // A contended one is divided: while the object was held, and until the thread was awake.
+// `ready_ns`: meanwhile the thread could have run, and had no processor; null: not known.
+// `holders` is null where nothing is known of holds, or where there are too many to look at.
 export interface Wait {
   wait_id: number;
   t_ns: number;
   dur_ns: number;
   held_ns: number | null;
   wake_ns: number | null;
+  ready_ns: number | null;
   wait_class: "contended" | "idle" | "join" | "timeout" | "cancelled" | "unknown" | "gil";
   kind: string;
   mode: "exclusive" | "shared";
@@ -109,6 +112,7 @@ export interface Wait {
   waker: ThreadRef | null;
   waker_site: string;
   waker_t_ns: number | null;
+  holders: Holders | null;
 }
 
 // Which thread; `label` is never empty.
@@ -129,6 +133,31 @@ export interface ObjectRef {
   name: string;
   label: string;
   generation: number;
+}
+
+// Who had an object during a wait, the longest first.
+//
+// `taken` says how often other threads took it meanwhile. `threads_total` counts all of them,
+// listed or not.
+export interface Holders {
+  threads: Holder[];
+  threads_total: number;
+  taken: number;
+}
+
+// A thread that had an object while another waited for it, and what it did while it had it.
+export interface Holder {
+  thread: ThreadRef;
+  holds: number;
+  ns: number;
+  doing: Doing[];
+}
+
+// What a thread did: a name of `STATES`, and of a sleeper the system call.
+export interface Doing {
+  state: string;
+  call: string;
+  ns: number;
 }
 
 // A hold of a lock.
@@ -772,12 +801,13 @@ export interface SpansColumns {
   t_ns: BigInt64Array;
   dur_ns: BigInt64Array;
   busy_ns: BigInt64Array;
+  wake_ns: BigInt64Array;
   count: Uint32Array;
   other: Uint32Array;
   depth: Uint32Array;
   wait_id: Uint32Array;
 }
-export const SPANS_SCHEMA = {"row": "uint32", "lane": "uint16", "state": "uint8", "flags": "uint8", "t_ns": "int64", "dur_ns": "int64", "busy_ns": "int64", "count": "uint32", "other": "uint32", "depth": "uint32", "wait_id": "uint32"} as const;
+export const SPANS_SCHEMA = {"row": "uint32", "lane": "uint16", "state": "uint8", "flags": "uint8", "t_ns": "int64", "dur_ns": "int64", "busy_ns": "int64", "wake_ns": "int64", "count": "uint32", "other": "uint32", "depth": "uint32", "wait_id": "uint32"} as const;
 
 export interface ArrowsColumns {
   kind: Uint8Array;
@@ -907,6 +937,7 @@ export interface EventsParameters {
   tid?: string; // only of threads with these ids
   on?: string; // only on these objects, by address or name
   text?: string; // only with this text in the sentence
+  readings?: "shown" | "hidden"; // readings of the scheduler, where no types are chosen
 }
 
 export interface ContentionParameters {

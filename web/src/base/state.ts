@@ -45,6 +45,8 @@ export interface Filter {
   readonly event?: string;
   readonly site?: string;
   readonly text?: string;
+  /** Readings of the scheduler are listed as well. */
+  readonly readings?: string;
 }
 
 /** Which waits are listed: rows of a thread and an object, and a call site by a part of its name or its address. */

@@ -1,7 +1,7 @@
 // A wait and its chain: who held what it waited for, what that thread itself waited for, to the root.
 import { h } from "../base/dom";
-import type { Wait } from "../base/protocol";
-import { count, duration } from "../base/units";
+import type { Doing, Holder, Wait } from "../base/protocol";
+import { count, duration, plural } from "../base/units";
 import { facts, type Links, site, stack } from "./parts";
 import type { Later } from "./selected";
 
@@ -63,6 +63,7 @@ function itself(wait: Wait, links: Links): HTMLElement {
     ["At", site(wait.site)],
     ["Object", `${wait.kind} ${wait.object.object}`],
   ];
+  if (wait.ready_ns !== null) lines.push(["Had no processor", duration(wait.ready_ns)]);
   if (wait.queue_depth > 1) lines.push(["Waiting by then", count(wait.queue_depth)]);
   if (wait.waker) {
     lines.push(["Ended by", links.thread(wait.waker)]);
@@ -72,10 +73,12 @@ function itself(wait: Wait, links: Links): HTMLElement {
 }
 
 /** A contended wait: while what it was for was held, and until the thread was awake. */
-function divided({ held_ns, wake_ns, open }: Wait): [string, string][] {
+function divided({ held_ns, wake_ns, open, waker }: Wait): [string, string][] {
   if (held_ns === null || wake_ns === null) return [];
   const held: [string, string] = ["While held", duration(held_ns)];
-  return open ? [held] : [held, ["Until awake", duration(wake_ns)]];
+  // Where nobody is known to have ended it, the end of what it waited for is not known either.
+  const known = !open && (wake_ns > 0 || waker !== null);
+  return known ? [held, ["Until awake", duration(wake_ns)]] : [held];
 }
 
 /** One step: who waited for what, and who held it. Its first words lead to that wait. */
@@ -83,7 +86,9 @@ function step(wait: Wait, links: Links, isFirst: boolean): HTMLElement {
   const text = `${wait.thread.label} ${CLASSES[wait.wait_class]} ${duration(wait.dur_ns)}`;
   const own = isFirst ? h("span", {}, text) : links.wait(wait.wait_id, rangeOf(wait), text);
   const item = h("li", { class: wait.wait_class }, own, " for ", links.object(wait.object));
-  if (wait.owner) {
+  if (isShared(wait)) {
+    item.append(...holders(wait, links));
+  } else if (wait.owner) {
     const since = wait.owner_since_ns;
     const before =
       since === null ? "" : `, had it for ${duration(Math.max(0, wait.t_ns - since))} then`;
@@ -99,6 +104,36 @@ function step(wait: Wait, links: Links, isFirst: boolean): HTMLElement {
   return item;
 }
 
+/** Did other threads than its first owner have the object, or that one again and again? */
+function isShared({ holders }: Wait): boolean {
+  return holders !== null && (holders.threads_total > 1 || holders.taken > 0);
+}
+
+/** All that had it meanwhile, with their shares, and how often it was taken before the thread got it. */
+function holders(wait: Wait, links: Links): HTMLElement[] {
+  const { threads = [], threads_total = 0, taken = 0 } = wait.holders ?? {};
+  const lines = threads.map(({ thread, holds, ns }) =>
+    h(
+      "div",
+      { class: "because" },
+      "held by ",
+      links.thread(thread),
+      `: ${duration(ns)} in ${plural(holds, "hold")}`,
+    ),
+  );
+  const more = threads_total - threads.length;
+  if (more > 0) lines.push(h("div", { class: "because" }, `and by ${plural(more, "thread")} more`));
+  const again = `other threads took it ${plural(taken, "time")} while ${wait.thread.label} waited`;
+  if (taken > 0) lines.push(h("div", { class: "because" }, again));
+  if (wait.owner_site) {
+    const first = wait.owner
+      ? [links.thread(wait.owner), " had it first, taken at "]
+      : ["taken at "];
+    lines.push(h("div", { class: "because" }, ...first, site(wait.owner_site)));
+  }
+  return lines;
+}
+
 /** Threads that wait for one another wait for ever. */
 function cycle(last: Wait, links: Links): HTMLElement {
   const item = h("li", { class: "root cycle" });
@@ -107,11 +142,48 @@ function cycle(last: Wait, links: Links): HTMLElement {
   return item;
 }
 
-/** What the last owner did meanwhile is the root of the matter; the trace has waits, and not whether it ran. */
+/** What the thread that had the object longest did meanwhile is the root of the matter. */
 function root(last: Wait, links: Links): HTMLElement {
   const item = h("li", { class: "root" });
-  const root = last.owner ?? last.waker;
-  if (root) item.append("Root: ", links.thread(root), " was not waiting for anything traced");
-  else item.append("The chain ends here");
+  const most = last.holders?.threads[0];
+  const thread = most?.thread ?? last.owner ?? last.waker;
+  if (!thread) {
+    item.append("The chain ends here");
+    return item;
+  }
+  item.append("Root: ", links.thread(thread), most ? ` ${whatItDid(most)}` : NOT_KNOWN);
   return item;
+}
+
+const NOT_KNOWN = " was not waiting for anything traced";
+const DID: Readonly<Record<string, string>> = {
+  running: "ran",
+  ready: "was ready to run, and had no processor",
+  preempted: "had lost its processor",
+  contended: "waited for another thread",
+  idle: "was idle",
+  join: "waited for the end of a thread",
+  timeout: "waited until its time was up",
+  cancelled: "waited, and was cancelled",
+  unknown: "waited, it is not known what for",
+  gil: "waited for the GIL",
+};
+/** What took less of the time is left out. */
+const LITTLE = 0.05;
+
+/** Returns what a holder did while it had the object, as far as that is known. */
+export function whatItDid({ ns, doing }: Pick<Holder, "ns" | "doing">): string {
+  const much = doing.filter((one) => one.ns >= LITTLE * ns);
+  const known = much.filter((one) => one.state !== "not waiting");
+  const rest = much.find((one) => one.state === "not waiting");
+  if (!known.length)
+    return "was not waiting for anything traced: whether it ran or slept is not recorded";
+  const parts = known.map((one) => `${did(one)} for ${duration(one.ns)}`);
+  if (rest) parts.push(`for ${duration(rest.ns)} it is not known what it did`);
+  return `${parts.join(", ")}, of the ${duration(ns)} that it held it`;
+}
+
+function did({ state, call }: Doing): string {
+  if (state === "asleep") return `was asleep in ${call || "a system call"}`;
+  return DID[state] ?? state;
 }

@@ -92,7 +92,8 @@ function beside(wait: Wait | undefined, app: App): HTMLElement[] {
 function spoken(now: Selected): string {
   const wait = now.kind === "wait" ? now.chain[0] : undefined;
   if (wait) {
-    const owner = wait.owner ? `, held by ${wait.owner.label}` : "";
+    const holder = wait.holders?.threads[0]?.thread ?? wait.owner;
+    const owner = holder ? `, held by ${holder.label}` : "";
     const length = duration(wait.dur_ns);
     return `${wait.thread.label} waited ${length} for ${wait.object.label}${owner}`;
   }

@@ -71,10 +71,12 @@ function item(app: App, by: RowKind, row: RowData, most: number): HTMLElement {
   const go = () => app.store.update({ selection: { kind: "row", by, row: row.row } });
   const bar = h("span", { class: "bar", "aria-hidden": "true" });
   bar.style.width = `${(100 * row.wait_ns) / most}%`;
+  const several = app.trace().processes.length > 1;
   return h(
     "li",
     {},
     button(named(row.label), go, { class: "link" }),
+    several ? h("span", { class: "hint" }, ` of ${row.pid}`) : "",
     h("span", { class: "figure" }, `${duration(row.wait_ns)} in ${plural(row.waits, "wait")}`),
     h("span", { class: "track" }, bar),
   );

@@ -5,6 +5,9 @@ import { take } from "./pick";
 
 type Events = Columns<EventsColumns>;
 
+/** What stands between the events of a thread to say what it had of processors meanwhile. */
+const READINGS = new Set(["SCHED_READING", "SCHED_RAN", "SCHED_KEPT", "SCHED_SWITCHED"]);
+
 export function eventsOf(table: Events, asked: EventsParameters): Events {
   const start = asked.position
     ? table.position.indexOf(asked.position)
@@ -45,12 +48,14 @@ function filter(table: Events, asked: EventsParameters): (at: number) => boolean
   const types = words(asked.event?.toUpperCase());
   const sites = words(asked.site);
   const text = asked.text?.toLowerCase() ?? "";
+  const hidden = asked.readings === "hidden" && !types.length;
   return (at) =>
     (!threads.size || threads.has(table.thread_row[at] ?? 0)) &&
     (!objects.size || objects.has(table.object_row[at] ?? 0)) &&
     (!pids.size || pids.has(table.pid[at] ?? 0)) &&
     (!tids.size || tids.has(table.tid[at] ?? 0)) &&
     (!on.size || on.has(table.object[at] ?? "")) &&
+    (!hidden || !READINGS.has(table.event[at] ?? "")) &&
     (!types.length || types.some((type) => table.event[at]?.startsWith(type))) &&
     (!sites.length || sites.some((site) => table.site[at]?.includes(site))) &&
     (!text || Boolean(table.sentence[at]?.toLowerCase().includes(text)));

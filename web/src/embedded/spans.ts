@@ -40,6 +40,7 @@ export function drawn(
     answer.count[merge.place] = merge.count;
     answer.flags[merge.place] = (answer.flags[merge.place] ?? 0) | FLAGS.merged;
     answer.depth[merge.place] = merge.depth;
+    answer.wake_ns[merge.place] = 0;
     answer.wait_id[merge.place] = table.wait_id[merge.longest] ?? 0;
     answer.other[merge.place] = table.other[merge.longest] ?? 0;
   }

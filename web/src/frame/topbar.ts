@@ -32,6 +32,7 @@ export function mountTopbar(shell: Shell, app: App): void {
       plural(trace.threads, "thread"),
       plural(trace.objects, "object"),
       trace.state === "complete" ? null : trace.state,
+      trace.state === "running" && !trace.follow ? "not followed: figures stay as they are" : null,
     ]
       .filter((part) => part !== null)
       .join(" · ");

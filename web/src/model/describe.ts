@@ -29,8 +29,11 @@ export interface Described {
   readonly facts: readonly string[];
 }
 
-/** Describes a span of a thread or an object; `other` is the name of what its `other` row is. */
-export function describeSpan(row: RowData, span: Span, other: string): Described {
+/**
+ * Describes a span of a thread or an object; `other` is the name of what its `other` row is. Of a
+ * queue, `free` says that nobody has the object.
+ */
+export function describeSpan(row: RowData, span: Span, other: string, free = false): Described {
   const merged = (span.flags & FLAGS.merged) !== 0;
   const open = (span.flags & FLAGS.open) !== 0;
   const facts = [`at ${exact(span.t_ns)}`];
@@ -47,6 +50,7 @@ export function describeSpan(row: RowData, span: Span, other: string): Described
   if (span.lane === 0) {
     const waiters = span.depth === 1 ? "1 thread waits" : `${count(span.depth)} threads wait`;
     if (other) facts.push(span.depth === 1 ? other : `${other} has waited longest`);
+    if (free) facts.push("nobody holds it: those that wait have not run since");
     return { title: `${waiters} for ${row.label}`, facts };
   }
   const how = STATES[span.state] === "shared" ? "shared by" : "held by";
@@ -85,7 +89,7 @@ export function longestOf(row: RowData): string {
 }
 
 /** Returns what a row is called with what it is; without a name of its own it says that already. */
-export function named(row: RowData): string {
+export function named(row: { readonly kind: string; readonly label: string }): string {
   return row.label.startsWith(row.kind) ? row.label : `${row.kind} ${row.label}`;
 }
 
@@ -111,6 +115,7 @@ function ofThread(row: RowData, span: Span, other: string, facts: string[]): Des
   if (state === "asleep") return { title: `${row.label} was asleep in ${callOf(span)}`, facts };
   if (DID[state]) return { title: `${row.label} ${DID[state]}`, facts };
   if (state === "contended" && span.depth > 1) facts.push(`${count(span.depth)} waiting by then`);
+  if (span.wake_ns) facts.push(`${duration(span.wake_ns)} of it free, until the thread was awake`);
   return { title: `${row.label} ${DOING[state] ?? state} ${other}`, facts };
 }
 

@@ -13,6 +13,7 @@ export interface Span {
   readonly t_ns: number;
   readonly dur_ns: number;
   readonly busy_ns: number;
+  readonly wake_ns: number;
   readonly count: number;
   readonly other: number;
   readonly depth: number;
@@ -105,6 +106,7 @@ function take(table: Spans, at: number): Span {
     t_ns: table.t_ns[at] ?? 0,
     dur_ns: table.dur_ns[at] ?? 0,
     busy_ns: table.busy_ns[at] ?? 0,
+    wake_ns: table.wake_ns[at] ?? 0,
     count: table.count[at] ?? 0,
     other: table.other[at] ?? 0,
     depth: table.depth[at] ?? 0,

@@ -34,6 +34,8 @@ interface Line extends Figures {
   readonly row: number;
   readonly site: string;
   readonly caused: number;
+  /** Of a thread, how long it could have run and had no processor; null where that is not known. */
+  readonly ready: number | null;
   readonly about: () => HTMLElement | null;
 }
 
@@ -144,6 +146,11 @@ function columns(): Column<Line>[] {
     value: (line) => line[id] ?? 0,
     text: (line) => (line[id] ? duration(line[id]) : "–"),
   });
+  const about = (id: keyof Figures, title: string, help: string): Column<Line> => ({
+    ...time(id, title, help),
+    width: "minmax(82px, 1fr)",
+    text: (line) => (line[id] ? `≈ ${duration(line[id])}` : "–"),
+  });
   const number = (id: keyof Figures, title: string, help: string): Column<Line> => ({
     id,
     title,
@@ -182,8 +189,8 @@ function columns(): Column<Line>[] {
     },
     number("waits", "Waits", "Contended waits"),
     time("wait_max_ns", "Longest", "The longest contended wait"),
-    time("wait_p50_ns", "Median", "Half of the contended waits were shorter; within 3 %"),
-    time("wait_p99_ns", "p99", "99 of 100 contended waits were shorter; within 3 %"),
+    about("wait_p50_ns", "Median", "Half of the contended waits were shorter; within 3 %"),
+    about("wait_p99_ns", "p99", "99 of 100 contended waits were shorter; within 3 %"),
     {
       id: "caused",
       title: "Caused",
@@ -197,6 +204,15 @@ function columns(): Column<Line>[] {
     number("holds", "Holds", "How often a lock was held"),
     time("hold_ns", "Held", "How long locks were held"),
     { ...time("hold_max_ns", "Longest hold", "The longest hold"), width: "minmax(94px, 1fr)" },
+    {
+      id: "ready",
+      title: "No processor",
+      help: "Of threads: how long they could have run and had no processor, in waits or not; – where the trace does not say",
+      width: "minmax(92px, 1fr)",
+      numeric: true,
+      value: (line) => line.ready ?? -1,
+      text: (line) => (line.ready ? duration(line.ready) : "–"),
+    },
   ];
 }
 
@@ -204,14 +220,15 @@ function linesOf(answer: Contention, by: By): Line[] {
   const { report } = answer;
   const pids = new Set(report.threads.map((thread) => thread.pid)).size > 1;
   const of = (pid: number) => (pids ? ` of ${pid}` : "");
-  const object = (kind: string, name: string, address: string) => `${kind} ${name || address}`;
-  const none = { by: "object" as RowKind, row: 0, site: "", caused: 0 };
+  const object = (kind: string, name: string, address: string, init = "") =>
+    `${kind} ${name || (init ? `of ${init} ${address}` : address)}`;
+  const none = { by: "object" as RowKind, row: 0, site: "", caused: 0, ready: null };
   switch (by) {
     case "object":
       return report.objects.map((item: ReportObject, at) => ({
         ...none,
         ...item,
-        label: object(item.kind, item.name, item.object) + of(item.pid),
+        label: object(item.kind, item.name, item.object, item.init_site) + of(item.pid),
         row: answer.object_rows[at] ?? 0,
         caused: item.blamed.reduce((sum, one) => sum + one.wait_caused_ns, 0),
         about: () => holdersOf(item),
@@ -224,6 +241,7 @@ function linesOf(answer: Contention, by: By): Line[] {
         row: answer.thread_rows[at] ?? 0,
         site: "",
         caused: item.wait_caused_ns,
+        ready: item.ready_ns,
         about: () => causesOf(item),
       }));
     case "site":

@@ -103,7 +103,7 @@ function factsOf(answer: Statistics): HTMLElement[] {
       ),
     ...fact(
       "Longest, p99",
-      `${duration(figures.wait_max_ns)}, ${duration(figures.wait_p99_ns ?? 0)}`,
+      `${duration(figures.wait_max_ns)}, ≈ ${duration(figures.wait_p99_ns ?? 0)}`,
     ),
     ...fact("Holds", `${count(figures.holds)} for ${duration(figures.hold_ns)}`, figures.hold_ns),
     ...fact("Longest hold", duration(figures.hold_max_ns), figures.hold_max_ns),

@@ -515,7 +515,12 @@ export class Timeline {
     const hit = pane.hit(x, y, this.motion.range(), this.end());
     this.pointer = { ns: this.nsAt(x), hit };
     if (hit?.span) {
-      const what = describeSpan(hit.data, hit.span, pane.options.nameOf(hit.span.other));
+      const what = describeSpan(
+        hit.data,
+        hit.span,
+        pane.options.nameOf(hit.span.other),
+        pane.isFree(hit, this.motion.range(), this.end()),
+      );
       this.tooltip.show(what, "", x, y);
     } else {
       this.tooltip.hide();

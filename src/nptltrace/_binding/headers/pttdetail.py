@@ -35,32 +35,34 @@ PTT_DETAIL_STATES = 14
 PTT_DETAIL_VERSION = 10
 PTT_DETAIL_OPEN = 1
 PTT_DETAIL_MERGED = 2
+PTT_DETAIL_WOKEN = 4
 PTT_DETAIL_BINS = 8192
 
 
 class DetailSpan(Structure):
-    """`struct ptt_detail_span`, 48 bytes."""
+    """`struct ptt_detail_span`, 56 bytes."""
 
     _fields_ = (
-        ("t_ns", i64), ("dur_ns", i64), ("busy_ns", i64), ("row", u32), ("count", u32),
-        ("other", u32), ("depth", u32), ("wait", u32), ("lane", u16), ("state", u8), ("flags", u8),
+        ("t_ns", i64), ("dur_ns", i64), ("busy_ns", i64), ("wake_ns", i64), ("row", u32),
+        ("count", u32), ("other", u32), ("depth", u32), ("wait", u32), ("lane", u16), ("state", u8),
+        ("flags", u8),
     )
-    t_ns: int; dur_ns: int; busy_ns: int; row: int; count: int; other: int; depth: int; wait: int;
-    lane: int; state: int; flags: int
+    t_ns: int; dur_ns: int; busy_ns: int; wake_ns: int; row: int; count: int; other: int;
+    depth: int; wait: int; lane: int; state: int; flags: int
 
 
 class DetailWait(Structure):
-    """`struct ptt_detail_wait`, 88 bytes."""
+    """`struct ptt_detail_wait`, 96 bytes."""
 
     _fields_ = (
-        ("t_ns", i64), ("dur_ns", i64), ("held_ns", i64), ("waker_t_ns", i64), ("parent", u32),
-        ("thread", u32), ("object", u32), ("site", u32), ("owner", u32), ("owner_site", u32),
-        ("waker", u32), ("waker_site", u32), ("stack", u32), ("holder_stack", u32),
-        ("holder_site", u32), ("reserved", u32), ("queue_depth", u16), ("result", i16),
-        ("wait_class", u8), ("kind", u8), ("mode", u8), ("open", u8),
+        ("t_ns", i64), ("dur_ns", i64), ("held_ns", i64), ("waker_t_ns", i64), ("ready_ns", i64),
+        ("parent", u32), ("thread", u32), ("object", u32), ("site", u32), ("owner", u32),
+        ("owner_site", u32), ("waker", u32), ("waker_site", u32), ("stack", u32),
+        ("holder_stack", u32), ("holder_site", u32), ("reserved", u32), ("queue_depth", u16),
+        ("result", i16), ("wait_class", u8), ("kind", u8), ("mode", u8), ("open", u8),
     )
-    t_ns: int; dur_ns: int; held_ns: int; waker_t_ns: int; parent: int; thread: int; object: int;
-    site: int; owner: int; owner_site: int; waker: int; waker_site: int; stack: int;
+    t_ns: int; dur_ns: int; held_ns: int; waker_t_ns: int; ready_ns: int; parent: int; thread: int;
+    object: int; site: int; owner: int; owner_site: int; waker: int; waker_site: int; stack: int;
     holder_stack: int; holder_site: int; reserved: int; queue_depth: int; result: int;
     wait_class: int; kind: int; mode: int; open: int
 

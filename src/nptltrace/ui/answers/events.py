@@ -19,7 +19,7 @@ from nptltrace.catalog import BY_ID
 from nptltrace.errors import UsageError
 from nptltrace.trace.printing import Printer
 from nptltrace.trace.reading import arrow
-from nptltrace.trace.selection import Selection
+from nptltrace.trace.selection import Selection, event_names
 from nptltrace.trace.traceset import Position
 from nptltrace.ui import protocol
 from nptltrace.ui.answers.naming import shortened
@@ -39,6 +39,8 @@ MAX_COUNT = 5000
 # A search is answered after this time at the latest, with what it has found.
 _SEARCH_S = 0.1
 _STEP = 1 << 18
+# What stands between the events of a thread to say what it had of processors meanwhile.
+_READINGS = {"SCHED_READING", "SCHED_RAN", "SCHED_KEPT", "SCHED_SWITCHED"}
 _PLACE = np.dtype([("key", "u8"), *((name, "u4") for name in ("stream", "packet", "offset", "_"))])
 
 
@@ -55,6 +57,7 @@ class Filters:
         tid: As `--tid`.
         on: As `--object`.
         text: Part of the sentence, upper or lower case.
+        readings: Whether to list readings of the scheduler as well, where no types are chosen.
     """
 
     threads: list[int] | None = None
@@ -65,6 +68,7 @@ class Filters:
     tid: str = ""
     on: str = ""
     text: str = ""
+    readings: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,11 +310,14 @@ class EventList:
         self, filters: Filters, pairs: list[tuple[int, int]] | None
     ) -> libpttread.Filter | None:
         """Return the filter of the reader; `pairs` are processes and addresses of objects."""
+        events = [filters.event] if filters.event else []
+        if not filters.readings and not events:
+            events = [",".join(name for name in event_names() if name not in _READINGS)]
         chosen = Selection(
             pids=[filters.pid] if filters.pid else [],
             tids=[filters.tid] if filters.tid else [],
             objects=[filters.on] if filters.on else [],
-            events=[filters.event] if filters.event else [],
+            events=events,
             sites=[filters.site] if filters.site else [],
         )
         if not chosen and filters.threads is None and pairs is None:

@@ -166,6 +166,7 @@ function question(filter: Filter): EventsParameters {
     ...(filter.event ? { event: filter.event } : {}),
     ...(filter.site ? { site: filter.site } : {}),
     ...(filter.text ? { text: filter.text } : {}),
+    ...(filter.readings ? {} : { readings: "hidden" }),
   };
 }
 

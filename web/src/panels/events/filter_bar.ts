@@ -53,12 +53,18 @@ export function filterBar(app: App): HTMLElement {
     bar.append(input);
     return { key, input, typing: () => timer !== undefined };
   });
-  bar.append(chips, clear);
+  const readings = h("input", { type: "checkbox", id: "filter-readings" });
+  readings.addEventListener("change", () =>
+    restrict(app, { readings: readings.checked ? "shown" : undefined }),
+  );
+  const title = "What threads had of processors between their events";
+  bar.append(h("label", { title }, readings, " Scheduler readings"), chips, clear);
   app.store.watch(["filter"], ({ filter }) => {
     for (const { key, input, typing } of inputs) {
       // What was typed just now is not in the filter yet, and must not be lost.
       if (document.activeElement !== input && !typing()) input.value = filter[key] ?? "";
     }
+    readings.checked = Boolean(filter.readings);
     clear.hidden = Object.keys(filter).length === 0;
     void showChips(app, chips, filter);
   });

@@ -3,6 +3,7 @@ import type { App, Panel } from "../../base/app";
 import { h } from "../../base/dom";
 import type { Order, OrderEdge, OrderNode } from "../../base/protocol";
 import { count, exact, plural } from "../../base/units";
+import { named } from "../../model/describe";
 import { aboutBox } from "../parts/about";
 import { Asking } from "../parts/asking";
 import { rowLabel } from "../parts/labels";
@@ -142,7 +143,7 @@ function summary(answer: Order): string {
 }
 
 function label(node: OrderNode | undefined): string {
-  return node ? `${node.kind} ${node.label}` : "?";
+  return node ? named(node) : "?";
 }
 
 async function aboutEdge(

@@ -5,7 +5,7 @@ import type { Order, OrderEdge, OrderNode } from "../../base/protocol";
 import { drawnLabel } from "../../base/text";
 import { layout } from "./order_layout";
 
-const BOX = { width: 170, height: 26, across: 90, down: 14, margin: 12 };
+const BOX = { width: 184, height: 26, across: 90, down: 14, margin: 12 };
 const LETTERS = 24;
 
 export interface GraphOptions {
@@ -89,11 +89,17 @@ function arrow(edge: OrderEdge, path: string, options: GraphOptions): SVGElement
   return group;
 }
 
+/** Leaves the middle out of a text that is too long: names differ at either end. */
+export function cut(text: string): string {
+  if (text.length <= LETTERS) return text;
+  return `${text.slice(0, LETTERS - 9)}…${text.slice(-8)}`;
+}
+
 function box(node: OrderNode, x: number, y: number, options: GraphOptions): SVGElement {
   const text = options.label(node);
   const group = svg("g", { class: "node", transform: `translate(${x} ${y})` });
   const label = svg("text", { x: BOX.width / 2, y: BOX.height / 2 + 4 });
-  label.textContent = drawnLabel(text.length > LETTERS ? `${text.slice(0, LETTERS - 1)}…` : text);
+  label.textContent = drawnLabel(cut(text));
   const title = svg("title", {});
   title.textContent = drawnLabel(`${text} of process ${node.pid}`);
   group.append(svg("rect", { width: BOX.width, height: BOX.height, rx: 3 }), label, title);

@@ -57,6 +57,15 @@ export class Asking<T> {
     queueMicrotask(() => this.askIfSeen());
   }
 
+  /** Says what the answer is about where the trace is not complete. */
+  private soFar(): string {
+    const { state, follow } = this.question.app.trace();
+    if (state !== "running") return "";
+    return follow
+      ? "Up to now: the program is being recorded"
+      : "Up to when ptt ui was started: with --follow it goes on";
+  }
+
   private settled(): boolean {
     const { state, detail } = this.question.app.trace();
     return state !== "running" && detail.ready;
@@ -80,7 +89,9 @@ export class Asking<T> {
       const answer = await this.question.ask(giveUp.signal);
       if (giveUp.signal.aborted) return;
       this.stale = false;
-      this.element.hidden = true;
+      const sofar = this.soFar();
+      if (sofar) this.say(sofar);
+      else this.element.hidden = true;
       this.question.show(answer);
     } catch (error) {
       if (giveUp.signal.aborted || isAbort(error)) return;

@@ -1,6 +1,7 @@
 // What to call a row by its number, asked once for each.
 import type { App } from "../../base/app";
 import type { RowKind } from "../../base/state";
+import { named } from "../../model/describe";
 
 const known = new Map<string, Promise<string>>();
 
@@ -17,5 +18,5 @@ export function rowLabel(app: App, by: RowKind, row: number): Promise<string> {
 async function ask(app: App, by: RowKind, row: number): Promise<string> {
   const rows = await app.source.table("rows", { by, rows: [row], limit: 1 });
   const label = rows.label[0] ?? String(row);
-  return by === "thread" ? label : `${rows.kind[0] ?? ""} ${label}`.trim();
+  return by === "thread" ? label : named({ kind: rows.kind[0] ?? "", label });
 }

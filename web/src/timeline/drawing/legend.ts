@@ -1,7 +1,7 @@
 // The legend: what the colours and patterns mean, drawn by the very code that draws the rows.
 import { h } from "../../base/dom";
 import { STATES } from "../../base/protocol";
-import type { Palette } from "./palette";
+import { type Palette, WAKING } from "./palette";
 import { Surface } from "./surface";
 
 interface Entry {
@@ -90,8 +90,15 @@ export function threadLegend(): Legend {
     return { name: NAMES[state] ?? state, help: HELP[state], paint };
   });
   const help = "The page has not heard of it yet";
+  const woken = {
+    name: "lock free, thread not running",
+    help: "The part of a contended wait in which nobody had what it was for: the thread was not awake yet. Of several waits that are drawn as one this is not shown",
+    paint: (palette: Palette) => palette.state(WAKING).pattern,
+  };
   return new Legend("legend-threads", [
-    ...entries,
+    ...entries.slice(0, 2),
+    woken,
+    ...entries.slice(2),
     { name: "not known yet", help, paint: (palette) => palette.unknown },
     {
       name: "holds the selected lock",
@@ -110,7 +117,7 @@ export function processorLegend(): Legend {
   return new Legend("legend-processors", [
     {
       name: "a thread, in its colour",
-      help: "Eight colours, by turns, the same as in the rows of locks",
+      help: "Eight colours: neighbours differ, and threads may share a colour",
       paint: (palette) => palette.owner(0, false).pattern,
     },
     {
@@ -135,7 +142,7 @@ export function objectLegend(): Legend {
   return new Legend("legend-objects", [
     {
       name: "held, a colour for each thread",
-      help: "Eight colours, by turns; several holds that are drawn as one are blue",
+      help: "Eight colours: neighbours differ, and threads may share a colour; several holds that are drawn as one are blue",
       paint: (palette) => palette.owner(0, false).pattern,
     },
     {
@@ -145,7 +152,7 @@ export function objectLegend(): Legend {
     },
     {
       name: "queue, as high as it is long",
-      help: "How many threads wait; orange where one of them is kept by another, pale where all are idle, else in the colour of such a wait",
+      help: "How many threads wait; orange where one of them is kept by another, pale where all are idle, else in the colour of such a wait. Where nobody holds the lock below, it is free and the threads have not run since",
       paint: (palette) => palette.state(1).pattern,
     },
   ]);

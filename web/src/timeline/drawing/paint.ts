@@ -7,7 +7,7 @@ import type { RowData } from "../../model/rows";
 import { Scale } from "../../model/scale";
 import { Shares } from "../../model/shares";
 import type { RowSpans, Spans, Tiles } from "../../model/tiles";
-import { OWNERS, type Paint, type Palette } from "./palette";
+import { OWNERS, type Paint, type Palette, WAKING } from "./palette";
 
 const NOT_WAITING = 0;
 const CONTENDED = STATES.indexOf("contended");
@@ -22,7 +22,7 @@ const ASLEEP = STATES.indexOf("asleep");
 const DOING = ["asleep", "preempted", "ready", "running"].map((state) =>
   STATES.indexOf(state as (typeof STATES)[number]),
 );
-/** Layers of holds and turns: a colour for each owner, for each that shares, and two for several. */
+/** Layers of holds and turns: the colours of owners, of those that share, and two for several. */
 const MERGED_LAYER = 2 * OWNERS;
 const OWNER_LAYERS = Array.from({ length: MERGED_LAYER + 2 }, (_, at) => at);
 /** A pattern is not seen in less, and text not read. */
@@ -110,7 +110,9 @@ function sharesOf(row: RowData, lane: number, columns: number): Shares | null {
   if (hasQueue(row, lane)) return null;
   if (row.kind !== "thread") return new Shares(columns, OWNER_LAYERS);
   if (lane > 0) return new Shares(columns, [HELD, SHARED]);
-  return new Shares(columns, [...WAITS, ...DOING, NOT_WAITING], CONTENDED, NOT_WAITING);
+  const [first, ...others] = WAITS;
+  const order = [first ?? CONTENDED, WAKING, ...others, ...DOING, NOT_WAITING];
+  return new Shares(columns, order, CONTENDED, NOT_WAITING);
 }
 
 function hasQueue(row: RowData, lane: number): boolean {
@@ -154,11 +156,13 @@ function band(
 /** Adds spans to the shares of their lanes. */
 function gather(
   row: RowData,
-  { table, begin, end }: RowSpans,
+  spans: RowSpans,
   clip: Range,
   dense: Scale,
   lanes: readonly (Shares | null)[],
 ): void {
+  const { table, begin, end } = spans;
+  const layers = layersOf(row, spans);
   for (let at = begin; at < end; at++) {
     const shares = lanes[Math.min(table.lane[at] ?? 0, lanes.length - 1)];
     if (!shares) continue;
@@ -166,16 +170,52 @@ function gather(
     const dur = table.dur_ns[at] ?? 0;
     const from = dense.x(Math.max(t, clip.from));
     const to = dense.x(Math.min(t + dur, clip.to));
-    shares.add(layerOf(row, table, at), from, to, (table.busy_ns[at] ?? 0) / Math.max(1, dur));
+    const layer = layers[at - begin] ?? 0;
+    const wake = row.kind === "thread" ? (table.wake_ns[at] ?? 0) / Math.max(1, dur) : 0;
+    if (!wake) {
+      shares.add(layer, from, to, (table.busy_ns[at] ?? 0) / Math.max(1, dur));
+    } else if ((table.flags[at] ?? 0) & FLAGS.woken) {
+      const woken = dense.x(t + dur * (1 - wake));
+      shares.add(layer, from, Math.min(to, woken));
+      shares.add(WAKING, Math.max(from, woken), to);
+    } else {
+      // It was free now and then: how much of the time is known, and not when.
+      shares.add(layer, from, to, 1 - wake);
+      shares.add(WAKING, from, to, wake);
+    }
   }
 }
 
-function layerOf(row: RowData, table: Spans, at: number): number {
-  const state = table.state[at] ?? 0;
-  if (row.kind === "thread") return state;
-  const shared = state === SHARED ? 1 : 0;
-  if (isMerged(table, at)) return MERGED_LAYER + shared;
-  return ((table.other[at] ?? 0) % OWNERS) + shared * OWNERS;
+/** Returns the layers of spans: of threads their states, else the colours of owners; neighbours differ. */
+export function layersOf(row: RowData, { table, begin, end }: RowSpans): Uint8Array {
+  const layers = new Uint8Array(end - begin);
+  const last = new Map<number, { readonly owner: number; readonly colour: number }>();
+  for (let at = begin; at < end; at++) {
+    const state = table.state[at] ?? 0;
+    if (row.kind === "thread") {
+      layers[at - begin] = state;
+      continue;
+    }
+    const shared = state === SHARED ? 1 : 0;
+    if (isMerged(table, at)) {
+      layers[at - begin] = MERGED_LAYER + shared;
+      continue;
+    }
+    const owner = table.other[at] ?? 0;
+    const lane = table.lane[at] ?? 0;
+    const before = last.get(lane);
+    let colour = colourOf(owner);
+    if (before?.owner === owner) colour = before.colour;
+    else if (before?.colour === colour) colour = (colour + 1) % OWNERS;
+    last.set(lane, { owner, colour });
+    layers[at - begin] = colour + shared * OWNERS;
+  }
+  return layers;
+}
+
+/** Returns the colour of a thread: rows are spread, whatever share of them comes together. */
+export function colourOf(owner: number): number {
+  return Math.imul(owner, 0x9e3779b1) >>> 29;
 }
 
 function paintOfLayer(palette: Palette, row: RowData, layer: number): Paint {
@@ -226,13 +266,9 @@ function paintQueue(
 }
 
 /** Separates neighbours, and leaves the texts of spans that are wide enough for one. */
-function finish(
-  brush: Brush,
-  row: RowData,
-  y: number,
-  { table, begin, end }: RowSpans,
-  clip: Range,
-): void {
+function finish(brush: Brush, row: RowData, y: number, spans: RowSpans, clip: Range): void {
+  const { table, begin, end } = spans;
+  const layers = layersOf(row, spans);
   const { context, scale, palette } = brush;
   const left = scale.x(clip.from);
   const right = Math.min(scale.width, scale.x(clip.to));
@@ -258,7 +294,7 @@ function finish(
     const state = table.state[at] ?? 0;
     const paint = queue
       ? palette.state(state)
-      : paintOfLayer(palette, row, layerOf(row, table, at));
+      : paintOfLayer(palette, row, layers[at - begin] ?? 0);
     const text = textOf(brush, row, table, at, queue);
     const middle = y + box.top + box.height / 2;
     brush.texts.push({ x: from + 4, y: middle, height: box.height, room, text, paint });

@@ -40,6 +40,7 @@ const STROKES: Readonly<Record<string, Stroke>> = {
     line(context, 0, size / 2, size / 2, 0);
     line(context, size / 2, size, size, size / 2);
   },
+  waking: (context, size) => line(context, 0, 0, size, size),
   shared: (context, size) => {
     line(context, 1.5, 0, 1.5, size);
     line(context, 5.5, 0, 5.5, size);
@@ -51,8 +52,10 @@ const TOKENS: Readonly<Record<string, string>> = {
   shared: "hold-shared",
 };
 const SIZE = 8;
-/** So many threads have colours of their own; then they come again. */
+/** So many colours there are for threads that own something. */
 export const OWNERS = 8;
+/** Drawn for the part of a wait in which what it is for is free: behind the states, and none of a span. */
+export const WAKING = STATES.length;
 
 export class Palette {
   readonly states: readonly Paint[];
@@ -64,7 +67,7 @@ export class Palette {
 
   /** @param ratio Pixels of the device to one of CSS, that patterns stay sharp. */
   constructor(readonly ratio: number) {
-    this.states = STATES.map((state) => {
+    this.states = [...STATES, "waking"].map((state) => {
       const name = `state-${TOKENS[state] ?? state}`;
       return this.paint(token(name), token(`${name}-ink`), STROKES[state]);
     });
@@ -90,9 +93,9 @@ export class Palette {
     return this.states[code] ?? (this.states[0] as Paint);
   }
 
-  /** Returns how a thread is drawn where it owns something. */
-  owner(row: number, shared: boolean): Paint {
-    return (shared ? this.sharers : this.owners)[row % OWNERS] as Paint;
+  /** Returns how an owner is drawn, by the number of its colour. */
+  owner(colour: number, shared: boolean): Paint {
+    return (shared ? this.sharers : this.owners)[colour % OWNERS] as Paint;
   }
 
   private paint(fill: string, ink: string, stroke: Stroke | undefined): Paint {

@@ -244,6 +244,14 @@ export class Pane {
     return { data, lane, ns, span };
   }
 
+  /** Says whether there is a queue at a point, and nobody has the lock. */
+  isFree({ data, lane, ns }: Hit, range: Range, end: number): boolean {
+    if (data.by !== "object" || lane !== 0 || data.lanes < 2) return false;
+    const { tiles } = this.options;
+    const lanes = Array.from({ length: data.lanes - 1 }, (_, at) => at + 1);
+    return lanes.every((own) => !spanAt(tiles, data.row, own, this.dense(range), end, ns, 0));
+  }
+
   /** Returns the scale that spans are fetched at: that of the device's pixels. */
   dense(range: Range): Scale {
     return new Scale(range, this.width * devicePixelRatio);

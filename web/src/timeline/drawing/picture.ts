@@ -44,6 +44,13 @@ function write(context: CanvasRenderingContext2D, element: HTMLElement): void {
   context.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
   context.fillStyle = style.color;
   context.textBaseline = "middle";
-  context.fillText(element.textContent ?? "", box.left, (box.top + box.bottom) / 2);
+  context.fillText(shownText(element), box.left, (box.top + box.bottom) / 2);
   context.restore();
+}
+
+/** Returns the text of an element without that of hidden parts. */
+function shownText(node: Node): string {
+  if (node instanceof HTMLElement && node.hidden) return "";
+  if (!node.childNodes.length) return node.textContent ?? "";
+  return [...node.childNodes].map(shownText).join("");
 }

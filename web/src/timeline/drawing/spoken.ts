@@ -8,7 +8,7 @@ import type { Pane } from "./pane";
 
 const REST_MS = 600;
 const MOST_ROWS = 60;
-/** The states that have columns; what a thread does that does not wait is part of the first, too. */
+/** The states that have columns, which do not overlap. */
 const WAITS = ["contended", "idle", "join", "timeout", "cancelled", "gil"].map((state) =>
   STATES.indexOf(state as (typeof STATES)[number]),
 );
@@ -44,10 +44,7 @@ export class Spoken {
       if (!row) continue;
       const found = sums(pane.options.tiles, number, pane.dense(range), end);
       const lived = Math.min(range.to, row.end_ns) - Math.max(range.from, row.start_ns);
-      const kept = [...found].reduce(
-        (sum, [state, ns]) => sum + (DOING.includes(state) ? 0 : ns),
-        0,
-      );
+      const kept = [...found.values()].reduce((sum, ns) => sum + ns, 0);
       found.set(0, Math.max(0, lived - kept));
       // The states of turns say how they ended: threads ran in all of them.
       const ran = [...found].reduce((sum, [state, ns]) => sum + (state ? ns : 0), 0);

@@ -1,0 +1,121 @@
+"""Who had an object while a thread waited for it, and what those threads did meanwhile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from nptltrace.ui import protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from nptltrace.ui.answers.rows import Rows
+
+    # The spans of a row that a range has a part of, by kind and number; None: there are too many.
+    Spans = Callable[[str, int, int, int], NDArray[Any] | None]
+
+__all__ = ["Stay", "holders_of"]
+
+_HELD, _SHARED = (protocol.STATES.index(name) for name in ("held", "shared"))
+_ASLEEP = protocol.STATES.index("asleep")
+_LISTED = 8
+# Of so many what they did meanwhile is looked at.
+_LOOKED_AT = 3
+
+
+class Stay(NamedTuple):
+    """When and for whom a thread waits for an object.
+
+    Attributes:
+        thread: Row of the waiting thread.
+        row: Row of the object; 0 for none.
+        begin: When it begins.
+        end: When it ends.
+    """
+
+    thread: int
+    row: int
+    begin: int
+    end: int
+
+
+def holders_of(spans: Spans, known: Rows, stay: Stay) -> protocol.Holders | None:
+    """Return who had an object during a wait; None where that is not known.
+
+    Args:
+        spans: Finds spans.
+        known: The rows of the timeline.
+        stay: The wait.
+    """
+    if not stay.row or stay.end <= stay.begin:
+        return None
+    found = spans("object", stay.row, stay.begin, stay.end)
+    if found is None:
+        return None
+    held = (found["state"] == _HELD) | (found["state"] == _SHARED)
+    found = found[held & (found["other"] != stay.thread)]
+    begin = np.maximum(found["t_ns"], stay.begin)
+    end = np.minimum(found["t_ns"] + found["dur_ns"], stay.end)
+    inside = end > begin
+    found, begin, end = found[inside], begin[inside], end[inside]
+    if not len(found):
+        return None
+    rows, which = np.unique(found["other"], return_inverse=True)
+    ns = np.bincount(which, weights=end - begin).astype(np.int64)
+    order = np.argsort(-ns, kind="stable")
+    holders: list[protocol.Holder] = []
+    for at in order[:_LISTED].tolist():
+        owner = known.thread(int(rows[at]))
+        if owner is None:
+            continue
+        mine = which == at
+        looked_at = len(holders) < _LOOKED_AT
+        doing = _doing(spans, owner["row"], stay, begin[mine], end[mine]) if looked_at else []
+        count = int(np.count_nonzero(mine))
+        holders.append({"thread": owner, "holds": count, "ns": int(ns[at]), "doing": doing})
+    taken = int(np.count_nonzero(found["t_ns"] > stay.begin))
+    return {"threads": holders, "threads_total": len(rows), "taken": taken}
+
+
+def _doing(
+    spans: Spans, thread: int, stay: Stay, begin: NDArray[Any], end: NDArray[Any]
+) -> list[protocol.Doing]:
+    """Return what a thread did between some times, the longest first, as far as that is known."""
+    found = spans("thread", thread, stay.begin, stay.end)
+    if found is None:
+        return []
+    found = found[found["lane"] == 0]
+    order = np.argsort(begin, kind="stable")
+    edges = np.stack([begin[order], end[order]], axis=1).reshape(-1)
+    if (np.diff(edges) < 0).any():  # it shares the object with itself
+        return []
+    lengths = (end - begin)[order]
+    passed = np.stack([np.cumsum(lengths) - lengths, np.cumsum(lengths)], axis=1).reshape(-1)
+
+    def held_before(times: NDArray[Any]) -> NDArray[np.float64]:
+        found = np.interp(times.astype(np.float64), edges.astype(np.float64), passed)
+        return np.asarray(found, np.float64)
+
+    ns = held_before(found["t_ns"] + found["dur_ns"]) - held_before(found["t_ns"])
+    calls = np.where(found["state"] == _ASLEEP, found["other"], 0)
+    kinds, which = np.unique(np.stack([found["state"], calls]), axis=1, return_inverse=True)
+    sums = np.bincount(which.reshape(-1), weights=ns, minlength=kinds.shape[1])
+    known = [
+        _did(int(state), int(call), int(of))
+        for state, call, of in zip(*kinds.tolist(), sums.tolist(), strict=True)
+        if of >= 1
+    ]
+    rest = int(lengths.sum()) - sum(one["ns"] for one in known)
+    if rest > 0:
+        known.append(_did(0, 0, rest))
+    return sorted(known, key=lambda one: -one["ns"])
+
+
+def _did(state: int, call: int, ns: int) -> protocol.Doing:
+    name = protocol.STATES[state] if state < len(protocol.STATES) else protocol.STATES[0]
+    text = protocol.CALLS[call] if state == _ASLEEP and call < len(protocol.CALLS) else ""
+    return {"state": name, "call": text, "ns": ns}
