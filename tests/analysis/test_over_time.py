@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.model import Window, run_model
+from nptltrace.analysis.report import over_time as over_time_module
 from nptltrace.analysis.report.over_time import Place, over_time, significant_ends
 from nptltrace.catalog import DOMAINS
 from nptltrace.trace.source import Source
@@ -139,3 +141,15 @@ def test_what_lies_at_an_address_later_is_another_lock(tmp_path: Path) -> None:
 
 def test_none_is_asked_for(tmp_path: Path) -> None:
     assert not found_in(traced(tmp_path / "run.ptt", holder([1], A)), [0, END * MS])
+
+
+def test_waits_at_a_barrier_are_compared_by_round() -> None:
+    """The later a thread comes, the shorter it waits: only the first one of each round counts."""
+    waits = np.zeros(12, over_time_module._ROW)
+    for number in range(12):
+        begin, released = 10 * number, 100 * (number // 4 + 1)
+        waits[number] = (1, begin, released - begin + number % 4, released, True)
+    waits["waker_t_ns"][11] = libptttrack_sums.NEVER
+    rounds = over_time_module._rounds(waits[::-1].copy())
+    assert rounds["t_ns"].tolist() == [0, 40, 80]
+    assert rounds["dur_ns"].tolist() == [100, 160, 220]

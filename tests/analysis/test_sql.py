@@ -287,7 +287,9 @@ def test_refresh_begins_anew(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("query", "what"),
     [
-        ("selec 1", 'syntax error at or near "selec" (line 1, column 1)'),
+        ("selec 1", 'near "selec"; did you mean select? (line 1, column 1)'),
+        ("select * form waits", 'near "waits"; did you mean from instead of form? (line 1, column'),
+        ("select tid from waits wehre 1", 'near "1"; did you mean where instead of wehre? (line'),
         ("select 1,\n  objekt\nfrom named_waits", "did you mean object"),
         ("select 1,\n  lokc\nfrom named_waits", "(line 2, column 3)"),
         ("select 1;\nselect *\n  from nope", "Table with name nope does not exist"),

@@ -123,6 +123,7 @@ def test_what_matches_nothing_is_reported(ptt: Ptt, trace: Path, command: str) -
         ("--pid", "x", "--pid takes numbers"),
         ("--tid", ",", "--tid: an empty value"),
         ("--object", "no_such_lock", "no global variable, alias or lock is called no_such_lock"),
+        ("--object", "reed", "called reed; did you mean red?"),
         ("--from", "soon", "is not a duration"),
     ],
 )

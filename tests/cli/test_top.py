@@ -172,7 +172,8 @@ def test_follows_to_the_end_of_the_recording(ptt: Ptt, held: Held) -> None:
 def test_of_a_process_that_is_not_recorded(ptt: Ptt) -> None:
     done = ptt("top", str(os.getpid()), status=2)
     assert done.stderr == (
-        f"ptt: error: process {os.getpid()} is not recorded: it has no level control page\n"
+        f"ptt: error: process {os.getpid()} is not being recorded: "
+        f"ptt attach {os.getpid()} records it\n"
     )
 
 

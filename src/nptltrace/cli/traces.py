@@ -42,7 +42,7 @@ __all__ = [
 def whole(text: str) -> int:
     """Return a number that is not negative; meant as `type=` of an option."""
     if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
     return int(text)
 
 

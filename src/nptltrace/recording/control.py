@@ -63,7 +63,7 @@ class ControlPage(Values):
             if owner.endswith(" (deleted)"):
                 raise UsageError(f"process {pid} is not recorded any more")
             return cls(pid, Path("/" + path))
-        raise UsageError(f"process {pid} is not recorded: it has no level control page")
+        raise UsageError(f"process {pid} is not being recorded: ptt attach {pid} records it")
 
     def read(self) -> dict[str, int]:
         """Return the level of each domain."""

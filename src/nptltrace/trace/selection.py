@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttread
 from nptltrace.catalog import EVENTS
-from nptltrace.errors import UsageError
+from nptltrace.errors import UsageError, near
 from nptltrace.trace.places.site import address_of_site
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Selection", "address_of", "event_names"]
 
+# Of names that are like an unknown one, so many are named; so many are looked at.
+_HINTS = 3
+_LIKE = 20_000
 _HEX = re.compile(r"0[xX][0-9a-fA-F]+")
 
 
@@ -221,8 +224,15 @@ def _objects(word: str, symbols: Symbols) -> list[tuple[int, int]]:
         return [(libpttread.ANY, address)]
     found = symbols.find_object(word)
     if not found:
-        raise UsageError(f"no global variable, alias or lock is called {word}")
+        hint = _like(word, symbols.object_names())
+        raise UsageError(f"no global variable, alias or lock is called {word}{hint}")
     return found
+
+
+def _like(word: str, names: list[str]) -> str:
+    """Return the end of a message about an unknown name: those that it is a part of, or is like."""
+    parts = [name for name in names if word.lower() in name.lower()][:_HINTS]
+    return f"; did you mean {' or '.join(parts)}?" if parts else near(word, names[:_LIKE])
 
 
 def _sites(word: str, known: list[tuple[int, int, str]]) -> list[tuple[int, int]]:

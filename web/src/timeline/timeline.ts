@@ -16,6 +16,7 @@ import { Motion } from "../model/motion";
 import { type RowData, Rows } from "../model/rows";
 import { Scale } from "../model/scale";
 import { Tiles } from "../model/tiles";
+import { rangeText } from "../panels/parts/scope";
 import { Arrows } from "./drawing/arrows";
 import { objectLegend, processorLegend, threadLegend } from "./drawing/legend";
 import { light } from "./drawing/lit";
@@ -123,7 +124,8 @@ export class Timeline {
   private savePicture(): void {
     const { overview, timeline } = this.shell;
     const name = `${plain(this.app.trace().name).replaceAll("/", "-")}.png`;
-    picture([overview, timeline], this.palette.ratio).toBlob((made) => {
+    const caption = `${plain(this.app.trace().name)}: ${rangeText(this.motion.range())}`;
+    picture([overview, timeline], this.palette.ratio, caption).toBlob((made) => {
       if (made) save(made, name);
     });
   }

@@ -15,6 +15,7 @@ import numpy as np
 
 from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.model import Only, model_steps
+from nptltrace.catalog import DOMAINS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,8 +29,12 @@ __all__ = ["Bins", "Change", "LockOverTime", "Place", "over_time", "significant_
 
 _CONTENDED = libptttrack_sums.CLASSES.index("contended")
 _ROW = np.dtype(
-    [("object", np.uint32), ("t_ns", np.int64), ("dur_ns", np.int64), ("whole", np.bool_)]
-)
+    [
+        ("object", np.uint32), ("t_ns", np.int64), ("dur_ns", np.int64), ("waker_t_ns", np.int64),
+        ("whole", np.bool_),
+    ]
+)  # fmt: skip
+_BARRIER = DOMAINS["barrier"]
 # A change is one of the median to so many times as much, or as little, ...
 _TIMES = 1.5
 # ... with at least so many on each side, ...
@@ -178,6 +183,8 @@ def _kept(rows: NDArray[Any]) -> NDArray[Any]:
     kept = np.empty(len(rows), _ROW)
     for name in ("object", "t_ns", "dur_ns"):
         kept[name] = rows[name]
+    known = "waker_t_ns" in (rows.dtype.names or ())
+    kept["waker_t_ns"] = rows["waker_t_ns"] if known else libptttrack_sums.NEVER
     kept["whole"] = rows["open"] == 0
     return kept
 
@@ -185,10 +192,26 @@ def _kept(rows: NDArray[Any]) -> NDArray[Any]:
 def _lock(
     place: Place, waits: NDArray[Any], holds: NDArray[Any], edges: NDArray[np.int64]
 ) -> LockOverTime:
-    changes = [change for own in _generations(waits) for change in _changes("wait", own)]
+    compared = _rounds(waits) if place.kind == _BARRIER else waits
+    changes = [change for own in _generations(compared) for change in _changes("wait", own)]
     changes += [change for own in _generations(holds) for change in _changes("hold", own)]
     changes.sort(key=lambda one: one.t_ns)
     return LockOverTime(place, _bins(waits, edges), _bins(holds, edges), changes)
+
+
+def _rounds(waits: NDArray[Any]) -> NDArray[Any]:
+    """Return one wait for each round of a barrier, which is that of the thread that came first.
+
+    The later a thread comes, the shorter it waits: within a round lengths mean nothing.
+    """
+    waits = waits[waits["whole"] & (waits["waker_t_ns"] != libptttrack_sums.NEVER)]
+    waits = waits[np.lexsort((waits["t_ns"], waits["waker_t_ns"], waits["object"]))]
+    first = np.ones(len(waits), np.bool_)
+    same = (waits["object"][1:] == waits["object"][:-1]) & (
+        waits["waker_t_ns"][1:] == waits["waker_t_ns"][:-1]
+    )
+    first[1:] = ~same
+    return np.asarray(waits[first])
 
 
 def _generations(rows: NDArray[Any]) -> Iterator[NDArray[Any]]:

@@ -11,6 +11,7 @@ import re
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from difflib import get_close_matches
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -41,6 +42,9 @@ _SETTINGS = {
 _LOOK_S = 0.1
 # Rows of an answer that come at once: Python turns them into text without looking up.
 _ROWS = 1 << 14
+_NEAR = re.compile(r'at or near "([^"]+)"')
+# Words of a query that stand between names.
+_WORDS = ("select", "from", "where", "group", "order", "having", "limit", "join", "using", "union")
 _POSITION = re.compile(r"^LINE (\d+): (.*)$", re.MULTILINE)
 _INTERNAL = ("pg_", "duckdb_", "sqlite_", "pragma_")
 
@@ -328,7 +332,22 @@ def _query_error(error: Exception, statement: str, sql: str) -> QueryError:
     near = [name for name in re.findall(r'"([^"]+)"', hint) if not name.startswith(_INTERNAL)]
     if near and hint.startswith(("Did you mean", "Candidate bindings")):
         what = f"{what.rstrip('!')}; did you mean {' or '.join(near[:3])}?"
+    elif what.startswith("syntax error"):
+        what += _misspelt(what, statement)
     return QueryError(what.rstrip("!"), line, column)
+
+
+def _misspelt(what: str, statement: str) -> str:
+    """Return the end of a message about a syntax error: which word is nearly one of SQL."""
+    place = _NEAR.search(what)
+    found = place[1].lower() if place is not None else ""
+    words = re.findall(r"\w+", statement.lower())
+    at = words.index(found) if found in words else len(words)
+    for word in words[max(at - 1, 0) : at + 1]:
+        close = get_close_matches(word, _WORDS, 1, 0.7) if word not in _WORDS else []
+        if close:
+            return f"; did you mean {close[0]}" + (f" instead of {word}?" if word != found else "?")
+    return ""
 
 
 def _column(text: str, place: re.Match[str], statement: str) -> int:

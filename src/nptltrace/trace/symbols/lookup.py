@@ -11,6 +11,7 @@ import re
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -279,6 +280,19 @@ class Symbols:
             found = {(process, at): None for process, at in places if at is not None}
         locks = self.python_locks() if not found else None
         return locks.find(name) if locks is not None else list(found)
+
+    def object_names(self) -> list[str]:
+        """Return names that `find_object` knows: aliases, Python locks, variables of programs."""
+        found = dict.fromkeys([*self.aliases.addresses.values(), *self.aliases.symbols.values()])
+        locks = self.python_locks()
+        if locks is not None:
+            found |= dict.fromkeys(locks.all_names())
+        for process in range(len(self._source.processes())):
+            for module in islice(self._map(process).modules(), 1):
+                loaded = self._load(process, module)
+                for elf in self._files.find(module, loaded.began_ns):
+                    found |= dict.fromkeys(demangle(name) for _, _, name in elf.variables)
+        return list(found)
 
     def ranges(self, process: int) -> list[tuple[int, int]]:
         """Return where global variables and code of a process lie, without overlaps."""

@@ -123,6 +123,12 @@ class PythonLocks:
         }
         return sorted(found)
 
+    def all_names(self) -> list[str]:
+        """Return the names of all that stay, with what they are assigned to."""
+        names, which, _ = self._names
+        rows = [row for row in range(len(which)) if names[which[row]].stays]
+        return [*map(self._name_of_row, rows), *(name.path for name in names if name.path)]
+
     def _name_of_row(self, row: int) -> str:
         names, which, turn = self._names
         name = names[which[row]].text
