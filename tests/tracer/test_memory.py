@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support import Compiler, Ptt
 
 LOCKS = """
@@ -85,3 +88,62 @@ def test_as_untraced(
     # the tracer itself is in memory, too
     assert plain[3] <= traced[3] <= plain[3] + 8 * 1024
     assert (traced[3] > 0) == (plain[3] > 0)
+
+
+# Allows itself so many KB more than it uses, and has threads that contend for a lock.
+LIMITED = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void *hold(void *unused)
+{
+    for (int i = 0; i < 100; i++) {
+        pthread_mutex_lock(&mutex);
+        for (volatile int j = 0; j < 2000; j++)
+            ;
+        pthread_mutex_unlock(&mutex);
+    }
+    return unused;
+}
+
+int main(int argc, char **argv)
+{
+    FILE *file = fopen("/proc/self/status", "r");
+    struct rlimit limit = {0};
+    long kb = atol(argv[1]), used = 0;
+    pthread_t thread[3];
+    pthread_attr_t attr;
+    char line[200];
+
+    while (fgets(line, sizeof(line), file))
+        sscanf(line, "VmData: %ld", &used);
+    limit.rlim_cur = limit.rlim_max = (used + kb) << 10;
+    setrlimit(RLIMIT_DATA, &limit);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, 65536);
+    for (int i = 0; i < 3; i++)
+        if (pthread_create(&thread[i], &attr, hold, NULL))
+            return 2;
+    if (mmap(NULL, kb * 768, PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+        return 3;
+    for (int i = 0; i < 3; i++)
+        pthread_join(thread[i], NULL);
+    return 0;
+}
+"""
+
+
+def test_takes_nothing_of_what_the_program_allows_itself(
+    ptt: Ptt, compile_c: Compiler, tmp_path: Path
+) -> None:
+    program = compile_c(LIMITED, name="limited")
+    enough = next(
+        kb for kb in range(512, 4096, 64)
+        if subprocess.run([program, str(kb)], check=False).returncode == 0
+    )  # fmt: skip
+    ptt("record", "-o", tmp_path / "t", "--", program, str(enough))

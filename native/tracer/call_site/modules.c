@@ -37,10 +37,16 @@ static struct ptt_module *all;
 
 #define SLAB_SIZE 65536u
 
+/* So much comes with the library, before the program looks at what it uses and limits it (RLIMIT_DATA). */
+#define FIRST_SIZE (256u << 10)
+
 struct slab {
 	size_t used;
+	size_t size;
+	char *memory;
 };
-static struct slab *current;
+static char first_memory[FIRST_SIZE] __attribute__((aligned(64)));
+static struct slab first = {.size = FIRST_SIZE, .memory = first_memory}, *current = &first;
 
 static void *map(size_t size)
 {
@@ -58,14 +64,14 @@ void *ptt_take_memory(size_t size)
 		/* acquire: pairs with the release of whoever put it there */
 		struct slab *slab = __atomic_load_n(&current, __ATOMIC_ACQUIRE), *fresh;
 		/* relaxed: each gets a part of its own */
-		size_t at = slab ? __atomic_fetch_add(&slab->used, size, __ATOMIC_RELAXED) : SLAB_SIZE;
+		size_t at = __atomic_fetch_add(&slab->used, size, __ATOMIC_RELAXED);
 
-		if (at + size <= SLAB_SIZE)
-			return (char *)slab + at;
+		if (at + size <= slab->size)
+			return slab->memory + at;
 		fresh = map(SLAB_SIZE);
 		if (!fresh)
 			return NULL;
-		fresh->used = 64;
+		*fresh = (struct slab){.used = 64, .size = SLAB_SIZE, .memory = (char *)fresh};
 		/* release: pairs with the acquire above */
 		if (!__atomic_compare_exchange_n(&current, &slab, fresh, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 			ptt_raw_syscall(SYS_munmap, (long)fresh, SLAB_SIZE, 0, 0, 0, 0);
