@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nptltrace.hang.calls import with_peers
 from nptltrace.hang.free import with_free
 from nptltrace.hang.gil import with_gils
+from nptltrace.hang.grace import with_graces
 from nptltrace.hang.heap import with_heaps
 from nptltrace.hang.limits import with_limits
 from nptltrace.hang.monitors import with_monitors
@@ -100,7 +101,7 @@ def look(process: Target, names: Names) -> Picture:
         )
     process.forget()
     found = with_initializers(with_heaps(with_runners(process, found)))
-    found = with_gils(process, pythons.threads, found)
+    found = with_gils(process, pythons.threads, with_graces(process, found))
     found = with_peers(process, with_free(process, with_monitors(process, names, found)))
     found = with_limits(process, found)
     return Picture(process.pid, process.name, process.title, tuple(found))

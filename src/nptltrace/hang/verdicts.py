@@ -10,6 +10,7 @@ from nptltrace.hang.closed import closed_set
 from nptltrace.hang.conditions import read_condition
 from nptltrace.hang.free import left_asleep
 from nptltrace.hang.gil import GIL
+from nptltrace.hang.grace import GRACE
 from nptltrace.hang.limits import is_of_other_clock, length
 from nptltrace.hang.neighbours import with_neighbours
 from nptltrace.hang.picture import look
@@ -161,7 +162,7 @@ def _access(wait: Wait) -> str:
 
 def _holder(seen: ThreadPicture, wait: Wait, by_tid: dict[int, ThreadPicture]) -> str:
     """Return who has what a thread waits for, as the end of a sentence."""
-    has = {"once": "run", "static": "initialized"}.get(wait.kind, "held")
+    has = {"once": "run", "static": "initialized", GRACE: "held up"}.get(wait.kind, "held")
     if wait.owner:
         return f", {has} by {_named(wait.owner, by_tid, seen.pid)}"
     if wait.readers:

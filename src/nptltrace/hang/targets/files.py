@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Files", "Holders", "OpenFile", "children_of", "holders_of"]
 
 _PROC = Path("/proc")
-_UNNAMED = re.compile(r"(pipe|socket):\[(\d+)\]|anon_inode:\[(\w+)\]")
+_UNNAMED = re.compile(r"(pipe|socket):\[(\d+)\]|anon_inode:\[?([\w-]+)\]?")
 _FLAGS = re.compile(r"^flags:\s*([0-7]+)", re.MULTILINE)
 _EVENT = re.compile(r"^eventfd-id:\s*(\d+)", re.MULTILINE)
 # `1: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF`; one that waits has an arrow behind its number.
