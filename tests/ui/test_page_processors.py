@@ -157,7 +157,7 @@ def point(look: Look, name: str, share: float) -> tuple[float, float]:
 
 def agrees(look: Look) -> None:
     """Insist on what is painted in both rows, on what the pointer says, and where a click leads."""
-    tokens = ["--owner-1", "--owner-2", "--state-free"]
+    tokens = ["--owner-4", "--owner-1", "--state-free"]
     expected: dict[str, Any] = {"processor 0": (0.4, 0.3, 0.3), "processor 1": (0.25, 0, 0.75)}
     for name, shares in expected.items():
         look.wait_for(

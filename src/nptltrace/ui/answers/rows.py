@@ -403,7 +403,7 @@ class Rows:
         change = np.ones(len(objects), np.bool_)
         change[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
         begin = np.flatnonzero(change)
-        ends = [*begin[1:].tolist(), len(objects)]
+        ends = [*begin[1:].tolist(), len(objects)][: len(begin)]
         places = zip(*(column[begin].tolist() for column in columns), strict=True)
         first_ns = objects["first_ns"]
         return {
