@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from nptltrace._binding.libpttcollect import Stats
 from nptltrace.recording.files.session import SessionDir
 from nptltrace.recording.processes import ProcessLog, ProcessWatch
 
@@ -25,19 +26,20 @@ LIVE, NO_PARENT = 2, 0xFFFFFFFF
 class Table:
     """A collector that has a process table and nothing else."""
 
+    clock, start = 0, (1, 0)
+
     def __init__(self) -> None:
         self.news: list[Any] = []
         self.pids: list[int] = []
         self.announced: list[tuple[int, int, int, int | None]] = []
         self.gone: list[int] = []
 
-    def add(self, pid: int) -> int:
+    def add(self, number: int, **damage: int) -> int:
         index = len(self.pids)
-        self.pids.append(pid)
-        entry = SimpleNamespace(
-            image=index, state=LIVE, pid=pid, ppid=1, parent=NO_PARENT, start=0,
-            pid_namespace=0,
-        )  # fmt: skip
+        self.pids.append(number)
+        said = {"image": index, "state": LIVE, "pid": number, "ppid": 1, "parent": NO_PARENT,
+                "start": 1, "pid_namespace": 0}  # fmt: skip
+        entry = SimpleNamespace(**said | damage)
         self.news.append((index, entry))
         return index
 
@@ -152,3 +154,31 @@ def test_one_that_ends_costs_the_same_among_many(few_and_many: list[Watched]) ->
         assert len(watched.watch.live) == len(watched.children)
     few, many = costs
     assert many < 1.2 * few
+
+
+def test_entries_that_a_wild_store_has_hit(tmp_path: Path) -> None:
+    """They are no processes, and nobody waits for their ends."""
+    with ExitStack() as stack:
+        watched = Watched(tmp_path, stack, 2)
+        for damage in (
+            {"start": 0}, {"start": 2**63}, {"image": 0}, {"pid": 0}, {"pid": 2**31}, {"state": 77},
+            {"state": 1, "start": 2**63},
+        ):  # fmt: skip
+            watched.table.add(1, **damage)
+        for _ in range(2):
+            watched.watch.step()
+            watched.watch.give_up()
+        assert (watched.watch.seen, len(watched.watch.damaged)) == (2, 7)
+        assert not watched.watch.busy()
+
+
+def test_counts_that_cannot_be() -> None:
+    stats = Stats(
+        lost_full=2**62, lost_closed=3, overwritten=2**60, stopped=1, lost_processes=2**31
+    )
+    stats.distrust(0, 10**9)
+    assert (stats.lost, stats.overwritten, stats.stopped, stats.lost_processes) == (3, 0, 0, 0)
+    assert stats.untrue
+    true = Stats(lost_full=10**6)
+    true.distrust(0, 10**9)
+    assert (true.lost, true.untrue) == (10**6, False)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from ctypes import byref, c_void_p
 from struct import Struct
 
 from nptltrace._binding.headers import collect as c
-from nptltrace._binding.headers.ptt_abi import PTT_NO_PARENT
+from nptltrace._binding.headers.ptt_abi import PTT_NO_PARENT, PTT_POLICY_LOOP, PTT_POLICY_UNTIL_FULL
 from nptltrace._binding.library import Library
 from nptltrace.errors import PttError
 
@@ -31,6 +32,14 @@ _PROCESS_BATCH = 256
 _SITE_BATCH = 4096
 _THREAD_MAX = 32768
 _FAULTS_MAX = 64
+# No processor has an event in less time, and none is larger.
+_EVENT_NS, _EVENT_BYTES = 5, 4096
+# To make a process takes as long as so many events at least.
+_PROCESS_EVENTS = 2000
+_COUNTS = (
+    "lost_full", "lost_closed", "lost_threads", "lost_write", "lost_sites", "lost_real_time",
+    "lost_reported", "lost_stalled", "without_site", "without_stack",
+)  # fmt: skip
 
 
 class CollectorError(PttError):
@@ -50,15 +59,36 @@ class Stats(c.CollectorStats):
 
     Attributes:
         unfinished: Records that their writers left unfinished, or that were damaged.
+        untrue: Whether the program overwrote counts, so that nobody knows what was lost.
     """
 
     unfinished: int = 0
+    untrue: bool = False
 
     @property
     def lost(self) -> int:
         """Events that are not in the trace, whatever the cause."""
         counted = self.lost_full + self.lost_closed + self.lost_threads + self.lost_write
         return counted + self.lost_reported + self.unfinished
+
+    def distrust(self, policy: int, elapsed_ns: int) -> None:
+        """Leave out what cannot be: most counts lie where wild stores of the program may hit.
+
+        Args:
+            policy: Of the recording.
+            elapsed_ns: How long the recording took.
+        """
+        if policy != PTT_POLICY_LOOP:
+            self.overwritten = 0
+        if policy != PTT_POLICY_UNTIL_FULL:
+            self.stopped = 0
+        most = max(1, elapsed_ns) * (os.cpu_count() or 1) // _EVENT_NS
+        limits = dict.fromkeys(_COUNTS, most)
+        limits |= {"overwritten": most * _EVENT_BYTES, "lost_processes": most // _PROCESS_EVENTS}
+        for name, limit in limits.items():
+            if getattr(self, name) > limit:
+                setattr(self, name, 0)
+                self.untrue = True
 
 
 class ThreadEntry(tuple[int, int, int, int, int]):
@@ -192,6 +222,7 @@ class Collector:
         stats = Stats()
         self._lib.ptt_collector_finish(self._handle, byref(stats))
         stats.unfinished = self.faults()[0]
+        stats.distrust(self._head.policy, time.time_ns() - self.start[1])
         return stats
 
     def faults(self) -> tuple[int, list[c.CollectorFault]]:

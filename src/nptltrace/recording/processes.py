@@ -44,6 +44,8 @@ _NAMES_NS = 10_000_000
 _STRANGE_NS = 50_000_000
 # One that has an entry and says nothing else for so long, and is not there, never will.
 _STILLBORN_NS = 1_000_000_000
+# Clocks of processors may differ by so much.
+_TICKS_APART = 1 << 26
 
 
 class ProcessLog:
@@ -126,6 +128,7 @@ class ProcessWatch:
 
     Attributes:
         seen: How many images there were.
+        damaged: The entries that the program overwrote, so that they say nothing.
         status_of: Asks for the exit status of a pid that has ended, if anybody can know it.
     """
 
@@ -145,6 +148,8 @@ class ProcessWatch:
         self._claimed: dict[int, int] = {}  # when entries were first seen that say nothing yet
         self._execing: dict[int, int] = {}  # when images said so
         self._images: dict[int, int] = {}  # that came last, by entry
+        self._places: dict[int, int] = {}  # the entry of each image that ever came
+        self._starts: dict[int, int] = {}  # when each of them began
         self._new_sites: dict[int, list[str]] = {}  # of which it is not known yet in what they lie
         # With thousands of processes a look must cost no more than what it finds.
         self._poll = select.epoll()
@@ -158,7 +163,10 @@ class ProcessWatch:
         self._known: set[int] = set()
         self._ended: set[int] = set()
         self._recovering = False
+        self._first = max(1, collector.start[0] - _TICKS_APART)
+        self._pid_most = _pid_most()
         self.seen = 0
+        self.damaged: set[int] = set()
         self.status_of: Callable[[int], int | None] = lambda _: None
 
     # ---- what others ask -----------------------------------------------------------------------
@@ -298,6 +306,11 @@ class ProcessWatch:
     def _notice_new(self) -> None:
         # Of two images of a process, the one that executed the other comes first.
         for place, entry in sorted(self._collector.processes(), key=lambda one: one[1].image):
+            if entry.state == ptt_abi.PTT_PROCESS_FREE or not self._is_sound(place, entry):
+                self._claimed.pop(place, None)
+                if entry.state != ptt_abi.PTT_PROCESS_FREE:
+                    self.damaged.add(place)
+                continue
             if entry.state == ptt_abi.PTT_PROCESS_CLAIMED:
                 self._claimed[place] = time.monotonic_ns()
                 continue
@@ -317,8 +330,23 @@ class ProcessWatch:
                 del self._claimed[index]
                 self._collector.process_gone(index)
 
+    def _is_sound(self, place: int, entry: Entry) -> bool:
+        """May an entry be what a process said of itself? A wild store of the program may hit it."""
+        if entry.state > ptt_abi.PTT_PROCESS_ENDED or entry.pid > self._pid_most:
+            return False
+        if entry.state == ptt_abi.PTT_PROCESS_CLAIMED and not entry.start:
+            return True  # it may have said a part of it
+        now = read_clock(self._collector.clock).clock + _TICKS_APART
+        in_time = self._first <= entry.start and (self._recovering or entry.start <= now)
+        # An image has one entry, and another image in the entry began later.
+        last, there = self._images.get(place), self._places.get(entry.image)
+        is_one = there == place and last == entry.image
+        is_new = there is None and (last is None or self._starts[last] != entry.start)
+        return bool(in_time and entry.pid and (is_one or is_new))
+
     def _come(self, place: int, entry: Entry) -> None:
         index = entry.image
+        self._places[index], self._starts[index] = place, entry.start
         pid = self._collector.process_pid(place)
         self.seen += 1
         # Long after the event, the pid may be somebody else's.
@@ -394,7 +422,9 @@ class ProcessWatch:
         return str(self._session.segment) in _read(f"/proc/{pid}/maps")
 
     def _gone(self, index: int, *, pid_gone: bool, forget_files: bool = True) -> None:
-        process = self._live.pop(index)
+        process = self._live.pop(index, None)
+        if process is None:
+            return
         if self._of_pid.get(process.pid) == index:
             del self._of_pid[process.pid]
         self._without_fd.discard(index)
@@ -487,6 +517,14 @@ def _read(path: str | Path) -> str:
             return file.read()
     except OSError:
         return ""
+
+
+def _pid_most() -> int:
+    """Return the greatest pid that there may be."""
+    try:
+        return int(_read("/proc/sys/kernel/pid_max"))
+    except ValueError:
+        return 1 << 22
 
 
 def _has_our_files(pid: int) -> bool:

@@ -21,7 +21,7 @@ from nptltrace.errors import PttError, UsageError
 from nptltrace.recording import launch
 from nptltrace.recording.drains import NoDrain, RingDrain
 from nptltrace.recording.files.session import SessionDir, left_overs, start_time
-from nptltrace.recording.files.tracedir import SHORTENED, Clockwork, TraceDir, completeness
+from nptltrace.recording.files.tracedir import SHORTENED, UNTRUE, Clockwork, TraceDir, completeness
 from nptltrace.recording.interrupts import Interrupts
 from nptltrace.recording.settings.levels import HIGHEST
 
@@ -367,6 +367,11 @@ class _Recorder:
         self._report_errors(stats)
         if stats.cut:
             _say(self._options, SHORTENED, -1)
+        if stats.untrue:
+            _say(self._options, UNTRUE, -1)
+        if self._watch is not None and self._watch.damaged:
+            _say(self._options, "the program overwrote what the tracer keeps of processes in its "
+                 f"memory: {len(self._watch.damaged)} entries are left out", -1)  # fmt: skip
         if self._watch is not None:
             self._watch.sites()
             self._watch.close()

@@ -613,6 +613,11 @@ class Source:
                     f"{trace.path}: another program shortened the buffers of the recording: "
                     "the events in them are lost, and nobody knows how many"
                 )
+            if trace.info.session.raw.get("counts_overwritten"):
+                found.append(
+                    f"{trace.path}: the program overwrote counts of the tracer in its memory: "
+                    "how many events are lost is not known"
+                )
             missing = self.missing_events(trace)
             if missing:
                 have = plural(missing, "event that was", "events that were")

@@ -94,11 +94,20 @@ SHORTENED = (
 )
 
 
+UNTRUE = (
+    "the program overwrote counts of the tracer in its memory: "
+    "how many events are lost is not known"
+)
+
+
 def completeness(stats: Stats) -> dict[str, str | bool]:
     """Return what a finished recording says of itself as a whole."""
-    if not stats.cut:
-        return {"state": "complete"}
-    return {"state": "recovered", "buffers_shortened": True}
+    facts: dict[str, str | bool] = {"state": "complete"}
+    if stats.cut:
+        facts = {"state": "recovered", "buffers_shortened": True}
+    if stats.untrue:
+        facts["counts_overwritten"] = True
+    return facts
 
 
 class TraceDir:
