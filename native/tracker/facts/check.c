@@ -49,7 +49,7 @@ struct ptt_check *ptt_check_create(int64_t long_hold, int64_t long_wait)
 void ptt_check_destroy(struct ptt_check *c)
 {
 	struct rd_pool *pools[] = { &c->facts, &c->steps, &c->links };
-	struct rd_map *maps[] = { &c->seen, &c->seen_at };
+	struct rd_map *maps[] = { &c->seen, &c->seen_at, &c->uses, &c->handed };
 
 	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++)
 		rd_pool_close(pools[i]);
@@ -236,6 +236,39 @@ static void at_end(struct ptt_check *c, const int64_t *ends, uint32_t count)
 	ck_leaks(c);
 }
 
+/* The wait of a step, if it goes on. */
+static struct ck_wait *wait_of(const struct ptt_check *c, const struct ptt_check_step *s)
+{
+	uint32_t wait = CK_THREAD(c, s->thread)->waits;
+
+	while (wait && CK_WAITING(c, wait)->id != s->wait)
+		wait = CK_WAITING(c, wait)->thread_next;
+	return wait && s->wait ? CK_WAITING(c, wait) : NULL;
+}
+
+/* What a thread does to itself is no news where others do it to one another: readers that all want to write. */
+static void prefer_cycles(struct ptt_check *c)
+{
+	for (int drop = 0; drop <= 1; drop++) {
+		enum ptt_fact_kind kind = drop ? PTT_FACT_WAIT_FOR_SELF : PTT_FACT_WAIT_CYCLE;
+
+		for (uint32_t i = 1; i < c->facts.count; i++) {
+			struct ptt_check_fact *f = CK_FACT(c, i);
+
+			for (uint32_t k = f->first_step; f->kind == kind && k < f->first_step + f->steps; k++) {
+				struct ck_wait *w = wait_of(c, CK_STEP(c, k));
+
+				if (!w || f->flags & (PTT_FLAG_DROPPED | PTT_FLAG_REFUSED))
+					continue;
+				if (!drop)
+					w->in_cycle = true;
+				else if (w->in_cycle)
+					f->flags |= PTT_FLAG_DROPPED;
+			}
+		}
+	}
+}
+
 static void settle(struct ptt_check *c, uint32_t flags)
 {
 	int64_t ragged = INT64_MIN;
@@ -253,18 +286,16 @@ static void settle(struct ptt_check *c, uint32_t flags)
 			f->flags |= PTT_FLAG_DROPPED;
 		for (uint32_t k = f->first_step; k < f->first_step + f->steps; k++) {
 			const struct ptt_check_step *s = CK_STEP(c, k);
-			uint32_t wait;
+			const struct ck_wait *w;
 
 			if (f->flags & PTT_FLAG_WHOLE && s->ts < ragged)
 				f->flags |= PTT_FLAG_DROPPED;
 			if (!(f->flags & PTT_FLAG_CLOSED) || !s->wait)
 				continue;
-			wait = CK_THREAD(c, s->thread)->waits;
-			while (wait && CK_WAITING(c, wait)->id != s->wait)
-				wait = CK_WAITING(c, wait)->thread_next;
+			w = wait_of(c, s);
 			/* With events missing, a release may be: then the lock itself must say the same. */
-			if (!wait || (flags & PTT_CHECK_INCOMPLETE && s->kind == NPTL_DOMAIN_MUTEX &&
-				      CK_WAITING(c, wait)->owner && CK_WAITING(c, wait)->owner != s->other))
+			if (!w || (flags & PTT_CHECK_INCOMPLETE && s->kind == NPTL_DOMAIN_MUTEX && w->owner &&
+				   w->owner != s->other))
 				f->flags |= PTT_FLAG_DROPPED;
 		}
 	}
@@ -276,6 +307,7 @@ int ptt_check_finish(struct ptt_check *c, const int64_t *ends, uint32_t count, u
 		at_end(c, ends, count);
 	ck_prevented_cycles(c);
 	settle(c, flags);
+	prefer_cycles(c);
 	return c->t.error;
 }
 

@@ -129,6 +129,8 @@ void ck_step_wait(struct ptt_check *c, uint32_t wait, uint32_t other)
 	switch (w->kind) {
 	case PTT_KIND_THREAD:
 		s = ck_step(c, PTT_STEP_JOINS, w->thread, w->since, w->site, w->object);
+		s->value = ck_joined_before(c, w);
+		other = other ? other : w->owner;
 		break;
 	case NPTL_DOMAIN_COND:
 		s = ck_step(c, PTT_STEP_COND, w->thread, w->since, w->site, w->object);

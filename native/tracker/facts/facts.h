@@ -20,6 +20,7 @@ struct ck_wait {
 	bool timed;
 	bool retaken; /* its mutex */
 	bool shared; /* the lock says that other processes may use it */
+	bool in_cycle; /* a fact says so; known at the end */
 	uint8_t futex; /* its kind: a place in ptt_futex_kinds */
 };
 
@@ -35,6 +36,7 @@ struct ck_wakeup {
 #define CK_INHERITS (PTT_OBJECT_OWN << 1) /* priorities */
 #define CK_DOUBT (PTT_OBJECT_OWN << 2)	/* its holder was not the one that the events said: nobody is accused of releasing it */
 #define CK_AS_LOCK (PTT_OBJECT_OWN << 3) /* a semaphore that whoever took it gives back */
+#define CK_GIVEN_BACK (PTT_OBJECT_OWN << 6) /* a semaphore: whoever took it has posted it */
 #define CK_READERS_WAIT (PTT_OBJECT_OWN << 4) /* known at the end, as is */
 #define CK_WANTED_BACK (PTT_OBJECT_OWN << 5)  /* a mutex of threads that wait for a condition */
 
@@ -57,6 +59,10 @@ struct ck_object {
 	struct ck_last init;
 	struct ck_last destroyed;
 	uint32_t sem_hold;   /* of a semaphore used as a lock */
+	uint32_t made_stack; /* of a semaphore: with which it was made, or is waited for; 0: not known */
+	uint32_t pool;	     /* so many units a semaphore began with that whoever takes one gives back; 0: it is none */
+	bool made_full;	     /* it began with units, */
+	bool parks;	     /* or none, and a thread of an interpreter is parked there */
 	int64_t convoy_ns;   /* since when it has been handed from waiter to waiter, */
 	int64_t convoy_free; /* how long nobody had it meanwhile, */
 	uint32_t passes;     /* and how often it was */
@@ -83,6 +89,8 @@ struct ck_thread {
 	uint64_t cond_mutex; /* address of the mutex that a wait which has just begun will release */
 	bool locked;	     /* a mutex, since it last woke anybody */
 	uint32_t units;	     /* it has so many semaphores that are used as locks */
+	uint32_t pool;	     /* the semaphore of several units that it took from last, */
+	uint32_t pool_units; /* and how many it has of these */
 	struct tk_sched sched;
 	struct tk_sched_mark called; /* when it made the system call in which it is, */
 	int64_t call_ns;
@@ -101,6 +109,7 @@ struct ck_process {
 	bool hung;	 /* nobody in it will do anything any more, unless from outside; known at the end */
 	bool alone;	 /* and neither will any process that may have memory in common with it */
 	bool explained;	 /* a fact says what keeps it; known at the end */
+	bool no_handlers; /* no signal handler posts a semaphore */
 	bool meets;	 /* threads wait at a barrier; known at the end */
 	uint32_t first_thread;
 	uint32_t late;	 /* threads that may be what others wait for at a barrier; known at the end */
@@ -132,6 +141,8 @@ struct ptt_check {
 	struct rd_map seen, seen_at;
 	uint32_t mark; /* of the last walk */
 	uint32_t current; /* the fact that steps are added to */
+	struct rd_map uses;   /* of semaphores, by stack */
+	struct rd_map handed; /* places where semaphores were made that others posted than those that took them */
 	struct rd_pool links; /* of the way from wait to wait that deadlock.c walks */
 };
 
@@ -156,7 +167,7 @@ static inline struct ck_last ck_now(const struct tk_event *e)
 	return (struct ck_last){ .ts = e->ts, .site = e->site, .thread = e->thread };
 }
 
-/* ---- object_misuse.c ---- */
+/* ---- holds and waits ---- */
 
 static inline void ck_hold_begin(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode)
 {
@@ -181,6 +192,12 @@ static inline void ck_drop_holds(struct ptt_check *c, uint32_t object)
 
 /* ck_wait_begin - a wait, timed if the event has a word of that. */
 uint32_t ck_wait_begin(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode);
+
+/* ck_joined_before - a wait is for the end of a thread that has been joined, which ends no wait. */
+static inline bool ck_joined_before(const struct ptt_check *c, const struct ck_wait *w)
+{
+	return w->kind == PTT_KIND_THREAD && w->owner && CK_THREAD(c, w->owner)->flags & PTT_THREAD_JOINED;
+}
 
 /* ck_is_woken - a signal, a broadcast or the last arrival has ended a wait for a condition or a barrier, as far as is known. */
 static inline bool ck_is_woken(const struct ptt_check *c, const struct ck_wait *w)
@@ -228,6 +245,26 @@ void ck_step_wait(struct ptt_check *c, uint32_t wait, uint32_t other);
 /* ck_step_now - what the event itself is. */
 struct ptt_check_step *ck_step_now(struct ptt_check *c, enum ptt_check_what what, const struct tk_event *e,
 				   uint32_t object);
+
+/* ---- semaphores.c ---- */
+
+/* ck_sem_use - what an interpreter uses a semaphore for, PTT_USED_…. */
+uint32_t ck_sem_use(const struct ptt_check *c, const struct ck_object *o);
+/* ck_sem_made - what is known of a semaphore that an event initializes. */
+void ck_sem_made(struct ptt_check *c, const struct tk_event *e, uint32_t object);
+/* ck_sem_awaited - what the wait for a semaphore says of it. */
+void ck_sem_awaited(struct ptt_check *c, const struct tk_event *e, uint32_t object);
+/* ck_sem_no_lock - another thread than the one that took it has posted a semaphore. */
+void ck_sem_no_lock(struct ptt_check *c, struct ck_object *o);
+/* ck_sem_holder - the thread that took a semaphore and may be the one to give it back; 0: there is none. */
+uint32_t ck_sem_holder(struct ptt_check *c, const struct ck_object *o);
+/* ck_sem_proven - a semaphore has been used as a lock: threads have given back what they took, and nobody else has. */
+static inline bool ck_sem_proven(const struct ck_object *o)
+{
+	return o->flags & CK_AS_LOCK && o->flags & CK_GIVEN_BACK;
+}
+
+/* ---- object_misuse.c ---- */
 
 /* ck_object - the object at an address, whatever became of it. */
 static inline uint32_t ck_object(struct ptt_check *c, const struct tk_event *e, uint32_t kind, uint64_t address)
@@ -298,6 +335,8 @@ void ck_last_deadlocks(struct ptt_check *c, const struct tk_event *e);
 void ck_forked_locks(struct ptt_check *c);
 /* ck_abandoned_locks - waits for locks that threads of other processes held when these ended, at @ends. */
 void ck_abandoned_locks(struct ptt_check *c, const int64_t *ends, uint32_t count);
+/* ck_step_held - what a thread has that a wait is for. */
+void ck_step_held(struct ptt_check *c, uint32_t wait, uint32_t thread);
 /* ck_blocked - a thread that nobody outside of the trace lets go on. */
 bool ck_blocked(const struct ptt_check *c, uint32_t thread);
 

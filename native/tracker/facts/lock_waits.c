@@ -46,6 +46,8 @@ void ck_lock_wait(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 	struct ck_object *o = CK_OBJECT(c, object);
 	struct ck_wait *w;
 
+	if (kind == NPTL_DOMAIN_SEM)
+		ck_sem_awaited(c, e, object);
 	wait = ck_wait_begin(c, e, object, read ? PTT_MODE_SHARED : PTT_MODE_EXCLUSIVE);
 	w = CK_WAITING(c, wait);
 	if (owner > 0)
@@ -113,6 +115,23 @@ static void have_unit_no_more(struct ptt_check *c, const struct ck_object *o)
 		t->units--;
 }
 
+static void take_from_pool(struct ck_thread *t, uint32_t object)
+{
+	if (t->pool != object)
+		t->pool_units = 0;
+	t->pool = object;
+	t->pool_units++;
+}
+
+/* Whoever gives back what it does not have is no user of a pool. */
+static void give_to_pool(struct ck_object *o, struct ck_thread *t, uint32_t object)
+{
+	if (t->pool == object && t->pool_units)
+		t->pool_units--;
+	else
+		o->pool = 0;
+}
+
 void ck_sem_taken(struct ptt_check *c, const struct tk_event *e)
 {
 	uint32_t object = ck_use(c, e, NPTL_DOMAIN_SEM);
@@ -128,8 +147,10 @@ void ck_sem_taken(struct ptt_check *c, const struct tk_event *e)
 	}
 	have_unit_no_more(c, o);
 	if (o->sem_hold)
-		o->flags &= ~CK_AS_LOCK;
+		ck_sem_no_lock(c, o);
 	have_unit(c, e, o);
+	if (o->pool)
+		take_from_pool(CK_THREAD(c, e->thread), object);
 	o->sem_hold = e->thread;
 	tk_order_unit(&c->orders, e->thread, object);
 	if (o->waiters)
@@ -143,8 +164,12 @@ void ck_sem_post(struct ptt_check *c, const struct tk_event *e)
 	struct ck_object *o = CK_OBJECT(c, object);
 
 	have_unit_no_more(c, o);
-	if (o->sem_hold != e->thread)
-		o->flags &= ~CK_AS_LOCK;
+	if (o->sem_hold == e->thread)
+		o->flags |= CK_GIVEN_BACK;
+	else
+		ck_sem_no_lock(c, o);
+	if (o->pool)
+		give_to_pool(o, CK_THREAD(c, e->thread), object);
 	o->sem_hold = 0;
 	tk_order_unit_back(&c->orders, e->thread, object);
 	tk_wake(&c->t, e, object, 1, PTT_WAKE_POST);

@@ -25,7 +25,7 @@
 struct ptt_columns;
 struct ptt_check;
 
-#define PTT_CHECK_VERSION 6
+#define PTT_CHECK_VERSION 7
 #define PTT_CHECK_API __attribute__((visibility("default")))
 
 /* What a fact is about. New ones come last: Python knows them by their numbers. */
@@ -156,6 +156,30 @@ PTT_CHECK_API int ptt_check_share(struct ptt_check *check, uint32_t process, uin
 				  uint32_t memory, uint64_t offset);
 /* ptt_check_feed - follows the next n events, of which all columns are given; processors may be left out. 0 or a negative error number. */
 PTT_CHECK_API int ptt_check_feed(struct ptt_check *check, const struct ptt_columns *columns, int64_t n);
+
+/* What an interpreter uses a semaphore for. */
+enum ptt_semaphore_use {
+	PTT_USED_ANYHOW,	/* or nobody knows */
+	PTT_USED_FOR_WORK,	/* whoever waits there has nothing to do */
+	PTT_USED_FOR_EVENT,	/* that somebody sets; for the first thread a signal handler of the interpreter may */
+	PTT_USED_FOR_CONDITION, /* of the program */
+	PTT_USED_FOR_RESULT,	/* another thread owes it: a result, room in a queue, its arrival at a barrier */
+	PTT_USED_FOR_END,	/* of a thread */
+};
+
+/*
+ * ptt_check_semaphore - what semaphores are used for that a process initializes, or waits for, with a stack
+ *
+ * @units: whether those are meant that begin with units, or those without
+ * @use: one of enum ptt_semaphore_use
+ * @origin: the same number, above 0, for stacks of one line of the program; 0: not known
+ */
+PTT_CHECK_API int ptt_check_semaphore(struct ptt_check *check, uint32_t process, uint32_t stack, uint32_t units, uint32_t use,
+				      uint32_t origin);
+/* ptt_check_waits_for_posts - whether a thread of a process waits for a semaphore to the end. */
+PTT_CHECK_API int ptt_check_waits_for_posts(const struct ptt_check *check, uint32_t process);
+/* ptt_check_no_handlers - declares that no signal handler of a process posts a semaphore; before ptt_check_finish(). */
+PTT_CHECK_API int ptt_check_no_handlers(struct ptt_check *check, uint32_t process);
 
 #define PTT_CHECK_INCOMPLETE 1u /* events are missing */
 #define PTT_CHECK_RUNNING 2u	/* the trace goes on: nothing is over */

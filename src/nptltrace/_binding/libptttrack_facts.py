@@ -80,6 +80,27 @@ class Check(Handle):
         status = self._lib.ptt_check_share(self.handle, process, start, end, memory, offset)
         check("follow a process", status)
 
+    def semaphore(self, process: int, stack: int, use: int, line: int, *, units: bool) -> None:
+        """Declare what semaphores are used for that are initialized with a stack.
+
+        Args:
+            process: Number of the process.
+            stack: Number of the stack in the process.
+            use: `pttcheck.PTT_USED_…`.
+            line: The same number for all stacks that begin at one line; 0: not known.
+            units: Those that begin with units are meant, or those without.
+        """
+        status = self._lib.ptt_check_semaphore(self.handle, process, stack, units, use, line)
+        check("follow a semaphore", status)
+
+    def waits_for_posts(self, process: int) -> bool:
+        """Return whether a thread of a process waits for a semaphore to the end."""
+        return bool(self._lib.ptt_check_waits_for_posts(self.handle, process))
+
+    def no_handlers(self, process: int) -> None:
+        """Declare that no signal handler of a process posts a semaphore."""
+        check("end the events", self._lib.ptt_check_no_handlers(self.handle, process))
+
     def feed(self, buffer: Buffer) -> None:
         """Take in the events of a buffer, which has all columns but `cpu`."""
         check(

@@ -196,6 +196,10 @@ def _shared(step: Step) -> str:
     return " for reading" if step.value == 1 and step.kind == "rwlock" else ""
 
 
+def _joined(step: Step) -> str:
+    return " (already joined)" if step.value else ""
+
+
 def _refused(step: Step) -> str:
     return f"was refused {step.object}: {step.error}" if step.address else (
         f"was refused: {step.error}"
@@ -214,7 +218,7 @@ _TEXTS: dict[str, Callable[[Step], str]] = {
     "waits": lambda step: f"waits for {step.object}{_shared(step)}",
     "asked": lambda step: f"asked for {step.object}{_shared(step)}",
     "cond": lambda step: f"waits on {step.object} with {step.mutex}",
-    "joins": lambda step: f"waits for the end of {step.other}",
+    "joins": lambda step: f"waits for the end of {step.other}{_joined(step)}",
     "barrier": lambda step: f"waits at {step.object}",
     # Of a semaphore the fact has the thread that took it.
     "released": lambda step: f"{'took' if step.kind == 'semaphore' else 'released'} {step.object}",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.alignment import Alignment
     from nptltrace.trace.info import Info
     from nptltrace.trace.objects.conditions import Condition
-    from nptltrace.trace.objects.semaphores import Semaphores
+    from nptltrace.trace.objects.semaphores import Semaphores, Use
     from nptltrace.trace.symbols.frames import ChooseSites
     from nptltrace.trace.tsdl_reader import Metadata
 
@@ -118,6 +118,7 @@ class Source:
         self._names: dict[tuple[int, int], str] = {}  # of threads that were asked for, by turn
         self._semaphores: Semaphores | None = None
         self._purposes: list[tuple[int, int, bool, int]] | None = None
+        self._uses: list[Use] | None = None
         self._conditions: dict[int, dict[int, Condition]] | None = None
         self._gils: dict[int, tuple[int, ...]] = {}
         self._choose: ChooseSites | None = None
@@ -157,7 +158,7 @@ class Source:
         self.reader.index(running=self.running)
         self._looked = 0
         self._names.clear()
-        self._semaphores = self._purposes = self._conditions = None
+        self._semaphores = self._purposes = self._uses = self._conditions = None
         self._gils.clear()
         self._before = None
         self._set_clocks()
@@ -518,6 +519,15 @@ class Source:
 
             self._purposes = list(find_purposes(self.processes(), known))
         return self._purposes or []
+
+    def uses(self) -> list[Use]:
+        """Return what semaphores are used for, as `objects.semaphores.find_uses` does."""
+        known = self.semaphores()
+        if self._uses is None and known is not None:
+            from nptltrace.trace.objects.semaphores import find_uses
+
+            self._uses = list(find_uses(self.processes(), known))
+        return self._uses or []
 
     def gils(self, process: int) -> tuple[int, ...]:
         """Return the addresses of the conditions of the locks of a process's interpreters.

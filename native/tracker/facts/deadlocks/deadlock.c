@@ -10,6 +10,9 @@ static bool each_holder(struct ptt_check *c, const struct ck_wait *w, ck_visit_f
 		/* Readers do not keep a reader out. */
 		if (w->mode == PTT_MODE_SHARED && CK_HOLD(c, hold)->mode == PTT_MODE_SHARED)
 			continue;
+		/* Of a reader that wants to write, the other readers are the news. */
+		if (CK_HOLD(c, hold)->thread == w->thread && CK_HOLD(c, hold)->mode == PTT_MODE_SHARED)
+			continue;
 		if (visit(c, CK_HOLD(c, hold)->thread, data))
 			return true;
 	}
@@ -44,6 +47,22 @@ static bool each_latecomer(struct ptt_check *c, const struct ck_wait *w, ck_visi
 	return false;
 }
 
+/*
+ * Who took a semaphore is to give it back. That the thread that waits took it last proves nothing: another one may be to post it.
+ * So it is said only of what has been used as a lock, and where nobody else is left.
+ */
+static bool each_taker(struct ptt_check *c, const struct ck_wait *w, bool at_end, ck_visit_fn *visit, void *data)
+{
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+	uint32_t holder = ck_sem_holder(c, o);
+
+	if (!holder)
+		return false;
+	if (holder == w->thread && !ck_sem_proven(o) && !(at_end && CK_PROCESS(c, o->process)->hung))
+		return false;
+	return visit(c, holder, data);
+}
+
 bool ck_each_blocker(struct ptt_check *c, const struct ck_wait *w, bool at_end, ck_visit_fn *visit, void *data)
 {
 	const struct ck_object *o = CK_OBJECT(c, w->object);
@@ -60,7 +79,7 @@ bool ck_each_blocker(struct ptt_check *c, const struct ck_wait *w, bool at_end, 
 		/* Not seen being taken: what the lock itself said. */
 		return w->owner && !o->releaser && visit(c, w->owner, data);
 	case NPTL_DOMAIN_SEM:
-		return o->flags & CK_AS_LOCK && o->sem_hold && visit(c, o->sem_hold, data);
+		return each_taker(c, w, at_end, visit, data);
 	case PTT_KIND_THREAD:
 		return w->owner && !(CK_THREAD(c, w->owner)->flags & PTT_THREAD_ENDED) && visit(c, w->owner, data);
 	case NPTL_DOMAIN_BARRIER:
@@ -192,12 +211,16 @@ static bool walk_on(struct ptt_check *c, uint32_t thread, void *data)
 	return enter(c, walk, thread, &closed) ? walk_from(c, walk) : closed;
 }
 
-/* The lock that keeps a wait of this object waiting, in the hand of a thread. */
-static uint32_t blocking_hold(const struct ptt_check *c, const struct ck_wait *w, uint32_t thread)
+void ck_step_held(struct ptt_check *c, uint32_t wait, uint32_t thread)
 {
-	uint32_t object = w->kind == NPTL_DOMAIN_COND ? w->mutex : w->object;
+	const struct ck_wait *w = CK_WAITING(c, wait);
+	const struct ck_object *o = CK_OBJECT(c, w->object);
 
-	return tk_hold_find(&c->t, thread, object);
+	/* Of a semaphore the fact has the thread that took it. */
+	if (w->kind == NPTL_DOMAIN_SEM && o->sem_hold == thread && o->releaser == thread)
+		ck_step(c, PTT_STEP_TOOK, thread, o->release_ns, o->release_site, w->object);
+	else
+		ck_step_hold(c, tk_hold_find(&c->t, thread, w->kind == NPTL_DOMAIN_COND ? w->mutex : w->object));
 }
 
 static void tell_cycle(struct ptt_check *c, const struct tk_event *e, const struct walk *walk)
@@ -222,7 +245,7 @@ static void tell_cycle(struct ptt_check *c, const struct tk_event *e, const stru
 	for (uint32_t i = 1; i <= walk->depth; i++) {
 		uint32_t wait = link_at(c, i)->wait, before = link_at(c, i > 1 ? i - 1 : walk->depth)->wait;
 
-		ck_step_hold(c, blocking_hold(c, CK_WAITING(c, before), CK_WAITING(c, wait)->thread));
+		ck_step_held(c, before, CK_WAITING(c, wait)->thread);
 		ck_step_wait(c, wait, link_at(c, i)->thread);
 	}
 }
@@ -426,8 +449,11 @@ bool ck_blocked(const struct ptt_check *check, uint32_t thread)
 		return o->barrier_count && o->arrived < o->barrier_count;
 	case PTT_KIND_FUTEX:
 		return !w->shared && !(o->flags & PTT_OBJECT_SHARED) && !ck_is_woken(c, w);
-	case NPTL_DOMAIN_SEM: /* a signal handler may post it */
-		return false;
+	case NPTL_DOMAIN_SEM:
+		return CK_PROCESS(c, CK_THREAD(c, thread)->process)->no_handlers && (o->flags & PTT_OBJECT_MADE || o->parks) &&
+		       !o->opens && !(o->flags & PTT_OBJECT_SHARED) && !ck_pending(c, o);
+	case PTT_KIND_THREAD:
+		return ck_joined_before(c, w) || ck_each_blocker(c, w, true, anybody, NULL);
 	default:
 		return ck_each_blocker(c, w, true, anybody, NULL);
 	}

@@ -24,6 +24,89 @@ static bool for_ever(const struct ptt_check *c, const struct ck_wait *w)
 	return w->kind != PTT_KIND_FUTEX || !ck_pending(c, o);
 }
 
+/* ---- idle or stuck ---- */
+
+/* What the waits of a process's threads say of it. */
+struct idleness {
+	bool kept;	 /* a thread is kept by another one, or by what another one owes it */
+	bool told;	 /* a thread of an interpreter waits to be told something: it may be idle or stuck */
+	bool rests;	 /* the first thread waits for what a signal handler of the interpreter may say */
+	bool interpreted; /* threads wait in an interpreter */
+	bool semaphores; /* threads wait for semaphores */
+};
+
+/* All units of a semaphore are in the hands of threads that wait. */
+static bool is_used_up(const struct ptt_check *c, uint32_t object)
+{
+	const struct ck_object *o = CK_OBJECT(c, object);
+	uint32_t have = 0;
+
+	for (uint32_t i = CK_PROCESS(c, o->process)->threads; o->pool && i; i = CK_THREAD(c, i)->process_next)
+		if (CK_THREAD(c, i)->pool == object && CK_THREAD(c, i)->waits)
+			have += CK_THREAD(c, i)->pool_units;
+	return o->pool && have == o->pool;
+}
+
+static void look_at_semaphore(struct ptt_check *c, const struct ck_wait *w, struct idleness *of)
+{
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+	uint32_t use = ck_sem_use(c, o);
+	bool first = CK_PROCESS(c, o->process)->first_thread == w->thread;
+
+	of->semaphores = true;
+	of->interpreted |= use != PTT_USED_ANYHOW;
+	switch (use) {
+	case PTT_USED_ANYHOW:
+		of->kept |= ck_sem_holder(c, o) || is_used_up(c, w->object);
+		break;
+	case PTT_USED_FOR_RESULT:
+		of->kept = true;
+		break;
+	case PTT_USED_FOR_EVENT:
+		of->rests |= first;
+		of->told |= !first;
+		break;
+	case PTT_USED_FOR_CONDITION:
+		of->told = true;
+		break;
+	}
+}
+
+static void look_at_wait(struct ptt_check *c, const struct ck_wait *w, struct idleness *of)
+{
+	switch (w->kind) {
+	case NPTL_DOMAIN_SEM:
+		look_at_semaphore(c, w, of);
+		break;
+	case PTT_KIND_THREAD:
+		of->kept |= ck_joined_before(c, w);
+		break;
+	case NPTL_DOMAIN_COND:
+		of->kept |= ck_is_woken(c, w);
+		break;
+	case PTT_KIND_FUTEX:
+		break;
+	default:
+		of->kept = true;
+	}
+}
+
+/*
+ * Where threads wait for semaphores, it takes one that is kept by another thread: a service whose threads have nothing to do, and
+ * that a signal ends, is not stuck.
+ */
+static bool is_idle(struct ptt_check *c, uint32_t process)
+{
+	struct idleness of = { 0 };
+
+	for (uint32_t i = CK_PROCESS(c, process)->threads; i; i = CK_THREAD(c, i)->process_next)
+		if (CK_THREAD(c, i)->waits && !(CK_THREAD(c, i)->flags & PTT_THREAD_ENDED))
+			look_at_wait(c, CK_WAITING(c, CK_THREAD(c, i)->waits), &of);
+	if (of.kept || !of.semaphores)
+		return false;
+	return !of.interpreted || of.rests || !of.told;
+}
+
 /* What keeps a process has been reported already. */
 static void find_explained(struct ptt_check *c)
 {
@@ -39,6 +122,21 @@ static void find_explained(struct ptt_check *c)
 	}
 }
 
+/* Semaphores that a thread has taken, and that others wait for. */
+static void add_semaphores(struct ptt_check *c, uint32_t thread)
+{
+	for (uint32_t i = CK_PROCESS(c, CK_THREAD(c, thread)->process)->threads; i; i = CK_THREAD(c, i)->process_next) {
+		uint32_t wait = CK_THREAD(c, i)->waits;
+		const struct ck_object *o = CK_OBJECT(c, CK_WAITING(c, wait)->object);
+
+		if (i == thread || !wait || o->kind != PTT_KIND_SEM || ck_sem_use(c, o) == PTT_USED_FOR_END)
+			continue;
+		/* once, by the first of its waiters */
+		if (!CK_WAITING(c, wait)->object_next && ck_sem_holder(c, o) == thread)
+			ck_step_held(c, wait, thread);
+	}
+}
+
 static void add_thread(struct ptt_check *c, uint32_t thread)
 {
 	const struct ck_thread *t = CK_THREAD(c, thread);
@@ -47,6 +145,7 @@ static void add_thread(struct ptt_check *c, uint32_t thread)
 	for (uint32_t hold = t->holds; hold; hold = CK_HOLD(c, hold)->thread_next)
 		if (CK_OBJECT(c, CK_HOLD(c, hold)->object)->waits)
 			ck_step_hold(c, hold);
+	add_semaphores(c, thread);
 	ck_each_blocker(c, CK_WAITING(c, t->waits), true, first_of_all, &blocker);
 	ck_step_wait(c, t->waits, blocker);
 }
@@ -78,7 +177,7 @@ static void report_blocked(struct ptt_check *c, uint32_t process, uint32_t block
 	struct tk_event at = { .ts = w->since, .site = w->site, .process = process, .thread = last };
 	uint32_t added = 0;
 
-	if (CK_PROCESS(c, process)->explained || !ck_found(c, PTT_FACT_ALL_BLOCKED, &at, process, 0, PTT_FLAG_WHOLE))
+	if (CK_PROCESS(c, process)->explained || is_idle(c, process) || !ck_found(c, PTT_FACT_ALL_BLOCKED, &at, process, 0, PTT_FLAG_WHOLE))
 		return;
 	CK_FACT(c, c->current)->value = blocked;
 	add_thread(c, last);

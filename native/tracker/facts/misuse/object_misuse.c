@@ -85,11 +85,8 @@ void ck_init(struct ptt_check *c, const struct tk_event *e)
 		o->flags |= CK_ROBUST;
 	if (tk_number(&e->e, TK_PROTOCOL, 0))
 		o->flags |= CK_INHERITS;
-	/* What the value of one with a name is depends on its creator. */
-	if (o->kind == PTT_KIND_SEM && !o->opens && tk_number(&e->e, TK_VALUE, 0) == 1)
-		o->flags |= CK_AS_LOCK;
-	if (o->kind == PTT_KIND_SEM && !o->opens && !tk_number(&e->e, TK_SHARED, 0))
-		o->order.units = (uint32_t)tk_number(&e->e, TK_VALUE, 0);
+	if (o->kind == PTT_KIND_SEM)
+		ck_sem_made(c, e, object);
 	o->barrier_count = (uint32_t)tk_number(&e->e, TK_COUNT, 0);
 }
 

@@ -86,6 +86,9 @@ void ck_join_in(struct ptt_check *c, const struct tk_event *e)
 
 	CK_WAITING(c, wait)->timed = e->id != (PTT_KIND_THREAD << 6 | NPTL_EV_THREAD_JOIN_IN);
 	CK_WAITING(c, wait)->owner = tk_join_target(&c->t, e, 0);
+	/* one that has been joined ends no wait */
+	if (!CK_WAITING(c, wait)->owner)
+		CK_WAITING(c, wait)->owner = tk_thread_named(&c->t, e);
 	ck_asked_for(c, CK_WAITING(c, wait)->owner);
 	ck_deadlock(c, e->thread, e);
 }

@@ -65,7 +65,13 @@ PTT_STEP_FREE = 20
 PTT_CHECK_FACTS = 0
 PTT_CHECK_STEPS = 1
 PTT_CHECK_THREADS = 2
-PTT_CHECK_VERSION = 6
+PTT_USED_ANYHOW = 0
+PTT_USED_FOR_WORK = 1
+PTT_USED_FOR_EVENT = 2
+PTT_USED_FOR_CONDITION = 3
+PTT_USED_FOR_RESULT = 4
+PTT_USED_FOR_END = 5
+PTT_CHECK_VERSION = 7
 PTT_FLAG_CLOSED = 1
 PTT_FLAG_WHOLE = 2
 PTT_FLAG_SUSPECT = 4
@@ -129,6 +135,9 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_check_memory": (i32, (p, u32, u64, u64)),
     "ptt_check_share": (i32, (p, u32, u64, u64, u32, u64)),
     "ptt_check_feed": (i32, (p, p, i64)),
+    "ptt_check_semaphore": (i32, (p, u32, u32, u32, u32, u32)),
+    "ptt_check_waits_for_posts": (i32, (p, u32)),
+    "ptt_check_no_handlers": (i32, (p, u32)),
     "ptt_check_finish": (i32, (p, p, u32, u32)),
     "ptt_check_table": (i32, (p, u32, p)),
     "ptt_check_lost": (u64, (p,)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttread, libptttrack_facts
+from nptltrace.analysis.checking.handlers import no_handler_posts
 from nptltrace.analysis.checking.static_data import behind_all, loaded_for_good
 from nptltrace.analysis.model import share_memory
 from nptltrace.trace.filtered import whole_filter
@@ -110,6 +111,9 @@ class Checker:
         flags = libptttrack_facts.INCOMPLETE if self.partial else 0
         flags |= libptttrack_facts.RUNNING if self.going_on else 0
         flags |= libptttrack_facts.RAGGED if self._given_up() else 0
+        for number, process in enumerate(self._source.processes()):
+            if self.check.waits_for_posts(number) and no_handler_posts(process, self._source):
+                self.check.no_handlers(number)
         start = self._source.start_unix_ns
         ends = [process.end_unix_ns for process in self._source.processes()]
         self.check.finish(
@@ -142,6 +146,8 @@ class Checker:
             for number, (owner, tid) in enumerate(reader.threads()):
                 self.check.thread(number, owner, tid)
             self._threads = reader.thread_count()
+        for one in self._source.uses():
+            self.check.semaphore(one.process, one.stack, one.use, one.line, units=one.units)
 
     def _learn_process(self, number: int, process: Process, trace: int) -> None:
         if process.parent is not None:

@@ -25,7 +25,7 @@ def lost_wakeup(trace: Trace) -> Iterator[Found]:
 
     - no thread can signal any more: every thread of the process has ended or is blocked, without a
       time limit, by others of them. (A thread that waits for a semaphore is not blocked in this
-      sense: a signal handler may post it.)
+      sense if a signal handler may post it: see `stuck`.)
     - or the thread that signalled had not taken any mutex since it last woke another, so that no
       waiter, however careful, could be sure to hear it; and the thread that waits is the first one
       of its process, or another waits for its end.

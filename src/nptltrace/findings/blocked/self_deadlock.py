@@ -19,6 +19,13 @@ def self_deadlock(trace: Trace) -> Iterator[Found]:
     The cycle of one: a mutex, spin lock or `once` asked for by the thread that has it, a rwlock
     asked for writing by one of its readers. If the lock refused with `EDEADLK`, that is a
     warning: the program knows. So are the other misuses of an error-checking lock that it refused.
+
+    A semaphore of value 1 counts as a lock, as do the locks of Python up to 3.13. That a thread
+    took the semaphore and waits for it is no proof: another thread may be about to post it. So the
+    thread must have posted this semaphore before, or every other thread of the process must have
+    ended or be blocked. Nothing is reported for a semaphore whose stack shows that a thread waits
+    there for work (`Queue.get`, `Event.wait`), nor where another thread has posted a semaphore that
+    was made at the same line.
     """
     for fact in trace.facts("wait-for-self"):
         yield fact.found(_message(fact), severity="warning" if fact.harmless else None)

@@ -24,12 +24,20 @@ def stuck(trace: Trace) -> Iterator[Found]:
     Rust's, are among what is waited for, and nobody knows who holds them: this is how their
     deadlocks are found. It is reported where no other finding of this group says why. Nothing is
     reported where something else may come: a thread that is in none of the calls that PTT knows (it
-    may sleep, or read from a file descriptor), a semaphore, which a signal handler may post, an
-    object that other processes of the recording have too, a wait by system call of which it is not
-    known what waits, or a wake-up that was given when the trace ended. Threads that the C library
-    starts by itself, for timers and asynchronous input and output, are not seen. A program that is
-    ended by a signal while all its threads wait for work that none of them can bring counts as
-    stuck: a server waits for signals or for input in one of its threads.
+    may sleep, or read from a file descriptor), an object that other processes of the recording have
+    too, a wait by system call of which it is not known what waits, or a wake-up that was given when
+    the trace ended. Threads that the C library starts by itself, for timers and asynchronous input
+    and output, are not seen. A program that is ended by a signal while all its threads wait for
+    work that none of them can bring counts as stuck: a server waits for signals or for input in one
+    of its threads.
+
+    Semaphores have further rules. A signal handler may post one: a process with a module that
+    installs handlers, and one that posts, is left alone. Of the others, a process is reported only
+    if a thread is kept by another one: by the holder of a lock, by the end of a thread that was
+    joined already, or by threads that share the units of a semaphore among them. In Python, a wait
+    for a result, for room in a queue or at a barrier counts, and so does a wait for an event or a
+    condition, unless the first thread waits for an event as well: a handler of Python may set it.
+    Threads that wait in `Queue.get()` or for a `Semaphore`, and those that join them, are idle.
     """
     for fact in trace.facts("all-blocked"):
         parts = blocked(fact.steps)

@@ -18,6 +18,7 @@ from itertools import takewhile
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace._binding.headers import pttcheck
 from nptltrace._binding.headers import pttmodel as c
 from nptltrace.trace.passed_over import PassedOver
 from nptltrace.trace.places.python_code import code_and_offset, is_interpreter, is_python
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.places.mapped import Mapped
     from nptltrace.trace.places.python_code import PythonCode
 
-__all__ = ["Made", "how_made", "purpose_of"]
+__all__ = ["Made", "how_made", "made_with", "purpose_of"]
 
 MODULE = "<module>"
 _IMPORT = re.compile(r"<frozen importlib\..*>|.*/importlib/_bootstrap(_external)?\.py")
@@ -42,6 +43,9 @@ _SIMPLE_QUEUE = "_queue.cpython-"
 _LOCK_OF_THREAD, _JOINS = "_set_tstate_lock", ("join", "_shutdown")
 # All that waits for work has made a lock for that in here.
 _WAITS = "wait"
+_WAITS_FOR, _RUNS = "wait_for", "run"
+# Functions in which a thread waits for work: of queues and of semaphores.
+_TAKE_WORK = frozenset({"get", "acquire"})
 _THREADING = ("threading.py", "<frozen threading>")
 # From this version of Python 3 on, threads are parked at semaphores, which begin without units.
 _PARKS = 13
@@ -105,6 +109,26 @@ class Made(NamedTuple):
         parks = any(code.minor >= _PARKS for code in self.functions[:1])
         return c.PTT_FOR_HOLDER if parks else c.PTT_FOR_ANYTHING
 
+    @property
+    def use(self) -> int:
+        """What threads wait for there, `pttcheck.PTT_USED_…`."""
+        if self.purpose == c.PTT_FOR_END:
+            return pttcheck.PTT_USED_FOR_END
+        if self.purpose != c.PTT_FOR_WORK:
+            return pttcheck.PTT_USED_ANYHOW
+        if self.simple:
+            return pttcheck.PTT_USED_FOR_WORK
+        inside = (code.function.rpartition(".")[2] for code in self.functions[1 : self.inside])
+        callers = [name for name in inside if name != _WAITS_FOR]
+        # A method that waits may be all that a thread runs.
+        first, second = (*callers, _RUNS, _RUNS)[:2]
+        if first == _RUNS:
+            return pttcheck.PTT_USED_FOR_CONDITION
+        if first == _WAITS and second == _RUNS:
+            return pttcheck.PTT_USED_FOR_EVENT
+        waits_for_work = first in _TAKE_WORK
+        return pttcheck.PTT_USED_FOR_WORK if waits_for_work else pttcheck.PTT_USED_FOR_RESULT
+
 
 def how_made(
     process: Mapped, sites: Sequence[int], passed_over: Callable[[str, str], bool], *, units: bool
@@ -140,8 +164,18 @@ def purpose_of(process: Process, stack: int, *, units: bool) -> int:
         stack: The number of the stack.
         units: It began with units.
     """
-    sites = stack_sites(process.stacks, stack)
-    return how_made(process, sites, _passed_over(), units=units).purpose
+    return made_with(process, stack, units=units).purpose
+
+
+def made_with(process: Process, stack: int, *, units: bool) -> Made:
+    """Return how a semaphore was initialized, or is waited for, with a stack.
+
+    Args:
+        process: Its process.
+        stack: The number of the stack.
+        units: It began with units.
+    """
+    return how_made(process, stack_sites(process.stacks, stack), _passed_over(), units=units)
 
 
 @cache

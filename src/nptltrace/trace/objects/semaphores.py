@@ -7,14 +7,16 @@ begin with the first wait that is seen.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from nptltrace._binding import libpttread
 from nptltrace._binding.headers import pttmodel as c
 from nptltrace.catalog import EVENTS, FUTEX_KINDS
-from nptltrace.trace.objects.purposes import purpose_of
+from nptltrace.trace.objects.purposes import made_with, purpose_of
+from nptltrace.trace.places.python_code import is_python
+from nptltrace.trace.places.stack import stack_sites
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from nptltrace.trace.info import Process
 
-__all__ = ["Semaphore", "Semaphores", "find_purposes", "find_semaphores"]
+__all__ = ["Semaphore", "Semaphores", "Use", "find_purposes", "find_semaphores", "find_uses"]
 
 _INIT = next(event.id for event in EVENTS if event.name == "SEM_INIT")
 _WAIT = next(event.id for event in EVENTS if event.name == "SEM_WAIT")
@@ -46,6 +48,25 @@ class Semaphore:
     thread: int
     stack: int
     value: int
+
+
+class Use(NamedTuple):
+    """What semaphores are used for that were initialized, or are waited for, with a stack.
+
+    Attributes:
+        process: Number of the process.
+        stack: Number of the stack in the process.
+        units: Those that began with units are meant, or those without.
+        use: `pttcheck.PTT_USED_…`.
+        line: The same number for all stacks that begin at one place of a Python program, from 1 on;
+            0 where that is not known.
+    """
+
+    process: int
+    stack: int
+    units: bool
+    use: int
+    line: int
 
 
 class Semaphores:
@@ -240,3 +261,20 @@ def find_purposes(
         purpose = purpose_of(processes[process], stack, units=units)
         if purpose != c.PTT_FOR_ANYTHING:
             yield process, stack, units, purpose
+
+
+def find_uses(processes: Sequence[Process], semaphores: Semaphores) -> Iterator[Use]:
+    """Yield what semaphores of Python programs are used for.
+
+    Args:
+        processes: The processes by number.
+        semaphores: What is known of their initialization.
+    """
+    lines: dict[tuple[int, int], int] = {}
+    for process, stack, units in sorted(semaphores.ways):
+        use = made_with(processes[process], stack, units=units).use
+        sites = stack_sites(processes[process].stacks, stack)
+        place = next((site for site in sites if is_python(site)), 0)
+        line = lines.setdefault((process, place), len(lines) + 1) if place else 0
+        if use or line:
+            yield Use(process, stack, units, use, line)

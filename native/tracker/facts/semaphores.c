@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* semaphores.c - semaphores that are used as locks, what interpreters use theirs for, and who has their units. */
+#include "facts.h"
+
+/* ---- what they are for ---- */
+
+/* The key of semaphores that a process makes, or waits for, with a stack: with units or without. */
+static uint64_t use_key(uint32_t process, bool units)
+{
+	return (uint64_t)process << 1 | units;
+}
+
+int ptt_check_semaphore(struct ptt_check *c, uint32_t process, uint32_t stack, uint32_t units, uint32_t use, uint32_t origin)
+{
+	struct rd_entry *entry = rd_map_put(&c->uses, use_key(process, units), stack);
+
+	if (!entry)
+		return -ENOMEM;
+	entry->value = (uint64_t)origin << 8 | (use & 0xff);
+	return 0;
+}
+
+/* What is known of the stack that a semaphore was made, or last waited for, with. It may be known late. */
+static uint64_t known_of(const struct ptt_check *c, const struct ck_object *o)
+{
+	const struct rd_entry *entry = o->made_stack ? rd_map_find(&c->uses, use_key(o->process, o->made_full), o->made_stack) : NULL;
+
+	return entry ? entry->value : 0;
+}
+
+uint32_t ck_sem_use(const struct ptt_check *c, const struct ck_object *o)
+{
+	return (uint32_t)known_of(c, o) & 0xff;
+}
+
+static bool is_handed_on(uint32_t use)
+{
+	return use >= PTT_USED_FOR_WORK && use <= PTT_USED_FOR_RESULT;
+}
+
+void ck_sem_made(struct ptt_check *c, const struct tk_event *e, uint32_t object)
+{
+	int64_t value = tk_number(&e->e, TK_VALUE, 0);
+	struct ck_object *o = CK_OBJECT(c, object);
+
+	/* What the value of one with a name is depends on its creator. */
+	if (o->opens)
+		return;
+	o->made_stack = e->stack;
+	o->made_full = value > 0;
+	if (value == 1)
+		o->flags |= CK_AS_LOCK;
+	if (tk_number(&e->e, TK_SHARED, 0))
+		return;
+	o->order.units = (uint32_t)value;
+	o->pool = value > 1 ? (uint32_t)value : 0;
+}
+
+void ck_sem_awaited(struct ptt_check *c, const struct tk_event *e, uint32_t object)
+{
+	struct ck_object *o = CK_OBJECT(c, object);
+
+	/* A thread of an interpreter is parked here, for what its stack says. */
+	if (o->made_full || !tk_number(&e->e, TK_LOCK, 0))
+		return;
+	o->parks = true;
+	if (e->stack)
+		o->made_stack = e->stack;
+}
+
+/* ---- used as locks ---- */
+
+/* What has become of semaphores that were made at the line, or at the call site, where this one was. */
+static struct rd_entry *alike(struct ptt_check *c, const struct ck_object *o)
+{
+	uint64_t line = known_of(c, o) >> 8, site = o->made_stack ? o->made_stack : o->init.site;
+	struct rd_entry *entry;
+
+	if (!line && !site)
+		return NULL;
+	entry = rd_map_put(&c->handed, (uint64_t)o->process << 2 | (line ? 2 : o->made_stack != 0), line ? line : site);
+	if (!entry)
+		c->t.error = -ENOMEM;
+	return entry;
+}
+
+uint32_t ck_sem_holder(struct ptt_check *c, const struct ck_object *o)
+{
+	const struct rd_entry *entry;
+
+	if (!(o->flags & CK_AS_LOCK) || !o->sem_hold || o->flags & CK_GIVEN_BACK)
+		return o->flags & CK_AS_LOCK ? o->sem_hold : 0;
+	if (is_handed_on(ck_sem_use(c, o)))
+		return 0;
+	entry = alike(c, o);
+	return entry && entry->value ? 0 : o->sem_hold;
+}
+
+void ck_sem_no_lock(struct ptt_check *c, struct ck_object *o)
+{
+	struct rd_entry *entry = o->flags & CK_AS_LOCK ? alike(c, o) : NULL;
+
+	o->flags &= ~CK_AS_LOCK;
+	if (entry)
+		entry->value = 1;
+}
+
+/* ---- who else may post ---- */
+
+int ptt_check_waits_for_posts(const struct ptt_check *c, uint32_t process)
+{
+	if (process >= c->t.process_count || CK_PROCESS(c, process)->exited)
+		return 0;
+	for (uint32_t i = CK_PROCESS(c, process)->threads; i; i = CK_THREAD(c, i)->process_next)
+		if (CK_THREAD(c, i)->waits && CK_WAITING(c, CK_THREAD(c, i)->waits)->kind == PTT_KIND_SEM)
+			return 1;
+	return 0;
+}
+
+int ptt_check_no_handlers(struct ptt_check *c, uint32_t process)
+{
+	if (tk_process_reach(&c->t, process) < 0)
+		return -ENOMEM;
+	CK_PROCESS(c, process)->no_handlers = true;
+	return 0;
+}

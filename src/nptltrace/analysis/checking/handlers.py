@@ -1,0 +1,88 @@
+"""Whether a signal handler of a process may post a semaphore: by what its modules import."""
+
+from __future__ import annotations
+
+import mmap
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace.trace.places.python_code import is_interpreter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nptltrace.trace.info import Process
+    from nptltrace.trace.source import Source
+
+__all__ = ["no_handler_posts"]
+
+_POST = frozenset({"sem_post"})
+# Functions that install a handler, or have the C library start a thread of its own.
+_HANDLERS = frozenset(
+    {
+        "sigaction", "__sigaction", "signal", "bsd_signal", "sysv_signal", "__sysv_signal",
+        "sigset", "timer_create", "mq_notify", "getaddrinfo_a", "lio_listio", "lio_listio64",
+        *(f"aio_{call}{bits}" for call in ("read", "write", "fsync") for bits in ("", "64")),
+    }
+)  # fmt: skip
+# The C library and the tracer; an interpreter's own handler posts nothing.
+_LIBRARIES = (
+    "libc.so", "libc-", "libpthread", "librt", "ld-linux", "libnptltrace", "libring.so",
+    "libshared.so", "libfile.so", "libtext.so", "libposix.so",
+)  # fmt: skip
+
+
+def no_handler_posts(process: Process, source: Source) -> bool:
+    """Return whether no signal handler of a process can post a semaphore.
+
+    It takes a module that installs handlers, and one that posts. A module whose file is gone may be
+    either.
+
+    Args:
+        process: The process.
+        source: The opened traces, which may have brought the files along.
+    """
+    folders = [trace.path / "info" / "modules" for trace in source.traces]
+    files = []
+    for module in process.modules:
+        name = module.path.rpartition("/")[2]
+        if name.startswith(_LIBRARIES) or is_interpreter(name):
+            continue
+        bundled = [folder / module.build_id for folder in folders if module.build_id]
+        files.append((Path(module.path), *bundled))
+    return not (_any_takes(files, _POST) and _any_takes(files, _HANDLERS))
+
+
+def _any_takes(files: Iterable[tuple[Path, ...]], functions: frozenset[str]) -> bool:
+    return any(_takes(paths, functions) for paths in files)
+
+
+@lru_cache(4096)
+def _takes(paths: tuple[Path, ...], functions: frozenset[str]) -> bool:
+    """Return whether a module, which one of some files is, takes one of some functions."""
+    for path in paths:
+        try:
+            with path.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
+                # Most modules name none of them, which shows at once.
+                named = any(data.find(b"%b\0" % name.encode()) >= 0 for name in functions)
+                return named and not functions.isdisjoint(_imports(path))
+        except (OSError, ValueError):
+            continue
+    return True
+
+
+def _imports(path: Path) -> set[str]:
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import SymbolTableSection
+
+    try:
+        with path.open("rb") as file:
+            table = ELFFile(file).get_section_by_name(".dynsym")
+            if isinstance(table, SymbolTableSection):
+                symbols = table.iter_symbols()
+                return {one.name for one in symbols if one["st_shndx"] == "SHN_UNDEF"}
+    except ELFError:
+        pass
+    return set(_HANDLERS | _POST)

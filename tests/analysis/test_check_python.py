@@ -1,0 +1,66 @@
+"""What `ptt check` says of Python programs that hang, and of those that have nothing to do."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.support import Ptt
+
+HERE = Path(__file__).resolve().parents[1] / "programs" / "python_hangs.py"
+OTHERS = [
+    path
+    for path in sorted(Path.home().glob(".pyenv/versions/3.*/bin/python3"))
+    if path.parts[-3].startswith(("3.8.", "3.13."))
+]
+
+# Kind of the finding, and threads by their names.
+EXPECTED = {
+    "starved_pool": ("stuck", ["ThreadPoolExecutor-0_0", "ThreadPoolExecutor-0_1"]),
+    "nested_monitor": ("stuck", ["producer", "consumer"]),
+    "lost_notify": ("stuck", ["late"]),
+    "full_queue": ("stuck", ["producer"]),
+    "crosswise_events": ("stuck", ["left", "right"]),
+    "lock_taken_twice": ("self-deadlock", ["doubler"]),
+    "lock_taken_twice_beside_others": ("self-deadlock", ["doubler"]),
+    "two_orders": ("deadlock", ["left", "right"]),
+    "absent_at_barrier": ("stuck", ["first", "second"]),
+}
+
+
+@pytest.mark.parametrize(
+    "python",
+    [
+        Path(sys.executable),
+        *(pytest.param(path, marks=pytest.mark.slow) for path in OTHERS),
+    ],
+    ids=lambda p: p.parts[-3],
+)
+def test_hangs_are_told_from_idleness(python: Path, ptt: Ptt, tmp_path: Path) -> None:
+    trace = tmp_path / "run.ptt"
+    command = ptt.command("record", "-q", "-o", trace, "--", str(python), str(HERE))
+    done = subprocess.run(
+        command, env=ptt.environment(), capture_output=True, encoding="utf-8", check=True
+    )
+    pids = dict(line.split() for line in done.stdout.splitlines())
+    assert len(pids) == 15, done.stdout
+    found: dict[str, list[tuple[str, str]]] = {name: [] for name in pids}
+    name_of = {int(pid): name for name, pid in pids.items()}
+    text = ptt("check", "--format", "json", trace, status=1).stdout
+    for item in json.loads(text)["findings"]:
+        if item["severity"] == "error":
+            found[name_of[item["pid"]]].append((item["kind"], item["message"]))
+    for name, findings in found.items():
+        kind, threads = EXPECTED.get(name, ("", []))
+        assert [one for one, _ in findings] == [kind] * bool(kind), (name, findings)
+        assert all(thread in findings[0][1] for thread in threads), (name, findings)
+    ((_, nested),) = found["nested_monitor"]
+    waits = r"\(producer\) waits for semaphore Lock of .*, held by thread \d+ \(consumer\)"
+    assert re.search(waits, nested), nested
