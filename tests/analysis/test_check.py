@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import nptltrace
 from nptltrace.analysis.findings import SCHEMA, find, findings
 from nptltrace.trace.source import Source
 from tests.analysis.story import (
@@ -304,9 +305,15 @@ def destroyed_twice() -> Story:
     return two().do(1, "RWLOCK_DESTROY", A).do(2, "RWLOCK_DESTROY", A)
 
 
-@pytest.mark.parametrize("story", [signalled_after, posted_after, locked_after, destroyed_twice])
+@pytest.mark.parametrize("story", [posted_after, locked_after])
 def test_use_after_destroy(tmp_path: Path, story: Callable[[], Story]) -> None:
     assert found(story(), tmp_path) == ["use-after-destroy"]
+
+
+@pytest.mark.parametrize("story", [signalled_after, destroyed_twice])
+def test_use_of_what_may_have_been_made_anew(tmp_path: Path, story: Callable[[], Story]) -> None:
+    (only,) = story().findings(tmp_path)
+    assert (only.kind, only.suspect) == ("use-after-destroy", True)
 
 
 # ---- mutexes of conditions ----
@@ -525,3 +532,14 @@ def test_the_table(tmp_path: Path) -> None:
 def test_an_empty_trace(tmp_path: Path) -> None:
     trace = Story().write_to(tmp_path / "made.ptt")
     assert findings(Source([trace])).num_rows == 0
+
+
+# ---- what is recorded from the beginning ----
+
+
+def test_first_event_is_a_contended_wait(tmp_path: Path) -> None:
+    """Who holds a lock is known from the level, before an event shows that it is recorded."""
+    story = two().wait(1, A, 2).waited(1, A).unlock(1, A)
+    assert found(story, tmp_path) == []
+    with nptltrace.open(tmp_path / "made.ptt") as trace:
+        assert list(trace.table("holds")["tid"]) == [1]

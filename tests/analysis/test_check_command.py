@@ -96,7 +96,7 @@ def test_suspects(tmp_path: Path, ptt: Ptt) -> None:
     story = Story().create(1, 2).both(1, heap, other).both(2, other, heap)
     trace = story.write_to(tmp_path / "made.ptt")
     done = ptt("check", trace)
-    assert "1 possible lock order" in done.stderr
+    assert "1 possible finding" in done.stderr
     assert [f["kind"] for f in checked(ptt, "--suspects", trace)] == ["lock-order-inversion"]
 
 

@@ -77,6 +77,11 @@ int ptt_check_process(struct ptt_check *c, uint32_t process, uint32_t parent)
 	return tk_fork_of(&c->t, process, parent);
 }
 
+int ptt_check_level(struct ptt_check *c, uint32_t process, uint32_t kinds)
+{
+	return tk_level(&c->t, process, kinds);
+}
+
 int ptt_check_stack(struct ptt_check *c, uint32_t process, uint64_t from)
 {
 	if (tk_process_reach(&c->t, process) < 0)

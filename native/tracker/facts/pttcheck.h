@@ -143,6 +143,8 @@ PTT_CHECK_API void ptt_check_destroy(struct ptt_check *check);
 PTT_CHECK_API int ptt_check_thread(struct ptt_check *check, uint32_t number, uint32_t process, uint32_t tid);
 /* ptt_check_process - declares that a process is a fork of another, whose locks it took over as they were. */
 PTT_CHECK_API int ptt_check_process(struct ptt_check *check, uint32_t process, uint32_t parent);
+/* ptt_check_level - of which kinds of objects a process has what changes their state, a bit (1 << PTT_KIND_…) each. */
+PTT_CHECK_API int ptt_check_level(struct ptt_check *check, uint32_t process, uint32_t kinds);
 /* ptt_check_stack - declares that nothing lies behind this address but the stack of the first thread. */
 PTT_CHECK_API int ptt_check_stack(struct ptt_check *check, uint32_t process, uint64_t from);
 /* ptt_check_memory - declares memory whose objects stay the same ones, such as that of global variables. */

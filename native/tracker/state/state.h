@@ -42,6 +42,7 @@ struct tk_process {
 	uint32_t space; /* of process ids, 0 = not known */
 	bool reaped;
 	bool exited; /* a thread left it in an orderly way */
+	bool leveled; /* it was said at which level it is recorded */
 	bool full[PTT_KINDS]; /* by kind: changes of state are recorded, not only waits */
 };
 
@@ -187,6 +188,12 @@ uint32_t tk_map_get(const struct rd_map *map, uint64_t a, uint64_t b);
 int tk_declare(struct tracker *t, uint32_t number, uint32_t process, uint32_t tid);
 /* tk_fork_of - a process took over its parent's memory and levels. Return: 0, -EINVAL or -ENOMEM. */
 int tk_fork_of(struct tracker *t, uint32_t process, uint32_t parent);
+/*
+ * tk_level - from the beginning on, changes of state are recorded of these kinds of objects of a process, a bit each
+ *
+ * What is said of it again means nothing. Return: 0 or -ENOMEM.
+ */
+int tk_level(struct tracker *t, uint32_t process, uint32_t kinds);
 uint32_t tk_child_of_pid(const struct tracker *t, uint32_t parent, uint32_t pid);
 /* tk_number_of_any_tid - the reader's number plus 1 of a kernel thread id in any process, or TK_SEVERAL. */
 #define TK_SEVERAL UINT32_MAX

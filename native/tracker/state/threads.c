@@ -63,6 +63,19 @@ int tk_fork_of(struct tracker *t, uint32_t process, uint32_t parent)
 	return 0;
 }
 
+int tk_level(struct tracker *t, uint32_t process, uint32_t kinds)
+{
+	struct tk_process *p;
+
+	if (tk_process_reach(t, process) < 0)
+		return -ENOMEM;
+	p = TK_PROCESS(t, process);
+	for (uint32_t i = 0; i < PTT_KINDS && !p->leveled; i++)
+		p->full[i] |= kinds >> i & 1;
+	p->leveled = true;
+	return 0;
+}
+
 static uint32_t thread_of_number(struct tracker *t, uint32_t number)
 {
 	struct tk_known *known = &t->known[number];

@@ -88,6 +88,11 @@ int ptt_model_child(struct ptt_model *m, uint32_t process, uint32_t parent)
 	return tk_fork_of(&m->t, process, parent);
 }
 
+int ptt_model_level(struct ptt_model *m, uint32_t process, uint32_t kinds)
+{
+	return tk_level(&m->t, process, kinds);
+}
+
 int ptt_model_share(struct ptt_model *m, uint32_t process, uint64_t start, uint64_t end, uint32_t memory, uint64_t offset)
 {
 	return tk_share(&m->t, process, start, end, memory, offset);

@@ -27,7 +27,7 @@
 struct ptt_columns;
 struct ptt_model;
 
-#define PTT_MODEL_VERSION 19
+#define PTT_MODEL_VERSION 20
 #define PTT_MODEL_API __attribute__((visibility("default")))
 
 /* What ptt_model_create() takes. */
@@ -350,6 +350,8 @@ PTT_MODEL_API int ptt_model_thread(struct ptt_model *model, uint32_t number, uin
  * must have been named by ptt_model_thread().
  */
 PTT_MODEL_API int ptt_model_child(struct ptt_model *model, uint32_t process, uint32_t parent);
+/* ptt_model_level - of which kinds of objects a process has what changes their state, a bit (1 << PTT_KIND_…) each. */
+PTT_MODEL_API int ptt_model_level(struct ptt_model *model, uint32_t process, uint32_t kinds);
 /* ptt_model_space - says among which processes a process id means this one: those of the same space, unless that is 0. */
 PTT_MODEL_API int ptt_model_space(struct ptt_model *model, uint32_t process, uint32_t space);
 /*

@@ -67,6 +67,10 @@ class Check(Handle):
         """Declare that a process was forked by another."""
         check("follow a process", self._lib.ptt_check_process(self.handle, number, parent))
 
+    def level(self, process: int, kinds: int) -> None:
+        """Declare of which kinds of objects, a bit each, a process has all changes of state."""
+        check("follow a process", self._lib.ptt_check_level(self.handle, process, kinds))
+
     def stack(self, process: int, start: int) -> None:
         """Declare that nothing lies behind an address but the stack of the first thread."""
         check("follow a process", self._lib.ptt_check_stack(self.handle, process, start))

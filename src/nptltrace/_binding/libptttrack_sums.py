@@ -110,6 +110,10 @@ class Model(Handle):
         """Declare among which processes a process id means this one; 0 for none."""
         check("tell processes apart", self._lib.ptt_model_space(self.handle, process, space))
 
+    def level(self, process: int, kinds: int) -> None:
+        """Declare of which kinds of objects, a bit each, a process has all changes of state."""
+        check("follow a process", self._lib.ptt_model_level(self.handle, process, kinds))
+
     def share(self, process: int, start: int, end: int, memory: int, offset: int) -> None:
         """Declare [start, end) of a process as `memory` from `offset` on, as others have it."""
         status = self._lib.ptt_model_share(self.handle, process, start, end, memory, offset)

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace.analysis.growing import ended_ns
+from nptltrace.analysis.levels import add_levels
 from nptltrace.analysis.snapshots import Keeper, forget, latest
 from nptltrace.catalog import SYS_CALLS
 from nptltrace.trace.filtered import whole_filter
@@ -267,11 +268,12 @@ class Sharing(Protocol):
 
 
 def add_parents(model: libptttrack_sums.Model, source: Source) -> None:
-    """Give the model the forks of processes, and where their ids mean them."""
+    """Give the model the forks of processes, where their ids mean them, and their levels."""
     for number, (trace, _, _) in enumerate(source.reader.processes(0)):
         process = source.processes()[number]
         # Those of other PID namespaces are not known by the ids that their parents use.
         model.space(number, trace + 1 if process.pid == process.inner_pid else 0)
+    add_levels(model, source)
     seen = {process for process, _ in source.reader.threads()}
     for number, parent in source.parents().items():
         if {parent, number} <= seen:

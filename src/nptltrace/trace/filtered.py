@@ -15,7 +15,7 @@ from nptltrace.catalog import EVENTS
 if TYPE_CHECKING:
     from nptltrace.trace.source import Source
 
-__all__ = ["always_kept", "knows_orders", "whole_filter"]
+__all__ = ["always_kept", "knows_orders", "levels_left_out", "whole_filter"]
 
 # What says of a state neither that it begins nor that it ends.
 _ASIDE = frozenset({"note", "error", "name"})
@@ -30,7 +30,7 @@ def _left_out(source: Source) -> set[str]:
     return {name for trace in source.traces for name in trace.info.session.filtered_out}
 
 
-def _levels(source: Source) -> dict[str, int]:
+def levels_left_out(source: Source) -> dict[str, int]:
     """Return the level from which on a domain is incomplete, for each that is."""
     out = _left_out(source)
     found: dict[str, int] = {}
@@ -42,7 +42,7 @@ def _levels(source: Source) -> dict[str, int]:
 
 def whole_filter(source: Source) -> libpttread.Filter | None:
     """Return what lets through the events that an analysis may rely on; None for all of them."""
-    incomplete = _levels(source)
+    incomplete = levels_left_out(source)
     if not incomplete:
         return None
     made = libpttread.Filter()
@@ -60,4 +60,4 @@ def always_kept() -> list[int]:
 
 def knows_orders(source: Source) -> bool:
     """Return whether all is there that keeps what threads do apart in time."""
-    return not _ORDERING & set(_levels(source))
+    return not _ORDERING & set(levels_left_out(source))

@@ -44,11 +44,18 @@ bool ck_lasting(const struct ptt_check *c, const struct ck_object *o)
 	return false;
 }
 
+/* Whether an object may have been initialized again without a call: by its initializer, as C++ constructs a condition. */
+static bool may_be_made_anew(const struct ck_object *o)
+{
+	return o->kind == PTT_KIND_COND || o->kind == PTT_KIND_RWLOCK || o->kind == PTT_KIND_BARRIER;
+}
+
 void ck_use_destroyed(struct ptt_check *c, const struct tk_event *e, uint32_t object)
 {
 	const struct ck_object *o = CK_OBJECT(c, object);
+	uint32_t flags = PTT_FLAG_WHOLE | (may_be_made_anew(o) ? PTT_FLAG_SUSPECT : 0);
 
-	if (!ck_found(c, PTT_FACT_USE_OF_DESTROYED, e, (uint64_t)object << 16, e->site, PTT_FLAG_WHOLE))
+	if (!ck_found(c, PTT_FACT_USE_OF_DESTROYED, e, (uint64_t)object << 16, e->site, flags))
 		return;
 	ck_step_last(c, PTT_STEP_INIT, &o->init, object);
 	ck_step_last(c, PTT_STEP_DESTROYED, &o->destroyed, object);

@@ -131,6 +131,7 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_check_destroy": (None, (p,)),
     "ptt_check_thread": (i32, (p, u32, u32, u32)),
     "ptt_check_process": (i32, (p, u32, u32)),
+    "ptt_check_level": (i32, (p, u32, u32)),
     "ptt_check_stack": (i32, (p, u32, u64)),
     "ptt_check_memory": (i32, (p, u32, u64, u64)),
     "ptt_check_share": (i32, (p, u32, u64, u64, u32, u64)),

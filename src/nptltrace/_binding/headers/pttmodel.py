@@ -64,7 +64,7 @@ PTT_MODEL_SEGMENTS = 13
 PTT_MODEL_STATE = 14
 PTT_MODEL_THREAD_STATES = 15
 PTT_MODEL_TABLES = 16
-PTT_MODEL_VERSION = 19
+PTT_MODEL_VERSION = 20
 PTT_MODEL_ROWS = 1
 PTT_MODEL_EDGES = 2
 PTT_MODEL_PATH = 4
@@ -287,6 +287,7 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_model_destroy": (None, (p,)),
     "ptt_model_thread": (i32, (p, u32, u32, u32)),
     "ptt_model_child": (i32, (p, u32, u32)),
+    "ptt_model_level": (i32, (p, u32, u32)),
     "ptt_model_space": (i32, (p, u32, u32)),
     "ptt_model_share": (i32, (p, u32, u64, u64, u32, u64)),
     "ptt_model_gil": (i32, (p, u32, u64)),

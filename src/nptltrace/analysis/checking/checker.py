@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from nptltrace._binding import libpttread, libptttrack_facts
 from nptltrace.analysis.checking.handlers import no_handler_posts
 from nptltrace.analysis.checking.static_data import behind_all, loaded_for_good
+from nptltrace.analysis.levels import add_levels
 from nptltrace.analysis.model import share_memory
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.prefetch import reading_ahead
@@ -138,6 +139,7 @@ class Checker:
             if self._processes.get(number) != known:
                 self._processes[number] = known
                 self._learn_process(number, process, places[number][0])
+        add_levels(self.check, self._source)
         shared = sum(len(process.shared) for process in self._source.processes())
         if shared != self._shared:
             self._shared = shared

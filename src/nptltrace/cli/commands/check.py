@@ -78,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--suspects", action="store_true",
-        help="also lock orders that are none if memory was used again for another lock",
+        help="also findings that are none if memory was used again for another object",
     )  # fmt: skip
     parser.add_argument(
         "--source-root", metavar="DIR", default=".",
@@ -121,8 +121,9 @@ def run(args: argparse.Namespace) -> int:
         what = f"{result.lost:,} {are} missing" if result.lost else "events are missing"
         say(args, f"warning: {what}: findings that need all events to be sure are left out")
     if suspects:
-        orders = plural(suspects, "order is", "orders are")
-        say(args, f"{suspects} possible lock {orders} left out (--suspects shows them)")
+        are = plural(suspects, "finding is", "findings are")
+        why = "memory that was used again may explain"
+        say(args, f"{suspects} possible {are} left out, which {why} (--suspects shows them)")
     if result.crowded:
         what = "by threads that held more than 64 others"
         say(args, f"orders of locks that were taken {what} are not judged ({result.crowded:,})")

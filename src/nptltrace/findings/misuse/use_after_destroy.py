@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 def use_after_destroy(trace: Trace) -> Iterator[Found]:
     """A thread used an object that had been destroyed.
 
-    A mutex that was destroyed refused to be used (`EINVAL`). Other objects do not refuse; for them
-    it is reported only in static data, where nothing else can have come to lie.
+    A mutex that was destroyed refused to be used (`EINVAL`). Other objects do not refuse. For them
+    it is reported only in static data, where nothing else can have come to lie. A condition, a
+    rwlock or a barrier there may have been initialized again without a call, as C++ constructs a
+    `std::condition_variable`: such uses are left out, and counted on standard error; `--suspects`
+    shows them.
     """
     for fact in trace.facts("use-of-destroyed"):
         last, gone = fact.steps[-1], fact.first("destroyed")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rwlock.c - a table is looked up in after its lock has been destroyed. */
 /* expect: use-after-destroy threads=main objects=table sites=reads */
+/* options: --long-hold 1h --suspects */
 /* also: use-after-destroy */
 #include "corpus.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wait.c - a thread waits, with a time limit, on a condition that has been destroyed. */
 /* expect: use-after-destroy threads=late objects=ready sites=waits */
+/* options: --long-hold 1h --suspects */
 #include "corpus.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
