@@ -428,13 +428,19 @@ def test_somebody_may_come_to_a_barrier(tmp_path: Path) -> None:
 
 
 def test_long_hold(tmp_path: Path) -> None:
-    story = two().lock(1, A).sleep(2 * 10**9).unlock(1, A).lock(2, A).sleep(10**6).unlock(2, A)
+    story = two().lock(1, A).wait(2, A, 1).sleep(2 * 10**9).unlock(1, A).waited(2, A)
+    story.wait(1, A, 2).sleep(10**6).unlock(2, A).waited(1, A).unlock(1, A)
     (only,) = story.findings(tmp_path)
     assert only.kind == "long-hold"
     assert only.threads == [1]
     assert "2 s" in only.message
     assert kinds(story.findings(tmp_path, long_hold_ns=3 * 10**9)) == []
     assert kinds(story.findings(tmp_path, long_hold_ns=10**6)) == ["long-hold"] * 2
+
+
+def test_a_long_hold_that_nobody_waited_for(tmp_path: Path) -> None:
+    story = two().wait(2, A, 1).waited(2, A).unlock(2, A)
+    assert found(story.lock(1, A).sleep(2 * 10**9).unlock(1, A), tmp_path) == []
 
 
 def test_a_wait_does_not_hold(tmp_path: Path) -> None:
@@ -542,4 +548,4 @@ def test_first_event_is_a_contended_wait(tmp_path: Path) -> None:
     story = two().wait(1, A, 2).waited(1, A).unlock(1, A)
     assert found(story, tmp_path) == []
     with nptltrace.open(tmp_path / "made.ptt") as trace:
-        assert list(trace.table("holds")["tid"]) == [1]
+        assert trace.table("holds")["tid"].to_pylist() == [1]

@@ -72,11 +72,13 @@ def test_more_locks_than_are_judged(tmp_path: Path, ptt: Ptt) -> None:
 
 
 def test_the_longest_hold_is_reported(tmp_path: Path) -> None:
-    story = Story()
+    story = Story().create(1)
     for ms in (23, 180, 80):
-        story.lock(MAIN, A, site=7).sleep(ms * 1_000_000).unlock(MAIN, A)
+        story.lock(MAIN, A, site=7).wait(1, A, MAIN).sleep(ms * 1_000_000).unlock(MAIN, A)
+        story.waited(1, A).unlock(1, A)
     (only,) = find(
-        Source([story.exit().write_to(tmp_path / "made.ptt")]), long_hold_ns=10**7
+        Source([story.ended_and_joined(1).exit().write_to(tmp_path / "made.ptt")]),
+        long_hold_ns=10**7,
     ).findings
     assert "180 ms" in only.message
     assert only.count == 3

@@ -59,6 +59,7 @@ struct ck_object {
 	struct ck_last init;
 	struct ck_last destroyed;
 	uint32_t sem_hold;   /* of a semaphore used as a lock */
+	int64_t asked;	     /* when a thread last began to wait for a lock */
 	uint32_t made_stack; /* of a semaphore: with which it was made, or is waited for; 0: not known */
 	uint32_t pool;	     /* so many units a semaphore began with that whoever takes one gives back; 0: it is none */
 	bool made_full;	     /* it began with units, */

@@ -55,6 +55,7 @@ void ck_lock_wait(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 	ck_asked_for(c, w->owner);
 	ck_asked_for(c, o->sem_hold);
 	o->kept = 0;
+	o->asked = e->ts;
 	w->priority = (int32_t)CK_THREAD(c, e->thread)->priority;
 	/* A mutex says of itself, in the bits of glibc, whether other processes may use it, and whether it lends priority. */
 	bits = kind == NPTL_DOMAIN_MUTEX ? tk_number(&e->e, TK_KIND, 0) : 0;

@@ -33,7 +33,7 @@ FACTS = {
     "end-with-hold": "a thread that ended while it held a lock",
     "end-unjoined": "a thread that ended, and was neither joined nor detached",
     "barrier-incomplete": "waits at a barrier for threads that will not come; `value` of them",
-    "long-hold": "a hold of `value` ns, as long as `--long-hold` or longer",
+    "long-hold": "a hold of `value` ns, as long as `--long-hold` or longer, that others waited for",
     "wait-for-lower": "a wait of `value` ns, 1 ms or more, for a thread of lower priority",
     "all-blocked": "a process in which all `value` threads are blocked for ever",
     "wait-with-hold": "a wait for no lock, while another thread waited `value` ns, 1 ms or more, "

@@ -46,8 +46,12 @@ void ck_acquire(struct ptt_check *c, const struct tk_event *e, uint32_t object, 
 static void long_hold(struct ptt_check *c, const struct tk_event *e, uint32_t hold)
 {
 	const struct tk_hold *h = CK_HOLD(c, hold);
+	const struct ck_object *o = CK_OBJECT(c, h->object);
 	struct tk_event at = *e;
 
+	/* Nobody was kept from it. */
+	if (!o->waiters && o->asked < h->since)
+		return;
 	at.site = h->site; /* what is to be changed */
 	if (!ck_found_more(c, PTT_FACT_LONG_HOLD, &at, (uint64_t)h->object << 16, h->site, e->ts - h->since))
 		return;

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 @finding("long-hold", severity="warning")
 def long_hold(trace: Trace) -> Iterator[Found]:
-    """A thread held a lock for long.
+    """A thread held a lock for long, and another thread waited for the lock meanwhile.
 
     The bound is a second (`--long-hold`); of all holds that began at one call site the longest is
-    reported. A hold ends where a condition wait gives the mutex up. Holds that never ended are not
-    reported: what keeps them is another finding.
+    reported. A lock that nobody waited for is not reported, however long it was held. A hold ends
+    where a condition wait gives the mutex up. Holds that never ended are not reported: what keeps
+    them is another finding.
     """
     for fact in trace.facts("long-hold"):
         held = fact.steps[0]

@@ -5,18 +5,32 @@
 #include "corpus.h"
 
 static pthread_mutex_t tree;
+static int locked;
+
+static void *other(void *unused)
+{
+	await(&locked, 1);
+	pthread_mutex_lock(&tree);
+	pthread_mutex_unlock(&tree);
+	return unused;
+}
 
 int main(void)
 {
+	pthread_t waiter;
+
 	i_am("main");
 	OBJECT(tree);
 	init_mutex(&tree, PTHREAD_MUTEX_RECURSIVE);
+	waiter = start(other, NULL);
 	pthread_mutex_lock(&tree); /* SITE locks */
+	arrive(&locked);
 	for (int i = 0; i < 10; i++) {
 		pthread_mutex_lock(&tree);
 		nap_ms(20);
 		pthread_mutex_unlock(&tree);
 	}
 	pthread_mutex_unlock(&tree);
+	join(waiter);
 	return 0;
 }

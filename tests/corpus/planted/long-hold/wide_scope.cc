@@ -7,7 +7,7 @@
 #include <thread>
 
 static std::mutex lock;
-static int counter;
+static int counter, locked;
 
 int main()
 {
@@ -16,7 +16,11 @@ int main()
 		i_am("worker");
 		std::lock_guard<std::mutex> guard(lock);
 		counter++;
+		arrive(&locked);
 		nap_ms(300);
 	});
+	await(&locked, 1);
+	lock.lock();
+	lock.unlock();
 	worker.join();
 }
