@@ -10,7 +10,7 @@ struct call {
 	struct call *outer; /* a once routine may use another once */
 	uint64_t began;
 	bool wait_reported;
-	bool ran;
+	bool ran; /* the routine, or there was no wait for it */
 	bool returned;
 };
 
@@ -71,7 +71,13 @@ static void end_call(struct call *call)
 	report_wait_end(call, call->returned ? 0 : ECANCELED);
 }
 
-static COLD int call_real(ptt_once_function *real, pthread_once_t *control, void (*routine)(void), int state, void *site)
+static int look_at(const pthread_once_t *control)
+{
+	/* acquire: a thread that sees that the routine has been run sees what it did; the real function looks again */
+	return __atomic_load_n(control, __ATOMIC_ACQUIRE);
+}
+
+static COLD int call_real(ptt_once_function *real, pthread_once_t *control, void (*routine)(void), void *site)
 {
 	struct call call __attribute__((cleanup(end_call))) = {
 		.control = control,
@@ -80,10 +86,14 @@ static COLD int call_real(ptt_once_function *real, pthread_once_t *control, void
 		.outer = innermost,
 		.began = ptt_now_ns(),
 	};
-	int result;
+	int state = look_at(control), result;
 
-	if (state & PTT_ONCE_RUNNING)
+	if (state & PTT_ONCE_RUNNING) {
 		report_wait(&call);
+		call.began = ptt_now_ns();
+	} else if (state & PTT_ONCE_DONE) {
+		call.ran = true;
+	}
 	innermost = &call;
 	result = real(control, run_routine);
 	call.returned = true;
@@ -92,12 +102,9 @@ static COLD int call_real(ptt_once_function *real, pthread_once_t *control, void
 
 int ptt_once(ptt_once_function *real, pthread_once_t *control, void (*routine)(void), void *site)
 {
-	/* acquire: a thread that sees that the routine has been run sees what it did; the real function looks again */
-	int state = __atomic_load_n(control, __ATOMIC_ACQUIRE);
-
-	if (likely(state & PTT_ONCE_DONE))
+	if (likely(look_at(control) & PTT_ONCE_DONE))
 		return real(control, routine);
-	return call_real(real, control, routine, state, site);
+	return call_real(real, control, routine, site);
 }
 
 struct full_call {

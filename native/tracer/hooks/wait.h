@@ -19,6 +19,7 @@ struct ptt_wait {
 	char out; /* number of the _OUT event, whose fields are result and wait_ns */
 };
 
+/* ptt_begin_wait - after the event before the wait: no wait may end later than it is said to. */
 static inline struct ptt_wait ptt_begin_wait(char domain, char out, const void *object, void *site)
 {
 	return (struct ptt_wait){

@@ -63,14 +63,15 @@ static const void *file_of(int fd)
 
 static int wait_for(const void *file, const struct request *request, void *site)
 {
-	struct ptt_wait wait WAIT_GUARD = ptt_begin_wait(NPTL_DOMAIN_FUTEX, NPTL_EV_FUTEX_WAIT_OUT, file, site);
-	int result;
-
 	EMIT_WITH(FUTEX, FUTEX_WAIT_IN, futex_wait_in, file, site, .op = 0, .lock = PTT_FUTEX_KIND_FILE_LOCK, .expected = 0,
 		  .timeout_ns = -1);
-	result = call(request);
-	wait.result = result < 0 ? errno : 0;
-	return result;
+	{
+		struct ptt_wait wait WAIT_GUARD = ptt_begin_wait(NPTL_DOMAIN_FUTEX, NPTL_EV_FUTEX_WAIT_OUT, file, site);
+		int result = call(request);
+
+		wait.result = result < 0 ? errno : 0;
+		return result;
+	}
 }
 
 /* @trial: the command that takes the lock if it is free */

@@ -53,14 +53,15 @@ static inline long call_real(long number, const long *arg)
 static inline __attribute__((always_inline)) long wait_on(long number, const long *arg, const void *word, int op,
 							  uint32_t expected, long timeout, void *site)
 {
-	struct ptt_wait wait WAIT_GUARD = ptt_begin_wait(NPTL_DOMAIN_FUTEX, NPTL_EV_FUTEX_WAIT_OUT, word, site);
-	long result;
-
 	EMIT_WITH(FUTEX, FUTEX_WAIT_IN, futex_wait_in, word, site, .op = (uint16_t)op, .lock = ptt_site_futex(site),
 		  .expected = expected, .timeout_ns = timeout_of(timeout));
-	result = call_real(number, arg);
-	wait.result = result < 0 ? errno : 0;
-	return result;
+	{
+		struct ptt_wait wait WAIT_GUARD = ptt_begin_wait(NPTL_DOMAIN_FUTEX, NPTL_EV_FUTEX_WAIT_OUT, word, site);
+		long result = call_real(number, arg);
+
+		wait.result = result < 0 ? errno : 0;
+		return result;
+	}
 }
 
 /* @value2: what the call is given besides, as the kernel takes it; @wakes: at most so many, or -1 if it wakes nobody */

@@ -94,6 +94,9 @@ static void hold_end(struct ptt_model *m, uint32_t number, const struct tk_event
 		site = md_site(m, e->thread, e->site, o->pub.kind);
 	hold_row(m, h, e->ts, site, e->stack, &spent);
 	account(m, h, e->ts, &spent);
+	/* the wait for a routine may be reported after its end */
+	if (o->pub.kind == PTT_KIND_ONCE)
+		md_log_of(m, o);
 	charged = charged_at(o, h, e, site);
 	md_log_add(m, o, (struct md_log_entry){ h->since, e->ts, h->thread, charged });
 	if (o->share != h->share || md_sharing(o)) {

@@ -201,12 +201,19 @@ bool md_wait_take(struct ptt_model *m, const struct tk_event *e, uint32_t object
 	const struct md_object *o = MD_OBJECT(m, object);
 	int64_t dur;
 
+	dur = tk_number(&e->e, TK_WAIT_NS, 0);
 	if (likely(number)) {
 		*out = *MD_WAITING(m, number);
 		wait_unlink(m, number, e->ts);
-		return true;
+		if (likely(e->ts - dur >= out->since))
+			return true;
+		/* it had waited before it could say so; in a wait for a routine, the routine may have ended by then */
+		out->since = e->ts - dur;
+		if (o->pub.kind != PTT_KIND_ONCE)
+			return true;
+		out->owner = o->pub.releaser != e->thread ? o->pub.releaser : 0;
+		return false;
 	}
-	dur = tk_number(&e->e, TK_WAIT_NS, 0);
 	*out = (struct md_wait){
 		.since = e->ts - dur,
 		.id = ++m->t.wait_id,
