@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import textwrap
@@ -157,6 +158,34 @@ def test_a_parent_waits_for_a_child_whose_output_it_does_not_read(ptt: Ptt, tmp_
     assert {*one["threads"]} == {int(pid), child}
     assert f"sleeps in wait4 for a child: process {child} " in one["message"]
     assert f"which is full, read by process {pid} " in one["message"]
+
+
+def test_a_socket_has_addresses(ptt: Ptt, tmp_path: Path) -> None:
+    """Both ends are of one server, which waits for its clients: nothing is wrong."""
+    path = tmp_path / "prog.py"
+    path.write_text(
+        textwrap.dedent("""\
+            import socket, threading
+            server = socket.create_server(("127.0.0.1", 0))
+            client = socket.create_connection(server.getsockname())
+            other, _ = server.accept()
+            threading.Thread(target=client.recv, args=(1,), daemon=True).start()
+            server.accept()
+        """),
+        encoding="utf-8",
+    )
+    with running("env", "--default-signal=INT", sys.executable, path) as pid:
+        assert asleep(ptt, pid, 2)["findings"] == []
+        text = _text(ptt, pid)
+    assert re.search(r"sleeps in accept4 of TCP socket 127.0.0.1:(\d+) \(fd \d+\)", text)
+    assert (
+        re.search(
+            r"sleeps in recvfrom of TCP socket 127.0.0.1:\d+ to 127.0.0.1:\d+ \(fd \d+\), "
+            r"connected to this process",
+            text,
+        )
+        or "connected to thread" in text
+    )
 
 
 def _text(ptt: Ptt, pid: str) -> str:

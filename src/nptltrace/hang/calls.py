@@ -52,8 +52,8 @@ def with_peers(process: Target, threads: Sequence[ThreadPicture]) -> list[Thread
         for seen in threads
         if (number := _descriptor(seen)) >= 0 and (file := files.opened(number)) is not None
     }
-    wanted = {(file.kind, file.key) for file in opened.values() if file.kind in _CLOSED}
-    held, is_all = holders_of(wanted - {("pipe", 0), ("eventfd", 0)}) if wanted else ({}, True)
+    wanted = {key for file in opened.values() if (key := _other_side(file))[1]}
+    held, is_all = holders_of(wanted) if wanted else ({}, True)
     others = {seen.thread.tid: str(seen.thread) for seen in threads if not seen.thread.has_ended}
     found = []
     for one in threads:
@@ -62,7 +62,7 @@ def with_peers(process: Target, threads: Sequence[ThreadPicture]) -> list[Thread
             seen, peers = one, _of_call(process, one, files)
         else:
             seen = one._replace(object_name=_name(file))
-            peers = _of_file(one, file, held.get((file.kind, file.key)), files)
+            peers = _of_file(one, file, held.get(_other_side(file)), files)
         if peers is not None:
             near = [name for tid, name in others.items() if tid != seen.thread.tid]
             names = tuple(_named(pid, process.pid, near) for pid in sorted(peers.pids))
@@ -82,10 +82,17 @@ def _descriptor(seen: ThreadPicture) -> int:
     return call.arguments[0] & 0x7FFF_FFFF if known else -1
 
 
+def _other_side(file: OpenFile) -> tuple[str, int]:
+    """Return what the processes have open that can end a wait for a file; 0 of what is unknown."""
+    if file.kind == "socket":
+        return file.kind, file.peer
+    return file.kind, file.key if file.kind in _CLOSED else 0
+
+
 def _name(file: OpenFile) -> str:
     what = f"{file.kind} {file.key}" if file.key else file.kind
     if file.path:
-        what = file.path if file.kind == "file" else f"{file.kind} {file.path}"
+        what = f"FIFO {file.path}" if file.kind == "FIFO" else file.path
     return f"{what} (fd {file.number})"
 
 
@@ -100,6 +107,8 @@ def _of_file(seen: ThreadPicture, file: OpenFile, holders: Holders | None, files
     said = f"{does} {_name(file)}"
     if holders is None:
         return Peers(said)
+    if file.kind == "socket":
+        return Peers(said, "connected to", holders.readers)
     pids = holders.writers if reads else holders.readers
     if file.kind == "pipe":
         said += ", which is empty" if reads else ", which is full"

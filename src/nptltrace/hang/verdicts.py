@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -47,8 +48,9 @@ _BY_HANDLERS = frozenset({"semaphore", "futex", "park", "file"})
 _FEW = 8
 # So many frames of the C library there are behind that of a handler, at most.
 _LIBRARY = 4
-# So many looks may show a thread that just runs, and so many one after the other must agree.
-_LOOKS, _AGREE = 6, 2
+# So many looks may show a thread that just runs, with pauses, and so many one after the other must
+# agree.
+_LOOKS, _PAUSE_S, _AGREE = 32, 0.01, 2
 # Functions by which a thread leaves a condition wait without a signal.
 _LEAVE_A_WAIT = frozenset(
     {"pthread_cond_timedwait", "pthread_cond_clockwait", "cnd_timedwait", "pthread_cancel"}
@@ -443,6 +445,8 @@ class _Again:
             held = held + 1 if expected.items() <= waits.items() else 0
             if held == _AGREE:
                 return True
+            if not held:
+                time.sleep(_PAUSE_S)
         return False
 
 

@@ -10,8 +10,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace.hang.targets.sockets import sockets_of
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+
+    from nptltrace.hang.targets.sockets import Socket
 
 __all__ = ["Files", "Holders", "OpenFile", "children_of", "holders_of"]
 
@@ -32,9 +36,10 @@ class OpenFile(NamedTuple):
         number: The descriptor.
         kind: `pipe`, `FIFO`, `socket`, `eventfd`, another kind of the kernel, or `file`.
         key: The same for all descriptors of the file; 0 where that is not known.
-        path: Its path, or empty.
+        path: Its path, or the kind and addresses of a socket, or empty.
         reads: It is open for reading.
         writes: It is open for writing.
+        peer: The key of the socket at the other end, or 0.
     """
 
     number: int
@@ -43,6 +48,7 @@ class OpenFile(NamedTuple):
     path: str
     reads: bool
     writes: bool
+    peer: int = 0
 
 
 class Holders(NamedTuple):
@@ -58,18 +64,22 @@ class Holders(NamedTuple):
 
 
 class Files:
-    """The open files of a process.
+    """The open files of a process; locks and sockets are as they were when first asked for.
 
     Args:
         pid: The process.
     """
 
     def __init__(self, pid: int) -> None:
-        self._place = _PROC / str(pid)
+        self._pid, self._place = pid, _PROC / str(pid)
 
     def opened(self, number: int) -> OpenFile | None:
         """Return what a descriptor is, None if that may not be known."""
-        return _opened(self._place, number)
+        found = _opened(self._place, number)
+        if found is None or found.kind != "socket":
+            return found
+        socket = self._sockets.get(found.key)
+        return found if socket is None else found._replace(path=socket.name, peer=socket.peer)
 
     def fifo(self, directory: int, path: str) -> str:
         """Return the path of a FIFO that is being opened, empty where it is none.
@@ -107,6 +117,10 @@ class Files:
         }
         # The lock of an open file belongs to no process, and one of another namespace is 0.
         return frozenset(found) if all(pid > 0 for pid in found) else frozenset()
+
+    @cached_property
+    def _sockets(self) -> dict[int, Socket]:
+        return sockets_of(self._pid)
 
     @cached_property
     def _locks(self) -> list[str]:

@@ -271,9 +271,9 @@ class Process:
         except OSError:
             return True  # a kernel without such namespaces
 
-    @cached_property
+    @property
     def files(self) -> Files | None:
-        """Its open files."""
+        """Its open files, as they are now."""
         return Files(self.pid)
 
     @cached_property
