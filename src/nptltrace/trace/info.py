@@ -33,6 +33,15 @@ _DIRECT = {
     "libiomp5": "has locks and barriers of its own, which are not seen",
     "libjvm": "Java's monitors and locks are its own: their waits are seen as waits for work",
     "libcoreclr": "locks of .NET are its own: their waits are seen as waits for work",
+    "libruby": "locks and queues of Ruby are its own: their waits are seen as waits for work",
+    "ruby": "locks and queues of Ruby are its own: their waits are seen as waits for work",
+    "mono": "monitors of .NET are its own: their waits are seen as waits for work",
+    "libmono": "monitors of .NET are its own: their waits are seen as waits for work",
+    "libmonosgen": "monitors of .NET are its own: their waits are seen as waits for work",
+    "threads/shared/shared": "locks of Perl are its own: their waits are seen as waits for work",
+    "libguile": "mutexes of Guile are its own: their waits are seen as waits for work",
+    "libHSrts": "what threads of Haskell wait for, as an `MVar`, is its own and not seen",
+    "beam.smp": "processes of Erlang wait inside its own scheduler, which is not seen",
     "libgo": "synchronizes through futexes directly: Go's own locks and channels are not seen",
     "libtbb": "has spin locks, which are not seen, and locks of which only waits are",
     "libabsl_synchronization": "of readers' locks and `LockWhen()` only waits are seen",
@@ -295,7 +304,12 @@ class Info:
 
 
 def _library(path: str) -> str:
-    """Return the name of a library without version, and without the sum that wheels put there."""
+    """Return the name of a library without version, and without the sum that wheels put there.
+
+    That of Perl's locks is as common as can be: it stands for itself with its folders.
+    """
+    if path.endswith("/threads/shared/shared.so"):
+        return "threads/shared/shared"
     return path.rpartition("/")[2].partition(".so")[0].partition("-")[0]
 
 
