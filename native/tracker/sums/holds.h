@@ -59,6 +59,12 @@ static inline uint32_t md_taken_in(const struct md_object *o, const struct md_ho
 	return o->pub.kind == PTT_KIND_SEM && o->made_by_stack && !h->stack ? 0 : h->site_row;
 }
 
+/* md_taken_unseen - where a hold began is not known: no stack was recorded, and the call site is of the interpreter or a wrapper. */
+static inline bool md_taken_unseen(const struct ptt_model *m, const struct md_object *o, const struct md_hold *h)
+{
+	return !h->stack && (md_taken_in(o, h) != h->site_row || MD_SITE(m, h->site_row)->wrapper);
+}
+
 /* md_drop_holds - forgets holds whose end cannot be known; they are blamed up to now, unless it is a semaphore's. */
 void md_drop_holds(struct ptt_model *m, uint32_t object, int64_t ts);
 

@@ -66,11 +66,11 @@ static void account(struct ptt_model *m, const struct md_hold *h, int64_t ts, co
 
 /*
  * Where a hold is charged: where it began. A lock of Python that was taken when nobody waited for it was taken in the
- * interpreter; if others waited when it was released, that is known by the line.
+ * interpreter, and another lock maybe in a wrapper; if others waited when it was released, that is known by the line.
  */
-static uint32_t charged_at(const struct md_object *o, const struct md_hold *h, const struct tk_event *e, uint32_t release)
+static uint32_t charged_at(const struct ptt_model *m, const struct md_object *o, const struct md_hold *h, const struct tk_event *e, uint32_t release)
 {
-	bool unseen = md_taken_in(o, h) != h->site_row;
+	bool unseen = md_taken_unseen(m, o, h);
 
 	return unseen && e->stack && h->thread == e->thread ? release | MD_RELEASED : h->site_row;
 }
@@ -97,7 +97,7 @@ static void hold_end(struct ptt_model *m, uint32_t number, const struct tk_event
 	/* the wait for a routine may be reported after its end */
 	if (o->pub.kind == PTT_KIND_ONCE)
 		md_log_of(m, o);
-	charged = charged_at(o, h, e, site);
+	charged = charged_at(m, o, h, e, site);
 	md_log_add(m, o, (struct md_log_entry){ h->since, e->ts, h->thread, charged });
 	if (o->share != h->share || md_sharing(o)) {
 		md_share(m, o, e->ts);

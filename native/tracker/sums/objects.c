@@ -148,6 +148,7 @@ uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t site, uint32_t k
 		s->pub.address = site;
 		s->pub.process = process;
 		s->pub.kind = kind;
+		s->wrapper = m->wrappers.count && rd_map_find(&m->wrappers, site, process);
 		s->counted = !m->only_sites.count || rd_map_find(&m->only_sites, process, site) ||
 			     rd_map_find(&m->only_sites, RD_NONE, site & PTT_SITE_ADDRESS);
 	}

@@ -364,6 +364,8 @@ PTT_MODEL_API int ptt_model_space(struct ptt_model *model, uint32_t process, uin
  */
 PTT_MODEL_API int ptt_model_share(struct ptt_model *model, uint32_t process, uint64_t start, uint64_t end,
 				  uint32_t memory, uint64_t offset);
+/* ptt_model_wrapper - a call site of a process that lies in a wrapper: a release says more of who held a lock. */
+PTT_MODEL_API int ptt_model_wrapper(struct ptt_model *model, uint32_t process, uint64_t site);
 /* ptt_model_gil - where a process has the parts of an interpreter's lock; may be said late, of what goes on from then on. */
 PTT_MODEL_API int ptt_model_gil(struct ptt_model *model, uint32_t process, uint64_t address);
 /*

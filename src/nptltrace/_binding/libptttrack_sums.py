@@ -119,6 +119,10 @@ class Model(Handle):
         status = self._lib.ptt_model_share(self.handle, process, start, end, memory, offset)
         check("follow shared memory", status)
 
+    def wrapper(self, process: int, site: int) -> None:
+        """Declare a call site that lies in a wrapper."""
+        check("follow a lock", self._lib.ptt_model_wrapper(self.handle, process, site))
+
     def gil(self, process: int, parts: list[int]) -> None:
         """Declare where a process has the parts of an interpreter's lock."""
         for address in parts:

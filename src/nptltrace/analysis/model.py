@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source, TraceFiles
 
 __all__ = [
-    "ROW_TABLES", "Only", "Sharing", "Tables", "Window", "add_parents", "begin_window",
-    "begun_from", "event_buffers", "feed_window", "finish_model", "model_batches", "model_rows",
-    "model_steps", "model_sums", "model_tables", "new_model", "restrict", "run_model",
-    "share_memory",
+    "ROW_TABLES", "Only", "Sharing", "Tables", "Window", "add_parents", "add_wrappers",
+    "begin_window", "begun_from", "event_buffers", "feed_window", "finish_model", "model_batches",
+    "model_rows", "model_steps", "model_sums", "model_tables", "new_model", "restrict",
+    "run_model", "share_memory",
 ]  # fmt: skip
 
 ROW_TABLES = ("waits", "holds", "wakeups")
@@ -257,6 +257,7 @@ def new_model(source: Source, flags: int) -> libptttrack_sums.Model:
     add_parents(model, source)
     share_memory(model, source)
     add_purposes(model, source)
+    add_wrappers(model, source)
     return model
 
 
@@ -288,6 +289,12 @@ def add_purposes(model: libptttrack_sums.Model, source: Source) -> None:
             model.gil(number, parts)
     for process, stack, units, purpose in source.purposes():
         model.semaphore(process, stack, purpose, units=units)
+
+
+def add_wrappers(model: libptttrack_sums.Model, source: Source) -> None:
+    """Give the model the call sites that lie in wrappers."""
+    for process, site in source.wrappers():
+        model.wrapper(process, site)
 
 
 def share_memory(model: Sharing, source: Source) -> None:

@@ -27,13 +27,13 @@ from nptltrace.trace.threads import ALL, ThreadNames, thread_names
 from nptltrace.trace.tsdl_reader import read_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from nptltrace.trace.alignment import Alignment
     from nptltrace.trace.info import Info
     from nptltrace.trace.objects.conditions import Condition
     from nptltrace.trace.objects.semaphores import Semaphores, Use
-    from nptltrace.trace.symbols.frames import ChooseSites
+    from nptltrace.trace.symbols.frames import ChooseSites, FindWrappers
     from nptltrace.trace.tsdl_reader import Metadata
 
 __all__ = ["BEFORE", "Source", "TraceFiles"]
@@ -122,6 +122,9 @@ class Source:
         self._conditions: dict[int, dict[int, Condition]] | None = None
         self._gils: dict[int, tuple[int, ...]] = {}
         self._choose: ChooseSites | None = None
+        self._find_wrappers: FindWrappers | None = None
+        # Of each process the call sites that were looked at, and those that lie in wrappers.
+        self._wrappers: dict[int, tuple[set[int], list[int]]] = {}
         self._chosen: dict[int, dict[int, int]] = {}  # call sites by process and stack
         self._chosen_of: dict[int, int] = {}  # from how many stacks of each process
         for path in paths:
@@ -164,15 +167,29 @@ class Source:
         self._set_clocks()
         self._choose_sites()
 
-    def choose_sites(self, choose: ChooseSites) -> None:
+    def choose_sites(self, choose: ChooseSites, wrappers: FindWrappers | None = None) -> None:
         """Have events with a stack come from a call site that is chosen from it, now and later.
 
         Args:
             choose: Returns call sites by numbers of stacks, where they are others than recorded.
+            wrappers: Returns which of some call sites lie in a wrapper.
         """
-        self._choose = choose
+        self._choose, self._find_wrappers = choose, wrappers
+        self._wrappers.clear()
         self._chosen_of.clear()
         self._choose_sites()
+
+    def wrappers(self) -> Iterator[tuple[int, int]]:
+        """Yield process and call site of those that lie in a wrapper."""
+        if self._find_wrappers is None:
+            return
+        for number, process in enumerate(self.processes()):
+            asked, found = self._wrappers.setdefault(number, (set(), []))
+            new = process.recorded - asked
+            asked |= new
+            found += self._find_wrappers(number, new)
+            for site in found:
+                yield number, site
 
     def chosen_site(self, process: int, stack: int) -> int:
         """Return the call site that was chosen from a stack, 0 where it is as recorded."""

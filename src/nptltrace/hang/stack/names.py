@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nptltrace.hang.stack.stacks import Frame
     from nptltrace.hang.targets.target import Target
     from nptltrace.trace.places.module_table import Module
-    from nptltrace.trace.symbols.frames import ChooseSites
+    from nptltrace.trace.symbols.frames import ChooseSites, FindWrappers
     from nptltrace.trace.symbols.location import Location
     from nptltrace.trace.symbols.lookup import Symbols
 
@@ -54,7 +54,7 @@ class OneProcess:
         del process
         return 0
 
-    def choose_sites(self, choose: ChooseSites) -> None:
+    def choose_sites(self, choose: ChooseSites, wrappers: FindWrappers | None = None) -> None:
         """Leave call sites as they are: there are no events."""
 
     def threads(self) -> list[tuple[int, int]]:

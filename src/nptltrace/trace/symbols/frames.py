@@ -6,7 +6,7 @@ was written. Frames that are passed over lie between the tracer's hook and the c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -16,15 +16,16 @@ from nptltrace.trace.places.site import address_of_site, hex_of_site, is_entry
 from nptltrace.trace.places.stack import stack_sites
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from nptltrace.trace.info import Process
     from nptltrace.trace.passed_over import PassedOver
     from nptltrace.trace.symbols.location import Location, Locations
 
 __all__ = [
-    "TRUNCATED", "UNKNOWN", "ChooseSites", "Frame", "chosen_sites", "frames_at", "from_call_site",
-    "is_tracer", "recorded_site", "stack_texts",
+    "TRUNCATED", "UNKNOWN", "ChooseSites", "FindWrappers", "Frame", "chosen_sites", "frames_at",
+    "from_call_site",
+    "is_tracer", "recorded_site", "stack_texts", "wrapper_sites",
 ]  # fmt: skip
 
 # A thread begins in a function of the tracer's, which calls the program's.
@@ -32,6 +33,8 @@ _TRACER = "libnptltrace.so"
 
 # Returns the call sites of a process by its stacks, where they are others than recorded.
 ChooseSites = Callable[[int, "Process"], dict[int, int]]
+# Returns which of some call sites of a process lie in a wrapper.
+FindWrappers = Callable[[int, Iterable[int]], Iterable[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +196,18 @@ def chosen_sites(symbols: Locations, number: int, process: Process) -> dict[int,
         if chosen != sites[begin]:
             found[stack] = chosen
     return found
+
+
+def wrapper_sites(symbols: Locations, number: int, sites: Iterable[int]) -> Iterator[int]:
+    """Yield which of some call sites of a process lie in what is passed over.
+
+    Args:
+        symbols: Names addresses, and says what is passed over.
+        number: Number of the process.
+        sites: The call sites.
+    """
+    passed = _passed(symbols, number)
+    yield from (site for site in sites if not is_python(site) and passed(site, False))  # noqa: FBT003
 
 
 def _is_between(symbols: Locations, process: int, sites: Sequence[int], n: int) -> bool:
