@@ -47,7 +47,7 @@ AT(lost_closed, 40); AT(lost_threads, 48); AT(lost_write, 56); AT(lost_sites, 64
 AT(overwritten, 72); AT(removed, 80); AT(wait_ns, 88); AT(chunks, 96); AT(free_chunks, 100);
 AT(freed_chunks, 104); AT(live_threads, 108); AT(write_error, 112); AT(stopped, 116);
 AT(lost_processes, 120); AT(lost_real_time, 128); AT(without_site, 136); AT(without_stack, 144);
-AT(lost_reported, 152); AT(lost_stalled, 160); AT(cut, 168); AT(pad, 172);
+AT(lost_reported, 152); AT(lost_stalled, 160); AT(cut, 168); AT(unjoined, 172);
 #undef LAYOUT
 #define LAYOUT struct ptt_collector_thread
 SIZE(24); AT(pid, 0); AT(tid, 4); AT(process, 8); AT(index, 12); AT(serial, 16);
@@ -80,8 +80,8 @@ AT(without_stack, 184); AT(closed, 192); AT(thread_high, 196); AT(chunk_hand, 20
 AT(stopped, 204); AT(overwritten, 208); AT(site_head, 216); AT(site_tail, 224); AT(site_lost, 232);
 AT(chunks_there, 240); AT(real_time, 244); AT(without_site, 248); AT(space, 256); AT(waiters, 260);
 AT(doorbell, 264); AT(lost_processes, 268); AT(process_hint, 272); AT(images, 276);
-AT(process_high, 280); AT(thread_hint, 284); AT(pad3, 288); AT(collector, 320); AT(beat, 324);
-AT(stalled, 328); AT(patience_ms, 332); AT(pad5, 336);
+AT(process_high, 280); AT(thread_hint, 284); AT(unjoined, 288); AT(pad6, 292); AT(pad3, 296);
+AT(collector, 320); AT(beat, 324); AT(stalled, 328); AT(patience_ms, 332); AT(pad5, 336);
 #undef LAYOUT
 #define LAYOUT struct ptt_inject
 SIZE(112); AT(pid, 0); AT(tid, 4); AT(number, 8); AT(pc, 16); AT(sp, 24); AT(fp, 32);

@@ -79,7 +79,7 @@ struct ptt_collector_stats {
 	uint64_t lost_reported;  /* events of the trace say that so many others were lost */
 	uint64_t lost_stalled;   /* of lost_full: the recorder stood still, so threads stopped waiting for room */
 	uint32_t cut;            /* 1 = somebody has shortened the segment: what was in it is lost */
-	uint32_t pad;
+	uint32_t unjoined;       /* processes that ran untraced, since they could not use the segment */
 };
 
 /* A thread that has an entry now. */

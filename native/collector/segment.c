@@ -357,6 +357,7 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 	c->doorbell_seen = __atomic_load_n(&c->segment->doorbell, __ATOMIC_ACQUIRE);
 	c->stats.freed_chunks = 0;
 	c->stats.lost_processes = __atomic_load_n(&c->segment->lost_processes, __ATOMIC_RELAXED);
+	c->stats.unjoined = __atomic_load_n(&c->segment->unjoined, __ATOMIC_RELAXED);
 	c->stats.lost_reported = __atomic_load_n(&c->segment->lost_reported, __ATOMIC_RELAXED);
 	c->stats.cut = c->cut || ptt_guard_cut(c->guard);
 	if (c->shared) {

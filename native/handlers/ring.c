@@ -13,9 +13,11 @@
 #include "catalog.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
+#include "platform/complaint.h"
 #include "platform/other_user.h"
 #include "platform/removed.h"
 #include "ring_stack.h"
+#include "writer/unjoined.h"
 #include "writer/writer.h"
 #include "origin/site.h"
 #include "writer/taker.h"
@@ -104,9 +106,15 @@ static void choose_ways(void)
 	}
 }
 
-static void refuse(const char *what, int err)
+/* @args: session directory, its place, the recorder's standard error, the trace directory; all but the first may be missing */
+static void refuse(char **args, const char *what, int err)
 {
-	fprintf(stderr, "ptt: ring: %s%s%s; the program runs untraced\n", what, err ? ": " : "", err ? strerror(err) : "");
+	const char *place = args[0] && args[1] ? args[2] : NULL, *trace = place ? args[3] : NULL;
+
+	if (args[0] && args[0][0])
+		ptt_ring_count_unjoined(args[0], trace);
+	if (ptt_may_complain(place))
+		fprintf(stderr, "ptt: ring: %s%s%s; the program runs untraced\n", what, err ? ": " : "", err ? strerror(err) : "");
 	__nptl_trace_enabled = 0;
 }
 
@@ -125,7 +133,7 @@ EXPORT void nptl_trace_init(char **args)
 	} else if (attached) {
 		err = ptt_ring_rejoin(args[0]);
 	} else if (!args[0] || !args[0][0]) {
-		refuse("no session directory given (start the program with ptt record)", 0);
+		refuse(args, "no session directory given (start the program with ptt record)", 0);
 		return;
 	} else {
 		err = ptt_ring_attach(args[0]);
@@ -137,11 +145,11 @@ EXPORT void nptl_trace_init(char **args)
 	if (err == -EAGAIN || err == -ESHUTDOWN || (err == -ENOENT && is_over(args)))
 		__nptl_trace_enabled = 0;
 	else if (ptt_is_of_another_user(args[0], err))
-		refuse(PTT_OF_ANOTHER_USER, 0);
+		refuse(args, PTT_OF_ANOTHER_USER, 0);
 	else if (err == -ENOENT)
-		refuse(PTT_OUT_OF_SIGHT, 0);
+		refuse(args, PTT_OUT_OF_SIGHT, 0);
 	else if (err)
-		refuse("cannot join the recording", -err);
+		refuse(args, "cannot join the recording", -err);
 }
 
 EXPORT void nptl_trace_handler_module(const struct nptl_trace_module *module)

@@ -57,6 +57,7 @@
 #include "writer/session.h"
 #include "writer/bell.h"
 #include "platform/confined.h"
+#include "platform/complaint.h"
 #include "platform/other_user.h"
 #include "platform/removed.h"
 #include "origin/call_site.h"
@@ -64,6 +65,7 @@
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
 #include "record/record.h"
+#include "writer/unjoined.h"
 #include "writer/writer.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -78,10 +80,15 @@ static __thread volatile bool writing INITIAL_EXEC;
 static __thread volatile uint64_t writing_at INITIAL_EXEC;
 static __thread uint32_t self_tid INITIAL_EXEC;
 
-static void refuse(const char *what, int err)
+/* @args: session directory, its place, the recorder's standard error, the trace directory; all but the first may be missing */
+static void refuse(char **args, const char *what, int err)
 {
-	fprintf(stderr, "ptt: shared: %s%s%s; the program runs untraced\n", what, err ? ": " : "",
-		err ? strerror(err) : "");
+	const char *place = args[0] && args[1] ? args[2] : NULL, *trace = place ? args[3] : NULL;
+
+	if (args[0] && args[0][0])
+		ptt_ring_count_unjoined(args[0], trace);
+	if (ptt_may_complain(place))
+		fprintf(stderr, "ptt: shared: %s%s%s; the program runs untraced\n", what, err ? ": " : "", err ? strerror(err) : "");
 	__nptl_trace_enabled = 0;
 }
 
@@ -96,7 +103,7 @@ EXPORT void nptl_trace_init(char **args)
 	int err;
 
 	if (!shared_buffer && (!args[0] || !args[0][0])) {
-		refuse("no session directory given (start the program with ptt record)", 0);
+		refuse(args, "no session directory given (start the program with ptt record)", 0);
 		return;
 	}
 	err = shared_attach(shared_buffer ? NULL : args[0]);
@@ -107,11 +114,11 @@ EXPORT void nptl_trace_init(char **args)
 	if (err == -EAGAIN || err == -ESHUTDOWN || (err == -ENOENT && is_over(args)))
 		__nptl_trace_enabled = 0;
 	else if (ptt_is_of_another_user(args[0], err))
-		refuse(PTT_OF_ANOTHER_USER, 0);
+		refuse(args, PTT_OF_ANOTHER_USER, 0);
 	else if (err == -ENOENT)
-		refuse(PTT_OUT_OF_SIGHT, 0);
+		refuse(args, PTT_OUT_OF_SIGHT, 0);
 	else if (err)
-		refuse("cannot join the recording", -err);
+		refuse(args, "cannot join the recording", -err);
 }
 
 EXPORT void nptl_trace_handler_module(const struct nptl_trace_module *module)

@@ -16,7 +16,7 @@ __all__ = ["check", "free_name", "make", "open_own", "remove"]
 
 # What PTT makes in a trace directory, and in the directories in it. The mark of the handler
 # `file` stays where its process was killed before the first packet.
-_TRACE = r"stream-.*|metadata|\.claimed|\..*\.new"
+_TRACE = r"stream-.*|metadata|\.untraced|\.claimed|\..*\.new"
 _INFO = r"session\.json|processes\.jsonl|\.?symbols\.jsonl.*|\..*\.new"
 _VIEW = r"\.?[a-z]+-[0-9a-f]{12}(-\d+)?"
 _FOLDERS: dict[str, dict[str, str]] = {

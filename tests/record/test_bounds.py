@@ -135,4 +135,4 @@ def test_too_many_are_counted(ptt: Ptt, compile_c: Compiler, trace_dir: Path) ->
     assert found["lost_by_cause"]["too_many_threads"] >= 7 * 2
     message = ptt("stat", trace_dir).stdout
     assert "too_many_threads" in message
-    assert "7 processes ran untraced: there were too many at one time" in message
+    assert "7 processes ran untraced\n" in message

@@ -103,10 +103,10 @@ def test_programs_started_after_the_end_say_nothing(ptt: Ptt, tmp_path: Path, ha
     assert handler.encode() in env[b"PTHREAD_NPTL_TRACE"]
     after = subprocess.run(["ls", "/"], env=env, capture_output=True, check=True)
     assert after.stderr == b""
-    # Where the recording cannot be seen, it may go on.
-    session = env[b"PTHREAD_NPTL_TRACE"].split(b":")[1].split(b",")[0]
+    # Where the recording cannot be seen, it may go on. Nobody says whose standard error this is.
+    session, place = env[b"PTHREAD_NPTL_TRACE"].split(b":")[1].split(b",")[:2]
     elsewhere = os.fsencode(tmp_path / Path(os.fsdecode(session)).name)
-    env[b"PTHREAD_NPTL_TRACE"] = env[b"PTHREAD_NPTL_TRACE"].replace(session, elsewhere)
+    env[b"PTHREAD_NPTL_TRACE"] = b":".join([handler.encode(), elsewhere + b"," + place, b"2"])
     hidden = subprocess.run(["ls", "/"], env=env, capture_output=True, check=True)
     assert b"cannot join the recording" in hidden.stderr
 
@@ -162,3 +162,35 @@ def test_child_where_memory_is_mapped_once(
     assert len(stat["processes"]) == 2
     query = "select count(*) from events where event = 'MUTEX_TAKEN'"
     assert ptt("sql", "--format", "csv", trace, query).stdout.split()[-1] == "2001"
+
+
+@pytest.mark.parametrize("handler", ["ring", "shared"])
+def test_children_that_cannot_join_are_counted(
+    ptt: Ptt, program: Callable[[str], Path], tmp_path: Path, handler: str
+) -> None:
+    """And nothing of ours gets into files of the program."""
+    trace, data = tmp_path / "t", tmp_path / "data"
+    # There is no room for the segment; the second one says so, to the recorder's standard error.
+    limited = f"ulimit -v 60000; {program('sem')}"
+    script = f"({limited}) 2>{data}; ({limited}); true"
+    done = ptt("record", "--handler", handler, "-o", trace, "--", "sh", "-c", script)
+    assert data.read_text() == ""
+    assert done.stderr.count("the program runs untraced") == 1
+    assert "2 processes ran untraced: they could not join the recording" in done.stderr
+    stat = json.loads(ptt("stat", "--format", "json", trace).stdout)
+    assert stat["untraced_processes"] == 2
+    assert "2 processes ran untraced" in ptt("stat", trace).stdout
+
+
+def test_children_that_do_not_see_the_session_are_counted(
+    ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
+) -> None:
+    hide = ["unshare", "-m", "sh", "-c"]
+    if subprocess.run([*hide, "mount -t tmpfs t /dev/shm"], check=False).returncode:
+        pytest.skip("takes root to hide a file system")
+    trace, data = tmp_path / "t", tmp_path / "data"
+    script = f"mount -t tmpfs t /dev/shm; {program('sem')} 2>{data}; true"
+    ptt("record", "-o", trace, "--", *hide, script)
+    assert data.read_text() == ""
+    assert json.loads(ptt("stat", "--format", "json", trace).stdout)["untraced_processes"] == 1
+    assert not (trace / ".untraced").exists()

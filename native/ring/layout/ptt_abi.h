@@ -263,7 +263,9 @@ struct ptt_segment {
 	uint32_t images;         /* process images ever counted */
 	uint32_t process_high;   /* process entries below this have been used */
 	uint32_t thread_hint;    /* as process_hint */
-	uint64_t pad3[4];
+	uint32_t unjoined;       /* processes that could not map the segment, or found no memory for it */
+	uint32_t pad6;
+	uint64_t pad3[3];
 	/* line 5: is anybody collecting? */
 	uint32_t collector;   /* tid of a thread of the collector's, 0 = none; the kernel marks it with FUTEX_OWNER_DIED when that dies */
 	uint32_t beat;        /* the collector counts it up while it works; never 0 */
@@ -433,6 +435,9 @@ _Static_assert(sizeof(struct ptt_site) == 24, "site");
  * or seen from anew after it was loaded again: the time in ticks, where it begins and ends, what to add to addresses of its
  * own symbol table, all in hexadecimal; its build-id with a - behind it; its path, empty for the program itself.
  */
+
+/* In the trace directory while it is recorded: a byte for each process that did not find the segment. */
+#define PTT_UNTRACED_FILE ".untraced"
 
 /* ---------------------------------------------------------- level control */
 

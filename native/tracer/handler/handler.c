@@ -7,10 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "platform/complaint.h"
 #include "platform/confined.h"
 #include "handler.h"
 #include "writer/identity.h"
 #include "platform/signals.h"
+#include "writer/unjoined.h"
 
 #define ARGS_MAX 63
 #define FILTER_MAX 512 /* every domain with all its bits */
@@ -51,6 +53,19 @@ static void guarded_getevent(struct nptl_trace_event event)
 static void complain(const char *what, const char *detail)
 {
 	fprintf(stderr, "ptt: %s%s%s; the program runs untraced\n", what, detail ? ": " : "", detail ? detail : "");
+}
+
+/* The handlers of ptt record are given what tells a child whether to speak, and where to be counted: see their refuse(). */
+static void complain_of_library(const char *reason)
+{
+	bool recorded = strcmp(handler.name, "ring") == 0 || strcmp(handler.name, "shared") == 0;
+	const char *const *args = (const char *const *)handler.args;
+	bool described = recorded && args[0] && args[1] && args[2];
+
+	if (recorded && args[0] && args[0][0])
+		ptt_ring_count_unjoined(args[0], described ? args[3] : NULL);
+	if (ptt_may_complain(described ? args[2] : NULL))
+		complain("cannot load the trace handler", reason);
 }
 
 /* Cut the next field, up to @separator, off *@rest; NULL when there is none. */
@@ -163,7 +178,7 @@ static bool load(void)
 	ptt_getplain_t *getplain;
 
 	if (!library) {
-		complain("cannot load the trace handler", reason);
+		complain_of_library(reason);
 		return false;
 	}
 	*(void **)&handler.init = dlsym(library, "nptl_trace_init");

@@ -233,6 +233,7 @@ class _Recorder:
         self._session.note(trace.path)
         try:
             self._trace.write(self._clock.calibration())
+            self._trace.begin_untraced()
             self._log = self._trace.process_log()
         except OSError as error:
             raise PttError(f"{trace.path}: {error.strerror}") from None
@@ -364,6 +365,8 @@ class _Recorder:
             self._watch.give_up()
             processes = self._watch.seen
         stats = drain.finish()
+        if self._watch is not None:
+            stats.unjoined += self._trace.end_untraced()
         self._report_errors(stats)
         if stats.cut:
             _say(self._options, SHORTENED, -1)

@@ -100,7 +100,7 @@ class Statistics:
         processes: Processes with their threads.
         event_types: Events by name, in the order of the catalogue.
         objects: Objects with most events first.
-        untraced_processes: Processes that could not be traced: there were too many at one time.
+        untraced_processes: Processes that were to be traced, and could not be.
         uncovered: Modules of which not all that they do is in the trace, and why.
         damage_bytes: Bytes that could not be read.
     """

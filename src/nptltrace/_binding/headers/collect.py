@@ -61,13 +61,13 @@ class CollectorStats(Structure):
         ("free_chunks", u32), ("freed_chunks", u32), ("live_threads", u32), ("write_error", i32),
         ("stopped", u32), ("lost_processes", u32), ("lost_real_time", u64), ("without_site", u64),
         ("without_stack", u64), ("lost_reported", u64), ("lost_stalled", u64), ("cut", u32),
-        ("pad", u32),
+        ("unjoined", u32),
     )
     events: int; packets: int; bytes: int; threads: int; lost_full: int; lost_closed: int;
     lost_threads: int; lost_write: int; lost_sites: int; overwritten: int; removed: int;
     wait_ns: int; chunks: int; free_chunks: int; freed_chunks: int; live_threads: int;
     write_error: int; stopped: int; lost_processes: int; lost_real_time: int; without_site: int;
-    without_stack: int; lost_reported: int; lost_stalled: int; cut: int; pad: int
+    without_stack: int; lost_reported: int; lost_stalled: int; cut: int; unjoined: int
 
 
 class CollectorThread(Structure):
@@ -143,8 +143,8 @@ class Segment(Structure):
         ("site_lost", u64), ("chunks_there", u32), ("real_time", u32), ("without_site", u64),
         ("space", u32), ("waiters", u32), ("doorbell", u32), ("lost_processes", u32),
         ("process_hint", u32), ("images", u32), ("process_high", u32), ("thread_hint", u32),
-        ("pad3", u64 * 4), ("collector", u32), ("beat", u32), ("stalled", u32),
-        ("patience_ms", u32), ("pad5", u64 * 6),
+        ("unjoined", u32), ("pad6", u32), ("pad3", u64 * 3), ("collector", u32), ("beat", u32),
+        ("stalled", u32), ("patience_ms", u32), ("pad5", u64 * 6),
     )
     abi: AbiHead; size: int; chunk_size: int; chunk_count: int; thread_count: int;
     process_count: int; process_offset: int; thread_owner_offset: int; thread_offset: int;
@@ -155,8 +155,8 @@ class Segment(Structure):
     without_stack: int; closed: int; thread_high: int; chunk_hand: int; stopped: int;
     overwritten: int; site_head: int; site_tail: int; site_lost: int; chunks_there: int;
     real_time: int; without_site: int; space: int; waiters: int; doorbell: int; lost_processes: int;
-    process_hint: int; images: int; process_high: int; thread_hint: int; pad3: Any; collector: int;
-    beat: int; stalled: int; patience_ms: int; pad5: Any
+    process_hint: int; images: int; process_high: int; thread_hint: int; unjoined: int; pad6: int;
+    pad3: Any; collector: int; beat: int; stalled: int; patience_ms: int; pad5: Any
 
 
 # Result and arguments of the functions.

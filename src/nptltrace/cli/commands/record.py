@@ -258,6 +258,9 @@ def _remarks(stats: Stats) -> Iterator[str]:
     if stats.lost_processes:
         processes = plural(stats.lost_processes, "process", "processes")
         yield f"{stats.lost_processes} {processes} ran untraced: too many at one time"
+    if stats.unjoined:
+        processes = plural(stats.unjoined, "process", "processes")
+        yield f"{stats.unjoined} {processes} ran untraced: they could not join the recording"
     if stats.lost_real_time:
         were = plural(stats.lost_real_time, "event was", "events were")
         yield (

@@ -125,7 +125,7 @@ def _summary(found: Statistics, name: str) -> Iterator[str]:
         yield "  no events lost"
     if found.untraced_processes:
         untraced = _many(found.untraced_processes, "process", "processes")
-        yield f"  {untraced} ran untraced: there were too many at one time"
+        yield f"  {untraced} ran untraced"
     if found.damage_bytes:
         yield f"  {size(found.damage_bytes)} damaged and left out"
 

@@ -76,6 +76,10 @@ def start_time(pid: int) -> int | None:
     return None if has_ended else int(fields[19])
 
 
+def _identity(status: os.stat_result) -> str:
+    return f"{status.st_dev:x}-{status.st_ino:x}"
+
+
 class SessionDir:
     """The directory that the traced processes and the recorder share.
 
@@ -87,6 +91,7 @@ class SessionDir:
     def __init__(self, path: Path, held: Directory | None = None) -> None:
         self.path = path
         self._held = held
+        self._trace: Path | None = None
 
     @classmethod
     def create(cls, places: Sequence[Path] = ()) -> SessionDir:
@@ -162,10 +167,16 @@ class SessionDir:
         """What a handler is given: where it is, and which directory that is in.
 
         A process that does not find it knows by the latter whether it has been removed, or other
-        directories are mounted there for this process.
+        directories are mounted there for this process. Then there are the recorder's standard
+        error, so that nothing is written to a file of the program's, and the trace directory.
         """
-        status = self.path.parent.stat()
-        return [str(self.path), f"{status.st_dev:x}-{status.st_ino:x}"]
+        found = [str(self.path), _identity(self.path.parent.stat())]
+        try:
+            found.append(_identity(os.fstat(2)))
+        except OSError:
+            found.append("0-0")
+        trace = str(self._trace or "")
+        return [*found, trace] if trace and not set(trace) & set(",:;") else found
 
     @property
     def levels_changed(self) -> bool:
@@ -174,6 +185,7 @@ class SessionDir:
 
     def note(self, trace: Path) -> None:
         """Leave word of whose session this is, for `ptt recover`."""
+        self._trace = trace.absolute()
         pid = os.getpid()
         text = {
             "trace": str(trace.absolute()),

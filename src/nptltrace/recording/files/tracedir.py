@@ -88,6 +88,7 @@ def losses(stats: Stats) -> dict[str, int]:
     }
 
 
+_UNTRACED = ".untraced"  # PTT_UNTRACED_FILE
 SHORTENED = (
     "another program shortened the buffers of this recording: "
     "the events in them are lost, and nobody knows how many"
@@ -179,6 +180,19 @@ class TraceDir:
             facts["lock_types"] = list(options.locks.types)
         return cls(directory, facts)
 
+    def begin_untraced(self) -> None:
+        """Make the file in which processes count themselves that do not find the session."""
+        os.close(self.directory.create(_UNTRACED))
+
+    def end_untraced(self) -> int:
+        """Remove that file, and return how many there were."""
+        try:
+            count = os.stat(_UNTRACED, dir_fd=self.directory.fd, follow_symlinks=False).st_size
+            self.directory.unlink(_UNTRACED)
+        except OSError:
+            return 0
+        return count
+
     def write(self, calibration: Calibration, stats: Stats | None = None) -> None:
         """Write metadata and session.json anew.
 
@@ -199,7 +213,7 @@ class TraceDir:
             facts["lost_sites"] = stats.lost_sites
             facts["events_without_site"] = stats.without_site
             facts["events_without_stack"] = stats.without_stack
-            facts["untraced_processes"] = stats.lost_processes
+            facts["untraced_processes"] = stats.lost_processes + stats.unjoined
             facts["overwritten_bytes"] = stats.overwritten
             facts["removed_events"] = stats.removed
             facts["wait_ns"] = stats.wait_ns
