@@ -56,7 +56,7 @@ def test_the_limit_is_of_another_clock(ptt: Ptt, compile_c: Callable[..., Path])
     assert (one["kind"], one["object_names"]) == ("wrong-clock", ["never"])
     assert re.search(r"ends in \d\d\.\d years", one["message"])
     assert re.search(
-        r"is a time of CLOCK_REALTIME, by which it ends (in )?\d+\.\d s", one["message"]
+        r"is a time of CLOCK_REALTIME, by which it ends (in )?\d+\.\d+ s", one["message"]
     )
     with running(program, MONOTONIC, MONOTONIC, CENTURY_S) as pid:
         assert asleep(ptt, pid, 1)["findings"] == []

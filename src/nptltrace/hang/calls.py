@@ -66,7 +66,8 @@ def with_peers(process: Target, threads: Sequence[ThreadPicture]) -> list[Thread
         if peers is not None:
             near = [name for tid, name in others.items() if tid != seen.thread.tid]
             names = tuple(_named(pid, process.pid, near) for pid in sorted(peers.pids))
-            seen = seen._replace(peers=peers._replace(names=names, hides=not is_all))
+            unless = peers.unless if is_all else "a process that may not be looked into"
+            seen = seen._replace(peers=peers._replace(names=names, unless=unless))
         found.append(seen)
     return found
 
@@ -112,7 +113,10 @@ def _of_file(seen: ThreadPicture, file: OpenFile, holders: Holders | None, files
     pids = holders.writers if reads else holders.readers
     if file.kind == "pipe":
         said += ", which is empty" if reads else ", which is full"
-    return Peers(said, "written by" if reads else "read by", pids, is_all=bool(pids))
+    # The kernel writes to an eventfd for devices, and when memory is short.
+    kernel = "the kernel" if file.kind == "eventfd" else ""
+    by = "written by" if reads else "read by"
+    return Peers(said, by, pids, is_all=bool(pids), unless=kernel)
 
 
 def _of_call(process: Target, seen: ThreadPicture, files: Files) -> Peers | None:

@@ -69,5 +69,7 @@ def is_of_other_clock(limit: Limit) -> bool:
 
 def length(ns: int) -> str:
     """Return a length of time to read: `56.9 years`, `12.0 s`."""
+    if abs(ns) < _NS:
+        return f"{ns / 1e9:.3f} s"
     unit, name = next((u for u in _UNITS if abs(ns) >= 2 * u[0]), _UNITS[-1])
     return f"{ns / unit:.1f} {name}"

@@ -41,7 +41,7 @@ class Peers(NamedTuple):
         by: What the processes are to it, as `written by`; nothing of children.
         pids: The processes.
         is_all: Nobody else can end it, save for a signal.
-        hides: There are processes that may not be looked into.
+        unless: Who may end it unseen, as a subject; empty if nobody is known who may.
         names: What the processes are called.
     """
 
@@ -49,7 +49,7 @@ class Peers(NamedTuple):
     by: str = ""
     pids: frozenset[int] = frozenset()
     is_all: bool = False
-    hides: bool = False
+    unless: str = ""
     names: tuple[str, ...] = ()
 
 

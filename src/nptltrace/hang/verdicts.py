@@ -329,8 +329,7 @@ def _stuck(closed: Sequence[Looked]) -> Iterator[Verdict]:
         handled = None if own is None or handled is None else handled | own
     threads = tuple(seen for one in closed for seen in one.picture.threads)
     unless = [_handlers(handled)] if handled != {} else []
-    if any(seen.peers is not None and seen.peers.hides for seen in threads):
-        unless.append("a process that may not be looked into")
+    unless += sorted({seen.peers.unless for seen in threads if seen.peers is not None} - {""})
     yield Verdict(
         "deadlock" if _is_cycle(closed) else "stuck",
         _stuck_sentence(

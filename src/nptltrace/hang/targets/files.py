@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -27,6 +28,8 @@ _EVENT = re.compile(r"^eventfd-id:\s*(\d+)", re.MULTILINE)
 _LOCK = re.compile(r"\d+: (FLOCK|POSIX|OFDLCK) +\w+ +\w+ +(-?\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) .*")
 # So many descriptors are looked at, of all processes together.
 _MOST = 1 << 17
+# So many descendants may share a lock.
+_HEIRS = 256
 
 
 class OpenFile(NamedTuple):
@@ -97,7 +100,9 @@ class Files:
             return ""
 
     def lockers(self, file: OpenFile, kinds: Collection[str]) -> frozenset[int]:
-        """Return the processes that hold locks on a file; none where not all are known.
+        """Return the processes that can give back locks on a file; none where not all are known.
+
+        A descriptor that a child has inherited gives back its parent's lock.
 
         Args:
             file: The file.
@@ -116,7 +121,10 @@ class Files:
             and (int(match[3], 16), int(match[4], 16), int(match[5])) == wanted
         }
         # The lock of an open file belongs to no process, and one of another namespace is 0.
-        return frozenset(found) if all(pid > 0 for pid in found) else frozenset()
+        if any(pid <= 0 or not _has_open(pid, status) for pid in found):
+            return frozenset()
+        heirs = islice((heir for pid in found for heir in _offspring(pid)), _HEIRS)
+        return frozenset(found | {heir for heir in heirs if _has_open(heir, status)})
 
     @cached_property
     def _sockets(self) -> dict[int, Socket]:
@@ -139,6 +147,26 @@ def children_of(pid: int) -> list[int]:
         except OSError:
             continue
     return found
+
+
+def _offspring(pid: int) -> Iterator[int]:
+    for child in children_of(pid):
+        yield child
+        yield from _offspring(child)
+
+
+def _has_open(pid: int, file: os.stat_result) -> bool:
+    """Return whether a process has a file open."""
+    place = _PROC / str(pid) / "fd"
+    try:
+        entries = [*place.iterdir()]
+    except OSError:
+        return False
+    for entry in entries:
+        with suppress(OSError):
+            if os.path.samestat(entry.stat(), file):
+                return True
+    return False
 
 
 def holders_of(keys: Collection[tuple[str, int]]) -> tuple[dict[tuple[str, int], Holders], bool]:
