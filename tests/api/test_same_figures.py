@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import time
 from collections import Counter
+from contextlib import suppress
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from nptltrace.analysis.growing import ended_ns
+from nptltrace.analysis.model import model_tables
+from nptltrace.analysis.report.contention import contention
+from nptltrace.analysis.report.live_contention import Follower
+from nptltrace.errors import PttError
+from nptltrace.trace.reading.watermark import Settled
+from nptltrace.trace.source import Source
+from nptltrace.trace.statistics import statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -190,3 +203,79 @@ def test_lengths(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
 
 def _open(reported: Any) -> list[Any]:
     return list(reported["never_ended"])
+
+
+# Two threads wait for what the first one holds until its input ends.
+HOLDS = r"""
+#include <pthread.h>
+#include <unistd.h>
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+
+static void *ask(void *unused)
+{
+	pthread_mutex_lock(&gate);
+	pthread_mutex_unlock(&gate);
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t threads[2];
+	char end;
+
+	pthread_mutex_lock(&gate);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, ask, NULL);
+	while (read(0, &end, 1) > 0)
+		;
+	pthread_mutex_unlock(&gate);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
+"""
+
+
+@pytest.mark.usefixtures("native_in_process")
+def test_while_it_is_recorded(
+    compile_c: Compiler, ptt: Ptt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Waits that go on last until now, and all commands say how long that is."""
+    trace = tmp_path / "live.ptt"
+    command = ptt.command("record", "-o", trace, "--", compile_c(HOLDS))
+    with subprocess.Popen(command, env=ptt.environment(), stdin=subprocess.PIPE) as recorder:
+        assert recorder.stdin is not None
+        try:
+            source = _with_waits(trace, 2)
+            now_ns = source.start_unix_ns + (source.end_ns() or 0) + 3_000_000_000
+            stopped = SimpleNamespace(time_ns=lambda: now_ns, monotonic=time.monotonic)
+            monkeypatch.setattr("nptltrace.trace.reading.watermark.time", stopped)
+            until_ns = Settled(source).until_ns()
+            report = contention(source)
+            follower = Follower(source)
+            follower.read(until_ns)
+            top = follower.present()
+            stat = statistics(source, ended_ns=ended_ns(source))
+            rows = model_tables(source).waits.to_pylist()
+        finally:
+            recorder.stdin.close()
+    opened = report.open_waits
+    assert {wait.t_ns + wait.dur_ns for wait in opened} == {until_ns}
+    assert report.figures.wait_ns == sum(wait.dur_ns for wait in opened) > 2_000_000_000
+    assert report.figures.wait_ns == top.figures.wait_ns == sum(row["dur_ns"] for row in rows)
+    assert report.figures.held_ns == top.figures.held_ns == report.figures.wait_ns
+    assert report.last_ns == stat.last_ns == top.now_ns == until_ns
+    assert report.first_ns == stat.first_ns == top.since_ns
+
+
+def _with_waits(trace: Path, count: int) -> Source:
+    """Return a trace that is being recorded once so many waits go on in it."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        with suppress(PttError):
+            source = Source([trace])
+            if sum(row["open"] for row in model_tables(source).waits.to_pylist()) == count:
+                return source
+        time.sleep(0.05)
+    raise AssertionError("no such waits")
