@@ -148,7 +148,7 @@ def test_the_legend_of_a_narrow_window(browser: Browser, story_url: str) -> None
         look.page.get_by_text("not waiting", exact=True).first.wait_for()
         assert look.page.get_by_role("button", name="Legend").count() == 0
         look.page.set_viewport_size({"width": 700, "height": 700})
-        entries = look.page.locator("#legend-threads li")
+        entries = look.page.locator("#legend-threads li:not([hidden])")
         assert not entries.first.is_visible()
         look.page.get_by_role("button", name="Legend").first.click()
         for entry in entries.all():

@@ -42,6 +42,11 @@ export function mountDetails(
       if (!selected.now) draw();
     });
   }
+  app.store.subscribe((view, before) => {
+    // Figures of rows are those of the whole trace, which has to be said beside a mark.
+    const figures = !selected.now || selected.now.kind === "row";
+    if (figures && view.mark !== before.mark) draw();
+  });
   let looking = false;
   const look = async () => {
     if (changed || looking) return;
@@ -163,6 +168,7 @@ function rowView(row: RowData, app: App): HTMLElement[] {
   };
   return [
     h("h2", {}, named(row)),
+    ...(app.store.get().mark ? [h("p", { class: "hint" }, "In the whole trace:")] : []),
     h(
       "ul",
       { class: "plain" },

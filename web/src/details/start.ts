@@ -43,9 +43,11 @@ export function startView(app: App, most: Most, changed: OverTime | null): HTMLE
     const none = app.trace().detail.ready ? "No contended wait is known." : "Reading the trace…";
     return [h("h2", {}, none), h("p", { class: "hint" }, hint)];
   }
+  // A mark has sums in the panels, and none here.
+  const whole = app.store.get().mark ? ", in the whole trace" : "";
   return [
-    ...(objects ? [h("h2", {}, "Waited for most"), objects] : []),
-    ...(threads ? [h("h2", {}, "Waited most"), threads] : []),
+    ...(objects ? [h("h2", {}, `Waited for most${whole}`), objects] : []),
+    ...(threads ? [h("h2", {}, `Waited most${whole}`), threads] : []),
     ...(changes ? [h("h2", {}, "Changed on the way"), changes] : []),
     h("p", { class: "hint" }, hint),
   ];
@@ -75,8 +77,7 @@ function item(app: App, by: RowKind, row: RowData, most: number): HTMLElement {
   return h(
     "li",
     {},
-    button(named(row.label), go, { class: "link" }),
-    several ? h("span", { class: "hint" }, ` of ${row.pid}`) : "",
+    h("span", {}, button(named(row.label), go, { class: "link" }), several ? ` of ${row.pid}` : ""),
     h("span", { class: "figure" }, `${duration(row.wait_ns)} in ${plural(row.waits, "wait")}`),
     h("span", { class: "track" }, bar),
   );

@@ -69,7 +69,7 @@ function mount(element: HTMLElement, app: App): void {
     ask: (signal) => app.source.json("contention", { by, ...scope(app), limit: LIMIT }, signal),
     show: (answer) => {
       const lines = linesOf(answer, by);
-      showTotals(totals, answer, by, lines.length, scopeLength(app));
+      showTotals(totals, answer, by, lines.length, lengthOf(app, answer));
       about.replaceChildren(
         h("p", { class: "hint" }, "A line picked here is shown with its longest wait"),
       );
@@ -91,6 +91,12 @@ function mount(element: HTMLElement, app: App): void {
     ),
   );
   app.store.watch(["mark"], () => asking.renew());
+}
+
+/** Of a recording that goes on, the answer is about what was there when it was asked for. */
+function lengthOf(app: App, { report }: Contention): string {
+  const grows = app.trace().state === "running" && !app.store.get().mark;
+  return grows ? duration(report.elapsed_ns) : scopeLength(app);
 }
 
 function showTotals(

@@ -447,6 +447,8 @@ export class Timeline {
       pane.draw(range, this.palette, end, this.family, rowsOf(this.selected.now, pane.by));
       pane.want(range, end);
     }
+    // More entries may need another line.
+    if (this.legends.thread.occur(this.panes.thread.states)) this.resize();
     const { thread } = this.panes;
     if (this.app.store.get().arrows) this.arrows.want(thread.visible(), range, thread.width);
     this.overview.update();

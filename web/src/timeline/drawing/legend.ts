@@ -9,6 +9,8 @@ interface Entry {
   /** What it means. */
   readonly help: string;
   readonly paint: (palette: Palette) => CanvasPattern | string;
+  /** The state that has to be drawn somewhere before it is shown; none: it is always shown. */
+  readonly state?: number;
 }
 
 const NAMES: Readonly<Record<string, string>> = {
@@ -42,10 +44,9 @@ const HELP: Readonly<Record<(typeof STATES)[number], string>> = {
 class Legend {
   readonly element: HTMLElement;
   private readonly list: HTMLElement;
-  private readonly swatches: { surface: Surface; entry: Entry }[] = [];
+  private readonly swatches: { surface: Surface; entry: Entry; item: HTMLElement }[] = [];
 
   constructor(id: string, entries: readonly Entry[]) {
-    // It scrolls where it is cut, by the keyboard as well.
     this.list = h("ul", {
       id,
       class: "legend",
@@ -62,8 +63,9 @@ class Legend {
     this.element = h("div", { class: "legend-place" }, opener, this.list);
     for (const entry of entries) {
       const canvas = h("canvas", { "aria-hidden": "true" });
-      this.swatches.push({ surface: new Surface(canvas), entry });
-      this.list.append(h("li", { title: entry.help }, canvas, entry.name));
+      const item = h("li", { title: entry.help }, canvas, entry.name);
+      this.swatches.push({ surface: new Surface(canvas), entry, item });
+      this.list.append(item);
     }
   }
 
@@ -72,6 +74,17 @@ class Legend {
     const box = opener.getBoundingClientRect();
     this.list.style.setProperty("--left", `${box.left}px`);
     this.list.style.setProperty("--top", `${box.bottom}px`);
+  }
+
+  /** Shows the entries of what occurs: the states that were drawn. Returns whether these are others now. */
+  occur(states: ReadonlySet<number>): boolean {
+    let changed = false;
+    for (const { entry, item } of this.swatches) {
+      const hidden = entry.state !== undefined && !states.has(entry.state);
+      changed ||= hidden !== item.hidden;
+      item.hidden = hidden;
+    }
+    return changed;
   }
 
   draw(palette: Palette): void {
@@ -87,13 +100,19 @@ class Legend {
 export function threadLegend(): Legend {
   const entries = STATES.map((state, code) => {
     const paint = (palette: Palette) => palette.state(code).pattern;
-    return { name: NAMES[state] ?? state, help: HELP[state], paint };
+    return {
+      name: NAMES[state] ?? state,
+      help: HELP[state],
+      paint,
+      ...(code ? { state: code } : {}),
+    };
   });
   const help = "The page has not heard of it yet";
   const woken = {
     name: "lock free, thread not running",
     help: "The part of a contended wait in which nobody had what it was for: the thread was not awake yet. Of several waits that are drawn as one this is not shown",
     paint: (palette: Palette) => palette.state(WAKING).pattern,
+    state: WAKING,
   };
   return new Legend("legend-threads", [
     ...entries.slice(0, 2),

@@ -56,6 +56,8 @@ export interface Brush {
   readonly end: number;
   /** Names of rows of the other kind: what a thread waits for, who has a lock or a processor. */
   readonly nameOf: (row: number) => string;
+  /** Gathers the states that were drawn of threads. */
+  readonly states?: Set<number>;
   /** Texts are drawn when all rectangles are: setting a font between them would cost more than they. */
   readonly texts: Text[];
 }
@@ -77,6 +79,7 @@ export function paintRow(brush: Brush, tiles: Tiles, row: RowData, y: number): v
       if (row.kind !== "processor") paintQueue(brush, row, y, spans, clip);
     }
     gather(row, spans, clip, dense, lanes);
+    if (row.kind === "thread" && brush.states) addStates(brush.states, spans);
   });
   for (const [lane, shares] of lanes.entries()) if (shares) paintLane(brush, row, y, lane, shares);
   tiles.each(row.row, dense, brush.end, (spans, clip) => finish(brush, row, y, spans, clip));
@@ -183,6 +186,13 @@ function gather(
       shares.add(layer, from, to, 1 - wake);
       shares.add(WAKING, from, to, wake);
     }
+  }
+}
+
+function addStates(states: Set<number>, { table, begin, end }: RowSpans): void {
+  for (let at = begin; at < end; at++) {
+    states.add(table.state[at] ?? 0);
+    if (table.wake_ns[at]) states.add(WAKING);
   }
 }
 

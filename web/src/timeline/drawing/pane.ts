@@ -53,6 +53,8 @@ export class Pane {
   readonly canvas = h("canvas", { class: "spans" });
   readonly scroller = h("div", { class: "pane-scroll" });
   layout = new Layout([]);
+  /** The states that were drawn of threads so far. */
+  readonly states = new Set<number>();
   /** The row that the keyboard is at. */
   cursor: Item | null = null;
   private readonly base: Surface;
@@ -182,7 +184,8 @@ export class Pane {
     const context = this.base.begin();
     const scale = new Scale(range, this.width);
     const nameOf = this.options.nameOf;
-    let brush: Brush = { context, scale, palette, end, nameOf, texts: [] };
+    const { states } = this;
+    let brush: Brush = { context, scale, palette, end, nameOf, states, texts: [] };
     const seen = this.seen();
     for (const { item, y } of seen) {
       if (item.pinned && y === 0 && brush.texts.length) {

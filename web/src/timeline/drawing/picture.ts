@@ -73,7 +73,7 @@ function legendLines(places: readonly HTMLElement[], width: number): LegendEntry
       const canvas = entry.querySelector("canvas");
       const text = entry.textContent ?? "";
       const wide = 22 + (measure?.measureText(text).width ?? 0) + 2 * AIR;
-      if (!canvas?.width || !list.checkVisibility()) continue;
+      if (!canvas?.width || !entry.checkVisibility()) continue;
       if (x + wide > width && line.length) {
         lines.push(line);
         line = [];
