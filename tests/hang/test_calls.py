@@ -25,6 +25,7 @@ PROGRAM = """
     #include <fcntl.h>
     #include <pthread.h>
     #include <stdint.h>
+    #include <stdio.h>
     #include <string.h>
     #include <sys/eventfd.h>
     #include <sys/file.h>
@@ -45,6 +46,10 @@ PROGRAM = """
     {
         uint64_t one;
         return read(*(int *)event, &one, sizeof(one)) ? event : 0;
+    }
+    static void *console(void *line)
+    {
+        return fgets(line, 80, stdin);
     }
     static void both(const char *first, const char *second)
     {
@@ -92,6 +97,11 @@ PROGRAM = """
             to[0] = eventfd(0, 0);
             pthread_create(&thread, 0, wake, &to[0]);
             pthread_join(thread, 0);
+        } else if (is(name, "stream")) {
+            dup2(to[0], 0);
+            pthread_create(&thread, 0, console, big);
+            usleep(100000);
+            fflush(0);
         } else if (is(name, "files")) {
             if (child())
                 both("a.lock", "b.lock");
@@ -116,6 +126,7 @@ CASES = {
     "end": (1, "stuck", ", which is empty, written by this process"),
     "eventfd": (2, "stuck", "sleeps in read of eventfd "),
     "files": (1, "deadlock", ".lock (fd 8), locked by process "),
+    "stream": (2, "stuck", "waits for stream stdin, held by thread "),
     "worker": (1, None, ", which is empty, written by this process, process "),
     "fifo": (1, None, "of FIFO fifo, until a process opens it that writes"),
     "vfork": (1, None, "sleeps in vfork until its child runs a program or ends: process "),

@@ -33,6 +33,10 @@ __all__ = ["Picture", "look"]
 
 # So often a thread is looked at that runs.
 _LOOKS = 4
+# Locks of the C library that programs know by the names of their streams.
+_STREAMS = {
+    f"_IO_stdfile_{number}_lock": name for number, name in enumerate(("stdin", "stdout", "stderr"))
+}
 # The frame of what called a library that makes a system call.
 _CALLER = 2
 _LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux", "[vdso]", "libnptltrace.so")
@@ -86,7 +90,8 @@ def look(process: Target, names: Names) -> Picture:
             site = _site(shown, names)
         address = wait.object if wait is not None else 0
         if address not in named:
-            named[address] = names.object(address)
+            name = names.object(address)
+            named[address] = _STREAMS.get(name, name)
         found.append(
             ThreadPicture(
                 process.pid,
