@@ -108,7 +108,7 @@ def test_a_child_needs_what_a_thread_of_its_parent_had(
         (child,) = _children(ptt, pid)
         (one,) = asleep(ptt, child, 1)["findings"]
     assert one["kind"] == "stuck"
-    assert f"It was forked from process {pid}, which has 2 threads" in one["message"]
+    assert f"Process {child} was forked from process {pid}, which has 2 threads" in one["message"]
 
 
 @pytest.mark.parametrize("python", interpreters())

@@ -379,22 +379,24 @@ def _stuck_sentence(closed: Sequence[Looked], threads: Sequence[ThreadPicture], 
     said = f"all threads{of} wait without a time limit, and nobody is left to wake one"
     if len(threads) == 1:
         said = "the only thread waits without a time limit, and nobody is left to wake it"
-    return f"{said}{unless}: {'; '.join(parts)}{_forked(closed[0].process)}"
+    return f"{said}{unless}: {'; '.join(parts)}{_forked(closed)}"
 
 
 def _as_of(seen: ThreadPicture, pid: int) -> str:
     return str(seen.thread) if seen.pid == pid else f"{seen.thread} of process {seen.pid}"
 
 
-def _forked(process: Target) -> str:
+def _forked(closed: Sequence[Looked]) -> str:
     """Return that a process was forked from one with threads, which stayed behind; or nothing."""
-    parent, threads = process.forked_from()
-    if threads <= 1:
-        return ""
-    return (
-        f". It was forked from process {parent}, which has {threads} threads: only the thread that "
-        "forked is in this process, so the locks and thread pools of the others stay as they were"
-    )
+    for one in closed:
+        parent, threads = one.process.forked_from()
+        if threads > 1:
+            return (
+                f". Process {one.process.pid} was forked from process {parent}, which has "
+                f"{threads} threads: only the thread that forked is in the new process, so the "
+                "locks and thread pools of the others stay as they were"
+            )
+    return ""
 
 
 def _at(seen: ThreadPicture) -> str:
