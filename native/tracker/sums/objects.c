@@ -275,11 +275,22 @@ static bool is_for_once(uint8_t purpose)
 	return purpose == PTT_FOR_WORK || purpose == PTT_FOR_END;
 }
 
+/* Of one that was made before the recording, the first wait says whether it is a lock of the interpreter. */
+static void waited_unmade(struct ptt_model *m, const struct tk_event *e, struct md_object *o)
+{
+	if (o->maker || o->made_by_stack || !m->semaphores.count || purpose_of(m, e, 1) != PTT_FOR_LOCK)
+		return;
+	o->purpose = PTT_FOR_LOCK;
+	o->as_lock = o->made_by_stack = true;
+}
+
 uint32_t md_parked_at(struct ptt_model *m, const struct tk_event *e, uint32_t object)
 {
 	uint8_t purpose = purpose_of(m, e, 0);
 	struct md_object *o = MD_OBJECT(m, object);
 
+	if (!tk_number(&e->e, TK_LOCK, 0))
+		waited_unmade(m, e, o);
 	if (purpose == PTT_FOR_ANYTHING || o->pub.waiters || !tk_number(&e->e, TK_LOCK, 0))
 		return object;
 	if (o->made_by_stack && (is_for_once(o->purpose) || is_for_once(purpose))) {

@@ -434,6 +434,8 @@ static void posted_by_another(struct ptt_model *m, const struct tk_event *e, str
 {
 	if (o->purpose == PTT_FOR_LOCK && o->pub.holds && !o->pub.waiters && !o->given_away)
 		o->given_away = true;
+	else if (o->purpose == PTT_FOR_LOCK && !o->maker && !o->pub.holds)
+		return; /* taken before the recording, as it was made */
 	else
 		md_no_lock(m, object, e->ts);
 }

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.places.mapped import Mapped
     from nptltrace.trace.places.python_code import PythonCode
 
-__all__ = ["Made", "how_made", "made_with", "purpose_of"]
+__all__ = ["Made", "how_made", "made_with", "purpose_of", "purpose_of_wait"]
 
 MODULE = "<module>"
 _IMPORT = re.compile(r"<frozen importlib\..*>|.*/importlib/_bootstrap(_external)?\.py")
@@ -47,6 +47,8 @@ _WAITS_FOR, _RUNS = "wait_for", "run"
 # Functions in which a thread waits for work: of queues and of semaphores.
 _TAKE_WORK = frozenset({"get", "acquire"})
 _THREADING = ("threading.py", "<frozen threading>")
+# In these a lock of the library is taken; other functions of the library wait for other things.
+_TAKE_LOCK = ("__enter__", "acquire")
 # From this version of Python 3 on, threads are parked at semaphores, which begin without units.
 _PARKS = 13
 
@@ -165,6 +167,23 @@ def purpose_of(process: Process, stack: int, *, units: bool) -> int:
         units: It began with units.
     """
     return made_with(process, stack, units=units).purpose
+
+
+def purpose_of_wait(process: Process, stack: int) -> int:
+    """Return what a semaphore is for of which only a wait is seen, `pttmodel.PTT_FOR_…`.
+
+    A lock of the interpreter that was made before the recording is a semaphore with one unit.
+
+    Args:
+        process: Its process.
+        stack: The number of the stack of the wait.
+    """
+    made = made_with(process, stack, units=True)
+    if not made.functions or made.functions[0].minor >= _PARKS or made.simple:
+        return c.PTT_FOR_ANYTHING
+    inside = made.functions[: made.inside]
+    takes = not inside or inside[0].function.rpartition(".")[2] in _TAKE_LOCK
+    return c.PTT_FOR_LOCK if takes and made.purpose == c.PTT_FOR_LOCK else c.PTT_FOR_ANYTHING
 
 
 def made_with(process: Process, stack: int, *, units: bool) -> Made:

@@ -14,7 +14,7 @@ import numpy as np
 from nptltrace._binding import libpttread
 from nptltrace._binding.headers import pttmodel as c
 from nptltrace.catalog import EVENTS, FUTEX_KINDS
-from nptltrace.trace.objects.purposes import made_with, purpose_of
+from nptltrace.trace.objects.purposes import made_with, purpose_of, purpose_of_wait
 from nptltrace.trace.places.python_code import is_python
 from nptltrace.trace.places.stack import stack_sites
 
@@ -79,9 +79,11 @@ class Semaphores:
             semaphores they have, too.
         ways: As the attribute.
         parked: Likewise.
+        unmade: Likewise.
 
     Attributes:
         stacks: As given.
+        unmade: (process, stack) of waits for semaphores of which nothing else is seen.
         ways: (process, stack, units) that semaphores were initialized with, or waited for where
             nothing is seen of how they began.
         parked: The processes in which threads waited for mutexes of Python.
@@ -90,16 +92,17 @@ class Semaphores:
         ts_ns: When it was initialized.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 -- made in one place
         self,
         columns: dict[str, NDArray[Any]],
         stacks: Sequence[Mapping[int, tuple[int, int]]],
         parents: Mapping[int, int],
         ways: set[tuple[int, int, bool]],
         parked: frozenset[int],
+        unmade: set[tuple[int, int]],
     ) -> None:
         self.stacks, self._parents = stacks, parents
-        self.ways, self.parked = ways, parked
+        self.ways, self.parked, self.unmade = ways, parked, unmade
         order = np.lexsort([columns[name] for name in ("ts", "object", "process")])
         self._columns = {name: column[order] for name, column in columns.items()}
         self.process, self.address, self.ts_ns = (
@@ -185,6 +188,7 @@ def find_semaphores(
     process_of = np.array([process for process, _ in threads], np.int64)
     begun = _rows(reader, _INIT, "value", process_of, budget)
     parked = _rows(reader, _WAIT, "lock", process_of, budget)
+    unmade = _unmade(parked, begun)
     parked = _only(parked, np.isin(parked["value"], _PARKED))
     mutexes = frozenset(parked["process"][parked["value"] == _PARKED[0]].tolist())
     parked["value"][:] = 0
@@ -197,7 +201,19 @@ def find_semaphores(
     }
     parked = _begin(parked, processes)
     columns = {name: np.concatenate([begun[name], parked[name]]) for name in begun}
-    return Semaphores(columns, [process.stacks for process in processes], parents, ways, mutexes)
+    stacks = [process.stacks for process in processes]
+    return Semaphores(columns, stacks, parents, ways, mutexes, unmade)
+
+
+def _unmade(waits: dict[str, NDArray[Any]], begun: dict[str, NDArray[Any]]) -> set[tuple[int, int]]:
+    """Return process and stack of the waits for semaphores that were initialized unseen."""
+    keys = [
+        rows["process"].astype(np.uint64) << np.uint64(48) | rows["object"]
+        for rows in (waits, begun)
+    ]
+    found = _only(waits, (waits["value"] == 0) & ~np.isin(*keys))
+    pairs = np.unique(np.stack([found["process"], found["stack"].astype(np.int64)]), axis=1)
+    return set(zip(*pairs.tolist(), strict=True))
 
 
 def _begin(
@@ -261,6 +277,10 @@ def find_purposes(
         purpose = purpose_of(processes[process], stack, units=units)
         if purpose != c.PTT_FOR_ANYTHING:
             yield process, stack, units, purpose
+    for process, stack in sorted(semaphores.unmade):
+        purpose = purpose_of_wait(processes[process], stack)
+        if purpose != c.PTT_FOR_ANYTHING:
+            yield process, stack, True, purpose
 
 
 def find_uses(processes: Sequence[Process], semaphores: Semaphores) -> Iterator[Use]:
