@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from nptltrace import _trace_directories
@@ -12,8 +13,9 @@ from nptltrace.attach.agent_file import AgentFile
 from nptltrace.attach.refusals import owner_of
 from nptltrace.errors import PttError
 from nptltrace.recording.drains import RingDrain
-from nptltrace.recording.files.session import start_time, threads_behind_first
+from nptltrace.recording.files.session import names_in, start_time, threads_behind_first
 from nptltrace.recording.files.tracedir import Clockwork, TraceDir, completeness
+from nptltrace.recording.files.uncovered import without_events
 from nptltrace.recording.processes import ProcessLog, ProcessWatch
 from nptltrace.recording.recorder import Outcome, make_segment
 
@@ -128,6 +130,7 @@ class Recording:
         self._agent = AgentFile(self._session.path / "attach")
         self._flushed = time.monotonic()
         self._tidy = False
+        self._threads = self._recorded_ns = 0
         self.has_left = False
         self.calls = (0, 0, 0)
 
@@ -179,6 +182,7 @@ class Recording:
 
     def go_on(self, ended: Callable[[], bool]) -> None:
         """Record until the time is over, somebody ends it, or the process ends or leaves."""
+        began = time.monotonic_ns()
         given = self._options.duration_ns
         until = None if given is None else time.monotonic_ns() + given
         while not (
@@ -189,6 +193,8 @@ class Recording:
             or self._is_alone()
         ):
             self._step()
+        self._recorded_ns = time.monotonic_ns() - began
+        self._threads = _threads(self._pid)
 
     def _step(self) -> None:
         self._agent.beat()
@@ -242,7 +248,7 @@ class Recording:
         self._described.facts |= completeness(stats)
         self._described.facts.update(
             exit_status=None,
-            uncovered=[],
+            uncovered=self._silent(stats),
             # Calls that had begun, and locks that were held, when it was attached are not in it.
             level_changed=True,
             attached={
@@ -251,6 +257,12 @@ class Recording:
             },
         )  # fmt: skip
         self._described.write(self._clock.calibration(), stats)
+
+    def _silent(self, stats: Stats) -> list[dict[str, str]]:
+        """Return what is said of the process where there is no event of it."""
+        if stats.events or stats.lost or not self._threads:
+            return []
+        return without_events(self._pid, self._threads, self._recorded_ns)
 
     def abandon(self) -> None:
         """Leave nothing behind of a recording that did not come about."""
@@ -274,6 +286,11 @@ class Recording:
 
     def _remove_trace(self) -> None:
         _trace_directories.remove(self._trace, whole=self._new)
+
+
+def _threads(pid: int) -> int:
+    """Return how many threads of its own a process has: the tracer's agent is one more."""
+    return max(0, len(names_in(Path(f"/proc/{pid}/task"))) - 1)
 
 
 def _command(pid: int) -> tuple[str, ...]:

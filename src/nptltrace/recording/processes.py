@@ -128,6 +128,7 @@ class ProcessWatch:
 
     Attributes:
         seen: How many images there were.
+        untraced: The programs that images executed and that run untraced.
         damaged: The entries that the program overwrote, so that they say nothing.
         status_of: Asks for the exit status of a pid that has ended, if anybody can know it.
     """
@@ -166,6 +167,8 @@ class ProcessWatch:
         self._first = max(1, collector.start[0] - _TICKS_APART)
         self._pid_most = _pid_most()
         self.seen = 0
+        self.untraced: list[str] = []
+        self._vanished: dict[int, str] = {}  # programs of images that ended in another, by pid
         self.damaged: set[int] = set()
         self.status_of: Callable[[int], int | None] = lambda _: None
 
@@ -180,6 +183,11 @@ class ProcessWatch:
     def live(self) -> list[int]:
         """The pids of images that still run."""
         return [process.pid for process in self._live.values()]
+
+    @property
+    def vanished(self) -> list[str]:
+        """The programs of images that executed a program which nobody has seen."""
+        return list(self._vanished.values())
 
     def busy(self) -> bool:
         """Return whether an image runs, or is just about to appear."""
@@ -348,6 +356,7 @@ class ProcessWatch:
         index = entry.image
         self._places[index], self._starts[index] = place, entry.start
         pid = self._collector.process_pid(place)
+        self._vanished.pop(pid or entry.pid, None)  # the program that was executed is traced
         self.seen += 1
         # Long after the event, the pid may be somebody else's.
         there = bool(pid) and (not self._recovering or self._still_maps_segment(pid))
@@ -415,7 +424,10 @@ class ProcessWatch:
         for index, since in list(self._execing.items()):
             if index in self._live and now - since > _EXEC_NS:
                 self._execing[index] = now
-                if not self._still_maps_segment(self._live[index].pid):
+                pid = self._live[index].pid
+                if not self._still_maps_segment(pid):
+                    with contextlib.suppress(OSError):
+                        self.untraced.append(os.fspath(Path(f"/proc/{pid}/exe").readlink()))
                     self._gone(index, pid_gone=False)
 
     def _still_maps_segment(self, pid: int) -> bool:
@@ -435,7 +447,8 @@ class ProcessWatch:
             os.close(process.pidfd)
         self.sites()
         self._new_sites.pop(index, None)
-        self._execing.pop(index, None)
+        if self._execing.pop(index, None) and pid_gone and not self._recovering:
+            self._vanished[process.pid] = process.exe
         self._collector.process_gone(process.entry)
         maps = self._session.maps(index)
         self._log_modules(process)

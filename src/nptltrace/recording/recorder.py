@@ -413,12 +413,15 @@ class _Recorder:
             _say(self._options, line)
 
     def _write_result(self, child: Child, stats: Stats) -> None:
-        from nptltrace.recording.files.uncovered import futex_modules, uncovered
+        from nptltrace.recording.files.uncovered import futex_modules, uncovered, untraced
 
         self._trace.facts |= completeness(stats)
         self._trace.facts["exit_status"] = child.status
         if self._session is not None:
-            self._trace.facts["uncovered"] = uncovered(self._session.path)
+            found = uncovered(self._session.path)
+            if self._watch is not None and self._options.children:
+                found = untraced(self._watch.untraced, self._watch.vanished) + found
+            self._trace.facts["uncovered"] = found
             self._trace.facts["futex_modules"] = futex_modules(self._session.path)
             self._trace.facts["level_changed"] = self._session.levels_changed
         try:

@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from nptltrace._units import plural
 from nptltrace.analysis.kinds import is_lock, nothing_contended
 
 if TYPE_CHECKING:
@@ -348,6 +349,9 @@ class Contention:
         """What is to be said where nothing was contended; the empty text where something was."""
         if self.figures.waits:
             return ""
+        if self.lost:
+            were = plural(self.lost, "event was", "events were")
+            return f"what was contended is not known: {self.lost:,} {were} lost"
         locks = [item for item in self.objects if is_lock(item.kind)]
         given_up = any(
             item.figures.other_waits[why] for item in locks for why in ("timeout", "cancelled")
