@@ -72,6 +72,22 @@ PYTHON = textwrap.dedent("""\
     stop.wait()
 """)
 
+IDLE = textwrap.dedent("""\
+    import concurrent.futures, queue, sys, threading
+    work, stop, pool = queue.Queue(), threading.Event(), concurrent.futures.ThreadPoolExecutor(2)
+    pool.submit(int).result()
+    worker = threading.Thread(target=work.get)
+    worker.start()
+    def more():
+        return pool.submit(int).result()
+    def wait():
+        stop.wait(0.2)
+        return more()
+    if "job" in open(__file__).read()[-20:]:
+        threading.Thread(target=work.get).start()
+        job = [pool.submit(wait) for _ in range(2)][0]
+""")
+
 
 @pytest.mark.parametrize(
     ("case", "number", "said"),
@@ -128,6 +144,19 @@ def test_handlers_of_python(python: str, ptt: Ptt, tmp_path: Path) -> None:
         (one,) = asleep(ptt, pid, 2)["findings"]
     assert (one["kind"], one["severity"]) == ("stuck", "warning")
     assert "unless the handler of SIGTERM (Service.leave (prog.py:4)) wakes one" in one["message"]
+
+
+@pytest.mark.parametrize(
+    ("blocked", "kinds"),
+    [("stop.wait()", []), ("worker.join()", []), ("job.result()", ["stuck"])],
+)
+def test_workers_wait_for_work(blocked: str, kinds: list[str], ptt: Ptt, tmp_path: Path) -> None:
+    """A service that a signal ends is no hang, and a job that waits for a job of its pool is."""
+    path = tmp_path / "prog.py"
+    path.write_text(IDLE + blocked + "\n", encoding="utf-8")
+    with running(*AS_A_TERMINAL, sys.executable, path) as pid:
+        found = asleep(ptt, pid, 5 if kinds else 3)["findings"]
+    assert [one["kind"] for one in found] == kinds
 
 
 def _children(ptt: Ptt, pid: str) -> list[str]:

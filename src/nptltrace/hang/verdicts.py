@@ -12,6 +12,7 @@ from nptltrace.hang.conditions import read_condition
 from nptltrace.hang.free import left_asleep
 from nptltrace.hang.gil import GIL
 from nptltrace.hang.grace import GRACE
+from nptltrace.hang.idle import wait_for_work
 from nptltrace.hang.limits import is_of_other_clock, length
 from nptltrace.hang.neighbours import with_neighbours
 from nptltrace.hang.picture import look
@@ -321,6 +322,8 @@ def _stuck(closed: Sequence[Looked]) -> Iterator[Verdict]:
     A semaphore may be there for a handler alone, of a signal that the kernel sends by itself.
     """
     handled: dict[int, str] | None = {}
+    if any(wait_for_work(one.picture.threads) for one in closed):
+        return
     for one in closed:
         own = handlers(one.process, one.names)
         kinds = {_ended_by(seen) for seen in one.picture.threads}
