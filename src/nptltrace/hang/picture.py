@@ -16,6 +16,7 @@ from nptltrace.hang.routines import has_object, plain_name, routine_kind, routin
 from nptltrace.hang.stack.cpython import PythonFrame, Pythons
 from nptltrace.hang.stack.shown import SignalFrame, signal_name
 from nptltrace.hang.stack.stacks import Stacks
+from nptltrace.hang.streams import with_streams
 from nptltrace.hang.thread_picture import ThreadPicture
 from nptltrace.hang.waits import Waits, is_call, spin_of, wait_of
 from nptltrace.trace.symbols.location import Location
@@ -33,12 +34,6 @@ __all__ = ["Picture", "look"]
 
 # So often a thread is looked at that runs.
 _LOOKS = 4
-# Locks of the C library that programs know by the names of their streams.
-_STREAMS = {
-    f"_IO_stdfile_{number}_lock": name for number, name in enumerate(("stdin", "stdout", "stderr"))
-}
-# The frame of what called a library that makes a system call.
-_CALLER = 2
 _LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux", "[vdso]", "libnptltrace.so")
 
 
@@ -90,8 +85,7 @@ def look(process: Target, names: Names) -> Picture:
             site = _site(shown, names)
         address = wait.object if wait is not None else 0
         if address not in named:
-            name = names.object(address)
-            named[address] = _STREAMS.get(name, name)
+            named[address] = names.object(address)
         found.append(
             ThreadPicture(
                 process.pid,
@@ -106,7 +100,8 @@ def look(process: Target, names: Names) -> Picture:
         )
     process.forget()
     found = with_initializers(with_heaps(with_runners(process, found)))
-    found = with_gils(process, pythons.threads, with_graces(process, found))
+    found = with_streams(process, names, with_graces(process, found))
+    found = with_gils(process, pythons.threads, found)
     found = with_peers(process, with_free(process, with_monitors(process, names, found)))
     found = with_limits(process, found)
     return Picture(process.pid, process.name, process.title, tuple(found))
@@ -156,15 +151,11 @@ class _Stack(NamedTuple):
 def _stack(walked: Sequence[Frame], names: Names, pythons: Pythons, stacks: Stacks) -> _Stack:
     signals = [*(frame.signal for frame in walked[1:]), 0]
     frames = tuple(
-        SignalFrame(signal_name(signal)) if signal else names.location(frame, innermost=not n)
-        for n, (frame, signal) in enumerate(zip(walked, signals, strict=False))
+        SignalFrame(signal_name(signal)) if signal else _located(walked, n, names, stacks)
+        for n, signal in enumerate(signals[: len(walked)])
     )
     functions = [call for frame in frames for call in _calls(frame)]
     routine = routine_of(functions, names.is_library)
-    if not routine and len(walked) > _CALLER and not frames[_CALLER - 1].function:
-        # A library without symbols of its own functions: its callers name what they call.
-        called = names.function(stacks.called_before(walked[_CALLER].address))
-        routine = called if routine_kind(called) else ""
     waits = Waits(routine, next((function for function, _ in functions if function), ""))
     calls = tuple(n for n, frame in enumerate(walked) if frame.address in pythons.evaluates)
     innermost = frames[0] if frames else None
@@ -173,6 +164,14 @@ def _stack(walked: Sequence[Frame], names: Names, pythons: Pythons, stacks: Stac
     site, handler = _site(frames, names), _handler(frames, names)
     runs_once = tuple(_runs_once(walked, frames, routine))
     return _Stack(frames, waits, spins_at, calls, site, handler, runs_once)
+
+
+def _located(walked: Sequence[Frame], n: int, names: Names, stacks: Stacks) -> Location:
+    found = names.location(walked[n], innermost=not n)
+    if found.function or n + 1 == len(walked) or walked[n + 1].signal:
+        return found
+    # A library without symbols of its own functions: its callers name what they call.
+    return names.called(found, stacks.called_before(walked[n + 1].address))
 
 
 def _runs_once(

@@ -7,8 +7,10 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from nptltrace.hang.routines import is_plumbing, routine_kind
-from nptltrace.hang.stack.shown import GuessedLocation
+from nptltrace.hang.stack.shown import CalledLocation, GuessedLocation
 from nptltrace.hang.stack.static_calls import refers_to
+from nptltrace.trace.places.site import ENTRY
+from nptltrace.trace.symbols.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from nptltrace.hang.targets.target import Target
     from nptltrace.trace.places.module_table import Module
     from nptltrace.trace.symbols.frames import ChooseSites, FindWrappers
-    from nptltrace.trace.symbols.location import Location
     from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["Names", "OneProcess"]
@@ -27,6 +28,10 @@ __all__ = ["Names", "OneProcess"]
 _LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux")
 # Functions of it, and of the tracer, in front of a call, of which nobody needs to read.
 _IN_FRONT = (*_LIBRARY, "[vdso]", "libnptltrace.so")
+
+
+def _as(kind: type[Location], location: Location) -> Location:
+    return kind(*(getattr(location, one.name) for one in fields(Location)))
 
 
 class OneProcess:
@@ -100,9 +105,17 @@ class Names:
             innermost: It is where the thread is, not where a call returns to.
         """
         found = self._symbols.location(0, frame.inside + 1 + (innermost and not frame.signal))
-        if not frame.guessed:
-            return found
-        return GuessedLocation(*(getattr(found, one.name) for one in fields(found)))
+        return _as(GuessedLocation, found) if frame.guessed else found
+
+    def called(self, location: Location, address: int) -> Location:
+        """Return what is known of a frame in a function that has no name.
+
+        Args:
+            location: The frame.
+            address: What the call before it has called: a function that went on as that one.
+        """
+        name = self.function(address)
+        return _as(CalledLocation, replace(location, function=name)) if name else location
 
     def is_library(self, function: str, module: str) -> bool:
         """Return whether a frame is no call site.
@@ -141,7 +154,8 @@ class Names:
 
     def function(self, address: int) -> str:
         """Return the name of the function that begins at an address, or the empty string."""
-        return self._symbols.code_name(0, address) if address else ""
+        found = self._symbols.location(0, address | ENTRY) if address else None
+        return found.function if found is not None and not found.offset else ""
 
     def object(self, address: int) -> str:
         """Return the name of the global variable at an address, or the empty string."""

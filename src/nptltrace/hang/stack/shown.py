@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nptltrace.trace.symbols.location import Location
 
-__all__ = ["GuessedLocation", "SignalFrame", "signal_name"]
+__all__ = ["CalledLocation", "GuessedLocation", "SignalFrame", "signal_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,15 @@ class GuessedLocation(Location):
     def __str__(self) -> str:
         """Return it as `worker+0x1c (pool.c:88) [guessed]`."""
         return f"{Location.__str__(self)} [guessed]"
+
+
+@dataclass(frozen=True, slots=True)
+class CalledLocation(Location):
+    """A place in a function without a name of its own, which was called by another's name."""
+
+    def __str__(self) -> str:
+        """Return it as `pthread_once (libc.so.6+0x8f1a1)`."""
+        return f"{self.function} ({self.module}+{self.module_offset:#x})"
 
 
 @dataclass(frozen=True, slots=True)
