@@ -103,6 +103,49 @@ public class Locks {
 """
 
 
+# Two classes whose initializers need each other, and two threads that join each other.
+INITIALIZERS = """
+import java.util.concurrent.CountDownLatch;
+
+public class Classes {
+    static final CountDownLatch both = new CountDownLatch(2);
+
+    static void meet() {
+        both.countDown();
+        try {
+            both.await();
+        } catch (InterruptedException error) {
+            return;
+        }
+    }
+    static class Left {
+        static int x;
+        static { meet(); x = Right.y + 1; }
+    }
+    static class Right {
+        static int y;
+        static { meet(); y = Left.x + 1; }
+    }
+    static Thread other;
+
+    public static void main(String[] arguments) throws Exception {
+        Thread waits = new Thread(() -> {
+            try {
+                other.join();
+            } catch (InterruptedException error) {
+                return;
+            }
+        }, "waits");
+        new Thread(() -> System.out.println(Left.x), "pays").start();
+        other = new Thread(() -> System.out.println(Right.y), "writes");
+        other.start();
+        waits.start();
+        Thread.sleep(1000000);
+    }
+}
+"""
+
+
 def looked_at(ptt: Ptt, place: Path, text: str, wanted: int) -> dict[str, Any]:
     """Return what is found when so many threads wait for what Java gives a name."""
     source = place / "Program.java"
@@ -155,3 +198,18 @@ def test_locks_of_java_have_owners(ptt: Ptt, tmp_path: Path) -> None:
     assert waits["waits"]["kind"] == "park"
     assert waits["waits"]["name"].startswith(f"{package}.Semaphore$NonfairSync@0x")
     assert waits["waits"]["owner_tid"] is None
+
+
+def test_initializers_and_joins_have_owners(ptt: Ptt, tmp_path: Path) -> None:
+    found = looked_at(ptt, tmp_path, INITIALIZERS, 3)
+    (one,) = found["findings"]
+    assert one["kind"] == "deadlock"
+    threads = {t["name"]: t for t in found["threads"] if t["name"] in NAMES}
+    tids = {name: thread["tid"] for name, thread in threads.items()}
+    assert {*one["threads"]} == {tids["pays"], tids["writes"]}
+    waits = {name: thread["waits_for"] for name, thread in threads.items()}
+    assert {name: (wait["kind"], wait["owner_tid"]) for name, wait in waits.items()} == {
+        "pays": ("static", tids["writes"]), "writes": ("static", tids["pays"]),
+        "waits": ("join", tids["writes"]),
+    }  # fmt: skip
+    assert (waits["pays"]["name"], waits["writes"]["name"]) == ("Classes$Right", "Classes$Left")

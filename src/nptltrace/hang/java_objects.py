@@ -50,6 +50,13 @@ class Objects:
             return ""
         return lineage[0][1] if lineage else ""
 
+    def name_of_class(self, klass: int) -> str:
+        """Return the name of a class by its structure; empty if there is none."""
+        try:
+            return self._symbol(self._word(klass + self._fields["Klass", "_name"]))
+        except (KeyError, struct.error):
+            return ""
+
     def thread(self, at: int) -> int:
         """Return the `java.lang.Thread` of a thread, 0 where it is not known.
 

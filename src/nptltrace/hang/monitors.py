@@ -27,6 +27,11 @@ _THREADS = 1 << 16
 _LAYERS = ("JavaThread", "Thread")
 # The function in which a thread is parked.
 _PARKS = "Parker::park"
+# The function that initializes a class, among those that call functions of Java or are called.
+_INITIALIZES = "InstanceKlass::initialize_impl"
+_ENTRIES = ("InstanceKlass::", "JavaCalls::", "JVM_", "Unsafe_")
+# So much of a stack is looked through for the class.
+_STACK = 1 << 13
 
 
 class _Entered(NamedTuple):
@@ -86,8 +91,17 @@ def _with_monitor(
             timed=False,
         )  # fmt: skip
         return one._replace(wait=wait, object_name=machine.class_of(thread.wanted))
+    entries = (f.function for f in one.frames if f.function.startswith(_ENTRIES))
+    if next(entries, "").startswith(_INITIALIZES):
+        klass, name, owner = machine.initialized(one.thread.sp, thread, seen)
+        if klass:
+            wait = one.wait._replace(kind="static", object=klass, owner=owner)
+            return one._replace(wait=wait, object_name=name)
     if thread.waits_on:
-        wait = one.wait._replace(object=thread.waits_on)
+        # The machine notifies those that wait for a thread when that ends: Thread.join() does.
+        ends = machine.thread_of(thread.waits_on, seen)
+        kind = "join" if ends else one.wait.kind
+        wait = one.wait._replace(kind=kind, object=thread.waits_on, owner=ends)
         return one._replace(wait=wait, object_name=machine.class_of(thread.waits_on))
     if any(frame.function.startswith(_PARKS) for frame in one.frames):
         blocker, name, owner = machine.blocker(thread, seen)
@@ -166,6 +180,41 @@ class _Machine:
         owner = objects.reference(found, lock, "exclusiveOwnerThread")
         by = (one.tid for one in threads.values() if owner and one.instance == owner)
         return found, f"{name}@{found:#x}", next(by, 0)
+
+    def initialized(
+        self, sp: int, own: _Entered, threads: Mapping[int, _Entered]
+    ) -> tuple[int, str, int]:
+        """Return the class whose initialization a thread waits for, its name, and by which thread.
+
+        The class notes the thread that initializes it, and is on the stack of the other.
+
+        Args:
+            sp: The stack pointer of the thread that waits.
+            own: That thread.
+            threads: All threads.
+        """
+        at = self._fields.get(("InstanceKlass", "_init_thread"), 0)
+        others = {one.at: one.tid for one in threads.values() if one.at != own.at}
+        data = self._process.read(sp & ~7, _STACK)
+        found: dict[int, tuple[str, int]] = {}
+        for (klass,) in struct.iter_unpack("<Q", data[: len(data) & ~7]) if at else ():
+            runs = int.from_bytes(self._process.read(klass + at, 8), "little")
+            name = self._objects.name_of_class(klass) if runs in others else ""
+            if name:
+                found[klass] = name.replace("/", "."), others[runs]
+        if len(found) != 1:
+            return 0, "", 0
+        ((klass, (name, tid)),) = found.items()
+        return klass, name, tid
+
+    def thread_of(self, monitor: int, threads: Mapping[int, _Entered]) -> int:
+        """Return the thread whose `java.lang.Thread` a monitor is of, 0 for another object."""
+        try:
+            handle = self._word(monitor + self._fields["ObjectMonitor", "_object"])
+            instance = self._word(handle)
+        except (KeyError, struct.error):
+            return 0
+        return next((o.tid for o in threads.values() if instance and o.instance == instance), 0)
 
     def class_of(self, monitor: int) -> str:
         """Return the class and address of the monitor's object as `java.lang.Object@0x…`."""
