@@ -223,8 +223,8 @@ SIZE(24); AT(items, 0); AT(count, 8); AT(stride, 16);
 SIZE(16); AT(group, 0); AT(place, 8); AT(reserved, 12);
 #undef LAYOUT
 #define LAYOUT struct ptt_check_fact
-SIZE(48); AT(ts, 0); AT(value, 8); AT(count, 16); AT(kind, 24); AT(flags, 28); AT(process, 32);
-AT(first_step, 36); AT(steps, 40); AT(reserved, 44);
+SIZE(56); AT(ts, 0); AT(value, 8); AT(total, 16); AT(count, 24); AT(kind, 32); AT(flags, 36);
+AT(process, 40); AT(first_step, 44); AT(steps, 48); AT(reserved, 52);
 #undef LAYOUT
 #define LAYOUT struct ptt_check_step
 SIZE(64); AT(ts, 0); AT(object, 8); AT(site, 16); AT(value, 24); AT(wait, 32); AT(thread, 40);

@@ -48,8 +48,8 @@ def wait(ts: int, lock: int = LOCK, owner: int = 0) -> Event:
 def build(tmp_path: Path) -> Callable[..., Path]:
     """Write a trace of threads, given as lists of events by tid."""
 
-    def make(**threads: list[Event]) -> Path:
-        made = Builder(tmp_path / "made.ptt")
+    def make(level: str = "2", **threads: list[Event]) -> Path:
+        made = Builder(tmp_path / "made.ptt", session={"state": "complete", "level": level})
         for name, events in threads.items():
             made.thread(int(name[1:]), events)
         made.processes = [
@@ -240,6 +240,7 @@ def test_two_kinds_at_one_address(build: Callable[..., Path]) -> None:
 def test_only_waits_known(build: Callable[..., Path]) -> None:
     """As at level 1."""
     trace = build(
+        level="1",
         t1=[Event(T0, "THREAD_BEGIN", 0x7F01, fields={"serial": 1})],
         t2=[wait(10, owner=1), taken(100, waited=90)],
         t3=[wait(20, owner=1), taken(200, waited=180)],

@@ -52,8 +52,8 @@ def cond_out(ns: int, waited: int) -> Event:
 
 @pytest.fixture
 def build(tmp_path: Path) -> Callable[..., Path]:
-    def make(*threads: list[Event]) -> Path:
-        made = Builder(tmp_path / "run.ptt")
+    def make(*threads: list[Event], level: str = "2") -> Path:
+        made = Builder(tmp_path / "run.ptt", session={"state": "complete", "level": level})
         for number, events in enumerate(threads, 1):
             made.thread(number, events)
         made.processes = [{"process": {"index": 0, "pid": 100, "exe": "/bin/x"}}]
@@ -185,7 +185,7 @@ def test_who_comes_last_and_waits_for_nobody(build: Callable[..., Path]) -> None
 def test_nobody_knows_the_holder(build: Callable[..., Path], ptt: Ptt) -> None:
     """A spin lock does not say who has it, and only the wait was recorded."""
     late = Event(T0 + 500, "SPIN_TAKEN", LOCK, 5, variant="WAITED", fields={"wait_ns": 400})
-    trace = build([event(0, "SPIN_WAIT")], [event(100, "SPIN_WAIT"), late])
+    trace = build([event(0, "SPIN_WAIT")], [event(100, "SPIN_WAIT"), late], level="1")
     (lock,) = json.loads(ptt("report", "--format", "json", trace).stdout)["objects"]
     assert lock["held_ns"] == sum(blame["wait_caused_ns"] for blame in lock["blamed"]) > 0
     assert [blame["tid"] for blame in lock["blamed"]] == [None]

@@ -75,6 +75,13 @@ def test_a_holder_sleeps(tmp_path: Path) -> None:
     assert "waited 60 ms for it meanwhile" in found.message
 
 
+def test_a_holder_sleeps_often(tmp_path: Path) -> None:
+    [found] = held(tmp_path, 0, 5 * MS, times=60)
+    assert found.kind == "sleeping-holder"
+    assert "waited 5 ms for it meanwhile, and 300 ms in 60 sleeps" in found.message
+    assert not held(tmp_path, 0, 5 * MS, times=15)
+
+
 @pytest.mark.parametrize(
     ("ready_ns", "slept_ns", "kind", "least"),
     [(80 * MS, 0, "holder-preempted", "79.6 ms"), (0, 60 * MS, "sleeping-holder", "60 ms")],

@@ -67,6 +67,7 @@ uint32_t ck_found_more(struct ptt_check *c, enum ptt_fact_kind kind, const struc
 	if (!entry || !entry->value)
 		return 0;
 	f = CK_FACT(c, entry->value);
+	f->total += value;
 	if (!number) {
 		if (value <= f->value)
 			return 0;
@@ -150,6 +151,18 @@ void ck_step_wait(struct ptt_check *c, uint32_t wait, uint32_t other)
 	}
 	s->wait = w->id;
 	s->other = other;
+}
+
+void ck_step_held(struct ptt_check *c, uint32_t wait, uint32_t thread)
+{
+	const struct ck_wait *w = CK_WAITING(c, wait);
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+
+	/* Of a semaphore the fact has the thread that took it. */
+	if (w->kind == NPTL_DOMAIN_SEM && o->sem_hold == thread && o->releaser == thread)
+		ck_step(c, PTT_STEP_TOOK, thread, o->release_ns, o->release_site, w->object);
+	else
+		ck_step_hold(c, tk_hold_find(&c->t, thread, w->kind == NPTL_DOMAIN_COND ? w->mutex : w->object));
 }
 
 struct ptt_check_step *ck_step_now(struct ptt_check *c, enum ptt_check_what what, const struct tk_event *e,

@@ -89,7 +89,8 @@ struct ck_thread {
 	uint32_t late_next; /* in the list of its process */
 	uint64_t cond_mutex; /* address of the mutex that a wait which has just begun will release */
 	bool locked;	     /* a mutex, since it last woke anybody */
-	uint32_t units;	     /* it has so many semaphores that are used as locks */
+	uint32_t units;	     /* it has so many semaphores that are used as locks, */
+	uint32_t unit;	     /* this one since last */
 	uint32_t pool;	     /* the semaphore of several units that it took from last, */
 	uint32_t pool_units; /* and how many it has of these */
 	struct tk_sched sched;
@@ -243,6 +244,8 @@ void ck_step_last(struct ptt_check *c, enum ptt_check_what what, const struct ck
 void ck_step_released(struct ptt_check *c, uint32_t object);
 void ck_step_hold(struct ptt_check *c, uint32_t hold);
 void ck_step_wait(struct ptt_check *c, uint32_t wait, uint32_t other);
+/* ck_step_held - what a thread has that a wait is for. */
+void ck_step_held(struct ptt_check *c, uint32_t wait, uint32_t thread);
 /* ck_step_now - what the event itself is. */
 struct ptt_check_step *ck_step_now(struct ptt_check *c, enum ptt_check_what what, const struct tk_event *e,
 				   uint32_t object);
@@ -336,8 +339,6 @@ void ck_last_deadlocks(struct ptt_check *c, const struct tk_event *e);
 void ck_forked_locks(struct ptt_check *c);
 /* ck_abandoned_locks - waits for locks that threads of other processes held when these ended, at @ends. */
 void ck_abandoned_locks(struct ptt_check *c, const int64_t *ends, uint32_t count);
-/* ck_step_held - what a thread has that a wait is for. */
-void ck_step_held(struct ptt_check *c, uint32_t wait, uint32_t thread);
 /* ck_blocked - a thread that nobody outside of the trace lets go on. */
 bool ck_blocked(const struct ptt_check *c, uint32_t thread);
 

@@ -104,7 +104,10 @@ void ck_lock_waited(struct ptt_check *c, const struct tk_event *e, uint32_t obje
 /* In which order a thread takes them is not kept: whether it has one to itself is known only when it gives it back. */
 static void have_unit(struct ptt_check *c, const struct tk_event *e, const struct ck_object *o)
 {
-	if (o->flags & CK_AS_LOCK && CK_THREAD(c, e->thread)->units++)
+	if (!(o->flags & CK_AS_LOCK))
+		return;
+	CK_THREAD(c, e->thread)->unit = (uint32_t)(o - CK_OBJECT(c, 0));
+	if (CK_THREAD(c, e->thread)->units++)
 		CK_PROCESS(c, e->process)->nested++;
 }
 

@@ -15,11 +15,12 @@ static void step_call(struct ptt_check *c, const struct tk_event *e, int64_t sle
 	s->call = t->call;
 }
 
-/* Others have waited for a lock while its holder was not running, for @off in all since its event before. */
-static void kept(struct ptt_check *c, const struct tk_event *e, enum ptt_fact_kind kind, uint32_t hold, int64_t off)
+/* Others have waited for a lock while its holder was not running, for @off in all since its event before. @hold: 0 of a semaphore. */
+static void kept(struct ptt_check *c, const struct tk_event *e, enum ptt_fact_kind kind, uint32_t object, uint32_t hold, int64_t off)
 {
-	const struct tk_hold *h = CK_HOLD(c, hold);
-	uint32_t asked = ck_first_wait(c, h->object);
+	const struct ck_object *o = CK_OBJECT(c, object);
+	uint64_t site = hold ? CK_HOLD(c, hold)->site : o->release_site;
+	uint32_t asked = ck_first_wait(c, object);
 	struct tk_event at = *e;
 	int64_t ns = off;
 
@@ -29,10 +30,13 @@ static void kept(struct ptt_check *c, const struct tk_event *e, enum ptt_fact_ki
 		ns = e->ts - CK_WAITING(c, asked)->since;
 	if (ns < c->long_wait)
 		return;
-	at.site = h->site;
-	if (!ck_found_more(c, kind, &at, (uint64_t)h->object << 16, h->site, ns))
+	at.site = site;
+	if (!ck_found_more(c, kind, &at, (uint64_t)object << 16, site, ns))
 		return;
-	ck_step_hold(c, hold);
+	if (hold)
+		ck_step_hold(c, hold);
+	else
+		ck_step_held(c, asked, e->thread);
 	if (kind == PTT_FACT_HOLD_ASLEEP && CK_THREAD(c, e->thread)->call)
 		step_call(c, e, off);
 	ck_step_wait(c, asked, e->thread);
@@ -41,10 +45,14 @@ static void kept(struct ptt_check *c, const struct tk_event *e, enum ptt_fact_ki
 /* For each of the locks that the thread has; what others do not wait for long for is nobody's fault. */
 static void kept_all(struct ptt_check *c, const struct tk_event *e, enum ptt_fact_kind kind, int64_t off)
 {
-	uint32_t hold = off >= c->long_wait ? CK_THREAD(c, e->thread)->holds : 0;
+	const struct ck_thread *t = CK_THREAD(c, e->thread);
+	uint32_t hold = off >= c->long_wait ? t->holds : 0, sem = off >= c->long_wait && t->units ? t->unit : 0;
 
 	for (uint32_t n = 0; hold && n < NEAR; n++, hold = CK_HOLD(c, hold)->thread_next)
-		kept(c, e, kind, hold, off);
+		kept(c, e, kind, CK_HOLD(c, hold)->object, hold, off);
+	/* of the semaphores that it has, the one that it took last */
+	if (sem && CK_OBJECT(c, sem)->sem_hold == e->thread && ck_sem_proven(CK_OBJECT(c, sem)))
+		kept(c, e, kind, sem, 0, off);
 }
 
 void ck_sched(struct ptt_check *c, const struct tk_event *e)

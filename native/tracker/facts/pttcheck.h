@@ -25,7 +25,7 @@
 struct ptt_columns;
 struct ptt_check;
 
-#define PTT_CHECK_VERSION 7
+#define PTT_CHECK_VERSION 8
 #define PTT_CHECK_API __attribute__((visibility("default")))
 
 /* What a fact is about. New ones come last: Python knows them by their numbers. */
@@ -51,6 +51,8 @@ enum ptt_fact_kind {
 	PTT_FACT_HOLD_PREEMPTED,   /* in the midst of a hold, while others waited for the lock: it could have run */
 	PTT_FACT_HOLD_ASLEEP,	   /* likewise: it slept, in a system call or nobody knows where, and in no wait */
 	PTT_FACT_CONVOY,	   /* a lock is handed from waiter to waiter, and is free for longer than it is held */
+	PTT_FACT_JOIN_REFUSED,	   /* of a thread that is detached, or joined by another one */
+	PTT_FACT_INIT_IN_USE,	   /* a lock is initialized while a thread has it */
 	PTT_FACT_KINDS,
 };
 
@@ -88,6 +90,7 @@ enum ptt_check_what {
 struct ptt_check_fact {
 	int64_t ts;
 	int64_t value;	/* ns of a hold or of a wait; threads that will not come, or are blocked */
+	int64_t total;	/* of what has a size: of all that were seen */
 	uint64_t count; /* how often the same was seen */
 	uint32_t kind;
 	uint32_t flags;

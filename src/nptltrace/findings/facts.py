@@ -46,6 +46,8 @@ FACTS = {
     "while another thread waited `value` ns, 1 ms or more, for its lock",
     "convoy": "a lock that was handed 100 times in a row or more to a thread that slept in its "
     "queue, for `value` ns, and was free for most of that time",
+    "join-refused": "a join that was refused: the thread was detached, or another thread joins it",
+    "init-in-use": "a lock that was initialized while a thread held it",
 }
 """What the checker sees, by name, in the order of `enum ptt_fact_kind`."""
 
@@ -248,6 +250,7 @@ class Fact:
         process: Number of the process in the traceset.
         value: How long in ns, or how many threads; each kind of fact says which.
         count: How often the same was seen.
+        total: The sum of all values, of what has a size.
         steps: What proves it.
         refused: The library refused the call, and the program knows.
         suspect: Memory of a lock may have been used again for another.
@@ -257,6 +260,7 @@ class Fact:
     process: int
     value: int
     count: int
+    total: int
     steps: tuple[Step, ...]
     refused: bool
     suspect: bool

@@ -211,18 +211,6 @@ static bool walk_on(struct ptt_check *c, uint32_t thread, void *data)
 	return enter(c, walk, thread, &closed) ? walk_from(c, walk) : closed;
 }
 
-void ck_step_held(struct ptt_check *c, uint32_t wait, uint32_t thread)
-{
-	const struct ck_wait *w = CK_WAITING(c, wait);
-	const struct ck_object *o = CK_OBJECT(c, w->object);
-
-	/* Of a semaphore the fact has the thread that took it. */
-	if (w->kind == NPTL_DOMAIN_SEM && o->sem_hold == thread && o->releaser == thread)
-		ck_step(c, PTT_STEP_TOOK, thread, o->release_ns, o->release_site, w->object);
-	else
-		ck_step_hold(c, tk_hold_find(&c->t, thread, w->kind == NPTL_DOMAIN_COND ? w->mutex : w->object));
-}
-
 static void tell_cycle(struct ptt_check *c, const struct tk_event *e, const struct walk *walk)
 {
 	uint64_t sum = 0, last = 0;

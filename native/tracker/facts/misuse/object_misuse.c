@@ -79,6 +79,24 @@ uint32_t ck_use(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 	return object;
 }
 
+/*
+ * A lock is made where one is that a thread has. Whether its memory was freed before or not, that lock was not given back.
+ */
+static void init_in_use(struct ptt_check *c, const struct tk_event *e, uint32_t before)
+{
+	const struct ck_object *o = CK_OBJECT(c, before);
+
+	if (!o->holds || o->flags & CK_DOUBT ||
+	    CK_THREAD(c, CK_HOLD(c, o->holds)->thread)->flags & PTT_THREAD_ENDED)
+		return;
+	if (!ck_found(c, PTT_FACT_INIT_IN_USE, e, (uint64_t)before << 16, e->site, PTT_FLAG_WHOLE))
+		return;
+	ck_step_hold(c, o->holds);
+	if (o->waits)
+		ck_step_wait(c, o->waits, CK_HOLD(c, o->holds)->thread);
+	ck_step_now(c, PTT_STEP_INIT, e, before);
+}
+
 void ck_init(struct ptt_check *c, const struct tk_event *e)
 {
 	uint32_t object = tk_init(&c->t, e);
@@ -86,6 +104,9 @@ void ck_init(struct ptt_check *c, const struct tk_event *e)
 
 	if (!object)
 		return;
+	if (o->before)
+		init_in_use(c, e, o->before);
+	o = CK_OBJECT(c, object);
 	ck_drop_holds(c, o->before);
 	o->init = ck_now(e);
 	if (tk_number(&e->e, TK_ROBUST, 0))

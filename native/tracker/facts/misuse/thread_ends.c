@@ -105,6 +105,20 @@ static void refused_join(struct ptt_check *c, const struct tk_event *e, uint32_t
 	ck_step_now(c, PTT_STEP_REFUSED, e, 0)->value = EDEADLK;
 }
 
+/* One that is detached, or that another thread joins; refusing it is no matter of luck. */
+static void join_of_others(struct ptt_check *c, const struct tk_event *e, uint32_t target)
+{
+	const struct ck_thread *t = CK_THREAD(c, target);
+
+	if (!ck_found(c, PTT_FACT_JOIN_REFUSED, e, e->object, e->site, PTT_FLAG_REFUSED))
+		return;
+	ck_step_last(c, PTT_STEP_CREATED, &t->created, 0);
+	if (t->created.thread)
+		CK_STEP(c, c->steps.count - 1)->other = target;
+	ck_step_now(c, PTT_STEP_REFUSED, e, 0)->value = tk_number(&e->e, TK_RESULT, 0);
+	CK_STEP(c, c->steps.count - 1)->other = target;
+}
+
 void ck_join_out(struct ptt_check *c, const struct tk_event *e)
 {
 	uint32_t object = ck_object(c, e, PTT_KIND_THREAD, e->object), target;
@@ -118,6 +132,8 @@ void ck_join_out(struct ptt_check *c, const struct tk_event *e)
 		tk_wait_end(&c->t, wait);
 	if (result == EDEADLK)
 		refused_join(c, e, target);
+	else if (result == EINVAL && e->id == (PTT_KIND_THREAD << 6 | NPTL_EV_THREAD_JOIN_OUT))
+		join_of_others(c, e, target ? target : CK_WAITING(c, wait)->owner);
 	if (result || !target)
 		return;
 	CK_THREAD(c, target)->flags |= PTT_THREAD_JOINED;

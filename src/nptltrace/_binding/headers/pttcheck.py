@@ -40,7 +40,9 @@ PTT_FACT_ORDER_CYCLE_PREVENTED = 17
 PTT_FACT_HOLD_PREEMPTED = 18
 PTT_FACT_HOLD_ASLEEP = 19
 PTT_FACT_CONVOY = 20
-PTT_FACT_KINDS = 21
+PTT_FACT_JOIN_REFUSED = 21
+PTT_FACT_INIT_IN_USE = 22
+PTT_FACT_KINDS = 23
 PTT_STEP_TOOK = 0
 PTT_STEP_WAITS = 1
 PTT_STEP_ASKED = 2
@@ -71,7 +73,7 @@ PTT_USED_FOR_EVENT = 2
 PTT_USED_FOR_CONDITION = 3
 PTT_USED_FOR_RESULT = 4
 PTT_USED_FOR_END = 5
-PTT_CHECK_VERSION = 7
+PTT_CHECK_VERSION = 8
 PTT_FLAG_CLOSED = 1
 PTT_FLAG_WHOLE = 2
 PTT_FLAG_SUSPECT = 4
@@ -83,14 +85,14 @@ PTT_CHECK_RAGGED = 4
 
 
 class CheckFact(Structure):
-    """`struct ptt_check_fact`, 48 bytes."""
+    """`struct ptt_check_fact`, 56 bytes."""
 
     _fields_ = (
-        ("ts", i64), ("value", i64), ("count", u64), ("kind", u32), ("flags", u32),
+        ("ts", i64), ("value", i64), ("total", i64), ("count", u64), ("kind", u32), ("flags", u32),
         ("process", u32), ("first_step", u32), ("steps", u32), ("reserved", u32),
     )
-    ts: int; value: int; count: int; kind: int; flags: int; process: int; first_step: int;
-    steps: int; reserved: int
+    ts: int; value: int; total: int; count: int; kind: int; flags: int; process: int;
+    first_step: int; steps: int; reserved: int
 
 
 class CheckStep(Structure):

@@ -79,6 +79,7 @@ class Facts:
             process=int(row["process"]),
             value=int(row["value"]),
             count=int(row["count"]),
+            total=int(row["total"]),
             steps=tuple(map(self._step, self._steps[first : first + int(row["steps"])])),
             refused=bool(flags & libptttrack_facts.REFUSED),
             suspect=bool(flags & libptttrack_facts.SUSPECT),

@@ -13,25 +13,30 @@ if TYPE_CHECKING:
     from nptltrace.findings.facts import Found, Trace
 
 _LONG_NS = 10_000_000
+_LONG_SUM_NS = 100_000_000
 
 
 @finding("sleeping-holder", severity="warning")
 def sleeping_holder(trace: Trace) -> Iterator[Found]:
-    """A thread slept while it held a lock, and others waited 10 ms or longer for it meanwhile.
+    """A thread slept while it held a lock, and others waited for the lock meanwhile.
+
+    They waited 10 ms or longer at a time, or 100 ms in all for holds that began at one call site.
 
     It slept in a system call, such as `nanosleep`, `poll` or `read`, or for a page of a file: not
     in a wait for another lock, a condition or a thread. Calls of the domain `sys` are named;
     of others the trace says that its thread slept only if it has readings of the scheduler
     (`"sched"` of `ptt stat`). Of all holds that began at one call site the longest sleep is
-    reported.
+    reported. Waits of less than 1 ms do not count. A semaphore that is used as a lock counts as a
+    lock, and so do those of Python up to 3.13.
     """
     for fact in trace.facts("hold-asleep"):
-        if fact.value < _LONG_NS:
+        if fact.value < _LONG_NS and fact.total < _LONG_SUM_NS:
             continue
+        often = f", and {duration(fact.total)} in {fact.count} sleeps" if fact.count > 1 else ""
         held, other = fact.steps[0], fact.steps[-1]
         call = fact.first("slept")
         how = f"{call.text}{call.at}" if call else "slept"
         yield fact.found(
             f"{held.thread} {how} while it held {held.object}, taken{held.at}, and {other.thread} "
-            f"waited {duration(fact.value)} for it meanwhile"
+            f"waited {duration(fact.value)} for it meanwhile{often}"
         )

@@ -1,0 +1,30 @@
+"""Locks that are initialized while they are held."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.findings.kind import finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.findings.facts import Found, Trace
+
+
+@finding("init-locked", severity="error")
+def init_locked(trace: Trace) -> Iterator[Found]:
+    """A thread initialized a lock that a thread held.
+
+    The lock is free from then on: two threads can be in what it guards, and a thread that waits for
+    it may never wake up. Memory that was freed while a lock in it was held counts as well, once
+    another lock is initialized there.
+    """
+    for fact in trace.facts("init-in-use"):
+        held, last, wait = fact.steps[0], fact.steps[-1], fact.first("waits")
+        holder = "it" if held.thread_id == last.thread_id else held.thread
+        waited = f", and {wait.thread} waited for it{wait.at}" if wait is not None else ""
+        yield fact.found(
+            f"{last.thread} initialized {last.object}{last.at} while {holder} held it, "
+            f"taken{held.at}{waited}"
+        )
