@@ -181,7 +181,7 @@ def test_a_mark_in_a_recording_has_the_sums_of_the_report(
     # It begins in the middle of a wait, and ends in one or when the recording does.
     view = f"#mark=1000000000-{end_s}000000000&tab=contention"
     with (
-        recording(ptt, trace_dir, compile_c(GATE), 8) as recorder,
+        recording(ptt, trace_dir, compile_c(GATE), 20) as recorder,
         serving(ptt, "--follow", trace_dir) as url,
         opened(browser, f"{url}{view}") as look,
     ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from numbers import Integral
-from typing import Any
+from typing import Any, SupportsIndex
 
 from nptltrace.errors import UsageError
 from nptltrace.trace.selection import Selection
@@ -13,7 +13,7 @@ __all__ = ["Choice", "plain", "selection_of"]
 
 # One value, or several of which any matches: process ids, thread ids, names or addresses. Columns
 # of Arrow, NumPy and pandas are accepted too.
-Choice = int | str | Iterable[int | str] | None
+Choice = SupportsIndex | str | Iterable[SupportsIndex | str] | None
 
 
 def plain(value: Any) -> Any:
