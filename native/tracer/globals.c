@@ -24,6 +24,7 @@ static void plain_as_event(void *object, void *site, unsigned int domain, unsign
 
 void (*__nptl_trace_before_lock)(const void *object, void *site);
 void (*__nptl_trace_before_rseq)(void);
+void (*__nptl_trace_before_exit)(void);
 
 struct ptt_receiver ptt_receiver = {.getevent = ptt_ignore_event, .getplain = plain_as_event};
 

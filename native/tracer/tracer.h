@@ -174,6 +174,9 @@ static inline __attribute__((always_inline)) void ptt_emit_plain(char domain, ch
 /* See origin/call_site.h. Whoever sets it, the tracer's own is meant. */
 extern void (*__nptl_trace_before_lock)(const void *object, void *site) __attribute__((visibility("protected")));
 
+/* What a handler has called before the process ends by _exit(); safe in signal handlers. */
+extern void (*__nptl_trace_before_exit)(void) __attribute__((visibility("protected")));
+
 /* See writer/readings.h. */
 extern void (*__nptl_trace_before_rseq)(void) __attribute__((visibility("protected")));
 

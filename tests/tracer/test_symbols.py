@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 OWN = {
     "__nptl_trace_attach", "__nptl_trace_before_lock", "__nptl_trace_before_rseq",
+    "__nptl_trace_before_exit",
     "__nptl_trace_closing",
     "__nptl_trace_confined", "__nptl_trace_detail_level", "__nptl_trace_with_linker_lock",
     "__nptl_trace_dlsym", "__nptl_trace_enabled", "__nptl_trace_is_of_other_thread",

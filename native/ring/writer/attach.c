@@ -195,6 +195,16 @@ static void take_part_in_barriers(struct ptt_segment *seg)
 		__atomic_store_n(&seg->slow_barrier, 1, __ATOMIC_RELAXED);
 }
 
+/* The tracer's, where there is one. */
+extern void (*__nptl_trace_before_exit)(void) __attribute__((weak));
+
+/* A process that lives for a moment only may have mapped, since it joined, what it shares with another one. */
+static void before_exit(void)
+{
+	if (ptt_session.segment)
+		save_proc("maps", copy_file);
+}
+
 static int join_session(uint32_t parent)
 {
 	ptt_session.pid = (uint32_t)getpid();
@@ -205,6 +215,8 @@ static int join_session(uint32_t parent)
 	if (parent == PTT_NO_IMAGE)
 		save_proc("exe", copy_link);
 	save_proc("cmdline", copy_file);
+	if (&__nptl_trace_before_exit)
+		__atomic_store_n(&__nptl_trace_before_exit, before_exit, __ATOMIC_RELAXED); /* hands nothing over */
 	save_proc("maps", copy_file);
 	/* release: the collector's acquire load of LIVE sees the entry and the files */
 	__atomic_store_n(&ptt_session.process->state, PTT_PROCESS_LIVE, __ATOMIC_RELEASE);
