@@ -7,6 +7,7 @@ off or damaged is skipped, and what the others say still counts.
 from __future__ import annotations
 
 import json
+import struct
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +53,9 @@ _DIRECT = {
     ),
     "libQt6Core": "its locks are futexes, of which only waits are seen",
 }
+_GO = "mutexes and channels of Go are its own, and are not seen"
 _AGENT = "of Java's monitors and locks waits are seen, and not what is taken without one"
+_NAMES_OF_SECTIONS = 1 << 16
 _FUTEXES = "may have locks of Rust or C++20 in it, which are seen only where threads wait for them"
 
 
@@ -284,6 +287,7 @@ class Info:
         )
         direct = {path: _DIRECT[_library(path)] for path in mapped if _library(path) in _DIRECT}
         direct |= dict.fromkeys(filter(self._has_agent, direct), _AGENT)
+        direct |= dict.fromkeys((path for path in mapped if _is_of_go(path)), _GO)
         # a library may be known by two paths, and what is said of it by its name is more
         others = [path for path in self.session.futex_modules if _library(path) not in _DIRECT]
         direct = dict.fromkeys(others, _FUTEXES) | direct
@@ -311,6 +315,26 @@ def _library(path: str) -> str:
     if path.endswith("/threads/shared/shared.so"):
         return "threads/shared/shared"
     return path.rpartition("/")[2].partition(".so")[0].partition("-")[0]
+
+
+def _is_of_go(path: str) -> bool:
+    """Return whether a program has the section that Go's linker puts into each."""
+    try:
+        # What is no file, such as a pipe, may keep whoever opens it.
+        if ".so" in path.rpartition("/")[2] or not Path(path).is_file():
+            return False
+        with Path(path).open("rb") as file:
+            head = file.read(64)
+            (sections,) = struct.unpack_from("<Q", head, 40)
+            size, _, names = struct.unpack_from("<3H", head, 58)
+            file.seek(sections + size * names)
+            offset, length = struct.unpack_from("<2Q", file.read(size), 24)
+            file.seek(offset)
+            return head[:5] == b"\x7fELF\x02" and b"\0.go.buildinfo\0" in file.read(
+                min(length, _NAMES_OF_SECTIONS)
+            )
+    except (OSError, ValueError, OverflowError, struct.error):
+        return False
 
 
 def read_info(trace: str | os.PathLike[str]) -> Info:
