@@ -49,6 +49,7 @@ def _with_gil(process: Target, states: Mapping[int, int], seen: ThreadPicture) -
     limit, holder, taken, _ = _BEFORE.unpack(data)
     if not limit or taken not in {0, 1} or holder not in states:
         return seen
-    owner = states[holder] if taken else 0
+    # One that waits does not have the lock: it was given to it since.
+    owner = states[holder] if taken and states[holder] != seen.thread.inner_tid else 0
     found = wait._replace(kind=GIL, object=lock, owner=owner, timed=False)
     return seen._replace(wait=found, object_name="GIL")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.hang.calls import with_peers
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Picture", "look"]
 
-# So often a thread is looked at that runs.
-_LOOKS = 4
+# So long threads of Python that run are looked at, and with such pauses.
+_PATIENCE_S, _PAUSE_S = 0.02, 0.001
 _LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux", "[vdso]", "libnptltrace.so")
 
 
@@ -65,7 +66,9 @@ def look(process: Target, names: Names) -> Picture:
     tids = frozenset(thread.inner_tid for thread in threads)
     pythons = Pythons(process, names)
     if pythons.threads:
-        threads = [_of_python(_asleep_again(process, thread), pythons) for thread in threads]
+        until = time.monotonic() + _PATIENCE_S
+        threads = [_asleep_again(process, thread, until) for thread in threads]
+        threads = [_of_python(thread, pythons) for thread in threads]
     named: dict[int, str] = {0: ""}
     known: dict[int, tuple[Sequence[Frame], _Stack]] = {}
     found: list[ThreadPicture] = []
@@ -107,16 +110,22 @@ def look(process: Target, names: Names) -> Picture:
     return Picture(process.pid, process.name, process.title, tuple(found))
 
 
-def _asleep_again(process: Target, thread: Thread) -> Thread:
-    """Return a thread as it sleeps, if it does so at once.
+def _asleep_again(process: Target, thread: Thread, until: float) -> Thread:
+    """Return a thread as it sleeps, if it does so soon.
 
     A thread that waits for the lock of CPython's interpreter runs now and then to ask for it.
+
+    Args:
+        process: The process.
+        thread: The thread as it was seen.
+        until: How long to look, by the clock of `time.monotonic()`.
     """
     found = thread
-    for _ in range(_LOOKS):
-        if found.call is not None or found.has_ended or found.saved:
-            break
+    while found.call is None and not found.has_ended and not found.saved:
         found = process.thread(thread.tid) or found
+        if time.monotonic() > until:
+            break
+        time.sleep(_PAUSE_S)
     return found
 
 

@@ -415,9 +415,13 @@ def _is_still_so(
     A thread that waits for the lock of CPython's interpreter runs now and then, only to ask for it.
     """
     asking = [seen for seen in threads if seen.wait is not None and seen.wait.kind == GIL]
+    rest = [seen for seen in threads if seen not in asking]
+    # Whoever has the lock does not ask for it: it was handed over between two looks.
+    holders = {seen.wait.owner for seen in asking if seen.wait is not None}
+    if not holders <= {seen.thread.inner_tid for seen in rest}:
+        return False
     if asking and not again.wait_so(threads):
         return False
-    rest = [seen for seen in threads if seen not in asking]
     return not any(
         process.has_run([seen.thread for seen in rest if seen.pid == pid])
         for pid, process in processes.items()
