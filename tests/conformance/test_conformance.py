@@ -23,6 +23,8 @@ _SUMMARY = re.compile(r"ptt: recorded \d+ events? from .* \((\d+) lost, .*\)")
 _LOST = "select coalesce(sum(count), 0) as lost from lost where cause = 'shared_storage'"
 # Routines that the tracer hooks and that have no case of their own, with the reason.
 _ELSEWHERE = {
+    "_exit": "how the children of the cases of fork end",
+    "_Exit": "as _exit",
     "__register_atfork": "what pthread_atfork() calls: see the cases of fork",
     "execvpe": "tests/tracer/test_children.py",
     "mlockall": "tests/tracer/test_memory.py",
