@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nptltrace._directories import Directory
-from nptltrace._trace_directories import free_name, make
+from nptltrace._files.directories import Directory
+from nptltrace._files.trace_directories import free_name, make
 from nptltrace.errors import PttError, UsageError
 from nptltrace.recording.files.session import SessionDir, is_killed, left_overs
 

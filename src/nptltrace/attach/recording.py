@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from nptltrace import _trace_directories
 from nptltrace._binding.libc import punch_hole
+from nptltrace._files import trace_directories
 from nptltrace.attach.agent_file import AgentFile
 from nptltrace.attach.refusals import owner_of
 from nptltrace.errors import PttError
@@ -106,7 +106,7 @@ class Recording:
 
     def __init__(self, options: AttachOptions, entrance: Entrance) -> None:
         self._options, self._pid, self._entrance = options, options.pid, entrance
-        self._trace, self._new = _trace_directories.make(options.output, force=options.force)
+        self._trace, self._new = trace_directories.make(options.output, force=options.force)
         self._collector: Collector
         self._session: SessionDir
         recorded = options.recording(_command(self._pid))
@@ -285,7 +285,7 @@ class Recording:
         self._session.remove()
 
     def _remove_trace(self) -> None:
-        _trace_directories.remove(self._trace, whole=self._new)
+        trace_directories.remove(self._trace, whole=self._new)
 
 
 def _threads(pid: int) -> int:

@@ -6,18 +6,18 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.hang.calls import with_peers
-from nptltrace.hang.free import with_free
-from nptltrace.hang.gil import with_gils
-from nptltrace.hang.grace import with_graces
-from nptltrace.hang.heap import with_heaps
 from nptltrace.hang.limits import with_limits
-from nptltrace.hang.monitors import with_monitors
-from nptltrace.hang.once import with_initializers, with_runners
+from nptltrace.hang.owners.free import with_free
+from nptltrace.hang.owners.gil import with_gils
+from nptltrace.hang.owners.grace import with_graces
+from nptltrace.hang.owners.heap import with_heaps
+from nptltrace.hang.owners.monitors import with_monitors
+from nptltrace.hang.owners.once import with_initializers, with_runners
+from nptltrace.hang.owners.streams import with_streams
 from nptltrace.hang.routines import has_object, plain_name, routine_kind, routine_of
 from nptltrace.hang.stack.cpython import PythonFrame, Pythons
 from nptltrace.hang.stack.shown import SignalFrame, signal_name
 from nptltrace.hang.stack.stacks import Stacks
-from nptltrace.hang.streams import with_streams
 from nptltrace.hang.thread_picture import ThreadPicture
 from nptltrace.hang.waits import Waits, is_call, spin_of, wait_of
 from nptltrace.trace.symbols.location import Location

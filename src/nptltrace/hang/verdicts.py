@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from nptltrace._units import plural
 from nptltrace.hang.closed import closed_set
 from nptltrace.hang.conditions import read_condition
-from nptltrace.hang.free import left_asleep
-from nptltrace.hang.gil import GIL
-from nptltrace.hang.grace import GRACE
 from nptltrace.hang.idle import wait_for_work
 from nptltrace.hang.limits import is_of_other_clock, length
 from nptltrace.hang.neighbours import with_neighbours
+from nptltrace.hang.owners.free import left_asleep
+from nptltrace.hang.owners.gil import GIL
+from nptltrace.hang.owners.grace import GRACE
 from nptltrace.hang.picture import look
 from nptltrace.hang.routines import routine_kind
 from nptltrace.hang.signals import BY_ITSELF, handlers

@@ -8,7 +8,7 @@ from ctypes import sizeof
 from pathlib import Path
 
 from nptltrace._binding.headers.ptt_abi import Control
-from nptltrace._directories import Directory
+from nptltrace._files.directories import Directory
 from nptltrace._values import Values
 from nptltrace.catalog import DOMAINS
 from nptltrace.errors import PttError, UsageError

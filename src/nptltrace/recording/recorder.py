@@ -12,9 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-from nptltrace import _trace_directories
 from nptltrace._binding.libpttcollect import Collector, CollectorError, Stats, read_clock
 from nptltrace._escaping import talk
+from nptltrace._files import trace_directories
 from nptltrace._units import plural
 from nptltrace._values import Values
 from nptltrace.errors import PttError, UsageError
@@ -29,7 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nptltrace._directories import Directory
+    from nptltrace._files.directories import Directory
     from nptltrace.nptl.store import Built
     from nptltrace.recording.drains import Drain
     from nptltrace.recording.launch import Child
@@ -203,10 +203,10 @@ class _Recorder:
 
     def _make_trace_dir(self, child: Child) -> Directory:
         force = self._options.force
-        output = self._options.output or _trace_directories.free_name(
+        output = self._options.output or trace_directories.free_name(
             f"ptt-{self._program.name}-{child.pid}", force=force
         )
-        directory, self._new_trace = _trace_directories.make(output, force=force)
+        directory, self._new_trace = trace_directories.make(output, force=force)
         return directory
 
     def _prepare(self, trace: Directory) -> Drain:
@@ -386,7 +386,7 @@ class _Recorder:
             if written:
                 trace.close()
             else:
-                _trace_directories.remove(trace, whole=self._new_trace)
+                trace_directories.remove(trace, whole=self._new_trace)
             path = trace.path if written else None
             return Outcome(self._status(child), path, stats, int(written))
         trace.close()
@@ -441,7 +441,7 @@ class _Recorder:
         if self._watch is not None:
             self._watch.close()
         self._tear_down()
-        _trace_directories.remove(trace, whole=self._new_trace)
+        trace_directories.remove(trace, whole=self._new_trace)
 
 
 def make_segment(options: RecordOptions, trace: Directory) -> tuple[Collector, SessionDir]:

@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nptltrace import _trace_directories
 from nptltrace._binding.headers.collect import CollectorTime
 from nptltrace._binding.libpttcollect import Collector, CollectorError
+from nptltrace._files import trace_directories
 from nptltrace.errors import UsageError
 from nptltrace.recording.files.host import boot_id
 from nptltrace.recording.files.session import belongs, claim, left_overs
@@ -20,7 +20,7 @@ from nptltrace.recording.settings.options import BufferOptions
 
 if TYPE_CHECKING:
     from nptltrace._binding.libpttcollect import Stats
-    from nptltrace._directories import Directory
+    from nptltrace._files.directories import Directory
     from nptltrace.recording.files.session import SessionDir
 
 __all__ = ["Recovered", "recover"]
@@ -54,10 +54,10 @@ def recover(directory: Path) -> Recovered:
         UsageError: It is neither, or the recorder is still at work.
     """
     trace, session = _find(directory)
-    with _trace_directories.open_own(trace) as opened:
+    with trace_directories.open_own(trace) as opened:
         facts = _read_json(trace / "info" / "session.json")
         if not facts:
-            _trace_directories.check(opened)
+            trace_directories.check(opened)
         if session is None or not session.segment.exists():
             return _without_segment(opened, facts)
         options = BufferOptions(

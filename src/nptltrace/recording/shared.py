@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nptltrace._binding.libpttcollect import Collector
-    from nptltrace._directories import Directory
+    from nptltrace._files.directories import Directory
     from nptltrace.recording.files.session import SessionDir
     from nptltrace.recording.settings.filters import EventFilter
     from nptltrace.recording.settings.options import HandlerChoice, RecordOptions

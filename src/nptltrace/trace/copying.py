@@ -12,8 +12,8 @@ from uuid import uuid4
 
 import numpy as np
 
-from nptltrace import _trace_directories
 from nptltrace._binding import libpttread
+from nptltrace._files import trace_directories
 from nptltrace.errors import UsageError
 from nptltrace.trace.bundling.bundle_writer import copy_bundle
 from nptltrace.trace.reading.columns import ArrayBuffer
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nptltrace._directories import Directory
+    from nptltrace._files.directories import Directory
     from nptltrace.trace.source import Source, TraceFiles
 
 __all__ = ["Output", "Part", "check_mergeable", "process_shifts", "write_trace"]
@@ -132,12 +132,12 @@ def write_trace(source: Source, path: Path, part: Part, *, force: bool = False) 
     check_mergeable(source)
     if any(path.resolve() == trace.path.resolve() for trace in source.traces):
         raise UsageError(f"{path} is what is being read")
-    directory, new = _trace_directories.make(path, force=force)
+    directory, new = trace_directories.make(path, force=force)
     try:
         written = _write(source, directory, part)
     except BaseException:
         # half of it could be read, and looks damaged
-        _trace_directories.remove(directory, whole=new)
+        trace_directories.remove(directory, whole=new)
         raise
     directory.close()
     return written

@@ -116,7 +116,7 @@ def _say_recording(args: argparse.Namespace, name: str) -> None:
 
 
 def _options(args: argparse.Namespace, name: str) -> AttachOptions:
-    from nptltrace._trace_directories import free_name
+    from nptltrace._files.trace_directories import free_name
     from nptltrace.attach.options import AttachOptions
     from nptltrace.recording.settings.levels import parse_levels
     from nptltrace.recording.settings.options import BufferOptions, stacks_of

@@ -13,7 +13,7 @@ import os
 import time
 from pathlib import Path
 
-from nptltrace._directories import Directory
+from nptltrace._files.directories import Directory
 from nptltrace._values import Values
 from nptltrace.errors import PttError, UsageError
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from nptltrace._binding.headers.collect import CollectorTime
     from nptltrace._binding.libpttcollect import Stats
-    from nptltrace._directories import Directory
+    from nptltrace._files.directories import Directory
     from nptltrace.recording.settings.options import BufferOptions, RecordOptions
 
 __all__ = ["Clockwork", "TraceDir", "losses"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding import libpttread, libpttread_text
-from nptltrace._directories import Directory
+from nptltrace._files.directories import Directory
 from nptltrace.errors import PttError
 from nptltrace.trace.places.site import ENTRY, is_entry
 from nptltrace.trace.symbols.bundle import Key, bundle_lines

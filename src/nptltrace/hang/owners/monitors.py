@@ -12,7 +12,7 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.hang.hotspot import JVM, fields_of
-from nptltrace.hang.java_objects import Objects
+from nptltrace.hang.owners.java_objects import Objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

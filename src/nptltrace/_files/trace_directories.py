@@ -9,7 +9,7 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-from nptltrace._directories import Directory
+from nptltrace._files.directories import Directory
 from nptltrace.errors import PttError, UsageError
 
 __all__ = ["check", "free_name", "make", "open_own", "remove"]
