@@ -262,6 +262,8 @@ void ck_sem_awaited(struct ptt_check *c, const struct tk_event *e, uint32_t obje
 void ck_sem_no_lock(struct ptt_check *c, struct ck_object *o);
 /* ck_sem_holder - the thread that took a semaphore and may be the one to give it back; 0: there is none. */
 uint32_t ck_sem_holder(struct ptt_check *c, const struct ck_object *o);
+/* ck_sem_unit_of - likewise, of semaphores with names as well, which processes that are not traced may post. */
+uint32_t ck_sem_unit_of(struct ptt_check *c, const struct ck_object *o);
 /* ck_sem_proven - a semaphore has been used as a lock: threads have given back what they took, and nobody else has. */
 static inline bool ck_sem_proven(const struct ck_object *o)
 {

@@ -43,13 +43,13 @@ void ck_sem_made(struct ptt_check *c, const struct tk_event *e, uint32_t object)
 	int64_t value = tk_number(&e->e, TK_VALUE, 0);
 	struct ck_object *o = CK_OBJECT(c, object);
 
+	if (value == 1)
+		o->flags |= CK_AS_LOCK;
 	/* What the value of one with a name is depends on its creator. */
 	if (o->opens)
 		return;
 	o->made_stack = e->stack;
 	o->made_full = value > 0;
-	if (value == 1)
-		o->flags |= CK_AS_LOCK;
 	if (tk_number(&e->e, TK_SHARED, 0))
 		return;
 	o->order.units = (uint32_t)value;
@@ -85,6 +85,11 @@ static struct rd_entry *alike(struct ptt_check *c, const struct ck_object *o)
 }
 
 uint32_t ck_sem_holder(struct ptt_check *c, const struct ck_object *o)
+{
+	return o->opens ? 0 : ck_sem_unit_of(c, o);
+}
+
+uint32_t ck_sem_unit_of(struct ptt_check *c, const struct ck_object *o)
 {
 	const struct rd_entry *entry;
 

@@ -401,6 +401,10 @@ class ProcessWatch:
         self._pids.add(pid)
         process.exe = exe
         self._log_maps(process, maps)
+        parent = None if process.parent is None else self._live.get(process.parent)
+        # The parent may be killed, and then writes down no map of its own.
+        if parent is not None and any(part not in parent.shared for part in process.shared):
+            self._log_shared(parent, _read(f"/proc/{parent.pid}/maps"))
 
     # ---- going ---------------------------------------------------------------------------------
 

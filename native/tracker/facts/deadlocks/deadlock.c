@@ -347,6 +347,8 @@ void ck_forked_locks(struct ptt_check *c)
 
 /* ---- locks of processes that have ended ---- */
 
+#define PAGE 4096u
+
 /* When a process had ended at the latest: somebody had waited for it, or the recorder has seen it; TK_NEVER: it goes on. */
 static int64_t end_of(struct ptt_check *c, uint32_t process, const int64_t *ends, uint32_t count)
 {
@@ -365,6 +367,28 @@ static bool had_ended(struct ptt_check *c, uint32_t thread, const struct ck_wait
 	return process != CK_THREAD(c, w->thread)->process && end != TK_NEVER && end < w->since;
 }
 
+/*
+ * What the owner of a mutex holds at its address, or, of a mutex for several processes, where the same place of the same page may
+ * be mapped at another address; 0: that is not known.
+ */
+static uint32_t hold_of_owner(const struct ptt_check *c, const struct ck_wait *w)
+{
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+	uint32_t found = 0, several = 0;
+
+	for (uint32_t hold = CK_THREAD(c, w->owner)->holds; hold; hold = CK_HOLD(c, hold)->thread_next) {
+		uint64_t apart = CK_HOLD(c, hold)->address ^ o->address;
+
+		if (CK_HOLD(c, hold)->kind != w->kind || apart % PAGE)
+			continue;
+		if (!apart)
+			return hold;
+		found = hold;
+		several++;
+	}
+	return several == 1 && (w->shared || o->flags & PTT_OBJECT_SHARED) ? found : 0;
+}
+
 /* A hold that keeps a wait from its lock, by a thread of another process that had ended when the wait began; 0: none. */
 static uint32_t abandoned(struct ptt_check *c, const struct ck_wait *w, const int64_t *ends, uint32_t count)
 {
@@ -381,12 +405,59 @@ static uint32_t abandoned(struct ptt_check *c, const struct ck_wait *w, const in
 			return hold;
 	}
 	/* Where it is not known that they have the memory in common, the lock has said who holds it. */
-	if (!w->owner || !had_ended(c, w->owner, w, ends, count))
-		return 0;
-	for (uint32_t hold = CK_THREAD(c, w->owner)->holds; hold; hold = CK_HOLD(c, hold)->thread_next)
-		if (CK_HOLD(c, hold)->kind == w->kind && CK_HOLD(c, hold)->address == CK_OBJECT(c, w->object)->address)
-			return hold;
-	return 0;
+	return w->owner && had_ended(c, w->owner, w, ends, count) ? hold_of_owner(c, w) : 0;
+}
+
+/* ---- and their semaphores ---- */
+
+/* Nobody is left in the traced processes who could post a semaphore that a wait is for. */
+static bool nobody_posts(struct ptt_check *c, const struct ck_wait *w, const int64_t *ends, uint32_t count)
+{
+	for (uint32_t i = 1; i < c->t.threads.count; i++) {
+		const struct ck_thread *t = CK_THREAD(c, i);
+		const struct ck_wait *other = CK_WAITING(c, t->waits);
+
+		if (t->flags & PTT_THREAD_ENDED || (t->first_ns == INT64_MAX && !t->created.thread))
+			continue;
+		if (had_ended(c, i, w, ends, count) || (t->waits && other->object == w->object && !other->timed))
+			continue;
+		if (!ck_blocked(c, i))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A semaphore of one unit, which whoever took it last did not give back before it ended. Another process may be the one that
+ * posts it, unless those that took it before have given it back, or nobody else is left.
+ */
+static bool is_unit_lost(struct ptt_check *c, const struct ck_wait *w, const int64_t *ends, uint32_t count)
+{
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+	const struct ck_thread *taker = CK_THREAD(c, o->sem_hold);
+
+	if (w->kind != NPTL_DOMAIN_SEM || w->timed || o->releaser != o->sem_hold || !ck_sem_unit_of(c, o))
+		return false;
+	if (had_ended(c, o->sem_hold, w, ends, count))
+		return ck_sem_proven(o) || nobody_posts(c, w, ends, count);
+	return taker->flags & PTT_THREAD_ENDED && taker->end_ns < w->since && ck_sem_proven(o) && nobody_posts(c, w, ends, count);
+}
+
+static void lost_unit(struct ptt_check *c, uint32_t wait, const int64_t *ends, uint32_t count)
+{
+	const struct ck_wait *w = CK_WAITING(c, wait);
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+	const struct ck_thread *taker = CK_THREAD(c, o->sem_hold);
+	struct tk_event at = { .site = o->release_site, .thread = o->sem_hold, .process = taker->process };
+
+	if (!is_unit_lost(c, w, ends, count))
+		return;
+	at.ts = taker->flags & PTT_THREAD_ENDED ? taker->end_ns : end_of(c, at.process, ends, count);
+	if (!ck_found(c, PTT_FACT_END_WITH_HOLD, &at, (uint64_t)w->object << 16, at.site, PTT_FLAG_WHOLE))
+		return;
+	ck_step_held(c, wait, at.thread);
+	ck_step(c, PTT_STEP_ENDED, at.thread, at.ts, 0, 0);
+	ck_step_wait(c, wait, at.thread);
 }
 
 /* Of a robust mutex the kernel gives the waiter word at once: it does not wait. */
@@ -397,6 +468,8 @@ void ck_abandoned_locks(struct ptt_check *c, const int64_t *ends, uint32_t count
 		const struct tk_hold *h = CK_HOLD(c, hold);
 		struct tk_event at = { .site = h->site, .thread = h->thread };
 
+		if (wait)
+			lost_unit(c, wait, ends, count);
 		if (!hold)
 			continue;
 		at.process = CK_THREAD(c, h->thread)->process;

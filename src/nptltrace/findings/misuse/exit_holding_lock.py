@@ -20,6 +20,9 @@ def exit_holding_lock(trace: Trace) -> Iterator[Found]:
     its threads hold locks, unless a thread of another process waits for one ever after. So may a
     detached thread keep, to the end, what other threads used before it and no thread asks for any
     more: virtual machines stop their threads in this way when they end.
+
+    A semaphore that begins with one unit counts as a lock if the threads that took it before have
+    posted it, and no other thread has. It also does if nobody is left who could post it.
     """
     for fact in trace.facts("end-with-hold"):
         held, _, *waits = fact.steps

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* first_job.c - a service has one job to begin with, which a child does; it waits for the next one when it is stopped. */
+/* run: hangs 1 */
+#include "corpus.h"
+
+static sem_t *jobs;
+
+/* It posts what comes in, and nothing has yet. */
+static void *clerk(void *unused)
+{
+	static int inbox;
+
+	await(&inbox, 1);
+	sem_post(jobs);
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t thread;
+	pid_t child;
+
+	jobs = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	sem_init(jobs, 1, 1);
+	child = fork();
+	if (child == 0) {
+		sem_wait(jobs);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	pthread_create(&thread, NULL, clerk, NULL);
+	for_ever();
+	sem_wait(jobs);
+	return 0;
+}
