@@ -150,12 +150,13 @@ SIZE(168); AT(wait_n, 0); AT(wait_ns, 56); AT(wait_max, 112); AT(held_ns, 120); 
 AT(hold_ns, 136); AT(hold_max, 144); AT(used_ns, 152); AT(undivided_ns, 160);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_object
-SIZE(312); AT(address, 0); AT(first_ns, 8); AT(process, 16); AT(kind, 20); AT(generation, 24);
+SIZE(320); AT(address, 0); AT(first_ns, 8); AT(process, 16); AT(kind, 20); AT(generation, 24);
 AT(before, 28); AT(flags, 32); AT(waiters, 36); AT(holders, 40); AT(holder, 44); AT(holds, 48);
 AT(waits, 52); AT(opens, 56); AT(process_next, 60); AT(release_ns, 64); AT(release_site, 72);
 AT(release_stack, 80); AT(releaser, 84); AT(waking, 88); AT(arrived, 92); AT(sums, 96);
-AT(last_ns, 264); AT(wasted, 272); AT(threads, 280); AT(max_waiters, 284); AT(first_site, 288);
-AT(histogram, 292); AT(init_site, 296); AT(attributes, 300); AT(address_threads, 304);
+AT(last_ns, 264); AT(wasted, 272); AT(users, 280); AT(threads, 288); AT(max_waiters, 292);
+AT(first_site, 296); AT(histogram, 300); AT(init_site, 304); AT(attributes, 308);
+AT(address_threads, 312);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_site
 SIZE(200); AT(sums, 0); AT(address, 168); AT(caused_ns, 176); AT(process, 184); AT(kind, 188);

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.support import Compiler, Ptt, Recorder
 
 FIGURES = ("waits", "wait_ns", "held_ns", "wake_ns", "idle_ns", "holds", "hold_ns")
-GREATEST = ("wait_max_ns", "hold_max_ns", "max_waiters")
+GREATEST = ("wait_max_ns", "hold_max_ns", "max_waiters", "threads", "generations")
 CLASSES = ("wait_ns", "idle_ns", "join_ns", "timeout_ns", "cancelled_ns", "unknown_ns",
            "gil_ns")  # fmt: skip
 
@@ -79,14 +79,68 @@ int main(void)
 }
 """
 
+# A lock with a name and a lock without, each of them initialized at one place, another, and the
+# first one again. Each time other threads use both; one of them is there from the beginning.
+AGAIN = r"""
+#include <pthread.h>
+#include <stdlib.h>
 
-@pytest.fixture(params=["mix", "forks", "deadlock", "window"])
+static pthread_mutex_t named;
+
+static void *use(void *lock)
+{
+	pthread_mutex_lock(lock);
+	pthread_mutex_unlock(lock);
+	return lock;
+}
+
+static void use_by(pthread_mutex_t *lock, int threads)
+{
+	pthread_t thread;
+
+	use(lock);
+	for (int i = 0; i < threads; i++) {
+		pthread_create(&thread, NULL, use, lock);
+		pthread_join(thread, NULL);
+	}
+	pthread_mutex_destroy(lock);
+}
+
+__attribute__((noinline)) static void make(pthread_mutex_t *lock)
+{
+	pthread_mutex_init(lock, NULL);
+}
+
+__attribute__((noinline)) static void remake(pthread_mutex_t *lock)
+{
+	pthread_mutex_init(lock, NULL);
+}
+
+int main(void)
+{
+	pthread_mutex_t *unnamed = malloc(sizeof(*unnamed));
+
+	for (int i = 0; i < 3; i++) {
+		(i == 1 ? remake : make)(&named);
+		use_by(&named, 12);
+		(i == 1 ? remake : make)(unnamed);
+		use_by(unnamed, 12);
+	}
+	free(unnamed);
+	return 0;
+}
+"""
+
+
+@pytest.fixture(params=["mix", "forks", "deadlock", "window", "again"])
 def trace(
     request: pytest.FixtureRequest, record: Recorder, program: Any, compile_c: Compiler
 ) -> tuple[Path, list[str]]:
     """A recording, and the options that choose a part of it."""
     if request.param == "forks":
         return record(compile_c(FORKS)), []
+    if request.param == "again":
+        return record(compile_c(AGAIN)), []
     if request.param == "deadlock":
         return record(program("deadlock"), "end", status=None), []
     part = ["--from", "10ms", "--to", "40ms"] if request.param == "window" else []
@@ -117,16 +171,32 @@ def test_objects(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     rows = asked(ptt, trace, "select *, address(object) as at from contention_by_object")
     rows = [row | {"object": row["at"]} for row in rows]
     reported = report(ptt, trace)["objects"]
-    key = ("object", "pid", "kind")
+    key = ("object", "pid", "kind", "init_site")
+    found = {tuple(row[name] for name in key): row for row in rows}
+    assert len(found) == len(rows)
     assert added(rows, key, FIGURES) == added(reported, key, FIGURES)
-    once = {tuple(one[name] for name in key): one for one in reported if one["generations"] == 1}
-    for row in rows:
-        one = once.get(tuple(row[name] for name in key))
-        if one is not None:
-            assert {name: row[name] or 0 for name in GREATEST} == {n: one[n] for n in GREATEST}
-            if one["waits"]:
-                for name in ("wait_p50_ns", "wait_p99_ns"):
-                    assert row[name] == one[name], name
+    for one in reported:
+        row = found[tuple(one[name] for name in key)]
+        assert {name: row[name] or 0 for name in GREATEST} == {n: one[n] for n in GREATEST}
+        if one["waits"]:
+            for name in ("wait_p50_ns", "wait_p99_ns"):
+                assert row[name] == one[name], name
+
+
+@pytest.mark.parametrize("trace", ["again"], indirect=True)
+def test_objects_that_follow_one_another(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
+    """Those of a name are one object, used by all threads that used any; others are apart."""
+    query = (
+        "select if(starts_with(name, '0x'), '', name) as name, generations, threads, holds "
+        "from contention_by_object where kind = 'mutex'"
+    )
+    rows = [tuple(row.values()) for row in asked(ptt, trace, query)]
+    assert sorted(rows) == [("", 1, 13, 13), ("", 2, 25, 26), ("named", 3, 37, 39)]
+    reported = report(ptt, trace)["objects"]
+    names = ("name", "generations", "threads", "holds")
+    assert Counter(rows) == Counter(
+        tuple(one[name] for name in names) for one in reported if one["kind"] == "mutex"
+    )
 
 
 def test_threads(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:

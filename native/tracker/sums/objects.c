@@ -113,9 +113,10 @@ uint32_t md_user(struct ptt_model *m, uint32_t thread, uint32_t object)
 
 	if (!bit || m->flags & PTT_MODEL_PAIRS_OF)
 		pair = md_pair(m, thread, object);
-	if (bit ? o->users & bit : MD_PAIR(m, pair)->used & PAIR_OBJECT)
+	/* What comes behind a window is followed, and is no use in it. */
+	if (m->window.ended || (bit ? o->pub.users & bit : MD_PAIR(m, pair)->used & PAIR_OBJECT))
 		return pair;
-	o->users |= bit;
+	o->pub.users |= bit;
 	MD_PAIR(m, pair)->used |= PAIR_OBJECT;
 	o->pub.threads++;
 	count_at_address(m, thread, o->first);

@@ -27,7 +27,7 @@
 struct ptt_columns;
 struct ptt_model;
 
-#define PTT_MODEL_VERSION 20
+#define PTT_MODEL_VERSION 21
 #define PTT_MODEL_API __attribute__((visibility("default")))
 
 /* What ptt_model_create() takes. */
@@ -84,6 +84,8 @@ struct ptt_model_object {
 	struct ptt_sums sums;
 	int64_t last_ns;
 	uint64_t wasted; /* signals that found nobody waiting */
+	/* Which threads used it, a bit for each of the first 63; of later threads the pairs say it. */
+	uint64_t users;
 	uint32_t threads;    /* how many used it */
 	uint32_t max_waiters;
 	uint32_t first_site;
@@ -298,7 +300,7 @@ struct ptt_model_event {
 
 _Static_assert(sizeof(struct ptt_model_event) == 16, "event");
 _Static_assert(sizeof(struct ptt_sums) == 168, "sums");
-_Static_assert(sizeof(struct ptt_model_object) == 312, "object");
+_Static_assert(sizeof(struct ptt_model_object) == 320, "object");
 _Static_assert(sizeof(struct ptt_model_site) == 200, "site");
 _Static_assert(sizeof(struct ptt_model_thread) == 456, "thread");
 _Static_assert(sizeof(struct ptt_model_pair) == 200, "pair");

@@ -86,8 +86,7 @@ struct md_object {
 	int64_t tail_since;
 	uint64_t excess;    /* has been charged for waits that gave up, and of whom nobody remembers */
 	uint64_t blamed;    /* of all its holders, when all is over */
-	uint64_t users; /* bit by number of thread, for the first 63 of them */
-	uint64_t address_users; /* of `first`: the threads that used it or a later one, as `users` */
+	uint64_t address_users; /* of `first`: the threads that used it or a later one, as `pub.users` */
 	uint64_t places; /* that are taken by holds; the last one is never full */
 	uint32_t tail;      /* the thread that is blamed where holds are not recorded */
 	uint32_t sharing;   /* waiters that count */
@@ -212,8 +211,6 @@ struct md_then_thread {
 
 struct md_then_object {
 	int64_t last_ns;
-	uint32_t threads;
-	uint32_t address_threads;
 	uint32_t waiters;
 	uint32_t holders;
 	uint32_t holder;

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace.analysis.growing import ended_ns
+from nptltrace.analysis.identities.objects import Users
 from nptltrace.analysis.levels import add_levels
 from nptltrace.analysis.snapshots import Keeper, forget, latest
 from nptltrace.catalog import SYS_CALLS
@@ -43,6 +44,7 @@ ROW_TABLES = ("waits", "holds", "wakeups")
 
 _MODES = ("exclusive", "shared")
 _THREAD_ENDED = 2
+_MADE = 4
 _UNKNOWN = 2**32 - 1
 _BATCH = 1 << 16
 _NO_CPU = 2**16 - 1
@@ -464,9 +466,9 @@ def model_sums(
         edges: Whether to make the edges.
         window: The part that it counted.
     """
-    names = _Numbers(model)
-    yield "threads", _threads(source, names, part=(window or Window()).of(source) != Window())
-    yield "objects", _objects(names)
+    names, part = _Numbers(model), (window or Window()).of(source)
+    yield "threads", _threads(source, names, part=part != Window())
+    yield "objects", _objects(names, part)
     if edges:
         yield "edges", _edges(names, model.table("edges")[1:])
     yield "blames", _blames(names, model.table("blames")[1:])
@@ -478,6 +480,7 @@ class _Numbers:
     def __init__(self, model: libptttrack_sums.Model) -> None:
         self.threads = model.table("threads", copy=False)
         self.objects = model.table("objects", copy=False)
+        self.pairs = model.table("pairs", copy=False)
         self._tid = self.threads["tid"]
         self._site = model.table("sites", copy=False)["address"]
 
@@ -536,6 +539,12 @@ def _plain(values: NDArray[Any]) -> pa.Array:
     return pa.array(np.array(values))
 
 
+def _lists(values: NDArray[Any], ends: NDArray[Any]) -> pa.Array:
+    """Return lists that follow one another in an array."""
+    ends = np.concatenate([[0], ends]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(ends), pa.array(values, pa.uint32()))
+
+
 def _flag(values: NDArray[Any], bit: int = 1) -> pa.Array:
     return pa.array((values & bit) != 0)
 
@@ -581,10 +590,13 @@ def _threads(source: Source, names: _Numbers, *, part: bool) -> pa.Table:
     )
 
 
-def _objects(names: _Numbers) -> pa.Table:
-    # Those that are used in the window; row 0 is none.
-    numbers = np.flatnonzero(names.objects["threads"])
+def _objects(names: _Numbers, part: Window) -> pa.Table:
+    # The objects that are used or initialized in the window; row 0 is none.
+    made = names.objects["flags"] & _MADE != 0
+    made &= part.includes(names.objects["first_ns"])
+    numbers = np.flatnonzero(made | (names.objects["threads"] > 0))
     rows = names.objects[numbers]
+    users = Users.of(names.objects, names.pairs)
     return pa.table(
         {
             "object_id": _plain(numbers.astype(np.uint32)),
@@ -595,11 +607,13 @@ def _objects(names: _Numbers) -> pa.Table:
             "first_ns": _times(rows["first_ns"]),
             "last_ns": _times(rows["last_ns"]),
             "threads": _plain(rows["threads"]),
+            "users": _plain(rows["users"]),
+            "later_users": _lists(*users.later(numbers)),
             "max_waiters": _plain(rows["max_waiters"]),
             "wasted_signals": _plain(rows["wasted"]),
             "first_site": names.site(rows["first_site"]),
             "init_site": names.site(rows["init_site"]),
-            "made": _flag(rows["flags"], 4),
+            "made": _flag(rows["flags"], _MADE),
             "attributes": _plain(rows["attributes"]),
             "shared": _flag(rows["flags"]),
             "ended": _flag(rows["flags"], 2),

@@ -25,7 +25,7 @@ __all__ = ["Folder", "identity_of"]
 _NAME = ".ptt-view"
 _UNFINISHED = re.compile(r"\.[a-z]+-[0-9a-f]{12}-(?P<pid>\d+)")
 # Grows with each change of what is kept, or of how the model sees things.
-_LAYOUT = 9
+_LAYOUT = 10
 
 
 def identity_of(source: Source) -> bytes:

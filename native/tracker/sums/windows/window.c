@@ -55,7 +55,7 @@ static void begin_window(struct ptt_model *m)
 	for (uint32_t i = 1; i < m->t.objects.count; i++) {
 		struct md_object *o = MD_OBJECT(m, i);
 
-		o->users = o->address_users = 0;
+		o->pub.users = o->address_users = 0;
 		o->pub.threads = o->pub.address_threads = 0;
 		o->pub.max_waiters = o->pub.holds ? o->pub.waiters + o->awaited : o->pub.waiters;
 	}
@@ -102,8 +102,7 @@ static void end_window(struct ptt_model *m)
 		const struct ptt_model_object *o = &MD_OBJECT(m, i)->pub;
 
 		w->objects[i] = (struct md_then_object){
-			.last_ns = o->last_ns, .threads = o->threads,
-			.address_threads = o->address_threads,
+			.last_ns = o->last_ns,
 			.waiters = o->waiters, .holders = o->holders, .holder = o->holder, .flags = o->flags,
 		};
 	}
@@ -122,17 +121,11 @@ void md_window_reach(struct ptt_model *m, int64_t ts)
 
 static void objects_then(struct ptt_model *m)
 {
-	for (uint32_t i = 1; i < m->t.objects.count; i++) {
+	for (uint32_t i = 1; i < m->window.object_count; i++) {
 		const struct md_then_object *then = &m->window.objects[i];
 		struct ptt_model_object *o = &MD_OBJECT(m, i)->pub;
 
-		if (i >= m->window.object_count) {
-			o->threads = o->address_threads = 0;
-			continue;
-		}
 		o->last_ns = then->last_ns;
-		o->threads = then->threads;
-		o->address_threads = then->address_threads;
 		o->waiters = then->waiters;
 		o->holders = then->holders;
 		o->holder = then->holder;

@@ -64,7 +64,7 @@ PTT_MODEL_SEGMENTS = 13
 PTT_MODEL_STATE = 14
 PTT_MODEL_THREAD_STATES = 15
 PTT_MODEL_TABLES = 16
-PTT_MODEL_VERSION = 20
+PTT_MODEL_VERSION = 21
 PTT_MODEL_ROWS = 1
 PTT_MODEL_EDGES = 2
 PTT_MODEL_PATH = 4
@@ -89,21 +89,21 @@ class Sums(Structure):
 
 
 class ModelObject(Structure):
-    """`struct ptt_model_object`, 312 bytes."""
+    """`struct ptt_model_object`, 320 bytes."""
 
     _fields_ = (
         ("address", u64), ("first_ns", i64), ("process", u32), ("kind", u32), ("generation", u32),
         ("before", u32), ("flags", u32), ("waiters", u32), ("holders", u32), ("holder", u32),
         ("holds", u32), ("waits", u32), ("opens", u32), ("process_next", u32), ("release_ns", i64),
         ("release_site", u64), ("release_stack", u32), ("releaser", u32), ("waking", u32),
-        ("arrived", u32), ("sums", Sums), ("last_ns", i64), ("wasted", u64), ("threads", u32),
-        ("max_waiters", u32), ("first_site", u32), ("histogram", u32), ("init_site", u32),
-        ("attributes", u32), ("address_threads", u32),
+        ("arrived", u32), ("sums", Sums), ("last_ns", i64), ("wasted", u64), ("users", u64),
+        ("threads", u32), ("max_waiters", u32), ("first_site", u32), ("histogram", u32),
+        ("init_site", u32), ("attributes", u32), ("address_threads", u32),
     )
     address: int; first_ns: int; process: int; kind: int; generation: int; before: int; flags: int;
     waiters: int; holders: int; holder: int; holds: int; waits: int; opens: int; process_next: int;
     release_ns: int; release_site: int; release_stack: int; releaser: int; waking: int;
-    arrived: int; sums: Sums; last_ns: int; wasted: int; threads: int; max_waiters: int;
+    arrived: int; sums: Sums; last_ns: int; wasted: int; users: int; threads: int; max_waiters: int;
     first_site: int; histogram: int; init_site: int; attributes: int; address_threads: int
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._binding import libptttrack_sums
+from nptltrace.analysis.identities.objects import Users
 from nptltrace.analysis.model import run_model
 from nptltrace.analysis.report.critical_path import critical_path
 from nptltrace.analysis.report.figures import (
@@ -207,19 +208,18 @@ class _Report:
 
     def _objects(self) -> list[ObjectFigures]:
         """Return the objects, generations of an address together where they are not apart."""
-        rows = self.objects[1:]
-        numbers = np.flatnonzero((rows["kind"] != 1) & _used(rows)) + 1
+        numbers = np.flatnonzero((self.objects["kind"] != 1) & (self.objects["threads"] > 0))
+        alike = self.names.first_alike(numbers)
+        counted = np.isin(alike, alike[_used(self.objects[numbers])])
+        first, group = np.unique(alike[counted], return_inverse=True)
+        first_numbers, numbers = numbers[first], numbers[counted]
         rows = self.objects[numbers]
-        keys = np.stack([
-            rows["address"], rows["process"].astype(np.uint64),
-            self.names.kinds_apart(numbers).astype(np.uint64),
-        ])  # fmt: skip
-        _, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-        group = group.reshape(-1)
         sums = _group(rows, group, len(first))
         members = np.argsort(group, kind="stable")
         starts = np.searchsorted(group[members], np.arange(len(first) + 1))
         wait, hold = sums["wait_ns"], sums["hold_ns"]
+        users = Users.of(self.objects, self.model.table("pairs", copy=False))
+        threads = users.count(numbers, group, len(first))
         self.all_objects = len(first)
         self.waited_objects = int(np.count_nonzero(sums["wait_n"].any(axis=1)))
         order = self._top(np.arange(len(first)), wait[:, 0], wait.sum(axis=1), hold)
@@ -231,7 +231,7 @@ class _Report:
         for at in order.tolist():
             which = members[starts[at] : starts[at + 1]]
             mine = rows[which]
-            number = int(numbers[first[at]])
+            number = int(first_numbers[at])
             found.append(
                 ObjectFigures(
                     address=int(mine["address"][0]),
@@ -242,7 +242,7 @@ class _Report:
                     init_site=self.names.site(int(mine["init_site"][0])),
                     first_site=self.names.site(int(mine["first_site"][0])),
                     generations=len(mine),
-                    threads=int(mine["address_threads"].max()),
+                    threads=int(threads[at]),
                     max_waiters=int(mine["max_waiters"].max()),
                     wasted_signals=int(mine["wasted"].sum()),
                     figures=self._figures(sums[at], self._histogram(mine["histogram"])),

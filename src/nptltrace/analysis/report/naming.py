@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from nptltrace._binding import libptttrack_sums
+from nptltrace.analysis.identities.objects import Objects
 from nptltrace.analysis.kinds import kind_of
 from nptltrace.catalog import DOMAINS, LLL_PURPOSES
 from nptltrace.trace.places.site import hex_of_site
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from nptltrace.trace.source import Source
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Naming", "ThreadName"]
 
-_KIND_BITS = 8
 # What the low-level locks of a kind belong to.
 _PURPOSES = {
     "stdio": "stdio stream", "malloc": "malloc arena", "thread": "thread descriptor",
@@ -128,40 +127,13 @@ class Naming:
         """Return how to call an object: its name, or its address."""
         return self.object_name(row) or f"{self.address(row):#x}"
 
-    def kinds_apart(self, rows: NDArray[Any]) -> NDArray[np.int64]:
-        """Return a number for each of some objects: others for those that are not to be added up.
-
-        The interpreter of Python gives the address of a lock to another one at once. Others that
-        have no name and were initialized at several places are told apart by these.
-        """
+    def first_alike(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+        """Return for each of some objects the first one that it is counted with, by its place."""
         items = self._objects[rows]
-        found: NDArray[np.int64] = items["kind"].astype(np.int64)
-        self._initialized_apart(rows, found)
-        locks = self._symbols.python_locks() if self._symbols is not None else None
-        mine = np.flatnonzero(items["kind"] == DOMAINS["sem"])
-        if locks is not None and len(mine):
-            columns = (items[name][mine] for name in ("process", "address", "first_ns"))
-            found[mine] += locks.same(*columns) << _KIND_BITS
-        return found
-
-    def _initialized_apart(self, rows: NDArray[Any], found: NDArray[np.int64]) -> None:
-        items = self._objects[rows]
-        order = np.lexsort([items[name] for name in ("init_site", "kind", "address", "process")])
-        same = np.ones(len(order), bool)
-        same[:1] = False
-        for name in ("kind", "address", "process"):
-            same[1:] &= items[name][order[1:]] == items[name][order[:-1]]
-        several = same.copy()
-        several[1:] &= items["init_site"][order[1:]] != items["init_site"][order[:-1]]
-        group = np.cumsum(~same)
-        for number in np.unique(group[several]).tolist():
-            mine = order[group == number]
-            if not self.object_name(int(rows[mine[0]])):
-                mine = mine[np.argsort(items["first_ns"][mine], kind="stable")]
-                places = items["init_site"][mine].astype(np.int64)
-                # What was made by no call is as the one before it.
-                known = np.maximum.accumulate(np.where(places > 0, np.arange(len(places)), 0))
-                found[mine] += places[known] << _KIND_BITS
+        columns = (items[name] for name in ("process", "address", "kind", "init_site", "first_ns"))
+        return Objects(*columns).first_alike(
+            lambda at: bool(self.object_name(int(rows[at]))), self._symbols
+        )
 
     def site(self, row: int) -> str:
         """Return a call site; empty when there is none."""

@@ -242,6 +242,10 @@ _DECLARED = (
             Column("shared", "bool", "between processes"),
             Column("ended", "bool", "destroyed, or its memory used anew"),
             Column("threads", "uint32", "how many threads used it"),
+            Column("first_alike", "uint32", "the first object that `ptt report` counts it with: "
+                   "used objects of one address that have one name, or were initialized at one "
+                   "place", "id"),
+            Column("threads_alike", "uint32", "how many threads used any of these objects"),
             Column("max_waiters", "uint32", "most threads that waited at once"),
             Column("wasted_signals", "uint64", "signals that found no waiter"),
             Column("holder_tid", "uint32", "its holder when the trace ended"),

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from nptltrace._binding.libptttrack_sums import KINDS
 from nptltrace._escaping import readable
+from nptltrace.analysis.identities.objects import Objects, Users
 from nptltrace.analysis.identities.sites import Sites
 from nptltrace.analysis.identities.stacks import Stacks
 from nptltrace.analysis.model import ROW_TABLES, Only, model_batches
@@ -337,11 +338,20 @@ class TraceTables:
     def _objects(self, raw: pa.Table) -> dict[str, Any]:
         columns = (raw[name].to_pylist() for name in ("process", "object", "kind", "first_ns"))
         names = [self._object_name(*row) for row in zip(*columns, strict=True)]
+        used = np.flatnonzero(_numpy(raw["threads"]))
+        alike = np.arange(raw.num_rows)
+        alike[used] = used[
+            self._objects_of(raw.take(used)).first_alike(
+                lambda at: names[used[at]][1] != "address", self._symbols
+            )
+        ]
         return {
             **{name: raw[name] for name in raw.column_names if name in TABLES["objects"].names},
             **self._identity(raw),
             "lock_id": raw["object_id"],
             "addr": raw["object"],
+            "first_alike": _numpy(raw["object_id"])[alike],
+            "threads_alike": _users(raw).count(np.arange(raw.num_rows), alike, raw.num_rows)[alike],
             "gen": raw["generation"],
             "name": [name for name, _ in names],
             "name_source": [source for _, source in names],
@@ -351,6 +361,17 @@ class TraceTables:
                 raw["kind"].combine_chunks(), _numpy(raw["attributes"]), _numpy(raw["made"])
             ),
         }
+
+    @staticmethod
+    def _objects_of(raw: pa.Table) -> Objects:
+        numbers = {word: number for number, word in KINDS.items()}
+        kind = raw["kind"].combine_chunks()
+        words = np.array([numbers[word] for word in kind.dictionary.to_pylist()], np.int64)
+        first_ns = raw["first_ns"].fill_null(0)
+        return Objects(
+            _numpy(raw["process"]), _numpy(raw["object"]), words[np.asarray(kind.indices)],
+            _numpy(raw["init_site"]), _numpy(first_ns),
+        )  # fmt: skip
 
     def _object_name(
         self, process: int, address: int, kind: str, first_ns: int | None
@@ -709,6 +730,13 @@ def _lock_id(
     found = generations.get(place, ())
     at = [number for first_ns, number in found if first_ns <= lock.ts_ns]
     return at[-1] if at else found[0][1] if found else None
+
+
+def _users(raw: pa.Table) -> Users:
+    """Return the users of objects, by the rows of these."""
+    later = raw["later_users"].combine_chunks()
+    rows = np.repeat(np.arange(raw.num_rows), _numpy(later.value_lengths()))
+    return Users(_numpy(raw["users"]), rows, _numpy(later.flatten()))
 
 
 def _numpy(column: pa.ChunkedArray) -> NDArray[Any]:

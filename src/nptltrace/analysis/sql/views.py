@@ -124,7 +124,9 @@ VIEWS = (
     ),
     View(
         "contention_by_object",
-        "Contended waits, idle time and holds of each object, the most waited for first.",
+        "Contended waits, idle time and holds of each object that was used, the most waited for "
+        "first. Objects that follow one another at an address are one row, as in `ptt report`: "
+        "`lock_id` is the first of them.",
         """
         select o.name, o.kind, o.addr as object,
                coalesce(w.waits, 0) as waits, coalesce(w.wait_ns, 0) as wait_ns,
@@ -132,10 +134,14 @@ VIEWS = (
                coalesce(w.wait_max_ns, 0) as wait_max_ns, w.wait_p50_ns, w.wait_p99_ns,
                coalesce(w.idle_ns, 0) as idle_ns, coalesce(h.holds, 0) as holds,
                coalesce(h.hold_ns, 0) as hold_ns, coalesce(h.hold_max_ns, 0) as hold_max_ns,
-               o.threads, o.max_waiters, o.pid, o.lock_id, o.run_id
+               o.threads_alike as threads, g.max_waiters, o.pid, o.lock_id, o.run_id,
+               g.generations, coalesce(s.site, '') as init_site
         from objects o
+        join (
+            select run_id, first_alike, count(*) as generations, max(max_waiters) as max_waiters
+            from objects group by all) g on (g.run_id, g.first_alike) = (o.run_id, o.lock_id)
         left join (
-            select run_id, lock_id,
+            select w.run_id, a.first_alike,
                    count(*) filter (class = 'contended') as waits,
                    (sum(dur_ns) filter (class = 'contended'))::bigint as wait_ns,
                    sum(held_ns)::bigint as held_ns, sum(wake_ns)::bigint as wake_ns,
@@ -149,12 +155,15 @@ VIEWS = (
                        count(*) filter (class = 'contended'),
                        max(dur_ns) filter (class = 'contended')) as wait_p99_ns,
                    (sum(dur_ns) filter (class = 'idle'))::bigint as idle_ns
-            from waits group by all) w on (w.run_id, w.lock_id) = (o.run_id, o.lock_id)
+            from waits w join objects a on (a.run_id, a.lock_id) = (w.run_id, w.lock_id)
+            group by all) w on (w.run_id, w.first_alike) = (o.run_id, o.lock_id)
         left join (
-            select run_id, lock_id, count(*) as holds, sum(dur_ns)::bigint as hold_ns,
+            select h.run_id, a.first_alike, count(*) as holds, sum(dur_ns)::bigint as hold_ns,
                    max(dur_ns) as hold_max_ns
-            from holds group by all) h on (h.run_id, h.lock_id) = (o.run_id, o.lock_id)
-        where o.kind <> 'thread'
+            from holds h join objects a on (a.run_id, a.lock_id) = (h.run_id, h.lock_id)
+            group by all) h on (h.run_id, h.first_alike) = (o.run_id, o.lock_id)
+        left join stack_sites s on (s.run_id, s.stack_id) = (o.run_id, o.init_stack)
+        where o.kind <> 'thread' and o.threads > 0
         order by wait_ns desc, idle_ns desc, hold_ns desc, o.lock_id""",
     ),
     View(

@@ -1,0 +1,139 @@
+"""Which objects at one address are counted together, and by how many threads they are used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nptltrace.catalog import DOMAINS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from nptltrace.trace.symbols.lookup import Symbols
+
+__all__ = ["Objects", "Users"]
+
+_KIND_BITS = 8
+_USES_OBJECT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """Objects, column by column, in the order of the model.
+
+    Attributes:
+        process: Number of the process of each.
+        address: Its address.
+        kind: Its kind, as a number.
+        init: The call that initialized it; 0 where no event says so.
+        first_ns: Its first use.
+    """
+
+    process: NDArray[Any]
+    address: NDArray[Any]
+    kind: NDArray[Any]
+    init: NDArray[Any]
+    first_ns: NDArray[Any]
+
+    def first_alike(
+        self, is_named: Callable[[int], bool], symbols: Symbols | None
+    ) -> NDArray[np.int64]:
+        """Return for each object the first one that it is counted with, by their places.
+
+        The interpreter of Python gives the address of a lock to another lock at once. Objects
+        without a name that were initialized at several places are told apart by these.
+
+        Args:
+            is_named: Whether the object at a place has a name.
+            symbols: Names the locks of Python.
+        """
+        apart = self.kind.astype(np.int64)
+        self._by_initialization(is_named, apart)
+        locks = symbols.python_locks() if symbols is not None else None
+        mine = np.flatnonzero(self.kind == DOMAINS["sem"])
+        if locks is not None and len(mine):
+            names = locks.same(self.process[mine], self.address[mine], self.first_ns[mine])
+            apart[mine] += names << _KIND_BITS
+        keys = np.stack([self.address, self.process.astype(np.uint64), apart.astype(np.uint64)])
+        _, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+        return np.asarray(first[group.reshape(-1)])
+
+    def _by_initialization(self, is_named: Callable[[int], bool], apart: NDArray[np.int64]) -> None:
+        """Tell objects without a name apart by where they were initialized."""
+        place = (self.kind, self.address, self.process)
+        order = np.lexsort([self.init, *place])
+        same = np.ones(len(order), bool)
+        same[:1] = False
+        for column in place:
+            same[1:] &= column[order[1:]] == column[order[:-1]]
+        several = same.copy()
+        several[1:] &= self.init[order[1:]] != self.init[order[:-1]]
+        group = np.cumsum(~same)
+        _, numbers = np.unique(self.init, return_inverse=True)
+        numbers = np.where(self.init != 0, numbers.reshape(-1) + 1, 0)
+        for number in np.unique(group[several]).tolist():
+            mine = order[group == number]
+            if not is_named(int(mine[0])):
+                mine = mine[np.argsort(self.first_ns[mine], kind="stable")]
+                places = numbers[mine]
+                # An object that no call made is as the object before it.
+                known = np.maximum.accumulate(np.where(places > 0, np.arange(len(places)), 0))
+                apart[mine] += places[known] << _KIND_BITS
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """Which threads use which objects.
+
+    Attributes:
+        bits: A bit for each of the first threads, by object.
+        objects: Numbers of objects that later threads use.
+        threads: The later thread that uses each of them.
+    """
+
+    bits: NDArray[np.uint64]
+    objects: NDArray[Any]
+    threads: NDArray[Any]
+
+    @classmethod
+    def of(cls, objects: NDArray[Any], pairs: NDArray[Any]) -> Users:
+        """Return what a model knows.
+
+        Args:
+            objects: Its table of objects.
+            pairs: Its table of pairs.
+        """
+        used = pairs[pairs["used"] & _USES_OBJECT != 0]
+        return cls(objects["users"], used["object"], used["thread"])
+
+    def later(self, numbers: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the later threads that use some objects, and where those of each object end.
+
+        Args:
+            numbers: Numbers of objects, in their order.
+        """
+        order = np.argsort(self.objects, kind="stable")
+        order = order[np.isin(self.objects[order], numbers)]
+        return self.threads[order], np.searchsorted(self.objects[order], numbers, side="right")
+
+    def count(self, numbers: NDArray[Any], group: NDArray[Any], count: int) -> NDArray[np.uint32]:
+        """Return how many threads use any of the objects of each group.
+
+        Args:
+            numbers: Numbers of objects.
+            group: The group of each.
+            count: How many groups there are.
+        """
+        bits = np.zeros(count, np.uint64)
+        np.bitwise_or.at(bits, group, self.bits[numbers])
+        group_of = np.full(len(self.bits), -1, np.int64)
+        group_of[numbers] = group
+        of = group_of[self.objects]
+        later = np.unique(np.stack([of, self.threads.astype(np.int64)])[:, of >= 0], axis=1)
+        found = np.unpackbits(bits.view(np.uint8)).reshape(count, 64).sum(axis=1, dtype=np.uint32)
+        return np.asarray(found + np.bincount(later[0], minlength=count).astype(np.uint32))
