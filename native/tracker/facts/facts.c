@@ -134,6 +134,10 @@ void ck_step_wait(struct ptt_check *c, uint32_t wait, uint32_t other)
 		other = other ? other : w->owner;
 		break;
 	case NPTL_DOMAIN_COND:
+		if (w->asks_again) {
+			s = ck_step(c, PTT_STEP_WAITS, w->thread, w->since, w->site, w->object);
+			break;
+		}
 		s = ck_step(c, PTT_STEP_COND, w->thread, w->since, w->site, w->object);
 		s->value = (int64_t)w->mutex_address;
 		break;
@@ -161,6 +165,8 @@ void ck_step_held(struct ptt_check *c, uint32_t wait, uint32_t thread)
 	/* Of a semaphore the fact has the thread that took it. */
 	if (w->kind == NPTL_DOMAIN_SEM && o->sem_hold == thread && o->releaser == thread)
 		ck_step(c, PTT_STEP_TOOK, thread, o->release_ns, o->release_site, w->object);
+	else if (w->asks_again)
+		ck_step_last(c, PTT_STEP_TOOK, &o->gil, w->object);
 	else
 		ck_step_hold(c, tk_hold_find(&c->t, thread, w->kind == NPTL_DOMAIN_COND ? w->mutex : w->object));
 }

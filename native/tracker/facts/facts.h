@@ -21,6 +21,7 @@ struct ck_wait {
 	bool retaken; /* its mutex */
 	bool shared; /* the lock says that other processes may use it */
 	bool in_cycle; /* a fact says so; known at the end */
+	bool asks_again; /* for the interpreter's lock: the limit is there to ask for it again; known at the end */
 	uint8_t futex; /* its kind: a place in ptt_futex_kinds */
 };
 
@@ -67,6 +68,7 @@ struct ck_object {
 	int64_t convoy_ns;   /* since when it has been handed from waiter to waiter, */
 	int64_t convoy_free; /* how long nobody had it meanwhile, */
 	uint32_t passes;     /* and how often it was */
+	struct ck_last gil;  /* the condition of an interpreter's lock: who has the lock; known at the end */
 	uint32_t kept;	     /* fact of a thread that ended and had it, as long as nobody asks for it */
 };
 
@@ -326,6 +328,12 @@ typedef bool ck_visit_fn(struct ptt_check *c, uint32_t thread, void *data);
 
 /* ck_each_blocker - calls back with each thread that a wait is for, until one call says true. */
 bool ck_each_blocker(struct ptt_check *c, const struct ck_wait *w, bool at_end, ck_visit_fn *visit, void *data);
+/* ck_limited - a wait ends by itself some time, and its thread does something else then. */
+static inline bool ck_limited(const struct ck_wait *w)
+{
+	return w->timed && !w->asks_again;
+}
+
 /* ck_asked_for - a thread waits for another one, not only for what that holds. */
 static inline void ck_asked_for(struct ptt_check *c, uint32_t thread)
 {

@@ -25,7 +25,7 @@
 struct ptt_columns;
 struct ptt_check;
 
-#define PTT_CHECK_VERSION 8
+#define PTT_CHECK_VERSION 9
 #define PTT_CHECK_API __attribute__((visibility("default")))
 
 /* What a fact is about. New ones come last: Python knows them by their numbers. */
@@ -181,6 +181,14 @@ enum ptt_semaphore_use {
  */
 PTT_CHECK_API int ptt_check_semaphore(struct ptt_check *check, uint32_t process, uint32_t stack, uint32_t units, uint32_t use,
 				      uint32_t origin);
+/* ptt_check_has_limited_waits - whether a thread of a process waits for a condition, with a time limit, to the end. */
+PTT_CHECK_API int ptt_check_has_limited_waits(const struct ptt_check *check, uint32_t process);
+/*
+ * ptt_check_gil - declares where a process has a lock of its interpreter; before ptt_check_finish(), if no event is missing
+ *
+ * @condition: on which those wait that want it, again and again; @hand_over: on which a thread waits that has given it up
+ */
+PTT_CHECK_API int ptt_check_gil(struct ptt_check *check, uint32_t process, uint64_t condition, uint64_t hand_over);
 /* ptt_check_waits_for_posts - whether a thread of a process waits for a semaphore to the end. */
 PTT_CHECK_API int ptt_check_waits_for_posts(const struct ptt_check *check, uint32_t process);
 /* ptt_check_no_handlers - declares that no signal handler of a process posts a semaphore; before ptt_check_finish(). */

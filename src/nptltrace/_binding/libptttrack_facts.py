@@ -105,6 +105,14 @@ class Check(Handle):
         """Declare that no signal handler of a process posts a semaphore."""
         check("end the events", self._lib.ptt_check_no_handlers(self.handle, process))
 
+    def has_limited_waits(self, process: int) -> bool:
+        """Return whether a thread of a process waits, with a limit, for a condition to the end."""
+        return bool(self._lib.ptt_check_has_limited_waits(self.handle, process))
+
+    def gil(self, process: int, condition: int, hand_over: int) -> None:
+        """Declare the two conditions of a lock of a process's interpreter."""
+        check("end the events", self._lib.ptt_check_gil(self.handle, process, condition, hand_over))
+
     def feed(self, buffer: Buffer) -> None:
         """Take in the events of a buffer, which has all columns but `cpu`."""
         check(

@@ -160,7 +160,7 @@ class Step:
     @property
     def object(self) -> str:
         """The name of the object, or its address."""
-        return f"{self.kind} {self.name}" if self.address else ""
+        return f"{self.kind} {self.name}".strip() if self.address else ""
 
     @property
     def mutex(self) -> str:

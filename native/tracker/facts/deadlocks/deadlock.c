@@ -85,6 +85,8 @@ bool ck_each_blocker(struct ptt_check *c, const struct ck_wait *w, bool at_end, 
 	case NPTL_DOMAIN_BARRIER:
 		return at_end && each_latecomer(c, w, visit, data);
 	case NPTL_DOMAIN_COND:
+		if (w->asks_again)
+			return o->gil.thread != w->thread && visit(c, o->gil.thread, data);
 		if (!at_end || !ck_is_woken(c, w) || w->retaken || !w->mutex)
 			return false;
 		for (uint32_t hold = CK_OBJECT(c, w->mutex)->holds; hold; hold = CK_HOLD(c, hold)->object_next)
@@ -92,6 +94,36 @@ bool ck_each_blocker(struct ptt_check *c, const struct ck_wait *w, bool at_end, 
 				return true;
 	}
 	return false;
+}
+
+int ptt_check_has_limited_waits(const struct ptt_check *c, uint32_t process)
+{
+	if (process >= c->t.process_count || CK_PROCESS(c, process)->exited)
+		return 0;
+	for (uint32_t i = CK_PROCESS(c, process)->threads; i; i = CK_THREAD(c, i)->process_next)
+		for (uint32_t wait = CK_THREAD(c, i)->waits; wait; wait = CK_WAITING(c, wait)->thread_next)
+			if (CK_WAITING(c, wait)->kind == NPTL_DOMAIN_COND && CK_WAITING(c, wait)->timed)
+				return 1;
+	return 0;
+}
+
+int ptt_check_gil(struct ptt_check *c, uint32_t process, uint64_t condition, uint64_t hand_over)
+{
+	uint32_t object = tk_known_object(&c->t, process, NPTL_DOMAIN_COND, condition);
+	uint32_t other = tk_known_object(&c->t, process, NPTL_DOMAIN_COND, hand_over);
+	const struct ck_wakeup *given, *taken;
+
+	if (!object || !other)
+		return 0;
+	given = ck_woke(c, CK_OBJECT(c, object));
+	taken = ck_woke(c, CK_OBJECT(c, other));
+	/* Whoever takes it signals the second condition, and whoever gives it up the first. */
+	if (!taken->thread || (given->thread && given->ts >= taken->ts))
+		return 0;
+	CK_OBJECT(c, object)->gil = (struct ck_last){ .ts = taken->ts, .site = taken->site, .thread = taken->thread };
+	for (uint32_t wait = CK_OBJECT(c, object)->waits; wait; wait = CK_WAITING(c, wait)->object_next)
+		CK_WAITING(c, wait)->asks_again = true;
+	return 0;
 }
 
 /* ---- cycles ---- */
@@ -149,7 +181,7 @@ static bool enter(struct ptt_check *c, struct walk *walk, uint32_t thread, bool 
 
 	link_at(c, walk->depth)->thread = thread;
 	*closed = thread == walk->start;
-	if (*closed || !t->waits || CK_WAITING(c, t->waits)->timed || t->flags & CK_CLEAR)
+	if (*closed || !t->waits || ck_limited(CK_WAITING(c, t->waits)) || t->flags & CK_CLEAR)
 		return false;
 	if (t->mark == c->mark) {
 		walk->open = true;
@@ -266,7 +298,7 @@ static void find_cycle(struct ptt_check *c, uint32_t thread, const struct tk_eve
 	struct walk walk = { .start = thread, .depth = 1, .at_end = at_end };
 	uint32_t wait = CK_THREAD(c, thread)->waits;
 
-	if (!wait || CK_WAITING(c, wait)->timed || CK_THREAD(c, thread)->flags & CK_CLEAR ||
+	if (!wait || ck_limited(CK_WAITING(c, wait)) || CK_THREAD(c, thread)->flags & CK_CLEAR ||
 	    !may_be_awaited(c, thread, at_end))
 		return;
 	if (c->links.count < 2 && !ck_new(c, &c->links))

@@ -73,7 +73,7 @@ PTT_USED_FOR_EVENT = 2
 PTT_USED_FOR_CONDITION = 3
 PTT_USED_FOR_RESULT = 4
 PTT_USED_FOR_END = 5
-PTT_CHECK_VERSION = 8
+PTT_CHECK_VERSION = 9
 PTT_FLAG_CLOSED = 1
 PTT_FLAG_WHOLE = 2
 PTT_FLAG_SUSPECT = 4
@@ -139,6 +139,8 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_check_share": (i32, (p, u32, u64, u64, u32, u64)),
     "ptt_check_feed": (i32, (p, p, i64)),
     "ptt_check_semaphore": (i32, (p, u32, u32, u32, u32, u32)),
+    "ptt_check_has_limited_waits": (i32, (p, u32)),
+    "ptt_check_gil": (i32, (p, u32, u64, u64)),
     "ptt_check_waits_for_posts": (i32, (p, u32)),
     "ptt_check_no_handlers": (i32, (p, u32)),
     "ptt_check_finish": (i32, (p, p, u32, u32)),

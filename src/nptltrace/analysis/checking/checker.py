@@ -11,6 +11,7 @@ from nptltrace.analysis.levels import add_levels
 from nptltrace.analysis.model import share_memory
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.prefetch import reading_ahead
+from nptltrace.trace.symbols.gil import HAND_OVER
 
 if TYPE_CHECKING:
     from nptltrace.trace.info import Process
@@ -115,11 +116,21 @@ class Checker:
         for number, process in enumerate(self._source.processes()):
             if self.check.waits_for_posts(number) and no_handler_posts(process, self._source):
                 self.check.no_handlers(number)
+        if not self.partial:
+            self._learn_gils()
         start = self._source.start_unix_ns
         ends = [process.end_unix_ns for process in self._source.processes()]
         self.check.finish(
             [libptttrack_facts.NEVER if ns is None else ns - start for ns in ends], flags
         )
+
+    def _learn_gils(self) -> None:
+        """Declare the locks of interpreters."""
+        for number in range(len(self._source.processes())):
+            # to look for them takes as long as the trace is
+            waits = self.check.has_limited_waits(number)
+            for gil in filter(None, self._source.gils(number) if waits else ()):
+                self.check.gil(number, gil, gil + HAND_OVER)
 
     def _given_up(self) -> bool:
         """Return whether the oldest events were given up to keep the latest."""

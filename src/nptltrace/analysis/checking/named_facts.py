@@ -21,6 +21,10 @@ _KINDS = {
 }  # fmt: skip
 
 
+# Nobody takes a condition, or waits for it as for a lock: it stands for the interpreter's lock.
+_OF_GIL = {("took", DOMAINS["cond"]), ("waits", DOMAINS["cond"])}
+
+
 def _kind(what: str, kind: int, value: int) -> str:
     """Return what to call the object of a step; a thread's wait says what a futex is for."""
     if kind == DOMAINS["futex"] and what == "waits" and value < len(FUTEX_KINDS):
@@ -88,9 +92,9 @@ class Facts:
     def _step(self, row: Any) -> Step:
         what = libptttrack_facts.STEPS[int(row["what"])]
         process, address = int(row["process"]), int(row["object"])
-        name = ""
+        name, kind = "", int(row["kind"])
         if address:
-            name = self._name(process, address, int(row["kind"]), int(row["ts"]))
+            name = self._name(process, address, kind, int(row["ts"]))
             self._named[process, address] = name
         thread, other = int(row["thread"]), int(row["other"])
         mutex = int(row["value"]) if what == "cond" else 0
@@ -106,7 +110,7 @@ class Facts:
             other=self._thread(other),
             other_tid=self._tid(other),
             other_id=other,
-            kind=_kind(what, int(row["kind"]), int(row["value"])),
+            kind="" if (what, kind) in _OF_GIL else _kind(what, kind, int(row["value"])),
             address=address,
             name=name,
             mutex_address=mutex,

@@ -30,6 +30,9 @@ def deadlock(trace: Trace) -> Iterator[Found]:
     the thread. A thread that waits there for such a lock, and does so to the end of the trace, is
     reported as a deadlock as well: no thread can release it.
 
+    The GIL of CPython counts as a lock: a thread that waits for it asks again every few
+    milliseconds, so the time limit of its waits ends nothing.
+
     At a barrier the others are waited for. When all threads of a process are blocked, and one of
     them waits for a lock of a thread at an incomplete barrier, that is reported as a deadlock too.
     """

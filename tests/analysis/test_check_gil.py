@@ -1,0 +1,83 @@
+"""`ptt check` finds a deadlock of the GIL with another lock, but no long wait for such a lock."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import Compiler
+    from tests.support import Ptt
+
+LIBRARY = """
+    #include <pthread.h>
+    #include <unistd.h>
+    static pthread_mutex_t device = PTHREAD_MUTEX_INITIALIZER;
+
+    int poll_device(int (*callback)(int), int nap_s)
+    {
+        int result;
+
+        pthread_mutex_lock(&device);
+        sleep(nap_s);
+        result = callback(1);
+        pthread_mutex_unlock(&device);
+        return result;
+    }
+
+    int read_device(void)
+    {
+        pthread_mutex_lock(&device);
+        pthread_mutex_unlock(&device);
+        return 2;
+    }
+"""
+SCRIPT = """
+import ctypes, signal, sys, threading, time
+library, keeps_gil, nap_s, callback_s = sys.argv[1], *map(int, sys.argv[2:])
+if nap_s or keeps_gil:
+    signal.alarm(1)
+polls = ctypes.CDLL(library)
+reads = (ctypes.PyDLL if keeps_gil else ctypes.CDLL)(library)
+began = threading.Event()
+
+def seen(n):
+    began.set()
+    time.sleep(callback_s / 1000)
+    return n
+
+callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(seen)
+poller = threading.Thread(target=lambda: polls.poll_device(callback, nap_s), name="poller")
+poller.start()
+time.sleep(0.1) if nap_s else began.wait()
+reads.read_device()
+poller.join()
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kinds"),
+    [
+        pytest.param(("1", "0", "100"), ["deadlock"], id="kept"),
+        pytest.param(("0", "0", "100"), [], id="given-up"),
+        pytest.param(("1", "60", "0"), [], id="holder-sleeps"),
+    ],
+)
+def test_a_lock_and_the_gil(
+    arguments: tuple[str, ...], kinds: list[str], compile_c: Compiler, ptt: Ptt, tmp_path: Path
+) -> None:
+    library = compile_c(LIBRARY, "-shared", "-fPIC", name="libdevice.so")
+    trace = tmp_path / "run.ptt"
+    command = (sys.executable, "-c", SCRIPT, library, *arguments)
+    ptt("record", "-q", "-o", trace, "--", *command, status=None)
+    report = json.loads(ptt("check", "--format", "json", trace, status=None).stdout)
+    errors = [one for one in report["findings"] if one["severity"] == "error"]
+    assert [one["kind"] for one in errors] == kinds
+    for one in errors:
+        assert "holds GIL and waits for mutex device" in one["message"]
+        assert "(poller) holds mutex device and waits for GIL" in one["message"]
