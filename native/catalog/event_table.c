@@ -610,8 +610,9 @@ const struct ptt_futex_kind ptt_futex_kinds[] = {
 	{"absl-await", PTT_FUTEX_WORK, 0},
 	{"absl-wait", PTT_FUTEX_LOCK, 0},
 	{"tbb-mutex", PTT_FUTEX_LOCK, 0},
+	{"static-guard", PTT_FUTEX_LOCK, 0},
 };
-const unsigned int ptt_futex_kind_count = 29;
+const unsigned int ptt_futex_kind_count = 30;
 
 const char *const ptt_domain_names[16] = {
 	[1] = "thread",

@@ -149,7 +149,7 @@ bool ptt_futex_module(const char *path)
 {
 	const char *name = strrchr(path, '/');
 
-	return begins_with(name ? name + 1 : path, "libglib-2.0.so");
+	return begins_with(name ? name + 1 : path, "libglib-2.0.so") || begins_with(name ? name + 1 : path, "libstdc++.so");
 }
 
 bool ptt_wrapper_module(const char *path)

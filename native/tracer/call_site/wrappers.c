@@ -177,6 +177,7 @@ struct symbols {
 	const char *names;
 	size_t names_size;	    /* the last of these bytes is 0 */
 	uintptr_t base, begin, end; /* of the module: what to add to addresses, and where its code lies */
+	bool passed_over; /* all of the module */
 };
 
 static bool open_section(const struct file *file, const Elf64_Ehdr *head, uint32_t type, struct symbols *s)
@@ -224,6 +225,9 @@ static enum ptt_kind_of_name wrapper_of(const struct symbols *s, const Elf64_Sym
 	if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF ||
 	    symbol->st_name >= s->names_size || !symbol->st_value || symbol->st_value > UINT32_MAX)
 		return PTT_NAME_OF_PROGRAM;
+	/* all of the module is passed over: only these names say more */
+	if (s->passed_over)
+		return ptt_futex_of_name(s->names + symbol->st_name) ? PTT_NAME_OF_WRAPPER : PTT_NAME_OF_PROGRAM;
 	kind = ptt_wrapper_name(s->names + symbol->st_name);
 	if (kind == PTT_NAME_OF_LANGUAGE)
 		return has_unoptimised_code(s, symbol) ? PTT_NAME_OF_WRAPPER : PTT_NAME_OF_PROGRAM;
@@ -290,6 +294,7 @@ void ptt_read_wrappers(struct ptt_module *m, const struct dl_find_object *found)
 	struct file file;
 
 	m->passed_over = ptt_wrapper_module(path);
+	symbols.passed_over = m->passed_over;
 	m->foreign = ptt_foreign_module(path);
 	if (m->foreign || (m->passed_over && !ptt_futex_module(path)))
 		return;

@@ -74,6 +74,7 @@ FUTEX_KINDS: tuple[str, ...] = (
     "absl-await",
     "absl-wait",
     "tbb-mutex",
+    "static-guard",
 )
 
 SYS_CALLS: tuple[str, ...] = (
