@@ -21,6 +21,8 @@ struct ck_wait {
 	bool retaken; /* its mutex */
 	bool shared; /* the lock says that other processes may use it */
 	bool in_cycle; /* a fact says so; known at the end */
+	bool limit_over; /* a long time before it began */
+	int64_t limit_by_other; /* ns to its limit by the clock that it does not go by, if that is near; 0: it is not */
 	bool asks_again; /* for the interpreter's lock: the limit is there to ask for it again; known at the end */
 	uint8_t futex; /* its kind: a place in ptt_futex_kinds */
 };
@@ -68,6 +70,7 @@ struct ck_object {
 	int64_t convoy_ns;   /* since when it has been handed from waiter to waiter, */
 	int64_t convoy_free; /* how long nobody had it meanwhile, */
 	uint32_t passes;     /* and how often it was */
+	int64_t clock;	     /* of a condition that was initialized: its waits go by this one */
 	struct ck_last gil;  /* the condition of an interpreter's lock: who has the lock; known at the end */
 	uint32_t kept;	     /* fact of a thread that ended and had it, as long as nobody asks for it */
 };
@@ -117,6 +120,7 @@ struct ck_process {
 	bool meets;	 /* threads wait at a barrier; known at the end */
 	uint32_t first_thread;
 	uint32_t late;	 /* threads that may be what others wait for at a barrier; known at the end */
+	int64_t realtime, monotonic; /* these clocks at time 0; 0: not known */
 	struct ck_last forked; /* thread: of the parent, which made it by fork() */
 	struct ck_last end_known; /* thread: which has waited for its end */
 	uint64_t stack; /* of the first thread: from here on; 0: not known */
@@ -351,6 +355,13 @@ void ck_forked_locks(struct ptt_check *c);
 void ck_abandoned_locks(struct ptt_check *c, const int64_t *ends, uint32_t count);
 /* ck_blocked - a thread that nobody outside of the trace lets go on. */
 bool ck_blocked(const struct ptt_check *c, uint32_t thread);
+
+/* ---- limits.c ---- */
+
+/* ck_limit_in - a wait for a condition begins that has a time limit. */
+void ck_limit_in(struct ptt_check *c, const struct tk_event *e, uint32_t wait);
+/* ck_limit_out - such a wait ends. */
+void ck_limit_out(struct ptt_check *c, const struct tk_event *e, uint32_t wait);
 
 /* ---- wakeups.c ---- */
 

@@ -53,6 +53,8 @@ enum ptt_fact_kind {
 	PTT_FACT_CONVOY,	   /* a lock is handed from waiter to waiter, and is free for longer than it is held */
 	PTT_FACT_JOIN_REFUSED,	   /* of a thread that is detached, or joined by another one */
 	PTT_FACT_INIT_IN_USE,	   /* a lock is initialized while a thread has it */
+	PTT_FACT_LIMIT_OF_OTHER_CLOCK, /* of a wait: years ahead by its clock; value: ns ahead by the other one */
+	PTT_FACT_LIMIT_OVER,	   /* long before the wait began; value: ns ahead by the other clock, 0 if it is not near */
 	PTT_FACT_KINDS,
 };
 
@@ -159,6 +161,8 @@ PTT_CHECK_API int ptt_check_memory(struct ptt_check *check, uint32_t process, ui
  */
 PTT_CHECK_API int ptt_check_share(struct ptt_check *check, uint32_t process, uint64_t start, uint64_t end,
 				  uint32_t memory, uint64_t offset);
+/* ptt_check_clocks - what the clocks of a process showed at time 0, in ns; 0: that is not known. */
+PTT_CHECK_API int ptt_check_clocks(struct ptt_check *check, uint32_t process, int64_t realtime, int64_t monotonic);
 /* ptt_check_feed - follows the next n events, of which all columns are given; processors may be left out. 0 or a negative error number. */
 PTT_CHECK_API int ptt_check_feed(struct ptt_check *check, const struct ptt_columns *columns, int64_t n);
 

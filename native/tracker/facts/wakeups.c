@@ -72,6 +72,8 @@ void ck_cond_in(struct ptt_check *c, const struct tk_event *e)
 	w = CK_WAITING(c, wait);
 	w->timed = e->id != (NPTL_DOMAIN_COND << 6 | NPTL_EV_COND_WAIT_IN);
 	w->mutex_address = (uint64_t)tk_number(&e->e, TK_MUTEX, 0) & PTT_OBJECT_MASK;
+	if (w->timed)
+		ck_limit_in(c, e, wait);
 	if (!w->mutex_address)
 		return;
 	w->mutex = ck_object(c, e, NPTL_DOMAIN_MUTEX, w->mutex_address);
@@ -106,6 +108,8 @@ void ck_cond_out(struct ptt_check *c, const struct tk_event *e)
 	ck_waited_with_holds(c, e, wait);
 	if (!wait)
 		return;
+	if (w->limit_over)
+		ck_limit_out(c, e, wait);
 	tk_wait_end(&c->t, wait);
 	CK_THREAD(c, e->thread)->cond_left = object;
 	CK_THREAD(c, e->thread)->cond_left_ts = e->ts;

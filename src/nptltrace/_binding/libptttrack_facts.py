@@ -79,6 +79,11 @@ class Check(Handle):
         """Declare memory that is never used for anything else."""
         check("follow a process", self._lib.ptt_check_memory(self.handle, process, start, end))
 
+    def clocks(self, process: int, realtime_ns: int, monotonic_ns: int) -> None:
+        """Declare what the clocks of a process showed at time 0; 0: that is not known."""
+        status = self._lib.ptt_check_clocks(self.handle, process, realtime_ns, monotonic_ns)
+        check("follow a process", status)
+
     def share(self, process: int, start: int, end: int, memory: int, offset: int) -> None:
         """Declare memory that several processes have mapped; objects in it are one for all."""
         status = self._lib.ptt_check_share(self.handle, process, start, end, memory, offset)

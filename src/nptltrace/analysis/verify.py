@@ -13,6 +13,7 @@ from nptltrace._binding import libpttread, libptttrack_promises
 from nptltrace._binding.headers.pttread import PTT_CPU_UNKNOWN
 from nptltrace._binding.libptttrack_sums import KINDS
 from nptltrace._units import plural
+from nptltrace.analysis.clocks import monotonic_ns
 from nptltrace.analysis.model import Window, event_buffers
 from nptltrace.catalog import BY_ID
 from nptltrace.errors import error_name
@@ -147,9 +148,10 @@ def verify(
     verifier = libptttrack_promises.Verifier()
     alive = _alive_ns(source, window)
     for number, (trace, _, _) in enumerate(source.reader.processes()):
+        monotonic = monotonic_ns(source, source.traces[trace])
         facts = libptttrack_promises.VerifyProcess(
             alive=alive[number],
-            monotonic=_monotonic_ns(source, source.traces[trace]),
+            monotonic=libptttrack_promises.NEVER if monotonic is None else monotonic,
             realtime=source.start_unix_ns,
             incomplete=bool(missing[trace]),
         )
@@ -213,19 +215,6 @@ def _alive_ns(source: Source, window: Window) -> list[int]:
         ns = libptttrack_promises.NEVER if seen is None else seen - source.start_unix_ns
         found.append(ns if window.end_ns is None else min(ns, window.end_ns))
     return found
-
-
-def _monotonic_ns(source: Source, trace: TraceFiles) -> int:
-    """Return CLOCK_MONOTONIC at time 0, `NEVER` where the trace does not say."""
-    place, session = source.alignment.placements[trace.number], trace.info.session
-    start, at = session.number("clock", "start"), session.number("clock", "start_monotonic_ns")
-    if session.string("clock", "name") == "monotonic" and place.frequency == _NS:
-        start = at = 0
-    elif "derived_from" in session.raw:
-        at = None  # a part of a trace says when it starts itself
-    if start is None or at is None:
-        return libptttrack_promises.NEVER
-    return at + (place.origin - start) * _NS // place.frequency - place.shift_ns
 
 
 # ---- in words ----

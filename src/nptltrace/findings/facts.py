@@ -48,6 +48,10 @@ FACTS = {
     "queue, for `value` ns, and was free for most of that time",
     "join-refused": "a join that was refused: the thread was detached, or another thread joins it",
     "init-in-use": "a lock that was initialized while a thread held it",
+    "limit-of-other-clock": "a wait with a time limit decades ahead by its clock, `value` ns ahead "
+    "by the other clock",
+    "limit-over": "a wait with a time limit that was over for a day or more when it began, and in "
+    "`value` ns by the other clock if that is near, else 0",
 }
 """What the checker sees, by name, in the order of `enum ptt_fact_kind`."""
 

@@ -109,6 +109,7 @@ void ck_init(struct ptt_check *c, const struct tk_event *e)
 	o = CK_OBJECT(c, object);
 	ck_drop_holds(c, o->before);
 	o->init = ck_now(e);
+	o->clock = tk_number(&e->e, TK_CLOCK, 0);
 	if (tk_number(&e->e, TK_ROBUST, 0))
 		o->flags |= CK_ROBUST;
 	if (tk_number(&e->e, TK_PROTOCOL, 0))

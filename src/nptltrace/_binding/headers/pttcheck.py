@@ -42,7 +42,9 @@ PTT_FACT_HOLD_ASLEEP = 19
 PTT_FACT_CONVOY = 20
 PTT_FACT_JOIN_REFUSED = 21
 PTT_FACT_INIT_IN_USE = 22
-PTT_FACT_KINDS = 23
+PTT_FACT_LIMIT_OF_OTHER_CLOCK = 23
+PTT_FACT_LIMIT_OVER = 24
+PTT_FACT_KINDS = 25
 PTT_STEP_TOOK = 0
 PTT_STEP_WAITS = 1
 PTT_STEP_ASKED = 2
@@ -137,6 +139,7 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_check_stack": (i32, (p, u32, u64)),
     "ptt_check_memory": (i32, (p, u32, u64, u64)),
     "ptt_check_share": (i32, (p, u32, u64, u64, u32, u64)),
+    "ptt_check_clocks": (i32, (p, u32, i64, i64)),
     "ptt_check_feed": (i32, (p, p, i64)),
     "ptt_check_semaphore": (i32, (p, u32, u32, u32, u32, u32)),
     "ptt_check_has_limited_waits": (i32, (p, u32)),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from nptltrace._binding import libpttread, libptttrack_facts
 from nptltrace.analysis.checking.handlers import no_handler_posts
 from nptltrace.analysis.checking.static_data import behind_all, loaded_for_good
+from nptltrace.analysis.clocks import monotonic_ns
 from nptltrace.analysis.levels import add_levels
 from nptltrace.analysis.model import share_memory
 from nptltrace.trace.filtered import whole_filter
@@ -167,6 +168,8 @@ class Checker:
             parent = self._places.get((trace, process.parent), number)
             if parent != number:
                 self.check.process(number, parent)
+        monotonic = monotonic_ns(self._source, self._source.traces[trace])
+        self.check.clocks(number, self._source.start_unix_ns, monotonic or 0)
         behind = behind_all(process)
         if behind is not None:
             self.check.stack(number, behind)

@@ -1,0 +1,46 @@
+"""Time limits of waits that belong to another clock, or that were over before the wait began."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.findings.kind import finding
+from nptltrace.findings.words import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.findings.facts import Found, Trace
+
+_OFTEN = 100
+
+
+@finding("wrong-clock", severity="warning")
+def wrong_clock(trace: Trace) -> Iterator[Found]:
+    """A wait for a condition had a time limit that belongs to another clock.
+
+    A condition goes by `CLOCK_REALTIME` unless its attributes or the call say `CLOCK_MONOTONIC`. A
+    time of `CLOCK_REALTIME` that is given to `CLOCK_MONOTONIC` lies decades ahead: the wait does
+    not end by itself. The other way round, the limit was over decades ago: the wait ends at
+    once, and a loop around it keeps a processor busy. A limit is reported if it is 10 ms to one day
+    ahead by the other clock.
+
+    Limits of any clock that were over for more than a day are reported if 100 waits at one place
+    had such a limit. A limit in the first second of a clock is a deliberate way not to wait.
+    """
+    for fact in trace.facts("limit-of-other-clock"):
+        wait = fact.steps[0]
+        yield fact.found(
+            f"{wait.thread} waits on {wait.object}{wait.at} until a time of CLOCK_MONOTONIC that "
+            f"is decades ahead; by CLOCK_REALTIME, the limit is {duration(fact.value)} ahead"
+        )
+    for fact in trace.facts("limit-over"):
+        wait = fact.steps[0]
+        text = f"{wait.thread} waited on {wait.object}{wait.at}"
+        if fact.value:
+            yield fact.found(
+                f"{text} until a time of CLOCK_REALTIME that was over decades ago; by "
+                f"CLOCK_MONOTONIC, the limit was {duration(fact.value)} ahead"
+            )
+        elif fact.count >= _OFTEN:
+            yield fact.found(f"{text} with a time limit that was over before the wait began")
