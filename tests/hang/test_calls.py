@@ -150,6 +150,8 @@ def test_calls_have_another_side(
     severity = "warning" if case == "eventfd" else "error"
     assert all(one["severity"] == severity for one in found)
     assert all(said in one["message"] for one in found)
+    # Whoever only waits for a lock does not hold it.
+    assert case != "files" or "this process" not in found[0]["message"]
 
 
 def test_a_parent_waits_for_a_child_whose_output_it_does_not_read(ptt: Ptt, tmp_path: Path) -> None:
@@ -237,3 +239,39 @@ def test_the_reader_of_a_queue_was_killed(ptt: Ptt, tmp_path: Path) -> None:
             os.kill(child, signal.SIGKILL)
     assert (one["kind"], one["severity"]) == ("stuck", "error")
     assert "waits for semaphore" in one["message"]
+
+
+@pytest.mark.parametrize(
+    ("last", "kinds"), [("threading.Event().wait()", set()), ("results.get()", {"deadlock"})]
+)
+def test_processes_wait_for_work(last: str, kinds: set[str], ptt: Ptt, tmp_path: Path) -> None:
+    """Idle workers of a service are no hang, and a result that nobody will send is."""
+    path = tmp_path / "prog.py"
+    path.write_text(
+        textwrap.dedent(f"""\
+            import multiprocessing, threading
+            def serve(work, results):
+                for one in iter(work.get, None):
+                    results.put(one)
+            if __name__ == "__main__":
+                context = multiprocessing.get_context("fork")
+                work, results = context.Queue(), context.Queue()
+                for _ in range(2):
+                    context.Process(target=serve, args=(work, results)).start()
+                for _ in range(9):
+                    work.put(1)
+                    results.get()
+                {last}
+        """),
+        encoding="utf-8",
+    )
+    with running("env", "--default-signal=INT", sys.executable, path) as pid:
+        try:
+            wait_until(lambda: len(_children(pid)) == 2, "its workers run")
+            found = {}
+            for one in [pid, *map(str, _children(pid))]:
+                found[one] = {f["kind"] for f in asleep(ptt, one, 2)["findings"]}
+        finally:
+            for child in _children(pid):
+                os.kill(child, signal.SIGKILL)
+    assert list(found.values()) == [kinds] * 3

@@ -83,6 +83,10 @@ IDLE = textwrap.dedent("""\
     def wait():
         stop.wait(0.2)
         return more()
+    def never():
+        lock = threading.Lock()
+        lock.acquire()
+        lock.acquire()
     if "job" in open(__file__).read()[-20:]:
         threading.Thread(target=work.get).start()
         job = [pool.submit(wait) for _ in range(2)][0]
@@ -148,14 +152,20 @@ def test_handlers_of_python(python: str, ptt: Ptt, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("blocked", "kinds"),
-    [("stop.wait()", []), ("worker.join()", []), ("job.result()", ["stuck"])],
+    [
+        ("stop.wait()", []),
+        ("worker.join()", []),
+        ("queue.SimpleQueue().get()", []),
+        ("job.result()", ["stuck"]),
+        ("pool.submit(never), pool.shutdown()", ["stuck"]),
+    ],
 )
 def test_workers_wait_for_work(blocked: str, kinds: list[str], ptt: Ptt, tmp_path: Path) -> None:
     """A service that a signal ends is no hang, and a job that waits for a job of its pool is."""
     path = tmp_path / "prog.py"
     path.write_text(IDLE + blocked + "\n", encoding="utf-8")
     with running(*AS_A_TERMINAL, sys.executable, path) as pid:
-        found = asleep(ptt, pid, 5 if kinds else 3)["findings"]
+        found = asleep(ptt, pid, 5 if "job" in blocked else 3)["findings"]
     assert [one["kind"] for one in found] == kinds
 
 

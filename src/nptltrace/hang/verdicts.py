@@ -322,7 +322,7 @@ def _stuck(closed: Sequence[Looked]) -> Iterator[Verdict]:
     A semaphore may be there for a handler alone, of a signal that the kernel sends by itself.
     """
     handled: dict[int, str] | None = {}
-    if any(wait_for_work(one.picture.threads) for one in closed):
+    if wait_for_work([one.picture.threads for one in closed]):
         return
     for one in closed:
         own = handlers(one.process, one.names)

@@ -124,7 +124,7 @@ class Files:
         if any(pid <= 0 or not _has_open(pid, status) for pid in found):
             return frozenset()
         heirs = islice((heir for pid in found for heir in _offspring(pid)), _HEIRS)
-        return frozenset(found | {heir for heir in heirs if _has_open(heir, status)})
+        return frozenset(found | {heir for heir in heirs if _has_open(heir, status, locked=True)})
 
     @cached_property
     def _sockets(self) -> dict[int, Socket]:
@@ -155,16 +155,18 @@ def _offspring(pid: int) -> Iterator[int]:
         yield from _offspring(child)
 
 
-def _has_open(pid: int, file: os.stat_result) -> bool:
-    """Return whether a process has a file open."""
-    place = _PROC / str(pid) / "fd"
+def _has_open(pid: int, file: os.stat_result, *, locked: bool = False) -> bool:
+    """Return whether a process has a file open, or by a descriptor that has a lock on it."""
+    place = _PROC / str(pid)
     try:
-        entries = [*place.iterdir()]
+        entries = [*(place / "fd").iterdir()]
     except OSError:
         return False
     for entry in entries:
         with suppress(OSError):
-            if os.path.samestat(entry.stat(), file):
+            if os.path.samestat(entry.stat(), file) and (
+                not locked or b"\nlock:" in (place / "fdinfo" / entry.name).read_bytes()
+            ):
                 return True
     return False
 
