@@ -91,7 +91,7 @@ HEADERS = (
     Header("inject.h"),
     Header("tasks.h"),
     Header("pttread.h"),
-    Header("ptttrack.h", ("PTT_PREVENTED",)),
+    Header("ptttrack.h", ("PTT_PREVENTED", "PTT_SILENT_NS", "PTT_THREAD_")),
     Header("pttmodel.h"),
     Header("pttcheck.h"),
     Header("pttverify.h"),

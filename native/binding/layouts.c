@@ -232,8 +232,9 @@ SIZE(64); AT(ts, 0); AT(object, 8); AT(site, 16); AT(value, 24); AT(wait, 32); A
 AT(other, 44); AT(process, 48); AT(kind, 52); AT(what, 54); AT(call, 56); AT(reserved, 60);
 #undef LAYOUT
 #define LAYOUT struct ptt_check_thread_row
-SIZE(40); AT(first_ns, 0); AT(last_ns, 8); AT(end_ns, 16); AT(process, 24); AT(tid, 28);
-AT(number, 32); AT(generation, 36);
+SIZE(80); AT(first_ns, 0); AT(last_ns, 8); AT(end_ns, 16); AT(process, 24); AT(tid, 28);
+AT(number, 32); AT(generation, 36); AT(creator, 40); AT(flags, 44); AT(held, 48); AT(holds, 52);
+AT(waits, 56); AT(process_next, 60); AT(silent_ns, 64); AT(call, 72); AT(library_wait, 76);
 #undef LAYOUT
 #define LAYOUT struct ptt_check_table
 SIZE(24); AT(items, 0); AT(count, 8); AT(stride, 16);

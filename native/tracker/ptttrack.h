@@ -66,6 +66,9 @@ struct ptt_event {
 #define PTT_THREAD_REPLACED 128u /* another thread has its kernel thread id */
 #define PTT_THREAD_OWN 256u	/* from here on, flags of a consumer's own */
 
+/* A thread that has no event for so long, and is in no wait, is silent. */
+#define PTT_SILENT_NS 10000000
+
 #define PTT_TRACK_THREAD \
 	uint64_t pthread; \
 	int64_t first_ns; /* INT64_MAX without events */ \

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from nptltrace.analysis.checking.checker import checked
 from nptltrace.analysis.growing import ended_ns
 from nptltrace.analysis.model import model_tables
 from nptltrace.analysis.report.contention import contention
@@ -268,6 +269,19 @@ def test_lengths(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
         reported["waits"] - sum(wait["class"] == "contended" for wait in _open(reported)),
         reported["wait_ns"],
         reported["held_ns"],
+    )
+
+
+def test_silence(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
+    """What a report and a check say of threads without events."""
+    path, part = trace
+    if part:
+        return  # a check follows the whole trace
+    lives = checked(Source([path])).lives()
+    assert all(isinstance(one.silent_ns, int) for one in lives)
+    assert Counter(lives) == Counter(
+        (one["pid"], one["end_ns"] - one["start_ns"], one["silent_ns"])
+        for one in report(ptt, trace)["threads"]
     )
 
 

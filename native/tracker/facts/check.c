@@ -171,11 +171,21 @@ static void (*const handlers[TK_ACTIONS])(struct ptt_check *c, const struct tk_e
 	[TK_SLEEP_IN] = ck_sleep_in,	   [TK_SLEEP_OUT] = ck_sleep_out,
 };
 
+static inline void silence(struct ck_thread *t, int64_t ts)
+{
+	/* unsigned: before its first event last_ns is the least number there is */
+	int64_t since = (int64_t)((uint64_t)ts - (uint64_t)t->last_ns);
+
+	if (unlikely(since >= PTT_SILENT_NS) && !t->waits && !t->call && !t->library_wait && t->last_ns >= t->first_ns)
+		t->silent_ns += (uint64_t)since;
+}
+
 static inline void event(struct tracker *t, struct tk_event *e, enum tk_action action)
 {
 	struct ptt_check *c = (struct ptt_check *)(void *)t;
 	uint32_t kind = e->id >> 6;
 
+	silence(CK_THREAD(c, e->thread), e->ts);
 	/* What is said of it by others than itself is nothing that it does; nor is it what it sleeps in. */
 	if (kind != PTT_KIND_THREAD && kind != NPTL_DOMAIN_SYS && action != TK_SCHED) {
 		CK_THREAD(c, e->thread)->busy_ts = e->ts;
@@ -183,8 +193,10 @@ static inline void event(struct tracker *t, struct tk_event *e, enum tk_action a
 		CK_THREAD(c, e->thread)->call = 0;
 	}
 	/* What the C library does with locks of its own is not the program's fault. */
-	if (unlikely(kind == PTT_KIND_LLL))
+	if (unlikely(kind == PTT_KIND_LLL)) {
+		CK_THREAD(c, e->thread)->library_wait = action == TK_WAIT;
 		return;
+	}
 	switch (action) {
 	case TK_IGNORE:
 	case TK_CALL_IN:
@@ -334,6 +346,14 @@ uint64_t ptt_check_nested_semaphores(const struct ptt_check *c, uint32_t process
 uint64_t ptt_check_futex_waits(const struct ptt_check *c)
 {
 	return c->futex_waits;
+}
+
+_Static_assert(offsetof(struct ck_thread, library_wait) - offsetof(struct ck_thread, first_ns) ==
+		       offsetof(struct ptt_check_thread_row, library_wait), "a thread's row lies in it");
+
+void ptt_check_ends(const struct ptt_check *c, const int64_t *killed, const int64_t *seen, uint32_t count, int64_t *ends)
+{
+	tk_process_ends(&c->t, killed, seen, count, ends);
 }
 
 int ptt_check_table(const struct ptt_check *c, uint32_t which, struct ptt_check_table *out)

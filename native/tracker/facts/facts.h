@@ -84,6 +84,10 @@ struct ck_object {
 
 struct ck_thread {
 	struct ptt_track_thread;
+	/* The end of its row: see struct ptt_check_thread_row. */
+	uint64_t silent_ns;
+	uint32_t call; /* the system call in which it is; 0 = none */
+	uint32_t library_wait;
 	uint32_t cond_left; /* object of the last condition wait that has ended, */
 	int64_t cond_left_ts; /* and when */
 	struct tk_order_thread order;
@@ -102,7 +106,6 @@ struct ck_thread {
 	struct tk_sched_mark called; /* when it made the system call in which it is, */
 	int64_t call_ns;
 	uint64_t call_site;
-	uint32_t call; /* which; 0 = none */
 	bool futex_unknown; /* it waits for a futex of which nothing is known */
 };
 

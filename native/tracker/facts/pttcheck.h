@@ -25,7 +25,7 @@
 struct ptt_columns;
 struct ptt_check;
 
-#define PTT_CHECK_VERSION 9
+#define PTT_CHECK_VERSION 10
 #define PTT_CHECK_API __attribute__((visibility("default")))
 
 /* What a fact is about. New ones come last: Python knows them by their numbers. */
@@ -126,6 +126,15 @@ struct ptt_check_thread_row {
 	uint32_t tid;
 	uint32_t number; /* the reader's; UINT32_MAX for one without events */
 	uint32_t generation;
+	uint32_t creator;
+	uint32_t flags;
+	uint32_t held;
+	uint32_t holds;
+	uint32_t waits; /* the innermost wait in which it is, or 0 */
+	uint32_t process_next;
+	uint64_t silent_ns; /* without any event, for PTT_SILENT_NS or more at a time, in no wait and no call, up to its last event */
+	uint32_t call;	    /* the system call in which it is, or 0 */
+	uint32_t library_wait; /* 1: it waits for a lock of the C library's own */
 };
 
 struct ptt_check_table {
@@ -209,6 +218,15 @@ PTT_CHECK_API int ptt_check_no_handlers(struct ptt_check *check, uint32_t proces
  */
 PTT_CHECK_API int ptt_check_finish(struct ptt_check *check, const int64_t *ends, uint32_t count, uint32_t flags);
 PTT_CHECK_API int ptt_check_table(const struct ptt_check *check, uint32_t which, struct ptt_check_table *out);
+/*
+ * ptt_check_ends - when each process ended, after all events
+ *
+ * @killed: when it was killed, INT64_MIN if it was not
+ * @seen: when it was seen to have ended
+ * @ends: has room for @count of them
+ */
+PTT_CHECK_API void ptt_check_ends(const struct ptt_check *check, const int64_t *killed, const int64_t *seen, uint32_t count,
+				  int64_t *ends);
 /* ptt_check_lost - events that the trace itself says were lost. */
 PTT_CHECK_API uint64_t ptt_check_lost(const struct ptt_check *check);
 /* ptt_check_crowded - how often a lock was asked for by a thread that held too many others to keep the orders. */

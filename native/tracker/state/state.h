@@ -213,6 +213,10 @@ uint32_t tk_create(struct tracker *t, const struct tk_event *e);
 void tk_own_event(struct tracker *t, const struct tk_event *e, enum tk_action action);
 /* tk_process_left - after all events: it ended in an orderly way, or became another program. */
 bool tk_process_left(const struct tracker *t, const struct tk_process *p);
+/* tk_process_end - when a process ended: with its last event if one says so, or else when it was seen that it had. */
+int64_t tk_process_end(const struct tracker *t, uint32_t process, int64_t killed, int64_t seen);
+/* tk_process_ends - that of the first @count processes; TK_NEVER of one without events. */
+void tk_process_ends(const struct tracker *t, const int64_t *killed, const int64_t *seen, uint32_t count, int64_t *ends);
 /*
  * tk_first_event - finds or makes the thread of an event that begins it, or that is the first behind its number
  *

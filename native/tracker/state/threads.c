@@ -143,6 +143,24 @@ bool tk_process_left(const struct tracker *t, const struct tk_process *p)
 	return p->exited || (p->execs && TK_THREAD(t, p->execs)->last_ns == p->exec_ns);
 }
 
+int64_t tk_process_end(const struct tracker *t, uint32_t process, int64_t killed, int64_t seen)
+{
+	const struct tk_process *p = TK_PROCESS(t, process);
+	int64_t end = killed;
+
+	if (end == TK_NEVER && !tk_process_left(t, p))
+		end = seen;
+	if (p->reaped && p->reaped_ns < end)
+		end = p->reaped_ns;
+	return end < p->last ? p->last : end;
+}
+
+void tk_process_ends(const struct tracker *t, const int64_t *killed, const int64_t *seen, uint32_t count, int64_t *ends)
+{
+	for (uint32_t i = 0; i < count; i++)
+		ends[i] = i < t->process_count ? tk_process_end(t, i, killed[i], seen[i]) : TK_NEVER;
+}
+
 /* Threads of a process by the serial number of their creation, which is never used again as a pthread_t is. */
 static void name_thread(struct tracker *t, uint32_t process, uint64_t pthread, int64_t serial, uint32_t thread)
 {

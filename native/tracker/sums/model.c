@@ -315,22 +315,9 @@ int ptt_model_feed_early(struct ptt_model *m, const struct ptt_columns *c, int64
 
 /* ---- end ---- */
 
-/* When a process ended: with its last event if one says so, or else when it was seen that it had. */
-static int64_t end_of(const struct tracker *t, const struct tk_process *p, int64_t killed, int64_t seen)
-{
-	int64_t end = killed;
-
-	if (end == TK_NEVER && !tk_process_left(t, p))
-		end = seen;
-	if (p->reaped && p->reaped_ns < end)
-		end = p->reaped_ns;
-	return end < p->last ? p->last : end;
-}
-
 void ptt_model_ends(const struct ptt_model *m, const int64_t *killed, const int64_t *seen, uint32_t count, int64_t *ends)
 {
-	for (uint32_t i = 0; i < count; i++)
-		ends[i] = i < m->t.process_count ? end_of(&m->t, TK_PROCESS(&m->t, i), killed[i], seen[i]) : TK_NEVER;
+	tk_process_ends(&m->t, killed, seen, count, ends);
 }
 
 int ptt_model_finish(struct ptt_model *m, const int64_t *killed, const int64_t *seen, uint32_t count)
@@ -341,8 +328,7 @@ int ptt_model_finish(struct ptt_model *m, const int64_t *killed, const int64_t *
 	if (!until)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < m->t.process_count; i++)
-		until[i] = end_of(&m->t, TK_PROCESS(&m->t, i), i < count ? killed[i] : TK_NEVER,
-				  i < count ? seen[i] : TK_NEVER);
+		until[i] = tk_process_end(&m->t, i, i < count ? killed[i] : TK_NEVER, i < count ? seen[i] : TK_NEVER);
 	md_lives(m, until);
 	m->open_rows.count = 0;
 	md_window_reach(m, m->window.begin);

@@ -55,8 +55,6 @@ enum ptt_purpose {
 
 #define PTT_MODEL_PLACES 64
 
-/* A thread that has no event for so long, and is in no wait, is silent. */
-#define PTT_SILENT_NS 10000000
 
 /* Histogram of durations: 16 steps an octave, see ptt_model_bucket_ns(). */
 #define PTT_BUCKETS 768

@@ -29,7 +29,11 @@ PREVENTED = words_of(ptttrack, "PTT_PREVENTED_")
 CLOSED, WHOLE, SUSPECT = c.PTT_FLAG_CLOSED, c.PTT_FLAG_WHOLE, c.PTT_FLAG_SUSPECT
 DROPPED, REFUSED = c.PTT_FLAG_DROPPED, c.PTT_FLAG_REFUSED
 INCOMPLETE, RUNNING, RAGGED = c.PTT_CHECK_INCOMPLETE, c.PTT_CHECK_RUNNING, c.PTT_CHECK_RAGGED
+SILENT_NS = ptttrack.PTT_SILENT_NS
+# Of threads that ended, were joined, or have left their kernel id to another thread.
+LEFT = ptttrack.PTT_THREAD_ENDED | ptttrack.PTT_THREAD_JOINED | ptttrack.PTT_THREAD_REPLACED
 NEVER = -(2**63)
+END = 2**63 - 1
 
 # Number of the table, and what a row of it is.
 _TABLES: dict[str, tuple[int, np.dtype[Any]]] = {
@@ -128,6 +132,21 @@ class Check(Handle):
         """End it; `ends` says when each process ended, flags what the trace is like."""
         array = (c.i64 * max(len(ends), 1))(*ends)
         check("finish", self._lib.ptt_check_finish(self.handle, array, len(ends), flags))
+
+    def ends(self, killed: list[int | None], seen: list[int | None]) -> list[int]:
+        """Return when each process ended.
+
+        Args:
+            killed: When each process was killed by a signal; None where it was not.
+            seen: When each process was seen to have ended; None where nobody saw it.
+        """
+        arrays = (
+            (c.i64 * max(len(times), 1))(*(NEVER if ns is None else ns for ns in times))
+            for times in (killed, seen)
+        )
+        found = (c.i64 * max(len(seen), 1))()
+        self._lib.ptt_check_ends(self.handle, *arrays, len(seen), found)
+        return list(found[: len(seen)])
 
     @property
     def lost(self) -> int:

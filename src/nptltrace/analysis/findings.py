@@ -13,6 +13,7 @@ import pyarrow as pa
 from nptltrace.analysis.checking.checker import LONG_HOLD_NS, checked
 from nptltrace.analysis.checking.named_facts import Facts
 from nptltrace.analysis.evidence import Evidence
+from nptltrace.analysis.silence import silent
 from nptltrace.analysis.trace_data import TraceData
 from nptltrace.errors import PttError
 from nptltrace.findings.facts import Found, Severity
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from nptltrace.analysis.checking.checker import Checker
+    from nptltrace.analysis.silence import Life
     from nptltrace.findings.facts import Event
     from nptltrace.findings.kind import Kind
     from nptltrace.trace.source import Source
@@ -112,6 +114,7 @@ class Findings:
         uncovered: Modules of which not all is judged, and why, as `Source.uncovered` has them.
         crowded: How often a lock was asked for while so many were held that orders are not judged.
         failures: Kinds that users added and that could not be looked for, each with the reason.
+        silent: The threads that have no event and no wait for most of their life.
     """
 
     findings: list[Finding]
@@ -121,6 +124,7 @@ class Findings:
     uncovered: list[dict[str, Any]]
     crowded: int
     failures: list[str]
+    silent: list[Life]
 
 
 def find(
@@ -189,6 +193,7 @@ def findings_of(
         uncovered=[*source.uncovered(), *_unjudged(source, checker)],
         crowded=checker.check.crowded,
         failures=failures,
+        silent=silent(checker.lives()),
     )
 
 

@@ -57,9 +57,14 @@ void ck_reaped(struct ptt_check *c, const struct tk_event *e)
 {
 	int64_t pid = tk_number(&e->e, TK_CHILD, 0);
 	uint32_t number = pid > 0 ? tk_number_of_any_tid(&c->t, (uint32_t)pid) : 0;
+	struct ck_process *p;
 
-	if (number && number != TK_SEVERAL)
-		CK_PROCESS(c, c->t.known[number - 1].process)->end_known = ck_now(e);
+	if (!number || number == TK_SEVERAL)
+		return;
+	p = CK_PROCESS(c, c->t.known[number - 1].process);
+	p->end_known = ck_now(e);
+	p->reaped = true;
+	p->reaped_ns = e->ts;
 }
 
 void ck_end(struct ptt_check *c, const struct tk_event *e)

@@ -75,7 +75,7 @@ PTT_USED_FOR_EVENT = 2
 PTT_USED_FOR_CONDITION = 3
 PTT_USED_FOR_RESULT = 4
 PTT_USED_FOR_END = 5
-PTT_CHECK_VERSION = 9
+PTT_CHECK_VERSION = 10
 PTT_FLAG_CLOSED = 1
 PTT_FLAG_WHOLE = 2
 PTT_FLAG_SUSPECT = 4
@@ -110,13 +110,17 @@ class CheckStep(Structure):
 
 
 class CheckThreadRow(Structure):
-    """`struct ptt_check_thread_row`, 40 bytes."""
+    """`struct ptt_check_thread_row`, 80 bytes."""
 
     _fields_ = (
         ("first_ns", i64), ("last_ns", i64), ("end_ns", i64), ("process", u32), ("tid", u32),
-        ("number", u32), ("generation", u32),
+        ("number", u32), ("generation", u32), ("creator", u32), ("flags", u32), ("held", u32),
+        ("holds", u32), ("waits", u32), ("process_next", u32), ("silent_ns", u64), ("call", u32),
+        ("library_wait", u32),
     )
-    first_ns: int; last_ns: int; end_ns: int; process: int; tid: int; number: int; generation: int
+    first_ns: int; last_ns: int; end_ns: int; process: int; tid: int; number: int; generation: int;
+    creator: int; flags: int; held: int; holds: int; waits: int; process_next: int; silent_ns: int;
+    call: int; library_wait: int
 
 
 class CheckTable(Structure):
@@ -148,6 +152,7 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_check_no_handlers": (i32, (p, u32)),
     "ptt_check_finish": (i32, (p, p, u32, u32)),
     "ptt_check_table": (i32, (p, u32, p)),
+    "ptt_check_ends": (None, (p, p, p, u32, p)),
     "ptt_check_lost": (u64, (p,)),
     "ptt_check_crowded": (u64, (p,)),
     "ptt_check_nested_semaphores": (u64, (p, u32)),

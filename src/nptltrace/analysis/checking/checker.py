@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from nptltrace._binding import libpttread, libptttrack_facts
 from nptltrace.analysis.checking.handlers import no_handler_posts
 from nptltrace.analysis.checking.static_data import behind_all, loaded_for_good
 from nptltrace.analysis.clocks import monotonic_ns
+from nptltrace.analysis.growing import ended_ns
 from nptltrace.analysis.levels import add_levels
 from nptltrace.analysis.model import share_memory
+from nptltrace.analysis.silence import Life
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.prefetch import reading_ahead
 from nptltrace.trace.symbols.gil import HAND_OVER
@@ -83,6 +87,29 @@ class Checker:
         return self._source.running or any(
             "derived_from" in trace.info.session.raw for trace in self._source.traces
         )
+
+    def lives(self) -> list[Life]:
+        """Return how long each thread lived, and how much of that time nothing is known of."""
+        source = self._source
+        ends = np.array(self.check.ends(source.killed_ns(), ended_ns(source)), np.int64)
+        threads = self.check.table("threads")[1:]
+        threads = threads[threads["first_ns"] != libptttrack_facts.END]
+        last = threads["last_ns"]
+        goes_on = threads["flags"] & libptttrack_facts.LEFT == 0
+        until = np.where(goes_on, np.maximum(ends[threads["process"]], last), last)
+        tail = until - last
+        waits = (threads["waits"] > 0) | (threads["call"] > 0) | (threads["library_wait"] > 0)
+        tail[waits | (tail < libptttrack_facts.SILENT_NS)] = 0
+        pids = [process.pid for process in source.processes()]
+        columns = (
+            threads["process"],
+            until - threads["first_ns"],
+            threads["silent_ns"].astype(np.int64) + tail,
+        )
+        return [
+            Life(pids[process], life_ns, silent_ns)
+            for process, life_ns, silent_ns in zip(*(c.tolist() for c in columns), strict=True)
+        ]
 
     def read(self, until_ns: int | None = None) -> None:
         """Follow what has not been followed yet.

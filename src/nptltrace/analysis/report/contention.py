@@ -23,7 +23,6 @@ from nptltrace.analysis.report.figures import (
     PairFigures,
     SiteFigures,
     ThreadFigures,
-    silent,
 )
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.analysis.report.stacks.both_sides import WaitStacks
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["contention", "contention_of", "silent_threads"]
+__all__ = ["contention", "contention_of"]
 
 
 def contention(
@@ -101,15 +100,6 @@ def contention_of(
     return report.contention(pairs=pairs)
 
 
-def silent_threads(source: Source) -> list[ThreadFigures]:
-    """Return the threads of which a traceset says nothing for most of their life.
-
-    Raises:
-        NativeError: Memory is out.
-    """
-    return silent(_Report(source, None, run_model(source), 0, 0).threads_of())
-
-
 class _Report:
     """Reads the tables of a finished model."""
 
@@ -147,7 +137,7 @@ class _Report:
             objects=self._objects(),
             all_objects=self.all_objects,
             waited_objects=self.waited_objects,
-            threads=self.threads_of(),
+            threads=self._lived(),
             sites=self._sites(),
             pairs=self._pairs() if pairs else [],
             open_waits=open_waits,
@@ -280,7 +270,7 @@ class _Report:
             result.setdefault(at, []).append(one)
         return result
 
-    def threads_of(self) -> list[ThreadFigures]:
+    def _lived(self) -> list[ThreadFigures]:
         """Return the threads that lived, the first ones first."""
         causes: dict[int, list[Cause]] = {}
         for row in self._few_causes():

@@ -6,15 +6,15 @@ in `waits` and `wait_ns`; those of the other classes stand beside them by class.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._units import plural
 from nptltrace.analysis.kinds import is_lock, nothing_contended
+from nptltrace.analysis.silence import silent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from nptltrace.analysis.report.critical_path import CriticalPath
     from nptltrace.analysis.report.naming import ThreadName
@@ -198,6 +198,11 @@ class ThreadFigures:
     stacks: list[BothStacks] = field(default_factory=list)
 
     @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self.thread.pid
+
+    @property
     def life_ns(self) -> int:
         """From its first event to its last."""
         return self.end_ns - self.start_ns
@@ -285,16 +290,6 @@ class OpenWait:
     site: str
     owner: ThreadName | None
     owner_site: str
-
-
-def silent(threads: Iterable[ThreadFigures]) -> list[ThreadFigures]:
-    """Return the threads of which nothing is known for most of their life: no event, and no wait.
-
-    One alone in its process is not among them: it takes two to contend.
-    """
-    found = [item for item in threads if 2 * item.silent_ns > item.life_ns]
-    many = Counter(item.thread.pid for item in found)
-    return [item for item in found if many[item.thread.pid] > 1]
 
 
 @dataclass(frozen=True, slots=True)

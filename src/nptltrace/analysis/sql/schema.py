@@ -335,7 +335,8 @@ _DECLARED = (
             Column("open", "bool", "not released in the trace"),
             _stack("stack_id", "taking it"),
             _stack("release_stack", "releasing it"),
-            Column("max_waiters", "uint32", "most threads that waited meanwhile"),
+            Column("max_waiters", "uint32", "most threads that waited meanwhile; threads that a "
+                   "signal had woken, and that had not taken the mutex back, count as well"),
         ),
     ),
     TableType(

@@ -169,7 +169,7 @@ def _print(
         # errors first: why a program hangs is not to be looked for behind what might be better
         for found in sorted(chosen, key=lambda found: found.severity != "error"):
             write_lines(check_text.finding(found, stacks=args.verbosity > 0))
-        write_lines(check_text.summary(chosen, _name(source), _unseen(result, source)))
+        write_lines(check_text.summary(chosen, _name(source), _unseen(result)))
     elif args.format == "json":
         write_json(findings_document(chosen, result.uncovered, result.futex_waits))
     elif args.format == "sarif":
@@ -182,15 +182,14 @@ def _name(source: Source) -> str:
     return ", ".join(str(path) for path in source.paths())
 
 
-def _unseen(result: Findings, source: Source) -> list[str]:
+def _unseen(result: Findings) -> list[str]:
     """Return what findings do not judge, a sentence each."""
-    from nptltrace.analysis.report.contention import silent_threads
     from nptltrace.cli.output.text.not_covered import futexes, modules, silent
 
     return [
         *futexes(result.futex_waits),
         *modules(result.uncovered),
-        *silent(silent_threads(source)),
+        *silent(result.silent),
     ]
 
 
@@ -247,7 +246,7 @@ def _follow(
     if args.format != "text":
         _print(args, source, symbols, result, chosen)
     else:
-        write_lines(check_text.summary(chosen, _name(source), _unseen(result, source)))
+        write_lines(check_text.summary(chosen, _name(source), _unseen(result)))
     return _status(result, chosen)
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from nptltrace.analysis.report.figures import ThreadFigures
+    from nptltrace.analysis.silence import Lived
 
 __all__ = ["futexes", "modules", "silent", "unknown"]
 
@@ -59,7 +59,7 @@ def unknown(waits: int, wait_ns: int) -> Iterator[str]:
         )
 
 
-def silent(threads: Sequence[ThreadFigures]) -> Iterator[str]:
+def silent(threads: Sequence[Lived]) -> Iterator[str]:
     """Yield a sentence if there are threads that did nothing that is in the trace.
 
     Args:
