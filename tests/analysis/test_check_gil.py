@@ -11,8 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.conftest import Compiler
-    from tests.support import Ptt
+    from tests.support import Compiler, Ptt
 
 LIBRARY = """
     #include <pthread.h>

@@ -42,8 +42,8 @@ void ck_waited_with_holds(struct ptt_check *c, const struct tk_event *e, uint32_
 	/* A semaphore that whoever took it gives back is a lock. */
 	if (!wait || CK_OBJECT(c, w->object)->flags & CK_AS_LOCK)
 		return;
-	/* The mutex of a condition wait was taken again while it went on. */
+	/* The mutex of a condition wait was taken again while it went on, unless the thread had taken it more than once. */
 	for (uint32_t n = 0; hold && n < NEAR; n++, hold = CK_HOLD(c, hold)->thread_next)
-		if (CK_HOLD(c, hold)->since <= w->since && CK_HOLD(c, hold)->object != w->mutex)
+		if (CK_HOLD(c, hold)->since <= w->since)
 			waited_with(c, e, wait, hold);
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding import libptttrack_facts
+from nptltrace.analysis.checking.gates import is_gate
 from nptltrace.catalog import DOMAINS, FUTEX_KINDS, SYS_CALLS
 from nptltrace.findings.facts import Fact, Step
 from nptltrace.trace.places.site import hex_of_site
@@ -21,6 +22,16 @@ _KINDS = {
 }  # fmt: skip
 
 
+# Of locks that somebody keeps for too long, and the steps that say which.
+_OF_TIME = {
+    "long-hold",
+    "wait-for-lower",
+    "wait-with-hold",
+    "hold-preempted",
+    "hold-asleep",
+    "convoy",
+}
+_OF_LOCK = {"took", "passed"}
 # Nobody takes a condition, or waits for it as for a lock: it stands for the interpreter's lock.
 _OF_GIL = {("took", DOMAINS["cond"]), ("waits", DOMAINS["cond"])}
 
@@ -51,7 +62,9 @@ class Facts:
         self._of: dict[str, list[Fact]] = {name: [] for name in libptttrack_facts.FACTS}
         for row in check.table("facts")[1:]:
             if not int(row["flags"]) & libptttrack_facts.DROPPED:
-                self._of[libptttrack_facts.FACTS[int(row["kind"])]].append(self._fact(row))
+                kind, fact = libptttrack_facts.FACTS[int(row["kind"])], self._fact(row)
+                if kind not in _OF_TIME or not self._is_of_gate(fact):
+                    self._of[kind].append(fact)
 
     def of(self, kind: str) -> list[Fact]:
         """Return the facts of a kind, one of `FACTS`."""
@@ -69,6 +82,11 @@ class Facts:
     def object_name(self, process: int, address: int) -> str:
         """Return the name of an object, as the last step that names it has it, or its address."""
         return self._named.get((process, address)) or self._name(process, address)
+
+    def _is_of_gate(self, fact: Fact) -> bool:
+        """Return whether a fact is about a lock at which its program parks threads."""
+        exe = self._processes[fact.process].exe if fact.process < len(self._processes) else ""
+        return any(is_gate(exe, step.name) for step in fact.steps if step.what in _OF_LOCK)
 
     def _name(self, process: int, address: int, kind: int = 0, at_ns: int | None = None) -> str:
         name = ""

@@ -22,11 +22,26 @@ def wait_holding_lock(trace: Trace) -> Iterator[Found]:
     It waited on a condition with another mutex, for a semaphore, at a barrier or for the end of a
     thread, and at least one thread waited a second or longer for the lock meanwhile. What it waited
     for did come: where it never comes, that is a deadlock or a process that is stuck.
+
+    A recursive mutex that a thread has taken twice stays locked while the thread waits on a
+    condition with it. So no thread that needs the mutex can signal the condition. This is reported
+    however short the wait is, if a thread waited for the mutex meanwhile.
+
+    A recursive mutex that a thread has taken twice stays locked while the thread waits on a
+    condition with it. So no thread that needs the mutex can signal the condition. This is reported
+    however short the wait is, if a thread waited for the mutex meanwhile.
     """
     for fact in trace.facts("wait-with-hold"):
+        held, wait, other = fact.steps
+        if wait.what == "cond" and wait.mutex_address == held.address:
+            yield fact.found(
+                f"{wait.thread} {wait.text.replace('waits', 'waited', 1)}{wait.at}, which it had "
+                f"taken more than once, the first time{held.at}: it kept the mutex, and "
+                f"{other.thread} waited {duration(fact.value)} for it meanwhile"
+            )
+            continue
         if fact.value < _LONG_NS:
             continue
-        held, wait, other = fact.steps
         yield fact.found(
             f"{held.thread} kept {held.object}, taken{held.at}, while it "
             f"{wait.text.replace('waits', 'waited', 1)}{wait.at}, and {other.thread} waited "
