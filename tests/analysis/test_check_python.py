@@ -50,7 +50,7 @@ def test_hangs_are_told_from_idleness(python: Path, ptt: Ptt, tmp_path: Path) ->
         command, env=ptt.environment(), capture_output=True, encoding="utf-8", check=True
     )
     pids = dict(line.split() for line in done.stdout.splitlines())
-    assert len(pids) == 15, done.stdout
+    assert len(pids) == 16, done.stdout
     found: dict[str, list[tuple[str, str]]] = {name: [] for name in pids}
     name_of = {int(pid): name for name, pid in pids.items()}
     text = ptt("check", "--format", "json", trace, status=1).stdout

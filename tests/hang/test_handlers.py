@@ -83,6 +83,10 @@ IDLE = textwrap.dedent("""\
     def wait():
         stop.wait(0.2)
         return more()
+    def told():
+        condition = threading.Condition()
+        with condition:
+            condition.wait()
     def never():
         lock = threading.Lock()
         lock.acquire()
@@ -151,22 +155,26 @@ def test_handlers_of_python(python: str, ptt: Ptt, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("blocked", "kinds"),
+    ("blocked", "severities"),
     [
         ("stop.wait()", []),
         ("worker.join()", []),
+        ("pool.submit(told), stop.wait()", ["warning"]),
+        ("concurrent.futures.wait([pool.submit(told)])", ["error"]),
         ("queue.SimpleQueue().get()", []),
-        ("job.result()", ["stuck"]),
-        ("pool.submit(never), pool.shutdown()", ["stuck"]),
+        ("job.result()", ["error"]),
+        ("pool.submit(never), pool.shutdown()", ["error"]),
     ],
 )
-def test_workers_wait_for_work(blocked: str, kinds: list[str], ptt: Ptt, tmp_path: Path) -> None:
+def test_workers_wait_for_work(
+    blocked: str, severities: list[str], ptt: Ptt, tmp_path: Path
+) -> None:
     """A service that a signal ends is no hang, and a job that waits for a job of its pool is."""
     path = tmp_path / "prog.py"
     path.write_text(IDLE + blocked + "\n", encoding="utf-8")
     with running(*AS_A_TERMINAL, sys.executable, path) as pid:
         found = asleep(ptt, pid, 5 if "job" in blocked else 3)["findings"]
-    assert [one["kind"] for one in found] == kinds
+    assert [(one["kind"], one["severity"]) for one in found] == [("stuck", s) for s in severities]
 
 
 def _children(ptt: Ptt, pid: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import concurrent.futures
+import multiprocessing
 import os
 import queue
 import signal
@@ -169,6 +170,13 @@ def idle_service() -> None:
     threading.Event().wait()
 
 
+def idle_feeder() -> None:
+    jobs = multiprocessing.Queue()
+    jobs.put(1)
+    jobs.get()
+    threading.Event().wait()
+
+
 def told_to_stop() -> None:
     stop = threading.Event()
     threading.Thread(target=stop.wait).start()
@@ -215,7 +223,7 @@ def every_kind_of_wait() -> None:
 CASES = [
     starved_pool, nested_monitor, lost_notify, full_queue, crosswise_events, lock_taken_twice,
     lock_taken_twice_beside_others, two_orders, absent_at_barrier, idle_worker, idle_service,
-    told_to_stop, waits_for_tokens, silent_bell, every_kind_of_wait,
+    idle_feeder, told_to_stop, waits_for_tokens, silent_bell, every_kind_of_wait,
 ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from nptltrace.hang.thread_picture import ShownFrame, ThreadPicture
 
-__all__ = ["wait_for_work"]
+__all__ = ["wait_for_signal", "wait_for_work"]
 
 # A function of Python, and the end of its file's path.
 Call = tuple[str, str]
@@ -33,6 +33,14 @@ _STARTED: Call = ("_bootstrap", "/multiprocessing/process.py")
 _JOIN: Call = ("join", "/threading.py")
 # The function of a condition by which an event waits; the function of an event has the same name.
 _WAIT: Call = ("wait", "/threading.py")
+_WAIT_FOR: Call = ("wait_for", "/threading.py")
+_FUTURES = "/concurrent/futures/_base.py"
+# Functions that wait on a condition for what another thread does, or has.
+_RESULTS: tuple[Call, ...] = (
+    ("result", _FUTURES), ("exception", _FUTURES), ("wait", _FUTURES), ("as_completed", _FUTURES),
+    ("put", "/queue.py"), ("join", "/queue.py"), ("wait", "/multiprocessing/pool.py"),
+    ("_wait", "/threading.py"), ("_enter", "/threading.py"),
+)  # fmt: skip
 # So many functions of the library there are before that of the program, and of multiprocessing.
 _INNERMOST, _READING = 2, 4
 
@@ -45,17 +53,37 @@ def wait_for_work(processes: Sequence[Sequence[ThreadPicture]]) -> bool:
     Args:
         processes: All threads of each process that waits for the others.
     """
-    stacks = [[stack for seen in one if (stack := _calls(seen.frames))] for one in processes]
+    stacks = [[*_stacks(one).values()] for one in processes]
     results = any(_reads(stack) and not _is_started(stack) for one in stacks for stack in one)
-    return not results and any(_is_idle(one) for one in stacks)
-
-
-def _is_idle(stacks: Sequence[Sequence[Call]]) -> bool:
-    work = [_waits_for_work(stack) for stack in stacks]
-    return any(work) and all(
-        one or _has(stack[:_INNERMOST], _JOIN) or _waits_for_event(stack)
-        for one, stack in zip(work, stacks, strict=True)
+    return not results and any(
+        any(map(_waits_for_work, one)) and all(map(_is_idle, one)) for one in stacks
     )
+
+
+def wait_for_signal(threads: Sequence[ThreadPicture]) -> bool:
+    """Return whether the first thread of Python may wait for a signal, and all others for work.
+
+    The first thread waits for an event then, and others wait on conditions of the program.
+
+    Args:
+        threads: All threads of a process.
+    """
+    stacks = _stacks(threads)
+    first = stacks.get(threads[0].pid, []) if threads else []
+    return (
+        _waits_for_event(first)
+        and not any(_has(first[2:3], one) for one in _RESULTS)
+        and all(_is_idle(stack) or _waits_on_condition(stack) for stack in stacks.values())
+    )
+
+
+def _stacks(threads: Sequence[ThreadPicture]) -> dict[int, list[Call]]:
+    """Return the functions of the threads of Python, by the thread."""
+    return {seen.thread.tid: stack for seen in threads if (stack := _calls(seen.frames))}
+
+
+def _is_idle(stack: Sequence[Call]) -> bool:
+    return _waits_for_work(stack) or _has(stack[:_INNERMOST], _JOIN) or _waits_for_event(stack)
 
 
 def _calls(frames: Sequence[ShownFrame]) -> list[Call]:
@@ -93,6 +121,12 @@ def _has(stack: Sequence[Call], function: Call) -> bool:
 
 def _waits_for_event(stack: Sequence[Call]) -> bool:
     return [_is(call, _WAIT) for call in stack[:2]] == [True, True]
+
+
+def _waits_on_condition(stack: Sequence[Call]) -> bool:
+    """Return whether a thread waits on a condition of the program, and not for a result."""
+    caller = next((call for call in stack[1:3] if not _is(call, _WAIT_FOR)), ("", ""))
+    return _is(stack[0], _WAIT) and not any(_is(caller, one) for one in _RESULTS)
 
 
 def _is(call: Call, function: Call) -> bool:

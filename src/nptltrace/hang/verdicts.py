@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nptltrace._units import plural
 from nptltrace.hang.closed import closed_set
 from nptltrace.hang.conditions import read_condition
-from nptltrace.hang.idle import wait_for_work
+from nptltrace.hang.idle import wait_for_signal, wait_for_work
 from nptltrace.hang.limits import is_of_other_clock, length
 from nptltrace.hang.neighbours import with_neighbours
 from nptltrace.hang.owners.free import left_asleep
@@ -332,6 +332,8 @@ def _stuck(closed: Sequence[Looked]) -> Iterator[Verdict]:
         handled = None if own is None or handled is None else handled | own
     threads = tuple(seen for one in closed for seen in one.picture.threads)
     unless = [_handlers(handled)] if handled != {} else []
+    if not unless and any(wait_for_signal(one.picture.threads) for one in closed):
+        unless = ["a signal to the first thread"]
     unless += sorted({seen.peers.unless for seen in threads if seen.peers is not None} - {""})
     yield Verdict(
         "deadlock" if _is_cycle(closed) else "stuck",

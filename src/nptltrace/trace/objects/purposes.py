@@ -44,8 +44,8 @@ _LOCK_OF_THREAD, _JOINS = "_set_tstate_lock", ("join", "_shutdown")
 # All that waits for work has made a lock for that in here.
 _WAITS = "wait"
 _WAITS_FOR, _RUNS = "wait_for", "run"
-# Functions in which a thread waits for work: of queues and of semaphores.
-_TAKE_WORK = frozenset({"get", "acquire"})
+# Functions in which a thread waits for work: of queues, of semaphores, and of queues of processes.
+_TAKE_WORK = frozenset({"get", "acquire", "_feed"})
 _THREADING = ("threading.py", "<frozen threading>")
 # In these a lock of the library is taken; other functions of the library wait for other things.
 _TAKE_LOCK = ("__enter__", "acquire")
