@@ -23,11 +23,43 @@ __attribute__((noinline)) int ngx_thread_mutex_lock(pthread_mutex_t *mutex)
 	return result;
 }
 
-static void *ask(void *unused)
+static void *ask(void *mutex)
 {
-	ngx_thread_mutex_lock(&queue);
-	pthread_mutex_unlock(&queue);
+	ngx_thread_mutex_lock(mutex);
+	pthread_mutex_unlock(mutex);
+	return NULL;
+}
+
+static pthread_mutex_t state = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int waits;
+
+static void *await(void *unused)
+{
+	ngx_thread_mutex_lock(&state);
+	__atomic_store_n(&waits, 1, __ATOMIC_RELEASE);
+	pthread_cond_wait(&changed, &state);
+	pthread_mutex_unlock(&state);
 	return unused;
+}
+
+__attribute__((noinline)) void change(void)
+{
+	pthread_t thread, other;
+
+	pthread_create(&thread, NULL, await, NULL);
+	/* A wait for the mutex would record stacks of it: its first word says that it is free. */
+	while (!__atomic_load_n(&waits, __ATOMIC_ACQUIRE))
+		usleep(100);
+	while (__atomic_load_n((int *)&state, __ATOMIC_ACQUIRE))
+		usleep(100);
+	ngx_thread_mutex_lock(&state);
+	pthread_cond_signal(&changed);
+	pthread_create(&other, NULL, ask, &state);
+	usleep(50000);
+	pthread_mutex_unlock(&state);
+	pthread_join(thread, NULL);
+	pthread_join(other, NULL);
 }
 
 __attribute__((noinline)) void post(void)
@@ -35,7 +67,7 @@ __attribute__((noinline)) void post(void)
 	pthread_t thread;
 
 	ngx_thread_mutex_lock(&queue);
-	pthread_create(&thread, NULL, ask, NULL);
+	pthread_create(&thread, NULL, ask, &queue);
 	usleep(50000);
 	pthread_mutex_unlock(&queue);
 	pthread_join(thread, NULL);
@@ -44,6 +76,7 @@ __attribute__((noinline)) void post(void)
 int main(void)
 {
 	post();
+	change();
 	return 0;
 }
 """
@@ -56,3 +89,14 @@ def test_the_release_says_who_held_it(compile_c: Compiler, record: Recorder, ptt
     (blamed,) = lock["blamed"]
     assert (blamed["released"], blamed["site"].partition("+")[0]) == (True, "post")
     assert blamed["wait_caused_ns"] == lock["held_ns"] > 20_000_000
+    # So is the holder of a mutex that a woken thread takes back.
+    (mutex,) = [one for one in report["objects"] if one["name"] == "state"]
+    blamed = max(mutex["blamed"], key=lambda one: one["wait_caused_ns"])
+    assert (blamed["released"], blamed["site"].partition("+")[0]) == (True, "change")
+    assert blamed["wait_caused_ns"] > 20_000_000
+    query = (
+        "select owner_site, owner_tid from named_waits where object_name = 'state' "
+        "and function = 'await'"
+    )
+    (wait,) = json.loads(ptt("sql", "--format", "json", trace, query).stdout)
+    assert (wait["owner_site"], wait["owner_tid"]) == (None, blamed["tid"])
