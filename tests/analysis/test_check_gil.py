@@ -72,7 +72,7 @@ def test_a_lock_and_the_gil(
 ) -> None:
     library = compile_c(LIBRARY, "-shared", "-fPIC", name="libdevice.so")
     trace = tmp_path / "run.ptt"
-    command = (sys.executable, "-c", SCRIPT, library, *arguments)
+    command = (sys.executable, "-c", SCRIPT, str(library), *arguments)
     ptt("record", "-q", "-o", trace, "--", *command, status=None)
     report = json.loads(ptt("check", "--format", "json", trace, status=None).stdout)
     errors = [one for one in report["findings"] if one["severity"] == "error"]

@@ -78,12 +78,14 @@ void md_object_made(struct tracker *t, uint32_t object)
 {
 	struct ptt_model *m = (struct ptt_model *)(void *)t;
 	struct md_object *o = MD_OBJECT(m, object);
+	const struct rd_entry *entry;
 
 	o->pub.last_ns = o->pub.first_ns;
 	o->first = alike_before(m, object) ? MD_OBJECT(m, o->pub.before)->first : object;
 	inherit(m, o);
-	if (m->gils.count && rd_map_find(&m->gils, o->pub.process, o->pub.address))
-		o->purpose = PTT_FOR_GIL;
+	entry = m->gils.count ? rd_map_find(&m->gils, o->pub.process, o->pub.address) : NULL;
+	if (entry)
+		o->purpose = (uint8_t)entry->value;
 	o->counted = !m->only_objects.count || rd_map_find(&m->only_objects, o->pub.process, o->pub.address) ||
 		     rd_map_find(&m->only_objects, RD_NONE, o->pub.address);
 }
@@ -190,14 +192,27 @@ static uint64_t semaphore_key(uint32_t process, bool units)
 	return (uint64_t)process << 1 | units;
 }
 
-int ptt_model_gil(struct ptt_model *m, uint32_t process, uint64_t address)
+static int add_purpose(struct ptt_model *m, uint32_t process, uint64_t address, uint8_t purpose)
 {
-	if (!rd_map_put(&m->gils, process, address))
+	struct rd_entry *entry = rd_map_put(&m->gils, process, address);
+
+	if (!entry)
 		return -ENOMEM;
+	entry->value = purpose;
 	for (uint32_t i = 1; i < m->t.objects.count; i++)
 		if (MD_OBJECT(m, i)->pub.process == process && MD_OBJECT(m, i)->pub.address == address)
-			MD_OBJECT(m, i)->purpose = PTT_FOR_GIL;
+			MD_OBJECT(m, i)->purpose = purpose;
 	return 0;
+}
+
+int ptt_model_gil(struct ptt_model *m, uint32_t process, uint64_t address)
+{
+	return add_purpose(m, process, address, PTT_FOR_GIL);
+}
+
+int ptt_model_gate(struct ptt_model *m, uint32_t process, uint64_t address)
+{
+	return add_purpose(m, process, address, PTT_FOR_WORK);
 }
 
 int ptt_model_semaphore(struct ptt_model *m, uint32_t process, uint32_t stack, uint32_t units, uint32_t purpose)

@@ -368,6 +368,8 @@ PTT_MODEL_API int ptt_model_share(struct ptt_model *model, uint32_t process, uin
 PTT_MODEL_API int ptt_model_wrapper(struct ptt_model *model, uint32_t process, uint64_t site);
 /* ptt_model_gil - where a process has the parts of an interpreter's lock; may be said late, of what goes on from then on. */
 PTT_MODEL_API int ptt_model_gil(struct ptt_model *model, uint32_t process, uint64_t address);
+/* ptt_model_gate - where a process may have a lock at which it parks threads that have nothing to do; likewise. */
+PTT_MODEL_API int ptt_model_gate(struct ptt_model *model, uint32_t process, uint64_t address);
 /*
  * ptt_model_semaphore - what semaphores are for (PTT_FOR_WORK, _END, _HOLDER, _LOCK) that a process initializes with a stack
  *

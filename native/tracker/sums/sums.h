@@ -252,7 +252,7 @@ struct ptt_model {
 	struct rd_map made_of; /* the first object by process, kind, place of initialization and address */
 	struct rd_map only_objects, only_sites, wrappers;
 	struct rd_map families; /* what is known by process id */
-	struct rd_map gils, semaphores; /* parts of interpreters' locks; purposes by process and stack */
+	struct rd_map gils, semaphores; /* purposes of objects by process and address; of semaphores, by process and stack */
 	bool only_threads;
 	bool unused; /* the event that is fed makes an object or ends it, and is no use of it */
 	bool early; /* what is fed are the events that ptt_model_state() has named */

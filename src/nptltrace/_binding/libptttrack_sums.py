@@ -123,6 +123,10 @@ class Model(Handle):
         """Declare a call site that lies in a wrapper."""
         check("follow a lock", self._lib.ptt_model_wrapper(self.handle, process, site))
 
+    def gate(self, process: int, address: int) -> None:
+        """Declare where a process may have a lock at which it parks threads."""
+        check("follow a lock", self._lib.ptt_model_gate(self.handle, process, address))
+
     def gil(self, process: int, parts: list[int]) -> None:
         """Declare where a process has the parts of an interpreter's lock."""
         for address in parts:

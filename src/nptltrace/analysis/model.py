@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from nptltrace._binding import libpttread, libptttrack_sums
+from nptltrace.analysis.gates import gates_of
 from nptltrace.analysis.growing import ended_ns
 from nptltrace.analysis.identities.objects import Users
 from nptltrace.analysis.levels import add_levels
@@ -48,6 +49,8 @@ _MADE = 4
 _UNKNOWN = 2**32 - 1
 _BATCH = 1 << 16
 _NO_CPU = 2**16 - 1
+# So large may an array of such locks be.
+_GATES_SIZE, _WORD = 128 * 40, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,8 +292,30 @@ def add_purposes(model: libptttrack_sums.Model, source: Source) -> None:
         parts = [gil + part for gil in source.gils(number) if gil for part in GIL_PARTS]
         if parts:
             model.gil(number, parts)
+    _add_gates(model, source)
     for process, stack, units, purpose in source.purposes():
         model.semaphore(process, stack, purpose, units=units)
+
+
+def _add_gates(model: libptttrack_sums.Model, source: Source) -> None:
+    """Give the model the locks at which programs park threads."""
+    wanted = {
+        number: set(gates)
+        for number, process in enumerate(source.processes())
+        if (gates := gates_of(process.exe))
+    }
+    if not wanted:
+        return
+    from nptltrace.trace.symbols.lookup import Symbols
+
+    symbols = Symbols(source)
+    for name in set().union(*wanted.values()):
+        for process, address in symbols.find_object(name):
+            if name not in wanted.get(process, ()):
+                continue
+            for place in range(address, address + _GATES_SIZE, _WORD):
+                if symbols.object_name(process, place).partition("+")[0] == name:
+                    model.gate(process, place)
 
 
 def add_wrappers(model: libptttrack_sums.Model, source: Source) -> None:

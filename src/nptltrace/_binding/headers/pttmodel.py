@@ -291,6 +291,7 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_model_share": (i32, (p, u32, u64, u64, u32, u64)),
     "ptt_model_wrapper": (i32, (p, u32, u64)),
     "ptt_model_gil": (i32, (p, u32, u64)),
+    "ptt_model_gate": (i32, (p, u32, u64)),
     "ptt_model_semaphore": (i32, (p, u32, u32, u32, u32)),
     "ptt_model_only_thread": (i32, (p, u32)),
     "ptt_model_only_object": (i32, (p, u32, u64)),
