@@ -524,6 +524,14 @@ def test_who_waits_at_one_time(build: Callable[..., Path]) -> None:
     assert (item.figures.waits, item.max_waiters, item.threads) == (2, 2, 3)
 
 
+def test_a_release_before_the_wait_says_where_it_was(build: Callable[..., Path]) -> None:
+    """A release may be stamped before the wait that it ends is seen."""
+    trace = build(t1=[taken(0), free(100)], t2=[wait(110), taken(120, waited=60)])
+    (item,) = report_of(trace).objects
+    (waker,) = item.wakers
+    assert (waker.thread.tid, waker.site, waker.count) == (1, "0x401006", 1)
+
+
 def test_a_refused_join_is_no_wait(build: Callable[..., Path]) -> None:
     def join(ts: int, what: str, **fields: int) -> Event:
         return Event(T0 + ts, f"THREAD_JOIN_{what}", LOCK, 1, fields=fields)

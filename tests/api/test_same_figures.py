@@ -33,7 +33,7 @@ GREATEST = ("wait_max_ns", "hold_max_ns", "max_waiters", "threads", "generations
 CLASSES = ("wait_ns", "idle_ns", "join_ns", "timeout_ns", "cancelled_ns", "unknown_ns",
            "gil_ns")  # fmt: skip
 
-# Three processes of one program, in each of which threads contend for two locks.
+# Three processes of one program, in each of which threads contend for three locks.
 FORKS = r"""
 #include <pthread.h>
 #include <sys/wait.h>
@@ -41,6 +41,7 @@ FORKS = r"""
 #include <unistd.h>
 
 static pthread_mutex_t hot = PTHREAD_MUTEX_INITIALIZER, cold = PTHREAD_MUTEX_INITIALIZER;
+static pthread_spinlock_t spin;
 
 static void *work(void *unused)
 {
@@ -52,6 +53,9 @@ static void *work(void *unused)
 		pthread_mutex_unlock(&hot);
 		pthread_mutex_lock(&cold);
 		pthread_mutex_unlock(&cold);
+		pthread_spin_lock(&spin);
+		nanosleep(&rest, NULL);
+		pthread_spin_unlock(&spin);
 	}
 	return unused;
 }
@@ -68,6 +72,7 @@ static void run(void)
 
 int main(void)
 {
+	pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE);
 	for (int i = 0; i < 2; i++)
 		if (fork() == 0) {
 			run();
@@ -236,6 +241,22 @@ def test_blame(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     # All of it is what waits were held up by.
     assert sum(row["wait_caused_ns"] for row in rows) == reported["held_ns"]
     assert reported["wait_ns"] == reported["held_ns"] + reported["wake_ns"]
+
+
+def test_wakers(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
+    query = (
+        "select address(object) as object, pid, waker_tid as tid, coalesce(waker_site, '') as site,"
+        " count(*) as count, sum(dur_ns)::bigint as blocked_ns from named_waits "
+        "where waker_tid is not null and op <> 'join' group by all"
+    )
+    rows = asked(ptt, trace, query)
+    wakers = [
+        {"object": one["object"], "pid": one["pid"], **waker}
+        for one in report(ptt, trace)["objects"]
+        for waker in one["wakers"]
+    ]
+    key, names = ("object", "pid", "tid", "site"), ("count", "blocked_ns")
+    assert added(rows, key, names) == added(wakers, key, names)
 
 
 def test_lengths(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:

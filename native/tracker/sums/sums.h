@@ -92,7 +92,7 @@ struct md_object {
 	uint32_t sharing;   /* waiters that count */
 	uint32_t crowd;     /* most that waited since a hold last began or ended: holds that go on are yet to learn of it */
 	uint32_t awaited;   /* by so many that a signal has woken, and that wait for its condition still */
-	uint32_t release_row; /* site of the last release */
+	uint32_t release_row; /* site of the last release; 0 if nobody has asked for it: see md_release_row() */
 	uint32_t held_site; /* where the last hold that was over had begun; 0 if it is not known */
 	uint32_t log;
 	uint32_t units_out; /* threads that have units of a semaphore */
@@ -346,6 +346,13 @@ uint32_t md_unused(struct ptt_model *m, const struct tk_event *e, uint32_t (*cal
 /* md_user - counts the threads that use an object. Returns the pair, or 0 where none is needed. */
 uint32_t md_user(struct ptt_model *m, uint32_t thread, uint32_t object);
 uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t site, uint32_t kind);
+/* md_release_row - the site of the last release of an object; most releases end no wait, and need none. May allocate. */
+static inline uint32_t md_release_row(struct ptt_model *m, struct md_object *o)
+{
+	if (!o->release_row && o->pub.releaser)
+		o->release_row = md_site(m, o->pub.releaser, o->pub.release_site, o->pub.kind);
+	return o->release_row;
+}
 bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uint32_t site);
 void md_init(struct ptt_model *m, const struct tk_event *e);
 /* md_class - what a wait for an object is that is of class @otherwise, if nothing is known of what the object is for. */

@@ -281,7 +281,7 @@ void md_lock_waited(struct ptt_model *m, const struct tk_event *e, uint32_t obje
 	divide(m, &w, known, &end);
 	if (o->pub.releaser && o->pub.releaser != e->thread) {
 		end.waker = o->pub.releaser;
-		end.waker_site = o->release_row;
+		end.waker_site = md_release_row(m, o);
 		end.waker_stack = o->pub.release_stack;
 		end.wake = o->pub.release_ns;
 		end.wake_kind = o->pub.kind == PTT_KIND_ONCE ? PTT_WAKE_ONCE :

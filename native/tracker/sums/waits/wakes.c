@@ -197,7 +197,7 @@ static void reacquired(struct ptt_model *m, const struct md_wait *w, const struc
 	/* Of a holder that is known by where it released the mutex, it is not known where it took the mutex. */
 	again.owner_site = first.site & MD_RELEASED ? 0 : first.site;
 	end.waker = last.thread;
-	end.waker_site = o->pub.releaser == last.thread && o->pub.release_ns == last.ended ? o->release_row : 0;
+	end.waker_site = o->pub.releaser == last.thread && o->pub.release_ns == last.ended ? md_release_row(m, o) : 0;
 	end.wake = last.thread ? last.ended : TK_NEVER;
 	end.wake_kind = PTT_WAKE_RELEASE;
 	md_wait_account(m, &again, &end);
