@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from nptltrace._binding import libpttread, libptttrack_sums
-from nptltrace.analysis.gates import gates_of
 from nptltrace.analysis.growing import ended_ns
 from nptltrace.analysis.identities.objects import Users
-from nptltrace.analysis.levels import add_levels
+from nptltrace.analysis.recorded.levels import add_levels
 from nptltrace.analysis.snapshots import Keeper, forget, latest
 from nptltrace.catalog import SYS_CALLS
 from nptltrace.trace.filtered import whole_filter
+from nptltrace.trace.objects.gates import gates_of
 from nptltrace.trace.reading.columns import ArrayBuffer
 from nptltrace.trace.reading.prefetch import reading_ahead
 from nptltrace.trace.symbols.gil import GIL_PARTS

@@ -13,8 +13,8 @@ from nptltrace._binding import libpttread, libptttrack_promises
 from nptltrace._binding.headers.pttread import PTT_CPU_UNKNOWN
 from nptltrace._binding.libptttrack_sums import KINDS
 from nptltrace._units import plural
-from nptltrace.analysis.clocks import monotonic_ns
 from nptltrace.analysis.model import Window, event_buffers
+from nptltrace.analysis.recorded.clocks import monotonic_ns
 from nptltrace.catalog import BY_ID
 from nptltrace.errors import error_name
 from nptltrace.trace.printing import Printer

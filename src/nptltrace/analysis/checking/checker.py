@@ -9,10 +9,10 @@ import numpy as np
 from nptltrace._binding import libpttread, libptttrack_facts
 from nptltrace.analysis.checking.handlers import no_handler_posts
 from nptltrace.analysis.checking.static_data import behind_all, loaded_for_good
-from nptltrace.analysis.clocks import monotonic_ns
 from nptltrace.analysis.growing import ended_ns
-from nptltrace.analysis.levels import add_levels
 from nptltrace.analysis.model import share_memory
+from nptltrace.analysis.recorded.clocks import monotonic_ns
+from nptltrace.analysis.recorded.levels import add_levels
 from nptltrace.analysis.silence import Life
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.prefetch import reading_ahead

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding import libptttrack_facts
-from nptltrace.analysis.gates import is_gate
 from nptltrace.catalog import DOMAINS, FUTEX_KINDS, SYS_CALLS
 from nptltrace.findings.facts import Fact, Step
+from nptltrace.trace.objects.gates import is_gate
 from nptltrace.trace.places.site import hex_of_site
 
 if TYPE_CHECKING:
