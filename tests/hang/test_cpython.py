@@ -8,11 +8,16 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from nptltrace.hang.stack.cpython import Pythons
+from nptltrace.hang.stack.names import Names, OneProcess
+from nptltrace.hang.targets.process import Process
+from nptltrace.trace.symbols.lookup import Symbols
 from tests.hang.looking import asleep, running
 
 if TYPE_CHECKING:
@@ -99,3 +104,22 @@ def test_python_functions_stand_in_the_stacks(python: str, ptt: Ptt, tmp_path: P
     if minor >= 11:
         assert "Store.take (prog.py:15)" in text
     assert not any("EvalFrame" in frame for thread in found["threads"] for frame in thread["stack"])
+
+
+@pytest.mark.parametrize("size", [1, 8])
+def test_memory_of_frames_goes_away_meanwhile(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that runs may give back what its frames were in: its functions are not known."""
+    python = next((one for one in interpreters() if minor_of(one) == 12), sys.executable)
+    with running(python, "-c", "import time; time.sleep(1000)") as pid:
+        until = time.monotonic() + 60
+        functions: list[object] = []
+        while not functions and time.monotonic() < until:
+            process = Process(int(pid))
+            pythons = Pythons(process, Names(Symbols(OneProcess(process))))
+            functions = [*pythons.of(int(pid))]
+        assert functions
+        read = process.read
+        monkeypatch.setattr(
+            Process, "read", lambda _, address, n: b"" if n == size else read(address, n)
+        )
+        assert pythons.of(int(pid)) in ([], functions)

@@ -196,8 +196,10 @@ class Pythons:
             frame = self._word(frame + layout.previous)
 
     def _is_of_c(self, frame: int, layout: Layout) -> bool:
-        owner = self._process.read(frame + layout.owner, 1)[0] if layout.owner else 0
-        return owner >= _OWNED_BY_C
+        if not layout.owner:
+            return False
+        (owner,) = struct.unpack("B", self._process.read(frame + layout.owner, 1))
+        return bool(owner >= _OWNED_BY_C)
 
     def _runs(self, state: int, layout: Layout) -> list[list[PythonFrame]]:
         frame = self._word(state + layout.frame)
