@@ -79,6 +79,12 @@ static void emit(struct thread *t, uint32_t id, const void *fields)
 	written++;
 }
 
+/* Nanoseconds of the clock that made.py writes into the metadata: 2.7 GHz. */
+static uint64_t ns_of(uint64_t ticks)
+{
+	return ticks * 10 / 27;
+}
+
 static uint32_t random_of(struct thread *t)
 {
 	t->random ^= t->random << 13;
@@ -150,7 +156,7 @@ int main(int argc, char **argv)
 
 				l->first = w->next;
 				w->time = now + 40;
-				fields[2] = (uint32_t)(w->time - w->since);
+				fields[2] = (uint32_t)ns_of(w->time - w->since);
 				emit(w, TAKEN_WAITED, fields);
 				w->state = HOLDS;
 				w->time += 30 + random_of(w) % 128;

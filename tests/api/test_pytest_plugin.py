@@ -135,8 +135,9 @@ def test_a_deadlock_fails_its_test_and_no_other(run: Run) -> None:
 def test_a_late_test_fails_and_a_lock_taken_twice_is_said(run: Run) -> None:
     done = run(LATE, "--ptt=run", "--ptt-limit=0.5", status=1)
     assert re.search(r"test_late takes longer than 0.5 s: it ended after \S+ s", done.stdout)
-    assert "test_twice takes longer than 0.5 s" in done.stdout
-    assert "error: self-deadlock at" in done.stdout
+    # Another thread might still give the lock back: what the test waits for is said, and no more.
+    said = done.stdout.partition("test_twice takes longer than 0.5 s")[2]
+    assert re.search(r"waits for semaphore \S+\s+test_twice \(test_it.py:\d+\)", said)
     assert "2 failed, 1 passed" in done.stdout
 
 

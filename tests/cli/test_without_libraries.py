@@ -66,7 +66,7 @@ def test_recording_stands_alone(ptt: Ptt, recorded: Path) -> None:
     assert alone(ptt, "config", "--libdir").stdout == f"{ptt.native}/lib\n"
     assert alone(ptt, "recover", str(recorded)).stderr == ptt("recover", recorded).stderr
     refused = alone(ptt, "level", str(os.getpid()), "2", status=2).stderr
-    assert refused.startswith(f"ptt: error: process {os.getpid()} is not recorded: ")
+    assert refused.startswith(f"ptt: error: process {os.getpid()} is not being recorded: ")
 
 
 def test_recording_ends_as_the_program_does(

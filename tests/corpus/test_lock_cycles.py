@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -64,8 +65,12 @@ def edges_of_viewer(trace: Path) -> dict[tuple[str, str], list[str]]:
         answer: dict[str, Any] = ask(viewer, "order", limit=100)
     finally:
         viewer.close()
+    # The viewer calls locks without a name by where they were initialized, and by their address.
     label = {
-        node["row"]: node["label"].removeprefix(f"{node['kind']} ") for node in answer["nodes"]
+        node["row"]: re.sub(
+            r"^of .* (0x\w+)$", r"\1", node["label"].removeprefix(f"{node['kind']} ")
+        )
+        for node in answer["nodes"]
     }
     return {
         (label[edge["held_row"]], label[edge["wanted_row"]]): edge["suppressed"]

@@ -205,7 +205,7 @@ def test_levels_of_a_running_process(start: Callable[..., Running], ptt: Ptt) ->
 
 
 def test_levels_of_others_cannot_be_changed(ptt: Ptt) -> None:
-    assert "is not recorded" in ptt("level", str(os.getpid()), "1", status=2).stderr
+    assert "is not being recorded" in ptt("level", str(os.getpid()), "1", status=2).stderr
     assert "no process" in ptt("level", "999999999", "1", status=2).stderr
 
 
