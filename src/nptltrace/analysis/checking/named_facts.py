@@ -9,6 +9,7 @@ from nptltrace.catalog import DOMAINS, FUTEX_KINDS, SYS_CALLS
 from nptltrace.findings.facts import Fact, Step
 from nptltrace.trace.objects.gates import is_gate
 from nptltrace.trace.places.site import hex_of_site
+from nptltrace.trace.symbols.frames import wrapper_sites
 
 if TYPE_CHECKING:
     from nptltrace.trace.source import Source
@@ -133,9 +134,15 @@ class Facts:
             name=name,
             mutex_address=mutex,
             mutex_name=self.object_name(process, mutex) if mutex else "",
-            site=self._site(process, int(row["site"])),
+            site=self._site(process, self._own_site(what, kind, process, int(row["site"]))),
             call=SYS_CALLS[int(row["call"])] if int(row["call"]) < len(SYS_CALLS) else "",
         )
+
+    def _own_site(self, what: str, kind: int, process: int, site: int) -> int:
+        """Return a call site; 0 if it is the interpreter's, which took a lock without a stack."""
+        if what != "took" or kind != DOMAINS["sem"] or self._symbols is None:
+            return site
+        return 0 if any(wrapper_sites(self._symbols, process, [site])) else site
 
     def _tid(self, row: int) -> int:
         return int(self._threads["tid"][row]) if row else 0
