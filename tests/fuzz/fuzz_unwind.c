@@ -109,6 +109,13 @@ bool ptt_reach_page(struct ptt_reach *reach, uintptr_t address)
 	return false;
 }
 
+bool ptt_can_read(const void *begin, size_t size)
+{
+	(void)begin;
+	(void)size;
+	return true;
+}
+
 bool ptt_python_begin(struct ptt_python *p, const struct ptt_reach *reach, struct ptt_words_read *read)
 {
 	(void)p;
