@@ -72,6 +72,7 @@ for step; do
 done
 
 library() { ldconfig -p | grep -F "$1"; }
+urcu() { echo '#include <urcu.h>' | gcc -D_LGPL_SOURCE -fsyntax-only -x c -; }
 qemu_runs() { has qemu-aarch64-static || has qemu-aarch64; }
 fuzzes() { echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer -x c - -o /dev/null; }
 
@@ -84,6 +85,7 @@ need may "libclang-rt-dev|libclang-rt-14-dev" fuzzes
 need may bubblewrap has bwrap
 need may chromium has chromium
 need may default-jdk-headless has javac
+need may dwz has dwz
 need may ffmpeg has ffmpeg
 need may firefox-esr has firefox-esr
 need may fish has fish
@@ -103,6 +105,7 @@ need may "libtcmalloc-minimal4t64|libtcmalloc-minimal4" library libtcmalloc_mini
 need may mariadb-client-core has mariadb
 need may mariadb-server-core has mariadbd
 need may memcached has memcached
+need may liburcu-dev urcu
 need may nodejs has node
 need may p7zip-full has 7z
 need may npm has npm
