@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -228,6 +229,7 @@ int main()
 {
     auto first = std::async(std::launch::async, [] { return answer.get(); });
     auto second = std::async(std::launch::async, takes);
+    auto joins = std::async(std::launch::async, [&second] { second.wait(); });
     auto third = std::async(std::launch::async, [] { std::call_once(once, waits); return 0; });
     usleep(100000);
     std::call_once(once, waits);
@@ -319,11 +321,14 @@ def test_futures(ptt: Ptt, tmp_path: Path) -> None:
     result = tmp_path / "futures"
     subprocess.run(["g++", "-std=c++20", "-g", "-pthread", "-o", result, source], check=True)
     with running(result) as pid:
-        found = asleep(ptt, pid, 4)
+        found = asleep(ptt, pid, 5)
+        text = ptt("hang", pid, status=1).stdout
     said = {thread["tid"]: thread["waits_for"] for thread in found["threads"]}
     assert [wait["kind"] for _, wait in sorted(said.items())] == [
-        "once", "future", "semaphore", "future",
+        "once", "future", "semaphore", "join", "future",
     ]  # fmt: skip
+    sites = re.findall(r"^      .*\(futures\.cc:(\d+)\)$", text, re.MULTILINE)
+    assert sites == ["19", "14", "10", "16", "11"]
     assert said[int(pid)]["owner_tid"] == max(said)
     assert [one["kind"] for one in found["findings"]] == ["stuck"]
 

@@ -78,7 +78,8 @@ int main()
 PLUGIN = """
 #include <mutex>
 static std::mutex mutex;
-extern "C" int run() { std::lock_guard<std::mutex> guard(mutex); FILLER return 0; }
+extern "C" int NAME() { std::lock_guard<std::mutex> guard(mutex); FILLER return 0; }
+extern "C" int run() { return NAME() + 0; }
 """
 LOADS_PLUGINS = """
 #include <dlfcn.h>
@@ -357,13 +358,23 @@ def test_plugins_that_come_and_go(
 ) -> None:
     plugins = [
         _compile_cxx(
-            PLUGIN.replace("FILLER", filler), tmp_path, "-O0", "-shared", "-fPIC", name=f"{name}.so"
+            PLUGIN.replace("FILLER", filler).replace("NAME", name),
+            tmp_path,
+            "-O0",
+            "-shared",
+            "-fPIC",
+            name=f"{name}.so",
         )
         for name, filler in (("one", ""), ("two", "volatile int filler[200]; filler[1] = 0;"))
     ]
-    trace = record(compile_c(LOADS_PLUGINS, "-ldl"), *map(str, plugins))
+    trace = record(
+        compile_c(LOADS_PLUGINS, "-ldl"), *map(str, plugins), options=["--stacks", "all"]
+    )
     taken = [event for event in _events(ptt, trace) if event["event"] == "MUTEX_TAKEN"]
     assert len(taken) == 200
+    text = ptt("view", "--stacks", "--event", "MUTEX_TAKEN", trace).stdout
+    frames = Counter(re.findall(r"^ +(\w+)\+0x\w+ \(\w+\.so\.cpp:\d+\)$", text, re.MULTILINE))
+    assert frames["run"] == 200
 
 
 def test_code_without_tables_keeps_the_innermost_call(

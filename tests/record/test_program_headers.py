@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from nptltrace.hang.targets.mapped import Mapping, modules_of
 from nptltrace.recording.launch import CannotRun, find_program, why_untraceable
-from nptltrace.recording.mappings import Modules
+from nptltrace.recording.mappings import Modules, modules_of_log
 from nptltrace.recording.program_headers import read_elf
 
 if TYPE_CHECKING:
@@ -47,6 +48,40 @@ def test_modules_of_this_process_give_back_their_addresses() -> None:
         if line.split()[-1:] == ["getpid@@GLIBC_2.2.5"]
     )
     assert int(libc["bias"], 16) + value == address
+
+
+def test_a_small_file_is_one_module(compile_c: Compiler) -> None:
+    """Its segments lie in its first page, and are mapped from there."""
+    path = compile_c(PLAIN, "-Wl,-z,noseparate-code")
+    places = [
+        (0x555555554000, 0),
+        (0x555555555000, 0),
+        (0x555555556000, 0x1000),
+        (0x7FFFF7000000, 0),
+    ]
+    mappings = [Mapping(at, at + 0x1000, offset, str(path)) for at, offset in places]
+    maps = (f"{m.start:x}-{m.end:x} r-xp {m.offset:x} 08:01 77 {path}\n" for m in mappings)
+    found = [int(module["bias"], 16) for module in Modules().of_maps("".join(maps))]
+    assert found == [0x555555554000, 0x7FFFF7000000]
+    image = path.read_bytes()
+
+    def read(address: int, size: int) -> bytes:
+        at = next(m.start for m in mappings if m.start <= address < m.end)
+        return image[address - at :][:size]
+
+    assert [module.bias for module in modules_of(mappings, read)] == found
+
+
+def test_paths_of_the_process_are_not_those_of_the_recorder() -> None:
+    fd = os.memfd_create("plugin")
+    try:
+        line = f"1 7f0000000000 7f0000001000 7f0000000000 ab- /proc/self/fd/{fd}\n"
+        (found,) = modules_of_log(line, "/bin/program", "", os.getpid())
+        assert found["path"] == "/memfd:plugin"
+        (found,) = modules_of_log(line, "/bin/program", "", 1 << 30)
+        assert found["path"] == f"/proc/{1 << 30}/fd/{fd}"
+    finally:
+        os.close(fd)
 
 
 def test_what_is_no_elf_file(tmp_path: Path) -> None:

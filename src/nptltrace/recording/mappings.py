@@ -26,10 +26,10 @@ class Modules:
         """Return the modules of one memory map, as they stand in `info/processes.jsonl`."""
         found: list[dict[str, Any]] = []
         for start, end, offset, inode, path in _file_mappings(text):
-            if found and found[-1]["path"] == path and offset:
-                found[-1]["end"] = max(
-                    found[-1]["end"], end
-                )  # a further segment of the same module
+            last = found[-1] if found else None
+            # A further segment of the same module: of a small file, several have the first page.
+            if last and last["path"] == path and (offset or start < last["end"]):
+                last["end"] = max(last["end"], end)
                 continue
             elf = self._elf(path, inode)
             bias = elf.bias(start, offset) if elf is not None else None
@@ -79,22 +79,24 @@ def _file_mappings(text: str) -> Iterator[tuple[int, int, int, str, str]]:
             yield start, end, offset, inode, path
 
 
-def modules_of_log(text: str, program: str, maps: str) -> list[dict[str, Any]]:
+def modules_of_log(text: str, program: str, maps: str, pid: int) -> list[dict[str, Any]]:
     """Return the modules that a process wrote down, as they stand in `info/processes.jsonl`.
 
     Args:
         text: Whole lines of its file.
         program: Path of the program itself, or of the dynamic linker that was called to run it.
         maps: Its memory map, which has the path of a module without one.
+        pid: The process, of which a path may be one below `/proc/self`.
     """
     found: list[dict[str, Any]] = []
     for line in text.splitlines():
         try:
             since, start, end, bias, build_id, path = line.split(" ", 5)
             # the dynamic linker knows it by the link that it followed, the kernel by the file
+            path = path.replace("/proc/self/", f"/proc/{pid}/", path.startswith("/proc/self/"))
             path = os.path.realpath(path) if path else _file_at(maps, int(start, 16))
             module: dict[str, Any] = {
-                "path": path or program,
+                "path": path.removesuffix(" (deleted)") or program,
                 "start": f"0x{int(start, 16):x}",
                 "end": f"0x{int(end, 16):x}",
                 "offset": 0,

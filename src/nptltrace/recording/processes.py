@@ -492,7 +492,7 @@ class ProcessWatch:
         """Write down what the process itself says of where its calls come from."""
         data = _read_from(self._session.modules(process.index), process.logged)
         text = os.fsdecode(data[: data.rfind(b"\n") + 1])
-        found = modules_of_log(text, process.exe, process.maps)
+        found = modules_of_log(text, process.exe, process.maps, process.pid)
         if found:
             process.logged += len(os.fsencode(text))
             process.called(found)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding import libptttrack_sums
+from nptltrace._escaping import for_terminal
 from nptltrace.analysis.identities.objects import Objects
 from nptltrace.analysis.kinds import kind_of
 from nptltrace.catalog import DOMAINS, LLL_PURPOSES
@@ -43,7 +44,7 @@ class ThreadName:
 
     def __str__(self) -> str:
         """Return it as `thread 12 (worker)`."""
-        return f"thread {self.tid}" + (f" ({self.name})" if self.name else "")
+        return f"thread {self.tid}" + (f" ({for_terminal(self.name)})" if self.name else "")
 
 
 class Naming:

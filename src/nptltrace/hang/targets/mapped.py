@@ -52,7 +52,8 @@ def modules_of(
         if not path.startswith("/") or path.startswith(_NO_MODULES):
             continue
         place = root + path
-        if found and found[-1].path == place and offset:
+        # The segments of a small file may all lie in its first page.
+        if found and found[-1].path == place and (offset or start < found[-1].end):
             found[-1] = found[-1].joined(Module(place, "", start, end))
         elif not offset:
             module = _module(place, start, end, read)

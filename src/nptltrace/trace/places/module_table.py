@@ -141,6 +141,19 @@ class ModuleMap:
         """Return whether several modules have had an address."""
         return len(self.sites(address)) > 1
 
+    def caller(self, address: int, site: int) -> int | None:
+        """Return the call site that an address is in the stack of another call site.
+
+        Returns:
+            The number of it; None if several modules have had the address and the other call site
+            does not say which of them was there.
+        """
+        if not self.is_shared(address):
+            return address
+        if self._range(address) is not self._range(address_of_site(site)):
+            return None
+        return generation_of_site(site) << 48 | address
+
     def ranges(self) -> list[tuple[int, int]]:
         """Return where modules lie, without overlaps."""
         return [(found.start, found.end) for found in self._ranges]

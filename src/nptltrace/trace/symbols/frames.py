@@ -147,12 +147,12 @@ def stack_texts(symbols: Locations, process: int, sites: Sequence[int], site: in
     """
     address = site if site in sites else address_of_site(site)
     begin = sites.index(address) if address in sites else 0
-    # Of the call site it is known which of several modules it is in, of others only the address.
+    # Of the call site it is known which of several modules it is in, and so it is of callers there.
     callers = sites[begin + (address in sites) :]
     frames = list(frames_at(symbols, process, site)) if site else []
     for one in callers:
-        shared = symbols.is_shared(process, one)
-        frames += [_nameless(one)] if shared else frames_at(symbols, process, one)
+        caller = symbols.caller(process, one, site)
+        frames += [_nameless(one)] if caller is None else frames_at(symbols, process, caller)
     return [frame.text for frame in from_call_site(frames, symbols.passed_over)]
 
 

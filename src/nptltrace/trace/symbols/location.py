@@ -74,5 +74,5 @@ class Locations(Protocol):
     def location(self, process: int, site: int) -> Location:
         """Return what is known of a call site."""
 
-    def is_shared(self, process: int, address: int) -> bool:
-        """Return whether several modules have had an address."""
+    def caller(self, process: int, address: int, site: int) -> int | None:
+        """Return the call site that an address is in the stack of another one, as `ModuleMap`."""

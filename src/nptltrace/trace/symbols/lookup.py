@@ -369,9 +369,9 @@ class Symbols:
         """Return the files that a module of a process has its names from."""
         return self._files.find(module, self._load(process, module).began_ns)
 
-    def is_shared(self, process: int, address: int) -> bool:
-        """Return whether several modules have had an address."""
-        return self._map(process).is_shared(address)
+    def caller(self, process: int, address: int, site: int) -> int | None:
+        """Return the call site that an address is in the stack of another one, as `ModuleMap`."""
+        return self._map(process).caller(address, site)
 
     def module_at(self, process: int, site: int) -> Module | None:
         """Return the module that a call site or another address lies in."""
