@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import subprocess
@@ -281,6 +282,36 @@ def test_who_calls_a_function_with_a_frame_pointer(ptt: Ptt, tmp_path: Path) -> 
         text = ptt("hang", pid, status=1).stdout
     assert text.count("(closures.rs:12) inlined into") == 1
     assert text.count("(closures.rs:17) inlined into") == 1
+
+
+JUMPS = """
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#define OWN __attribute__((noipa))
+static int word, sum;
+OWN __attribute__((optimize("no-omit-frame-pointer"))) int sleeps(int *on)
+{
+    volatile char room[200] = {0};
+
+    return (int)syscall(SYS_futex, on, FUTEX_WAIT_PRIVATE, 0, 0, 0, 0) + room[8];
+}
+OWN int front(int *on) { return sleeps(on); }
+OWN int program(int n) { return front(&word) + n; }
+int main(void) { sum = program(2); return sum; }
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="jumps of x86-64")
+def test_who_called_what_jumped_to_a_function(ptt: Ptt, tmp_path: Path) -> None:
+    """The call is one of a function that went on as the one that sleeps."""
+    source, program = tmp_path / "jumps.c", tmp_path / "jumps"
+    source.write_text(JUMPS, encoding="utf-8")
+    subprocess.run(["cc", "-O2", "-g", "-o", program, source], check=True)
+    with running(program) as pid:
+        (thread,) = asleep(ptt, pid, 1)["threads"]
+    functions = [frame.partition("+")[0] for frame in thread["stack"]]
+    assert functions[1:3] == ["sleeps", "program"]
 
 
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="rustc is not installed")

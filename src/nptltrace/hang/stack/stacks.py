@@ -30,6 +30,8 @@ _SEARCHED = 1 << 12
 # How the linker's stubs begin: endbr64, and a jump through a word in memory.
 _STUB = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?\xf2?\xff\x25(....)", re.DOTALL)
 _STUB_SIZE = 11
+# A jump, with or without a condition, by a distance that follows.
+_JUMP = re.compile(rb"\xe9|\x0f[\x80-\x8f]")
 # So many ways to one place are remembered.
 _WAYS = 64
 # What the kernel puts on a stack for a signal handler of x86-64 (`struct ucontext`): the registers,
@@ -332,7 +334,8 @@ class Stacks:
         address = memory.word(at) if size else None
         if not address or not self._is_return(address):
             return None
-        return at if self.called_before(address) in {0, begin} else None
+        called = self.called_before(address)
+        return at if not called or self._goes_on_as(called, begin) else None
 
     def _call_of(self, begin: int, stack: int, memory: _Memory) -> int | None:
         """Return where on a stack the return address of a call of a function lies, if it is there.
@@ -346,9 +349,28 @@ class Stacks:
             address = memory.word(at)
             if address is None:
                 break
-            if self._is_code(address - 1) and self.called_before(address) == begin:
+            if not self._is_code(address - 1):
+                continue
+            called = self.called_before(address)
+            if called and self._goes_on_as(called, begin):
                 return at
         return None
+
+    def _goes_on_as(self, called: int, begin: int) -> bool:
+        """Return whether a function of x86 is another one, or jumps to it soon.
+
+        Args:
+            called: Where the function begins.
+            begin: Where the other one begins.
+        """
+        if called == begin:
+            return True
+        code = self._process.read(called, CODE_SIZE)
+        jumps = (at.end() for at in _JUMP.finditer(code) if at.end() + 4 <= len(code))
+        return any(
+            called + at + 4 + int.from_bytes(code[at : at + 4], "little", signed=True) == begin
+            for at in jumps
+        )
 
     def called_before(self, address: int) -> int:
         """Return what the call before an address of x86 calls; 0 where that is not in the code."""
