@@ -136,9 +136,8 @@ static void read_task(const struct work *work, uint64_t number)
 	if (work->is_short)
 		return;
 	task->call = PTT_TASK_GONE;
-	if (!*text_of(work, task->tid, "syscall", text))
-		return;
-	read_call(task, text);
+	/* Only root may read this of a thread that has ended; such a thread is in no call, and its state says the rest. */
+	read_call(task, *text_of(work, task->tid, "syscall", text) ? text : "running");
 	name = text_of(work, task->tid, "comm", text);
 	size = strlen(name);
 	if (!size) {

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from nptltrace.hang.targets.process import Process
 from tests.attach.test_attach import attached, facts_of
 
 if TYPE_CHECKING:
@@ -87,3 +90,56 @@ def test_the_others_are_recorded_to_their_end(
     assert facts_of(trace_dir)["state"] == "complete"
     report = json.loads(ptt("report", "--format", "json", trace_dir).stdout)
     assert [one["holds"] for one in report["objects"] if one["name"] == "mutex"] == [100]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the other tests show it to an ordinary user")
+@pytest.mark.usefixtures("native_in_process")
+def test_an_ordinary_user_sees_the_others(compile_c: Callable[..., Path]) -> None:
+    """The files of a first thread that has ended are root's."""
+    program = os.open(compile_c(PROGRAM), os.O_RDONLY)
+    told, tell = os.pipe()
+    hear, say = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.dup2(told, 0)
+        os.dup2(say, 1)
+        _become_nobody()
+        os.execve(program, ["program"], {})  # noqa: S606 -- of root, by descriptor
+    try:
+        os.write(tell, b"e")
+        text = b""
+        while b"alone" not in text:
+            text += os.read(hear, 100)
+        _look(os.getpid())  # what it needs is loaded from now on
+        looking = os.fork()
+        if not looking:
+            status = 1
+            try:
+                _become_nobody()
+                status = 0 if _look(pid) == ["Z", "S"] else 1
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(looking, 0)[1]) == 0
+        os.write(tell, b"x")
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        pid = 0
+    finally:
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        for fd in (program, told, tell, hear, say):
+            os.close(fd)
+
+
+def _look(pid: int) -> list[str]:
+    process = Process(pid)
+    assert process.modules
+    assert process.files is not None
+    assert process.files.opened(0) is not None
+    return [thread.state for thread in process.threads()]
+
+
+def _become_nobody() -> None:
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)

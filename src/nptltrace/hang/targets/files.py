@@ -71,10 +71,11 @@ class Files:
 
     Args:
         pid: The process.
+        entry: A thread of it that has not ended: the kernel shows nothing of others.
     """
 
-    def __init__(self, pid: int) -> None:
-        self._pid, self._place = pid, _PROC / str(pid)
+    def __init__(self, pid: int, entry: int) -> None:
+        self._pid, self._place = pid, _PROC / str(pid) / "task" / str(entry)
 
     def opened(self, number: int) -> OpenFile | None:
         """Return what a descriptor is, None if that may not be known."""

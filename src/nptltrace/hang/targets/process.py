@@ -82,7 +82,7 @@ class Process:
         numbers = (number for number in range(1, 65) if mask >> number - 1 & 1)
         self.caught: frozenset[int] | None = frozenset(numbers) - _NOT_WAKING
         try:
-            (self._place / "syscall").read_bytes()
+            (self._place / f"task/{self._entry}/syscall").read_bytes()
         except PermissionError:
             raise PttError(f"cannot look into process {pid}: {self._why()}") from None
         except OSError as error:
@@ -274,7 +274,7 @@ class Process:
     @property
     def files(self) -> Files | None:
         """Its open files, as they are now."""
-        return Files(self.pid)
+        return Files(self.pid, self._entry)
 
     @cached_property
     def modules(self) -> list[Module]:
