@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from typing import TYPE_CHECKING
 
 import pytest
+
+from nptltrace.cli.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,6 +97,22 @@ class TestSettings:
         done = ptt("report", trace, env={"XDG_CONFIG_HOME": str(tmp_path)}, status=2)
         assert message in done.stderr
         assert len(done.stderr.splitlines()) == 1
+
+    def test_a_directory_that_may_not_be_looked_into(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """As where HOME is still that of root: nothing is remembered there for this user."""
+
+        def refuse(path: Path, *_: object) -> str:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+        monkeypatch.setattr("pathlib.Path.read_text", refuse)
+        assert Settings.read() == Settings()
+        Settings.path().parent.mkdir()
+        Settings.path().touch()
+        with pytest.raises(PermissionError):
+            Settings.read()
 
 
 class TestView:

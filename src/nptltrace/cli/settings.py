@@ -44,6 +44,9 @@ class Settings:
         except (FileNotFoundError, NotADirectoryError):
             return cls()
         except OSError as error:
+            # Of another user's directory, as where HOME is still root's, nothing is known.
+            if isinstance(error, PermissionError) and not os.access(path, os.F_OK):
+                return cls()
             raise named(error, str(path)) from None
         except ValueError as error:  # of TOML, or of UTF-8
             raise UsageError(f"{path}: {error}") from None
