@@ -152,6 +152,26 @@ def test_damaged_info_lines_are_skipped(small_trace: Path) -> None:
     assert len(source.remarks()) >= 1
 
 
+def test_numbers_in_info_that_cannot_be(ptt: Ptt, small_trace: Path) -> None:
+    path = small_trace / "info" / "processes.jsonl"
+    bad = [
+        {"stacks": {"process": 0, "stacks": [[2**63, 1, "0x1"]]}},
+        {"stacks": {"process": 0, "stacks": [[2**31, 1, "0x1"]]}},
+        {"sites": {"process": 0, "sites": {str(2**40): "0x1"}}},
+        {"process": {"index": 2**40, "pid": 1}},
+        {"process": {"index": 7, "pid": 2**48}},
+        {"process": {"index": 8, "pid": -1}},
+        {"process": {"index": 9, "pid": 9, "start_unix_ns": 2**80}},
+        {"thread": {"process": 0, "tid": -(2**70), "name": "x"}},
+        {"exit": {"process": 0, "end_unix_ns": -(2**63)}},
+    ]
+    path.write_text("\n".join(map(json.dumps, bad)) + "\n" + path.read_text())
+    assert Source([small_trace]).processes()[0].exe == "/bin/x"
+    assert events(small_trace) == FIRST + SECOND + 6
+    ptt("check", small_trace)
+    ptt("sql", small_trace, "select count(*) from processes")
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

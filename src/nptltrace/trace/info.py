@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nptltrace._binding.headers import ptt_abi
 from nptltrace._escaping import readable
 from nptltrace.trace.places.module_table import Module, ModuleMap
 from nptltrace.trace.places.python_code import add_targets, read_codes
@@ -56,6 +57,8 @@ _DIRECT = {
 _GO = "mutexes and channels of Go are its own, and are not seen"
 _AGENT = "of Java's monitors and locks waits are seen, and not what is taken without one"
 _NAMES_OF_SECTIONS = 1 << 16
+# What ids, and times in nanoseconds, are below.
+_ID, _TIME = 1 << 32, 1 << 63
 _FUTEXES = "may have locks of Rust or C++20 in it, which are seen only where threads wait for them"
 
 
@@ -393,18 +396,31 @@ def _json(data: bytes) -> Any:
     return json.loads(data.decode("utf-8", "surrogateescape"))
 
 
-def _number(value: Any) -> int:
-    """Return an integer, given as one or as text such as 0x7f00."""
-    if isinstance(value, str):
-        return int(value, 0)
-    if isinstance(value, bool) or not isinstance(value, int):
+def _signed(value: Any) -> int:
+    """Return a number that may be negative, given as one or as text."""
+    number = int(value, 0) if isinstance(value, str) else value
+    if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError
-    return value
+    if abs(number) >= 1 << 64:
+        raise ValueError
+    return number
+
+
+def _number(value: Any, below: int = 1 << 64) -> int:
+    """Return a number that is not negative.
+
+    Raises:
+        ValueError: It is too large for what it stands for.
+    """
+    number = _signed(value)
+    if not 0 <= number < below:
+        raise ValueError
+    return number
 
 
 def _apply(processes: dict[int, Process], kind: str, value: dict[str, Any]) -> None:
     """Take one line in."""
-    index = _number(value["process"] if "process" in value else value["index"])
+    index = _number(value["process"] if "process" in value else value["index"], _ID)
     process = processes.setdefault(index, Process(index))
     process.raw.setdefault(kind, {}).update(value)
     if kind == "process":
@@ -419,22 +435,25 @@ def _apply(processes: dict[int, Process], kind: str, value: dict[str, Any]) -> N
         if value.get("name"):
             ticks = value.get("clock")
             named = None if ticks is None else _number(ticks), readable(str(value["name"]))
-            process.thread_names.setdefault(_number(value["tid"]), []).append(named)
+            process.thread_names.setdefault(_number(value["tid"], _ID), []).append(named)
     elif kind == "exit":
         process.status = value.get("status", process.status)
         if value.get("end_unix_ns") is not None:
-            process.end_unix_ns = _number(value["end_unix_ns"])
+            process.end_unix_ns = _number(value["end_unix_ns"], _TIME)
         if value.get("alive_unix_ns") is not None:
-            process.alive_unix_ns = _number(value["alive_unix_ns"])
+            process.alive_unix_ns = _number(value["alive_unix_ns"], _TIME)
 
 
 def _apply_sites(process: Process, value: dict[str, Any]) -> None:
     """Take a line of call sites, of call stacks or of what is in these in."""
     found = value.get("sites", {})
     pairs = found.items() if isinstance(found, dict) else found
-    process.sites.update({_number(site): _number(address) for site, address in pairs})
+    process.sites.update(
+        {_number(site, ptt_abi.PTT_SITE_COUNT): _number(address) for site, address in pairs}
+    )
+    most = ptt_abi.PTT_STACK_COUNT
     process.stacks.update(
-        (_number(number), (_number(caller), _number(address)))
+        (_number(number, most), (_number(caller, most), _number(address)))
         for number, caller, address in value.get("stacks", ())
     )
     for number, code in read_codes(value.get("codes", ())):
@@ -446,11 +465,11 @@ def _apply_sites(process: Process, value: dict[str, Any]) -> None:
 
 def _apply_process(process: Process, value: dict[str, Any]) -> None:
     """Take a process line in."""
-    process.pid = _number(value.get("pid", process.pid))
-    process.inner_pid = _number(value.get("inner_pid", process.pid))
-    process.ppid = _number(value.get("ppid", process.ppid))
+    process.pid = _number(value.get("pid", process.pid), _ID)
+    process.inner_pid = _number(value.get("inner_pid", process.pid), _ID)
+    process.ppid = _number(value.get("ppid", process.ppid), _ID)
     if value.get("parent") is not None:
-        process.parent = _number(value["parent"])
+        process.parent = _number(value["parent"], _ID)
     process.exe = str(value.get("exe") or process.exe)
     arguments = value.get("cmdline")
     if isinstance(arguments, list):
@@ -458,7 +477,7 @@ def _apply_process(process: Process, value: dict[str, Any]) -> None:
     elif isinstance(arguments, str):
         process.cmdline = readable(arguments).split()
     if value.get("start_unix_ns") is not None:
-        process.start_unix_ns = _number(value["start_unix_ns"])
+        process.start_unix_ns = _number(value["start_unix_ns"], _TIME)
 
 
 def _module(item: dict[str, Any]) -> Module:
@@ -470,7 +489,7 @@ def _module(item: dict[str, Any]) -> Module:
         start=_number(item["start"]),
         end=_number(item["end"]),
         offset=_number(item.get("offset", 0)),
-        bias=None if bias is None else _number(bias),
+        bias=None if bias is None else _signed(bias),
         since=None if since is None else _number(since),
     )
 
