@@ -223,25 +223,27 @@ static bool imports_any(const struct module *m, const char *name)
 /*
  * Locks of Rust and of C++20 are compiled into a module, and call syscall() where a thread waits. The tables of Rust's
  * panics and C++'s std::system_error distinguish such a module from others that make system calls; LuaJIT unwinds, too, but
- * without these tables. From GCC 16 on the wait itself lies in libstdc++.
+ * without these tables. Which call it is only the module's code says, and the recorder reads that. From GCC 16 on the wait
+ * itself lies in libstdc++.
  */
-static bool has_futexes(const struct module *m)
+static const char *futexes_of(const struct module *m)
 {
 	if (imports_any(m, "_ZNSt8__detail11__wait_impl") || imports_any(m, "_ZNSt8__detail17__wait_until_impl"))
-		return true;
-	return imports(m, "syscall") &&
-	       (imports(m, "_ZSt20__throw_system_errori") || imports(m, "_Unwind_GetLanguageSpecificData"));
+		return "futex";
+	if (imports(m, "syscall") &&
+	    (imports(m, "_ZSt20__throw_system_errori") || imports(m, "_Unwind_GetLanguageSpecificData")))
+		return "syscall";
+	return NULL;
 }
 
 static void look_for_futexes(struct search *s, const char *path, const struct module *m)
 {
+	const char *by = futexes_of(m);
 	int n;
 
-	if (!has_futexes(m))
+	if (!by || strstr(path, "/libstdc++.so") || strstr(path, "/libc++"))
 		return;
-	if (strstr(path, "/libstdc++.so") || strstr(path, "/libc++"))
-		return;
-	n = snprintf(s->text + s->size, TEXT_MAX - s->size, "\tfutex\t%s\n", path);
+	n = snprintf(s->text + s->size, TEXT_MAX - s->size, "\t%s\t%s\n", by, path);
 	if (n > 0 && (size_t)n < TEXT_MAX - s->size)
 		s->size += (size_t)n;
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import os
 from pathlib import Path
 
 from nptltrace._units import duration, plural
@@ -13,6 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 __all__ = ["futex_modules", "uncovered", "untraced", "without_events"]
+
+# Instructions that put the number of the system call into the register of the first argument.
+_FUTEX = {
+    "x86_64": [b"\xbf\xca\x00\x00\x00"],
+    "aarch64": [b"\x40\x0c\x80\x52", b"\x40\x0c\x80\xd2"],
+}
 
 
 def uncovered(session: Path) -> list[dict[str, str]]:
@@ -63,9 +71,28 @@ def futex_modules(session: Path) -> list[str]:
     Args:
         session: The session directory.
     """
-    mark = "\tfutex\t"
-    found = (line.removeprefix(mark) for line in _lines(session) if line.startswith(mark))
-    return list(dict.fromkeys(found))
+    found: dict[str, None] = {}
+    for line in _lines(session):
+        how, _, path = line.removeprefix("\t").partition("\t")
+        if line.startswith("\t") and path not in found:
+            if how == "futex" or (how == "syscall" and _calls_futex(Path(path))):
+                found[path] = None
+    return list(found)
+
+
+def _calls_futex(path: Path) -> bool:
+    """Return whether the code of a module gives syscall() the number of the system call futex.
+
+    Of a file that cannot be read it is assumed.
+    """
+    number = _FUTEX.get(os.uname().machine)
+    try:
+        if number is None or not path.is_file():
+            return True
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as code:
+            return any(code.find(instruction) >= 0 for instruction in number)
+    except (OSError, ValueError):
+        return True
 
 
 def _lines(session: Path) -> Iterator[str]:
