@@ -77,9 +77,15 @@ def test_a_thread_that_wakes_late(build: Callable[..., Path], ptt: Ptt) -> None:
     for part in (found, found["objects"][0], *threads, *(s for s in found["sites"] if s["waits"])):
         assert (part["wait_ns"], part["held_ns"], part["wake_ns"]) == (38 * MS, 8 * MS, 30 * MS)
     assert [blame["wait_caused_ns"] for blame in found["objects"][0]["blamed"]] == [8 * MS]
-    text = ptt("report", trace).stdout
+    text = " ".join(ptt("report", trace).stdout.split())
     assert "8.000 ms while thread 1 held it" in text
-    assert "8.000 ms waited while it was held, 30.000 ms until awake" in " ".join(text.split())
+    assert "8.000 ms waited while it was held, 30.000 ms until awake" in text
+    assert "mostly until awake: 30.000 ms of that went by after the lock was free" in text
+
+
+def test_most_of_the_time_the_lock_was_held(build: Callable[..., Path], ptt: Ptt) -> None:
+    trace = build([taken(0), free(30 * MS)], [wait(2 * MS, 1), taken(50 * MS, 48 * MS)])
+    assert "mostly until awake" not in ptt("report", trace).stdout
 
 
 def test_a_thread_that_somebody_overtakes(build: Callable[..., Path]) -> None:

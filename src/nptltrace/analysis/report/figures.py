@@ -26,6 +26,8 @@ __all__ = [
     "SiteFigures", "ThreadFigures",
 ]  # fmt: skip
 
+_LONG_NS = 10_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -62,6 +64,14 @@ class Figures:
     def wake_ns(self) -> int:
         """The part of the contended waits in which no thread held the object any more."""
         return self.wait_ns - self.held_ns
+
+    @property
+    def is_mostly_wake(self) -> bool:
+        """Whether most of the contended time is `wake_ns`.
+
+        Those of less than 10 ms in all are not worth a word.
+        """
+        return self.wake_ns >= _LONG_NS and 2 * self.wake_ns > self.wait_ns
 
     @property
     def blocked_ns(self) -> int:

@@ -79,6 +79,9 @@ def _summary(found: Contention) -> Iterator[str]:
         f"  {duration(found.elapsed_ns)}, {_many(len(found.threads), 'thread')}; "
         f"{found.uncontended or contended}"
     )
+    if figures.is_mostly_wake:
+        wake = f"{duration(figures.wake_ns)} of that went by after the lock was free"
+        yield from _wrap(f"mostly until awake: {wake}, before the waiting threads ran", "  ")
     parts = _others(figures, but="unknown")
     if parts:
         yield from _wrap(f"not contention: {', '.join(parts)}", "  ")
