@@ -74,9 +74,10 @@ def futex_modules(session: Path) -> list[str]:
     found: dict[str, None] = {}
     for line in _lines(session):
         how, _, path = line.removeprefix("\t").partition("\t")
-        if line.startswith("\t") and path not in found:
-            if how == "futex" or (how == "syscall" and _calls_futex(Path(path))):
-                found[path] = None
+        if not line.startswith("\t") or path in found:
+            continue
+        if how == "futex" or (how == "syscall" and _calls_futex(Path(path))):
+            found[path] = None
     return list(found)
 
 
