@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import mmap
 import os
+import stat
 from pathlib import Path
 
 from nptltrace._units import duration, plural
@@ -21,6 +21,10 @@ _FUTEX = {
     "x86_64": [b"\xbf\xca\x00\x00\x00"],
     "aarch64": [b"\x40\x0c\x80\x52", b"\x40\x0c\x80\xd2"],
 }
+_CODE_MAX, _PIECE = 1 << 28, 1 << 20
+_TEXT_MAX, _MODULES_MAX = 1 << 20, 64
+# A pipe must not make us wait for its other end.
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 def uncovered(session: Path) -> list[dict[str, str]]:
@@ -71,37 +75,48 @@ def futex_modules(session: Path) -> list[str]:
     Args:
         session: The session directory.
     """
-    found: dict[str, None] = {}
-    for line in _lines(session):
-        how, _, path = line.removeprefix("\t").partition("\t")
-        if not line.startswith("\t") or path in found:
-            continue
-        if how == "futex" or (how == "syscall" and _calls_futex(Path(path))):
-            found[path] = None
-    return list(found)
+    lines = (line.removeprefix("\t") for line in _lines(session) if line.startswith("\t"))
+    marks = list(dict.fromkeys((path, how) for how, _, path in (x.partition("\t") for x in lines)))
+    looked_at = [path for path, how in marks if how == "syscall"][:_MODULES_MAX]
+    without = {path for path in looked_at if not _calls_futex(path)}
+    return list(dict.fromkeys(path for path, _ in marks if path not in without))
 
 
-def _calls_futex(path: Path) -> bool:
+def _calls_futex(path: str) -> bool:
     """Return whether the code of a module gives syscall() the number of the system call futex.
 
-    Of a file that cannot be read it is assumed.
+    True as well if the file cannot be read, or is too large to be read here. The program names the
+    file: it may be a pipe, have no end, or shrink meanwhile.
     """
-    number = _FUTEX.get(os.uname().machine)
+    numbers = _FUTEX.get(os.uname().machine)
+    if numbers is None:
+        return True
     try:
-        if number is None or not path.is_file():
-            return True
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as code:
-            return any(code.find(instruction) >= 0 for instruction in number)
+        fd = os.open(path, _READ)
     except (OSError, ValueError):
         return True
+    with os.fdopen(fd, "rb", buffering=0) as file:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _CODE_MAX:
+            return True
+        end = b""
+        while piece := file.read(_PIECE):
+            code = end + piece
+            if any(number in code for number in numbers):
+                return True
+            end = code[-8:]
+    return False
 
 
 def _lines(session: Path) -> Iterator[str]:
+    """Yield what processes have written down; a program may put anything else there."""
     for name in sorted(names_in(session)):
         if not name.startswith("uncovered-"):
             continue
         try:
-            text = (session / name).read_text(encoding="utf-8", errors="replace")
+            fd = os.open(session / name, _READ | os.O_NOFOLLOW)
+            with os.fdopen(fd, encoding="utf-8", errors="replace") as file:
+                text = file.read(_TEXT_MAX)
         except OSError:
             continue
         yield from text.splitlines()

@@ -1,0 +1,34 @@
+"""Session files that name modules past the tracer, and what the traced program may put there."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from nptltrace.recording.files.uncovered import futex_modules
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_modules_that_cannot_be_read_are_listed(tmp_path: Path) -> None:
+    pipe, large, code = tmp_path / "pipe.so", tmp_path / "large.so", tmp_path / "code.so"
+    os.mkfifo(pipe)
+    with large.open("wb") as file:
+        file.truncate(1 << 40)
+    # The instruction lies across two pieces of the file as it is read.
+    code.write_bytes(bytes((1 << 20) - 2) + b"\xbf\xca\x00\x00\x00" + b"\x40\x0c\x80\x52")
+    plain = tmp_path / "plain.so"
+    plain.write_bytes(bytes(1 << 21))
+    listed = [pipe, large, code, tmp_path / "gone.so"]
+    lines = "".join(f"\tsyscall\t{path}\n" for path in [*listed, plain])
+    (tmp_path / "uncovered-1-1").write_text(f"{lines}\tsyscall\ta\0b\n")
+    assert futex_modules(tmp_path) == [*map(str, listed), "a\0b"]
+
+
+def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "uncovered-1-1")
+    (tmp_path / "other").write_text("\tfutex\tlinked.so\n")
+    (tmp_path / "uncovered-2-2").symlink_to(tmp_path / "other")
+    (tmp_path / "uncovered-3-3").write_text("\tfutex\tlibx.so\n")
+    assert futex_modules(tmp_path) == ["libx.so"]
