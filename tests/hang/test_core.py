@@ -191,6 +191,14 @@ def test_what_is_no_core_file(ptt: Ptt, program: Callable[[str], Path], tmp_path
     assert "damaged or cut short" in refused(
         elf[:16] + struct.pack("<HH", 4, 62) + elf[20:32] + bytes(32)
     )
+    # As many segments as the first section says, in a sparse file that has room for them.
+    many = bytearray(elf[:16] + struct.pack("<HH", 4, 62) + elf[20:64]) + bytes(4096 - 64)
+    struct.pack_into("<QQ", many, 32, 4096, 64)
+    struct.pack_into("<HH", many, 54, 56, 0xFFFF)
+    struct.pack_into("<I", many, 64 + 44, 1 << 30)
+    (tmp_path / "sparse").write_bytes(many)
+    os.truncate(tmp_path / "sparse", 4096 + (56 << 30))
+    assert "damaged" in ptt("hang", tmp_path / "sparse", status=2, timeout=30).stderr
     assert "cannot read" in ptt("hang", tmp_path / "nothing", status=2).stderr
     assert "is no file" in ptt("hang", tmp_path, status=2).stderr
 

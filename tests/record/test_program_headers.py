@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,19 @@ def test_build_id_is_that_of_readelf(compile_c: Compiler) -> None:
     elf = read_elf(path)
     assert elf is not None
     assert f"Build ID: {elf.build_id}" in notes.stdout
+
+
+def test_headers_that_lead_out_of_every_file(compile_c: Compiler, tmp_path: Path) -> None:
+    data = compile_c(PLAIN).read_bytes()
+    (table,) = struct.unpack_from("<Q", data, 32)
+    places = [32, *(table + 56 * n + 8 for n in range(struct.unpack_from("<H", data, 56)[0]))]
+    for place in places:
+        for value in (1 << 63, (1 << 64) - 8):
+            damaged = bytearray(data)
+            struct.pack_into("<Q", damaged, place, value)
+            (tmp_path / "damaged").write_bytes(damaged)
+            elf = read_elf(tmp_path / "damaged")
+            assert elf is None or elf.machine
 
 
 def test_modules_of_this_process_give_back_their_addresses() -> None:

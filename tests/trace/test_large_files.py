@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import struct
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -79,3 +81,20 @@ def test_a_section_that_is_larger_than_the_memory(
         name.partition(" ")[0] for name in names
     ]
     assert found(library) == names
+
+
+def test_compressed_sections_that_say_they_are_larger_than_the_memory(library: Path) -> None:
+    """What makes the table ends the whole process where it gets no memory."""
+    packed = library.with_suffix(".packed")
+    command = ["objcopy", "--compress-debug-sections=zlib", library, packed]
+    if shutil.which("objcopy") is None or subprocess.run(command, check=False).returncode:
+        pytest.skip("objcopy cannot compress sections")
+    assert found(packed) == ["kept (program.c:1)", "take (program.c:2)"]
+    data = bytearray(packed.read_bytes())
+    table, entry, count = *struct.unpack_from("<Q", data, 40), *struct.unpack_from("<HH", data, 58)
+    for number in range(count):
+        flags, _, offset = struct.unpack_from("<QQQ", data, table + entry * number + 8)
+        if flags & 0x800:
+            struct.pack_into("<Q", data, offset + 8, 1 << 45)
+    packed.write_bytes(data)
+    assert found(packed) == ["kept", "take"]

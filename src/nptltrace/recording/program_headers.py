@@ -22,6 +22,7 @@ _NT_GNU_BUILD_ID = 3
 _HEADERS_MAX = 1024
 _NOTES_MAX = 1 << 20
 _BEGIN = 4096
+_OFFSET_MAX = (1 << 63) - 1
 
 
 class Segment(Values):
@@ -109,7 +110,7 @@ class _File:
         """Return the bytes from `at` on, fewer at the end of the file."""
         if at + size <= len(self._begin):
             return self._begin[at : at + size]
-        return os.pread(self._fd, size, at)
+        return os.pread(self._fd, size, at) if at <= _OFFSET_MAX else b""
 
 
 def _parse(read: Callable[[int, int], bytes]) -> Elf | None:

@@ -41,6 +41,7 @@ _TID_AT = 720
 _TIDS = 1 << 22
 # A sparse file may claim to hold far more than there is memory.
 _NOTES_MAX = 1 << 30
+_SEGMENTS_MAX = 1 << 20
 _COMPRESSED = {
     b"\x28\xb5\x2f\xfd": "zstd -d",
     b"\xfd7zX": "xz -d",
@@ -287,7 +288,7 @@ class Core:
         programs, sections, entry, count = header[5], header[6], header[9], header[10]
         if count == _MORE:
             count = _SECTION.unpack_from(self._data, sections)[7]
-        if entry < _SEGMENT.size or programs + entry * count > size:
+        if entry < _SEGMENT.size or programs + entry * count > size or count > _SEGMENTS_MAX:
             raise ValueError("segments are cut short")
         notes: dict[tuple[int, int], bytes] = {}
         missing = noted = 0

@@ -7,6 +7,7 @@ us. Nor is it read as a whole: it may be larger than the memory.
 from __future__ import annotations
 
 import os
+import resource
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -40,27 +41,34 @@ def copied_names(path: Path) -> Iterator[str]:
         source = file.fileno()
         elf = Sections(source)
         symbols, debug = _pieces(elf)
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        if sum(size for _, size in symbols) > memory // _SYMBOLS_SHARE:
+        memory = _memory()
+        if sum(size for *_, size in symbols) > memory // _SYMBOLS_SHARE:
             raise OSError(f"{path}: its symbol tables are too large")
-        fits = sum(size for _, size in debug) <= memory // _SHARE
+        fits = sum(size for *_, size in debug) <= memory // _SHARE
         copy = os.memfd_create("ptt names")
         try:
-            for at, size in (*symbols, *(debug if fits else ())):
+            for at, size, _ in (*symbols, *(debug if fits else ())):
                 _copy(source, copy, at, size)
             yield f"/proc/self/fd/{copy}"
         finally:
             os.close(copy)
 
 
-def _pieces(elf: Sections) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return where the headers and symbol tables lie, and the debug information."""
-    symbols, debug = [*elf.headers], []
-    for name, at, size in elf.contents():
+def _memory() -> int:
+    """Return how much memory there is for this process."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return memory if limit == resource.RLIM_INFINITY else min(memory, limit)
+
+
+def _pieces(elf: Sections) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
+    """Return where headers and symbol tables lie, and debug information: with unpacked sizes."""
+    symbols, debug = [(at, size, size) for at, size in elf.headers], []
+    for name, at, size, unpacked in elf.contents():
         if name.startswith(_DEBUG):
-            debug.append((at, size))
+            debug.append((at, size, unpacked))
         elif name in _SYMBOLS or any(part in name for part in _TABLES):
-            symbols.append((at, size))
+            symbols.append((at, size, unpacked))
     return symbols, debug
 
 

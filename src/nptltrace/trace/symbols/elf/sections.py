@@ -19,8 +19,10 @@ _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _NOTE = struct.Struct("<III")
+_PACKED = struct.Struct("<8xQ")
 _PT_LOAD = 1
 _SHT_NOTE, _SHT_NOBITS = 7, 8
+_SHF_COMPRESSED = 0x800
 _NT_GNU_BUILD_ID = 3
 # What no file says of itself has no more: sections beyond the numbers of 16 bits are in the first.
 _MANY = 0xFFFF
@@ -98,13 +100,21 @@ class Sections:
         size = min(size, self._size - at)
         return os.pread(self._fd, size, at) if 0 < size <= _LARGEST else b""
 
-    def contents(self) -> Iterator[tuple[str, int, int]]:
-        """Yield name, offset and size of each section that holds something."""
+    def contents(self) -> Iterator[tuple[str, int, int, int]]:
+        """Yield name, offset, size and unpacked size of each section that holds something."""
         for section in self._sections:
             if section.type != _SHT_NOBITS:
                 name = self._names[section.name : self._names.find(b"\0", section.name)]
                 size = max(min(section.size, self._size - section.offset), 0)
-                yield name.decode("ascii", "replace"), section.offset, size
+                unpacked = max(size, self._unpacked(section))
+                yield name.decode("ascii", "replace"), section.offset, size, unpacked
+
+    def _unpacked(self, section: Section) -> int:
+        """Return the size that a compressed section says it unpacks to; 0 of another one."""
+        head = self._read(section.offset, _PACKED.size)
+        if section.flags & _SHF_COMPRESSED:
+            return _PACKED.unpack(head)[0] if len(head) == _PACKED.size else 0
+        return int.from_bytes(head[4:12], "big") if head.startswith(b"ZLIB") else 0
 
     def _table(
         self, layout: struct.Struct, at: int, entry: int, count: int
