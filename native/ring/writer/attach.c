@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,6 +33,24 @@ static int session_path(char *path, size_t size, const char *name)
 	return n > 0 && (size_t)n < size ? 0 : -ENAMETOOLONG;
 }
 
+/*
+ * Whether a process with a limit of addresses keeps as many for itself as the buffers take: it may well need them, and fails
+ * for want of them later. System calls.
+ */
+static bool leaves_room(uint64_t size)
+{
+	struct rlimit limit;
+	void *both;
+
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return true;
+	both = mmap(NULL, 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (both == MAP_FAILED)
+		return false;
+	munmap(both, 2 * size);
+	return true;
+}
+
 static int map_segment(const char *directory, struct ptt_segment **segment)
 {
 	char path[sizeof(ptt_session.directory) + 16];
@@ -48,10 +67,10 @@ static int map_segment(const char *directory, struct ptt_segment **segment)
 		close(fd);
 		return -EINVAL;
 	}
-	seg = ptt_segment_map(fd, (uint64_t)st.st_size);
+	seg = leaves_room((uint64_t)st.st_size) ? ptt_segment_map(fd, (uint64_t)st.st_size) : NULL;
 	close(fd);
 	if (!seg)
-		return -errno;
+		return -ENOMEM;
 	if (memcmp(seg->abi.magic, PTT_SEGMENT_MAGIC, 8) != 0 || seg->abi.major != PTT_ABI_MAJOR ||
 	    seg->size != (uint64_t)st.st_size ||
 	    seg->thread_offset + seg->thread_count * sizeof(struct ptt_thread) > PTT_SEGMENT_ALIGN) {
