@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
 import subprocess
 import sys
@@ -184,6 +185,15 @@ def test_wrappers_of_a_stripped_library(
     ]
     # A function of its own is where a program calls.
     assert taken == ["first", "second", "own_lock"]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="an address for programs of x86-64")
+def test_wrappers_in_a_program_with_holes(compile_c: Compiler, record: Recorder, ptt: Ptt) -> None:
+    """Node.js is such a program: there is nothing between its first segment and its code."""
+    flags = ("-no-pie", "-fno-inline", "-Wl,--section-start=.init=0x900000")
+    events = _events(ptt, record(compile_c(WRAPPERS + CALLS_WRAPPERS, *flags)))
+    taken = [str(one["site_name"]) for one in events if one["event"] == "MUTEX_TAKEN"]
+    assert [site.partition("+")[0] for site in taken] == ["first", "second", "own_lock"]
 
 
 # Its library is replaced by the next version before it is called.

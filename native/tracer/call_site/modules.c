@@ -287,9 +287,10 @@ static const struct ptt_module *present_at(const struct dl_find_object *found)
 	return m;
 }
 
-const struct ptt_module *ptt_module_of(const struct dl_find_object *found)
+const struct ptt_module *ptt_module_of(const struct dl_find_object *inside)
 {
-	struct extent whole = extent_of(found);
+	struct extent whole = extent_of(inside);
+	struct dl_find_object module = *inside, *found = &module;
 	struct build_id id = build_id_of(&whole, found->dlfo_link_map->l_addr);
 	uint64_t identity = identity_of(&whole, found->dlfo_link_map->l_name, &id);
 	const struct ptt_module *known = whole.count ? NULL : present_at(found);
@@ -298,7 +299,10 @@ const struct ptt_module *ptt_module_of(const struct dl_find_object *found)
 
 	if (known)
 		return known;
-	m = find((uintptr_t)found->dlfo_map_start, identity, &place);
+	/* not the segment of a program with holes between them */
+	module.dlfo_map_start = (void *)whole.begin;
+	module.dlfo_map_end = (void *)whole.end;
+	m = find(whole.begin, identity, &place);
 	/* a program that has given up system calls keeps what was known by then */
 	if (!m && !ptt_is_confined() && place < TABLE_SIZE)
 		m = add(found, identity, place);
