@@ -284,12 +284,11 @@ class Reference(Locks):
 
     def other_event(self, e: Event, kind: str) -> None:
         if kind == "cond" and ALWAYS.fullmatch(e.name):
-            o = self.get(e, kind)
             if e.name.endswith("_IN"):
-                wait = self.begin(e, o)
+                wait = self.begin(e, self.get(e, kind))
                 wait.mutex = self.get(e, "mutex", e.fields["mutex"])
             else:
-                self.cond_out(e, o)
+                self.cond_out(e, self.waited(e, kind))
         elif e.name in {"COND_SIGNAL", "COND_BROADCAST"}:
             self.wake(e, self.get(e, kind), 1 if e.name == "COND_SIGNAL" else 10**9)
         elif e.name == "BARRIER_WAIT_IN":
@@ -299,7 +298,7 @@ class Reference(Locks):
             if o.arrived == o.needed:
                 self.open_barrier(o)
         elif e.name == "BARRIER_WAIT_OUT":
-            self.barrier_out(e, self.get(e, kind))
+            self.barrier_out(e, self.waited(e, kind))
         elif e.name == "FUTEX_WAIT_IN":
             self.begin(e, self.get(e, kind)).of_lock = bool(e.fields.get("lock"))
         elif e.name == "FUTEX_WAIT_OUT":

@@ -61,6 +61,13 @@ class Locks:
             self.all.append(self.objects[key])
         return self.objects[key]
 
+    def waited(self, e: Event, kind: str) -> Object:
+        """Return the object of a wait that ends, which others may have destroyed by now."""
+        for w in reversed(self.open.get((e.process, e.tid), [])):
+            if w.kind == kind and w.address == e.object:
+                return next(o for o in self.all if any(one is w for one in o.waits))
+        return self.get(e, kind)
+
     def forget(self, o: Object) -> None:
         del self.objects[o.process, o.kind, o.address]
 

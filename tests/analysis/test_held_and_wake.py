@@ -177,6 +177,33 @@ def test_who_does_not_wait_at_a_barrier(build: Callable[..., Path]) -> None:
     assert first["waker_tid"] == second["waker_tid"] == 3
 
 
+def test_who_leaves_first_destroys_what_the_others_waited_for(
+    build: Callable[..., Path], ptt: Ptt
+) -> None:
+    """The waits end all the same, though another barrier may be at that address by then."""
+    made = event(0, "BARRIER_INIT", BARRIER, count=2, shared=0)
+    signalled = event(2000, "COND_SIGNAL", COND)
+    trace = build(
+        [
+            made,
+            event(100, "BARRIER_WAIT_IN", BARRIER),
+            event(1000, "BARRIER_WAIT_OUT", BARRIER, result=0, wait_ns=900),
+            taken(1100), cond_in(1200), free(1300), taken(2700), cond_out(2800, 1600), free(2900),
+        ],
+        [
+            event(700, "BARRIER_WAIT_IN", BARRIER),
+            event(710, "BARRIER_WAIT_OUT", BARRIER, result=-1, wait_ns=10),
+            event(720, "BARRIER_DESTROY", BARRIER),
+            event(730, "BARRIER_INIT", BARRIER, count=2, shared=0),
+            taken(1900), signalled, free(2100), event(2200, "COND_DESTROY", COND),
+        ],
+    )  # fmt: skip
+    assert [(row["kind"], row["dur_ns"]) for row in waits_of(trace)] == [("barrier", 900)]
+    report = ptt("report", trace).stdout
+    assert "idle 1.600 us (1)" in report
+    assert "never ended" not in report
+
+
 def test_who_comes_last_and_waits_for_nobody(build: Callable[..., Path]) -> None:
     trace = build(
         [

@@ -37,9 +37,11 @@ def threads_of(case: str) -> int:
 
 
 @contextmanager
-def running(*command: object, cwd: Path | None = None) -> Iterator[str]:
+def running(
+    *command: object, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> Iterator[str]:
     """Run a program as long as it is looked at; yield its process id."""
-    process = subprocess.Popen([str(word) for word in command], cwd=cwd)
+    process = subprocess.Popen([str(word) for word in command], cwd=cwd, env=env)
     try:
         yield str(process.pid)
     finally:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -345,22 +348,38 @@ def test_what_threads_of_rust_are_parked_for(optimized: str, ptt: Ptt, tmp_path:
         assert not any("[guessed]" in frame for frame in thread["stack"]), thread
 
 
-def test_futures(ptt: Ptt, tmp_path: Path) -> None:
+def _program_of(recorder: str) -> str:
+    """Return the process that a recorder has started."""
+    children = Path(f"/proc/{recorder}/task/{recorder}/children")
+    until = time.monotonic() + 60
+    while not (found := children.read_text().split()) and time.monotonic() < until:
+        time.sleep(0.01)
+    return found[0]
+
+
+@pytest.mark.parametrize("traced", [False, True], ids=["untraced", "traced"])
+def test_futures(traced: bool, ptt: Ptt, tmp_path: Path) -> None:  # noqa: FBT001 -- a case
     """What a task waits for is not the call_once() in which the library runs it."""
     source = tmp_path / "futures.cc"
     source.write_text(FUTURES, encoding="utf-8")
     result = tmp_path / "futures"
     subprocess.run(["g++", "-std=c++20", "-g", "-pthread", "-o", result, source], check=True)
-    with running(result) as pid:
+    record = ptt.command("record", "-q", "-o", tmp_path / "run.ptt", "--") if traced else []
+    with running(*record, result, env=ptt.environment()) as started:
+        pid = _program_of(started) if traced else started
         found = asleep(ptt, pid, 5)
         text = ptt("hang", pid, status=1).stdout
+        if traced:
+            os.kill(int(pid), signal.SIGKILL)
     said = {thread["tid"]: thread["waits_for"] for thread in found["threads"]}
     assert [wait["kind"] for _, wait in sorted(said.items())] == [
         "once", "future", "semaphore", "join", "future",
     ]  # fmt: skip
+    assert said[int(pid)]["owner_tid"] == max(said)
     sites = re.findall(r"^      .*\(futures\.cc:(\d+)\)$", text, re.MULTILINE)
     assert sites == ["19", "14", "10", "16", "11"]
-    assert said[int(pid)]["owner_tid"] == max(said)
+    for thread in found["threads"]:
+        assert not any("[guessed]" in frame for frame in thread["stack"]), thread
     assert [one["kind"] for one in found["findings"]] == ["stuck"]
 
 

@@ -42,6 +42,7 @@ struct ck_wakeup {
 #define CK_GIVEN_BACK (PTT_OBJECT_OWN << 6) /* a semaphore: whoever took it has posted it */
 #define CK_READERS_WAIT (PTT_OBJECT_OWN << 4) /* known at the end, as is */
 #define CK_WANTED_BACK (PTT_OBJECT_OWN << 5)  /* a mutex of threads that wait for a condition */
+#define CK_OF_SEVERAL (PTT_OBJECT_OWN << 7) /* a lock: more than one thread has released it */
 
 /* The last time that something was done. */
 struct ck_last {

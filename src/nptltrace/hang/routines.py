@@ -147,9 +147,13 @@ def routine_of(calls: Iterable[tuple[str, str]], is_library: Callable[[str, str]
         calls: Function and module of all calls on the stack, the innermost first.
         is_library: Returns whether such a function is none of the program's.
     """
-    found = ""
+    found, innermost = "", None
     for function, module in calls:
+        innermost = innermost or plain_name(function)
         kind = routine_kind(function)
+        # The heap is locked without syscall(): this frame was left behind by an earlier call.
+        if kind == "malloc lock" and innermost == "syscall":
+            continue
         if kind and not found:
             found = function
         elif _reason(function) and routine_kind(found) in {"park", "condition"}:

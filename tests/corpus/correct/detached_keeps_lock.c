@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* detached_keeps_lock.c - at the end a detached thread takes the lock that stops all others, and ends without releasing it. */
+/* detached_keeps_lock.c - at the end a detached thread takes the locks that stop all others, and ends without releasing them. */
 #include "corpus.h"
 
-static pthread_mutex_t safepoint = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t safepoint = PTHREAD_MUTEX_INITIALIZER, threads = PTHREAD_MUTEX_INITIALIZER;
 
 static void *stops_all(void *unused)
 {
 	pthread_mutex_lock(&safepoint);
+	/* this one it has used last itself */
+	pthread_mutex_lock(&threads);
+	pthread_mutex_unlock(&threads);
+	pthread_mutex_lock(&threads);
 	return unused;
 }
 
@@ -17,6 +21,8 @@ int main(void)
 
 	pthread_mutex_lock(&safepoint);
 	pthread_mutex_unlock(&safepoint);
+	pthread_mutex_lock(&threads);
+	pthread_mutex_unlock(&threads);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	if (pthread_create(&thread, &attr, stops_all, NULL))

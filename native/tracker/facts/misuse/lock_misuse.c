@@ -100,6 +100,7 @@ void ck_release(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 {
 	struct ck_thread *t = CK_THREAD(c, e->thread);
 	uint32_t hold = tk_hold_released(&c->t, e);
+	struct ck_object *o;
 
 	if (unlikely(!hold)) {
 		release_unheld(c, e, kind);
@@ -107,6 +108,9 @@ void ck_release(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 		return;
 	}
 	t->cond_mutex = 0;
+	o = CK_OBJECT(c, CK_HOLD(c, hold)->object);
+	if (o->releaser != e->thread && o->releaser)
+		o->flags |= CK_OF_SEVERAL;
 	tk_released(&c->t, CK_HOLD(c, hold)->object, e);
 	if (--CK_HOLD(c, hold)->depth)
 		return;
@@ -190,9 +194,9 @@ void ck_kept_locks(struct ptt_check *c)
 /* Others had used what a thread keeps. */
 static bool may_keep(const struct ptt_check *c, const struct tk_hold *h)
 {
-	uint32_t before = CK_OBJECT(c, h->object)->releaser;
+	const struct ck_object *o = CK_OBJECT(c, h->object);
 
-	return before && before != h->thread;
+	return o->flags & CK_OF_SEVERAL || (o->releaser && o->releaser != h->thread);
 }
 
 void ck_exit_holding(struct ptt_check *c, const struct tk_event *e)

@@ -122,6 +122,14 @@ static void woken_by(struct md_end *end, const struct md_wakeup *by)
 	end->wake_kind = by->kind;
 }
 
+/* The object of a wait that ends: whoever was woken first may have destroyed it, and made another one at its place. */
+static uint32_t waited_for(struct ptt_model *m, const struct tk_event *e)
+{
+	uint32_t wait = tk_wait_at(&m->t, e), pair;
+
+	return wait ? MD_WAITING(m, wait)->object : md_object(m, e, e->id >> 6, e->object, &pair);
+}
+
 /* ---- conditions ---- */
 
 void md_cond_in(struct ptt_model *m, const struct tk_event *e)
@@ -205,7 +213,7 @@ static void reacquired(struct ptt_model *m, const struct md_wait *w, const struc
 
 void md_cond_out(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t pair, object = md_object(m, e, PTT_KIND_COND, e->object, &pair);
+	uint32_t object = waited_for(m, e);
 	struct md_end end = md_end_of(e, PTT_IDLE, -1);
 	uint32_t wakeup;
 	struct md_wait w;
@@ -298,7 +306,7 @@ static uint32_t leave_barrier(struct ptt_model *m, uint32_t object, int64_t sinc
 
 void md_barrier_out(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t pair, object = md_object(m, e, PTT_KIND_BARRIER, e->object, &pair);
+	uint32_t object = waited_for(m, e);
 	uint32_t number = tk_wait_of(&m->t, e->thread, object), wakeup = 0;
 	struct md_end end = md_end_of(e, PTT_CONTENDED, -1);
 	struct md_wait w;

@@ -145,12 +145,12 @@ class Names:
         return self._sites[location]
 
     def _site(self, location: Location) -> str:
-        frames = [(frame.function, location.module) for frame in location.inlined]
+        # Functions of the language's own headers are not shown, so none of them is the call site.
+        own = [frame for frame in location.inlined if not frame.foreign]
+        frames = [(frame.function, location.module) for frame in own]
         frames.append((location.function, location.module))
         first = next((n for n, frame in enumerate(frames) if not self.is_library(*frame)), None)
-        if first is None:
-            return ""
-        return str(replace(location, inlined=location.inlined[first:]) if first else location)
+        return "" if first is None else str(replace(location, inlined=tuple(own[first:])))
 
     def function(self, address: int) -> str:
         """Return the name of the function that begins at an address, or the empty string."""

@@ -10,15 +10,18 @@ import re
 
 __all__ = ["CODE_SIZE", "frame_size"]
 
-# endbr64; push %rbp; mov %rsp,%rbp; pushes of other registers; sub $N,%rsp
+# endbr64; push %rbp; mov %rsp,%rbp; pushes of other registers; sub $N,%rsp. Arguments may be moved
+# to other registers in between.
+_MOVES = rb"(?:[\x40-\x4f]?[\x89\x8b][\xc0-\xff])*"
+_PUSH = re.compile(rb"(\x41?[\x50-\x57])" + _MOVES)
 _PROLOGUE = re.compile(
-    rb"(?:\xf3\x0f\x1e\xfa)?\x55\x48(?:\x89\xe5|\x8b\xec)((?:\x41?[\x50-\x57])*)"
+    rb"(?:\xf3\x0f\x1e\xfa)?\x55" + _MOVES + rb"\x48(?:\x89\xe5|\x8b\xec)" + _MOVES
+    + rb"((?:\x41?[\x50-\x57]" + _MOVES + rb")*)"
     rb"(?:\x48\x83\xec(.)|\x48\x81\xec(....))?",
     re.DOTALL,
-)
-_PUSH = re.compile(rb"\x41?[\x50-\x57]")
+)  # fmt: skip
 # So many bytes such a beginning has at most.
-CODE_SIZE = 32
+CODE_SIZE = 48
 # A larger frame is taken in steps of a page, which are more instructions.
 _PAGE = 1 << 12
 # The return address and the frame pointer of the caller.

@@ -27,6 +27,8 @@ _DEPTH = 64
 _PIECE = 1 << 12
 # How far a frame is looked for where no table leads to it.
 _SEARCHED = 1 << 12
+# The arguments of a call that do not fit in registers, in bytes.
+_ARGUMENTS = 1 << 6
 # How the linker's stubs begin: endbr64, and a jump through a word in memory.
 _STUB = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?\xf2?\xff\x25(....)", re.DOTALL)
 _STUB_SIZE = 11
@@ -330,12 +332,16 @@ class Stacks:
         if self._process.machine != "x86_64" or row.register != self._registers.frame:
             return None
         size = frame_size(self._process.read(begin, CODE_SIZE))
-        at = stack + size - 8
-        address = memory.word(at) if size else None
-        if not address or not self._is_return(address):
+        if not size:
             return None
-        called = self.called_before(address)
-        return at if not called or self._goes_on_as(called, begin) else None
+        # Arguments of the call that it makes may lie below its frame.
+        for at in range(stack + size - 8, stack + size + _ARGUMENTS, 8):
+            address = memory.word(at)
+            if address and self._is_return(address):
+                called = self.called_before(address)
+                if not called or self._goes_on_as(called, begin):
+                    return at
+        return None
 
     def _call_of(self, begin: int, stack: int, memory: _Memory) -> int | None:
         """Return where on a stack the return address of a call of a function lies, if it is there.
