@@ -116,6 +116,7 @@ need may python3-pyqt5 /usr/bin/python3 -c 'import PyQt5.QtGui'
 need may "qemu-user-static|qemu-user" qemu_runs
 need may redis-server has redis-server
 need may redis-tools has redis-benchmark
+need may ruby has ruby
 need may spin has spin
 need may strace has strace
 need may sysbench has sysbench

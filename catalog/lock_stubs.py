@@ -54,7 +54,12 @@ def _entry(f: LockFunction, types: tuple[str, ...]) -> str:
 def _has_hook(f: LockFunction) -> bool:
     """Whether a function is entered by a hook of its own, and not by a stub."""
     takes = f.does.startswith("acquire") and f.taken == "always"
-    return f.arguments is not None and (takes or f.does == "release")
+    return not f.own_hook and f.arguments is not None and (takes or f.does == "release")
+
+
+def _has_stub(f: LockFunction) -> bool:
+    """Whether a function is entered by a stub, and neither by a hook from here nor by its own."""
+    return not (f.own_hook or _has_hook(f))
 
 
 def _hook(number: int, locks: Locks) -> str:
@@ -117,7 +122,7 @@ def c_lock_stubs(locks: Locks) -> str:
         "#define STUB(name, number) \\",
         '\t__asm__(".text\\n.globl " #name "\\n.type " #name ", " FUNCTION "\\n.p2align 4\\n" \\',
         '\t\t#name ": " ENTER(number) ".size " #name ", . - " #name "\\n")',
-        *(f"STUB({f.name}, {n});" for n, f in enumerate(functions) if not _has_hook(f)),
+        *(f"STUB({f.name}, {n});" for n, f in enumerate(functions) if _has_stub(f)),
         "",
         *(_hook(n, locks) for n, f in enumerate(functions) if _has_hook(f)),
         "/* clang-format on */",
@@ -144,6 +149,12 @@ def c_lock_types(locks: Locks, futexes: list[Futex]) -> str:
         f"#define PTT_FUTEX_KIND_{_symbol(futex.type)} {number}"
         for number, futex in enumerate(futexes, start=1)
         if not futex.functions
+    ]
+    out += ["", "/* The numbers of functions whose hooks are written by hand. */"]
+    out += [
+        f"#define PTT_LOCK_NUMBER_{_symbol(f.name)} {number}"
+        for number, f in enumerate(locks.functions)
+        if f.own_hook
     ]
     return "\n".join([*out, "", "#endif", ""])
 

@@ -540,8 +540,9 @@ const char *const ptt_lock_types[] = {
 	[14] = "java-lock",
 	[15] = "absl-mutex",
 	[16] = "absl-condvar",
+	[17] = "ruby-mutex",
 };
-const unsigned int ptt_lock_type_count = 17;
+const unsigned int ptt_lock_type_count = 18;
 
 const char *const ptt_sys_calls[] = {
 	[1] = "poll",

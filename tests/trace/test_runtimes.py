@@ -28,17 +28,54 @@ LOADS = """
 """
 
 
+# Programs that have a runtime inside, by what their linkers or their symbols show.
+INSIDE = {
+    "go": '__attribute__((section(".go.buildinfo"), used)) char info[32];',
+    "haskell": '__attribute__((section(".debug-ghc-link-info"), used)) char info[32];',
+    "stripped-haskell": 'const char *fails = "internal error: %s (GHC version %s for %s)";',
+    "native-net": '__attribute__((section("__managedcode"), used)) char code[32];',
+    "embeds-mono": "void mono_monitor_enter(void) {}",
+    "erlang": "void erl_drv_mutex_lock(void) {}",
+}
+# Programs and libraries that have none of them, whatever they are called or ask for.
+OTHERS = {
+    "ruby": "extern int rb_mutex_synchronize __attribute__((weak)), *at = &rb_mutex_synchronize;",
+    "mono-tool": "void mono_monitor_entered(void) {}",
+    "postgres-exporter": 'const char *says = "GHC version 9";',
+}
+
+
 def test_runtimes_are_not_covered(
     compile_c: Compiler, record: Recorder, ptt: Ptt, tmp_path: Path
 ) -> None:
     empty = compile_c("int nothing;", "-shared", "-fPIC", name="empty.so")
-    paths = [tmp_path / name for name in (*LIBRARIES, "other/shared.so")]
+    go = compile_c(INSIDE["go"], "-shared", "-fPIC", name="plugin-of-go.so")
+    paths = [tmp_path / name for name in (*LIBRARIES, "other/shared.so", "mono.so", "ruby-prof.so")]
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(empty.read_bytes())
-    go = '__attribute__((section(".go.buildinfo"), used)) char info[32];'
-    program = compile_c(go + LOADS)
-    trace = record(program, *map(str, paths))
+    trace = record(compile_c(LOADS), *map(str, paths), str(go))
+    go.unlink()  # what is known of it is in the trace
+    said = _said(ptt, trace)
+    assert set(said) == {*map(str, paths[:-3]), str(go)}
+    assert "Perl" in next(why for module, why in said.items() if "threads" in module)
+
+
+def test_runtimes_inside_programs(
+    compile_c: Compiler, record: Recorder, ptt: Ptt, tmp_path: Path
+) -> None:
+    programs = {
+        name: compile_c(source + LOADS, "-rdynamic", name=name)
+        for name, source in (INSIDE | OTHERS).items()
+    }
+    script = tmp_path / "all.sh"
+    script.write_text("\n".join(map(str, programs.values())), encoding="utf-8")
+    trace = record("/bin/sh", script)
+    for one in programs.values():
+        one.unlink()
+    assert set(_said(ptt, trace)) == {str(programs[name]) for name in INSIDE}
+
+
+def _said(ptt: Ptt, trace: Path) -> dict[str, str]:
     said = json.loads(ptt("stat", "--format", "json", trace).stdout)["uncovered"]
-    assert {one["module"] for one in said} == {*map(str, paths[:-1]), str(program)}
-    assert "Perl" in next(one["why"] for one in said if "threads" in one["module"])
+    return {one["module"]: one["why"] for one in said}

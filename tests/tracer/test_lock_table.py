@@ -46,6 +46,10 @@ _LINK = "gcc openmp.o -o locks -l:libomp.so.5"  # Debian's Clang has no name to 
 _CARGO = ("sh", "-c", f"cp -r {TABLE}/parking_lot/. {TABLE}/locks.rs . && cargo build -q --offline")
 # From GCC 16 on all of a semaphore's acquire() is put into the function that calls it.
 _NOT_INLINED = ("-O0",) if _gcc() >= 16 else ()
+_RUBY = (
+    ("ruby", "-e", 'exit(RbConfig::CONFIG["ENABLE_SHARED"] == "yes")'),
+    ("ruby", TABLE / "locks.rb"),
+)
 _PYTHON = (sys.executable, TABLE / "locks.py")
 # How a row's programs are built, and what runs them.
 BUILT: dict[str, tuple[tuple[str | Path, ...], tuple[str | Path, ...]]] = {
@@ -66,6 +70,8 @@ BUILT: dict[str, tuple[tuple[str | Path, ...], tuple[str | Path, ...]]] = {
     "Python to 3.12": (("true" if sys.version_info < (3, 13) else "false",), _PYTHON),
     "Python from 3.13 on": (("true" if sys.version_info >= (3, 13) else "false",), _PYTHON),
     "Java monitors": (("javac", "-d", ".", TABLE / "Locks.java"), ("java", "-cp", ".", "Locks")),
+    "Ruby `Mutex`": _RUBY,
+    "Ruby `Monitor`": _RUBY,
     "Go, locks of its C": (("go", "build", "-o", "locks", TABLE / "cgo/locks.go"), ("./locks",)),
 }
 BUILT["Java `ReentrantLock`"] = BUILT["Java monitors"]
@@ -110,7 +116,7 @@ def _run(row: str, what: str, built: dict[str, Path | None], ptt: Ptt) -> tuple[
     place = built[row]
     if place is None:
         pytest.skip(f"{BUILT[row][0][0]} builds nothing of this here")
-    more = ("locks",) if "Reentrant" in row else ()
+    more = ("locks",) if "Reentrant" in row or row == "Ruby `Monitor`" else ()
     trace = place / f"{what}.ptt"
     command = (*BUILT[row][1], what, *more)
     # a deadlock may be ended by a signal

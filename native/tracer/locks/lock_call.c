@@ -97,6 +97,12 @@ void ptt_report_type_once(const struct ptt_lock_used *lock)
 	tell_type(lock);
 }
 
+void ptt_report_type_anew(const struct ptt_lock_used *lock)
+{
+	forget_type(lock->object);
+	tell_type(lock);
+}
+
 /* ------------------------------------------------------------ take and give back */
 
 uint64_t ptt_lock_held[1u << PTT_HELD_BITS];
@@ -229,8 +235,7 @@ static long initialize(const struct call *call)
 		return result;
 	ptt_report_lock_init(&lock);
 	/* it is another object than what was there before, of which the same was said */
-	forget_type(lock.object);
-	tell_type(&lock);
+	ptt_report_type_anew(&lock);
 	return result;
 }
 

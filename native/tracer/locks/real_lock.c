@@ -68,6 +68,13 @@ static void *find_in(const char *path, const char *name)
 	return ptt_lock_is_stub(found) ? NULL : found;
 }
 
+void *ptt_lock_found_beside(const void *function, const char *name)
+{
+	struct link_map *map = NULL;
+
+	return module_of(function, &map) && map ? find_in(map->l_name, name) : NULL;
+}
+
 struct name_of_module {
 	unsigned int number;
 	char path[512];

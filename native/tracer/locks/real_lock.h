@@ -58,6 +58,9 @@ ptt_lock_fn *ptt_real_lock(uint32_t number, const void *site) HIDDEN;
 /* ptt_lock_is_stub - is this a function that stands before one of a lock? Takes the dynamic linker's lock. */
 bool ptt_lock_is_stub(const void *function) HIDDEN;
 
+/* ptt_lock_found_beside - a function of the module that @function is in, or NULL. Takes the dynamic linker's lock. */
+void *ptt_lock_found_beside(const void *function, const char *name) HIDDEN;
+
 /* ptt_dlsym - the C library's dlsym(), as if called from here; see lock_by_name.c. */
 void *ptt_dlsym(void *handle, const char *name) HIDDEN;
 

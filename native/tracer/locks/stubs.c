@@ -89,8 +89,13 @@ const struct ptt_lock_function ptt_lock_functions[] = {
 	{.name = "_ZN4absl7debian37CondVar6SignalEv", .does = PTT_LOCK_WAKE, .domain = NPTL_DOMAIN_COND, .type = 16, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
 	{.name = "_ZN4absl7debian37CondVar9SignalAllEv", .does = PTT_LOCK_WAKE_ALL, .domain = NPTL_DOMAIN_COND, .type = 16, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
 	{.name = "_ZN4absl7debian37CondVarD1Ev", .does = PTT_LOCK_DESTROY, .domain = NPTL_DOMAIN_COND, .type = 16, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "rb_mutex_lock", .does = PTT_LOCK_ACQUIRE, .domain = NPTL_DOMAIN_MUTEX, .type = 17, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "rb_mutex_trylock", .does = PTT_LOCK_TRY, .domain = NPTL_DOMAIN_MUTEX, .type = 17, .result = PTT_LOCK_NONZERO, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "rb_mutex_unlock", .does = PTT_LOCK_RELEASE, .domain = NPTL_DOMAIN_MUTEX, .type = 17, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "rb_mutex_sleep", .does = PTT_LOCK_WAIT_APART, .domain = NPTL_DOMAIN_MUTEX, .type = 17, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = 0, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "rb_data_typed_object_zalloc", .does = PTT_LOCK_INIT, .domain = NPTL_DOMAIN_MUTEX, .type = 17, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
 };
-const uint32_t ptt_lock_count = 78;
+const uint32_t ptt_lock_count = 83;
 
 /* A stub puts its number into a register that no call passes anything in. */
 #if defined(__x86_64__)

@@ -13,6 +13,8 @@
 #define ANY_TIME SECOND
 #define AT_ONCE INT64_C(1000000)
 #define SOON (10 * AT_ONCE)
+/* A thread that had to wait for a processor may come so late with a limit that it meant well. */
+#define LATE (60 * SECOND)
 
 int ptt_check_clocks(struct ptt_check *c, uint32_t process, int64_t realtime, int64_t monotonic)
 {
@@ -55,12 +57,13 @@ void ck_limit_in(struct ptt_check *c, const struct tk_event *e, uint32_t wait)
 	realtime = ahead(c, e, CLOCK_REALTIME, limit);
 	if (monotonic == TK_NEVER || realtime == TK_NEVER)
 		return;
-	w->limit_over = realtime < -DAY;
+	/* One that is about to be over by the other clock says nothing by being over at once. */
+	w->limit_over = realtime < -DAY && (monotonic < -LATE || monotonic > AT_ONCE);
 	w->limit_by_other = is_near(monotonic) && realtime < -FAR ? monotonic : 0;
 	/* What was not initialized while it was recorded may go by either clock. */
 	if (tk_number(&e->e, TK_CLOCK, o->flags & PTT_OBJECT_MADE ? o->clock : CLOCK_REALTIME) != CLOCK_MONOTONIC)
 		return;
-	w->limit_over = monotonic < 0;
+	w->limit_over = monotonic < -LATE;
 	w->limit_by_other = 0;
 	if (monotonic < FAR || !is_near(realtime) || !ck_found(c, PTT_FACT_LIMIT_OF_OTHER_CLOCK, e, (uint64_t)w->object << 16, e->site, 0))
 		return;

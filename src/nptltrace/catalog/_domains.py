@@ -42,6 +42,7 @@ LOCK_TYPES: tuple[str, ...] = (
     "java-lock",
     "absl-mutex",
     "absl-condvar",
+    "ruby-mutex",
 )
 
 FUTEX_KINDS: tuple[str, ...] = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from nptltrace.catalog.runtimes import runtime_of_file
 from nptltrace.recording.program_headers import read_elf
 
 TYPE_CHECKING = False
@@ -15,12 +16,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Modules", "modules_of_log", "program_of_maps", "shared_of_maps"]
 
+# Of a process that names ever more files no others are looked into for runtimes.
+_FILES_MAX = 4096
+
 
 class Modules:
     """Turns memory maps into lists of modules; each file is read once."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], Elf | None] = {}
+        self._runtimes: dict[str, str] = {}
 
     def of_maps(self, text: str) -> list[dict[str, Any]]:
         """Return the modules of one memory map, as they stand in `info/processes.jsonl`."""
@@ -43,8 +48,15 @@ class Modules:
                 "offset": 0,
                 "bias": bias,
             }
-            found.append({**module, "build_id": elf.build_id})
+            found.append({**module, "build_id": elf.build_id, **self.runtime(path)})
         return [{**m, **{name: hex(m[name]) for name in ("start", "end", "bias")}} for m in found]
+
+    def runtime(self, path: str) -> dict[str, str]:
+        """Return what is said of the runtime in a module: nothing where there is none."""
+        known = self._runtimes.get(path)
+        if known is None and len(self._runtimes) < _FILES_MAX:
+            known = self._runtimes[path] = runtime_of_file(path)
+        return {"runtime": known} if known else {}
 
     def _elf(self, path: str, inode: str) -> Elf | None:
         key = (path, inode)

@@ -493,6 +493,7 @@ class ProcessWatch:
         data = _read_from(self._session.modules(process.index), process.logged)
         text = os.fsdecode(data[: data.rfind(b"\n") + 1])
         found = modules_of_log(text, process.exe, process.maps, process.pid)
+        found = [one | self._modules.runtime(one["path"]) for one in found]
         if found:
             process.logged += len(os.fsencode(text))
             process.called(found)

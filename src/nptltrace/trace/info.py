@@ -7,13 +7,13 @@ off or damaged is skipped, and what the others say still counts.
 from __future__ import annotations
 
 import json
-import struct
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding.headers import ptt_abi
 from nptltrace._escaping import readable
+from nptltrace.catalog.runtimes import AGENT, FUTEXES, library_of, unseen
 from nptltrace.trace.places.module_table import Module, ModuleMap
 from nptltrace.trace.places.python_code import add_targets, read_codes
 from nptltrace.trace.small_files import read_whole
@@ -28,38 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["Info", "Process", "Session", "SharedMemory", "read_info"]
 
 
-# What locks and waits by system calls of its own, a library or program, and what is unseen.
-_DIRECT = {
-    "libgomp": "by futexes: waits for tasks, and what it locks itself, are not seen",
-    "libomp": "has locks of its own and waits for tasks, which are not seen",
-    "libiomp5": "has locks and barriers of its own, which are not seen",
-    "libjvm": "Java's monitors and locks are its own: their waits are seen as waits for work",
-    "libcoreclr": "locks of .NET are its own: their waits are seen as waits for work",
-    "libruby": "locks and queues of Ruby are its own: their waits are seen as waits for work",
-    "ruby": "locks and queues of Ruby are its own: their waits are seen as waits for work",
-    "mono": "monitors of .NET are its own: their waits are seen as waits for work",
-    "libmono": "monitors of .NET are its own: their waits are seen as waits for work",
-    "libmonosgen": "monitors of .NET are its own: their waits are seen as waits for work",
-    "threads/shared/shared": "locks of Perl are its own: their waits are seen as waits for work",
-    "libguile": "mutexes of Guile are its own: their waits are seen as waits for work",
-    "libHSrts": "what threads of Haskell wait for, as an `MVar`, is its own and not seen",
-    "beam.smp": "processes of Erlang wait inside its own scheduler, which is not seen",
-    "libgo": "synchronizes through futexes directly: Go's own locks and channels are not seen",
-    "libtbb": "has spin locks, which are not seen, and locks of which only waits are",
-    "libabsl_synchronization": "of readers' locks and `LockWhen()` only waits are seen",
-    "postgres": "locks of rows and tables, and other waits by latches of its own, are not seen",
-    "libQt5Core": (
-        "its semaphores and `QBasicMutex`, and what of its locks is compiled into programs, are "
-        "seen only where threads wait for them"
-    ),
-    "libQt6Core": "its locks are futexes, of which only waits are seen",
-}
-_GO = "mutexes and channels of Go are its own, and are not seen"
-_AGENT = "of Java's monitors and locks waits are seen, and not what is taken without one"
-_NAMES_OF_SECTIONS = 1 << 16
 # What ids, and times in nanoseconds, are below.
 _ID, _TIME = 1 << 32, 1 << 63
-_FUTEXES = "may have locks of Rust or C++20 in it, which are seen only where threads wait for them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,59 +255,29 @@ class Info:
 
         Those whose thread calls went past the tracer are first, as the session has them.
         """
-        mapped = dict.fromkeys(
-            module.path for process in self.processes.values() for module in process.modules
-        )
-        direct = {path: _DIRECT[_library(path)] for path in mapped if _library(path) in _DIRECT}
-        direct |= dict.fromkeys(filter(self._has_agent, direct), _AGENT)
-        direct |= dict.fromkeys((path for path in mapped if _is_of_go(path)), _GO)
+        attached = "attached" in self.session.raw
+        every = [module for process in self.processes.values() for module in process.modules]
+        mapped = {one.path: unseen(one.path, one.runtime, attached=attached) for one in every}
+        direct = {path: why for path, why in mapped.items() if why}
+        direct |= dict.fromkeys(filter(self._has_agent, direct), AGENT)
         # a library may be known by two paths, and what is said of it by its name is more
-        others = [path for path in self.session.futex_modules if _library(path) not in _DIRECT]
-        direct = dict.fromkeys(others, _FUTEXES) | direct
+        known = {library_of(path) for path in direct} - {""}
+        others = [path for path in self.session.futex_modules if library_of(path) not in known]
+        direct = dict.fromkeys(others, FUTEXES) | direct
         return self.session.uncovered + [
             {"module": path, "why": why} for path, why in direct.items()
         ]
 
     def _has_agent(self, machine: str) -> bool:
         """Return whether the agent is in all processes that have a machine of Java's mapped."""
-        if _library(machine) != "libjvm":
+        if library_of(machine) != "libjvm":
             return False
         mapped = [{one.path for one in process.modules} for process in self.processes.values()]
         return all(
-            any(_library(path) == "libpttjava" for path in paths)
+            any(library_of(path) == "libpttjava" for path in paths)
             for paths in mapped
             if machine in paths
         )
-
-
-def _library(path: str) -> str:
-    """Return the name of a library without version, and without the sum that wheels put there.
-
-    That of Perl's locks is as common as can be: it stands for itself with its folders.
-    """
-    if path.endswith("/threads/shared/shared.so"):
-        return "threads/shared/shared"
-    return path.rpartition("/")[2].partition(".so")[0].partition("-")[0]
-
-
-def _is_of_go(path: str) -> bool:
-    """Return whether a program has the section that Go's linker puts into each."""
-    try:
-        # What is no file, such as a pipe, may keep whoever opens it.
-        if ".so" in path.rpartition("/")[2] or not Path(path).is_file():
-            return False
-        with Path(path).open("rb") as file:
-            head = file.read(64)
-            (sections,) = struct.unpack_from("<Q", head, 40)
-            size, _, names = struct.unpack_from("<3H", head, 58)
-            file.seek(sections + size * names)
-            offset, length = struct.unpack_from("<2Q", file.read(size), 24)
-            file.seek(offset)
-            return head[:5] == b"\x7fELF\x02" and b"\0.go.buildinfo\0" in file.read(
-                min(length, _NAMES_OF_SECTIONS)
-            )
-    except (OSError, ValueError, OverflowError, struct.error):
-        return False
 
 
 def read_info(trace: str | os.PathLike[str]) -> Info:
@@ -491,6 +431,7 @@ def _module(item: dict[str, Any]) -> Module:
         offset=_number(item.get("offset", 0)),
         bias=None if bias is None else _signed(bias),
         since=None if since is None else _number(since),
+        runtime=str(item.get("runtime") or ""),
     )
 
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* limits_of_both_clocks.c - conditions wait by the clock that they go by; limits of zero only look, others never come. */
+/* limits_of_both_clocks.c - conditions wait by the clock that they go by; limits of zero only look, others never come or are just over. */
 /* run: hangs 1 */
 #include "corpus.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t by_day = PTHREAD_COND_INITIALIZER, by_uptime;
+static pthread_cond_t by_day = PTHREAD_COND_INITIALIZER, by_uptime, moved;
 
 static void *rests(void *unused)
 {
@@ -35,6 +35,7 @@ int main(void)
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&by_uptime, &attr);
+	memcpy(&moved, &by_uptime, sizeof(moved)); /* nobody saw which clock it goes by */
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < 200; i++) {
 		pthread_cond_timedwait(&by_day, &lock, &zero);
@@ -42,6 +43,9 @@ int main(void)
 		pthread_cond_timedwait(&by_day, &lock, &limit);
 		limit = soon(CLOCK_MONOTONIC, 100000);
 		pthread_cond_timedwait(&by_uptime, &lock, &limit);
+		pthread_cond_timedwait(&by_uptime, &lock, &limit);
+		limit = soon(CLOCK_MONOTONIC, 100000);
+		pthread_cond_timedwait(&moved, &lock, &limit);
 		limit = soon(CLOCK_MONOTONIC, 100000);
 		pthread_cond_clockwait(&by_day, &lock, CLOCK_MONOTONIC, &limit);
 		limit = soon(CLOCK_REALTIME, 100000);

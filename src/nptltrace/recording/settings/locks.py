@@ -29,7 +29,7 @@ _DOES = {
 _TRIES = {"acquire": "try", "acquire-shared": "try-shared"}
 _TAKEN = ("always", "zero", "nonzero", "true", "false")
 _LOCK_KEYS = ("type", "like", "doc", "functions")
-_KEYS = ("name", "does", "argument", "mutex", "taken", "try", "limit", "needs", "arguments")
+_KEYS = ("name", "does", "argument", "mutex", "taken", "try", "limit", "needs", "arguments", "hook")
 _TYPE = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _NAME = re.compile(r"[A-Za-z_.$][A-Za-z0-9_.$]*")
 _ARGUMENTS = 6
@@ -53,6 +53,7 @@ class LockFunction(Values):
         limit: The argument that says for how long it may wait, or 0.
         needs: Place of the function without which calls are not recorded, or None.
         arguments: How many it has, or None where nobody says.
+        own_hook: Whether the tracer has a hook for it that was written by hand.
     """
 
     name: str
@@ -66,6 +67,7 @@ class LockFunction(Values):
     limit: int
     needs: int | None
     arguments: int | None
+    own_hook: bool
 
 
 class Locks(Values):
@@ -207,7 +209,16 @@ def _function(
         limit=_argument(table, "limit", 1, 0),
         needs=_other(table, "needs", number),
         arguments=_argument(table, "arguments", 0, -1) if "arguments" in table else None,
+        own_hook=_has_own_hook(table),
     )
+
+
+def _has_own_hook(table: Mapping[str, Any]) -> bool:
+    """Return what a function says of its hook: only the tracer's own catalogue has such hooks."""
+    hook = table.get("hook", "generated")
+    if hook not in ("generated", "own"):
+        raise UsageError(f"{table['name']}: hook is generated or own, not {hook!r}")
+    return bool(hook == "own")
 
 
 def _argument(table: Mapping[str, Any], key: str, first: int, default: int | None) -> int:

@@ -35,6 +35,7 @@ class Module:
         bias: What to add to an address of the file's own symbol table, if it is recorded.
         since: From when on calls are from it, in ticks of the trace's clock; 0 from the beginning,
             None if it was found in a later look at the process.
+        runtime: The runtime of a language that it has inside, as the recorder found it.
     """
 
     path: str
@@ -44,6 +45,7 @@ class Module:
     offset: int = 0
     bias: int | None = None
     since: int | None = 0
+    runtime: str = ""
 
     def joined(self, other: Module) -> Module:
         """Return it with another segment of the same file."""

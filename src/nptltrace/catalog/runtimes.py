@@ -1,0 +1,180 @@
+"""Runtimes and libraries with locks of their own: how they are known, and which locks go unseen.
+
+A library is known by its name, a program that has a runtime inside by marks in its file: sections
+that only one linker makes, or functions that only one runtime exports.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+
+__all__ = ["AGENT", "FUTEXES", "library_of", "runtime_of_file", "unseen"]
+
+AGENT = "of Java's monitors and locks waits are seen, and not what is taken without one"
+FUTEXES = "may have locks of Rust or C++20 in it, which are seen only where threads wait for them"
+
+_RUBY = "waits for mutexes and queues of a Ruby inside a program are seen as waits for work"
+_RUBYS_OWN = "waits for Ruby's global lock, queues and joins are seen as waits for work"
+_MONITORS = "monitors of .NET are its own: their waits are seen as waits for work"
+_GUILE = "mutexes of Guile are its own: their waits are seen as waits for work"
+_HASKELL = "what threads of Haskell wait for, as an `MVar`, is its own and not seen"
+_ERLANG = "processes of Erlang wait inside its own scheduler, which is not seen"
+_POSTGRES = "locks of rows and tables, and other waits by latches of its own, are not seen"
+_JAVA = "Java's monitors and locks are its own: their waits are seen as waits for work"
+_SCRIPTS = "`Atomics.wait()` of JavaScript, by which scripts make locks, is seen as a wait for work"
+# Of what is mapped, by the names of shared libraries without version.
+_LIBRARIES = {
+    "libgomp": "by futexes: waits for tasks, and what it locks itself, are not seen",
+    "libomp": "has locks of its own and waits for tasks, which are not seen",
+    "libiomp5": "has locks and barriers of its own, which are not seen",
+    "libjvm": _JAVA,
+    "libcoreclr": "locks of .NET are its own: their waits are seen as waits for work",
+    "libruby": _RUBYS_OWN,
+    "libmono": _MONITORS,
+    "libmonosgen": _MONITORS,
+    "threads/shared/shared": "locks of Perl are its own: their waits are seen as waits for work",
+    "libguile": _GUILE,
+    "libHSrts": _HASKELL,
+    "libgo": "synchronizes through futexes directly: Go's own locks and channels are not seen",
+    "libjulia": "locks, channels and tasks of Julia are its own, and are not seen",
+    "libnode": _SCRIPTS,
+    "libtbb": "has spin locks, which are not seen, and locks of which only waits are",
+    "libabsl_synchronization": "of readers' locks and `LockWhen()` only waits are seen",
+    "libQt5Core": (
+        "its semaphores and `QBasicMutex`, and what of its locks is compiled into programs, are "
+        "seen only where threads wait for them"
+    ),
+    "libQt6Core": "its locks are futexes, of which only waits are seen",
+}
+# Of a library whose functions a process that is attached to had bound before.
+_ATTACHED = {
+    "libruby": "locks and queues of Ruby are its own: their waits are seen as waits for work",
+}
+# Of a program, or a library of any name, that has a runtime inside.
+_INSIDE = {
+    "go": "mutexes and channels of Go are its own, and are not seen",
+    "haskell": _HASKELL,
+    "dotnet": "locks of .NET are its own: their waits are seen as waits for work",
+    "native-image": _JAVA,
+    "ruby": _RUBY,
+    "mono": _MONITORS,
+    "guile": _GUILE,
+    "erlang": _ERLANG,
+    "postgres": _POSTGRES,
+    "node": _SCRIPTS,
+}
+_SECTIONS = {
+    b".go.buildinfo": "go",
+    b".debug-ghc-link-info": "haskell",
+    b"__managedcode": "dotnet",
+    b".svm_heap": "native-image",
+}
+_EXPORTS = {
+    b"DotNetRuntimeInfo": "dotnet",
+    b"rb_mutex_synchronize": "ruby",
+    b"mono_monitor_enter": "mono",
+    b"scm_timed_lock_mutex": "guile",
+    b"erl_drv_mutex_lock": "erlang",
+    b"LWLockAcquire": "postgres",
+    b"node_module_register": "node",
+}
+# What GHC's runtime says where it fails, which a program has that was stripped.
+_HASKELL_FAILS = b"(GHC version %s for %s)"
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_NAMES_MAX = 1 << 16
+_DATA_MAX = 8 << 20
+
+
+def library_of(path: str) -> str:
+    """Return the name of a library without version, and without the sum that wheels put there.
+
+    That of Perl's locks is as common as can be: it stands for itself with its folders.
+    """
+    if path.endswith("/threads/shared/shared.so"):
+        return "threads/shared/shared"
+    name, is_library, _ = path.rpartition("/")[2].partition(".so")
+    return name.partition("-")[0] if is_library else ""
+
+
+def unseen(path: str, inside: str, *, attached: bool = False) -> str:
+    """Return what of a module's locks is not seen; empty where all is, as far as is known.
+
+    Args:
+        path: The module.
+        inside: The runtime in it, as `runtime_of_file` has found it.
+        attached: Whether the process was attached to, when it had begun.
+    """
+    library = library_of(path)
+    if attached and library in _ATTACHED:
+        return _ATTACHED[library]
+    return _LIBRARIES.get(library) or _INSIDE.get(inside, "")
+
+
+def runtime_of_file(path: str) -> str:
+    """Return the runtime that a program or library has inside, empty if none is known.
+
+    Takes a few reads, each of a bounded size: a traced process may have named any file.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return ""
+    try:
+        return _Elf(fd).runtime() if stat.S_ISREG(os.fstat(fd).st_mode) else ""
+    except (OSError, ValueError, OverflowError, IndexError, struct.error):
+        return ""
+    finally:
+        os.close(fd)
+
+
+class _Elf:
+    """The sections of a file, read as they are asked for."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        head = os.pread(fd, 64, 0)
+        self._sections: dict[bytes, tuple[int, int]] = {}
+        if head[:6] != b"\x7fELF\x02\x01":
+            return
+        (table,) = struct.unpack_from("<Q", head, 40)
+        size, count, names = struct.unpack_from("<3H", head, 58)
+        if size != _SECTION.size:
+            return
+        found = list(_SECTION.iter_unpack(os.pread(fd, size * count, table)))
+        strings = os.pread(fd, min(found[names][5], _NAMES_MAX), found[names][4])
+        for one in found:
+            name = strings[one[0] : strings.find(b"\0", one[0])]
+            self._sections[name] = one[4], one[5]
+
+    def _data(self, name: bytes) -> bytes:
+        at, size = self._sections.get(name, (0, 0))
+        return os.pread(self._fd, size, at) if 0 < size <= _DATA_MAX else b""
+
+    def runtime(self) -> str:
+        """Return the runtime that is inside."""
+        for name, runtime in _SECTIONS.items():
+            if name in self._sections:
+                return runtime
+        # libraries are known by their names
+        if b".interp" not in self._sections:
+            return ""
+        if _HASKELL_FAILS in self._data(b".rodata"):
+            return "haskell"
+        return self._exporter()
+
+    def _exporter(self) -> str:
+        """Return the runtime of which the program itself exports a function."""
+        strings = self._data(b".dynstr")
+        for name, runtime in _EXPORTS.items():
+            at = strings.find(b"\0" + name + b"\0") + 1
+            if at and self._defines(at):
+                return runtime
+        return ""
+
+    def _defines(self, name: int) -> bool:
+        """Return whether a symbol of the program is defined in it, and not asked for."""
+        symbols = _SYMBOL.iter_unpack(self._data(b".dynsym"))
+        return any(one[0] == name and one[3] for one in symbols)

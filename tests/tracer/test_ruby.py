@@ -1,0 +1,85 @@
+"""Ruby's mutexes, whose functions are left by jumps."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import nptltrace
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+PROGRAMS = ROOT / "tests" / "programs" / "ruby"
+
+
+def _has_shared_library() -> bool:
+    """Return whether there is a Ruby whose functions other modules can stand before."""
+    if shutil.which("ruby") is None:
+        return False
+    ask = 'exit(RbConfig::CONFIG["ENABLE_SHARED"] == "yes" && RUBY_VERSION >= "3.1")'
+    return subprocess.run(["ruby", "-e", ask], check=False).returncode == 0
+
+
+pytestmark = pytest.mark.skipif(not _has_shared_library(), reason="needs a shared libruby")
+
+
+def _record(ptt: Ptt, trace: Path, program: str, *arguments: str) -> tuple[Any, Any]:
+    """Record a program that prints what it prints without a tracer; return report and check."""
+    command = ["ruby", str(PROGRAMS / program), *arguments]
+    plain = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = ptt("record", "-q", "-o", trace, "--", *command)
+    assert (done.stdout, done.stderr) == (plain.stdout, plain.stderr)
+    ptt("verify", trace)
+    with nptltrace.open(trace) as run:
+        return run.report(), run.check()
+
+
+def test_left_in_all_ways(ptt: Ptt, tmp_path: Path) -> None:
+    report, check = _record(ptt, tmp_path / "t", "mutexes.rb")
+    assert [one for one in check["findings"] if one["kind"] != "sleeping-holder"] == []
+    locks = [one for one in report["objects"] if one["kind"] == "ruby-mutex"]
+    assert sum(one["cancelled_waits"] for one in locks) >= 3
+    assert any(
+        "libruby" in one["module"] and "global lock" in one["why"] for one in check["uncovered"]
+    )
+
+
+def test_taking_again_is_refused(ptt: Ptt, tmp_path: Path) -> None:
+    _, check = _record(ptt, tmp_path / "t", "mutexes.rb", "again")
+    found = [one for one in check["findings"] if one["kind"] == "self-deadlock"]
+    assert [(one["severity"], one["count"]) for one in found] == [("warning", 2)]
+
+
+def test_fibers_of_a_thread(ptt: Ptt, tmp_path: Path) -> None:
+    report, check = _record(ptt, tmp_path / "t", "fibers.rb")
+    assert check["findings"] == []
+    locks = [one for one in report["objects"] if one["kind"] == "ruby-mutex"]
+    assert max(one["holds"] for one in locks) >= 24
+
+
+def test_attached(ptt: Ptt, tmp_path: Path) -> None:
+    """What was in Ruby's tables before stays as it was, and is not covered."""
+    threads = (
+        "4.times { Thread.new { loop { m.lock; m.sleep(0.0005); m.unlock; m.synchronize { } } } }"
+    )
+    program = f"$stdout.sync = true; m = Mutex.new; {threads}; puts 1; sleep"
+    running = subprocess.Popen(["ruby", "-e", program], stdout=subprocess.PIPE)
+    try:
+        assert running.stdout
+        running.stdout.readline()
+        trace = tmp_path / "t"
+        ptt("attach", "-q", "--for", "0.3", "-o", trace, str(running.pid))
+        check = json.loads(ptt("check", "--format", "json", trace).stdout)
+    finally:
+        running.kill()
+        running.communicate()
+    assert check["findings"] == []
+    assert any("locks" in one["why"] for one in check["uncovered"] if "libruby" in one["module"])
