@@ -68,6 +68,8 @@ void ck_lock_wait(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 		ck_ask(c, e, object, w->mode, w->timed);
 	if (w->timed)
 		return;
+	if (w->mode == PTT_MODE_EXCLUSIVE)
+		tk_order_write(&c->orders, e, object);
 	if (kind != NPTL_DOMAIN_SEM && waits_for_itself(c, w))
 		wait_for_self(c, e, wait);
 	ck_deadlock(c, e->thread, e);

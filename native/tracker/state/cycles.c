@@ -177,12 +177,45 @@ static uint32_t least_prevented(struct tk_orders *o, struct round *r, const stru
 	return best;
 }
 
+/* Whether nothing keeps a thread from where an order is while all those of a cycle are where theirs are. */
+static bool comes_beside(struct tk_orders *o, const struct tk_cycle *cycle, const struct tk_order *order)
+{
+	for (uint32_t i = 0; i < cycle->length; i++)
+		if (prevented_by(o, TK_ORDER(o, cycle->order[i]), order))
+			return false;
+	return true;
+}
+
+/* Whether a reader that asks for a lock, which another reader of the cycle has, may find a writer in front of it. */
+static bool finds_writer(struct tk_orders *o, struct round *r, const struct tk_cycle *cycle, uint32_t lock)
+{
+	for (uint32_t i = TK_ORDER_OBJECT(o, lock)->writers; i && !is_over(o, r); i = TK_ORDER(o, i)->next) {
+		r->compared += cycle->length;
+		if (comes_beside(o, cycle, TK_ORDER(o, i)))
+			return true;
+	}
+	return false;
+}
+
+static void let_readers_in(struct tk_orders *o, struct round *r, struct tk_cycle *cycle)
+{
+	for (uint32_t i = 0; i < r->length; i++) {
+		const struct tk_edge *edge = TK_EDGE(o, r->edge[i]), *next = TK_EDGE(o, r->edge[(i + 1) % r->length]);
+
+		if (!both_shared(edge->to_mode, next->from_mode))
+			continue;
+		if (finds_writer(o, r, cycle, edge->to))
+			cycle->needs_writers = true;
+		else
+			cycle->prevented |= BY(SHARED);
+	}
+}
+
 static void close_round(struct tk_orders *o, struct round *r)
 {
 	struct tk_cycle cycle = { .steps = 0 };
 
 	for (uint32_t i = 0; i < r->length; i++) {
-		const struct tk_edge *edge = TK_EDGE(o, r->edge[i]), *next = TK_EDGE(o, r->edge[(i + 1) % r->length]);
 		uint32_t why = 0, order = least_prevented(o, r, &cycle, r->edge[i], &why);
 
 		if (!order)
@@ -190,10 +223,9 @@ static void close_round(struct tk_orders *o, struct round *r)
 		if (out_of_units(o, &cycle, TK_ORDER(o, order)))
 			why |= BY(GATE);
 		cycle.order[cycle.length++] = order;
-		cycle.prevented |= why | (edge->tried ? BY(TRY) : 0);
-		if (both_shared(edge->to_mode, next->from_mode))
-			cycle.prevented |= BY(SHARED);
+		cycle.prevented |= why | (TK_EDGE(o, r->edge[i])->tried ? BY(TRY) : 0);
 	}
+	let_readers_in(o, r, &cycle);
 	/* What was not compared is not known. */
 	if (!is_over(o, r))
 		r->found(o->t, &cycle);

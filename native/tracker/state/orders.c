@@ -6,6 +6,7 @@
 /* Orders are kept of threads that hold no more locks than this at once: a lock that gates them may be any of those. */
 #define HELD_MAX 64u
 #define ORDERS_MAX 32u /* of an edge */
+#define WRITERS_MAX 8u /* of a rwlock */
 
 int tk_orders_open(struct tk_orders *o, struct tracker *t)
 {
@@ -237,6 +238,31 @@ void tk_order_keep(struct tk_orders *o, const struct tk_event *e, uint32_t objec
 	for (uint32_t hold = TK_THREAD(o->t, e->thread)->holds; hold; hold = TK_HOLD(o->t, hold)->thread_next)
 		if (TK_HOLD(o->t, hold)->kind != PTT_KIND_ONCE)
 			keep_from(o, e, TK_HOLD(o->t, hold), object, mode, tried);
+}
+
+/* ---- writers ---- */
+
+void tk_order_write(struct tk_orders *o, const struct tk_event *e, uint32_t object)
+{
+	const struct tk_order_thread *t = TK_ORDER_THREAD(o, e->thread);
+	struct tk_order_object *lock = TK_ORDER_OBJECT(o, object);
+	uint32_t node, number;
+
+	if (likely(!lock->prefers_writers) || lock->writer_count == WRITERS_MAX || t->locks > HELD_MAX)
+		return;
+	node = tk_own_node(o, e->thread);
+	for (uint32_t i = lock->writers; i; i = TK_ORDER(o, i)->next)
+		if (TK_ORDER(o, i)->thread == e->thread && TK_ORDER(o, i)->node == node && TK_ORDER(o, i)->held_sum == t->held_sum)
+			return;
+	number = rd_pool_new(&o->orders, &o->t->error);
+	if (!number)
+		return;
+	*TK_ORDER(o, number) = (struct tk_order){
+		.held_sum = t->held_sum, .ts = e->ts, .site = e->site, .next = lock->writers, .thread = e->thread, .node = node,
+		.locks = set_of(o, t, TK_THREAD(o->t, e->thread)->holds), .held = (uint8_t)(t->locks + t->units),
+	};
+	lock->writers = number;
+	lock->writer_count++;
 }
 
 /* ---- units of semaphores ---- */

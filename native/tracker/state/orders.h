@@ -32,6 +32,9 @@ struct tk_order_object {
 	uint32_t mark;
 	uint32_t units; /* of a semaphore: how many threads may have one, as long as each gives back what it took; or 0 */
 	bool handed;	/* one of them did not */
+	bool prefers_writers; /* a rwlock: a writer that waits keeps readers out, */
+	uint32_t writers; /* and these came: a list of orders without an edge */
+	uint32_t writer_count;
 };
 
 /* What a thread asked for before in the same state. */
@@ -84,6 +87,7 @@ struct tk_cycle {
 	uint32_t length;
 	uint32_t steps; /* of the search for it */
 	uint32_t prevented; /* why it cannot close: a bit (1 << PTT_PREVENTED_…) each */
+	bool needs_writers; /* readers meet in it, who keep one another out once a writer waits */
 };
 
 struct tk_orders {
@@ -161,6 +165,8 @@ int tk_orders_open(struct tk_orders *o, struct tracker *t);
 void tk_orders_close(struct tk_orders *o);
 /* tk_order_keep - the orders from what a thread holds to what it asks for; see tk_ask(). */
 void tk_order_keep(struct tk_orders *o, const struct tk_event *e, uint32_t object, uint8_t mode, bool tried);
+/* tk_order_write - a thread asks for a rwlock for writing, and would wait for ever. */
+void tk_order_write(struct tk_orders *o, const struct tk_event *e, uint32_t object);
 /* tk_order_unit - a thread has taken a unit of a semaphore: it is one of those that may hold locks meanwhile. */
 void tk_order_unit(struct tk_orders *o, uint32_t thread, uint32_t object);
 /* tk_order_unit_back - a thread posts; one that has no unit shows that the semaphore keeps nobody out. */

@@ -266,7 +266,7 @@ class _Futex:
             return Wait("mutex", self.address, word[0] & _TID if word else 0)
         if self.operation not in {_WAIT, _WAIT_BITSET, _WAIT_REQUEUE_PI}:
             return Wait("futex", self.address)
-        if self.kind == "mutex" and 0 < self.address - self.thread.sp < _FRAMES:
+        if self.kind == "mutex" and not self.value and 0 < self.address - self.thread.sp < _FRAMES:
             return self._refused_mutex()
         mutex = self._mutex()
         if mutex is not None and self.kind in {"mutex", "condition", ""}:

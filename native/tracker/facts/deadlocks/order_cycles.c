@@ -65,8 +65,10 @@ void ck_order_closed(struct tracker *t, const struct tk_event *e, const struct t
 	uint32_t flags = PTT_FLAG_WHOLE;
 	uint64_t sum = sum_of(c, cycle, &flags);
 
-	if (ck_found(c, PTT_FACT_ORDER_CYCLE, e, sum, cycle->length, flags))
-		add_steps(c, cycle);
+	if (!ck_found(c, PTT_FACT_ORDER_CYCLE, e, sum, cycle->length, flags))
+		return;
+	CK_FACT(c, c->current)->value = cycle->needs_writers;
+	add_steps(c, cycle);
 }
 
 /* The last request of a cycle, as the event that showed it. */
@@ -94,14 +96,14 @@ static void prevented(struct tracker *t, const struct tk_cycle *cycle)
 	uint32_t flags = 0, number;
 	uint64_t sum = sum_of(c, cycle, &flags);
 
-	/* When it closed, a semaphore seemed to keep one of its threads out. */
-	if (!cycle->prevented && tk_cycle_handed(&c->orders, cycle)) {
-		ck_order_closed(t, &e, cycle);
-		return;
-	}
 	if (ck_known(c, PTT_FACT_ORDER_CYCLE, sum, cycle->length, 0) ||
 	    ck_known(c, PTT_FACT_ORDER_CYCLE, sum, cycle->length, PTT_FLAG_SUSPECT))
 		return;
+	/* When it closed, a semaphore seemed to keep one of its threads out, or no writer had come yet. */
+	if (!cycle->prevented && (cycle->needs_writers || tk_cycle_handed(&c->orders, cycle))) {
+		ck_order_closed(t, &e, cycle);
+		return;
+	}
 	number = ck_found(c, PTT_FACT_ORDER_CYCLE_PREVENTED, &e, sum, cycle->length, flags);
 	if (!number)
 		return;

@@ -31,6 +31,8 @@ void ck_acquire(struct ptt_check *c, const struct tk_event *e, uint32_t object, 
 	o->kept = 0;
 	if (t->holds && how != TK_WAITED && o->kind != PTT_KIND_ONCE)
 		ck_ask(c, e, object, mode, how == TK_TRIED);
+	if (mode == PTT_MODE_EXCLUSIVE && how == TK_PLAIN)
+		tk_order_write(&c->orders, e, object);
 	t->locked = true;
 	if (unlikely(t->waits) && CK_WAITING(c, t->waits)->mutex == object) {
 		CK_WAITING(c, t->waits)->retaken = true;

@@ -116,6 +116,8 @@ void ck_init(struct ptt_check *c, const struct tk_event *e)
 		o->flags |= CK_INHERITS;
 	if (o->kind == PTT_KIND_SEM)
 		ck_sem_made(c, e, object);
+	o->order.prefers_writers = o->kind == PTT_KIND_RWLOCK &&
+				   tk_number(&e->e, TK_PREFERENCE, 0) == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP;
 	o->barrier_count = (uint32_t)tk_number(&e->e, TK_COUNT, 0);
 }
 

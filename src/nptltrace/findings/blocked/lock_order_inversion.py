@@ -25,7 +25,9 @@ def lock_order_inversion(trace: Trace) -> Iterator[Found]:
       says so;
     - no semaphore had too few units for those of them that had one. That is so as long as each
       thread gives back the units that it took, and only of semaphores of one process;
-    - at each lock, one of the two has or wants it alone: readers do not keep readers out;
+    - at each lock, one of the two has or wants it alone: readers do not keep readers out. They do
+      where a rwlock was initialized to prefer writers (`PREFER_WRITER_NONRECURSIVE_NP`), and another
+      thread, which nothing keeps from coming then, asked for it for writing;
     - none of the requests was a try, or had a time limit: those do not wait for ever. What was got
       by trying is held all the same;
     - no creation of a thread, join or barrier puts one of the orders before another. Semaphores,
@@ -55,4 +57,7 @@ def lock_order_inversion(trace: Trace) -> Iterator[Found]:
             f"{held.thread} asked for {asked.object}{asked.at} while it held {held.object}"
             for held, asked in zip(fact.steps[::2], fact.steps[1::2], strict=True)
         ]
-        yield fact.found(f"locks are taken in orders that can deadlock: {'; '.join(parts)}")
+        readers = ", once a writer waits, which keeps readers out" if fact.value else ""
+        yield fact.found(
+            f"locks are taken in orders that can deadlock{readers}: {'; '.join(parts)}"
+        )

@@ -10,6 +10,7 @@ from nptltrace.hang.routines import is_plumbing, routine_kind
 from nptltrace.hang.stack.shown import CalledLocation, GuessedLocation
 from nptltrace.hang.stack.static_calls import refers_to
 from nptltrace.trace.places.site import ENTRY
+from nptltrace.trace.symbols.elf.code import Frame as CodeFrame
 from nptltrace.trace.symbols.location import Location
 
 if TYPE_CHECKING:
@@ -147,10 +148,13 @@ class Names:
     def _site(self, location: Location) -> str:
         # Functions of the language's own headers are not shown, so none of them is the call site.
         own = [frame for frame in location.inlined if not frame.foreign]
-        frames = [(frame.function, location.module) for frame in own]
-        frames.append((location.function, location.module))
-        first = next((n for n, frame in enumerate(frames) if not self.is_library(*frame)), None)
+        frames = [*own, CodeFrame(location.function, location.path, location.line)]
+        first = next((n for n, f in enumerate(frames) if self._is_own(f, location.module)), None)
         return "" if first is None else str(replace(location, inlined=tuple(own[first:])))
+
+    def _is_own(self, frame: CodeFrame, module: str) -> bool:
+        """Return whether a frame may be a call site: no wrapper, no template of the language."""
+        return not frame.foreign and not self.is_library(frame.function, module)
 
     def function(self, address: int) -> str:
         """Return the name of the function that begins at an address, or the empty string."""

@@ -189,9 +189,18 @@ class Core:
         return 0, 0
 
     def sharers(self, address: int) -> frozenset[int] | None:
-        """Return None: it is not known which processes had memory in common."""
-        del address
-        return None
+        """Return the other processes that had a piece of memory: none if it is of no file.
+
+        Shared memory is listed among the mapped files, whether it has a name or not. The variables
+        of a program or library are private.
+
+        Returns:
+            None if the file does not say that.
+        """
+        mappings = self._notes.mappings
+        mapped = any(one.start <= address < one.end for one in mappings)
+        private = mappings and (not mapped or self.map.only(address) is not None)
+        return frozenset() if private else None
 
     def process_of(self, tid: int) -> None:
         """Return None: other processes are not in the file."""
