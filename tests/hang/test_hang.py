@@ -190,6 +190,48 @@ def test_the_function_of_once_calls_it_again(
     assert (one["kind"], one["object_names"]) == ("self-deadlock", ["ready"])
 
 
+def test_two_functions_of_once_want_each_other(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """The arguments of a call lie on the stack of a thread that only waits as well."""
+    program = compile_c(
+        """
+        #include <pthread.h>
+        #include <unistd.h>
+        pthread_once_t net, tls;
+        static void run(pthread_once_t *control, void (*function)(void))
+        {
+            pthread_once(control, function);
+        }
+        static void needs_net(void);
+        static void needs_tls(void)
+        {
+            usleep(50000);
+            run(&tls, needs_net);
+        }
+        static void needs_net(void)
+        {
+            usleep(50000);
+            run(&net, needs_tls);
+        }
+        static void *begin(void *unused)
+        {
+            run(&net, needs_tls);
+            return unused;
+        }
+        int main(void)
+        {
+            pthread_t other;
+            pthread_create(&other, 0, begin, 0);
+            run(&tls, needs_net);
+            return 0;
+        }
+    """,
+        "-O0",
+    )
+    with running(program) as pid:
+        (one,) = asleep(ptt, pid, 2)["findings"]
+    assert (one["kind"], sorted(one["object_names"])) == ("deadlock", ["net", "tls"])
+
+
 def test_a_word_of_ones_is_no_robust_mutex(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
     """Rust's parked threads sleep on such a one."""
     program = compile_c("""

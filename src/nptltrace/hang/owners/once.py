@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.thread_picture import ShownFrame, ThreadPicture
+    from nptltrace.trace.places.module_table import Module
 
 __all__ = ["with_initializers", "with_runners"]
 
 # So much of a stack is looked through.
 _STACK = 1 << 16
 _ONCE, _STATIC = "once", "static"
+_LIBRARY = ("libc.so", "libc-", "libpthread")
 
 
 def with_runners(process: Target, threads: Sequence[ThreadPicture]) -> list[ThreadPicture]:
@@ -116,8 +118,20 @@ def _words(process: Target, part: range) -> tuple[int, ...]:
 
 
 def _handled(process: Target, sp: int, wanted: Collection[int]) -> Iterator[int]:
-    """Yield the objects that stand behind a place in the code on a stack."""
+    """Yield the objects that stand behind a place in the code of the C library on a stack.
+
+    What runs may stand in front of the object as well, as an argument: that is no code of glibc's.
+    """
+    own = {module for module in process.modules if _is_library(module)}
     words = _words(process, range(sp, sp + _STACK))
     for before, word in pairwise(words):
-        if word in wanted and process.map.only(before) is not None:
+        if word not in wanted:
+            continue
+        module = process.map.only(before)
+        # A static program has the C library in it.
+        if module is not None and (module in own or not own):
             yield word
+
+
+def _is_library(module: Module) -> bool:
+    return module.path.rpartition("/")[2].startswith(_LIBRARY)
