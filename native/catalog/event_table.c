@@ -612,8 +612,9 @@ const struct ptt_futex_kind ptt_futex_kinds[] = {
 	{"absl-wait", PTT_FUTEX_LOCK, 0},
 	{"tbb-mutex", PTT_FUTEX_LOCK, 0},
 	{"static-guard", PTT_FUTEX_LOCK, 0},
+	{"std-future", PTT_FUTEX_WORK, 0},
 };
-const unsigned int ptt_futex_kind_count = 30;
+const unsigned int ptt_futex_kind_count = 31;
 
 const char *const ptt_domain_names[16] = {
 	[1] = "thread",

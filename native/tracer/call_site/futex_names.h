@@ -94,8 +94,9 @@ static const struct futex_name {
 	{27, {"_ZN4absl", "7Barrier5Block"}},
 	{28, {"_ZN3tbb6detail2r115wait_on_address"}},
 	{29, {"__cxa_guard_acquire"}},
+	{30, {"_ZNSt28__atomic_futex_unsigned_base"}},
 };
 
 /* By kind: a function that called these ones may say it better. */
-static const unsigned char futex_outer[30] = {[13] = 1, [23] = 1, [25] = 1};
+static const unsigned char futex_outer[31] = {[13] = 1, [23] = 1, [25] = 1};
 /* clang-format on */

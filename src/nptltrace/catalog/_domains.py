@@ -76,6 +76,7 @@ FUTEX_KINDS: tuple[str, ...] = (
     "absl-wait",
     "tbb-mutex",
     "static-guard",
+    "std-future",
 )
 
 SYS_CALLS: tuple[str, ...] = (
