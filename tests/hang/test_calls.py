@@ -61,6 +61,12 @@ PROGRAM = """
         flock(other, LOCK_EX);
         fcntl(one, F_SETLKW, &lock);
     }
+    static void *lock_open_file(void *path)
+    {
+        struct flock lock = { .l_type = F_WRLCK };
+        fcntl(open(path, O_RDWR | O_CREAT, 0600), F_OFD_SETLKW, &lock);
+        return 0;
+    }
     static int child(void)
     {
         int pid = fork();
@@ -107,6 +113,10 @@ PROGRAM = """
                 both("a.lock", "b.lock");
             else
                 both("b.lock", "a.lock");
+        } else if (is(name, "open")) {
+            lock_open_file("c.lock");
+            pthread_create(&thread, 0, lock_open_file, "c.lock");
+            pthread_join(thread, 0);
         } else if (is(name, "fifo")) {
             mkfifo("fifo", 0600);
             open("fifo", O_RDONLY);
@@ -126,6 +136,7 @@ CASES = {
     "end": (1, "stuck", ", which is empty, written by this process"),
     "eventfd": (2, "stuck", "sleeps in read of eventfd "),
     "files": (1, "deadlock", ".lock (fd 8), locked by process "),
+    "open": (2, "stuck", "c.lock (fd 8), locked by this process"),
     "stream": (2, "stuck", "waits for stream stdin, held by thread "),
     "worker": (1, None, ", which is empty, written by this process, process "),
     "fifo": (1, None, "of FIFO fifo, until a process opens it that writes"),

@@ -21,6 +21,7 @@ __all__ = ["with_peers"]
 # Calls whose first argument is a descriptor.
 _READS = frozenset({"read", "pread64", "readv", "preadv", "recvfrom", "recvmsg", "recvmmsg"})
 _WRITES = frozenset({"write", "pwrite64", "writev", "pwritev", "sendto", "sendmsg", "sendfile"})
+_LOCKED_BY = "locked by"
 _LOCKS = {"flock": ("FLOCK",), "fcntl": ("POSIX", "OFDLCK")}
 _OTHERS = frozenset({"accept", "accept4", "connect", "fsync", "fdatasync"})
 # Commands of fcntl() that wait for a lock.
@@ -64,7 +65,12 @@ def with_peers(process: Target, threads: Sequence[ThreadPicture]) -> list[Thread
             seen = one._replace(object_name=_name(file))
             peers = _of_file(one, file, held.get(_other_side(file)), files)
         if peers is not None:
-            near = [name for tid, name in others.items() if tid != seen.thread.tid]
+            # A thread may wait for a lock of its own.
+            near = [
+                name
+                for tid, name in others.items()
+                if tid != seen.thread.tid and peers.by != _LOCKED_BY
+            ]
             names = tuple(_named(pid, process.pid, near) for pid in sorted(peers.pids))
             unless = peers.unless if is_all else "a process that may not be looked into"
             seen = seen._replace(peers=peers._replace(names=names, unless=unless))
@@ -102,7 +108,7 @@ def _of_file(seen: ThreadPicture, file: OpenFile, holders: Holders | None, files
     name = seen.wait.call if seen.wait is not None else ""
     if name in _LOCKS:
         pids = files.lockers(file, _LOCKS[name])
-        return Peers(f"{name} of {_name(file)}", "locked by", pids, is_all=bool(pids))
+        return Peers(f"{name} of {_name(file)}", _LOCKED_BY, pids, is_all=bool(pids))
     reads = name in _READS
     does = f"{name} of" if reads or name in _OTHERS else f"{name} to"
     said = f"{does} {_name(file)}"

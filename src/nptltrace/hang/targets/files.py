@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -30,6 +29,8 @@ _LOCK = re.compile(r"\d+: (FLOCK|POSIX|OFDLCK) +\w+ +\w+ +(-?\d+) ([0-9a-f]+):([
 _MOST = 1 << 17
 # So many descendants may share a lock.
 _HEIRS = 256
+# The lock of an open file belongs to no process, and to all that have the file.
+_OF_FILE = -1
 
 
 class OpenFile(NamedTuple):
@@ -121,7 +122,9 @@ class Files:
             and match[1] in kinds
             and (int(match[3], 16), int(match[4], 16), int(match[5])) == wanted
         }
-        # The lock of an open file belongs to no process, and one of another namespace is 0.
+        if _OF_FILE in found:
+            found = (found - {_OF_FILE}) | _with_lock(status)
+        # One of another namespace is 0.
         if any(pid <= 0 or not _has_open(pid, status) for pid in found):
             return frozenset()
         heirs = islice((heir for pid in found for heir in _offspring(pid)), _HEIRS)
@@ -160,16 +163,35 @@ def _has_open(pid: int, file: os.stat_result, *, locked: bool = False) -> bool:
     """Return whether a process has a file open, or by a descriptor that has a lock on it."""
     place = _PROC / str(pid)
     try:
-        entries = [*(place / "fd").iterdir()]
+        numbers = [int(entry.name) for entry in (place / "fd").iterdir()]
     except OSError:
         return False
-    for entry in entries:
-        with suppress(OSError):
-            if os.path.samestat(entry.stat(), file) and (
-                not locked or b"\nlock:" in (place / "fdinfo" / entry.name).read_bytes()
-            ):
-                return True
-    return False
+    return any(_is_open(place, number, file, locked=locked) for number in numbers)
+
+
+def _is_open(place: Path, number: int, file: os.stat_result, *, locked: bool) -> bool:
+    """Return whether a descriptor is of a file, and has a lock on it where that is wanted."""
+    try:
+        if not os.path.samestat((place / f"fd/{number}").stat(), file):
+            return False
+        return not locked or b"\nlock:" in (place / f"fdinfo/{number}").read_bytes()
+    except OSError:
+        return False
+
+
+def _with_lock(file: os.stat_result) -> set[int]:
+    """Return the processes that have a descriptor with a lock on a file.
+
+    Where one may not be looked into, or there are too many descriptors, 0 is among them.
+    """
+    refused: list[int] = []
+    found: set[int] = set()
+    left = _MOST
+    for place, number in islice(_descriptors(refused), _MOST):
+        left -= 1
+        if _is_open(place, number, file, locked=True):
+            found.add(int(place.name))
+    return found if left and not refused else {0}
 
 
 def holders_of(keys: Collection[tuple[str, int]]) -> tuple[dict[tuple[str, int], Holders], bool]:
