@@ -116,6 +116,32 @@ def test_a_program_with_signal_handlers_is_not_surely_stuck(
     assert of_core(ptt, core)["findings"] == []
 
 
+@pytest.mark.parametrize("where", ["own", "shared"])
+def test_a_futex_that_other_processes_may_wake(
+    where: str, ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
+) -> None:
+    """C++20 says of no futex that it is private: where it lies says it, in a core file as well."""
+    program = compile_c(
+        """
+        #include <linux/futex.h>
+        #include <sys/mman.h>
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        static int own;
+        int main(int count, char **arguments)
+        {
+            int *word = &own;
+            if (count > 1 && *arguments[1] == 's')
+                word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+            syscall(SYS_futex, word, FUTEX_WAIT, 0, NULL, NULL, 0);
+        }
+    """
+    )
+    seen, core = kernel_core(ptt, tmp_path, program, where, threads=1)
+    assert [one["kind"] for one in seen["findings"]] == ["stuck"]
+    assert len(of_core(ptt, core)["findings"]) == (where == "own")
+
+
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="of the code of x86-64")
 @pytest.mark.parametrize("flags", [("-O0",), ("-O0", "-static")], ids=["dynamic", "static"])
 def test_a_mutex_that_only_the_code_names(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,6 @@ from tests.real.real import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.support import Ptt
 
@@ -158,3 +158,71 @@ def test_a_handler_wants_the_heap_that_it_interrupted(
     if "int_free" not in stacks:
         assert f"waits for malloc lock main_arena, held by thread {pid} " in text
         assert "self-deadlock" in text
+
+
+@pytest.mark.parametrize("case", ["handler", "fork"])
+def test_a_lock_of_the_c_librarys_own(
+    case: str, ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
+) -> None:
+    """The library reads a time zone, with a lock in hand, from a FIFO that nobody writes to."""
+    program = compile_c(
+        """
+        #define _GNU_SOURCE
+        #include <pthread.h>
+        #include <signal.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <sys/prctl.h>
+        #include <sys/stat.h>
+        #include <time.h>
+        #include <unistd.h>
+        static void tell(int number)
+        {
+            time_t now = number;
+            struct tm tm;
+            localtime_r(&now, &tm);
+        }
+        static void *first(void *unused)
+        {
+            tell(0);
+            return unused;
+        }
+        int main(int count, char **words)
+        {
+            char zone[4096];
+            pthread_t other;
+            snprintf(zone, sizeof(zone), ":%s", words[2]);
+            mkfifo(words[2], 0600);
+            setenv("TZ", zone, 1);
+            if (count > 2 && *words[1] == 'h') {
+                signal(SIGALRM, tell);
+                ualarm(50000, 0);
+                tell(0);
+            }
+            pthread_create(&other, 0, first, 0);
+            usleep(50000);
+            if (!fork()) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                tell(0);
+            }
+            pause();
+        }
+    """
+    )
+    with running(program, case, tmp_path / "zone") as pid:
+        at = [pid] if case == "handler" else []
+
+        def seen() -> str:
+            at[:] = at or Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
+            said = ptt("hang", at[0], status=None).stdout if at else ""
+            return " ".join(said.split())
+
+        wait_until(lambda: "waits for C library lock" in seen(), "it hangs")
+        text = seen()
+    if case == "handler":
+        assert "error: self-deadlock" in text
+        assert ", in a handler of SIGALRM that interrupted " in text
+    else:
+        assert "error: stuck" in text
+        assert ", held by an unknown thread" in text
+        assert "was forked from process" in text

@@ -240,6 +240,27 @@ int main()
 }
 """
 
+TEMPORARY = """
+#include <future>
+#include <mutex>
+#include <thread>
+static std::mutex own;
+static void takes() { std::lock_guard<std::mutex> held(own); }
+static int counts(pthread_mutex_t copy) { return pthread_mutex_lock(&copy); }
+static void copies()
+{
+    static pthread_mutex_t original = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&original);
+    counts(original);
+}
+int main()
+{
+    std::thread second(copies);
+    std::lock_guard<std::mutex> held(own);
+    std::async(std::launch::async, takes);
+}
+"""
+
 
 @pytest.mark.parametrize("optimized", ["-O0", "-O2"])
 def test_cplusplus(optimized: str, ptt: Ptt, tmp_path: Path) -> None:
@@ -480,3 +501,17 @@ def test_go(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
 )
 def test_functions_that_wait(function: str, kind: str) -> None:
     assert routine_kind(function) == kind
+
+
+def test_a_task_that_nobody_keeps_and_a_mutex_that_was_copied(ptt: Ptt, tmp_path: Path) -> None:
+    """Templates of the language are no call sites; a mutex on a stack is a mutex."""
+    source = tmp_path / "temporary.cc"
+    source.write_text(TEMPORARY, encoding="utf-8")
+    result = tmp_path / "temporary"
+    subprocess.run(["g++", "-std=c++20", "-g", "-pthread", "-o", result, source], check=True)
+    with running(result) as pid:
+        found = asleep(ptt, pid, 3)
+    lines = {
+        one["kind"]: {site.rpartition(":")[2] for site in one["sites"]} for one in found["findings"]
+    }
+    assert lines == {"deadlock": {"6)", "18)"}, "self-deadlock": {"7)"}}

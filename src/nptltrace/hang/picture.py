@@ -10,11 +10,17 @@ from nptltrace.hang.limits import with_limits
 from nptltrace.hang.owners.free import with_free
 from nptltrace.hang.owners.gil import with_gils
 from nptltrace.hang.owners.grace import with_graces
-from nptltrace.hang.owners.heap import with_heaps
+from nptltrace.hang.owners.interrupted import with_interrupted
 from nptltrace.hang.owners.monitors import with_monitors
 from nptltrace.hang.owners.once import with_initializers, with_runners
 from nptltrace.hang.owners.streams import with_streams
-from nptltrace.hang.routines import has_object, plain_name, routine_kind, routine_of
+from nptltrace.hang.routines import (
+    has_object,
+    plain_name,
+    routine_kind,
+    routine_of,
+    waits_for_library,
+)
 from nptltrace.hang.stack.cpython import PythonFrame, Pythons
 from nptltrace.hang.stack.shown import SignalFrame, signal_name
 from nptltrace.hang.stack.stacks import Stacks
@@ -35,6 +41,8 @@ __all__ = ["Picture", "look"]
 
 # So long threads of Python that run are looked at, and with such pauses.
 _PATIENCE_S, _PAUSE_S = 0.02, 0.001
+# So many functions make a system call for one another.
+_CALLED = 3
 _LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux", "[vdso]", "libnptltrace.so")
 
 
@@ -102,7 +110,7 @@ def look(process: Target, names: Names) -> Picture:
             )
         )
     process.forget()
-    found = with_initializers(with_heaps(with_runners(process, found)))
+    found = with_initializers(with_interrupted(process, with_runners(process, found)))
     found = with_streams(process, names, with_graces(process, found))
     found = with_gils(process, pythons.threads, found)
     found = with_peers(process, with_free(process, with_monitors(process, names, found)))
@@ -165,7 +173,12 @@ def _stack(walked: Sequence[Frame], names: Names, pythons: Pythons, stacks: Stac
     )
     functions = [call for frame in frames for call in _calls(frame)]
     routine = routine_of(functions, names.is_library)
-    waits = Waits(routine, next((function for function, _ in functions if function), ""))
+    innermost_names = [function for function, _ in functions if function][:_CALLED]
+    waits = Waits(
+        routine,
+        next(iter(innermost_names), ""),
+        any(map(waits_for_library, innermost_names)),
+    )
     calls = tuple(n for n, frame in enumerate(walked) if frame.address in pythons.evaluates)
     innermost = frames[0] if frames else None
     spins = isinstance(innermost, Location) and routine_kind(innermost.function) == "spin lock"

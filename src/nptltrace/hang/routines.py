@@ -15,6 +15,7 @@ __all__ = [
     "plain_name",
     "routine_kind",
     "routine_of",
+    "waits_for_library",
     "wants_to_write",
 ]
 
@@ -130,6 +131,11 @@ def has_object(function: str) -> bool | None:
 def wants_to_write(function: str) -> bool:
     """Return whether a function takes a rwlock in order to write."""
     return _WRITES.search(function) is not None
+
+
+def waits_for_library(function: str) -> bool:
+    """Return whether a function is the one in which the C library waits for locks of its own."""
+    return plain_name(function) == "lll_lock_wait_private"
 
 
 def is_plumbing(function: str) -> bool:

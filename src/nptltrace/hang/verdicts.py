@@ -35,7 +35,10 @@ __all__ = ["Verdict", "verdicts", "waits_sentence"]
 
 _LOCKS = frozenset({"mutex", "rwlock"})
 # What one thread has at a time, though not every library notes which one.
-_OWNED = _LOCKS | {"once", "static", "stream", "malloc lock", "monitor", "lock", "spin lock", GIL}
+_OWNED = _LOCKS | {
+    "once", "static", "stream", "malloc lock", "C library lock", "monitor", "lock", "spin lock",
+    GIL,
+}  # fmt: skip
 # What is said of a thread that waits for no object.
 _WITHOUT_OBJECT = {
     "park": "waits to be unparked",

@@ -87,9 +87,10 @@ class Wait(NamedTuple):
 
     Attributes:
         kind: `mutex`, `rwlock`, `condition`, `semaphore`, `barrier`, `join`, `once`; `static` for
-            the initializer of a static variable; `future`; `stream` and `malloc lock` of the C
-            library; `monitor` of Java, and `lock` of its `java.util.concurrent`; `gil` of CPython;
-            `spin lock`, for which a thread does not sleep; `park` for a thread of Rust or Java
+            the initializer of a static variable; `future`; `stream`, `malloc lock` and others
+            (`C library lock`) of the C library; `monitor` of Java, and `lock` of its
+            `java.util.concurrent`; `gil` of CPython; `spin lock`, for which a thread does not
+            sleep; `park` for a thread of Rust or Java
             that another one must unpark; `receive`, `send` and `scope` for what Rust parks threads
             for itself; `go` for what Go's runtime waits for; `futex` for a word of which nothing
             more is known; `call` for another system call.
@@ -122,10 +123,12 @@ class Waits(NamedTuple):
     Attributes:
         routine: The function that has a `routine_kind`, or empty.
         function: The innermost function that has a name, or empty.
+        is_library: The C library waits for a lock of its own.
     """
 
     routine: str = ""
     function: str = ""
+    is_library: bool = False
 
 
 def wait_of(process: Target, thread: Thread, tids: frozenset[int], at: Waits) -> Wait | None:
@@ -147,7 +150,7 @@ def wait_of(process: Target, thread: Thread, tids: frozenset[int], at: Waits) ->
     kind = routine_kind(routine)
     futex = _Futex(
         process, thread, address, operation & _OPERATION, value & 0xFFFF_FFFF, tids, kind,
-        wants_to_write(routine), process.read(address - BEFORE_FUTEX, AROUND_FUTEX),
+        wants_to_write(routine), at.is_library, process.read(address - BEFORE_FUTEX, AROUND_FUTEX),
     )  # fmt: skip
     of_others = has_object(routine)
     if of_others is None:
@@ -242,6 +245,7 @@ class _Futex:
         tids: Threads of the process.
         kind: What the stack says, or empty.
         writes: The stack says that it wants to write.
+        is_library: The stack says that it is a lock of the C library's own.
         around: The memory before and behind the word; nothing where that has no begin.
     """
 
@@ -253,6 +257,7 @@ class _Futex:
     tids: frozenset[int]
     kind: str
     writes: bool
+    is_library: bool
     around: bytes
 
     def object(self) -> Wait:
@@ -289,8 +294,9 @@ class _Futex:
         """Return what memory alone says, where the stack has no names."""
         if self.operation == _WAIT_BITSET and self.value in self.tids:
             return Wait("join", self.address, self.value)
-        owner = self._streams_owner()
-        return Wait("stream" if owner else "futex", self.address, owner)
+        if owner := self._streams_owner():
+            return Wait("stream", self.address, owner)
+        return Wait("C library lock" if self.is_library else "futex", self.address)
 
     def _words(self, address: int, layout: str) -> tuple[int, ...]:
         """Return numbers in memory, none if it cannot be read."""

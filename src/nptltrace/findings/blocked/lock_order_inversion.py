@@ -26,8 +26,8 @@ def lock_order_inversion(trace: Trace) -> Iterator[Found]:
     - no semaphore had too few units for those of them that had one. That is so as long as each
       thread gives back the units that it took, and only of semaphores of one process;
     - at each lock, one of the two has or wants it alone: readers do not keep readers out. They do
-      where a rwlock was initialized to prefer writers (`PREFER_WRITER_NONRECURSIVE_NP`), and another
-      thread, which nothing keeps from coming then, asked for it for writing;
+      where a rwlock was initialized to prefer writers (`PREFER_WRITER_NONRECURSIVE_NP`), and
+      another thread, which nothing keeps from coming then, asked for it for writing;
     - none of the requests was a try, or had a time limit: those do not wait for ever. What was got
       by trying is held all the same;
     - no creation of a thread, join or barrier puts one of the orders before another. Semaphores,

@@ -1,0 +1,62 @@
+"""Which thread has a lock of the C library that a signal handler waits for: the interrupted one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.hang.routines import is_plumbing, plain_name
+from nptltrace.hang.stack.shown import SignalFrame
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nptltrace.hang.targets.target import Target
+    from nptltrace.hang.thread_picture import ShownFrame, ThreadPicture
+
+__all__ = ["with_interrupted"]
+
+# Functions of the C library that are called with the heap's lock in hand.
+_LOCKED = frozenset({"int_malloc", "int_memalign", "int_realloc", "sysmalloc"})
+# So many functions of the heap call one another.
+_INNERMOST = 3
+
+
+def with_interrupted(process: Target, threads: Sequence[ThreadPicture]) -> list[ThreadPicture]:
+    """Return the threads with the owners of the C library's locks that they wait for in handlers.
+
+    Args:
+        process: Whose they are.
+        threads: As they were seen.
+    """
+    # A fork may have left a lock behind.
+    one = sum(not seen.thread.has_ended for seen in threads) == 1
+    alone = one and process.forked_from()[1] <= 1
+    return [
+        seen._replace(wait=seen.wait._replace(owner=seen.thread.inner_tid))
+        if seen.wait is not None and _has_it(seen, seen.wait.kind, alone=alone)
+        else seen
+        for seen in threads
+    ]
+
+
+def _has_it(seen: ThreadPicture, kind: str, *, alone: bool) -> bool:
+    """Return whether a thread has the lock that it waits for in a handler.
+
+    The heap's functions show it. Of another lock, the thread must be the only one, and have been
+    interrupted in the function that wants the lock again.
+    """
+    signals = [n for n, frame in enumerate(seen.frames) if isinstance(frame, SignalFrame)]
+    if not signals:
+        return False
+    inner, behind = seen.frames[: signals[0]], seen.frames[signals[0] + 1 :]
+    if kind == "malloc lock":
+        return any(plain_name(frame.function) in _LOCKED for frame in behind[:_INNERMOST])
+    if kind != "C library lock" or not alone:
+        return False
+    wants = next((frame for frame in inner if not is_plumbing(frame.function)), None)
+    return wants is not None and any(_is_same(wants, frame) for frame in behind)
+
+
+def _is_same(one: ShownFrame, other: ShownFrame) -> bool:
+    """Return whether two frames are of one function."""
+    return bool(one.function) and (one.function, one.module) == (other.function, other.module)
