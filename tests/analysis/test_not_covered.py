@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -170,3 +171,44 @@ def test_what_is_covered_is_reported_plainly(
     trace = record(program("lock_count"), "1", "1")
     assert "nothing was contended\n" in ptt("report", trace).stdout
     assert "nothing found\n" in ptt("check", trace).stdout
+
+
+def test_a_process_that_hangs_where_nothing_is_seen(
+    compile_c: Compiler, ptt: Ptt, tmp_path: Path
+) -> None:
+    """Main waits for a thread without events, and a forked child has none at all."""
+    program = compile_c("""
+        #include <pthread.h>
+        #include <signal.h>
+        #include <stdio.h>
+        #include <sys/syscall.h>
+        #include <time.h>
+        #include <unistd.h>
+        static void nap(long ms)
+        {
+            struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+            syscall(SYS_nanosleep, &t, 0);
+        }
+        static void *sleeps(void *unused)
+        {
+            nap(600000);
+            return unused;
+        }
+        int main(void)
+        {
+            pthread_t thread;
+            pthread_create(&thread, 0, sleeps, 0);
+            nap(20);
+            if (!fork()) {
+                nap(1200);
+                kill(getppid(), SIGKILL);
+                _exit(0);
+            }
+            return pthread_join(thread, 0);
+        }
+    """)
+    trace = tmp_path / "hang.ptt"
+    ptt("record", "-q", "-o", trace, "--", program, status=137)
+    text = _flat(ptt("check", trace).stdout)
+    assert "not covered: 1 thread had no event for" in text
+    assert re.search(r"not covered: process (\d+) had no event since process (?!\1)\d+ forked it;", text)

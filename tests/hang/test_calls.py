@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,6 @@ from tests.real.real import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.support import Ptt
 
@@ -163,6 +163,33 @@ def test_calls_have_another_side(
     assert all(said in one["message"] for one in found)
     # Whoever only waits for a lock does not hold it.
     assert case != "files" or "this process" not in found[0]["message"]
+
+
+@pytest.mark.parametrize("unlinks", ["", "unlinks"])
+def test_a_semaphore_with_a_name(
+    unlinks: str, ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Any process may open it and post, until the name is removed."""
+    program = compile_c(
+        """
+        #include <fcntl.h>
+        #include <semaphore.h>
+        int main(int count, char **words)
+        {
+            sem_t *jobs = sem_open(words[1], O_CREAT | O_EXCL, 0600, 0);
+            if (*words[2])
+                sem_unlink(words[1]);
+            return sem_wait(jobs);
+        }
+    """
+    )
+    name = f"ptt-{os.getpid()}-{tmp_path.name}"
+    try:
+        with running(program, f"/{name}", unlinks) as pid:
+            found = asleep(ptt, pid, 1)["findings"]
+    finally:
+        Path(f"/dev/shm/sem.{name}").unlink(missing_ok=True)  # noqa: S108 -- where the library puts it
+    assert [one["kind"] for one in found] == ["stuck"] * bool(unlinks)
 
 
 def test_a_parent_waits_for_a_child_whose_output_it_does_not_read(ptt: Ptt, tmp_path: Path) -> None:

@@ -115,6 +115,8 @@ class Findings:
         crowded: How often a lock was asked for while so many were held that orders are not judged.
         failures: Kinds that users added and that could not be looked for, each with the reason.
         silent: The threads that have no event and no wait for most of their life.
+        left_alone: Processes in which nothing happened since a thread forked them beside others,
+            each with its parent.
     """
 
     findings: list[Finding]
@@ -125,6 +127,7 @@ class Findings:
     crowded: int
     failures: list[str]
     silent: list[Life]
+    left_alone: list[tuple[int, int]]
 
 
 def find(
@@ -193,7 +196,8 @@ def findings_of(
         uncovered=[*source.uncovered(), *_unjudged(source, checker)],
         crowded=checker.check.crowded,
         failures=failures,
-        silent=silent(checker.lives()),
+        silent=silent(checker.lives(), checker.awaited()),
+        left_alone=checker.left_alone(),
     )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 __all__ = ["Life", "Lived", "silent"]
 
@@ -38,14 +38,15 @@ class Life(NamedTuple):
 Thread = TypeVar("Thread", bound=Lived)
 
 
-def silent(threads: Iterable[Thread]) -> list[Thread]:
+def silent(threads: Iterable[Thread], awaited: Collection[int] = ()) -> list[Thread]:
     """Return the threads that have no event and no wait for most of their life.
 
     A thread that is the only such thread of its process is left out: two threads can contend.
 
     Args:
         threads: The threads of a traceset.
+        awaited: Processes of which a single thread counts too, since another one waits for ever.
     """
     found = [one for one in threads if 2 * one.silent_ns > one.life_ns]
     many = Counter(one.pid for one in found)
-    return [one for one in found if many[one.pid] > 1]
+    return [one for one in found if many[one.pid] > 1 or one.pid in awaited]

@@ -27,6 +27,9 @@ __all__ = ["LONG_HOLD_NS", "Checker", "checked"]
 LONG_HOLD_NS = 1_000_000_000
 # Shorter waits do no harm that anybody would notice.
 LONG_WAIT_NS = 1_000_000
+# A process that lives less than this is not said to do nothing; ends that are not further apart may
+# be one.
+_LONG_NS, _TOGETHER_NS = 500_000_000, 100_000_000
 
 
 class Checker:
@@ -48,6 +51,7 @@ class Checker:
         self._threads = 0
         self._processes: dict[int, tuple[int | None, int]] = {}
         self._places: dict[tuple[int, int], int] = {}
+        self._parents: dict[int, int] = {}
         self._shared = 0
 
     @property
@@ -90,6 +94,44 @@ class Checker:
 
     def lives(self) -> list[Life]:
         """Return how long each thread lived, and how much of that time nothing is known of."""
+        pids = [process.pid for process in self._source.processes()]
+        return [
+            Life(pids[process], life_ns, silent_ns)
+            for process, _, life_ns, silent_ns, _ in self._rows()
+        ]
+
+    def awaited(self) -> set[int]:
+        """Return the processes that were ended while one of their threads waited for ever."""
+        pids = [process.pid for process in self._source.processes()]
+        return {pids[process] for process, _, _, _, waits in self._rows() if waits}
+
+    def left_alone(self) -> list[tuple[int, int]]:
+        """Return the processes that a thread forked beside others, and in which nothing happened.
+
+        Returns:
+            Their ids, each with that of its parent; without those that did not live to its end.
+        """
+        rows, processes = self._rows(), self._source.processes()
+        of: dict[int, list[tuple[int, int]]] = {}  # when their threads began and ended
+        for process, first_ns, life_ns, _, _ in rows:
+            of.setdefault(process, []).append((first_ns, first_ns + life_ns))
+        found = []
+        for process, first_ns, life_ns, silent_ns, _ in rows:
+            parent = self._parents.get(process, process)
+            if 2 * silent_ns <= max(life_ns, _LONG_NS) or len(of[process]) > 1 or parent not in of:
+                continue
+            beside = sum(begin < first_ns < end for begin, end in of[parent])
+            lives = first_ns + life_ns >= max(end for _, end in of[parent]) - _TOGETHER_NS
+            same = processes[process].exe == processes[parent].exe
+            if process != parent and beside > 1 and lives and same:
+                found.append((processes[process].pid, processes[parent].pid))
+        return found
+
+    def _rows(self) -> list[tuple[int, int, int, int, bool]]:
+        """Return of each thread its process, first event, life, silence, and whether it waits.
+
+        Silence and waits at the end are those of threads that did not end by themselves.
+        """
         source = self._source
         ends = np.array(self.check.ends(source.killed_ns(), ended_ns(source)), np.int64)
         threads = self.check.table("threads")[1:]
@@ -100,16 +142,14 @@ class Checker:
         tail = until - last
         waits = (threads["waits"] > 0) | (threads["call"] > 0) | (threads["library_wait"] > 0)
         tail[waits | (tail < libptttrack_facts.SILENT_NS)] = 0
-        pids = [process.pid for process in source.processes()]
         columns = (
             threads["process"],
+            threads["first_ns"],
             until - threads["first_ns"],
             threads["silent_ns"].astype(np.int64) + tail,
+            goes_on & (threads["waits"] > 0),
         )
-        return [
-            Life(pids[process], life_ns, silent_ns)
-            for process, life_ns, silent_ns in zip(*(c.tolist() for c in columns), strict=True)
-        ]
+        return [*zip(*(column.tolist() for column in columns), strict=True)]
 
     def read(self, until_ns: int | None = None) -> None:
         """Follow what has not been followed yet.
@@ -194,6 +234,7 @@ class Checker:
         if process.parent is not None:
             parent = self._places.get((trace, process.parent), number)
             if parent != number:
+                self._parents[number] = parent
                 self.check.process(number, parent)
         monotonic = monotonic_ns(self._source, self._source.traces[trace])
         self.check.clocks(number, self._source.start_unix_ns, monotonic or 0)

@@ -184,12 +184,18 @@ def _name(source: Source) -> str:
 
 def _unseen(result: Findings) -> list[str]:
     """Return what findings do not judge, a sentence each."""
-    from nptltrace.cli.output.text.not_covered import futexes, modules, silent
+    from nptltrace.cli.output.text.not_covered import (
+        futexes,
+        left_alone,
+        modules,
+        silent,
+    )
 
     return [
         *futexes(result.futex_waits),
         *modules(result.uncovered),
         *silent(result.silent),
+        *left_alone(result.left_alone),
     ]
 
 

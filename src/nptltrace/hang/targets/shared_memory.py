@@ -39,7 +39,7 @@ def sharers(pid: int, entry: int, address: int) -> frozenset[int] | None:
         return None if own is None else frozenset()
     pids = [int(name) for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208 -- names only
     # Where the first process is hidden, so are others.
-    if not _is_closed(own[5]) or 1 not in pids:
+    if not _is_closed(pid, own[4], own[5]) or 1 not in pids:
         return None
     forebears = _forebears(pid)
     others = {p: _has(p, f" {own[4]} ", forebears) for p in pids if p != pid}
@@ -48,9 +48,26 @@ def sharers(pid: int, entry: int, address: int) -> frozenset[int] | None:
     return frozenset(other for other, has in others.items() if has)
 
 
-def _is_closed(name: str) -> bool:
-    """Return whether nobody can come to memory by a name: the file has none, or none any more."""
-    return name == _ANONYMOUS or (name.startswith(_SHARED) and name.endswith(_DELETED))
+def _is_closed(pid: int, file: str, name: str) -> bool:
+    """Return whether nobody can come to memory by a name: the file has none, or none any more.
+
+    `sem_open()` makes a file by another name than the one that it gives to it in the end.
+
+    Args:
+        pid: A process that has the memory.
+        file: Device and inode, as they stand in its map.
+        name: The name there.
+    """
+    if name == _ANONYMOUS:
+        return True
+    if not name.startswith(_SHARED) or not name.endswith(_DELETED):
+        return False
+    inode = int(file.partition(" ")[2])
+    try:
+        with os.scandir(f"{_PROC}/{pid}/root{_SHARED}") as entries:
+            return all(entry.inode() != inode for entry in entries)
+    except OSError:
+        return False
 
 
 def _forebears(pid: int) -> frozenset[int]:

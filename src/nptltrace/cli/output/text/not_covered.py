@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.silence import Lived
 
-__all__ = ["futexes", "modules", "silent", "unknown"]
+__all__ = ["futexes", "left_alone", "modules", "silent", "unknown"]
 
+_FEW = 4
 _UNKNOWN_FUTEXES = (
     "futexes of no lock that is known (locks of Rust, of C++20 and others that do without the "
     "thread library)"
@@ -74,3 +75,23 @@ def silent(threads: Sequence[Lived]) -> Iterator[str]:
         f"{many} had no event for {share} % of the time: running, asleep in other calls, or at "
         "locks of their own, as spin locks are"
     )
+
+
+def left_alone(processes: Sequence[tuple[int, int]]) -> Iterator[str]:
+    """Yield a sentence on the forked processes of each parent in which nothing happened.
+
+    Args:
+        processes: Their ids, each with that of its parent.
+    """
+    by_parent: dict[int, list[str]] = {}
+    for pid, parent in processes:
+        by_parent.setdefault(parent, []).append(str(pid))
+    for parent, pids in by_parent.items():
+        more = f" and {len(pids) - _FEW} more" if len(pids) > _FEW else ""
+        named = f"{plural(len(pids), 'process', 'processes')} {', '.join(pids[:_FEW])}{more}"
+        them = plural(len(pids), "it", "them")
+        yield (
+            f"{named} had no event since process {parent} forked {them}; "
+            f"a lock that another thread of process {parent} held then stays locked there, and "
+            f"`ptt hang` says what a process that still runs waits for"
+        )
