@@ -211,4 +211,53 @@ def test_a_process_that_hangs_where_nothing_is_seen(
     ptt("record", "-q", "-o", trace, "--", program, status=137)
     text = _flat(ptt("check", trace).stdout)
     assert "not covered: 1 thread had no event for" in text
-    assert re.search(r"not covered: process (\d+) had no event since process (?!\1)\d+ forked it;", text)
+    assert re.search(
+        r"not covered: process (\d+) had no event since process (?!\1)\d+ forked it;", text
+    )
+
+
+def test_a_signal_handler_may_post(compile_c: Compiler, ptt: Ptt, tmp_path: Path) -> None:
+    """Or the kernel sends a signal by itself: then nothing is said."""
+    source = """
+        #include <pthread.h>
+        #include <semaphore.h>
+        #include <signal.h>
+        #include <unistd.h>
+        static pthread_mutex_t room = PTHREAD_MUTEX_INITIALIZER;
+        static sem_t places;
+        static void stop(int number)
+        {
+            (void)number;
+        }
+        static void *leaves(void *unused)
+        {
+            usleep(50000);
+            pthread_mutex_lock(&room);
+            sem_post(&places);
+            pthread_mutex_unlock(&room);
+            return unused;
+        }
+        int main(void)
+        {
+            pthread_t thread;
+            if (!fork()) {
+                usleep(300000);
+                kill(getppid(), SIGKILL);
+                _exit(0);
+            }
+            signal(SIGTERM, stop);
+            if (ALARM)
+                alarm(100);
+            sem_init(&places, 0, 0);
+            pthread_create(&thread, 0, leaves, 0);
+            pthread_mutex_lock(&room);
+            return sem_wait(&places);
+        }
+    """
+    for alarm in (0, 1):
+        trace = tmp_path / f"{alarm}.ptt"
+        program = compile_c(source, f"-DALARM={alarm}")
+        ptt("record", "-q", "-o", trace, "--", program, status=137)
+        found = json.loads(ptt("check", "--format", "json", trace, status=None).stdout)["findings"]
+        seen = [(one["kind"], one["severity"]) for one in found]
+        assert seen == ([] if alarm else [("stuck", "warning")])

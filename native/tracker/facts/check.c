@@ -249,7 +249,9 @@ static void at_end(struct ptt_check *c, const int64_t *ends, uint32_t count)
 	ck_kept_locks(c);
 	ck_lost_wakeups(c);
 	ck_stuck_barriers(c);
-	ck_stuck(c);
+	ck_stuck(c, 0);
+	if (ck_suppose_no_handlers(c, ends, count))
+		ck_stuck(c, PTT_FLAG_UNLESS_HANDLER);
 	ck_leaks(c);
 }
 

@@ -120,7 +120,8 @@ struct ck_process {
 	bool hung;	 /* nobody in it will do anything any more, unless from outside; known at the end */
 	bool alone;	 /* and neither will any process that may have memory in common with it */
 	bool explained;	 /* a fact says what keeps it; known at the end */
-	bool no_handlers; /* no signal handler posts a semaphore */
+	bool no_handlers; /* no signal handler posts a semaphore, */
+	bool handlers_may; /* or one may, and nobody else outside of the threads that are known */
 	bool meets;	 /* threads wait at a barrier; known at the end */
 	uint32_t first_thread;
 	uint32_t late;	 /* threads that may be what others wait for at a barrier; known at the end */
@@ -388,7 +389,8 @@ void ck_stuck_barriers(struct ptt_check *c);
 /* ---- stuck.c ---- */
 
 /* ck_stuck - after all else that may keep a process for ever: it need not be reported twice. */
-void ck_stuck(struct ptt_check *c);
+/* @flags: PTT_FLAG_UNLESS_HANDLER after ck_suppose_no_handlers(), or 0. */
+void ck_stuck(struct ptt_check *c, uint32_t flags);
 
 /* ---- thread_ends.c ---- */
 
@@ -426,5 +428,7 @@ void ck_kept_locks(struct ptt_check *c);
  * @ends: by process, when it ended; TK_NEVER: that is not known. @count: how many there are
  */
 void ck_find_hung(struct ptt_check *c, const int64_t *ends, uint32_t count);
+/* ck_suppose_no_handlers - says it anew as if no signal handler posted a semaphore; false: none could anyway. */
+bool ck_suppose_no_handlers(struct ptt_check *c, const int64_t *ends, uint32_t count);
 
 #endif

@@ -88,6 +88,7 @@ enum ptt_check_what {
 #define PTT_FLAG_SUSPECT 4u /* memory of a lock may have been used again for another */
 #define PTT_FLAG_DROPPED 8u /* did not stand */
 #define PTT_FLAG_REFUSED 16u /* the library refused, and the program knows */
+#define PTT_FLAG_UNLESS_HANDLER 32u /* stands unless a signal handler posts a semaphore */
 
 struct ptt_check_fact {
 	int64_t ts;
@@ -204,8 +205,11 @@ PTT_CHECK_API int ptt_check_has_limited_waits(const struct ptt_check *check, uin
 PTT_CHECK_API int ptt_check_gil(struct ptt_check *check, uint32_t process, uint64_t condition, uint64_t hand_over);
 /* ptt_check_waits_for_posts - whether a thread of a process waits for a semaphore to the end. */
 PTT_CHECK_API int ptt_check_waits_for_posts(const struct ptt_check *check, uint32_t process);
-/* ptt_check_no_handlers - declares that no signal handler of a process posts a semaphore; before ptt_check_finish(). */
-PTT_CHECK_API int ptt_check_no_handlers(struct ptt_check *check, uint32_t process);
+/*
+ * ptt_check_no_handlers - declares that nobody but threads of a process that it created posts a semaphore, or, where @may is
+ * not 0, at most a signal handler besides; before ptt_check_finish().
+ */
+PTT_CHECK_API int ptt_check_no_handlers(struct ptt_check *check, uint32_t process, uint32_t may);
 
 #define PTT_CHECK_INCOMPLETE 1u /* events are missing */
 #define PTT_CHECK_RUNNING 2u	/* the trace goes on: nothing is over */

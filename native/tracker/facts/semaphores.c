@@ -122,10 +122,11 @@ int ptt_check_waits_for_posts(const struct ptt_check *c, uint32_t process)
 	return 0;
 }
 
-int ptt_check_no_handlers(struct ptt_check *c, uint32_t process)
+int ptt_check_no_handlers(struct ptt_check *c, uint32_t process, uint32_t may)
 {
 	if (tk_process_reach(&c->t, process) < 0)
 		return -ENOMEM;
-	CK_PROCESS(c, process)->no_handlers = true;
+	CK_PROCESS(c, process)->no_handlers = !may;
+	CK_PROCESS(c, process)->handlers_may = may;
 	return 0;
 }

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CLOSED", "DROPPED", "FACTS", "INCOMPLETE", "NEVER", "PREVENTED", "RAGGED", "REFUSED",
-    "RUNNING", "STEPS", "SUSPECT", "WHOLE", "Check",
+    "RUNNING", "STEPS", "SUSPECT", "UNLESS_HANDLER", "WHOLE", "Check",
 ]  # fmt: skip
 
 FACTS = words_of(c, "PTT_FACT_")
@@ -28,6 +28,7 @@ STEPS = words_of(c, "PTT_STEP_")
 PREVENTED = words_of(ptttrack, "PTT_PREVENTED_")
 CLOSED, WHOLE, SUSPECT = c.PTT_FLAG_CLOSED, c.PTT_FLAG_WHOLE, c.PTT_FLAG_SUSPECT
 DROPPED, REFUSED = c.PTT_FLAG_DROPPED, c.PTT_FLAG_REFUSED
+UNLESS_HANDLER = c.PTT_FLAG_UNLESS_HANDLER
 INCOMPLETE, RUNNING, RAGGED = c.PTT_CHECK_INCOMPLETE, c.PTT_CHECK_RUNNING, c.PTT_CHECK_RAGGED
 SILENT_NS = ptttrack.PTT_SILENT_NS
 # Of threads that ended, were joined, or have left their kernel id to another thread.
@@ -110,9 +111,14 @@ class Check(Handle):
         """Return whether a thread of a process waits for a semaphore to the end."""
         return bool(self._lib.ptt_check_waits_for_posts(self.handle, process))
 
-    def no_handlers(self, process: int) -> None:
-        """Declare that no signal handler of a process posts a semaphore."""
-        check("end the events", self._lib.ptt_check_no_handlers(self.handle, process))
+    def no_handlers(self, process: int, *, may: bool) -> None:
+        """Declare that no signal handler of a process posts a semaphore, or that at most one may.
+
+        Args:
+            process: Number of the process.
+            may: A handler may.
+        """
+        check("end the events", self._lib.ptt_check_no_handlers(self.handle, process, may))
 
     def has_limited_waits(self, process: int) -> bool:
         """Return whether a thread of a process waits, with a limit, for a condition to the end."""

@@ -258,6 +258,7 @@ class Fact:
         steps: What proves it.
         refused: The library refused the call, and the program knows.
         suspect: Memory of a lock may have been used again for another.
+        unless_handler: It stands unless a signal handler posts a semaphore.
     """
 
     ts_ns: int
@@ -268,6 +269,7 @@ class Fact:
     steps: tuple[Step, ...]
     refused: bool
     suspect: bool
+    unless_handler: bool = False
 
     @property
     def objects(self) -> list[int]:

@@ -104,3 +104,17 @@ void ck_find_hung(struct ptt_check *c, const int64_t *ends, uint32_t count)
 	find_hung(c);
 	find_alone(c, ends, count);
 }
+
+bool ck_suppose_no_handlers(struct ptt_check *c, const int64_t *ends, uint32_t count)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < c->t.process_count; i++)
+		if (CK_PROCESS(c, i)->handlers_may)
+			any = CK_PROCESS(c, i)->no_handlers = true;
+	if (any) {
+		find_hung(c);
+		find_alone(c, ends, count);
+	}
+	return any;
+}

@@ -171,13 +171,13 @@ static void count_blocked(const struct ptt_check *c, uint32_t *blocked, uint32_t
 	}
 }
 
-static void report_blocked(struct ptt_check *c, uint32_t process, uint32_t blocked, uint32_t last)
+static void report_blocked(struct ptt_check *c, uint32_t process, uint32_t blocked, uint32_t last, uint32_t flags)
 {
 	const struct ck_wait *w = CK_WAITING(c, CK_THREAD(c, last)->waits);
 	struct tk_event at = { .ts = w->since, .site = w->site, .process = process, .thread = last };
 	uint32_t added = 0;
 
-	if (CK_PROCESS(c, process)->explained || is_idle(c, process) || !ck_found(c, PTT_FACT_ALL_BLOCKED, &at, process, 0, PTT_FLAG_WHOLE))
+	if (CK_PROCESS(c, process)->explained || is_idle(c, process) || !ck_found(c, PTT_FACT_ALL_BLOCKED, &at, process, 0, PTT_FLAG_WHOLE | flags))
 		return;
 	CK_FACT(c, c->current)->value = blocked;
 	add_thread(c, last);
@@ -191,7 +191,7 @@ static void report_blocked(struct ptt_check *c, uint32_t process, uint32_t block
 	}
 }
 
-void ck_stuck(struct ptt_check *c)
+void ck_stuck(struct ptt_check *c, uint32_t flags)
 {
 	uint32_t *blocked = calloc(c->t.process_count + 1, 2 * sizeof(*blocked));
 	uint32_t *last = blocked + c->t.process_count;
@@ -203,7 +203,7 @@ void ck_stuck(struct ptt_check *c)
 	count_blocked(c, blocked, last);
 	find_explained(c);
 	for (uint32_t i = 0; i < c->t.process_count; i++)
-		if (blocked[i] && blocked[i] != UINT32_MAX)
-			report_blocked(c, i, blocked[i], last[i]);
+		if (blocked[i] && blocked[i] != UINT32_MAX && (!flags || CK_PROCESS(c, i)->handlers_may))
+			report_blocked(c, i, blocked[i], last[i], flags);
 	free(blocked);
 }

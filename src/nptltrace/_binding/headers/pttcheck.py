@@ -81,6 +81,7 @@ PTT_FLAG_WHOLE = 2
 PTT_FLAG_SUSPECT = 4
 PTT_FLAG_DROPPED = 8
 PTT_FLAG_REFUSED = 16
+PTT_FLAG_UNLESS_HANDLER = 32
 PTT_CHECK_INCOMPLETE = 1
 PTT_CHECK_RUNNING = 2
 PTT_CHECK_RAGGED = 4
@@ -149,7 +150,7 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_check_has_limited_waits": (i32, (p, u32)),
     "ptt_check_gil": (i32, (p, u32, u64, u64)),
     "ptt_check_waits_for_posts": (i32, (p, u32)),
-    "ptt_check_no_handlers": (i32, (p, u32)),
+    "ptt_check_no_handlers": (i32, (p, u32, u32)),
     "ptt_check_finish": (i32, (p, p, u32, u32)),
     "ptt_check_table": (i32, (p, u32, p)),
     "ptt_check_ends": (None, (p, p, p, u32, p)),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nptltrace._binding import libpttread, libptttrack_facts
-from nptltrace.analysis.checking.handlers import no_handler_posts
+from nptltrace.analysis.checking.handlers import posters_of
 from nptltrace.analysis.checking.static_data import behind_all, loaded_for_good
 from nptltrace.analysis.growing import ended_ns
 from nptltrace.analysis.model import share_memory
@@ -182,8 +182,11 @@ class Checker:
         flags |= libptttrack_facts.RUNNING if self.going_on else 0
         flags |= libptttrack_facts.RAGGED if self._given_up() else 0
         for number, process in enumerate(self._source.processes()):
-            if self.check.waits_for_posts(number) and no_handler_posts(process, self._source):
-                self.check.no_handlers(number)
+            if not self.check.waits_for_posts(number):
+                continue
+            posters = posters_of(process, self._source)
+            if posters != "anyone":
+                self.check.no_handlers(number, may=posters == "handlers")
         if not self.partial:
             self._learn_gils()
         start = self._source.start_unix_ns

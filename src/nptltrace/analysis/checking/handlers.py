@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from nptltrace.trace.places.python_code import is_interpreter
 
@@ -15,17 +15,24 @@ if TYPE_CHECKING:
     from nptltrace.trace.info import Process
     from nptltrace.trace.source import Source
 
-__all__ = ["no_handler_posts"]
+__all__ = ["posters_of"]
 
 _POST = frozenset({"sem_post"})
-# Functions that install a handler, or have the C library start a thread of its own.
+# Functions that install a handler, and those that have the C library start a thread of its own.
 _HANDLERS = frozenset(
     {
         "sigaction", "__sigaction", "signal", "bsd_signal", "sysv_signal", "__sysv_signal",
-        "sigset", "timer_create", "mq_notify", "getaddrinfo_a", "lio_listio", "lio_listio64",
+        "sigset",
+    }
+)  # fmt: skip
+_STARTS = frozenset(
+    {
+        "timer_create", "mq_notify", "getaddrinfo_a", "lio_listio", "lio_listio64",
         *(f"aio_{call}{bits}" for call in ("read", "write", "fsync") for bits in ("", "64")),
     }
 )  # fmt: skip
+# Functions that have the kernel send signals by itself, for which a handler may post.
+_TIMERS = frozenset({"alarm", "ualarm", "setitimer"})
 # The C library and the tracer; an interpreter's own handler posts nothing.
 _LIBRARIES = (
     "libc.so", "libc-", "libpthread", "librt", "ld-linux", "libnptltrace", "libring.so",
@@ -33,11 +40,12 @@ _LIBRARIES = (
 )  # fmt: skip
 
 
-def no_handler_posts(process: Process, source: Source) -> bool:
-    """Return whether no signal handler of a process can post a semaphore.
+def posters_of(process: Process, source: Source) -> Literal["threads", "handlers", "anyone"]:
+    """Return who can post a semaphore of a process: its own threads, or signal handlers as well.
 
     It takes a module that installs handlers, and one that posts. A module whose file is gone may be
-    either.
+    either. Where the C library may start threads of its own, or the kernel may send signals by
+    itself, anyone can.
 
     Args:
         process: The process.
@@ -51,7 +59,13 @@ def no_handler_posts(process: Process, source: Source) -> bool:
             continue
         bundled = [folder / module.build_id for folder in folders if module.build_id]
         files.append((Path(module.path), *bundled))
-    return not (_any_takes(files, _POST) and _any_takes(files, _HANDLERS))
+    if not _any_takes(files, _POST):
+        return "threads"
+    if _any_takes(files, _STARTS):
+        return "anyone"
+    if not _any_takes(files, _HANDLERS):
+        return "threads"
+    return "anyone" if _any_takes(files, _TIMERS) else "handlers"
 
 
 def _any_takes(files: Iterable[tuple[Path, ...]], functions: frozenset[str]) -> bool:
@@ -85,4 +99,4 @@ def _imports(path: Path) -> set[str]:
                 return {one.name for one in symbols if one["st_shndx"] == "SHN_UNDEF"}
     except ELFError:
         pass
-    return set(_HANDLERS | _POST)
+    return set(_HANDLERS | _STARTS | _TIMERS | _POST)

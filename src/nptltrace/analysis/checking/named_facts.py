@@ -105,6 +105,7 @@ class Facts:
             total=int(row["total"]),
             steps=tuple(map(self._step, self._steps[first : first + int(row["steps"])])),
             refused=bool(flags & libptttrack_facts.REFUSED),
+            unless_handler=bool(flags & libptttrack_facts.UNLESS_HANDLER),
             suspect=bool(flags & libptttrack_facts.SUSPECT),
         )
 

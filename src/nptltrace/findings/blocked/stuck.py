@@ -31,8 +31,9 @@ def stuck(trace: Trace) -> Iterator[Found]:
     work that none of them can bring counts as stuck: a server waits for signals or for input in one
     of its threads.
 
-    Semaphores have further rules. A signal handler may post one: a process with a module that
-    installs handlers, and one that posts, is left alone. Of the others, a process is reported only
+    Semaphores have further rules. A signal handler may post one: of a process with a module that
+    installs handlers, and one that posts, it is a warning, and nothing if the kernel may send
+    signals by itself, for timers and asynchronous input and output. A process is reported only
     if a thread is kept by another one: by the holder of a lock, by the end of a thread that was
     joined already, or by threads that share the units of a semaphore among them. In Python, a wait
     for a result, for room in a queue or at a barrier counts, and so does a wait for an event or a
@@ -46,6 +47,8 @@ def stuck(trace: Trace) -> Iterator[Found]:
         more = fact.value - len(parts)
         if more > 0:
             parts.append(f"{more} more wait")
+        unless = ", unless a signal handler posts a semaphore" if fact.unless_handler else ""
         yield fact.found(
-            f"{what} blocked for ever, and nobody is left to wake one: {'; '.join(parts)}"
+            f"{what} blocked for ever, and nobody is left to wake one{unless}: {'; '.join(parts)}",
+            severity="warning" if fact.unless_handler else None,
         )
