@@ -377,12 +377,43 @@ def test_symbols_that_are_packed_into_a_stripped_file(pool: Ran, tmp_path: Path)
 
 
 @pytest.mark.skipif(not shutil.which("dwz"), reason="needs dwz")
-def test_functions_without_a_name_are_left_out(pool: Ran, tmp_path: Path) -> None:
-    """The names that several programs have in common are in a file of their own."""
-    other = tmp_path / "other"
+def test_names_that_several_programs_share(pool: Ran, tmp_path: Path) -> None:
+    """`dwz` moves them into a file; where it is missing, functions without a name are left out."""
+    before = pool.site_name()
+    other, shared = tmp_path / "other", tmp_path / "shared.debug"
     shutil.copy(pool.program, other)
-    output("dwz", "-m", tmp_path / "shared.debug", "-r", pool.program, other)
+    output("dwz", "-m", shared, "-r", pool.program, other)
+    assert pool.site_name() == before
+    moved = tmp_path / "symbols" / "any.debug"
+    moved.parent.mkdir()
+    shared.rename(moved)
+    assert pool.site_name(moved.parent) == before
     found = Symbols(pool.source()).location(0, BIAS + pool.site)
     assert found.function == "pool::Worker::run(long)"
     assert all(frame.function for frame in found.inlined)
     assert not pool.site_name().startswith((" ", "("))
+
+
+@pytest.mark.parametrize("version", ["4", "5"])
+def test_split_debug_information(version: str, pool: Ran, tmp_path: Path) -> None:
+    directory = tmp_path / "split"
+    flags = (f"-gdwarf-{version}", "-gsplit-dwarf", "-dumpdir", f"{directory}/", "-gz=zlib")
+    split = ran(directory, *flags)
+    assert split.site_name() == pool.site_name()
+    (left,) = directory.glob("*.dwo")
+    moved = tmp_path / "symbols" / left.name
+    moved.parent.mkdir()
+    left.rename(moved)
+    assert split.site_name().endswith(" (pool)")
+    assert split.site_name(moved.parent) == pool.site_name()
+    if version == "4" and shutil.which("dwp"):
+        output("dwp", "-o", f"{split.program}.dwp", moved)
+        assert split.site_name() == pool.site_name()
+    split.program.with_name("pool.dwp").unlink(missing_ok=True)
+    whole = moved.read_bytes()
+    for n in range(15):
+        damaged = bytearray(whole)
+        for at in range(64 + 7 * n, len(whole), 41 + 8 * n):
+            damaged[at] = (0, 0x80, 0xFF)[n % 3]
+        moved.write_bytes(damaged)
+        assert "run(long)" in split.site_name(moved.parent)

@@ -351,7 +351,7 @@ class Symbols:
     def _table(self, elf: ElfFile) -> CodeTable:
         known = self._tables.get(elf.path)
         if known is None:
-            known = self._tables[elf.path] = CodeTable(elf)
+            known = self._tables[elf.path] = CodeTable(elf, self._files.calls(elf))
         return known
 
     def _addresses_of(self, process: int, loaded: _Loaded, names: set[str]) -> list[int]:

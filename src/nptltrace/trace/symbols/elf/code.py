@@ -16,6 +16,7 @@ from nptltrace.trace.symbols.elf.demangle import demangle
 from nptltrace.trace.symbols.elf.names_copy import copied_names
 
 if TYPE_CHECKING:
+    from nptltrace.trace.symbols.elf.debug_calls import DebugCalls
     from nptltrace.trace.symbols.elf.object_file import ElfFile
 
 __all__ = ["CodeTable", "Frame"]
@@ -62,10 +63,11 @@ class CodeTable:
 
     Args:
         elf: The file; its table is kept if it has a build-id.
+        calls: Reads debug information that the file has in others.
     """
 
-    def __init__(self, elf: ElfFile) -> None:
-        self._elf, self._base = elf, elf.base
+    def __init__(self, elf: ElfFile, calls: DebugCalls | None = None) -> None:
+        self._elf, self._base, self._calls = elf, elf.base, calls
         self._table = _table(elf.path, elf.build_id)
 
     def find(self, address: int) -> tuple[list[Frame], int]:
@@ -83,7 +85,10 @@ class CodeTable:
         except Exception:  # noqa: BLE001 -- broken debug information is none, whatever the library raises
             return [], 0
         frames = [Frame(demangle(f.symbol or ""), f.full_path or "", f.line) for f in found]
-        # `dwz` moves names that several files share into one of its own, which is not read.
+        if self._calls is not None and not all(f.function and f.path for f in frames):
+            calls = self._calls.find(address)
+            frames = [Frame(demangle(c.symbol), c.path, c.line) for c in calls] or frames
+        # `dwz` moves names that several files share into one of its own, which may be missing.
         if frames and not frames[-1].function:
             frames[-1] = replace(frames[-1], function=demangle(self._elf.function(address)))
         frames = [f for f in frames[:-1] if f.function] + frames[-1:]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nptltrace._binding.handle import own
+from nptltrace.trace.symbols.elf.debug_calls import DebugCalls
 from nptltrace.trace.symbols.elf.object_file import ElfFile, checksum
 
 if TYPE_CHECKING:
@@ -136,6 +137,28 @@ class ModuleFiles:
             if module.build_id or checksum(place) == crc:
                 return found
         return None
+
+    def shared(self, elf: ElfFile) -> ElfFile | None:
+        """Return the file that has what a debug file shares with others."""
+        if elf.shared_debug_link is None:
+            return None
+        name, build_id = elf.shared_debug_link
+        places = [elf.path.resolve().parent / name]
+        places += [
+            _by_build_id(directory / part, build_id, ".debug")
+            for directory in (*self._directories, _DEBUG)
+            for part in ("", ".build-id")
+        ]
+        places += [directory / Path(name).name for directory in self._directories]
+        indexed = (p for p in self._index().get(build_id, ()))
+        return _first(chain(places, indexed), build_id)
+
+    def calls(self, elf: ElfFile) -> DebugCalls | None:
+        """Return what reads the debug information that a file has in others; None if in none."""
+        shared = self.shared(elf)
+        if shared is None and not elf.is_split:
+            return None
+        return DebugCalls(elf, shared, self._directories)
 
     def _index(self) -> dict[str, list[Path]]:
         """Return all files below the user's directories by build-id."""

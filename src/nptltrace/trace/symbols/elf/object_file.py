@@ -44,6 +44,7 @@ class ElfFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._debug: dict[str, bytes] = {}
         file = path.open("rb")
         own(self, file.close)
         try:
@@ -70,6 +71,26 @@ class ElfFile:
         if not name or "/" in name or len(data) < len(name) + 5:
             return None
         return name, int.from_bytes(data[-4:], "little")
+
+    @cached_property
+    def shared_debug_link(self) -> tuple[str, str] | None:
+        """Path and build-id of what it shares with others, from `.gnu_debugaltlink`."""
+        section = self._sections.named(".gnu_debugaltlink")
+        data = self._sections.data(section) if section is not None else b""
+        name, _, build_id = data.partition(b"\0")
+        return (os.fsdecode(name), build_id.hex()) if name and build_id else None
+
+    @cached_property
+    def is_split(self) -> bool:
+        """Whether its debug information may lie in other files."""
+        return self._sections.named(".debug_addr") is not None
+
+    def debug_section(self, name: str) -> bytes:
+        """Return what a section of debug information holds: `info`, `str.dwo` and so on."""
+        if name not in self._debug:
+            section = self._sections.named(f".debug_{name}")
+            self._debug[name] = self._sections.unpacked(section) if section is not None else b""
+        return self._debug[name]
 
     @cached_property
     def base(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
+import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -22,12 +23,12 @@ _NOTE = struct.Struct("<III")
 _PACKED = struct.Struct("<8xQ")
 _PT_LOAD = 1
 _SHT_NOTE, _SHT_NOBITS = 7, 8
-_SHF_COMPRESSED = 0x800
+_SHF_COMPRESSED, _ZLIB = 0x800, 1
 _NT_GNU_BUILD_ID = 3
 # What no file says of itself has no more: sections beyond the numbers of 16 bits are in the first.
 _MANY = 0xFFFF
 # A sparse file may claim to hold far more than there is memory.
-_LARGEST = 1 << 30
+_LARGEST, _UNPACKED_MAX = 1 << 30, 1 << 28
 
 
 class Section(NamedTuple):
@@ -137,6 +138,19 @@ class Sections:
     def data(self, section: Section) -> bytes:
         """Return what a section holds."""
         return b"" if section.type == _SHT_NOBITS else self._read(section.offset, section.size)
+
+    def unpacked(self, section: Section) -> bytes:
+        """Return what a section holds when it is not compressed; nothing if that cannot be told."""
+        data = self.data(section)
+        if not section.flags & _SHF_COMPRESSED:
+            return data
+        size, begin = self._unpacked(section), _PACKED.size + 8
+        if not 0 < size <= _UNPACKED_MAX or int.from_bytes(data[:4], "little") != _ZLIB:
+            return b""
+        try:
+            return zlib.decompressobj().decompress(data[begin:], size)
+        except zlib.error:
+            return b""
 
     def loaded(self, segment: Segment) -> bytes:
         """Return what a segment has in the file."""

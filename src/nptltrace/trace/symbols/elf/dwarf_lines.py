@@ -1,0 +1,159 @@
+"""Line tables of DWARF, versions 2 to 5."""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from nptltrace.trace.symbols.elf.dwarf_forms import Bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from nptltrace.trace.symbols.elf.dwarf_forms import Sizes, Value
+
+__all__ = ["Lines"]
+
+_NAME, _DIRECTORY = 1, 2  # of what is said of a file
+_END_OF_SEQUENCE, _SET_ADDRESS = 1, 2
+
+
+class Lines:
+    """A line table.
+
+    Args:
+        data: The section.
+        at: Where in it the table begins.
+        directory: Where the compiler ran.
+        sizes: Of values of its unit.
+        text: Returns the text that a value means.
+    """
+
+    def __init__(
+        self, data: bytes, at: int, directory: str, sizes: Sizes, text: Callable[[Value], str]
+    ) -> None:
+        self._directory, self._value_sizes, self._text = directory, sizes, text
+        read = self._read = Bytes(data, at)
+        length, offset_size = read.length()
+        self._end = read.at + length
+        self._version = read.number(2)
+        if self._version >= 5:  # noqa: PLR2004 -- of DWARF
+            read.number(2)
+        begin = read.number(offset_size)
+        self._begin = begin + read.at
+        self._step = read.number(1)
+        if self._version >= 4:  # noqa: PLR2004 -- of DWARF
+            read.number(1)
+        read.number(1)
+        self._line_base, self._line_range = read.number(1, signed=True), read.number(1)
+        self._sizes = [0, *(read.number(1) for _ in range(read.number(1) - 1))]
+        self._paths = self._new_paths() if self._version >= 5 else self._old_paths()  # noqa: PLR2004 -- as above
+
+    def _old_paths(self) -> list[str]:
+        directories, found = [self._directory], [""]
+        while text := self._read.text():
+            directories.append(text.decode("utf-8", "replace"))
+        while text := self._read.text():
+            directory, _, _ = (self._read.leb() for _ in range(3))
+            found.append(self._joined(directories[directory], text.decode("utf-8", "replace")))
+        return found
+
+    def _new_paths(self) -> list[str]:
+        directories = [name for name, _ in self._named()]
+        return [self._joined(directories[number], name) for name, number in self._named()]
+
+    def _named(self) -> list[tuple[str, int]]:
+        """Return the names of a list of directories or files, with the numbers of directories."""
+        read, found = self._read, []
+        forms = [(read.leb(), read.leb()) for _ in range(read.number(1))]
+        count = read.leb()
+        if count > len(read.data):
+            raise IndexError(count)
+        for _ in range(count):
+            values = {kind: self._value_sizes.read(read, form) for kind, form in forms}
+            number = values[_DIRECTORY].number if _DIRECTORY in values else 0
+            found.append((self._text(values[_NAME]), number))
+        return found
+
+    def _joined(self, directory: str, name: str) -> str:
+        if name.startswith("/"):
+            return name
+        directory = directory if directory.startswith("/") else f"{self._directory}/{directory}"
+        return f"{directory.rstrip('/')}/{name}"
+
+    def path(self, number: int) -> str:
+        """Return the path of a file by its number."""
+        return self._paths[number] if 0 <= number < len(self._paths) else ""
+
+    def find(self, address: int) -> tuple[str, int]:
+        """Return path and line of an address."""
+        n = bisect.bisect_right(self._spans, address, key=lambda span: span[0]) - 1
+        _, end, file, line = self._spans[n] if n >= 0 else (0, 0, 0, 0)
+        return (self.path(file), line) if address < end else ("", 0)
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int, int, int]]:
+        """Begin, end, file and line of all code, by address."""
+        found: list[tuple[int, int, int, int]] = []
+        begin, file, line = 0, 0, -1
+        for row in self._rows():
+            if line >= 0 and begin < row[0]:
+                found.append((begin, row[0], file, line))
+            begin, file, line = row
+        return sorted(found)
+
+    def _rows(self) -> Iterator[tuple[int, int, int]]:
+        """Yield address, file and line of each row; a line of -1 where a sequence ends."""
+        read, first = Bytes(self._read.data, self._begin), len(self._sizes)
+        at = _Place()
+        while read.at < self._end:
+            code = read.number(1)
+            if code >= first:
+                steps, lines = divmod(code - first, self._line_range)
+                at.address += steps * self._step
+                at.line += self._line_base + lines
+                yield at.address, at.file, at.line
+            elif code == 1:
+                yield at.address, at.file, at.line
+            elif code:
+                self._standard(read, code, at)
+            elif self._extended(read, at):
+                yield at.address, at.file, -1
+                at = _Place()
+
+    def _standard(self, read: Bytes, code: int, at: _Place) -> None:
+        match code:
+            case 2:
+                at.address += read.leb() * self._step
+            case 3:
+                at.line += read.leb(signed=True)
+            case 4:
+                at.file = read.leb()
+            case 8:
+                at.address += (255 - len(self._sizes)) // self._line_range * self._step
+            case 9:
+                at.address += read.number(2)
+            case _:
+                for _ in range(self._sizes[code]):
+                    read.leb()
+
+    @staticmethod
+    def _extended(read: Bytes, at: _Place) -> bool:
+        """Return whether a sequence ends here."""
+        size = read.leb()
+        end, kind = read.at + size, read.number(1)
+        if kind == _SET_ADDRESS:
+            at.address = read.number(size - 1)
+        read.at = end
+        return kind == _END_OF_SEQUENCE
+
+
+@dataclass(slots=True)
+class _Place:
+    """A place in the code, and where in the source it comes from."""
+
+    address: int = 0
+    file: int = 1
+    line: int = 1
