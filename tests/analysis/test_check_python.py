@@ -64,3 +64,66 @@ def test_hangs_are_told_from_idleness(python: Path, ptt: Ptt, tmp_path: Path) ->
     ((_, nested),) = found["nested_monitor"]
     waits = r"\(producer\) waits for semaphore Lock of .*, held by thread \d+ \(consumer\)"
     assert re.search(waits, nested), nested
+
+
+TURNS = """
+import multiprocessing
+import time
+
+with multiprocessing.get_context("fork").Pool(3) as pool:
+    for _ in range(3):
+        pool.map(abs, range(30), 1)
+        time.sleep(0.2)
+    pool.close()
+    pool.join()
+"""
+
+
+def test_workers_wait_for_their_turn_at_a_queue(ptt: Ptt, tmp_path: Path) -> None:
+    """One of them sleeps until there is work, with a lock in hand that the others wait for."""
+    (tmp_path / "turns.py").write_text(TURNS)
+    ptt("record", "-q", "-o", tmp_path / "run.ptt", "--", sys.executable, tmp_path / "turns.py")
+    found = json.loads(ptt("check", "--format", "json", tmp_path / "run.ptt", status=None).stdout)
+    assert [one["message"] for one in found["findings"] if one["kind"] != "holder-preempted"] == []
+
+
+SHARED_LOCK = """
+import multiprocessing
+import pathlib
+import sys
+import time
+
+mark = pathlib.Path(sys.argv[1])
+
+def sleeps(lock):
+    while not mark.exists():
+        with lock:
+            time.sleep(0.03)
+        time.sleep(0.001)
+
+def waits(lock):
+    for _ in range(6):
+        with lock:
+            pass
+        time.sleep(0.01)
+    mark.touch()
+
+context = multiprocessing.get_context("fork")
+lock = context.Lock()
+both = [context.Process(target=one, args=(lock,)) for one in (sleeps, waits)]
+for one in both:
+    one.start()
+for one in both:
+    one.join()
+"""
+
+
+def test_lines_of_the_process_that_waited(ptt: Ptt, tmp_path: Path) -> None:
+    """A lock that processes share is named as the first one has it; their lines are their own."""
+    (tmp_path / "shared.py").write_text(SHARED_LOCK)
+    program = (sys.executable, tmp_path / "shared.py", tmp_path / "mark")
+    ptt("record", "-q", "-o", tmp_path / "run.ptt", "--", *program)
+    found = json.loads(ptt("check", "--format", "json", tmp_path / "run.ptt", status=None).stdout)
+    (one,) = (one for one in found["findings"] if one["kind"] == "sleeping-holder")
+    assert any(site.startswith("waits (shared.py:") for site in one["sites"]), one
+    assert ", taken," not in one["message"]

@@ -44,24 +44,33 @@ class Evidence:
         """Return events with their stacks.
 
         Args:
-            process: Number of the process that they are of.
-            events: The events.
+            process: Number of the process of the finding. Its pid may be that of several.
+            events: The events; some may be of other processes, with which it shares the object.
         """
         return [replace(event, stack=tuple(self._stack(process, event))) for event in events]
 
     def _stack(self, process: int, event: Event) -> list[str]:
         alone = [event.site] if event.site else []
-        stacks = self._source.processes()[process].stacks
-        if self._symbols is None or not stacks or self._left <= 0:
+        processes = self._source.processes()
+        images = {process}
+        if processes[process].pid != event.pid:
+            images = {number for number, one in enumerate(processes) if one.pid == event.pid}
+        if self._symbols is None or self._left <= 0 or not any(processes[n].stacks for n in images):
             return alone
         self._left -= 1
-        number, site = self._recorded(process, event)
+        number, site, found_in = self._recorded(images, event)
         if not number:
             return alone
-        return stack_texts(self._symbols, process, stack_sites(stacks, number), site) or alone
+        sites = stack_sites(processes[found_in].stacks, number)
+        return stack_texts(self._symbols, found_in, sites, site) or alone
 
-    def _recorded(self, process: int, event: Event) -> tuple[int, int]:
-        """Return number of the stack, and call site, of the event of that time and thread."""
+    def _recorded(self, images: set[int], event: Event) -> tuple[int, int, int]:
+        """Return number of the stack, call site and process of the event of that time and thread.
+
+        Args:
+            images: Numbers of the processes that it may be of.
+            event: The event.
+        """
         reader, threads = self._source.reader, self._source.threads()
         self._cursor.no_limit()
         self._cursor.seek_key(reader.key_of_time(event.ts_ns))
@@ -69,7 +78,8 @@ class Evidence:
         while self._cursor.read(self._buffer):
             for at in np.flatnonzero(self._buffer.column("stack")).tolist():
                 thread = int(self._buffer.column("thread")[at])
-                if threads[thread] == (process, event.tid):
+                process, tid = threads[thread]
+                if process in images and tid == event.tid:
                     stack, site = (int(self._buffer.column(n)[at]) for n in ("stack", "site"))
-                    return stack, site
-        return 0, 0
+                    return stack, site, process
+        return 0, 0, 0

@@ -162,6 +162,11 @@ class Step:
         return f" at {self.site}" if self.site else ""
 
     @property
+    def taken(self) -> str:
+        """Where the object was taken, as a part of a sentence; empty if that is not known."""
+        return f", taken{self.at}" if self.site else ""
+
+    @property
     def object(self) -> str:
         """The name of the object, or its address."""
         return f"{self.kind} {self.name}".strip() if self.address else ""

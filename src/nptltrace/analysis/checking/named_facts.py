@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding import libptttrack_facts
+from nptltrace.analysis.evidence import Evidence
 from nptltrace.catalog import DOMAINS, FUTEX_KINDS, SYS_CALLS
 from nptltrace.findings.facts import Fact, Step
-from nptltrace.trace.objects.gates import is_gate
+from nptltrace.trace.objects.gates import is_gate, waits_for_turn
 from nptltrace.trace.places.site import hex_of_site
 from nptltrace.trace.symbols.frames import wrapper_sites
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
@@ -87,7 +90,14 @@ class Facts:
     def _is_of_gate(self, fact: Fact) -> bool:
         """Return whether a fact is about a lock at which its program parks threads."""
         exe = self._processes[fact.process].exe if fact.process < len(self._processes) else ""
-        return any(is_gate(exe, step.name) for step in fact.steps if step.what in _OF_LOCK)
+        if any(is_gate(exe, step.name) for step in fact.steps if step.what in _OF_LOCK):
+            return True
+        waits = (step for step in fact.steps if step.what == "waits" and step.kind == "semaphore")
+        return any(waits_for_turn(self._stack(step)) for step in waits)
+
+    def _stack(self, step: Step) -> Sequence[str]:
+        evidence = Evidence(self._source, self._symbols)
+        return evidence.of(step.process, [step.event])[0].stack
 
     def _name(self, process: int, address: int, kind: int = 0, at_ns: int | None = None) -> str:
         name = ""
@@ -118,12 +128,14 @@ class Facts:
             self._named[process, address] = name
         thread, other = int(row["thread"]), int(row["other"])
         mutex = int(row["value"]) if what == "cond" else 0
+        # That of a thread that shares the object may be another process than the object's.
+        caller = int(self._threads["process"][thread]) if thread else process
         return Step(
             what=what,
             ts_ns=int(row["ts"]),
             value=int(row["value"]),
-            process=process,
-            pid=self.pid(process),
+            process=caller,
+            pid=self.pid(caller),
             thread=self._thread(thread),
             tid=self._tid(thread),
             thread_id=thread,
@@ -135,7 +147,7 @@ class Facts:
             name=name,
             mutex_address=mutex,
             mutex_name=self.object_name(process, mutex) if mutex else "",
-            site=self._site(process, self._own_site(what, kind, process, int(row["site"]))),
+            site=self._site(caller, self._own_site(what, kind, caller, int(row["site"]))),
             call=SYS_CALLS[int(row["call"])] if int(row["call"]) < len(SYS_CALLS) else "",
         )
 

@@ -33,7 +33,7 @@ def self_deadlock(trace: Trace) -> Iterator[Found]:
 
 def _message(fact: Fact) -> str:
     last, taken = fact.steps[-1], fact.first("took")
-    where = f", taken{taken.at}" if taken is not None and taken.site else ""
+    where = taken.taken if taken is not None else ""
     if fact.refused and last.address:
         return (
             f"{last.thread} locks {last.object} again{last.at}, which it holds already{where}: "

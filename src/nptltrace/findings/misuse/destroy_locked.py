@@ -26,7 +26,7 @@ def destroy_locked(trace: Trace) -> Iterator[Found]:
         held, wait = fact.first("took"), fact.first("cond", "waits")
         if held is not None:
             holder = "it" if held.thread_id == last.thread_id else held.thread
-            why = f"while {holder} held it, taken{held.at}"
+            why = f"while {holder} held it{held.taken}"
         elif wait is not None:
             why = f"while {wait.thread} was waiting on it{wait.at}"
         else:

@@ -26,6 +26,6 @@ def exit_holding_lock(trace: Trace) -> Iterator[Found]:
     """
     for fact in trace.facts("end-with-hold"):
         held, _, *waits = fact.steps
-        text = f"{held.thread} ended while it held {held.object}, taken{held.at}"
+        text = f"{held.thread} ended while it held {held.object}{held.taken}"
         after = "".join(f"; {wait.thread} waits for it{wait.at} ever after" for wait in waits)
         yield fact.found(text + after)

@@ -25,6 +25,6 @@ def init_locked(trace: Trace) -> Iterator[Found]:
         holder = "it" if held.thread_id == last.thread_id else held.thread
         waited = f", and {wait.thread} waited for it{wait.at}" if wait is not None else ""
         yield fact.found(
-            f"{last.thread} initialized {last.object}{last.at} while {holder} held it, "
-            f"taken{held.at}{waited}"
+            f"{last.thread} initialized {last.object}{last.at} while {holder} held it"
+            f"{held.taken}{waited}"
         )

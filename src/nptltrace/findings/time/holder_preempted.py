@@ -38,6 +38,6 @@ def holder_preempted(trace: Trace) -> Iterator[Found]:
         waited = "spun" if spins else "waited"
         often = f", {fact.count} times for 1 ms or longer" if fact.count > 1 else ""
         yield fact.found(
-            f"{held.thread} held {held.object}, taken{held.at}, and had no processor, although it "
+            f"{held.thread} held {held.object}{held.taken}, and had no processor, although it "
             f"could have run, while {other.thread} {waited} {duration(fact.value)} for it{often}"
         )

@@ -24,6 +24,4 @@ def long_hold(trace: Trace) -> Iterator[Found]:
     """
     for fact in trace.facts("long-hold"):
         held = fact.steps[0]
-        yield fact.found(
-            f"{held.thread} held {held.object} for {duration(fact.value)}, taken{held.at}"
-        )
+        yield fact.found(f"{held.thread} held {held.object} for {duration(fact.value)}{held.taken}")

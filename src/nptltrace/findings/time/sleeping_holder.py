@@ -37,6 +37,6 @@ def sleeping_holder(trace: Trace) -> Iterator[Found]:
         call = fact.first("slept")
         how = f"{call.text}{call.at}" if call else "slept"
         yield fact.found(
-            f"{held.thread} {how} while it held {held.object}, taken{held.at}, and {other.thread} "
+            f"{held.thread} {how} while it held {held.object}{held.taken}, and {other.thread} "
             f"waited {duration(fact.value)} for it meanwhile{often}"
         )

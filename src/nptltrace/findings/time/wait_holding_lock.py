@@ -43,7 +43,7 @@ def wait_holding_lock(trace: Trace) -> Iterator[Found]:
         if fact.value < _LONG_NS:
             continue
         yield fact.found(
-            f"{held.thread} kept {held.object}, taken{held.at}, while it "
+            f"{held.thread} kept {held.object}{held.taken}, while it "
             f"{wait.text.replace('waits', 'waited', 1)}{wait.at}, and {other.thread} waited "
             f"{duration(fact.value)} for it meanwhile"
         )

@@ -6,14 +6,18 @@ import tomllib
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
-__all__ = ["gates_of", "is_gate"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["gates_of", "is_gate", "waits_for_turn"]
 
 
 @cache
-def _gates() -> tuple[tuple[list[str], list[str]], ...]:
+def _gates() -> tuple[dict[str, list[str]], ...]:
     text = files(__package__).joinpath("gates.toml").read_text()
-    return tuple((table["programs"], table["locks"]) for table in tomllib.loads(text).values())
+    return tuple(tomllib.loads(text).values())
 
 
 def gates_of(program: str) -> list[str]:
@@ -25,9 +29,9 @@ def gates_of(program: str) -> list[str]:
     name = program.rpartition("/")[2]
     return [
         lock
-        for programs, locks in _gates()
-        if any(fnmatchcase(name, one) for one in programs)
-        for lock in locks
+        for table in _gates()
+        if any(fnmatchcase(name, one) for one in table.get("programs", ()))
+        for lock in table["locks"]
     ]
 
 
@@ -39,3 +43,13 @@ def is_gate(program: str, lock: str) -> bool:
         lock: Name of the lock.
     """
     return lock.partition("+")[0] in gates_of(program)
+
+
+def waits_for_turn(stack: Iterable[str]) -> bool:
+    """Return whether a thread waits for its turn to wait for work, and nobody keeps it from work.
+
+    Args:
+        stack: The frames of the thread, as text.
+    """
+    patterns = [pattern for table in _gates() for pattern in table.get("waiters", ())]
+    return any(fnmatchcase(frame, pattern) for frame in stack for pattern in patterns)
