@@ -119,6 +119,13 @@ def test_a_trace_may_name_any_session(place: Path, tmp_path: Path) -> None:
     assert not is_killed(sent)
 
 
+def test_the_note_of_a_session_is_a_sparse_file_of_a_terabyte(place: Path, tmp_path: Path) -> None:
+    made = session(place, tmp_path / "t")
+    os.truncate(made.path / "session.json", 1 << 40)
+    assert list(left_overs()) == []
+    assert made.path.exists()
+
+
 @pytest.mark.parametrize("named", [".", "..", "../treasure", "{treasure}", "/nowhere/ptt-0-1-a"])
 def test_recover_removes_no_directory_that_a_trace_names(
     ptt: Ptt, tmp_path: Path, treasure: Path, named: str

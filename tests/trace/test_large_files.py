@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.support import Ptt
+
 HUGE = 1 << 40
 
 
@@ -86,7 +88,7 @@ def test_a_section_that_is_larger_than_the_memory(
 def test_compressed_sections_that_say_they_are_larger_than_the_memory(library: Path) -> None:
     """What makes the table ends the whole process where it gets no memory."""
     packed = library.with_suffix(".packed")
-    command = ["objcopy", "--compress-debug-sections=zlib", library, packed]
+    command: list[str | Path] = ["objcopy", "--compress-debug-sections=zlib", library, packed]
     if shutil.which("objcopy") is None or subprocess.run(command, check=False).returncode:
         pytest.skip("objcopy cannot compress sections")
     assert found(packed) == ["kept (program.c:1)", "take (program.c:2)"]
@@ -98,3 +100,20 @@ def test_compressed_sections_that_say_they_are_larger_than_the_memory(library: P
             struct.pack_into("<Q", data, offset + 8, 1 << 45)
     packed.write_bytes(data)
     assert found(packed) == ["kept", "take"]
+
+
+@pytest.mark.parametrize("name", ["session.json", "processes.jsonl", "symbols.jsonl"])
+def test_a_trace_with_a_sparse_file_of_a_terabyte(
+    name: str, ptt: Ptt, small_trace: Path, tmp_path: Path
+) -> None:
+    os.close(os.open(small_trace / "info" / name, os.O_CREAT | os.O_WRONLY))
+    os.truncate(small_trace / "info" / name, HUGE)
+    for command in (("report",), ("cut", "--from", "0", "--force", "-o", tmp_path / "part")):
+        done = ptt(*command, small_trace, status=None)
+        assert done.returncode in {0, 2}
+        assert "internal error" not in done.stderr
+
+
+def test_metadata_of_a_terabyte(ptt: Ptt, small_trace: Path) -> None:
+    os.truncate(small_trace / "metadata", HUGE)
+    assert "metadata: File too large" in ptt("report", small_trace, status=2).stderr

@@ -14,6 +14,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from nptltrace._files.whole import read_descriptor
 from nptltrace.errors import UsageError
 
 TYPE_CHECKING = False
@@ -163,10 +164,9 @@ class Directory:
         """Return what is in a file.
 
         Raises:
-            OSError: There is no such file, or it is no plain one.
+            OSError: There is no such file, it is no plain one, or too large.
         """
-        with os.fdopen(self._present(name, os.O_RDONLY), "rb") as file:
-            return file.read()
+        return read_descriptor(self._present(name, os.O_RDONLY), name)
 
     def replace(self, name: str, text: str) -> None:
         """Replace a file so that no reader ever sees half of it.

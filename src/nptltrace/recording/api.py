@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from nptltrace._files.whole import read_whole
 from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Recording:
         """Return whether the trace is the one that this recorder wrote."""
         with suppress(OSError, ValueError, KeyError, TypeError):
             facts: Any = json.loads(
-                (self.trace / "info" / "session.json").read_text("utf-8", "surrogateescape")
+                read_whole(self.trace / "info" / "session.json").decode("utf-8", "surrogateescape")
             )
             return bool(facts["recorder"]["pid"] == self.pid)
         return False

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nptltrace._binding.headers import ptt_abi
 from nptltrace._binding.libpttcollect import read_clock
+from nptltrace._files.whole import read_descriptor
 from nptltrace.recording.files.session import start_time
 from nptltrace.recording.mappings import (
     Modules,
@@ -523,18 +524,18 @@ class ProcessWatch:
 # ---- /proc ------------------------------------------------------------------------------------
 
 
-def _no_link(path: str, flags: int) -> int:
+def _no_link(path: str | Path) -> int:
     """Open a file; no link, and no pipe that makes us wait: what lies there may be another's."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _read(path: str | Path) -> str:
     """Return the text of a file that may be gone at any moment."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", opener=_no_link) as file:
-            return file.read()
+        data = read_descriptor(_no_link(path), path)
     except OSError:
         return ""
+    return data.decode("utf-8", "surrogateescape")
 
 
 def _pid_most() -> int:
@@ -563,9 +564,7 @@ def _is_python(address: int) -> bool:
 def _read_from(path: Path, offset: int) -> bytes:
     """Return what is in a file from an offset on, nothing if there is none."""
     try:
-        with open(path, "rb", opener=_no_link) as file:
-            file.seek(offset)
-            return file.read()
+        return read_descriptor(_no_link(path), path, offset)
     except OSError:
         return b""
 

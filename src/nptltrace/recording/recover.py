@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nptltrace._binding.headers.collect import CollectorTime
 from nptltrace._binding.libpttcollect import Collector, CollectorError
 from nptltrace._files import trace_directories
+from nptltrace._files.whole import read_whole
 from nptltrace.errors import UsageError
 from nptltrace.recording.files.host import boot_id
 from nptltrace.recording.files.session import belongs, claim, left_overs
@@ -118,7 +119,7 @@ def _session_of(trace: Path) -> SessionDir | None:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text("utf-8", "surrogateescape"))
+        found = json.loads(read_whole(path).decode("utf-8", "surrogateescape"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

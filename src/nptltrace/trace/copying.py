@@ -14,6 +14,7 @@ import numpy as np
 
 from nptltrace._binding import libpttread
 from nptltrace._files import trace_directories
+from nptltrace._files.whole import read_whole
 from nptltrace.errors import UsageError
 from nptltrace.trace.bundling.bundle_writer import copy_bundle
 from nptltrace.trace.reading.columns import ArrayBuffer
@@ -438,7 +439,7 @@ def _process_lines(
     wanted = _wanted(source, trace, part)
     path = trace.path / "info" / "processes.jsonl"
     try:
-        lines = path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        lines = read_whole(path).decode("utf-8", "surrogateescape").splitlines()
     except OSError:
         return
     for line in lines:

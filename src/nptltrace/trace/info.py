@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding.headers import ptt_abi
 from nptltrace._escaping import readable
+from nptltrace._files.whole import read_whole
 from nptltrace.catalog.runtimes import AGENT, FUTEXES, library_of, unseen
 from nptltrace.trace.places.module_table import Module, ModuleMap
 from nptltrace.trace.places.python_code import add_targets, read_codes
-from nptltrace.trace.small_files import read_whole
 
 if TYPE_CHECKING:
     import os

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from nptltrace._files.whole import read_whole
 from nptltrace.errors import TraceFormatError
-from nptltrace.trace.small_files import read_whole
 
 if TYPE_CHECKING:
     import os

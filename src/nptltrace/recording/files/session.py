@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from nptltrace._files.directories import Directory
+from nptltrace._files.whole import read_whole
 from nptltrace._values import Values
 from nptltrace.errors import PttError, UsageError
 
@@ -260,7 +261,7 @@ def is_killed(trace: Path) -> bool:
         trace: A trace directory that says that it is being recorded.
     """
     try:
-        facts = json.loads((trace / "info" / _NOTE).read_text("utf-8", "surrogateescape"))
+        facts = json.loads(read_whole(trace / "info" / _NOTE).decode("utf-8", "surrogateescape"))
         session = Path(facts["session_dir"])
     except (OSError, ValueError, KeyError, TypeError):
         return False

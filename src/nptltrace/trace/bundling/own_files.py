@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from nptltrace._files.whole import read_whole
 from nptltrace._paths import native_dir
 
 TYPE_CHECKING = False
@@ -29,8 +30,17 @@ def has_own_files(trace: Path) -> bool:
     `ptt record` asks at the end of each recording; so nothing is loaded for it.
     """
     try:
-        lines = (trace / "info" / "processes.jsonl").read_text("utf-8", "replace").splitlines()
-    except FileNotFoundError:
+        text = read_whole(trace / "info" / "processes.jsonl").decode("utf-8", "replace")
+    except OSError:
         return False
-    found = (json.loads(line).get("modules", {}).get("modules", ()) for line in lines)
-    return any(is_own_file(module["path"]) for modules in found for module in modules)
+    lines = text.splitlines()
+    return any(is_own_file(path) for line in lines for path in _paths(line))
+
+
+def _paths(line: str) -> list[str]:
+    """Return the paths of the modules in a line; none of a line that makes no sense."""
+    try:
+        found = json.loads(line).get("modules", {}).get("modules", ())
+        return [str(module["path"]) for module in found]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return []

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nptltrace.trace.small_files import read_whole
+from nptltrace._files.whole import read_whole
 from nptltrace.trace.symbols.elf.code import Frame
 
 if TYPE_CHECKING:
