@@ -541,8 +541,9 @@ const char *const ptt_lock_types[] = {
 	[15] = "absl-mutex",
 	[16] = "absl-condvar",
 	[17] = "ruby-mutex",
+	[18] = "libcxx-shared-mutex",
 };
-const unsigned int ptt_lock_type_count = 18;
+const unsigned int ptt_lock_type_count = 19;
 
 const char *const ptt_sys_calls[] = {
 	[1] = "poll",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* library_locks.c - two locks of a library (-DGLIB, -DQT, -DQT_RW, -DOMP, -DCRITICAL, -DSTDIO; else of threads), used in the way that is asked for. */
+/* library_locks.c - two locks of a library (-DGLIB, -DQT, -DQT_RW, -DLIBCXX, -DOMP, -DCRITICAL, -DSTDIO; else of threads), used in the way that is asked for. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -54,6 +54,16 @@ void make_lock(union lock *lock, int recursive) __asm__("_ZN14QReadWriteLockC1EN
 void take_lock(union lock *lock) __asm__("_ZN14QReadWriteLock12lockForWriteEv");
 void give_lock(union lock *lock) __asm__("_ZN14QReadWriteLock6unlockEv");
 #define INIT(lock) make_lock(lock, 0)
+#define TAKE take_lock
+#define GIVE give_lock
+#elif defined(LIBCXX)
+union lock {
+	uint64_t words[18]; /* a mutex, two conditions and a word */
+};
+void make_lock(union lock *lock) __asm__("_ZNSt3__119__shared_mutex_baseC1Ev");
+void take_lock(union lock *lock) __asm__("_ZNSt3__119__shared_mutex_base4lockEv");
+void give_lock(union lock *lock) __asm__("_ZNSt3__119__shared_mutex_base6unlockEv");
+#define INIT make_lock
 #define TAKE take_lock
 #define GIVE give_lock
 #elif defined(OMP)

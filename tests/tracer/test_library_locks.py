@@ -1,4 +1,4 @@
-"""Locks of GLib, Qt, OpenMP and stdio are recorded as such, with holders, waits and deadlocks."""
+"""Locks of GLib, Qt, libc++, OpenMP and stdio are recorded with holders, waits and deadlocks."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ LIBRARIES = {
     "glib": ("-DGLIB", "-l:libglib-2.0.so.0"),
     "qt": ("-DQT", "-l:libQt5Core.so.5"),
     "qt-rw": ("-DQT_RW", "-l:libQt5Core.so.5"),
+    "libc++": ("-DLIBCXX", "-l:libc++.so.1"),
     "omp": ("-DOMP", "-l:libgomp.so.1"),
     "critical": ("-DCRITICAL", "-l:libgomp.so.1"),
     "stdio": ("-DSTDIO",),
 }
 TYPES = {
     "glib": "gmutex", "qt": "qmutex", "qt-rw": "qreadwritelock", "omp": "omp-lock",
-    "critical": "omp-critical", "stdio": "stdio",
+    "critical": "omp-critical", "stdio": "stdio", "libc++": "libcxx-shared-mutex",
 }  # fmt: skip
 
 

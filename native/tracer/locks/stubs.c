@@ -94,8 +94,15 @@ const struct ptt_lock_function ptt_lock_functions[] = {
 	{.name = "rb_mutex_unlock", .does = PTT_LOCK_RELEASE, .domain = NPTL_DOMAIN_MUTEX, .type = 17, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
 	{.name = "rb_mutex_sleep", .does = PTT_LOCK_WAIT_APART, .domain = NPTL_DOMAIN_MUTEX, .type = 17, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = 0, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
 	{.name = "rb_data_typed_object_zalloc", .does = PTT_LOCK_INIT, .domain = NPTL_DOMAIN_MUTEX, .type = 17, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZNSt3__119__shared_mutex_base4lockEv", .does = PTT_LOCK_ACQUIRE, .domain = NPTL_DOMAIN_RWLOCK, .type = 18, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = 84, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZNSt3__119__shared_mutex_base8try_lockEv", .does = PTT_LOCK_TRY, .domain = NPTL_DOMAIN_RWLOCK, .type = 18, .result = PTT_LOCK_TRUE, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZNSt3__119__shared_mutex_base6unlockEv", .does = PTT_LOCK_RELEASE, .domain = NPTL_DOMAIN_RWLOCK, .type = 18, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZNSt3__119__shared_mutex_base11lock_sharedEv", .does = PTT_LOCK_ACQUIRE_SHARED, .domain = NPTL_DOMAIN_RWLOCK, .type = 18, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = 87, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZNSt3__119__shared_mutex_base15try_lock_sharedEv", .does = PTT_LOCK_TRY_SHARED, .domain = NPTL_DOMAIN_RWLOCK, .type = 18, .result = PTT_LOCK_TRUE, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZNSt3__119__shared_mutex_base13unlock_sharedEv", .does = PTT_LOCK_RELEASE, .domain = NPTL_DOMAIN_RWLOCK, .type = 18, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZNSt3__119__shared_mutex_baseC1Ev", .does = PTT_LOCK_INIT, .domain = NPTL_DOMAIN_RWLOCK, .type = 18, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
 };
-const uint32_t ptt_lock_count = 83;
+const uint32_t ptt_lock_count = 90;
 
 /* A stub puts its number into a register that no call passes anything in. */
 #if defined(__x86_64__)
@@ -165,6 +172,9 @@ STUB(_ZN4absl7debian37CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE, 74);
 STUB(_ZN4absl7debian37CondVar6SignalEv, 75);
 STUB(_ZN4absl7debian37CondVar9SignalAllEv, 76);
 STUB(_ZN4absl7debian37CondVarD1Ev, 77);
+STUB(_ZNSt3__119__shared_mutex_base8try_lockEv, 84);
+STUB(_ZNSt3__119__shared_mutex_base15try_lock_sharedEv, 87);
+STUB(_ZNSt3__119__shared_mutex_baseC1Ev, 89);
 
 LOCK_TAKES_TRYING(0, g_mutex_lock, (long a), (a), a, 1, (long a), (a))
 LOCK_GIVES(2, g_mutex_unlock, (long a), (a), a, 0)
@@ -190,4 +200,8 @@ LOCK_TAKES(63, GOMP_atomic_start, (void), (), function->only)
 LOCK_GIVES(64, GOMP_atomic_end, (void), (), function->only, 1)
 LOCK_TAKES_TRYING(65, _ZN4absl7debian35Mutex4LockEv, (long a), (a), a, 66, (long a), (a))
 LOCK_GIVES(67, _ZN4absl7debian35Mutex6UnlockEv, (long a), (a), a, 0)
+LOCK_TAKES_TRYING(83, _ZNSt3__119__shared_mutex_base4lockEv, (long a), (a), a, 84, (long a), (a))
+LOCK_GIVES(85, _ZNSt3__119__shared_mutex_base6unlockEv, (long a), (a), a, 1)
+LOCK_TAKES_TRYING(86, _ZNSt3__119__shared_mutex_base11lock_sharedEv, (long a), (a), a, 87, (long a), (a))
+LOCK_GIVES(88, _ZNSt3__119__shared_mutex_base13unlock_sharedEv, (long a), (a), a, 1)
 /* clang-format on */

@@ -53,8 +53,8 @@ struct ck_last {
 
 struct ck_object {
 	struct ptt_track_object;
-	uint64_t mutex_address; /* of the waits for a condition, */
-	bool two_mutexes;	/* unless they have several */
+	uint32_t mutex;	  /* object: of the waits for a condition, */
+	bool two_mutexes; /* unless they have several */
 	uint32_t barrier_count;
 	uint32_t round; /* node: everything before this round's arrivals */
 	struct tk_order_object order;

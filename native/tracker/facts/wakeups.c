@@ -22,6 +22,13 @@ void ck_cond_unlocked(struct ptt_check *c, const struct tk_event *e, uint32_t mu
 		ck_step_now(c, PTT_STEP_UNLOCKS, e, mutex);
 }
 
+/* Processes may know one mutex by several addresses, and it may have been initialized again at the same one. */
+static bool is_same_mutex(const struct ptt_check *c, const struct ck_wait *a, const struct ck_wait *b)
+{
+	return a->mutex == b->mutex || (a->mutex_address == b->mutex_address &&
+					CK_THREAD(c, a->thread)->process == CK_THREAD(c, b->thread)->process);
+}
+
 /* Another one that surely waits on the same condition, with another mutex. It has not been woken, as far as is known. */
 static uint32_t rival_of(const struct ptt_check *c, const struct ck_object *o, const struct ck_wait *w)
 {
@@ -30,7 +37,7 @@ static uint32_t rival_of(const struct ptt_check *c, const struct ck_object *o, c
 	for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next) {
 		const struct ck_wait *other = CK_WAITING(c, wait);
 
-		if (other != w && !ck_is_woken(c, other) && other->mutex_address != w->mutex_address && !ck_pending(c, o))
+		if (other != w && !ck_is_woken(c, other) && !is_same_mutex(c, other, w) && !ck_pending(c, o))
 			return wait;
 	}
 	return 0;
@@ -80,8 +87,8 @@ void ck_cond_in(struct ptt_check *c, const struct tk_event *e)
 	w->looked = last_look(c, e->thread, w->mutex);
 	CK_THREAD(c, e->thread)->cond_mutex = w->mutex_address;
 	if (o->waiters == 1)
-		o->mutex_address = w->mutex_address;
-	o->two_mutexes = o->waiters > 1 && (o->two_mutexes || o->mutex_address != w->mutex_address);
+		o->mutex = w->mutex;
+	o->two_mutexes = o->waiters > 1 && (o->two_mutexes || o->mutex != w->mutex);
 	rival = o->two_mutexes ? rival_of(c, o, w) : 0;
 	if (rival)
 		two_mutexes(c, e, object, rival, wait);

@@ -43,6 +43,7 @@ LOCK_TYPES: tuple[str, ...] = (
     "absl-mutex",
     "absl-condvar",
     "ruby-mutex",
+    "libcxx-shared-mutex",
 )
 
 FUTEX_KINDS: tuple[str, ...] = (

@@ -157,8 +157,9 @@ def routine_of(calls: Iterable[tuple[str, str]], is_library: Callable[[str, str]
     for function, module in calls:
         innermost = innermost or plain_name(function)
         kind = routine_kind(function)
-        # The heap is locked without syscall(): this frame was left behind by an earlier call.
-        if kind == "malloc lock" and innermost == "syscall":
+        # The C library waits without syscall(): its function has called what waits, or was left on
+        # the stack by an earlier call.
+        if kind and innermost == "syscall" and has_object(function) is None:
             continue
         if kind and not found:
             found = function

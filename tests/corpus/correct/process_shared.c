@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* process_shared.c - parent and child work at one queue in shared memory, with its mutex and its conditions. */
+/* process_shared.c - parent and children work at one queue, which each has mapped at another address, with its mutex and its conditions. */
 #include "corpus.h"
 
 struct queue {
@@ -8,9 +8,14 @@ struct queue {
 	int item;
 };
 
-static void run(struct queue *queue, int put)
+static struct queue *map(int file)
 {
-	for (int i = 0; i < 20; i++) {
+	return mmap(NULL, sizeof(struct queue), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+}
+
+static void run(struct queue *queue, int put, int times)
+{
+	for (int i = 0; i < times; i++) {
 		pthread_mutex_lock(&queue->lock);
 		while (queue->item == put)
 			pthread_cond_wait(put ? &queue->emptied : &queue->filled, &queue->lock);
@@ -22,13 +27,14 @@ static void run(struct queue *queue, int put)
 
 int main(void)
 {
-	struct queue *queue = mmap(NULL, sizeof(*queue), PROT_READ | PROT_WRITE,
-				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int file = memfd_create("queue", 0), status, failed = 0;
+	struct queue *queue;
 	pthread_mutexattr_t mutex_attr;
 	pthread_condattr_t cond_attr;
-	int status;
-	pid_t child;
 
+	if (file < 0 || ftruncate(file, sizeof(*queue)))
+		return 1;
+	queue = map(file);
 	pthread_mutexattr_init(&mutex_attr);
 	pthread_mutexattr_setpshared(&mutex_attr, PTHREAD_PROCESS_SHARED);
 	pthread_mutex_init(&queue->lock, &mutex_attr);
@@ -36,15 +42,16 @@ int main(void)
 	pthread_condattr_setpshared(&cond_attr, PTHREAD_PROCESS_SHARED);
 	pthread_cond_init(&queue->filled, &cond_attr);
 	pthread_cond_init(&queue->emptied, &cond_attr);
-	child = fork();
-	if (child == 0) {
-		run(queue, 0);
-		return 0;
-	}
-	run(queue, 1);
-	waitpid(child, &status, 0);
+	for (int i = 0; i < 2; i++)
+		if (fork() == 0) {
+			run(map(file), 0, 20);
+			return 0;
+		}
+	run(queue, 1, 40);
+	while (wait(&status) > 0)
+		failed |= status;
 	pthread_cond_destroy(&queue->filled);
 	pthread_cond_destroy(&queue->emptied);
 	pthread_mutex_destroy(&queue->lock);
-	return status;
+	return failed;
 }

@@ -157,7 +157,7 @@ void ck_leaks(struct ptt_check *c)
 
 		/* Its creator says whether it was detached from the beginning. */
 		if (!(t->flags & PTT_THREAD_ENDED) ||
-		    t->flags & (PTT_THREAD_JOINED | PTT_THREAD_DETACHED | PTT_THREAD_GONE) || !t->created.site ||
+		    t->flags & (PTT_THREAD_JOINED | PTT_THREAD_DETACHED | PTT_THREAD_GONE | CK_AWAITED) || !t->created.site ||
 		    !CK_PROCESS(c, t->process)->exited)
 			continue;
 		if (!ck_found(c, PTT_FACT_END_UNJOINED, &at, (uint64_t)i << 16, 0, PTT_FLAG_WHOLE))

@@ -146,7 +146,7 @@ class Facts:
             address=address,
             name=name,
             mutex_address=mutex,
-            mutex_name=self.object_name(process, mutex) if mutex else "",
+            mutex_name=self.object_name(caller, mutex) if mutex else "",
             site=self._site(caller, self._own_site(what, kind, caller, int(row["site"]))),
             call=SYS_CALLS[int(row["call"])] if int(row["call"]) < len(SYS_CALLS) else "",
         )
