@@ -10,7 +10,7 @@ import os
 import stat
 import struct
 
-__all__ = ["AGENT", "FUTEXES", "library_of", "runtime_of_file", "unseen"]
+__all__ = ["AGENT", "FUTEXES", "library_of", "ownerless", "runtime_of_file", "unseen"]
 
 AGENT = "of Java's monitors and locks waits are seen, and not what is taken without one"
 FUTEXES = "may have locks of Rust or C++20 in it, which are seen only where threads wait for them"
@@ -65,6 +65,26 @@ _INSIDE = {
     "postgres": _POSTGRES,
     "node": _SCRIPTS,
 }
+# Of a process that hangs: locks of which it is not known who has them.
+_OWNERLESS_LIBRARIES = {
+    "libcoreclr": "monitors of .NET",
+    "libmono": "monitors of .NET",
+    "libmonosgen": "monitors of .NET",
+    "threads/shared/shared": "locks of Perl",
+    "libguile": "mutexes of Guile",
+    "libHSrts": "variables of Haskell, such as an `MVar`,",
+    "libgo": "locks and channels of Go",
+    "libjulia": "locks and channels of Julia",
+}
+_OWNERLESS_INSIDE = {
+    "go": "mutexes and channels of Go",
+    "haskell": "variables of Haskell, such as an `MVar`,",
+    "dotnet": "monitors of .NET",
+    "native-image": "monitors of Java",
+    "mono": "monitors of .NET",
+    "guile": "mutexes of Guile",
+    "erlang": "what processes of Erlang wait for",
+}
 _SECTIONS = {
     b".go.buildinfo": "go",
     b".debug-ghc-link-info": "haskell",
@@ -111,6 +131,16 @@ def unseen(path: str, inside: str, *, attached: bool = False) -> str:
     if attached and library in _ATTACHED:
         return _ATTACHED[library]
     return _LIBRARIES.get(library) or _INSIDE.get(inside, "")
+
+
+def ownerless(path: str, inside: str) -> str:
+    """Return the locks of a module whose owners nobody knows in a process that hangs, or nothing.
+
+    Args:
+        path: The module.
+        inside: The runtime in it, as `runtime_of_file` has found it.
+    """
+    return _OWNERLESS_LIBRARIES.get(library_of(path)) or _OWNERLESS_INSIDE.get(inside, "")
 
 
 def runtime_of_file(path: str) -> str:

@@ -37,6 +37,7 @@ def hang_document(
         "name": picture.name,
         "threads": [_thread(seen, outer, unmoved) for seen in picture.threads],
         "findings": [_finding(picture, one) for one in found],
+        "uncovered": [{"module": path, "why": why} for path, why in picture.uncovered],
     }
 
 

@@ -13,6 +13,7 @@ from nptltrace.hang.owners.grace import with_graces
 from nptltrace.hang.owners.interrupted import with_interrupted
 from nptltrace.hang.owners.monitors import with_monitors
 from nptltrace.hang.owners.once import with_initializers, with_runners
+from nptltrace.hang.owners.ruby import with_ruby_mutexes
 from nptltrace.hang.owners.streams import with_streams
 from nptltrace.hang.routines import (
     has_object,
@@ -21,6 +22,7 @@ from nptltrace.hang.routines import (
     routine_of,
     waits_for_library,
 )
+from nptltrace.hang.runtimes import ownerless_locks
 from nptltrace.hang.stack.cpython import PythonFrame, Pythons
 from nptltrace.hang.stack.shown import SignalFrame, signal_name
 from nptltrace.hang.stack.stacks import Stacks
@@ -54,12 +56,14 @@ class Picture(NamedTuple):
         name: Its name.
         title: What a report calls it.
         threads: Its threads by id.
+        uncovered: Modules with locks whose owners are not known, and why.
     """
 
     pid: int
     name: str
     title: str
     threads: tuple[ThreadPicture, ...]
+    uncovered: tuple[tuple[str, str], ...] = ()
 
 
 def look(process: Target, names: Names) -> Picture:
@@ -112,10 +116,11 @@ def look(process: Target, names: Names) -> Picture:
     process.forget()
     found = with_initializers(with_interrupted(process, with_runners(process, found)))
     found = with_streams(process, names, with_graces(process, found))
-    found = with_gils(process, pythons.threads, found)
+    found = with_ruby_mutexes(process, with_gils(process, pythons.threads, found))
     found = with_peers(process, with_free(process, with_monitors(process, names, found)))
     found = with_limits(process, found)
-    return Picture(process.pid, process.name, process.title, tuple(found))
+    uncovered = ownerless_locks(process)
+    return Picture(process.pid, process.name, process.title, tuple(found), uncovered)
 
 
 def _asleep_again(process: Target, thread: Thread, until: float) -> Thread:

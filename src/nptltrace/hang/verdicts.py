@@ -417,12 +417,12 @@ def _is_still_so(
 ) -> bool:
     """Return whether none of the threads has gone on since it was looked at.
 
-    A thread that waits for the lock of CPython's interpreter runs now and then, only to ask for it.
+    Some threads run now and then, only to ask for the same lock again.
     """
-    asking = [seen for seen in threads if seen.wait is not None and seen.wait.kind == GIL]
+    asking = [seen for seen in threads if seen.wait is not None and seen.wait.repeated]
     rest = [seen for seen in threads if seen not in asking]
-    # Whoever has the lock does not ask for it: it was handed over between two looks.
-    holders = {seen.wait.owner for seen in asking if seen.wait is not None}
+    # Whoever has the interpreter's lock does not ask for it: it was handed over between two looks.
+    holders = {one.wait.owner for one in asking if one.wait is not None and one.wait.kind == GIL}
     if not holders <= {seen.thread.inner_tid for seen in rest}:
         return False
     if asking and not again.wait_so(threads):

@@ -103,6 +103,7 @@ class Wait(NamedTuple):
         call: Name of the system call.
         word: Address of the futex.
         free: Nobody has the mutex, or the thread waited for has ended.
+        repeated: The thread wakes now and then by itself, only to ask for the same again.
     """
 
     kind: str
@@ -115,6 +116,7 @@ class Wait(NamedTuple):
     call: str = "futex"
     word: int = 0
     free: bool = False
+    repeated: bool = False
 
 
 class Waits(NamedTuple):

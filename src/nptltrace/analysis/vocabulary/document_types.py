@@ -325,6 +325,7 @@ class Hang(TypedDict):
     name: str
     threads: list[HangThread]
     findings: list[Finding]
+    uncovered: list[Uncovered]
 
 
 class ViolationEvent(TypedDict):

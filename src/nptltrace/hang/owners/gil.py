@@ -51,5 +51,5 @@ def _with_gil(process: Target, states: Mapping[int, int], seen: ThreadPicture) -
         return seen
     # One that waits does not have the lock: it was given to it since.
     owner = states[holder] if taken and states[holder] != seen.thread.inner_tid else 0
-    found = wait._replace(kind=GIL, object=lock, owner=owner, timed=False)
+    found = wait._replace(kind=GIL, object=lock, owner=owner, timed=False, repeated=True)
     return seen._replace(wait=found, object_name="GIL")

@@ -88,7 +88,7 @@ def _with_monitor(
         # The time limit is the virtual machine's own: it looks again, and waits on.
         wait = one.wait._replace(
             kind="monitor", object=thread.wanted, owner=machine.owner(thread.wanted, seen),
-            timed=False,
+            timed=False, repeated=True,
         )  # fmt: skip
         return one._replace(wait=wait, object_name=machine.class_of(thread.wanted))
     entries = (f.function for f in one.frames if f.function.startswith(_ENTRIES))

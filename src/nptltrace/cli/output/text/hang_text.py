@@ -49,6 +49,8 @@ def lines(
         yield from _wrap(text[:1].upper() + text[1:] + ".", "  ")
         yield ""
     yield f"{name}: {_summary(picture, found)}"
+    for path, why in picture.uncovered:
+        yield from _wrap(readable(f"not covered: {path}: {why}"), "  ")
     if stoppable and not found and any(seen.state == "runnable" for seen in picture.threads):
         yield f"where threads are that run: ptt hang --stop {picture.pid}"
 

@@ -1,0 +1,119 @@
+"""What threads of Ruby (3.0 to 3.4) wait for, and its owner: mutexes, also those in monitors.
+
+A thread that waits for a mutex sleeps on a condition of its own, or polls, which says nothing. But
+it has put a note on its stack, which is linked into the mutex's list of waiters: the mutex, the
+thread of Ruby, its fiber, and the links. The mutex names the fiber that has it, and a fiber where
+its stack is: its owner is the thread that is on this stack.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nptltrace.hang.targets.target import Target
+    from nptltrace.hang.thread_picture import ThreadPicture
+
+__all__ = ["with_ruby_mutexes"]
+
+_RUBY = ("libruby", "ruby")
+# So much of a stack is looked through for the note: the mutex, thread and fiber before its links.
+_STACK = 1 << 13
+_NOTE = struct.Struct("<5Q")
+# An object with data of a type: flags and class, the type, 1, where the data are.
+_OBJECT = struct.Struct("<16xQQQ")
+# A mutex: the fiber that has it, the next one that this has, its list of waiters.
+_MUTEX = struct.Struct("<Q8x2Q")
+_LIST_AT = 16
+# A fiber says, somewhere in its first bytes, where its stack begins and ends, and how long it is.
+_FIBER = 0x400
+_STACK_OF_FIBER = struct.Struct("<3Q")
+_PAGE, _LONGEST = 1 << 12, 1 << 32
+
+
+def with_ruby_mutexes(process: Target, threads: Sequence[ThreadPicture]) -> list[ThreadPicture]:
+    """Return the threads with the mutexes of Ruby that they wait for.
+
+    Args:
+        process: Whose they are.
+        threads: As they were seen.
+    """
+    names = {module.path.rpartition("/")[2] for module in process.modules}
+    if not any(name.startswith(_RUBY) for name in names):
+        return list(threads)
+    return [_with_mutex(process, seen, threads) for seen in threads]
+
+
+def _with_mutex(
+    process: Target, seen: ThreadPicture, threads: Sequence[ThreadPicture]
+) -> ThreadPicture:
+    wait = seen.wait
+    if wait is None or wait.kind not in {"condition", "call"} or not seen.thread.sp:
+        return seen
+    mutex, at, fiber = _wanted(process, seen.thread.sp)
+    if not mutex:
+        return seen
+    owner = _on_stack_of(process, fiber, threads)
+    # The time limit is Ruby's own: it looks again, and waits on.
+    found = wait._replace(kind="lock", object=at, owner=owner, timed=False, repeated=True, call="")
+    return seen._replace(wait=found, object_name=f"Mutex@{mutex:#x}", limit=None, peers=None)
+
+
+def _wanted(process: Target, sp: int) -> tuple[int, int, int]:
+    """Return the mutex that a thread waits for, where its data are, and the fiber that has it."""
+    sp &= ~7
+    stack = process.read(sp, _STACK)
+    for at in range(0, len(stack) - _NOTE.size + 1, 8):
+        mutex, thread, fiber, after, before = _NOTE.unpack_from(stack, at)
+        if not all(word and not word & 7 for word in (mutex, thread, fiber, after, before)):
+            continue
+        node = sp + at + 24
+        if _word(process, before) != node or _word(process, after + 8) != node:
+            continue
+        data = _data_of(process, mutex)
+        holder, first, _ = _MUTEX.unpack(process.read(data, _MUTEX.size)) if data else (0, 0, 0)
+        if holder and first and _is_in_list(process, data + _LIST_AT, node):
+            return mutex, data, holder
+    return 0, 0, 0
+
+
+def _data_of(process: Target, mutex: int) -> int:
+    """Return where the data of a mutex are; 0 if it is another object."""
+    raw = process.read(mutex, _OBJECT.size)
+    kind, flag, data = _OBJECT.unpack(raw) if len(raw) == _OBJECT.size else (0, 0, 0)
+    if flag != 1 or not data or data & 7:
+        return 0
+    # a core file has no constants: then the links have to do
+    if process.read(_word(process, kind), 6) not in {b"mutex\0", b""}:
+        return 0
+    return int(data) if len(process.read(data, _MUTEX.size)) == _MUTEX.size else 0
+
+
+def _is_in_list(process: Target, head: int, node: int) -> bool:
+    at = _word(process, head)
+    for _ in range(_PAGE):
+        if at in {0, head, node}:
+            break
+        at = _word(process, at)
+    return at == node
+
+
+def _on_stack_of(process: Target, fiber: int, threads: Sequence[ThreadPicture]) -> int:
+    """Return the thread that is on the stack of a fiber, 0 if none of those that sleep is."""
+    data = process.read(fiber, _FIBER)
+    for at in range(0, len(data) - _STACK_OF_FIBER.size + 1, 8):
+        begin, end, size = _STACK_OF_FIBER.unpack_from(data, at)
+        if not _PAGE < size < _LONGEST or not 0 <= begin - end < size:
+            continue
+        for seen in threads:
+            if begin - size <= seen.thread.sp < begin:
+                return seen.thread.inner_tid
+    return 0
+
+
+def _word(process: Target, address: int) -> int:
+    data = process.read(address, 8)
+    return int.from_bytes(data, "little") if len(data) == 8 else 0  # noqa: PLR2004 -- bytes

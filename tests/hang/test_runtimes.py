@@ -1,0 +1,60 @@
+"""Runtimes of other languages: mutexes of Ruby have owners; what has none is said not to have."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.hang.looking import running
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support import Compiler, Ptt
+
+CROSSED = ROOT / "tests" / "programs" / "ruby" / "crossed.rb"
+
+
+def _seen(ptt: Ptt, pid: str, so: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    """Return what `ptt hang` says when the program has come to where it stays."""
+    until = time.monotonic() + 20
+    while True:
+        found: dict[str, Any] = json.loads(ptt("hang", "--format", "json", pid, status=None).stdout)
+        if so(found) or time.monotonic() > until:
+            return found
+
+
+@pytest.mark.skipif(shutil.which("ruby") is None, reason="needs Ruby")
+def test_mutexes_of_ruby(ptt: Ptt) -> None:
+    with running("ruby", CROSSED) as pid:
+        found = _seen(ptt, pid, lambda one: one["findings"])
+    named = {one["name"]: one for one in found["threads"]}
+    first = next(one for one in found["threads"] if str(one["tid"]) == pid)
+    assert [one["kind"] for one in found["findings"]] == ["deadlock"]
+    assert set(found["findings"][0]["threads"]) == {first["tid"], named["other"]["tid"]}
+    waits = {name: one["waits_for"] for name, one in named.items()}
+    assert waits["waiter"]["kind"] == "lock"
+    assert waits["waiter"]["owner_tid"] == named["holder"]["tid"]
+    assert waits["waiter"]["name"].startswith("Mutex@")
+    assert not {waits[name]["owner_tid"] for name in ("queue", "condition", "holder")} - {None}
+    assert found["uncovered"] == []
+
+
+def test_locks_without_owners(compile_c: Compiler, ptt: Ptt) -> None:
+    source = """
+        #include <unistd.h>
+        __attribute__((section(".go.buildinfo"), used)) char info[32];
+        int main(void) { return pause(); }
+    """
+    program = compile_c(source, name="of_go")
+    with running(program) as pid:
+        found = _seen(ptt, pid, lambda one: one["threads"][0]["waits_for"])
+        text = ptt("hang", pid).stdout
+    why = "who has mutexes and channels of Go is not known"
+    assert found["uncovered"] == [{"module": str(program), "why": why}]
+    assert "not covered:" in text
