@@ -19,7 +19,7 @@ def destroy_locked(trace: Trace) -> Iterator[Found]:
 
     A lock was destroyed while a thread held it, or a condition while a thread waited on it that no
     other had woken, or a semaphore while a thread waited for it that waits to the end of the trace.
-    A refusal with `EBUSY` counts.
+    If the library refused with `EBUSY`, that is a warning: the object can be used as before.
     """
     for fact in trace.facts("destroy-in-use"):
         last = fact.steps[-1]
@@ -31,4 +31,7 @@ def destroy_locked(trace: Trace) -> Iterator[Found]:
             why = f"while {wait.thread} was waiting on it{wait.at}"
         else:
             why = "while it was in use"
-        yield fact.found(f"{last.thread} destroyed {last.object}{last.at} {why}{refusal(fact)}")
+        yield fact.found(
+            f"{last.thread} destroyed {last.object}{last.at} {why}{refusal(fact)}",
+            severity="warning" if fact.harmless else None,
+        )
