@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -378,6 +379,52 @@ def test_a_contended_program_is_not_accused(ptt: Ptt, compile_c: Callable[..., P
     with running(program) as pid:
         for _ in range(10):
             assert "nothing found" in ptt("hang", pid).stdout
+
+
+GONE = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <fcntl.h>
+#ifdef PLUGIN
+static pthread_mutex_t of_plugin = PTHREAD_MUTEX_INITIALIZER;
+void take(void) { pthread_mutex_lock(&of_plugin); __asm__ volatile(""); }
+#else
+static void *run(void *take) { ((void (*)(void))take)(); return take; }
+int main(int count, char **path)
+{
+	char memory[32];
+	int fd = memfd_create("plugin", 0);
+	pthread_t thread;
+
+	(void)count;
+	sendfile(fd, open(path[1], O_RDONLY), NULL, 1 << 20);
+	snprintf(memory, sizeof(memory), "/proc/self/fd/%d", fd);
+	run(dlsym(dlopen(memory, RTLD_NOW), "take"));
+	pthread_create(&thread, NULL, run, dlsym(dlopen(memory, RTLD_NOW), "take"));
+	return pthread_join(thread, NULL);
+}
+#endif
+"""
+
+
+def test_files_that_are_gone(ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path) -> None:
+    """A program is built anew while it hangs; a library of it has only been in memory."""
+    plugin = tmp_path / "plugin.so"
+    compile_c(GONE, "-g", "-DPLUGIN", "-shared", "-fPIC").rename(plugin)
+    with running(compile_c(GONE, "-g", "-ldl"), plugin) as pid:
+        asleep(ptt, pid, 2)
+        program = Path(f"/proc/{pid}/exe").readlink()
+        program.unlink()
+        shutil.copy("/bin/true", program)
+        text = ptt("hang", pid, status=None).stdout
+    assert re.search(r"waits for the end of thread .*\n +main\+0x\w+ \(program.c:\d+\)\n", text)
+    if os.geteuid() == 0:  # others may not open what is mapped
+        assert "waits for mutex of_plugin, held by" in text
+        assert re.search(r"\n +take\+0x\w+ \(program.c:11\)\n", text)
 
 
 def test_text_says_it_too(ptt: Ptt, program: Callable[[str], Path]) -> None:

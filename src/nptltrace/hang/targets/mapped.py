@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.recording.program_headers import parse_elf
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Mapping", "modules_of"]
 
-_NO_MODULES = ("/dev/", "/memfd:", "/SYSV")
+_NO_MODULES, _NO_FILE = ("/dev/", "/SYSV"), "/memfd:"
 _DELETED = " (deleted)"
 _PAGE = 4096
 
@@ -34,7 +35,10 @@ class Mapping(NamedTuple):
 
 
 def modules_of(
-    mappings: Iterable[Mapping], read: Callable[[int, int], bytes], root: str = ""
+    mappings: Iterable[Mapping],
+    read: Callable[[int, int], bytes],
+    root: str = "",
+    image: Callable[[Mapping], str] = lambda _: "",
 ) -> list[Module]:
     """Return the modules there are, each by the build-id of what is mapped.
 
@@ -45,9 +49,11 @@ def modules_of(
         mappings: In the order of addresses.
         read: Reads memory.
         root: What to put before the paths.
+        image: Returns a path to what is mapped whose file is gone, or nothing.
     """
     found: list[Module] = []
-    for start, end, offset, name in mappings:
+    for mapping in mappings:
+        start, end, offset, name = mapping
         path = name.removesuffix(_DELETED)
         if not path.startswith("/") or path.startswith(_NO_MODULES):
             continue
@@ -58,7 +64,8 @@ def modules_of(
         elif not offset:
             module = _module(place, start, end, read)
             if module is not None:
-                found.append(module)
+                gone = name != path
+                found.append(replace(module, image=image(mapping)) if gone else module)
     return found
 
 
@@ -66,7 +73,7 @@ def _module(path: str, start: int, end: int, read: Callable[[int, int], bytes]) 
     """Return the module whose header is mapped at an address; None of a file of another kind."""
     head = read(start, min(_PAGE, end - start))
     if not head:
-        return Module(path, "", start, end)
+        return None if path.startswith(_NO_FILE) else Module(path, "", start, end)
 
     def part(at: int, size: int) -> bytes:
         if at + size <= len(head):

@@ -293,7 +293,15 @@ class Process:
         mappings = (
             MappedFile(int(m[1], 16), int(m[2], 16), int(m[3], 16), m[4]) for m in found if m
         )
-        modules = modules_of(mappings, self.read, "" if same else str(root))
+        exe = _link(place / "exe")
+
+        def image(m: MappedFile) -> str:
+            # Who may look into a process may open its program this way, and the administrator all.
+            return str(
+                place / "exe" if m.path == exe else self._place / f"map_files/{m.start:x}-{m.end:x}"
+            )
+
+        modules = modules_of(mappings, self.read, "" if same else str(root), image)
         return modules if same else [_by_path_of_here(one, str(root)) for one in modules]
 
     @cached_property
@@ -383,6 +391,14 @@ def _stopped(thread: Thread, registers: Registers) -> Thread:
         state="R" if call is None else "S", call=call, sp=registers.sp, pc=registers.pc,
         saved=registers.saved, argument=registers.argument,
     )  # fmt: skip
+
+
+def _link(path: Path) -> str:
+    """Return what a link of the kernel's says; nothing if it is not to be had."""
+    try:
+        return str(path.readlink())
+    except OSError:
+        return ""
 
 
 def _by_path_of_here(module: Module, root: str) -> Module:

@@ -36,6 +36,7 @@ class Module:
         since: From when on calls are from it, in ticks of the trace's clock; 0 from the beginning,
             None if it was found in a later look at the process.
         runtime: The runtime of a language that it has inside, as the recorder found it.
+        image: Another path to what is mapped, while the process lives, if its file is gone.
     """
 
     path: str
@@ -46,6 +47,7 @@ class Module:
     bias: int | None = None
     since: int | None = 0
     runtime: str = ""
+    image: str = ""
 
     def joined(self, other: Module) -> Module:
         """Return it with another segment of the same file."""

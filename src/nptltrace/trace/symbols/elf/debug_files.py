@@ -101,6 +101,8 @@ class ModuleFiles:
             found = _first(self._index().get(module.build_id, ()), module.build_id)
         if (found is not None and found.has_code) or not module.path.startswith("/"):
             return found
+        if module.image:
+            return _first([Path(module.image)], module.build_id) or found
         place = Path(module.path)
         if not module.build_id and began_ns is not None:
             try:
