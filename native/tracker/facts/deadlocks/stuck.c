@@ -107,6 +107,15 @@ static bool is_idle(struct ptt_check *c, uint32_t process)
 	return !of.interpreted || of.rests || !of.told;
 }
 
+/* The only thread that is left waits for a semaphore that threads which have ended used to post. */
+static bool is_left_over(const struct ptt_check *c, uint32_t thread, uint32_t blocked)
+{
+	const struct ck_object *o = CK_OBJECT(c, CK_WAITING(c, CK_THREAD(c, thread)->waits)->object);
+	uint32_t poster = ck_woke(c, o)->thread;
+
+	return blocked == 1 && poster && poster != thread && ck_sem_use(c, o) == PTT_USED_ANYHOW;
+}
+
 /* What keeps a process has been reported already. */
 static void find_explained(struct ptt_check *c)
 {
@@ -177,7 +186,11 @@ static void report_blocked(struct ptt_check *c, uint32_t process, uint32_t block
 	struct tk_event at = { .ts = w->since, .site = w->site, .process = process, .thread = last };
 	uint32_t added = 0;
 
-	if (CK_PROCESS(c, process)->explained || is_idle(c, process) || !ck_found(c, PTT_FACT_ALL_BLOCKED, &at, process, 0, PTT_FLAG_WHOLE | flags))
+	if (CK_PROCESS(c, process)->explained)
+		return;
+	if (is_idle(c, process) && (flags || !is_left_over(c, last, blocked)))
+		return;
+	if (!ck_found(c, PTT_FACT_ALL_BLOCKED, &at, process, 0, PTT_FLAG_WHOLE | flags))
 		return;
 	CK_FACT(c, c->current)->value = blocked;
 	add_thread(c, last);

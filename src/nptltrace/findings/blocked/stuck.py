@@ -33,10 +33,11 @@ def stuck(trace: Trace) -> Iterator[Found]:
 
     Semaphores have further rules. A signal handler may post one: of a process with a module that
     installs handlers, and one that posts, it is a warning, and nothing if the kernel may send
-    signals by itself, for timers and asynchronous input and output. A process is reported only
-    if a thread is kept by another one: by the holder of a lock, by the end of a thread that was
-    joined already, or by threads that share the units of a semaphore among them. In Python, a wait
-    for a result, for room in a queue or at a barrier counts, and so does a wait for an event or a
+    signals by itself, for timers and asynchronous input and output. A process is reported only if a
+    thread is kept by another one: by the holder of a lock, by the end of a thread that was joined
+    already, or by threads that share the units of a semaphore among them; or if one thread is left,
+    and another one that has ended used to post the semaphore for it. In Python, a wait for a
+    result, for room in a queue or at a barrier counts, and so does a wait for an event or a
     condition, unless the first thread waits for an event as well: a handler of Python may set it.
     Threads that wait in `Queue.get()` or for a `Semaphore`, and those that join them, are idle.
     """
