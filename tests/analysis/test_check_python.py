@@ -82,7 +82,8 @@ with multiprocessing.get_context("fork").Pool(3) as pool:
 def test_workers_wait_for_their_turn_at_a_queue(ptt: Ptt, tmp_path: Path) -> None:
     """One of them sleeps until there is work, with a lock in hand that the others wait for."""
     (tmp_path / "turns.py").write_text(TURNS)
-    ptt("record", "-q", "-o", tmp_path / "run.ptt", "--", sys.executable, tmp_path / "turns.py")
+    program = (sys.executable, tmp_path / "turns.py")
+    ptt("record", "-q", "--sched", "auto", "-o", tmp_path / "run.ptt", "--", *program)
     found = json.loads(ptt("check", "--format", "json", tmp_path / "run.ptt", status=None).stdout)
     assert [one["message"] for one in found["findings"] if one["kind"] != "holder-preempted"] == []
 
@@ -122,7 +123,7 @@ def test_lines_of_the_process_that_waited(ptt: Ptt, tmp_path: Path) -> None:
     """A lock that processes share is named as the first one has it; their lines are their own."""
     (tmp_path / "shared.py").write_text(SHARED_LOCK)
     program = (sys.executable, tmp_path / "shared.py", tmp_path / "mark")
-    ptt("record", "-q", "-o", tmp_path / "run.ptt", "--", *program)
+    ptt("record", "-q", "--sched", "auto", "-o", tmp_path / "run.ptt", "--", *program)
     found = json.loads(ptt("check", "--format", "json", tmp_path / "run.ptt", status=None).stdout)
     (one,) = (one for one in found["findings"] if one["kind"] == "sleeping-holder")
     assert any(site.startswith("waits (shared.py:") for site in one["sites"]), one

@@ -47,9 +47,16 @@ class Evidence:
             process: Number of the process of the finding. Its pid may be that of several.
             events: The events; some may be of other processes, with which it shares the object.
         """
-        return [replace(event, stack=tuple(self._stack(process, event))) for event in events]
+        return [replace(event, stack=tuple(self.stack(process, event))) for event in events]
 
-    def _stack(self, process: int, event: Event) -> list[str]:
+    def stack(self, process: int, event: Event, *, whole: bool = False) -> list[str]:
+        """Return the stack of an event; its call site alone where no more is known.
+
+        Args:
+            process: As of `of`.
+            event: The event.
+            whole: With the frames that are passed over in front of the call site.
+        """
         alone = [event.site] if event.site else []
         processes = self._source.processes()
         images = {process}
@@ -62,7 +69,7 @@ class Evidence:
         if not number:
             return alone
         sites = stack_sites(processes[found_in].stacks, number)
-        return stack_texts(self._symbols, found_in, sites, site) or alone
+        return stack_texts(self._symbols, found_in, sites, site, whole=whole) or alone
 
     def _recorded(self, images: set[int], event: Event) -> tuple[int, int, int]:
         """Return number of the stack, call site and process of the event of that time and thread.

@@ -97,7 +97,7 @@ class Facts:
 
     def _stack(self, step: Step) -> Sequence[str]:
         evidence = Evidence(self._source, self._symbols)
-        return evidence.of(step.process, [step.event])[0].stack
+        return evidence.stack(step.process, step.event, whole=True)
 
     def _name(self, process: int, address: int, kind: int = 0, at_ns: int | None = None) -> str:
         name = ""

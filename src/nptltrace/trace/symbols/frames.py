@@ -136,7 +136,9 @@ def recorded_site(process: Process, sites: Sequence[int]) -> int:
     return next((site for site in sites if site in recorded), sites[0] if sites else 0)
 
 
-def stack_texts(symbols: Locations, process: int, sites: Sequence[int], site: int) -> list[str]:
+def stack_texts(
+    symbols: Locations, process: int, sites: Sequence[int], site: int, *, whole: bool = False
+) -> list[str]:
     """Return a stack from the call site on as text, the innermost frame first.
 
     Args:
@@ -144,16 +146,18 @@ def stack_texts(symbols: Locations, process: int, sites: Sequence[int], site: in
         process: Number of the process.
         sites: The addresses in the stack; none where it is not known.
         site: The call site of the event, 0 for none.
+        whole: From the innermost frame on instead, with those that are passed over.
     """
     address = site if site in sites else address_of_site(site)
-    begin = sites.index(address) if address in sites else 0
+    begin = sites.index(address) + 1 if address in sites and not whole else 0
     # Of the call site it is known which of several modules it is in, and so it is of callers there.
-    callers = sites[begin + (address in sites) :]
-    frames = list(frames_at(symbols, process, site)) if site else []
+    callers = sites[begin:]
+    frames = list(frames_at(symbols, process, site)) if site and not whole else []
     for one in callers:
         caller = symbols.caller(process, one, site)
         frames += [_nameless(one)] if caller is None else frames_at(symbols, process, caller)
-    return [frame.text for frame in from_call_site(frames, symbols.passed_over)]
+    shown = frames if whole else from_call_site(frames, symbols.passed_over)
+    return [frame.text for frame in shown]
 
 
 def _nameless(address: int) -> Frame:
