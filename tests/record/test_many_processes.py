@@ -174,11 +174,15 @@ def test_entries_that_a_wild_store_has_hit(tmp_path: Path) -> None:
 
 def test_counts_that_cannot_be() -> None:
     stats = Stats(
-        lost_full=2**62, lost_closed=3, overwritten=2**60, stopped=1, lost_processes=2**31
-    )
+        lost_full=2**62, lost_closed=3, overwritten=2**60, stopped=1, lost_processes=2**31,
+        unjoined=2,
+    )  # fmt: skip
     stats.distrust(0, 10**9)
     assert (stats.lost, stats.overwritten, stats.stopped, stats.lost_processes) == (3, 0, 0, 0)
-    assert stats.untrue
-    true = Stats(lost_full=10**6)
+    assert (stats.untrue, stats.unjoined) == (True, 0)
+    true = Stats(lost_full=10**6, unjoined=2)
     true.distrust(0, 10**9)
-    assert (true.lost, true.untrue) == (10**6, False)
+    assert (true.lost, true.unjoined, true.untrue) == (10**6, 2, False)
+    alone = Stats(unjoined=2**32 - 8)
+    alone.distrust(0, 10**9)
+    assert (alone.unjoined, alone.untrue) == (0, True)

@@ -40,6 +40,7 @@ _COUNTS = (
     "lost_full", "lost_closed", "lost_threads", "lost_write", "lost_sites", "lost_real_time",
     "lost_reported", "lost_stalled", "without_site", "without_stack",
 )  # fmt: skip
+_PROCESSES = ("lost_processes", "unjoined")
 
 
 class CollectorError(PttError):
@@ -84,11 +85,14 @@ class Stats(c.CollectorStats):
             self.stopped = 0
         most = max(1, elapsed_ns) * (os.cpu_count() or 1) // _EVENT_NS
         limits = dict.fromkeys(_COUNTS, most)
-        limits |= {"overwritten": most * _EVENT_BYTES, "lost_processes": most // _PROCESS_EVENTS}
+        limits |= dict.fromkeys(_PROCESSES, most // _PROCESS_EVENTS)
+        limits["overwritten"] = most * _EVENT_BYTES
         for name, limit in limits.items():
             if getattr(self, name) > limit:
                 setattr(self, name, 0)
                 self.untrue = True
+        if self.untrue:  # whatever was overwritten, these lie beside it
+            self.lost_processes = self.unjoined = 0
 
 
 class ThreadEntry(tuple[int, int, int, int, int]):
