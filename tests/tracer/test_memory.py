@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -147,3 +148,108 @@ def test_takes_nothing_of_what_the_program_allows_itself(
         if subprocess.run([program, str(kb)], check=False).returncode == 0
     )  # fmt: skip
     ptt("record", "-o", tmp_path / "t", "--", program, str(enough))
+
+
+STACK = """
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SIZE (1 << 18)
+#define BARE 512 /* around the caller's own frame */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static sem_t sem;
+static char *bottom;
+static volatile int stop;
+
+static void spin(int n)
+{
+    for (volatile int i = 0; i < n; i++)
+        ;
+}
+
+static void *hold(void *arg)
+{
+    while (!stop) {
+        pthread_mutex_lock(&mutex);
+        spin(3000);
+        pthread_cond_broadcast(&cond);
+        pthread_mutex_unlock(&mutex);
+        pthread_rwlock_wrlock(&rwlock);
+        spin(3000);
+        pthread_rwlock_unlock(&rwlock);
+        sem_post(&sem);
+        usleep(20);
+    }
+    return arg;
+}
+
+static void call(int way)
+{
+    if (way == 0) {
+        pthread_mutex_lock(&mutex);
+        pthread_mutex_unlock(&mutex);
+    } else if (way == 1) {
+        pthread_mutex_lock(&mutex);
+        pthread_cond_wait(&cond, &mutex);
+        pthread_mutex_unlock(&mutex);
+    } else if (way == 2) {
+        pthread_rwlock_rdlock(&rwlock);
+        pthread_rwlock_unlock(&rwlock);
+    } else {
+        sem_wait(&sem);
+    }
+}
+
+static void *work(void *arg)
+{
+    char *here = __builtin_frame_address(0), *end = here - BARE;
+
+    for (int way = 0; way < 4; way++) {
+        char *at = bottom;
+
+        memset(bottom, 0x5a, end - bottom);
+        for (int i = 0; i < 200; i++)
+            call(way);
+        while (at < end && *at == 0x5a)
+            at++;
+        printf("%ld\\n", (long)(here - at));
+    }
+    return arg;
+}
+
+int main(void)
+{
+    pthread_attr_t attr;
+    pthread_t holder, worker;
+
+    bottom = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pthread_attr_init(&attr);
+    pthread_attr_setstack(&attr, bottom, SIZE);
+    bottom += 4096;
+    pthread_create(&holder, NULL, hold, NULL);
+    pthread_create(&worker, &attr, work, NULL);
+    pthread_join(worker, NULL);
+    stop = 1;
+    pthread_join(holder, NULL);
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="frames are of other sizes elsewhere")
+@pytest.mark.parametrize("options", [(), ("--level", "3", "--stacks", "all")])
+def test_calls_take_little_of_a_stack(
+    ptt: Ptt, compile_c: Compiler, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    """As docs/reference/limits.md says; a compiler may lay out frames a little larger."""
+    program = compile_c(STACK, "-O1", "-Wl,-z,now")
+    used = ptt("record", "-q", *options, "-o", tmp_path / "t", "--", program).stdout.split()
+    assert len(used) == 4
+    assert max(map(int, used)) <= 4 * 1024 + 512
