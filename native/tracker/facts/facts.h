@@ -68,6 +68,7 @@ struct ck_object {
 	uint32_t pool;	     /* so many units a semaphore began with that whoever takes one gives back; 0: it is none */
 	bool made_full;	     /* it began with units, */
 	bool parks;	     /* or none, and a thread of an interpreter is parked there */
+	bool work;	     /* of a semaphore of several processes: whoever waits for it wants to wait for work */
 	int64_t convoy_ns;   /* since when it has been handed from waiter to waiter, */
 	int64_t convoy_free; /* how long nobody had it meanwhile, */
 	uint32_t passes;     /* and how often it was */
@@ -275,10 +276,10 @@ void ck_sem_no_lock(struct ptt_check *c, struct ck_object *o);
 uint32_t ck_sem_holder(struct ptt_check *c, const struct ck_object *o);
 /* ck_sem_unit_of - likewise, of semaphores with names as well, which processes that are not traced may post. */
 uint32_t ck_sem_unit_of(struct ptt_check *c, const struct ck_object *o);
-/* ck_sem_proven - a semaphore has been used as a lock: threads have given back what they took, and nobody else has. */
+/* ck_sem_proven - a semaphore has been used as a lock: threads have given back what they took, and nobody else has; and not to wait for work. */
 static inline bool ck_sem_proven(const struct ck_object *o)
 {
-	return o->flags & CK_AS_LOCK && o->flags & CK_GIVEN_BACK;
+	return o->flags & CK_AS_LOCK && o->flags & CK_GIVEN_BACK && !o->work;
 }
 
 /* ---- object_misuse.c ---- */

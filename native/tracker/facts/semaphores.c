@@ -30,7 +30,7 @@ static uint64_t known_of(const struct ptt_check *c, const struct ck_object *o)
 
 uint32_t ck_sem_use(const struct ptt_check *c, const struct ck_object *o)
 {
-	return (uint32_t)known_of(c, o) & 0xff;
+	return o->work ? PTT_USED_FOR_WORK : (uint32_t)known_of(c, o) & 0xff;
 }
 
 static bool is_handed_on(uint32_t use)
@@ -60,6 +60,12 @@ void ck_sem_awaited(struct ptt_check *c, const struct tk_event *e, uint32_t obje
 {
 	struct ck_object *o = CK_OBJECT(c, object);
 
+	/* Which process opened it does not say what it is for. The stacks of those that wait are each of their own process. */
+	if (e->stack && (o->opens || !o->made_stack)) {
+		const struct rd_entry *entry = rd_map_find(&c->uses, use_key(e->process, false), e->stack);
+
+		o->work |= entry && (entry->value & 0xff) == PTT_USED_FOR_WORK && !tk_number(&e->e, TK_LOCK, 0);
+	}
 	/* A thread of an interpreter is parked here, for what its stack says. */
 	if (o->made_full || !tk_number(&e->e, TK_LOCK, 0))
 		return;

@@ -291,10 +291,15 @@ static bool is_for_once(uint8_t purpose)
 	return purpose == PTT_FOR_WORK || purpose == PTT_FOR_END;
 }
 
-/* Of one that was made before the recording, the first wait says whether it is a lock of the interpreter. */
+/* Of one that was made before the recording, or opened, the first wait says whether it is a lock of the interpreter. */
 static void waited_unmade(struct ptt_model *m, const struct tk_event *e, struct md_object *o)
 {
-	if (o->maker || o->made_by_stack || !m->semaphores.count || purpose_of(m, e, 1) != PTT_FOR_LOCK)
+	uint8_t purpose = m->semaphores.count ? purpose_of(m, e, 1) : PTT_FOR_ANYTHING;
+
+	/* What one of several processes is for says the wait alone. */
+	if (purpose == PTT_FOR_WORK && o->purpose == PTT_FOR_ANYTHING)
+		o->purpose = PTT_FOR_WORK;
+	if (o->maker || o->made_by_stack || purpose != PTT_FOR_LOCK)
 		return;
 	o->purpose = PTT_FOR_LOCK;
 	o->as_lock = o->made_by_stack = true;

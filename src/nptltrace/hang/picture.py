@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.hang.calls import with_peers
@@ -13,6 +14,7 @@ from nptltrace.hang.owners.grace import with_graces
 from nptltrace.hang.owners.interrupted import with_interrupted
 from nptltrace.hang.owners.monitors import with_monitors
 from nptltrace.hang.owners.once import with_initializers, with_runners
+from nptltrace.hang.owners.python_locks import with_python_locks
 from nptltrace.hang.owners.ruby import with_ruby_mutexes
 from nptltrace.hang.owners.streams import with_streams
 from nptltrace.hang.routines import (
@@ -33,6 +35,7 @@ from nptltrace.trace.symbols.location import Location
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from nptltrace.hang.stack.cpython import PythonRun
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.stack.stacks import Frame
     from nptltrace.hang.targets.target import Target
@@ -95,9 +98,9 @@ def look(process: Target, names: Names) -> Picture:
             wait = wait_of(process, thread, tids, stack.waits)
         shown: tuple[ShownFrame, ...] = stack.frames
         site = stack.site
-        if stack.calls:
-            shown = _with_python(stack, pythons, thread.inner_tid)
-            site = _site(shown, names)
+        if pythons.threads:
+            shown = _with_python(stack, pythons, thread)
+            site = _site(shown, names) if shown is not stack.frames else site
         address = wait.object if wait is not None else 0
         if address not in named:
             named[address] = names.object(address)
@@ -117,6 +120,7 @@ def look(process: Target, names: Names) -> Picture:
     found = with_initializers(with_interrupted(process, with_runners(process, found)))
     found = with_streams(process, names, with_graces(process, found))
     found = with_ruby_mutexes(process, with_gils(process, pythons.threads, found))
+    found = with_python_locks(process, pythons, found)
     found = with_peers(process, with_free(process, with_monitors(process, names, found)))
     found = with_limits(process, found)
     uncovered = ownerless_locks(process)
@@ -159,6 +163,7 @@ class _Stack(NamedTuple):
         handler: The signal handler that it is in, and what that has interrupted; or empty.
         runs_once: Where the frames and registers lie in which Rust's library runs functions once,
             as `Frame.stack` counts.
+        pointers: The stack pointers of the frames, as `Frame.stack` counts.
     """
 
     frames: tuple[Location | SignalFrame, ...]
@@ -168,6 +173,7 @@ class _Stack(NamedTuple):
     site: str
     handler: str
     runs_once: tuple[range, ...]
+    pointers: tuple[int, ...]
 
 
 def _stack(walked: Sequence[Frame], names: Names, pythons: Pythons, stacks: Stacks) -> _Stack:
@@ -190,7 +196,8 @@ def _stack(walked: Sequence[Frame], names: Names, pythons: Pythons, stacks: Stac
     spins_at = innermost.offset if spins and isinstance(innermost, Location) else 0
     site, handler = _site(frames, names), _handler(frames, names)
     runs_once = tuple(_runs_once(walked, frames, routine))
-    return _Stack(frames, waits, spins_at, calls, site, handler, runs_once)
+    pointers = tuple(frame.stack for frame in walked)
+    return _Stack(frames, waits, spins_at, calls, site, handler, runs_once, pointers)
 
 
 def _located(walked: Sequence[Frame], n: int, names: Names, stacks: Stacks) -> Location:
@@ -228,22 +235,34 @@ def _calls(frame: ShownFrame) -> Iterator[tuple[str, str]]:
     yield frame.function, frame.module
 
 
-def _with_python(stack: _Stack, pythons: Pythons, inner_tid: int) -> tuple[ShownFrame, ...]:
+def _with_python(stack: _Stack, pythons: Pythons, thread: Thread) -> tuple[ShownFrame, ...]:
     """Return a stack with Python's functions in place of those of the interpreter.
 
     Without them where the interpreter has noted more or fewer calls of it than there are.
     """
-    frames, calls = stack.frames, stack.calls
-    noted = pythons.of(inner_tid)
-    if len(noted) != len(calls):
+    frames, runs = stack.frames, pythons.of(thread.inner_tid)
+    calls = _marked(stack, runs, thread.sp) or stack.calls
+    if not runs or len(runs) != len(calls):
         return frames
     mixed: list[ShownFrame] = list(frames[: calls[0]])
     for number, frame in enumerate(frames[calls[0] :], calls[0]):
         if number in calls:
-            mixed += noted[calls.index(number)]
+            mixed += runs[calls.index(number)].frames
         elif frame.module != pythons.module:
             mixed.append(frame)
     return tuple(mixed)
+
+
+def _marked(stack: _Stack, runs: Sequence[PythonRun], sp: int) -> tuple[int, ...]:
+    """Return the numbers of the frames on which calls of the interpreter have left their marks.
+
+    A compiler may have split the function of the interpreter, so that its parts have other names.
+    """
+    if not all(run.marker for run in runs):
+        return ()
+    at = [bisect_right(stack.pointers, run.marker - sp) - 1 for run in runs]
+    within = all(0 <= n < len(stack.frames) - 1 for n in at)
+    return tuple(at) if within and at == sorted(set(at)) else ()
 
 
 def _site(frames: Sequence[ShownFrame], names: Names) -> str:

@@ -378,7 +378,7 @@ def _handlers(handled: dict[int, str] | None) -> str:
 def _stuck_sentence(closed: Sequence[Looked], threads: Sequence[ThreadPicture], unless: str) -> str:
     by_tid = {seen.thread.inner_tid: seen for seen in threads}
     parts = [
-        f"{_as_of(seen, closed[0].process.pid)} {waits_sentence(seen, by_tid)}"
+        f"{_as_of(seen, closed[0].process.pid)} {waits_sentence(seen, by_tid)}{_at(seen)}"
         for seen in threads[:_FEW]
     ]
     if len(threads) > _FEW:

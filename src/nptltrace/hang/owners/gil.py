@@ -23,6 +23,8 @@ GIL = "gil"
 # Before the condition, the same in CPython 3.8 to 3.14: the time limit in microseconds, the last
 # holder, whether the lock is taken, and how often it changed hands.
 _BEFORE = struct.Struct("<QQi4xQ")
+# Where in a condition of the C library its waiters sleep.
+_SLEEP_AT = (40, 44, 32, 36)
 
 
 def with_gils(
@@ -42,12 +44,16 @@ def _with_gil(process: Target, states: Mapping[int, int], seen: ThreadPicture) -
     wait = seen.wait
     if wait is None or wait.kind != "condition" or not wait.timed:
         return seen
-    lock = wait.object - _BEFORE.size
-    data = process.read(lock, _BEFORE.size)
-    if len(data) < _BEFORE.size:
-        return seen
-    limit, holder, taken, _ = _BEFORE.unpack(data)
-    if not limit or taken not in {0, 1} or holder not in states:
+    # Where in a condition its waiters sleep depends on the C library; what stands before the
+    # right one shows which it is.
+    for condition in (wait.object, *(wait.word - offset for offset in _SLEEP_AT)):
+        lock = condition - _BEFORE.size
+        data = process.read(lock, _BEFORE.size)
+        if len(data) == _BEFORE.size:
+            limit, holder, taken, _ = _BEFORE.unpack(data)
+            if limit and taken in {0, 1} and holder in states:
+                break
+    else:
         return seen
     # One that waits does not have the lock: it was given to it since.
     owner = states[holder] if taken and states[holder] != seen.thread.inner_tid else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.hang.stack.cpython_layouts import DEBUG_SIZE, LAYOUTS, debug_layout
 from nptltrace.hang.stack.cpython_objects import LOCALS, attributes_of
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.target import Target
 
-__all__ = ["PythonFrame", "Pythons"]
+__all__ = ["InsideFrame", "PythonFrame", "PythonRun", "Pythons"]
 
 _NAME = re.compile(r"(?:lib)?python3\.(\d+)[a-z]*(?:\.so[.0-9]*)?")
 _DEPTH = 1000
@@ -33,6 +33,8 @@ _STACK_REF_MARKS = 3
 # In an object its type, and what follows; in a type its name; in a function its code since 3.10.
 _TYPE, _FIRST_FIELD, _TYPE_NAME, _CODE, _CODE_MOVED = 8, 16, 24, 48, 10
 _NAME_MAX = 128
+# Where a string has its length, if objects begin with a count and a type alone.
+_PLAIN_LENGTH = 16
 # The function that a thread of Python begins with.
 _THREADING, _BEGINS = "/threading.py", "_bootstrap"
 
@@ -58,6 +60,36 @@ class PythonFrame:
     def __str__(self) -> str:
         """Return it as `work (pool.py:88)`."""
         return f"{self.function} ({self.file}:{self.line})"
+
+
+class PythonRun(NamedTuple):
+    """The functions of Python that one call of the interpreter runs.
+
+    Attributes:
+        frames: The functions, the innermost first.
+        marker: A frame on the stack of the call, from 3.12 on; 0 if there is none.
+    """
+
+    frames: list[PythonFrame]
+    marker: int
+
+
+class InsideFrame(NamedTuple):
+    """A frame of a Python function in memory.
+
+    Attributes:
+        function: The function.
+        address: The frame.
+        code: The code object.
+        at: Which instruction it is at, as `line_of` counts.
+        minor: The version of Python 3.
+    """
+
+    function: PythonFrame
+    address: int
+    code: int
+    at: int
+    minor: int
 
 
 class Pythons:
@@ -90,7 +122,7 @@ class Pythons:
                     self._states = dict(self._threads(runtime, self._layout))
                 break
 
-    def of(self, inner_tid: int) -> list[list[PythonFrame]]:
+    def of(self, inner_tid: int) -> list[PythonRun]:
         """Return the functions of a thread, the innermost first, by calls of the interpreter.
 
         Nothing is returned of a stack that cannot be read as a whole.
@@ -102,6 +134,38 @@ class Pythons:
             return self._runs(state, self._layout)
         except (struct.error, ValueError):
             return []
+
+    def inside(self, inner_tid: int) -> list[InsideFrame]:
+        """Return the frames of a thread, the innermost first, with the places of what is in them.
+
+        Nothing is returned where the objects of the interpreter cannot be read.
+        """
+        state, layout = self._states.get(inner_tid), self._layout
+        if state is None or layout is None or layout.minor not in LOCALS:
+            return []
+        # Objects of free-threaded builds begin otherwise.
+        if layout.length != _PLAIN_LENGTH:
+            return []
+        try:
+            return [self._inside(frame, layout) for frame in self._frames(state, layout)]
+        except (struct.error, ValueError):
+            return []
+
+    def _inside(self, frame: int, layout: Layout) -> InsideFrame:
+        function, code = self._function(frame, layout), self._code_of(frame, layout)
+        return InsideFrame(function, frame, code, self._at(frame, code, layout), layout.minor)
+
+    def text(self, address: int) -> str:
+        """Return a string of Python, nothing of another object."""
+        return (self._text(address, self._layout) or "") if self._layout is not None else ""
+
+    def kind_of(self, address: int) -> str:
+        """Return the name of the class of an object.
+
+        Raises:
+            struct.error: The memory cannot be read.
+        """
+        return self._c_string(self._word(self._word(address + _TYPE) + _TYPE_NAME))
 
     def thread_name(self, inner_tid: int) -> str:
         """Return the name of a `threading.Thread`, nothing of a thread of another kind."""
@@ -131,7 +195,7 @@ class Pythons:
         """
         layout = self._layout
         try:
-            kind = self._c_string(self._word(self._word(address + _TYPE) + _TYPE_NAME))
+            kind = self.kind_of(address)
             if kind == "method":
                 return self.function_name(self._word(address + _FIRST_FIELD))
             if kind == "builtin_function_or_method":
@@ -151,6 +215,14 @@ class Pythons:
     def threads(self) -> dict[int, int]:
         """The threads by where their states are."""
         return {state: tid for tid, state in self._states.items()}
+
+    @property
+    def idents(self) -> dict[int, int]:
+        """The threads by what `threading.get_ident()` returns in them."""
+        layout = self._layout
+        if layout is None:
+            return {}
+        return {self._word(state + layout.thread_id): tid for tid, state in self._states.items()}
 
     def _layout_of(self, minor: int, runtime: int) -> Layout | None:
         said = self._process.read(runtime, DEBUG_SIZE)
@@ -201,21 +273,23 @@ class Pythons:
         (owner,) = struct.unpack("B", self._process.read(frame + layout.owner, 1))
         return bool(owner >= _OWNED_BY_C)
 
-    def _runs(self, state: int, layout: Layout) -> list[list[PythonFrame]]:
+    def _runs(self, state: int, layout: Layout) -> list[PythonRun]:
         frame = self._word(state + layout.frame)
         if layout.indirect:
             frame = self._word(frame + layout.current)
-        runs: list[list[PythonFrame]] = []
+        runs: list[PythonRun] = []
         new = True
         for _ in range(_DEPTH):
             if not frame:
                 break
             if self._is_of_c(frame, layout):
+                if runs and not new:
+                    runs[-1] = runs[-1]._replace(marker=frame)
                 new = True
             else:
                 if new:
-                    runs.append([])
-                runs[-1].append(self._function(frame, layout))
+                    runs.append(PythonRun([], 0))
+                runs[-1].frames.append(self._function(frame, layout))
                 new = not layout.inlines
             if layout.entry and self._process.read(frame + layout.entry, 1) != b"\0":
                 new = True
@@ -224,21 +298,25 @@ class Pythons:
 
     def _function(self, frame: int, layout: Layout) -> PythonFrame:
         """Return the function of a frame, at the instruction that it is at."""
-        code = self._word(frame + layout.code)
-        if layout.stack_ref:
-            code &= ~_STACK_REF_MARKS
+        code = self._code_of(frame, layout)
         if code not in self._codes:
             self._codes[code] = self._code(code, layout)
         known = self._codes[code]
         if known is None:
             raise ValueError("no code object")
         name, path, first, lines = known
-        if layout.instructions:
-            at = self._word(frame + layout.instruction) - (code + layout.instructions)
-        else:
-            (at,) = struct.unpack("<i", self._process.read(frame + layout.instruction, 4))
-        line = line_of(layout.minor, lines, first, at)
+        line = line_of(layout.minor, lines, first, self._at(frame, code, layout))
         return _frame(name, path, line)
+
+    def _code_of(self, frame: int, layout: Layout) -> int:
+        code = self._word(frame + layout.code)
+        return code & ~_STACK_REF_MARKS if layout.stack_ref else code
+
+    def _at(self, frame: int, code: int, layout: Layout) -> int:
+        """Return which instruction a frame is at, as `line_of` counts."""
+        if layout.instructions:
+            return self._word(frame + layout.instruction) - (code + layout.instructions)
+        return int(struct.unpack("<i", self._process.read(frame + layout.instruction, 4))[0])
 
     def _code(self, code: int, layout: Layout) -> tuple[str, str, int, bytes] | None:
         name = self._text(self._word(code + layout.name), layout)

@@ -1,4 +1,4 @@
-"""Attributes of objects of Python, read from the memory of CPython 3.8 to 3.13 (x86-64)."""
+"""Attributes of objects of Python, read from the memory of CPython 3.8 to 3.14 (x86-64)."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["LOCALS", "attributes_of"]
+__all__ = ["LOCALS", "attributes_of", "items_of"]
 
 # Where the local variables of a function lie in its frame, by the minor version.
-LOCALS = {8: 360, 9: 360, 10: 352, 11: 72, 12: 72, 13: 72}
+LOCALS = {8: 360, 9: 360, 10: 352, 11: 72, 12: 72, 13: 72, 14: 80}
 # In an object its type; in a type the size of its objects, flags, and where they have their dict.
 _TYPE, _BASIC_SIZE, _FLAGS, _DICT_AT = 8, 32, 168, 288
 # In a dict the keys, and the values where several dicts have the same keys.
 _KEYS, _VALUES = 32, 40
 # Where a type has the keys of its objects; where in front of an object its dict and its values are.
-_CACHED_KEYS = {11: 872, 12: 880, 13: 880}
+_CACHED_KEYS = {11: 872, 12: 880, 13: 880, 14: 880}
+_DICT_AT_MAX = 1 << 20
 _DICT_BEFORE, _VALUES_BEFORE = -24, -32
-_INLINE_VALUES, _INLINE_BEGIN = 1 << 2, 8
+_INLINE_VALUES, _INLINE_BEGIN, _MANAGED = 1 << 2, 8, 1 << 4
 _SHARED_SINCE, _TAGGED, _INLINE_SINCE = 11, 12, 13
 # The keys: older versions have their size as a number, newer ones as powers of 2.
 _OLD_HEAD, _NEW_HEAD = struct.Struct("<8xQ16xQ"), struct.Struct("<8xBBB5x8xQ")
 _GENERAL, _ENTRY, _SHORT_ENTRY = 0, 24, 16
-_KEYS_MAX = 256
+_KEYS_MAX, _PAIR = 4096, struct.Struct("<QQ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +47,17 @@ class _Reader:
     def entries(self, keys: int) -> Iterator[tuple[int, int]]:
         """Yield each key of a dict, with a value where the keys are of one dict alone."""
         if self.minor < _SHARED_SINCE:
-            size, count = _OLD_HEAD.unpack(self.read(keys, _OLD_HEAD.size))
-            width = next(bytes_ for bytes_ in (1, 2, 4, 8) if size < 1 << 8 * bytes_)
-            at, entry, key_at = keys + _OLD_HEAD.size + size * width, _ENTRY, 8
+            slots, count = _OLD_HEAD.unpack(self.read(keys, _OLD_HEAD.size))
+            width = next(bytes_ for bytes_ in (1, 2, 4, 8) if slots < 1 << 8 * bytes_)
+            at, entry, key_at = keys + _OLD_HEAD.size + slots * width, _ENTRY, 8
         else:
             _, log2_indices, kind, count = _NEW_HEAD.unpack(self.read(keys, _NEW_HEAD.size))
             entry, key_at = (_ENTRY, 8) if kind == _GENERAL else (_SHORT_ENTRY, 0)
             at = keys + _NEW_HEAD.size + (1 << min(log2_indices, 16))
-        for number in range(min(count, _KEYS_MAX)):
-            begin = at + number * entry + key_at
-            yield self.word(begin), self.word(begin + 8)
+        size = min(count, _KEYS_MAX) * entry
+        data = self.read(at, size)
+        for begin in range(key_at, size, entry):
+            yield _PAIR.unpack_from(data, begin)
 
     def of_dict(self, found: int) -> tuple[int, int]:
         """Return the keys of a dict, and where its values are; 0 where they stand by the keys."""
@@ -68,6 +70,13 @@ class _Reader:
         kind = self.word(address + _TYPE)
         if self.minor < _SHARED_SINCE:
             return self.of_dict(self.word(address + self.word(kind + _DICT_AT)))
+        if not self.word(kind + _FLAGS) & _MANAGED:
+            at = self.word(kind + _DICT_AT)
+            return self.of_dict(self.word(address + at)) if 0 < at < _DICT_AT_MAX else (0, 0)
+        return self._managed(address, kind)
+
+    def _managed(self, address: int, kind: int) -> tuple[int, int]:
+        """Return the same of an object whose dict is made only when it is asked for."""
         found, keys = self.word(address + _DICT_BEFORE), self.word(kind + _CACHED_KEYS[self.minor])
         if self.minor == _TAGGED and found & 1:
             return keys, found + 1
@@ -95,8 +104,29 @@ def attributes_of(
     """
     reader = _Reader(minor, read)
     keys, values = reader.of_object(address)
-    if not keys:
-        return
+    if keys:
+        yield from _pairs(reader, keys, values)
+
+
+def items_of(
+    minor: int, address: int, read: Callable[[int, int], bytes]
+) -> Iterator[tuple[int, int]]:
+    """Yield where the keys and values of a dict are.
+
+    Args:
+        minor: The version of Python 3.
+        address: The dict.
+        read: Reads memory.
+
+    Raises:
+        struct.error: The memory cannot be read.
+    """
+    reader = _Reader(minor, read)
+    yield from _pairs(reader, *reader.of_dict(address))
+
+
+def _pairs(reader: _Reader, keys: int, values: int) -> Iterator[tuple[int, int]]:
+    """Yield what has a value."""
     for number, (key, own) in enumerate(reader.entries(keys)):
         value = reader.word(values + 8 * number) if values else own
         if key and value:

@@ -39,6 +39,8 @@ _IMPORT = re.compile(r"<frozen importlib\..*>|.*/importlib/_bootstrap(_external)
 _LOCKS_MODULE = ("__init__", "acquire")
 # Queues that are written in C.
 _SIMPLE_QUEUE = "_queue.cpython-"
+# The semaphores of `multiprocessing`.
+_OF_PROCESSES = "_multiprocessing.cpython-"
 # A thread has a lock of its own until it ends; from 3.13 on, others are parked at its end.
 _LOCK_OF_THREAD, _JOINS = "_set_tstate_lock", ("join", "_shutdown")
 # All that waits for work has made a lock for that in here.
@@ -46,6 +48,8 @@ _WAITS = "wait"
 _WAITS_FOR, _RUNS = "wait_for", "run"
 # Functions in which a thread waits for work: of queues, of semaphores, and of queues of processes.
 _TAKE_WORK = frozenset({"get", "acquire", "_feed"})
+# A reader of a queue of processes has its lock while it waits for work.
+_QUEUES, _GET = "/multiprocessing/queues.py", "get"
 _THREADING = ("threading.py", "<frozen threading>")
 # In these a lock of the library is taken; other functions of the library wait for other things.
 _TAKE_LOCK = ("__enter__", "acquire")
@@ -83,6 +87,14 @@ class Made(NamedTuple):
         """Whether a module that is not of Python made it while it was imported."""
         inner = self.functions[:1] if self.inside else ()
         return not self.imports and any(_IMPORT.fullmatch(code.path) for code in inner)
+
+    @property
+    def reads(self) -> bool:
+        """Whether a thread takes the lock of a queue of processes, to wait for work there."""
+        return any(
+            code.path.endswith(_QUEUES) and code.function.rpartition(".")[2] == _GET
+            for code in self.functions[: self.inside]
+        )
 
     @property
     def purpose(self) -> int:
@@ -147,7 +159,7 @@ def how_made(
         PurePath(module.path).name if (module := process.map.at(site)) else ""
         for site in takewhile(lambda site: not is_python(site), sites)
     ]
-    if modules and not is_interpreter(modules[0]):
+    if modules and not (is_interpreter(modules[0]) or modules[0].startswith(_OF_PROCESSES)):
         return Made((), 0, simple=False, units=units)
     found = [process.codes.get(code_and_offset(site)[0]) for site in sites if is_python(site)]
     functions = [code for code in found if code is not None]
@@ -179,6 +191,8 @@ def purpose_of_wait(process: Process, stack: int) -> int:
         stack: The number of the stack of the wait.
     """
     made = made_with(process, stack, units=True)
+    if made.reads:
+        return c.PTT_FOR_WORK
     if not made.functions or made.functions[0].minor >= _PARKS or made.simple:
         return c.PTT_FOR_ANYTHING
     inside = made.functions[: made.inside]

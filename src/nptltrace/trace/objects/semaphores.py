@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from nptltrace._binding import libpttread
+from nptltrace._binding.headers import pttcheck
 from nptltrace._binding.headers import pttmodel as c
 from nptltrace.catalog import EVENTS, FUTEX_KINDS
 from nptltrace.trace.objects.purposes import made_with, purpose_of, purpose_of_wait
@@ -298,3 +299,7 @@ def find_uses(processes: Sequence[Process], semaphores: Semaphores) -> Iterator[
         line = lines.setdefault((process, place), len(lines) + 1) if place else 0
         if use or line:
             yield Use(process, stack, units, use, line)
+    for process, stack in sorted(semaphores.unmade):
+        if made_with(processes[process], stack, units=False).reads:
+            use = pttcheck.PTT_USED_FOR_WORK
+            yield Use(process, stack, units=False, use=use, line=0)

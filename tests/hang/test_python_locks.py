@@ -1,0 +1,135 @@
+"""Locks of Python that threads wait for, their names, and who has them."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.hang.looking import asleep, running
+from tests.hang.test_cpython import interpreters, minor_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+# Threads in five deadlocks, and threads at locks of which nobody can say who has them.
+PROGRAM = textwrap.dedent("""\
+    import queue, threading
+
+    class Account:
+        def __init__(self):
+            self.lock = threading.Lock()
+
+    left, right, right_too = Account(), threading.RLock(), threading.Condition(threading.RLock())
+    own, kept, lent, bell, jobs = (
+        threading.Lock(), threading.Lock(), threading.Lock(), threading.Lock(), queue.Queue()
+    )
+    met = [threading.Barrier(2) for _ in range(3)]
+    bell.acquire()
+    lent.acquire()
+
+    def first():
+        with left.lock:
+            met[0].wait()
+            right.acquire()  # first
+
+    def second():
+        with right, right:
+            met[0].wait()
+            with left.lock:  # second
+                pass
+
+    def twice():
+        with own:
+            again()
+
+    def again():
+        with own:  # twice
+            pass
+
+    def joins():
+        with right_too:
+            met[1].wait()
+            threads["joined"].join()  # joins
+
+    def joined():
+        met[1].wait()
+        with right_too:  # joined
+            pass
+
+    def rings():
+        bell.acquire()  # rings
+
+    def lends():
+        with lent:
+            pass
+
+    def borrows():
+        with kept:
+            kept.release()
+            lent.acquire()  # borrows
+
+    def gets():
+        jobs.get()  # gets
+
+    functions = [first, second, twice, joins, joined, rings, lends, borrows, gets]
+    threads = {one.__name__: threading.Thread(target=one, name=one.__name__) for one in functions}
+    for one in threads.values():
+        one.start()
+    threads["gets"].join()
+    """)
+# Of each thread the object that it waits for, and the thread that has it.
+WAITS = {
+    "first": ("lock", "right", "second"),
+    "second": ("lock", "Account.lock", "first"),
+    "twice": ("lock", "own", "twice"),
+    "joins": ("join", None, "joined"),
+    "joined": ("lock", "right_too (Condition)", "joins"),
+    "rings": ("lock", "bell", None),
+    "lends": ("lock", "lent", None),
+    "borrows": ("lock", "lent", None),
+    "gets": ("semaphore", "jobs (Queue)", None),
+}
+CYCLES = {
+    "deadlock": [{"first", "second"}, {"joins", "joined"}],
+    "self-deadlock": [{"twice"}],
+}
+
+
+@pytest.mark.parametrize(
+    "python",
+    [
+        pytest.param(one, marks=() if one == sys.executable else pytest.mark.slow)
+        for one in interpreters()
+    ],
+)
+def test_locks_have_names_and_holders(python: str, ptt: Ptt, tmp_path: Path) -> None:
+    if not 8 <= minor_of(python) <= 14:
+        pytest.skip("frames of this version are not read")
+    program = tmp_path / "prog.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    lines = PROGRAM.splitlines()
+    with running(python, program) as pid:
+        found = asleep(ptt, pid, 10)
+    threads = {thread["name"]: thread for thread in found["threads"] if thread["name"] in WAITS}
+    tids = {thread["tid"]: name for name, thread in threads.items()}
+    assert threads.keys() == WAITS.keys()
+    for name, (kind, what, holder) in WAITS.items():
+        wait = threads[name]["waits_for"]
+        assert wait["kind"] == kind, (name, wait)
+        assert what is None or wait["name"] == what, (name, wait)
+        assert tids.get(wait["owner_tid"]) == holder, (name, wait)
+    cycles: dict[str, list[set[str]]] = {}
+    for one in found["findings"]:
+        members = {tids[tid] for tid in one["threads"]}
+        cycles.setdefault(one["kind"], []).append(members)
+        for member in members:
+            line = next(n for n, text in enumerate(lines, 1) if text.endswith(f"# {member}"))
+            assert f"(prog.py:{line})" in one["message"]
+    assert {kind: sorted(map(sorted, some)) for kind, some in cycles.items()} == {
+        kind: sorted(map(sorted, some)) for kind, some in CYCLES.items()
+    }
