@@ -27,6 +27,7 @@ EXPECTED = {
     "nested_monitor": ("stuck", ["producer", "consumer"]),
     "lost_notify": ("stuck", ["late"]),
     "full_queue": ("stuck", ["producer"]),
+    "module_that_waits": ("stuck", ["imports"]),
     "crosswise_events": ("stuck", ["left", "right"]),
     "lock_taken_twice": ("self-deadlock", ["doubler"]),
     "lock_taken_twice_beside_others": ("self-deadlock", ["doubler"]),
@@ -50,7 +51,7 @@ def test_hangs_are_told_from_idleness(python: Path, ptt: Ptt, tmp_path: Path) ->
         command, env=ptt.environment(), capture_output=True, encoding="utf-8", check=True
     )
     pids = dict(line.split() for line in done.stdout.splitlines())
-    assert len(pids) == 16, done.stdout
+    assert len(pids) == 17, done.stdout
     found: dict[str, list[tuple[str, str]]] = {name: [] for name in pids}
     name_of = {int(pid): name for name, pid in pids.items()}
     text = ptt("check", "--format", "json", trace, status=1).stdout

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import _thread
 import concurrent.futures
+import importlib.abc
+import importlib.machinery
+import importlib.util
 import multiprocessing
 import os
 import queue
@@ -81,6 +84,24 @@ def full_queue() -> None:
         one.get()
 
     run(producer, consumer)
+
+
+class Joining(importlib.abc.Loader, importlib.abc.MetaPathFinder):
+    """Loads a module that waits for the end of a thread which imports the module."""
+
+    def find_spec(self, name: str, *_: object) -> importlib.machinery.ModuleSpec | None:
+        return importlib.util.spec_from_loader(name, self) if name == "joining" else None
+
+    def exec_module(self, _: object) -> None:
+        def imports() -> None:
+            importlib.import_module("joining")
+
+        run(imports)
+
+
+def module_that_waits() -> None:
+    sys.meta_path.insert(0, Joining())
+    importlib.import_module("joining")
 
 
 def crosswise_events() -> None:
@@ -221,8 +242,8 @@ def every_kind_of_wait() -> None:
 
 
 CASES = [
-    starved_pool, nested_monitor, lost_notify, full_queue, crosswise_events, lock_taken_twice,
-    lock_taken_twice_beside_others, two_orders, absent_at_barrier, idle_worker, idle_service,
+    starved_pool, nested_monitor, lost_notify, full_queue, crosswise_events, module_that_waits,
+    lock_taken_twice, lock_taken_twice_beside_others, two_orders, absent_at_barrier, idle_worker, idle_service,
     idle_feeder, told_to_stop, waits_for_tokens, silent_bell, every_kind_of_wait,
 ]  # fmt: skip
 

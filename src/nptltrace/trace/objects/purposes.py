@@ -128,10 +128,16 @@ class Made(NamedTuple):
         """What threads wait for there, `pttcheck.PTT_USED_…`."""
         if self.purpose == c.PTT_FOR_END:
             return pttcheck.PTT_USED_FOR_END
+        # Whoever waits for a module has taken it; the thread that imports the module gives it back.
+        if self.imports and self.units:
+            return pttcheck.PTT_USED_FOR_RESULT
         if self.purpose != c.PTT_FOR_WORK:
             return pttcheck.PTT_USED_ANYHOW
-        if self.simple:
-            return pttcheck.PTT_USED_FOR_WORK
+        return pttcheck.PTT_USED_FOR_WORK if self.simple else self._use_of_wait
+
+    @property
+    def _use_of_wait(self) -> int:
+        """What threads wait for where a function of the library has made a lock for that."""
         inside = (code.function.rpartition(".")[2] for code in self.functions[1 : self.inside])
         callers = [name for name in inside if name != _WAITS_FOR]
         # A method that waits may be all that a thread runs.
