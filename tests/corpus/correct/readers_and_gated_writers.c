@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* readers_and_gated_writers.c - two tables are read in both orders: by readers that a default rwlock always lets in, and, of */
-/* rwlocks that prefer writers, where no writer can wait meanwhile: it comes after the readers, or under a lock that they hold. */
+/* readers_and_gated_writers.c - two tables are read in both orders, and no writer can wait for them meanwhile. */
 #include "corpus.h"
 
+/*
+ * A default rwlock lets readers in whoever waits. Of those that prefer writers, the writer comes before or after all readers,
+ * or under a lock that the readers hold.
+ */
 struct tables {
 	pthread_rwlock_t a, b;
 };
