@@ -327,8 +327,10 @@ def _held(figures: Figures) -> str:
 def _sites(sites: list[SiteFigures], top: int | None) -> Iterator[str]:
     yield ""
     yield _head("call sites: contended waits")
+    pids = len({item.pid for item in sites}) > 1
     for item in sites[:top]:
-        yield from _row(item.kind, item.figures)
+        owner = f" of {item.pid}" if pids else ""
+        yield from _row(f"{item.kind}{owner}", item.figures)
         yield from _wrap(f"at {item.site}", "      ")
         parts = []
         if item.wait_caused_ns:
