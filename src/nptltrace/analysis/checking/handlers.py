@@ -87,7 +87,6 @@ def _takes(paths: tuple[Path, ...], functions: frozenset[str]) -> bool:
 
 
 def _imports(path: Path) -> set[str]:
-    from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import SymbolTableSection
 
@@ -97,6 +96,6 @@ def _imports(path: Path) -> set[str]:
             if isinstance(table, SymbolTableSection):
                 symbols = table.iter_symbols()
                 return {one.name for one in symbols if one["st_shndx"] == "SHN_UNDEF"}
-    except ELFError:
+    except Exception:  # noqa: BLE001, S110 -- a damaged file, whatever the library raises
         pass
     return set(_HANDLERS | _STARTS | _TIMERS | _POST)

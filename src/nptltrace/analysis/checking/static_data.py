@@ -94,7 +94,6 @@ def _real_path(path: str) -> str | None:
 @lru_cache(4096)
 def _needed(*paths: Path) -> tuple[str, ...]:
     """Return the sonames of what a module is linked with, if one of its files can be read."""
-    from elftools.common.exceptions import ELFError
     from elftools.elf.dynamic import DynamicSection
     from elftools.elf.elffile import ELFFile
 
@@ -105,6 +104,6 @@ def _needed(*paths: Path) -> tuple[str, ...]:
                 if not isinstance(section, DynamicSection):
                     continue
                 return tuple(str(vars(tag)["needed"]) for tag in section.iter_tags("DT_NEEDED"))
-        except (OSError, ELFError):
+        except Exception:  # noqa: BLE001, S112 -- a damaged file, whatever the library raises
             continue
     return ()
