@@ -21,7 +21,7 @@ from tests.trace.conftest import T0
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support import Ptt
+    from tests.support import Compiler, Ptt, Recorder
 
 BIAS = 0x5555_0000_0000
 PROGRAM = """
@@ -374,6 +374,29 @@ def test_symbols_that_are_packed_into_a_stripped_file(pool: Ran, tmp_path: Path)
     packed.write_bytes(b"no archive")
     output("objcopy", f"--update-section=.gnu_debugdata={packed}", pool.program)
     assert pool.site_name() == f"pool+{pool.site:#x}"
+
+
+def test_variables_of_one_name(compile_c: Compiler, record: Recorder, ptt: Ptt) -> None:
+    """Those of different source files are told apart, also where the files are gone."""
+    source = "#include <pthread.h>\nstatic pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\n"
+    body = "(void) { pthread_mutex_lock(&lock); pthread_mutex_unlock(&lock); }\n"
+    directory = compile_c.directory
+    directory.mkdir(exist_ok=True)
+    for name in ("shelf", "desk"):
+        (directory / f"{name}.c").write_text(f"{source}void {name}{body}")
+    other = [str(directory / f"{name}.c") for name in ("shelf", "desk")]
+    main = f"{source}void shelf(void), desk(void); int main{body[:-2]} shelf(); desk(); }}"
+    program = compile_c(main, *other)
+    trace = record(program)
+    for _ in range(2):
+        symbols = Symbols(Source([trace]))
+        found = set(symbols.find_object("lock"))
+        for name in ("lock (desk.c)", "lock (program.c)", "lock (shelf.c)"):
+            (place,) = symbols.find_object(name)
+            assert symbols.object_name(*place) == name
+            assert place in found
+        ptt("bundle", trace)
+        program.unlink(missing_ok=True)
 
 
 @pytest.mark.skipif(not shutil.which("dwz"), reason="needs dwz")

@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Processes", "Symbols"]
 
+# A variable of a source file, where others have one of that name.
+_OF_SOURCE = re.compile(r"(.+) \(([^():]+)\)")
+
 
 class Trace(Protocol):
     """A trace that may carry names."""
@@ -248,8 +251,9 @@ class Symbols:
             symbol = elf.variable(at)
             if symbol is not None:
                 start, _, name = symbol
-                text = self.aliases.symbols.get(name) or demangle(name)
-                return key, f"{text}+{at - start:#x}" if at > start else text
+                alias, source = self.aliases.symbols.get(name), elf.sources.get(start)
+                text = (alias or demangle(name)) + (f"+{at - start:#x}" if at > start else "")
+                return key, f"{text} ({source})" if source and not alias else text
         known = self._bundled(process, key) or ""
         return key, self.aliases.symbols.get(str(known)) or str(known)
 
@@ -258,7 +262,8 @@ class Symbols:
 
         Those of Java that are called so, or whose class is, are among them.
         """
-        plain, _, offset = name.partition("+")
+        plain, source = _name_and_source(name)
+        plain, _, offset = plain.partition("+")
         addresses, symbols = self.aliases.find(name)
         wanted = {plain, *symbols}
         found: dict[tuple[int, int], None] = {}
@@ -269,7 +274,7 @@ class Symbols:
                 found[process, address] = None
             for module in self._map(process).modules():
                 loaded = self._load(process, module)
-                for at in self._addresses_of(process, loaded, wanted):
+                for at in self._addresses_of(process, loaded, wanted, source):
                     shift = loaded.bias + (int(offset, 16) if offset else 0)
                     found[process, at + shift] = None
         if not found:
@@ -354,15 +359,22 @@ class Symbols:
             known = self._tables[elf.path] = CodeTable(elf, self._files.calls(elf))
         return known
 
-    def _addresses_of(self, process: int, loaded: _Loaded, names: set[str]) -> list[int]:
-        """Return where variables of these names are in a module."""
+    def _addresses_of(
+        self, process: int, loaded: _Loaded, names: set[str], source: str
+    ) -> list[int]:
+        """Return where variables of these names are in a module, those of a source file if any."""
         files = self._files.find(loaded.module, loaded.began_ns)
         found = [a for elf in files for a, _, name in elf.variables if name in names]
         if not found:
             found = [a for a, name in _mangled(files, names) if demangle(name) in names]
+        if source:
+            found = [a for a in found if any(elf.sources.get(a) == source for elf in files)]
         if self._bundles:
             bundled = self._bundles.of_module(self._source.trace_of(process), loaded.identity)
-            found += [key.offset for key, value in bundled if value in names]
+            for key, value in bundled:
+                name, other = _name_and_source(str(value))
+                if name in names and source in {"", other}:
+                    found.append(key.offset)
         return found
 
     def files(self, process: int, module: Module) -> list[ElfFile]:
@@ -398,6 +410,12 @@ class Symbols:
                 bias = next((b for b in biases if b is not None), module.start - module.offset)
             known = self._loaded[process, module] = _Loaded(module, bias, began)
         return known
+
+
+def _name_and_source(name: str) -> tuple[str, str]:
+    """Return the name of a variable, and its source file if that is said."""
+    found = _OF_SOURCE.fullmatch(name)
+    return (found[1], found[2]) if found else (name, "")
 
 
 def _mangled(files: Sequence[ElfFile], names: set[str]) -> list[tuple[int, str]]:

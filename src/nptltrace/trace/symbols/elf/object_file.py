@@ -22,6 +22,7 @@ __all__ = ["ElfFile", "Symbol", "checksum"]
 _SYMBOL = struct.Struct("<IBBHQQ")
 # A larger debug file is found by its build-id alone.
 _CHECKED_MAX = 1 << 33
+_SOURCE = 4  # STT_FILE
 _OBJECTS = frozenset({0, 1})  # STT_NOTYPE in assembler files, STT_OBJECT
 
 _FUNCTIONS = frozenset({2, 10})  # STT_FUNC, STT_GNU_IFUNC
@@ -109,7 +110,7 @@ class ElfFile:
     def variables(self) -> list[Symbol]:
         """Its global variables by address, one name each."""
         found: dict[int, Symbol] = {}
-        for symbol in self._symbols(_OBJECTS):
+        for symbol, _ in self._symbols(_OBJECTS):
             known = found.get(symbol[0])
             # Of several names the plain one: fewer leading underscores, then shorter.
             if known is None or _rank(symbol[2]) < _rank(known[2]):
@@ -117,8 +118,22 @@ class ElfFile:
         return sorted(found.values())
 
     @cached_property
+    def sources(self) -> dict[int, str]:
+        """Source files of variables by address, where other source files have the same name."""
+        by_name: dict[str, dict[int, str]] = {}
+        for (address, _, name), source in self._symbols(_OBJECTS):
+            by_name.setdefault(name, {}).setdefault(address, source)
+        return {
+            address: source
+            for places in by_name.values()
+            if len(set(places.values())) > 1
+            for address, source in places.items()
+            if source
+        }
+
+    @cached_property
     def _functions(self) -> list[Symbol]:
-        return sorted(self._symbols(_FUNCTIONS))
+        return sorted(symbol for symbol, _ in self._symbols(_FUNCTIONS))
 
     def function(self, address: int) -> str:
         """Return the name of the function an address lies in, or the empty string."""
@@ -139,21 +154,24 @@ class ElfFile:
         except (lzma.LZMAError, EOFError):
             return b""
 
-    def _symbols(self, kinds: frozenset[int]) -> Iterator[Symbol]:
-        """Yield the symbols of some kinds of both symbol tables."""
+    def _symbols(self, kinds: frozenset[int]) -> Iterator[tuple[Symbol, str]]:
+        """Yield the symbols of some kinds of both symbol tables, and of local ones the source."""
         for name in (".symtab", ".dynsym"):
             section = self._sections.named(name)
             if section is None:
                 continue
             data, strings = self._sections.data(section), self._sections.strings(section)
             whole = data[: len(data) // _SYMBOL.size * _SYMBOL.size]
+            source = ""
             for st_name, info, _, shndx, value, size in _SYMBOL.iter_unpack(whole):
                 kind = info & 15
+                if kind == _SOURCE:
+                    source = _text(strings, st_name)
                 if shndx == 0 or not value or kind not in kinds or (kind == 0 and not size):
                     continue
-                text = strings[st_name : strings.find(b"\0", st_name)].decode("utf-8", "replace")
+                text = _text(strings, st_name)
                 if text:
-                    yield value, size, text
+                    yield (value, size, text), "" if info >> 4 else source
 
     @cached_property
     def imports(self) -> frozenset[str] | None:
@@ -192,6 +210,10 @@ class ElfFile:
             if address < start + max(size, 1):
                 return self.variables[number]
         return None
+
+
+def _text(strings: bytes, at: int) -> str:
+    return strings[at : strings.find(b"\0", at)].decode("utf-8", "replace")
 
 
 def _rank(name: str) -> tuple[int, int, str]:
