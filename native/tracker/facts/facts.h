@@ -276,10 +276,10 @@ void ck_sem_no_lock(struct ptt_check *c, struct ck_object *o);
 uint32_t ck_sem_holder(struct ptt_check *c, const struct ck_object *o);
 /* ck_sem_unit_of - likewise, of semaphores with names as well, which processes that are not traced may post. */
 uint32_t ck_sem_unit_of(struct ptt_check *c, const struct ck_object *o);
-/* ck_sem_proven - a semaphore has been used as a lock: threads have given back what they took, and nobody else has; and not to wait for work. */
+/* ck_sem_proven - a semaphore has been used as a lock: threads have given back what they took, and nobody else has. */
 static inline bool ck_sem_proven(const struct ck_object *o)
 {
-	return o->flags & CK_AS_LOCK && o->flags & CK_GIVEN_BACK && !o->work;
+	return o->flags & CK_AS_LOCK && o->flags & CK_GIVEN_BACK;
 }
 
 /* ---- object_misuse.c ---- */

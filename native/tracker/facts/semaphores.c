@@ -30,7 +30,7 @@ static uint64_t known_of(const struct ptt_check *c, const struct ck_object *o)
 
 uint32_t ck_sem_use(const struct ptt_check *c, const struct ck_object *o)
 {
-	return o->work ? PTT_USED_FOR_WORK : (uint32_t)known_of(c, o) & 0xff;
+	return (uint32_t)known_of(c, o) & 0xff;
 }
 
 static bool is_handed_on(uint32_t use)
