@@ -18,6 +18,7 @@ from nptltrace.hang.owners.grace import GRACE
 from nptltrace.hang.picture import look
 from nptltrace.hang.routines import routine_kind
 from nptltrace.hang.signals import BY_ITSELF, handlers
+from nptltrace.hang.stack.cpython import PythonFrame
 from nptltrace.hang.stack.shown import SignalFrame, signal_name
 
 if TYPE_CHECKING:
@@ -352,6 +353,9 @@ def _ended_by(seen: ThreadPicture) -> str:
     """Return the kind of a wait, of a system call whether a handler's own calls can end it."""
     if seen.wait is None:
         return ""
+    # A handler in Python can give back a lock of Python, whoever has it.
+    if seen.wait.kind == "lock" and any(isinstance(one, PythonFrame) for one in seen.frames):
+        return "semaphore"
     return "file" if seen.peers is not None and seen.peers.by else seen.wait.kind
 
 
