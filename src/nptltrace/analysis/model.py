@@ -507,7 +507,8 @@ class _Numbers:
         self.objects = model.table("objects", copy=False)
         self.pairs = model.table("pairs", copy=False)
         self._tid = self.threads["tid"]
-        self._site = model.table("sites", copy=False)["address"]
+        sites = model.table("sites", copy=False)
+        self._site, self._site_process = sites["address"], sites["process"]
 
     def tid(self, rows: NDArray[Any]) -> pa.Array:
         """Return kernel thread ids, null for none."""
@@ -528,6 +529,10 @@ class _Numbers:
     def site(self, rows: NDArray[Any]) -> pa.Array:
         """Return addresses of call sites."""
         return pa.array(self._site[rows])
+
+    def site_process(self, rows: NDArray[Any]) -> pa.Array:
+        """Return the processes of call sites: another one than the object's where it is shared."""
+        return pa.array(self._site_process[rows])
 
     def object(self, rows: NDArray[Any]) -> pa.Array:
         """Return addresses of objects."""
@@ -637,7 +642,9 @@ def _objects(names: _Numbers, part: Window) -> pa.Table:
             "max_waiters": _plain(rows["max_waiters"]),
             "wasted_signals": _plain(rows["wasted"]),
             "first_site": names.site(rows["first_site"]),
+            "first_process": names.site_process(rows["first_site"]),
             "init_site": names.site(rows["init_site"]),
+            "init_process": names.site_process(rows["init_site"]),
             "made": _flag(rows["flags"], _MADE),
             "attributes": _plain(rows["attributes"]),
             "shared": _flag(rows["flags"]),

@@ -185,7 +185,7 @@ def gaps(source: Source, trace: TraceFiles) -> list[str]:
         trace: One of them.
     """
     session, name = trace.info.session, str(trace.path)
-    lost = sum(session.losses.values()) or source.reader.trace_info(trace.number).discarded
+    lost = sum(source.losses(trace).values())
     damaged = any(damage.path.startswith(f"{name}/") for damage in source.damages())
     reasons = {
         "it is still being recorded": trace.running,

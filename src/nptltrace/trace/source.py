@@ -195,6 +195,10 @@ class Source:
         """Return the call site that was chosen from a stack, 0 where it is as recorded."""
         return self._chosen.get(process, {}).get(stack, 0)
 
+    def chosen_sites(self, process: int) -> Iterable[int]:
+        """Return all call sites that were chosen from stacks of a process."""
+        return self._chosen.get(process, {}).values()
+
     def _choose_sites(self) -> None:
         for number, process in enumerate(self.processes()):
             if self._choose is not None and len(process.stacks) != self._chosen_of.get(number, 0):
@@ -254,6 +258,19 @@ class Source:
         """Return time 0 in ticks of the trace whose clock leads."""
         lead = self.alignment.placements[self.alignment.lead]
         return lead.origin - lead.shift_ns * lead.frequency // 10**9
+
+    def losses(self, trace: TraceFiles) -> dict[str, int]:
+        """Return how many events of a trace are missing, by cause.
+
+        What the packets say and the recorder does not know the cause of is `unknown`.
+        """
+        found = dict(trace.info.session.losses)
+        unknown = self.reader.trace_info(trace.number).discarded - sum(found.values())
+        return found | ({"unknown": unknown} if unknown > 0 else {})
+
+    def lost(self) -> int:
+        """Return how many events are known to be missing."""
+        return sum(sum(self.losses(trace).values()) for trace in self.traces)
 
     def first_ns(self) -> int | None:
         """Return the time of the first event that is on disk, None before there is one."""

@@ -190,19 +190,18 @@ def statistics(
     times = [(s.first, s.last) for s in spans if s.events]
     causes: dict[str, int] = {}
     for trace in source.traces:
-        for cause, n in trace.info.session.losses.items():
+        for cause, n in source.losses(trace).items():
             causes[cause] = causes.get(cause, 0) + n
     types = _types(counts)
     if "EVENTS_LOST" in types:
         for loss in reported_losses(source.reader):
             causes[loss.cause] = causes.get(loss.cause, 0) + loss.events
-    discarded = sum(source.reader.trace_info(trace.number).discarded for trace in source.traces)
     levels = dict.fromkeys(trace.info.session.level for trace in source.traces)
     libraries = dict.fromkeys(trace.info.session.nptl for trace in source.traces)
     states = dict.fromkeys(trace.info.session.state for trace in source.traces)
     return Statistics(
         events=sum(count.events for count in counts),
-        lost=max(discarded, sum(causes.values())),
+        lost=sum(causes.values()),
         lost_by_cause=causes,
         first_ns=min((first for first, _ in times), default=None),
         last_ns=max(

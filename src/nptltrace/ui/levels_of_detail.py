@@ -249,13 +249,17 @@ class Levels:
             self.going = Going(waiting, holding, self.tables, self.until_ns)
 
     def _show(self, waiting: NDArray[Any], holding: NDArray[Any]) -> None:
-        """Let questions see the tables; what waits or is held is there as long as that."""
+        """Let questions see the tables; what waits or is held is there as long as that.
+
+        So are threads that go on: a thread may end while it holds a lock.
+        """
         assert self.model is not None and self.detail is not None  # noqa: S101, PT018
         model = self.model
         threads, objects = model.table("threads"), model.table("objects")
         for rows in (waiting, holding):
             end = rows["t_ns"] + rows["dur_ns"]
-            np.maximum.at(threads["last_ns"], rows["thread"], end)
+            lives = threads["end_ns"][rows["thread"]] == libptttrack_sums.NEVER
+            np.maximum.at(threads["last_ns"], rows["thread"][lives], end[lives])
             np.maximum.at(objects["last_ns"], rows["object"], end)
         with self._lock:
             row_of = self.detail.row_of()

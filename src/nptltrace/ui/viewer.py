@@ -43,7 +43,14 @@ from nptltrace.ui.answers.holders import Stay, holders_of
 from nptltrace.ui.answers.lock_order import order as lock_order
 from nptltrace.ui.answers.naming import Naming
 from nptltrace.ui.answers.over_time import edges_of, locks_over_time, rows_waited_for
-from nptltrace.ui.answers.ranges import NAMED, Ranges, Whole, event_types, used, with_rows
+from nptltrace.ui.answers.ranges import (
+    NAMED,
+    Ranges,
+    Whole,
+    event_types,
+    sites_in_use,
+    with_rows,
+)
 from nptltrace.ui.answers.rows import Rows
 from nptltrace.ui.answers.waits import Wanted, wait_list
 from nptltrace.ui.folder import Folder, identity_of
@@ -78,6 +85,7 @@ _OLD_S = 3.0
 _HITS = 1000
 _LISTED = 10_000
 _FAR = 2**61
+_UNSEEN = 2**63 - 1
 _PROCESSORS = 1 << 16
 
 
@@ -408,7 +416,13 @@ class Viewer:
         found = reader.key_range()
         if found is None:
             return 0, 0
-        return reader.time_of_key(found[0]), self._levels.end_ns
+        first = reader.time_of_key(found[0])
+        tables = self._levels.tables
+        if tables is not None:  # the events that a packet begins with may be lost
+            first = int(tables.threads["first_ns"][1:].min(initial=_UNSEEN))
+            if first == _UNSEEN:
+                return 0, 0
+        return first, self._levels.end_ns
 
     # ---- live ----
 
@@ -712,12 +726,14 @@ class Viewer:
         if is_whole and by != "thread,object" and not self._is_partial(self._whole.report):
             document: Any = self._whole.report
             uncontended = self._whole.uncontended
-            totals = used(self._known().tables)
+            totals = {
+                "objects": self._whole.all_objects, "sites": sites_in_use(self._known().tables)
+            }  # fmt: skip
         else:
             window = Window(None if from_ns == -1 else from_ns, None if to_ns == -1 else to_ns)
             found = self._ranges.contention(window, pairs=by == "thread,object")
             document = report_document(found, by=by)
-            uncontended = found.uncontended
+            uncontended, totals = found.uncontended, {"objects": found.all_objects}
         return with_rows(document, uncontended, by, limit, self._known(), totals)
 
     def flame(self, show: Shown, from_ns: int, to_ns: int, limit: int) -> protocol.Flame:

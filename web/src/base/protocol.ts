@@ -550,9 +550,10 @@ export interface LockOverTime {
   changes: LengthChange[];
 }
 
-// Waits or holds in bins: `ns` as long as all lasted in each, and those that end in it.
+// Waits or holds in bins: `ns` as long as all lasted in each, and how many end in it.
 //
-// `p50_ns` and `p99_ns` are ranks among their lengths, 0 where `count` is.
+// Those that go on behind the range count in the last bin. `p50_ns` and `p99_ns` are ranks among
+// their lengths, 0 where `count` is.
 export interface Lengths {
   count: number[];
   ns: number[];

@@ -57,10 +57,7 @@ class Checker:
     @property
     def lost(self) -> int:
         """Events that are known to be missing."""
-        source = self._source
-        discarded = sum(source.reader.trace_info(t.number).discarded for t in source.traces)
-        reported = sum(sum(trace.info.session.losses.values()) for trace in source.traces)
-        return max(self.check.lost, discarded, reported)
+        return max(self.check.lost, self._source.lost())
 
     @property
     def found(self) -> int:

@@ -163,7 +163,8 @@ class Sites:
         shared = False
         for number, process in enumerate(self._source.processes()):
             inner = (address for _, address in process.stacks.values() if frames)
-            for address in dict.fromkeys((*process.sites.values(), *inner)):
+            chosen = self._source.chosen_sites(number)
+            for address in dict.fromkeys((*process.sites.values(), *chosen, *inner)):
                 if process.map.is_shared(address):
                     shared = True
                 elif (number, address) not in entered:

@@ -97,14 +97,23 @@ class Stacks:
             return self._stack(process, number)
 
     def all(self, traceset: Traceset) -> Iterator[Stack]:
-        """Yield all stacks that events can have, each run's once; those of one frame as well."""
+        """Yield all stacks that events can have, each run's once; those of one frame as well.
+
+        The stack of an event may be that of the caller in another stack. Such a one is among them
+        if events are known to be called from its innermost frame, whether one has it or not.
+        """
         trace_of = self._source.trace_of
         given: set[tuple[int, str]] = set()
         for process, info in enumerate(self._source.processes()):
-            inner = {caller for caller, _ in info.stacks.values()}
+            calls = info.stacks
+            inner = {caller for caller, _ in calls.values()}
+            called_at = {calls[number][1] for number in calls.keys() - inner} | info.recorded
             with self._lock:
-                used = {n for p, n in self._known if p == process}
-                found = [self._stack(process, number) for number in {*info.stacks} - inner | used]
+                found = [
+                    self._stack(process, number)
+                    for number, (_, address) in calls.items()
+                    if number not in inner or address in called_at
+                ]
             for stack in found:
                 if stack and (trace_of(process), stack.identity) not in given:
                     given.add((trace_of(process), stack.identity))

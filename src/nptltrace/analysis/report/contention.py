@@ -127,12 +127,11 @@ class _Report:
     def contention(self, *, pairs: bool) -> Contention:
         """Return the contention of a trace."""
         lived = self.threads[self.threads["first_ns"] != 2**63 - 1]
-        discarded = [self.source.reader.trace_info(t.number).discarded for t in self.source.traces]
         open_waits, deadlocks = self._open_waits()
         return Contention(
             first_ns=int(lived["first_ns"].min()) if len(lived) > 0 else 0,
             last_ns=int(lived["last_ns"].max()) if len(lived) > 0 else 0,
-            lost=max(self.model.lost, sum(discarded)),
+            lost=max(self.model.lost, self.source.lost()),
             figures=self._total(lived),
             objects=self._objects(),
             all_objects=self.all_objects,
@@ -199,10 +198,8 @@ class _Report:
     def _objects(self) -> list[ObjectFigures]:
         """Return the objects, generations of an address together where they are not apart."""
         numbers = np.flatnonzero((self.objects["kind"] != 1) & (self.objects["threads"] > 0))
-        alike = self.names.first_alike(numbers)
-        counted = np.isin(alike, alike[_used(self.objects[numbers])])
-        first, group = np.unique(alike[counted], return_inverse=True)
-        first_numbers, numbers = numbers[first], numbers[counted]
+        first, group = np.unique(self.names.first_alike(numbers), return_inverse=True)
+        first_numbers = numbers[first]
         rows = self.objects[numbers]
         sums = _group(rows, group, len(first))
         members = np.argsort(group, kind="stable")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._binding import libpttread, libptttrack_sums
-from nptltrace.analysis.growing import ended_ns
+from nptltrace.analysis.growing import ended_ns, is_recorded
 from nptltrace.analysis.kinds import is_lock
 from nptltrace.analysis.model import (
     Window,
@@ -242,13 +242,12 @@ class Follower:
         self._whole = whole_filter(source)
         part = Window(begin_ns, None).of(source)
         self._begin: Window | None = part
-        first = source.first_ns() if part.begin_ns is None else part.begin_ns
-        self._begun = first or 0
-        self._now = self._begun
+        self._begun = part.begin_ns
+        self._now = part.begin_ns or 0
         self._threads = 0
         self._known_processes: tuple[int, int] = (0, 0)
         self._known_codes = 0
-        self._before = _Sums.none(self._now)
+        self._before: _Sums | None = None
 
     def read(self, until_ns: int | None = None) -> None:
         """Follow what has not been followed yet.
@@ -264,15 +263,18 @@ class Follower:
             self._cursor.no_limit()
         else:
             self._cursor.limit_key(self._source.reader.key_of_time(until_ns))
-            self._now = max(self._now, until_ns)
         with reading_ahead(self._cursor) as batches:
             for buffer in batches:
                 if self._whole is not None:
                     self._whole.apply(self._source.reader, buffer)
                 self._model.feed(buffer)
-        if until_ns is None:
-            last = [ns for ns in self._ends() if ns != libptttrack_sums.NEVER]
-            self._now = max(self._now, self._begun, *last)
+        if until_ns is None or not is_recorded(self._source):
+            last = max((ns for ns in self._ends() if ns != libptttrack_sums.NEVER), default=0)
+            until_ns = last if until_ns is None else min(until_ns, last)
+        self._now = max(self._now, until_ns)
+        first = self._model.table("threads", copy=False)["first_ns"][1:].min(initial=_UNSEEN)
+        if self._begun is None and first != _UNSEEN:
+            self._begun = int(first)
 
     @property
     def now_ns(self) -> int:
@@ -290,8 +292,11 @@ class Follower:
         Args:
             named: How many objects, threads and sites to report; None for all.
         """
-        sums = _Sums.of(self._model, self._begun, self._now, self._ends())
-        found = _View(self._source, self._symbols, self._model, self._before, sums).present(named)
+        # There is no time before the first event.
+        begun, now = (0, 0) if self._begun is None else (self._begun, self._now)
+        sums = _Sums.of(self._model, begun, now, self._ends())
+        before = self._before or _Sums.none(begun)
+        found = _View(self._source, self._symbols, self._model, before, sums).present(named)
         self._before = sums
         return found
 
@@ -396,12 +401,11 @@ class _View:
     def present(self, named: int | None) -> LiveContention:
         """Return the figures of an interval, and the waits that go on at its end."""
         source = self._source
-        discarded = [source.reader.trace_info(trace.number).discarded for trace in source.traces]
         return LiveContention(
             now_ns=self._after.now_ns,
             since_ns=self._before.now_ns,
             running=source.running,
-            lost=max(self._lost, sum(discarded)),
+            lost=max(self._lost, source.lost()),
             waiting=len(np.unique(self._contended["thread"])),
             unknown_ns=int(self._wait_ns("threads", _UNKNOWN).sum()),
             given_up=self._given_up(),

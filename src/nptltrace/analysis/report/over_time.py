@@ -1,8 +1,10 @@
 """Locks over time: how much was waited and held in each part of a range, and when that changed.
 
-What reaches over the edge of a bin counts in both with the parts inside; lengths of waits and holds
-count in the bin in which they end, where all of it lies in the range. A change is a moment from
-which on waits or holds are of another length than before, by more than their scatter.
+What reaches over the edge of a bin counts in both with the parts inside. The number of waits and
+holds, and the ranks of their lengths, count each of them once: in the bin in which its part of the
+range ends. So numbers and times add up to those of a report on the range. A change is a moment from
+which on waits or holds are of another length than before, by more than their scatter; it is looked
+for in those that lie in the range as a whole.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ class Bins:
     """Waits or holds in bins of equal width.
 
     Attributes:
-        count: How many end in each, of those that begin in the range.
+        count: How many end in each. Those that go on behind the range count in the last.
         ns: How long they lasted in each, added up.
         p50_ns: The median length of these; 0 where there is none.
         p99_ns: The 99th percentile, likewise.
@@ -231,7 +233,6 @@ def _generations(rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
 def _bins(rows: NDArray[Any], edges: NDArray[np.int64]) -> Bins:
     bins = len(edges) - 1
     ns = np.diff(_until(rows["t_ns"], rows["t_ns"] + rows["dur_ns"], edges))
-    rows = rows[rows["whole"]]
     end = rows["t_ns"] + rows["dur_ns"]
     at = np.clip(np.searchsorted(edges, end, side="right") - 1, 0, bins - 1)
     order = np.lexsort((rows["dur_ns"], at))

@@ -355,8 +355,8 @@ class TraceTables:
             "gen": raw["generation"],
             "name": [name for name, _ in names],
             "name_source": [source for _, source in names],
-            "first_stack": self._stack(raw, "first_site"),
-            "init_stack": self._stack(raw, "init_site"),
+            "first_stack": self._stack(raw, "first_site", "first_process"),
+            "init_stack": self._stack(raw, "init_site", "init_process"),
             "init_attr": init_attributes(
                 raw["kind"].combine_chunks(), _numpy(raw["attributes"]), _numpy(raw["made"])
             ),
@@ -506,7 +506,7 @@ class TraceTables:
             "state": session.state,
             "events": info.events,
             "bytes": info.bytes,
-            "lost_total": max(info.discarded, sum(session.losses.values())),
+            "lost_total": sum(self._source.losses(trace).values()),
             "uncovered_modules": [
                 readable(str(item.get("module", ""))) for item in session.uncovered
             ],
@@ -665,12 +665,8 @@ class TraceTables:
         rows: list[dict[str, Any]] = []
         for trace in self._source.traces:
             run = {"run_id": str(trace.metadata.uuid)}
-            causes = dict(trace.info.session.losses)
-            discarded = self._source.reader.trace_info(trace.number).discarded
-            unknown = discarded - sum(causes.values())
-            if unknown > 0:
-                causes["unknown"] = unknown
-            rows += [{**run, "cause": cause, "count": count} for cause, count in causes.items()]
+            causes = self._source.losses(trace).items()
+            rows += [{**run, "cause": cause, "count": count} for cause, count in causes]
         rows += self._reported_losses()
         return _columns(rows, "lost")
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from nptltrace.ui.folder import Folder
     from nptltrace.ui.model_tables import Tables
 
-__all__ = ["NAMED", "CyclicOrder", "Ranges", "Whole", "event_types", "used", "with_rows"]
+__all__ = ["NAMED", "CyclicOrder", "Ranges", "Whole", "event_types", "sites_in_use", "with_rows"]
 
 # How many objects, sites and pairs are named at most.
 NAMED = 2000
@@ -75,6 +75,7 @@ class _Judged(TypedDict):
     findings: protocol.Findings | None
     cycles: list[CyclicOrder]
     uncontended: str
+    all_objects: int
 
 
 class Whole:
@@ -84,12 +85,14 @@ class Whole:
         findings: What `ptt check` finds, without rows.
         cycles: The orders of locks that are in cycles; there when the findings are.
         uncontended: What is said where nothing was contended, else empty.
+        all_objects: How many objects there are, in the report or not.
     """
 
     def __init__(self) -> None:
         self.findings: protocol.Findings | None = None
         self.cycles: list[CyclicOrder] = []
         self.uncontended = ""
+        self.all_objects = 0
         self._lock = Lock()
         self._report: document_types.Report | None = None
         # A report that was not read yet: it is long, and not always asked for.
@@ -135,6 +138,7 @@ class Whole:
                 self.findings = judged["findings"] if judged["rules"] == digest() else None
                 self.cycles = judged["cycles"]
                 self.uncontended = judged["uncontended"]
+                self.all_objects = judged["all_objects"]
                 self._kept = report
                 return True
         return False
@@ -146,7 +150,7 @@ class Whole:
                 file.write(identity)
                 judged: _Judged = {
                     "rules": digest(), "findings": self.findings, "cycles": self.cycles,
-                    "uncontended": self.uncontended,
+                    "uncontended": self.uncontended, "all_objects": self.all_objects,
                 }  # fmt: skip
                 for text in (json.dumps(judged), text_of_threads(source.thread_names)):
                     file.write(text.encode("utf-8", "surrogatepass") + b"\n")
@@ -161,6 +165,7 @@ class Whole:
         found = contention_of(model, source, symbols, named=NAMED, causes=CAUSES)
         self._report = report_document(found, by="site")
         self.uncontended = found.uncontended
+        self.all_objects = found.all_objects
 
     def find(self, source: Source, symbols: Symbols, step: Callable[[float], None]) -> None:
         """Fill the findings in; `step` is as in `checked`."""
@@ -432,15 +437,8 @@ def with_rows(  # noqa: PLR0917
     }
 
 
-def used(tables: Tables) -> dict[str, int]:
-    """Return how many objects and sites a report of everything has."""
-
-    def busy(rows: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray((rows["wait_n"].sum(axis=1) > 0) | (rows["hold_n"] > 0))
-
-    rows_in_use = np.unique(tables.row_of[busy(tables.objects)])
-    sites = busy(tables.sites) | (tables.sites["caused_ns"] > 0)
-    return {
-        "objects": int(np.count_nonzero(rows_in_use)),
-        "sites": int(np.count_nonzero(sites[1:])),
-    }
+def sites_in_use(tables: Tables) -> int:
+    """Return how many call sites a report of everything has."""
+    rows = tables.sites
+    busy = (rows["wait_n"].sum(axis=1) > 0) | (rows["hold_n"] > 0) | (rows["caused_ns"] > 0)
+    return int(np.count_nonzero(busy[1:]))

@@ -48,18 +48,11 @@ def remarks(source: Source, killed: Collection[Path]) -> list[str]:
 
 def losses(source: Source) -> list[protocol.Loss]:
     """Return how many events are missing, by trace and cause."""
-    found: list[protocol.Loss] = []
-    for trace in source.traces:
-        causes = dict(trace.info.session.losses)
-        discarded = source.reader.trace_info(trace.number).discarded
-        unknown = discarded - sum(causes.values())
-        if unknown > 0:
-            causes["unknown"] = unknown
-        found += [
-            {"path": str(trace.path), "cause": cause, "count": count}
-            for cause, count in causes.items()
-        ]
-    return found
+    return [
+        {"path": str(trace.path), "cause": cause, "count": count}
+        for trace in source.traces
+        for cause, count in source.losses(trace).items()
+    ]
 
 
 def processes(source: Source) -> list[protocol.Process]:

@@ -1,0 +1,60 @@
+"""All figures of one name are one number, whoever gives it.
+
+`PTT_AGREEMENT=all` compares recordings of programs of all kinds, each also in windows.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nptltrace.analysis.model import model_tables
+from nptltrace.errors import PttError
+from nptltrace.trace.source import Source
+from tests.agreement.compare import compare
+from tests.agreement.live import compare_live
+from tests.agreement.recordings import FEW, RECORDINGS, Missing, Place
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+pytestmark = pytest.mark.usefixtures("native_in_process")
+_ALL = os.environ.get("PTT_AGREEMENT") == "all"
+
+
+@pytest.fixture
+def place(ptt: Ptt, tmp_path: Path) -> Place:
+    return Place(ptt, tmp_path)
+
+
+@pytest.mark.parametrize("name", RECORDINGS if _ALL else FEW)
+def test_finished(name: str, place: Place) -> None:
+    try:
+        trace = RECORDINGS[name](place)
+    except Missing as missing:
+        pytest.skip(str(missing))
+    found = compare(trace, count=3 if _ALL else 0, exported=_ALL or name == FEW[0])
+    assert not found.found
+    assert found.compared > 300
+
+
+def test_while_it_is_recorded(place: Place) -> None:
+    with place.start_open() as recorder:
+
+        def waiting() -> bool:
+            try:
+                rows = model_tables(Source([place.trace])).waits.to_pylist()
+            except PttError:
+                return False
+            return sum(row["open"] for row in rows) == 5
+
+        place.until(waiting)
+        found = compare_live(place.trace)
+        assert recorder.stdin is not None
+        recorder.stdin.close()
+    assert not found.found
+    assert found.compared > 100
