@@ -16,6 +16,11 @@ test("ends of several threads are one link of the path", () => {
   assert.deepEqual(through(links), ["ends of threads (4 times)", "mutex hot (2 times)"]);
 });
 
+test("locks that follow one another at an address are entries of their own", () => {
+  const links = [link("mutex", "", "0x404060", 1), link("mutex", "", "0x404060", 4)];
+  assert.deepEqual(through(links), ["mutex 0x404060 (4 times)", "mutex 0x404060 (1 time)"]);
+});
+
 test("what has no name is called by its address", () => {
   assert.deepEqual(through([link("mutex", "", "0x404060", 1)]), ["mutex 0x404060 (1 time)"]);
 });

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* reused.c - short threads, and locks that follow one another at two addresses: one has a name, one lies on the heap. */
+/* reused.c - short threads, one that keeps a lock, and locks that follow one another at two addresses. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
-static pthread_mutex_t named;
+static pthread_mutex_t named, kept = PTHREAD_MUTEX_INITIALIZER;
+
+static void *keep(void *unused)
+{
+	pthread_mutex_lock(&kept);
+	return unused;
+}
 
 static void *use(void *lock)
 {
@@ -40,7 +46,10 @@ __attribute__((noinline)) static void make_account(pthread_mutex_t *lock)
 int main(void)
 {
 	pthread_mutex_t *lock = malloc(sizeof(*lock));
+	pthread_t keeper;
 
+	pthread_create(&keeper, NULL, keep, NULL);
+	pthread_join(keeper, NULL);
 	for (int i = 0; i < 6; i++) {
 		(i % 3 ? make_order : make_account)(lock);
 		use_by(lock, 2 + i);

@@ -93,14 +93,14 @@ function mount(element: HTMLElement, app: App): void {
   asking.renew();
 }
 
-/** Returns what the path leads through, what it leads through most often first. */
+/** Returns what the path leads through, most often first. All ends of threads are one entry, each lock is its own. */
 export function through(links: readonly PathLink[]): string[] {
-  const counts = new Map<string, number>();
-  for (const { kind, name, object, count } of links) {
-    const what = kind === "thread" ? "ends of threads" : `${kind} ${name || object}`;
-    counts.set(what, (counts.get(what) ?? 0) + count);
-  }
-  const sorted = [...counts].sort(([, a], [, b]) => b - a);
+  const ends = links.filter((link) => link.kind === "thread").reduce((sum, link) => sum + link.count, 0);
+  const counts = links
+    .filter((link) => link.kind !== "thread")
+    .map(({ kind, name, object, count }): [string, number] => [`${kind} ${name || object}`, count]);
+  if (ends) counts.push(["ends of threads", ends]);
+  const sorted = counts.sort(([, a], [, b]) => b - a);
   return sorted.map(([what, count]) => `${what} (${plural(count, "time")})`);
 }
 

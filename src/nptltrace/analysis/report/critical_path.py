@@ -107,13 +107,17 @@ def critical_path(model: libptttrack_sums.Model, names: Naming, *, thread: int =
         wakes = rows["kind"] == WAKE
         np.add.at(ready, rows["thread"][wakes], rows["ready_ns"][wakes])
         np.add.at(unread, rows["thread"][wakes], rows["ready_ns"][wakes] < 0)
-        links = wakes & (rows["object"] > 0)
-        np.add.at(count, rows["object"][links], 1)
-        np.add.at(spent, rows["object"][links], dur[links])
+        passing = wakes & (rows["object"] > 0)
+        np.add.at(count, rows["object"][passing], 1)
+        np.add.at(spent, rows["object"][passing], dur[passing])
         start = min(start, int(rows["start_ns"].min()))
         end = max(end, int(rows["end_ns"].max()))
         segments += len(rows)
     total = sums.sum(axis=0)
+    passed = np.flatnonzero(count)
+    first = passed[names.first_alike(passed)]
+    links = np.zeros((2, len(count)), np.int64)
+    np.add.at(links, (slice(None), first), np.stack([count[passed], spent[passed]]))
     return CriticalPath(
         start_ns=start if segments else 0,
         end_ns=end,
@@ -128,10 +132,10 @@ def critical_path(model: libptttrack_sums.Model, names: Naming, *, thread: int =
         links=[
             PathLink(
                 names.address(at), names.object_pid(at), names.kind(at), names.object_name(at),
-                int(count[at]), int(spent[at]),
+                *links[:, at].tolist(),
             )
-            for at in np.argsort(-count, kind="stable")[:_LINKS].tolist()
-            if count[at]
+            for at in np.argsort(-links[0], kind="stable")[:_LINKS].tolist()
+            if links[0, at]
         ],
         segments=segments,
         resolution_ns=model.path_resolution_ns,

@@ -190,27 +190,32 @@ VIEWS = (
         "Holders of a lock while others waited for it, and where they took it: how long others "
         "waited meanwhile, and the waits that began then.",
         """
-        select o.name as object_name, o.addr as object, b.tid as owner_tid,
+        select o.name as object_name, o.addr as object, h.tid as owner_tid,
                t.thread_name as owner_name, s.site as owner_site,
-               coalesce(w.waits, 0) as waits, b.wait_caused_ns, w.wait_max_ns,
-               b.gen as owner_gen, b.lock_id, o.pid, b.run_id
-        from blames b
-        join objects o on (o.run_id, o.lock_id) = (b.run_id, b.lock_id)
+               h.waits, h.wait_caused_ns, h.wait_max_ns,
+               h.gen as owner_gen, h.lock_id, o.pid, h.run_id
+        from (
+            select run_id, lock_id, process, tid, gen, site_id, sum(waits)::bigint as waits,
+                   sum(wait_caused_ns)::bigint as wait_caused_ns, max(wait_max_ns) as wait_max_ns,
+                   max(charged) as charged
+            from (
+                select b.run_id, b.lock_id, b.process, b.tid, b.gen, bs.site_id, 0 as waits,
+                       b.wait_caused_ns, null::bigint as wait_max_ns, true as charged
+                from blames b
+                left join stacks bs on (bs.run_id, bs.stack_id) = (b.run_id, b.stack_id)
+                union all
+                select v.run_id, v.lock_id, v.owner_process, v.owner_tid, v.owner_gen, vs.site_id,
+                       1, 0, v.dur_ns, false
+                from waits v
+                left join stacks vs on (vs.run_id, vs.stack_id) = (v.run_id, v.owner_stack)
+                where v.class = 'contended')
+            group by all) h
+        join objects o on (o.run_id, o.lock_id) = (h.run_id, h.lock_id)
         left join thread_names t
-               on (t.run_id, t.process, t.tid, t.gen) = (b.run_id, b.process, b.tid, b.gen)
-        left join stack_sites s on (s.run_id, s.stack_id) = (b.run_id, b.stack_id)
-        left join stacks bs on (bs.run_id, bs.stack_id) = (b.run_id, b.stack_id)
-        left join (
-            select v.run_id, v.lock_id, v.owner_tid, v.owner_gen, vs.site_id, count(*) as waits,
-                   max(v.dur_ns) as wait_max_ns
-            from waits v
-            left join stacks vs on (vs.run_id, vs.stack_id) = (v.run_id, v.owner_stack)
-            where v.class = 'contended' group by all) w
-          on (w.run_id, w.lock_id) = (b.run_id, b.lock_id)
-         and w.owner_tid is not distinct from b.tid
-         and w.owner_gen is not distinct from b.gen
-         and w.site_id is not distinct from bs.site_id
-        order by b.wait_caused_ns desc, b.lock_id""",
+               on (t.run_id, t.process, t.tid, t.gen) = (h.run_id, h.process, h.tid, h.gen)
+        left join sites s on (s.run_id, s.site_id) = (h.run_id, h.site_id)
+        where h.charged or h.tid is not null
+        order by h.wait_caused_ns desc, h.lock_id""",
     ),
     View(
         "idle_vs_contended",
