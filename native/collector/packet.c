@@ -130,6 +130,8 @@ int packet_open_stream(struct ptt_collector *c, uint32_t index)
 	c->stats.packets++;
 	c->stats.bytes += sizeof(head);
 	c->stream[index].sequence = 1;
+	/* where nothing else gets onto a full disk, the count of what was lost is to come behind this */
+	c->stream[index].time_end = head.timestamp_end;
 	return 0;
 }
 

@@ -628,6 +628,14 @@ class TestLimits:
             # A thread that has to wait for room has an event of that, at each level.
             assert total - (800_000 + 2 + 2 * 5 + 2) in range(100)
 
+    def test_a_disk_with_room_for_empty_packets_only(
+        self, ptt: Ptt, tmp_path: Path, own: Callable[[str], Path]
+    ) -> None:
+        with small_file_system(tmp_path / "small", "200k") as small:
+            command = [str(own("counted")), str(tmp_path / "words"), "6", "50000"]
+            ptt("record", "-o", small / "t", "--", *command)
+            assert "byte" not in ptt("stat", small / "t").stderr  # of no packet that is damaged
+
     def test_many_threads_in_little_room(self, record: Recorder, compile_c: Compiler) -> None:
         program = compile_c(
             """
