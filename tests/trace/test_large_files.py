@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from nptltrace.analysis.checking.handlers import _imports
+from nptltrace.analysis.checking.static_data import _needed
 from nptltrace.trace.symbols.elf.code import CodeTable
 from nptltrace.trace.symbols.elf.object_file import ElfFile, checksum
 from nptltrace.trace.symbols.elf.sections import Sections
@@ -102,18 +104,25 @@ def test_compressed_sections_that_say_they_are_larger_than_the_memory(library: P
     assert found(packed) == ["kept", "take"]
 
 
-@pytest.mark.parametrize("name", ["session.json", "processes.jsonl", "symbols.jsonl"])
-def test_a_trace_with_a_sparse_file_of_a_terabyte(
-    name: str, ptt: Ptt, small_trace: Path, tmp_path: Path
-) -> None:
-    os.close(os.open(small_trace / "info" / name, os.O_CREAT | os.O_WRONLY))
-    os.truncate(small_trace / "info" / name, HUGE)
-    for command in (("report",), ("cut", "--from", "0", "--force", "-o", tmp_path / "part")):
-        done = ptt(*command, small_trace, status=None)
-        assert done.returncode in {0, 2}
-        assert "internal error" not in done.stderr
-
-
-def test_metadata_of_a_terabyte(ptt: Ptt, small_trace: Path) -> None:
+def test_a_trace_with_sparse_files_of_a_terabyte(ptt: Ptt, small_trace: Path) -> None:
+    for name in ("session.json", "processes.jsonl", "symbols.jsonl"):
+        (small_trace / "info" / name).touch()
+        os.truncate(small_trace / "info" / name, HUGE)
+    done = ptt("report", small_trace)
+    assert "info/processes.jsonl cannot be read: File too large" in done.stderr
     os.truncate(small_trace / "metadata", HUGE)
     assert "metadata: File too large" in ptt("report", small_trace, status=2).stderr
+
+
+def test_what_a_damaged_library_is_linked_with(library: Path, tmp_path: Path) -> None:
+    """The library that reads tables of `ptt check` raises whatever it comes upon."""
+    data = library.read_bytes()
+    table, entry, count = *struct.unpack_from("<Q", data, 40), *struct.unpack_from("<HH", data, 58)
+    for place in [40, *(table + entry * number + 24 for number in range(count))]:
+        for value in (1 << 63, (1 << 64) - 8):
+            damaged = bytearray(data)
+            struct.pack_into("<Q", damaged, place, value)
+            path = tmp_path / f"damaged-{place}-{value}"
+            path.write_bytes(damaged)
+            assert isinstance(_needed(path), tuple)
+            assert isinstance(_imports(path), set)
