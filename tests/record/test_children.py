@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.support import Ptt, Recorder
+    from tests.support import Compiler, Ptt, Recorder
 
 SHELL = "true; ls / >/dev/null; ls / >/dev/null; (exec true); true | cat"
 
@@ -194,3 +194,28 @@ def test_children_that_do_not_see_the_session_are_counted(
     assert data.read_text() == ""
     assert json.loads(ptt("stat", "--format", "json", trace).stdout)["untraced_processes"] == 1
     assert not (trace / ".untraced").exists()
+
+
+# Its constructor runs before the one of the tracer.
+SLOW_LIBRARY = """
+#include <unistd.h>
+__attribute__((constructor)) static void load(void)
+{
+	usleep(250000);
+}
+"""
+
+
+def test_programs_that_load_for_long(
+    compile_c: Compiler, tmp_path: Path, record: Recorder, ptt: Ptt
+) -> None:
+    """They join late: none is said to be untraced, and the recording waits for those that run."""
+    library = compile_c(SLOW_LIBRARY, "-shared", "-fPIC", name="libslow.so")
+    slow = compile_c(
+        "int main(void) { return 0; }",
+        "-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{library.parent}", name="slow",
+    )  # fmt: skip
+    trace = record("sh", "-c", f"{slow}; ({slow} &)")
+    stat = json.loads(ptt("stat", "--format", "json", trace).stdout)
+    assert [process["cmdline"] for process in stat["processes"]].count([str(slow)]) == 2
+    assert stat["uncovered"] == []

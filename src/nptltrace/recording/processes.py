@@ -13,6 +13,7 @@ from pathlib import Path
 from nptltrace._binding.headers import ptt_abi
 from nptltrace._binding.libpttcollect import read_clock
 from nptltrace._files.whole import read_descriptor
+from nptltrace._paths import PRELOAD
 from nptltrace.recording.files.session import start_time
 from nptltrace.recording.mappings import (
     Modules,
@@ -37,6 +38,8 @@ __all__ = ["ProcessLog", "ProcessWatch"]
 _NO_PARENT = 0xFFFFFFFF
 # A process that executes another program is looked at so long after it said so.
 _EXEC_NS = 100_000_000
+# It loads its libraries for so long at most, before the tracer in it begins.
+_LOAD_NS = 10_000_000_000
 # The maps of a process are read when it is so old, and again whenever it is twice as old.
 _LOOK_NS = 500_000_000
 # So long at most names of threads are read at a time.
@@ -129,7 +132,6 @@ class ProcessWatch:
 
     Attributes:
         seen: How many images there were.
-        untraced: The programs that images executed and that run untraced.
         damaged: The entries that the program overwrote, so that they say nothing.
         status_of: Asks for the exit status of a pid that has ended, if anybody can know it.
     """
@@ -148,7 +150,7 @@ class ProcessWatch:
         self._modules = Modules()
         self._live: dict[int, _Process] = {}
         self._claimed: dict[int, int] = {}  # when entries were first seen that say nothing yet
-        self._execing: dict[int, int] = {}  # when images said so
+        self._execing: dict[int, tuple[int, int]] = {}  # when images said so, and the last look
         self._images: dict[int, int] = {}  # that came last, by entry
         self._places: dict[int, int] = {}  # the entry of each image that ever came
         self._starts: dict[int, int] = {}  # when each of them began
@@ -168,7 +170,7 @@ class ProcessWatch:
         self._first = max(1, collector.start[0] - _TICKS_APART)
         self._pid_most = _pid_most()
         self.seen = 0
-        self.untraced: list[str] = []
+        self._untraced: dict[tuple[int, str], int | None] = {}  # starts, by pid and program
         self._vanished: dict[int, str] = {}  # programs of images that ended in another, by pid
         self.damaged: set[int] = set()
         self.status_of: Callable[[int], int | None] = lambda _: None
@@ -184,6 +186,11 @@ class ProcessWatch:
     def live(self) -> list[int]:
         """The pids of images that still run."""
         return [process.pid for process in self._live.values()]
+
+    @property
+    def untraced(self) -> list[str]:
+        """The programs that images executed and that run untraced."""
+        return [program for _, program in self._untraced]
 
     @property
     def vanished(self) -> list[str]:
@@ -328,7 +335,7 @@ class ProcessWatch:
                 self._images[place] = entry.image
                 self._come(place, entry)
             if entry.state == ptt_abi.PTT_PROCESS_EXECING:
-                self._execing[entry.image] = time.monotonic_ns()
+                self._execing[entry.image] = (time.monotonic_ns(),) * 2
             else:
                 self._execing.pop(entry.image, None)
         now = time.monotonic_ns()
@@ -387,6 +394,9 @@ class ProcessWatch:
         exe = _read(self._session.exe(index)).removesuffix(" (deleted)")
         exe = exe or self._programs.get(entry.parent, "") or program_of_maps(maps)
         self._programs[index] = exe
+        # A program that took long to load its libraries was thought to run untraced.
+        if process.start in {None, self._untraced.get((pid, exe))}:
+            self._untraced.pop((pid, exe), None)
         if index not in self._known:
             self._log.add(
                 "process",
@@ -426,13 +436,16 @@ class ProcessWatch:
     def _notice_exec(self) -> None:
         """Find images that were replaced by a program that cannot be traced."""
         now = time.monotonic_ns()
-        for index, since in list(self._execing.items()):
-            if index in self._live and now - since > _EXEC_NS:
-                self._execing[index] = now
+        for index, (since, looked) in list(self._execing.items()):
+            if index in self._live and now - looked > _EXEC_NS:
+                self._execing[index] = since, now
                 pid = self._live[index].pid
-                if not self._still_maps_segment(pid):
+                maps = _read(f"/proc/{pid}/maps")
+                loads = PRELOAD in maps and now - since < _LOAD_NS
+                if str(self._session.segment) not in maps and not loads:
                     with contextlib.suppress(OSError):
-                        self.untraced.append(os.fspath(Path(f"/proc/{pid}/exe").readlink()))
+                        path = os.fspath(Path(f"/proc/{pid}/exe").readlink())
+                        self._untraced[pid, path.removesuffix(" (deleted)")] = start_time(pid)
                     self._gone(index, pid_gone=False)
 
     def _still_maps_segment(self, pid: int) -> bool:
