@@ -95,7 +95,9 @@ function mount(element: HTMLElement, app: App): void {
 
 /** Returns what the path leads through, most often first. All ends of threads are one entry, each lock is its own. */
 export function through(links: readonly PathLink[]): string[] {
-  const ends = links.filter((link) => link.kind === "thread").reduce((sum, link) => sum + link.count, 0);
+  const ends = links
+    .filter((link) => link.kind === "thread")
+    .reduce((sum, link) => sum + link.count, 0);
   const counts = links
     .filter((link) => link.kind !== "thread")
     .map(({ kind, name, object, count }): [string, number] => [`${kind} ${name || object}`, count]);
