@@ -170,7 +170,7 @@ class ProcessWatch:
         self._first = max(1, collector.start[0] - _TICKS_APART)
         self._pid_most = _pid_most()
         self.seen = 0
-        self._untraced: dict[tuple[int, str], int | None] = {}  # starts, by pid and program
+        self._untraced: dict[int, tuple[str, int | None]] = {}  # programs and starts, by pid
         self._vanished: dict[int, str] = {}  # programs of images that ended in another, by pid
         self.damaged: set[int] = set()
         self.status_of: Callable[[int], int | None] = lambda _: None
@@ -190,7 +190,7 @@ class ProcessWatch:
     @property
     def untraced(self) -> list[str]:
         """The programs that images executed and that run untraced."""
-        return [program for _, program in self._untraced]
+        return [program for program, _ in self._untraced.values()]
 
     @property
     def vanished(self) -> list[str]:
@@ -395,8 +395,9 @@ class ProcessWatch:
         exe = exe or self._programs.get(entry.parent, "") or program_of_maps(maps)
         self._programs[index] = exe
         # A program that took long to load its libraries was thought to run untraced.
-        if process.start in {None, self._untraced.get((pid, exe))}:
-            self._untraced.pop((pid, exe), None)
+        program, start = self._untraced.get(pid, ("", None))
+        if program == exe and process.start in {None, start}:
+            self._untraced.pop(pid, None)
         if index not in self._known:
             self._log.add(
                 "process",
@@ -441,11 +442,12 @@ class ProcessWatch:
                 self._execing[index] = since, now
                 pid = self._live[index].pid
                 maps = _read(f"/proc/{pid}/maps")
-                loads = PRELOAD in maps and now - since < _LOAD_NS
-                if str(self._session.segment) not in maps and not loads:
-                    with contextlib.suppress(OSError):
-                        path = os.fspath(Path(f"/proc/{pid}/exe").readlink())
-                        self._untraced[pid, path.removesuffix(" (deleted)")] = start_time(pid)
+                if str(self._session.segment) in maps:
+                    continue
+                with contextlib.suppress(OSError):
+                    path = os.fspath(Path(f"/proc/{pid}/exe").readlink())
+                    self._untraced[pid] = path.removesuffix(" (deleted)"), start_time(pid)
+                if PRELOAD not in maps or now - since > _LOAD_NS:
                     self._gone(index, pid_gone=False)
 
     def _still_maps_segment(self, pid: int) -> bool:
@@ -465,7 +467,8 @@ class ProcessWatch:
             os.close(process.pidfd)
         self.sites()
         self._new_sites.pop(index, None)
-        if self._execing.pop(index, None) and pid_gone and not self._recovering:
+        unseen = self._untraced.get(process.pid, ("", -1))[1] != process.start
+        if self._execing.pop(index, None) and pid_gone and unseen and not self._recovering:
             self._vanished[process.pid] = process.exe
         self._collector.process_gone(process.entry)
         maps = self._session.maps(index)
