@@ -89,13 +89,14 @@ class Differences:
 
 def ptt(*args: str | Path) -> str:
     """Return what a command prints; run in this process to save its start."""
-    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    data = io.BytesIO()
+    out = io.TextIOWrapper(data, encoding="utf-8", write_through=True)
     err = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = main([str(arg) for arg in args])
     if status not in {0, 1}:
         raise AssertionError(f"ptt {args}: {status} {err.getvalue()}")
-    return out.buffer.getvalue().decode()  # type: ignore[attr-defined]
+    return data.getvalue().decode()
 
 
 Trace = Path
@@ -256,11 +257,11 @@ def tables(asked: Asked, found: Differences) -> None:
             found.same(waits, row.get("n"), report[waits])
             found.same(ns, row.get("ns"), report[ns])
         row = classes.get("contended", {})
-        for column, name in {"held": "held_ns", "wake": "wake_ns", "most": "wait_max_ns"}.items():
-            found.same(name, row.get(column), report[name])
+        for column, figure in {"held": "held_ns", "wake": "wake_ns", "most": "wait_max_ns"}.items():
+            found.same(figure, row.get(column), report[figure])
         [row] = asked.sql("select count(*) n, sum(dur_ns)::bigint ns, max(dur_ns) most from holds")
-        for column, name in {"n": "holds", "ns": "hold_ns", "most": "hold_max_ns"}.items():
-            found.same(name, row[column], report[name])
+        for column, figure in {"n": "holds", "ns": "hold_ns", "most": "hold_max_ns"}.items():
+            found.same(figure, row[column], report[figure])
         opened = asked.sql("select tid, pid, t_ns, dur_ns from open_waits")
         names = ["tid", "pid", "t_ns", "dur_ns"]
         found.same_rows(
@@ -482,8 +483,8 @@ def exports(asked: Asked, found: Differences, directory: Path) -> None:
     for shown, name in _OF_SHOWN.items():
         with found.about(f"folded {shown}"):
             text = export("folded", "--show", shown).read_text()
-            sums = [int(line.rsplit(" ", 1)[1]) for line in text.splitlines()]
-            found.same(name, sum(sums), report[name], _ROUNDED * len(sums))
+            counts = [int(line.rsplit(" ", 1)[1]) for line in text.splitlines()]
+            found.same(name, sum(counts), report[name], _ROUNDED * len(counts))
         with found.about(f"speedscope {shown}"):
             profiles = json.loads(export("speedscope", "--show", shown).read_text())["profiles"]
             weights = profiles[0]["weights"] if profiles else []
@@ -516,8 +517,7 @@ def exports(asked: Asked, found: Differences, directory: Path) -> None:
         ns = round(sum(lengths) * 1e6)
         found.same("wait_ns", ns, report["wait_ns"], _ROUNDED * 1000 * max(len(lengths), 1))
     with found.about("paje"):
-        text = export("paje").read_text().splitlines()
-        found.holds("lines", bool(text))
+        found.holds("lines", bool(export("paje").read_text().splitlines()))
     _tables_elsewhere(asked, found, export)
 
 

@@ -50,7 +50,7 @@ def test_while_it_is_recorded(place: Place) -> None:
                 rows = model_tables(Source([place.trace])).waits.to_pylist()
             except PttError:
                 return False
-            return sum(row["open"] for row in rows) == 5
+            return sum(bool(row["open"]) for row in rows) == 5
 
         place.until(waiting)
         found = compare_live(place.trace)

@@ -18,7 +18,7 @@ from nptltrace.ui.server.app import application
 from nptltrace.ui.viewer import Viewer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.agreement.compare import Asked, Differences
@@ -93,6 +93,7 @@ class Page:
         part = {}
         if asked.window is not None:
             part = {"from_ns": asked.window[0], "to_ns": asked.window[1]}
+        parts: list[Callable[[Asked, dict[str, int], Differences], None]]
         parts = [self._contention, self._statistics, self._waits, self._flame, self._over_time]
         if asked.window is None:
             parts += [self._trace, self._rows, self._spans, self._overview, self._details,

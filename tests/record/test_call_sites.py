@@ -378,7 +378,7 @@ def test_plugins_that_come_and_go(
         for name, filler in (("one", ""), ("two", "volatile int filler[200]; filler[1] = 0;"))
     ]
     trace = record(
-        compile_c(LOADS_PLUGINS, "-ldl"), *map(str, plugins), options=["--stacks", "all"]
+        compile_c(LOADS_PLUGINS, "-ldl"), *map(str, plugins), options=("--stacks", "all")
     )
     taken = [event for event in _events(ptt, trace) if event["event"] == "MUTEX_TAKEN"]
     assert len(taken) == 200

@@ -117,7 +117,8 @@ def critical_path(model: libptttrack_sums.Model, names: Naming, *, thread: int =
     passed = np.flatnonzero(count)
     first = passed[names.first_alike(passed)]
     links = np.zeros((2, len(count)), np.int64)
-    np.add.at(links, (slice(None), first), np.stack([count[passed], spent[passed]]))
+    np.add.at(links[0], first, count[passed])
+    np.add.at(links[1], first, spent[passed])
     return CriticalPath(
         start_ns=start if segments else 0,
         end_ns=end,
