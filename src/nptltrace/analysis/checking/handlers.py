@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import mmap
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from nptltrace.trace.places.python_code import is_interpreter
+from nptltrace.trace.symbols.elf.object_file import ElfFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,26 +76,20 @@ def _any_takes(files: Iterable[tuple[Path, ...]], functions: frozenset[str]) -> 
 def _takes(paths: tuple[Path, ...], functions: frozenset[str]) -> bool:
     """Return whether a module, which one of some files is, takes one of some functions."""
     for path in paths:
-        try:
-            with path.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
-                # Most modules name none of them, which shows at once.
-                named = any(data.find(b"%b\0" % name.encode()) >= 0 for name in functions)
-                return named and not functions.isdisjoint(_imports(path))
-        except (OSError, ValueError):
-            continue
+        names = _imports(path)
+        if names is not None:
+            return not functions.isdisjoint(names)
     return True
 
 
-def _imports(path: Path) -> set[str]:
-    from elftools.elf.elffile import ELFFile
-    from elftools.elf.sections import SymbolTableSection
-
+@lru_cache(1024)
+def _imports(path: Path) -> frozenset[str] | None:
+    """Return which functions a file takes, all of a static one; None if it cannot be read."""
     try:
-        with path.open("rb") as file:
-            table = ELFFile(file).get_section_by_name(".dynsym")
-            if isinstance(table, SymbolTableSection):
-                symbols = table.iter_symbols()
-                return {one.name for one in symbols if one["st_shndx"] == "SHN_UNDEF"}
-    except Exception:  # noqa: BLE001, S110 -- a damaged file, whatever the library raises
-        pass
-    return set(_HANDLERS | _STARTS | _TIMERS | _POST)
+        # What is no file may keep whoever opens it, and only tables of a large one are read.
+        if not path.is_file():
+            return None
+        names = ElfFile(path).imports
+    except (OSError, ValueError):
+        return None
+    return _HANDLERS | _STARTS | _TIMERS | _POST if names is None else names
