@@ -29,6 +29,7 @@ class TestBuiltIn:
             ("SDL_LockMutex_REAL", "game"),
             ("g_mutex_lock", "program"),
             ("uv_cond_wait", "node"),
+            ("uv__sem_wait", "node"),
             ("LWLockAcquire", "postgres"),
             ("std::__detail::__platform_wait<int>", "program"),
             ("ObjectMonitor::enter(JavaThread*)", "libjvm.so"),
