@@ -8,8 +8,9 @@
  *
  * Ruby releases what a thread has when it ends, without a call that could be seen: to readers of a trace such a lock is robust.
  */
-#include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lock_state.h"
 #include "lock_types.h"
@@ -33,30 +34,76 @@ struct typed_object {
 
 /* ------------------------------------------------------------ what Ruby has to ask it */
 
+typedef const void *ractor_key;
+
 struct ruby {
 	ensure_fn *ensure;
 	of_one_fn *is_locked;
 	value (*scheduler)(void); /* NULL where there is none: before Ruby 3.1 */
+	bool (*find_value)(ractor_key key, value *found);
+	ractor_key of_first; /* a value that only the first ractor has; NULL before Ruby 3.3 */
 };
+
+/* Since Ruby 3.3 a thread of Ruby may go on in another thread of the kernel: always outside of the first ractor, else if asked for. */
+static bool all_threads_move(void)
+{
+	const char *asked = getenv("RUBY_MN_THREADS");
+
+	return asked && atoi(asked) > 0;
+}
+
+/* Give the ractor that calls, which is the first one, a value of its own. It may allocate. */
+static bool mark_first(struct ruby *ruby, void *near)
+{
+	ractor_key (*new_key)(void);
+	void (*set)(ractor_key key, value of_ractor);
+
+	*(void **)&new_key = ptt_lock_found_beside(near, "rb_ractor_local_storage_value_newkey");
+	*(void **)&set = ptt_lock_found_beside(near, "rb_ractor_local_storage_value_set");
+	*(void **)&ruby->find_value = ptt_lock_found_beside(near, "rb_ractor_local_storage_value_lookup");
+	if (!new_key || !set || !ruby->find_value)
+		return false;
+	ruby->of_first = new_key();
+	set(ruby->of_first, FALSE_VALUE);
+	return true;
+}
+
+/* Return: 1, -1 if what is needed is not there, or 0 where the answer has to wait for a call by the first thread. */
+static int look_for_ruby(struct ruby *found, void *near)
+{
+	bool may_move = ptt_lock_found_beside(near, "rb_internal_thread_specific_key_create");
+
+	if (may_move && all_threads_move())
+		return -1;
+	if (may_move && ptt_tid() != (uint32_t)getpid())
+		return 0;
+	*(void **)&found->ensure = ptt_lock_found_beside(near, "rb_ensure");
+	*(void **)&found->is_locked = ptt_lock_found_beside(near, "rb_mutex_locked_p");
+	*(void **)&found->scheduler = ptt_lock_found_beside(near, "rb_fiber_scheduler_current");
+	if (!found->ensure || !found->is_locked || (may_move && !mark_first(found, near)))
+		return -1;
+	return 1;
+}
 
 /*
  * Found once, and the same for all: a process has one Ruby. Takes the dynamic linker's lock at the first call.
- * Return: false if what is needed is not there.
+ * Return: false if what is needed is not there, or the calling thread of Ruby may go on in another thread of the kernel.
  */
 static bool find_ruby(struct ruby *ruby, void *near)
 {
 	static struct ruby found;
 	static int state;
+	value ignored;
+	int now = __atomic_load_n(&state, __ATOMIC_ACQUIRE); /* acquire: pairs with the release below */
 
-	/* acquire: pairs with the release below */
-	if (unlikely(!__atomic_load_n(&state, __ATOMIC_ACQUIRE))) {
-		*(void **)&found.ensure = ptt_lock_found_beside(near, "rb_ensure");
-		*(void **)&found.is_locked = ptt_lock_found_beside(near, "rb_mutex_locked_p");
-		*(void **)&found.scheduler = ptt_lock_found_beside(near, "rb_fiber_scheduler_current");
-		__atomic_store_n(&state, found.ensure && found.is_locked ? 1 : -1, __ATOMIC_RELEASE);
+	if (unlikely(!now)) {
+		now = look_for_ruby(&found, near);
+		__atomic_store_n(&state, now, __ATOMIC_RELEASE);
 	}
+	if (now <= 0)
+		return false;
 	*ruby = found;
-	return state > 0;
+	return !ruby->of_first || ruby->find_value(ruby->of_first, &ignored);
 }
 
 /* Fibers of a thread take turns while one of them waits: what the thread waits for says nothing then. */
@@ -263,12 +310,13 @@ EXPORT value ptt_rb_mutex_trylock(value self)
 	void *site = CALL_SITE;
 	of_one_fn *real = (of_one_fn *)(void (*)(void))ptt_real_lock(PTT_LOCK_NUMBER_RB_MUTEX_TRYLOCK, site);
 	struct ptt_lock_used lock;
+	struct ruby ruby;
 	value result;
 
 	if (unlikely(!real))
 		return FALSE_VALUE;
 	result = real(self);
-	if (result == FALSE_VALUE || !is_traced())
+	if (result == FALSE_VALUE || !is_traced() || !find_ruby(&ruby, (void *)real))
 		return result;
 	lock = used(PTT_LOCK_NUMBER_RB_MUTEX_TRYLOCK, self, site);
 	report_taken(&lock, true);
@@ -353,8 +401,8 @@ EXPORT value ptt_rb_data_typed_object_zalloc(value class, size_t size, const cha
 	if (unlikely(!real))
 		return FALSE_VALUE;
 	made = real(class, size, type);
-	/* the first word of a type is its name */
-	if (strcmp(*type, "mutex") == 0 && is_traced())
+	/* the first word of a type is its name, which types of extensions do without */
+	if (*type && strcmp(*type, "mutex") == 0 && is_traced())
 		report_init(made, site);
 	return made;
 }

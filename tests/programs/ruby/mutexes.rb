@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Mutexes and monitors in all the ways in which a thread leaves them; what Ruby refuses is printed.
+require "fiddle"
 require "monitor"
 require "timeout"
 
@@ -77,6 +78,14 @@ monitor = Monitor.new
   locks = nil
   GC.start
 end
+
+# The type of an extension's objects may have no name.
+type = Fiddle::Pointer.malloc(256, Fiddle::RUBY_FREE)
+type[0, 256] = "\0" * 256
+types = [Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T, Fiddle::TYPE_VOIDP]
+make = Fiddle::Function.new(Fiddle::Handle::DEFAULT["rb_data_typed_object_zalloc"], types, Fiddle::TYPE_VOIDP, need_gvl: true)
+made = make.call(Fiddle.dlwrap(Object), 8, type)
+puts made.null?
 
 # A child has only the thread that forks.
 Process.wait(fork { LOCK.synchronize { } })
