@@ -109,7 +109,7 @@ static int stream_fd(struct ptt_collector *c, uint32_t index)
 	slot = free_slot(c);
 	stream_name(c, index, s->generation, name);
 	/* Others may write into the directory: no link is followed, and what was not there before is new. */
-	fd = openat(c->trace_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (s->used ? 0 : O_EXCL), 0666);
+	fd = openat(c->trace_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (s->used ? 0 : O_EXCL), 0666);
 	if (fd < 0)
 		return -errno;
 	s->used = 1;

@@ -149,7 +149,7 @@ static int append(struct ptt_collector *c, struct switches *t, uint32_t number, 
 	int fd, err = 0;
 
 	snprintf(name, sizeof(name), "stream-sched-%05u", number);
-	fd = openat(c->trace_fd, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	fd = openat(c->trace_fd, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
 	if (fd < 0)
 		return -errno;
 	n = writev(fd, piece, pieces);

@@ -37,7 +37,9 @@ void ptt_append_to_image(const char *name, const struct iovec *parts, int count)
 	while (n)
 		*end++ = digits[--n];
 	*end = '\0';
-	fd = ptt_raw_syscall(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600, 0, 0);
+	/* O_NONBLOCK: the program may have put a pipe there */
+	fd = ptt_raw_syscall(SYS_openat, AT_FDCWD, (long)path,
+			     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600, 0, 0);
 	if (fd < 0)
 		return;
 	ptt_raw_syscall(SYS_writev, fd, (long)parts, count, 0, 0, 0);

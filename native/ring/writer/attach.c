@@ -183,7 +183,7 @@ static void save_proc(const char *name, bool (*copy)(const char *from, int out))
 	if (ptt_is_confined() || !ptt_may_write(PROC_MAX) || session_path(path, sizeof(path), to))
 		return;
 	snprintf(temporary, sizeof(temporary), "%s.new", path);
-	out = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	out = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (out < 0)
 		return;
 	copied = copy(from, out);

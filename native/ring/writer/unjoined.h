@@ -50,7 +50,7 @@ static inline bool ptt_ring_count_unjoined(const char *directory, const char *tr
 		close(fd);
 	if (counted || !trace || snprintf(path, sizeof(path), "%s/" PTT_UNTRACED_FILE, trace) >= (int)sizeof(path))
 		return counted;
-	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return false;
 	counted = write(fd, "", 1) == 1;

@@ -410,7 +410,7 @@ static void write_list(const char *path)
 	dl_iterate_phdr(look_at_namespaces, NULL);
 	if (!search.size || !ptt_may_write(search.size))
 		return;
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (fd < 0)
 		return;
 	if (write(fd, search.text, search.size) != (ssize_t)search.size)

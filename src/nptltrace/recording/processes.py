@@ -471,10 +471,9 @@ class ProcessWatch:
         if self._execing.pop(index, None) and pid_gone and unseen and not self._recovering:
             self._vanished[process.pid] = process.exe
         self._collector.process_gone(process.entry)
-        maps = self._session.maps(index)
         self._log_modules(process)
         self._log_codes(process)
-        self._log_maps(process, _read(maps))
+        self._log_maps(process, _read(self._session.maps(index)))
         self._log.add(
             "exit",
             index,
@@ -486,13 +485,9 @@ class ProcessWatch:
             executed=not pid_gone,
         )
         if forget_files:
-            maps.unlink(missing_ok=True)
-            self._session.exe(process.index).unlink(missing_ok=True)
-            self._session.cmdline(process.index).unlink(missing_ok=True)
-            self._session.modules(process.index).unlink(missing_ok=True)
-            self._session.python(process.index).unlink(missing_ok=True)
+            self._session.forget_image(index)
             if pid_gone:
-                self._session.control(process.namespace, process.inner_pid).unlink(missing_ok=True)
+                self._session.forget_process(process.namespace, process.inner_pid)
 
     def _log_maps(self, process: _Process, maps: str) -> None:
         if maps == process.maps:

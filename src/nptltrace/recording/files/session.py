@@ -197,6 +197,18 @@ class SessionDir:
         with Directory.open(self.path) as directory:
             directory.replace(_NOTE, json.dumps(text))
 
+    def forget_image(self, index: int) -> None:
+        """Remove what a process image has written."""
+        for path in (
+            self.maps(index), self.exe(index), self.cmdline(index), self.modules(index),
+            self.python(index),
+        ):  # fmt: skip
+            _remove(path)
+
+    def forget_process(self, namespace: int, pid: int) -> None:
+        """Remove what is of a process, whatever it runs."""
+        _remove(self.control(namespace, pid))
+
     def remove(self) -> None:
         """Delete it, with what recorders and traced processes make in it.
 
@@ -206,10 +218,17 @@ class SessionDir:
             for name in directory.names():
                 plain = name.removesuffix(".new").removeprefix(".")
                 if plain in _FILES or plain.startswith(_FILES_BY_IMAGE):
-                    directory.unlink(name)
+                    with contextlib.suppress(OSError):
+                        directory.unlink(name)
             self.path.rmdir()
         if self._held is not None:
             self._held.close()
+
+
+def _remove(path: Path) -> None:
+    """Remove a file; the program may have put a directory there, which stays."""
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 class LeftOver(Values):

@@ -1,14 +1,38 @@
-"""Session files that name modules past the tracer, and what the traced program may put there."""
+"""Files of a session directory in which a traced program has put something else than PTT."""
 
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
+
+import pytest
 
 from nptltrace.recording.files.uncovered import futex_modules
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.support import Ptt, Recorder
+
+# Puts something else in the place of the files of its own process.
+_REPLACES = """
+import os, sys, threading
+with open("/proc/self/maps") as maps:
+    session = os.path.dirname(next(line.split()[-1] for line in maps if "/segment" in line))
+for name in sorted(os.listdir(session)):
+    if name not in ("segment", "session.json"):
+        os.unlink(f"{session}/{name}")
+        if sys.argv[1] == "folder":
+            os.makedirs(f"{session}/{name}/inner")
+        elif sys.argv[1] == "pipe":
+            os.mkfifo(f"{session}/{name}")
+        else:
+            os.truncate(os.open(f"{session}/{name}", os.O_CREAT | os.O_WRONLY), 1 << 38)
+thread = threading.Thread(target=int)
+thread.start()
+thread.join()
+"""
 
 
 def test_modules_that_cannot_be_read_are_listed(tmp_path: Path) -> None:
@@ -32,3 +56,10 @@ def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "uncovered-2-2").symlink_to(tmp_path / "other")
     (tmp_path / "uncovered-3-3").write_text("\tfutex\tlibx.so\n")
     assert futex_modules(tmp_path) == ["libx.so"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "sparse file"])
+def test_a_program_replaces_its_session_files(record: Recorder, ptt: Ptt, kind: str) -> None:
+    trace = record(sys.executable, "-c", _REPLACES, kind)
+    assert "level 2, recorded" in (text := ptt("stat", trace).stdout)
+    assert "killed" not in text
