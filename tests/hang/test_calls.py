@@ -284,11 +284,12 @@ def test_the_reader_of_a_queue_was_killed(ptt: Ptt, tmp_path: Path) -> None:
 )
 def test_processes_wait_for_work(last: str, kinds: set[str], ptt: Ptt, tmp_path: Path) -> None:
     """Idle workers of a service are no hang, and a result that nobody will send is."""
-    path = tmp_path / "prog.py"
+    path, ready = tmp_path / "prog.py", tmp_path / "ready"
     path.write_text(
         textwrap.dedent(f"""\
             import multiprocessing, threading
             def serve(work, results):
+                results.put(0)
                 for one in iter(work.get, None):
                     results.put(one)
             if __name__ == "__main__":
@@ -296,16 +297,18 @@ def test_processes_wait_for_work(last: str, kinds: set[str], ptt: Ptt, tmp_path:
                 work, results = context.Queue(), context.Queue()
                 for _ in range(2):
                     context.Process(target=serve, args=(work, results)).start()
+                    results.get()
                 for _ in range(9):
                     work.put(1)
                     results.get()
+                open({str(ready)!r}, "w").close()
                 {last}
         """),
         encoding="utf-8",
     )
     with running("env", "--default-signal=INT", sys.executable, path) as pid:
         try:
-            wait_until(lambda: len(_children(pid)) == 2, "its workers run")
+            wait_until(ready.exists, "its workers have worked")
             found = {}
             for one in [pid, *map(str, _children(pid))]:
                 found[one] = {f["kind"] for f in asleep(ptt, one, 2)["findings"]}

@@ -80,8 +80,9 @@ IDLE = textwrap.dedent("""\
     worker.start()
     def more():
         return pool.submit(int).result()
+    both = threading.Barrier(2)
     def wait():
-        stop.wait(0.2)
+        both.wait()
         return more()
     def told():
         condition = threading.Condition()

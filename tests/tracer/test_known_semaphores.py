@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 PROGRAM = ROOT / "tests" / "programs" / "lwlock.c"
 
 
-@pytest.mark.parametrize("flags", [(), ("-s", "-rdynamic")], ids=["symbols", "stripped"])
+@pytest.mark.parametrize(
+    "flags", [("-rdynamic",), ("-s", "-rdynamic")], ids=["symbols", "stripped"]
+)
 def test_lock_of_another_process(
     flags: tuple[str, ...], compile_c: Compiler, record: Recorder, ptt: Ptt
 ) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.identities.objects import Users
-from nptltrace.analysis.model import run_model
+from nptltrace.analysis.model import Only, run_model
 from nptltrace.analysis.report.critical_path import critical_path
 from nptltrace.analysis.report.figures import (
     Blame,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nptltrace.analysis.model import Only, Window
+    from nptltrace.analysis.model import Window
     from nptltrace.analysis.report.stacks.both_sides import BothStacks
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
@@ -94,9 +94,10 @@ def contention_of(
     """Return the contention that a finished model knows of, which keeps paths; see `contention`."""
     report = _Report(source, symbols, model, named, causes)
     report.stacks = stacks
-    if only is not None and only.threads is not None:
+    report.only = only or Only()
+    if report.only.threads is not None:
         known = source.threads()
-        report.chosen = frozenset(known[number] for number in only.threads)
+        report.chosen = frozenset(known[number] for number in report.only.threads)
     return report.contention(pairs=pairs)
 
 
@@ -113,6 +114,7 @@ class _Report:
     ) -> None:
         self.source, self.model, self.named = source, model, named
         self.stacks: WaitStacks | None = None
+        self.only = Only()
         self.chosen: frozenset[tuple[int, int]] | None = None
         self.most_causes = most_causes
         self.threads = model.table("threads")
@@ -195,9 +197,27 @@ class _Report:
     def _total(self, threads: NDArray[Any]) -> Figures:
         return self._figures(_sum(threads), self._histogram(threads["histogram"]))
 
+    def _asked_for(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Return those of used objects that are to be counted.
+
+        All of them, unless some objects are chosen. Where threads or call sites are chosen as well,
+        an object counts if it has waits or holds of theirs.
+        """
+        if self.only == Only():
+            return numbers
+        rows = self.objects[numbers]
+        counted = _used(rows)
+        if self.only.threads is None and self.only.sites is None:
+            chosen = set(self.only.objects or ())
+            pairs = zip(rows["process"].tolist(), rows["address"].tolist(), strict=True)
+            counted |= np.array([pair in chosen for pair in pairs], bool)
+        alike = self.names.first_alike(numbers)
+        return numbers[np.isin(alike, alike[counted])]
+
     def _objects(self) -> list[ObjectFigures]:
         """Return the objects, generations of an address together where they are not apart."""
         numbers = np.flatnonzero((self.objects["kind"] != 1) & (self.objects["threads"] > 0))
+        numbers = self._asked_for(numbers)
         first, group = np.unique(self.names.first_alike(numbers), return_inverse=True)
         first_numbers = numbers[first]
         rows = self.objects[numbers]
