@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,8 +12,6 @@ import pytest
 from nptltrace.recording.files.uncovered import futex_modules
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.support import Ptt, Recorder
 
 # Puts something else in the place of the files of its own process.
@@ -55,7 +54,10 @@ def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "other").write_text("\tfutex\tlinked.so\n")
     (tmp_path / "uncovered-2-2").symlink_to(tmp_path / "other")
     (tmp_path / "uncovered-3-3").write_text("\tfutex\tlibx.so\n")
+    (tmp_path / "uncovered-4-4").mkdir()
+    before = len(list(Path("/proc/self/fd").iterdir()))
     assert futex_modules(tmp_path) == ["libx.so"]
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "sparse file"])

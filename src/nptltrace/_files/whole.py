@@ -16,33 +16,45 @@ __all__ = ["read_descriptor", "read_whole"]
 _LARGEST = 3 << 28
 
 
-def read_whole(path: str | Path) -> bytes:
+def read_whole(
+    path: str | Path, begin: int = 0, *, most: int = _LARGEST, follow: bool = True
+) -> bytes:
     """Return what a file holds.
+
+    Args:
+        path: The file.
+        begin: Where to begin in it.
+        most: More bytes than this are too many.
+        follow: Whether it may be a link.
 
     Raises:
         OSError: It cannot be read, is too large, or is a pipe or a device, which might never come
             to an end.
     """
     # Without O_NONBLOCK this waits for a writer of a pipe.
-    return read_descriptor(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), path)
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
+    return read_descriptor(os.open(path, flags), path, begin, most)
 
 
-def read_descriptor(fd: int, path: str | Path, begin: int = 0) -> bytes:
+def read_descriptor(fd: int, path: str | Path, begin: int = 0, most: int = _LARGEST) -> bytes:
     """Return what an open file holds, and close it.
 
     Args:
         fd: The descriptor.
         path: The name for messages.
         begin: Where to begin in it.
+        most: More bytes than this are too many.
 
     Raises:
         OSError: As above.
     """
+    about = os.fstat(fd)
+    # open() would leave the descriptor of a directory open.
+    if not stat.S_ISREG(about.st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
     with open(fd, "rb") as file:
-        about = os.fstat(fd)
-        if not stat.S_ISREG(about.st_mode):
-            raise OSError(errno.EINVAL, "is not a regular file", str(path))
-        if about.st_size - begin > _LARGEST:
+        if about.st_size - begin > most:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
         if begin:
             file.seek(begin)

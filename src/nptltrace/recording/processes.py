@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nptltrace._binding.headers import ptt_abi
 from nptltrace._binding.libpttcollect import read_clock
-from nptltrace._files.whole import read_descriptor
+from nptltrace._files.whole import read_whole
 from nptltrace._paths import PRELOAD
 from nptltrace.recording.files.session import start_time
 from nptltrace.recording.mappings import (
@@ -535,15 +535,10 @@ class ProcessWatch:
 # ---- /proc ------------------------------------------------------------------------------------
 
 
-def _no_link(path: str | Path) -> int:
-    """Open a file; no link, and no pipe that makes us wait: what lies there may be another's."""
-    return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-
-
 def _read(path: str | Path) -> str:
     """Return the text of a file that may be gone at any moment."""
     try:
-        data = read_descriptor(_no_link(path), path)
+        data = read_whole(path, follow=False)
     except OSError:
         return ""
     return data.decode("utf-8", "surrogateescape")
@@ -575,7 +570,7 @@ def _is_python(address: int) -> bool:
 def _read_from(path: Path, offset: int) -> bytes:
     """Return what is in a file from an offset on, nothing if there is none."""
     try:
-        return read_descriptor(_no_link(path), path, offset)
+        return read_whole(path, offset, follow=False)
     except OSError:
         return b""
 

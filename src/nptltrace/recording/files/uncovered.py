@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
 
+from nptltrace._files.whole import read_whole
 from nptltrace._units import duration, plural
 from nptltrace.recording import launch
 from nptltrace.recording.files.session import names_in
@@ -23,8 +25,6 @@ _FUTEX = {
 }
 _CODE_MAX, _PIECE = 1 << 28, 1 << 20
 _TEXT_MAX, _MODULES_MAX = 1 << 20, 64
-# A pipe must not make us wait for its other end.
-_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 def uncovered(session: Path) -> list[dict[str, str]]:
@@ -89,23 +89,30 @@ def _calls_futex(path: str) -> bool:
     file: it may be a pipe, have no end, or shrink meanwhile.
     """
     numbers = _FUTEX.get(os.uname().machine)
-    if numbers is None:
-        return True
     try:
-        fd = os.open(path, _READ)
+        return numbers is None or any(n in code for code in _pieces(path) for n in numbers)
     except (OSError, ValueError):
         return True
-    with os.fdopen(fd, "rb", buffering=0) as file:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _CODE_MAX:
-            return True
+
+
+def _pieces(path: str) -> Iterator[bytes]:
+    """Yield what is in a file, each piece with the end of the one before it.
+
+    Raises:
+        OSError: It cannot be read, is no plain file, or too large.
+    """
+    # A pipe must not make us wait for its other end.
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        about = os.fstat(fd)
+        if not stat.S_ISREG(about.st_mode) or about.st_size > _CODE_MAX:
+            raise OSError(errno.EINVAL, "is not a file that is looked into", path)
         end = b""
-        while piece := file.read(_PIECE):
-            code = end + piece
-            if any(number in code for number in numbers):
-                return True
-            end = code[-8:]
-    return False
+        while piece := os.read(fd, _PIECE):
+            yield end + piece
+            end = piece[-8:]
+    finally:
+        os.close(fd)
 
 
 def _lines(session: Path) -> Iterator[str]:
@@ -114,9 +121,7 @@ def _lines(session: Path) -> Iterator[str]:
         if not name.startswith("uncovered-"):
             continue
         try:
-            fd = os.open(session / name, _READ | os.O_NOFOLLOW)
-            with os.fdopen(fd, encoding="utf-8", errors="replace") as file:
-                text = file.read(_TEXT_MAX)
+            text = read_whole(session / name, most=_TEXT_MAX, follow=False)
         except OSError:
             continue
-        yield from text.splitlines()
+        yield from text.decode("utf-8", "replace").splitlines()
