@@ -26,6 +26,7 @@ from nptltrace.analysis.report.figures import (
 )
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.analysis.report.stacks.both_sides import WaitStacks
+from nptltrace.analysis.scope import Scope
 from nptltrace.analysis.vocabulary.document_types import WAIT_CLASSES
 
 if TYPE_CHECKING:
@@ -208,9 +209,7 @@ class _Report:
         rows = self.objects[numbers]
         counted = _used(rows)
         if self.only.threads is None and self.only.sites is None:
-            chosen = set(self.only.objects or ())
-            pairs = zip(rows["process"].tolist(), rows["address"].tolist(), strict=True)
-            counted |= np.array([pair in chosen for pair in pairs], bool)
+            counted |= Scope(only=self.only).has_objects(rows["process"], rows["address"])
         alike = self.names.first_alike(numbers)
         return numbers[np.isin(alike, alike[counted])]
 
