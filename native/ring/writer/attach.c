@@ -67,10 +67,14 @@ static int map_segment(const char *directory, struct ptt_segment **segment)
 		close(fd);
 		return -EINVAL;
 	}
-	seg = leaves_room((uint64_t)st.st_size) ? ptt_segment_map(fd, (uint64_t)st.st_size) : NULL;
+	if (!leaves_room((uint64_t)st.st_size)) {
+		close(fd);
+		return -ENOMEM;
+	}
+	seg = ptt_segment_map(fd, (uint64_t)st.st_size);
 	close(fd);
 	if (!seg)
-		return -ENOMEM;
+		return -errno;
 	if (memcmp(seg->abi.magic, PTT_SEGMENT_MAGIC, 8) != 0 || seg->abi.major != PTT_ABI_MAJOR ||
 	    seg->size != (uint64_t)st.st_size ||
 	    seg->thread_offset + seg->thread_count * sizeof(struct ptt_thread) > PTT_SEGMENT_ALIGN) {

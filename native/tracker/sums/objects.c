@@ -294,12 +294,16 @@ static bool is_for_once(uint8_t purpose)
 /* Of one that was made before the recording, or opened, the first wait says whether it is a lock of the interpreter. */
 static void waited_unmade(struct ptt_model *m, const struct tk_event *e, struct md_object *o)
 {
-	uint8_t purpose = m->semaphores.count ? purpose_of(m, e, 1) : PTT_FOR_ANYTHING;
+	bool made = o->maker || o->made_by_stack;
+	uint8_t purpose;
 
+	if (!m->semaphores.count || (made && o->purpose != PTT_FOR_ANYTHING))
+		return;
+	purpose = purpose_of(m, e, 1);
 	/* What one of several processes is for says the wait alone. */
 	if (purpose == PTT_FOR_WORK && o->purpose == PTT_FOR_ANYTHING)
 		o->purpose = PTT_FOR_WORK;
-	if (o->maker || o->made_by_stack || purpose != PTT_FOR_LOCK)
+	if (made || purpose != PTT_FOR_LOCK)
 		return;
 	o->purpose = PTT_FOR_LOCK;
 	o->as_lock = o->made_by_stack = true;
