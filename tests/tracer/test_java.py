@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import nptltrace
+from nptltrace.ui import protocol
+from nptltrace.ui.viewer import Viewer
 from tests.support import ROOT
+from tests.ui.reference import ask
 
 if TYPE_CHECKING:
     from tests.support import Compiler, Ptt
@@ -28,6 +31,7 @@ class Run:
     stderr: str
     report: Any
     check: Any
+    trace: Path
     arguments: list[str]
 
     def object(self, kind: str, name: str) -> Any:
@@ -57,7 +61,7 @@ def _record(ptt: Ptt, classes: Path, trace: Path, *options: str, program: str = 
     done = ptt("record", "-q", *options, "-o", trace, "--", "java", "-cp", classes, program)
     with nptltrace.open(trace) as run:
         process = run.source.traces[0].info.processes[0]
-        return Run(done.stdout, done.stderr, run.report(), run.check(), process.cmdline)
+        return Run(done.stdout, done.stderr, run.report(), run.check(), trace, process.cmdline)
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +104,32 @@ def test_wait_to_be_notified(recorded: Run) -> None:
     found = recorded.object("java-wait", "Waits$Account")
     assert found["waits"] == 0
     assert found["timeout_waits"] == 1
+
+
+@pytest.mark.usefixtures("native_in_process")
+def test_sleeps_are_idle(recorded: Run) -> None:
+    """`Thread.sleep()` waits at a condition of the machine, and ends by its time limit."""
+    query = "select distinct class from named_waits where site like 'JavaThread::sleep%'"
+    with nptltrace.open(recorded.trace) as run:
+        assert run.sql(query).to_pylist() == [{"class": "idle"}]
+    kinds = [one["kind"] for one in recorded.report["objects"] if one["timeout_waits"]]
+    assert "java-wait" in kinds
+    asleep = [one for one in recorded.report["objects"] if "JavaThread::sleep" in one["first_site"]]
+    assert asleep
+    assert all(one["idle_ns"] and not one["timeout_waits"] for one in asleep)
+    viewer = Viewer([recorded.trace], before=recorded.trace)
+    viewer.start()
+    try:
+        viewer.wait_ready()
+        addresses = {one["object"] for one in asleep}
+        rows = ask(viewer, "rows", by="object", limit=10_000).to_pylist()
+        rows = [one["row"] for one in rows if one["object"] in addresses]
+        spans = ask(viewer, "spans", by="object", rows=rows, width=100).to_pylist()
+    finally:
+        viewer.close()
+    states = {protocol.STATES[one["state"]] for one in spans}
+    assert "idle" in states
+    assert "timeout" not in states
 
 
 def test_names_of_threads(recorded: Run) -> None:

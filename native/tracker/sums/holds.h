@@ -62,7 +62,7 @@ static inline uint32_t md_taken_in(const struct md_object *o, const struct md_ho
 /* md_taken_unseen - where a hold began is not known: no stack was recorded, and the call site is of the interpreter or a wrapper. */
 static inline bool md_taken_unseen(const struct ptt_model *m, const struct md_object *o, const struct md_hold *h)
 {
-	return !h->stack && (md_taken_in(o, h) != h->site_row || MD_SITE(m, h->site_row)->wrapper);
+	return !h->stack && (md_taken_in(o, h) != h->site_row || MD_SITE(m, h->site_row)->use & PTT_SITE_IN_WRAPPER);
 }
 
 /* md_drop_holds - forgets holds whose end cannot be known; they are blamed up to now, unless it is a semaphore's. */

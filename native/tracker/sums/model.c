@@ -63,7 +63,7 @@ void ptt_model_destroy(struct ptt_model *m)
 	struct rd_pool *pools[] = { &m->sites,  &m->pairs, &m->blames,	   &m->causes,
 				    &m->wakers, &m->edges, &m->histograms, &m->logs };
 	struct rd_map *maps[] = { &m->site_of,	&m->pair_of, &m->blame_of,     &m->cause_key, &m->cause_of,
-				  &m->waker_of, &m->edge_of, &m->made_of, &m->only_objects, &m->only_sites, &m->wrappers,
+				  &m->waker_of, &m->edge_of, &m->made_of, &m->only_objects, &m->only_sites, &m->site_uses,
 				  &m->families, &m->gils, &m->semaphores };
 	struct md_rows *rows[] = { &m->wait_rows, &m->hold_rows, &m->wakeup_rows, &m->open_rows, &m->state_rows,
 				   &m->segments, &m->steps.held, &m->thread_states };
@@ -108,15 +108,17 @@ int ptt_model_only_site(struct ptt_model *m, uint32_t process, uint64_t address)
 	return rd_map_put(&m->only_sites, process, address) ? 0 : -ENOMEM;
 }
 
-int ptt_model_wrapper(struct ptt_model *m, uint32_t process, uint64_t site)
+int ptt_model_site(struct ptt_model *m, uint32_t process, uint64_t site, uint32_t use)
 {
+	struct rd_entry *entry = rd_map_put(&m->site_uses, site, process);
 	const struct rd_entry *known;
 
-	if (!rd_map_put(&m->wrappers, site, process))
+	if (!entry)
 		return -ENOMEM;
+	entry->value = use;
 	known = rd_map_find(&m->site_of, site, process);
 	if (known)
-		MD_SITE(m, known->value)->wrapper = true;
+		MD_SITE(m, known->value)->use = (uint8_t)use;
 	return 0;
 }
 

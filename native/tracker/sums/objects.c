@@ -137,6 +137,7 @@ uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t site, uint32_t k
 	struct md_cache *t = MD_CACHE_OF(m, thread);
 	uint32_t process = MD_THREAD(m, thread)->pub.process;
 	uint32_t at = (site ^ site >> 3 ^ site >> 8) % MD_SITES;
+	const struct rd_entry *use;
 	bool made;
 	struct md_site *s;
 
@@ -151,7 +152,8 @@ uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t site, uint32_t k
 		s->pub.address = site;
 		s->pub.process = process;
 		s->pub.kind = kind;
-		s->wrapper = m->wrappers.count && rd_map_find(&m->wrappers, site, process);
+		use = m->site_uses.count ? rd_map_find(&m->site_uses, site, process) : NULL;
+		s->use = use ? (uint8_t)use->value : 0;
 		s->counted = !m->only_sites.count || rd_map_find(&m->only_sites, process, site) ||
 			     rd_map_find(&m->only_sites, RD_NONE, site & PTT_SITE_ADDRESS);
 	}

@@ -44,6 +44,12 @@ struct ptt_model;
 enum { PTT_CONTENDED, PTT_IDLE, PTT_JOIN, PTT_TIMEOUT, PTT_CANCELLED, PTT_UNKNOWN, PTT_GIL, PTT_CLASSES };
 
 /* What an object of an interpreter is for, which its events do not say. */
+/* What a call site is. */
+enum ptt_site_use {
+	PTT_SITE_IN_WRAPPER = 1, /* in a wrapper: a release says more of who held a lock */
+	PTT_SITE_OF_SLEEP = 2,	 /* a thread waits at a condition there for time to pass, and for nothing else */
+};
+
 enum ptt_purpose {
 	PTT_FOR_ANYTHING,
 	PTT_FOR_WORK,	/* a semaphore: threads wait for work there */
@@ -364,8 +370,8 @@ PTT_MODEL_API int ptt_model_space(struct ptt_model *model, uint32_t process, uin
  */
 PTT_MODEL_API int ptt_model_share(struct ptt_model *model, uint32_t process, uint64_t start, uint64_t end,
 				  uint32_t memory, uint64_t offset);
-/* ptt_model_wrapper - a call site of a process that lies in a wrapper: a release says more of who held a lock. */
-PTT_MODEL_API int ptt_model_wrapper(struct ptt_model *model, uint32_t process, uint64_t site);
+/* ptt_model_site - what is known of a call site of a process: PTT_SITE_IN_WRAPPER and PTT_SITE_OF_SLEEP, together or alone. */
+PTT_MODEL_API int ptt_model_site(struct ptt_model *model, uint32_t process, uint64_t site, uint32_t use);
 /* ptt_model_gil - where a process has the parts of an interpreter's lock; may be said late, of what goes on from then on. */
 PTT_MODEL_API int ptt_model_gil(struct ptt_model *model, uint32_t process, uint64_t address);
 /* ptt_model_gate - where a process may have a lock at which it parks threads that have nothing to do; likewise. */

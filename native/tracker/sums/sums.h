@@ -110,7 +110,7 @@ struct md_object {
 struct md_site {
 	struct ptt_model_site pub;
 	bool counted;
-	bool wrapper; /* who called it says more */
+	uint8_t use; /* enum ptt_site_use */
 };
 
 /* What a thread used last. */
@@ -250,7 +250,7 @@ struct ptt_model {
 	struct md_walk walk;
 	struct rd_map site_of, pair_of, blame_of, cause_key, cause_of, waker_of, edge_of;
 	struct rd_map made_of; /* the first object by process, kind, place of initialization and address */
-	struct rd_map only_objects, only_sites, wrappers;
+	struct rd_map only_objects, only_sites, site_uses;
 	struct rd_map families; /* what is known by process id */
 	struct rd_map gils, semaphores; /* purposes of objects by process and address; of semaphores, by process and stack */
 	bool only_threads;

@@ -119,9 +119,9 @@ class Model(Handle):
         status = self._lib.ptt_model_share(self.handle, process, start, end, memory, offset)
         check("follow shared memory", status)
 
-    def wrapper(self, process: int, site: int) -> None:
-        """Declare a call site that lies in a wrapper."""
-        check("follow a lock", self._lib.ptt_model_wrapper(self.handle, process, site))
+    def site(self, process: int, site: int, use: int) -> None:
+        """Declare what a call site is: `PTT_SITE_…` of the model, one or several of them."""
+        check("follow a lock", self._lib.ptt_model_site(self.handle, process, site, use))
 
     def gate(self, process: int, address: int) -> None:
         """Declare where a process may have a lock at which it parks threads."""

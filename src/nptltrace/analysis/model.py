@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source, TraceFiles
 
 __all__ = [
-    "ROW_TABLES", "Only", "Sharing", "Tables", "Window", "add_parents", "add_wrappers",
+    "ROW_TABLES", "Only", "Sharing", "Tables", "Window", "add_parents", "add_site_uses",
     "begin_window", "begun_from", "event_buffers", "feed_window", "finish_model", "model_batches",
     "model_rows", "model_steps", "model_sums", "model_tables", "new_model", "restrict",
     "run_model", "share_memory",
@@ -262,7 +262,7 @@ def new_model(source: Source, flags: int) -> libptttrack_sums.Model:
     add_parents(model, source)
     share_memory(model, source)
     add_purposes(model, source)
-    add_wrappers(model, source)
+    add_site_uses(model, source)
     return model
 
 
@@ -318,10 +318,10 @@ def _add_gates(model: libptttrack_sums.Model, source: Source) -> None:
                     model.gate(process, place)
 
 
-def add_wrappers(model: libptttrack_sums.Model, source: Source) -> None:
-    """Give the model the call sites that lie in wrappers."""
-    for process, site in source.wrappers():
-        model.wrapper(process, site)
+def add_site_uses(model: libptttrack_sums.Model, source: Source) -> None:
+    """Give the model the call sites that lie in wrappers, and those where threads sleep."""
+    for process, site, use in source.site_uses():
+        model.site(process, site, use)
 
 
 def share_memory(model: Sharing, source: Source) -> None:

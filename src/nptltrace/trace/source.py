@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.info import Info
     from nptltrace.trace.objects.conditions import Condition
     from nptltrace.trace.objects.semaphores import Semaphores, Use
-    from nptltrace.trace.symbols.frames import ChooseSites, FindWrappers
+    from nptltrace.trace.symbols.frames import ChooseSites, FindSiteUses
     from nptltrace.trace.tsdl_reader import Metadata
 
 __all__ = ["BEFORE", "Source", "TraceFiles"]
@@ -122,9 +122,9 @@ class Source:
         self._conditions: dict[int, dict[int, Condition]] | None = None
         self._gils: dict[int, tuple[int, ...]] = {}
         self._choose: ChooseSites | None = None
-        self._find_wrappers: FindWrappers | None = None
-        # Of each process the call sites that were looked at, and those that lie in wrappers.
-        self._wrappers: dict[int, tuple[set[int], list[int]]] = {}
+        self._find_uses: FindSiteUses | None = None
+        # Of each process the call sites that were looked at, and of which a use is known.
+        self._site_uses: dict[int, tuple[set[int], list[tuple[int, int]]]] = {}
         self._chosen: dict[int, dict[int, int]] = {}  # call sites by process and stack
         self._chosen_of: dict[int, int] = {}  # from how many stacks of each process
         for path in paths:
@@ -167,29 +167,29 @@ class Source:
         self._set_clocks()
         self._choose_sites()
 
-    def choose_sites(self, choose: ChooseSites, wrappers: FindWrappers | None = None) -> None:
+    def choose_sites(self, choose: ChooseSites, uses: FindSiteUses | None = None) -> None:
         """Have events with a stack come from a call site that is chosen from it, now and later.
 
         Args:
             choose: Returns call sites by numbers of stacks, where they are others than recorded.
-            wrappers: Returns which of some call sites lie in a wrapper.
+            uses: Returns those of some call sites that lie in a wrapper, or where threads sleep.
         """
-        self._choose, self._find_wrappers = choose, wrappers
-        self._wrappers.clear()
+        self._choose, self._find_uses = choose, uses
+        self._site_uses.clear()
         self._chosen_of.clear()
         self._choose_sites()
 
-    def wrappers(self) -> Iterator[tuple[int, int]]:
-        """Yield process and call site of those that lie in a wrapper."""
-        if self._find_wrappers is None:
+    def site_uses(self) -> Iterator[tuple[int, int, int]]:
+        """Yield process, call site and use of those that have one: `pttmodel.PTT_SITE_…`."""
+        if self._find_uses is None:
             return
         for number, process in enumerate(self.processes()):
-            asked, found = self._wrappers.setdefault(number, (set(), []))
-            new = process.recorded - asked
+            asked, found = self._site_uses.setdefault(number, (set(), []))
+            new = {*process.recorded, *self.chosen_sites(number)} - asked
             asked |= new
-            found += self._find_wrappers(number, new)
-            for site in found:
-                yield number, site
+            found += self._find_uses(number, new)
+            for site, use in found:
+                yield number, site, use
 
     def chosen_site(self, process: int, stack: int) -> int:
         """Return the call site that was chosen from a stack, 0 where it is as recorded."""

@@ -15,6 +15,7 @@ from nptltrace.analysis.model import (
     Window,
     add_parents,
     add_purposes,
+    add_site_uses,
     begin_window,
     finish_model,
     new_model,
@@ -328,6 +329,7 @@ class Levels:
         if codes != self._codes:
             self._codes = codes
             add_purposes(self.model, source)
+        add_site_uses(self.model, source)
 
 
 def _add_open(tables: Tables, waiting: NDArray[Any], holding: NDArray[Any]) -> None:

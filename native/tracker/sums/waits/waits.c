@@ -316,7 +316,7 @@ static void sum_cause(struct ptt_model *m, const struct md_wait *w, const struct
 	bool lock = md_is_lock(w->kind) || MD_OBJECT(m, w->object)->as_lock, made;
 	uint32_t cause = lock ? w->owner : end->waker ? end->waker : w->owner;
 	/* a holder that took it unseen is known by where it released it, as it is blamed */
-	bool hidden = w->kind == PTT_KIND_SEM || MD_SITE(m, w->owner_site)->wrapper;
+	bool hidden = w->kind == PTT_KIND_SEM || MD_SITE(m, w->owner_site)->use & PTT_SITE_IN_WRAPPER;
 	bool unseen = hidden && !w->owner_stack && w->owner == end->waker && end->waker_stack;
 	uint32_t cause_site = lock && !unseen ? w->owner_site : end->waker_site, key;
 	struct rd_entry *entry = rd_map_put(&m->cause_key, (uint64_t)w->site_row << 32 | cause_site,

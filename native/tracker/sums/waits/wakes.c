@@ -235,6 +235,9 @@ void md_cond_out(struct ptt_model *m, const struct tk_event *e)
 	} else {
 		left_without(m, object, e->ts);
 	}
+	/* A thread that sleeps waits for nobody. */
+	if (end.wait_class == PTT_TIMEOUT && MD_SITE(m, w.site_row)->use & PTT_SITE_OF_SLEEP)
+		end.wait_class = PTT_IDLE;
 	/* One for the interpreter's lock that timed out goes on at once. */
 	end.wait_class = md_class(MD_OBJECT(m, object), end.wait_class);
 	md_wait_account(m, &w, &end);

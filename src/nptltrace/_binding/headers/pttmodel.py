@@ -29,6 +29,8 @@ PTT_CANCELLED = 4
 PTT_UNKNOWN = 5
 PTT_GIL = 6
 PTT_CLASSES = 7
+PTT_SITE_IN_WRAPPER = 1
+PTT_SITE_OF_SLEEP = 2
 PTT_FOR_ANYTHING = 0
 PTT_FOR_WORK = 1
 PTT_FOR_END = 2
@@ -289,7 +291,7 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_model_level": (i32, (p, u32, u32)),
     "ptt_model_space": (i32, (p, u32, u32)),
     "ptt_model_share": (i32, (p, u32, u64, u64, u32, u64)),
-    "ptt_model_wrapper": (i32, (p, u32, u64)),
+    "ptt_model_site": (i32, (p, u32, u64, u32)),
     "ptt_model_gil": (i32, (p, u32, u64)),
     "ptt_model_gate": (i32, (p, u32, u64)),
     "ptt_model_semaphore": (i32, (p, u32, u32, u32, u32)),

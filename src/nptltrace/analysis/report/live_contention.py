@@ -17,7 +17,7 @@ from nptltrace.analysis.model import (
     Window,
     add_parents,
     add_purposes,
-    add_wrappers,
+    add_site_uses,
     begin_window,
     restrict,
     share_memory,
@@ -324,7 +324,7 @@ class Follower:
         if codes != self._known_codes:
             self._known_codes = codes
             add_purposes(self._model, source)
-        add_wrappers(self._model, source)
+        add_site_uses(self._model, source)
         if self._begin is not None:
             begin_window(self._model, source, self._begin)
             self._begin = None

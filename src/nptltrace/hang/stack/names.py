@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nptltrace.hang.stack.stacks import Frame
     from nptltrace.hang.targets.target import Target
     from nptltrace.trace.places.module_table import Module
-    from nptltrace.trace.symbols.frames import ChooseSites, FindWrappers
+    from nptltrace.trace.symbols.frames import ChooseSites, FindSiteUses
     from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["Names", "OneProcess"]
@@ -60,7 +60,7 @@ class OneProcess:
         del process
         return 0
 
-    def choose_sites(self, choose: ChooseSites, wrappers: FindWrappers | None = None) -> None:
+    def choose_sites(self, choose: ChooseSites, uses: FindSiteUses | None = None) -> None:
         """Leave call sites as they are: there are no events."""
 
     def threads(self) -> list[tuple[int, int]]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.bundling.bundle_writer import Occurrence
     from nptltrace.trace.places.module_table import Module
     from nptltrace.trace.source import TraceFiles
-    from nptltrace.trace.symbols.frames import ChooseSites, FindWrappers
+    from nptltrace.trace.symbols.frames import ChooseSites, FindSiteUses
     from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["keep_names"]
@@ -67,7 +67,7 @@ def keep_names(trace: Path, seconds: float) -> list[str]:
 class _AsRecorded(Source):
     """A trace whose call sites are those recorded: others are chosen when it is read."""
 
-    def choose_sites(self, choose: ChooseSites, wrappers: FindWrappers | None = None) -> None:
+    def choose_sites(self, choose: ChooseSites, uses: FindSiteUses | None = None) -> None:
         """Leave them as they are: to choose, all modules would have to be looked into."""
 
     def new_files(self, trace: TraceFiles) -> list[tuple[str, int, str]]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from nptltrace._binding.headers import pttmodel as c
+from nptltrace.trace.objects.gates import is_sleep
 from nptltrace.trace.places.python_code import is_interpreter, is_python
 from nptltrace.trace.places.site import address_of_site, hex_of_site, is_entry
 from nptltrace.trace.places.stack import stack_sites
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols.location import Location, Locations
 
 __all__ = [
-    "TRUNCATED", "UNKNOWN", "ChooseSites", "FindWrappers", "Frame", "chosen_sites", "frames_at",
+    "TRUNCATED", "UNKNOWN", "ChooseSites", "FindSiteUses", "Frame", "chosen_sites", "frames_at",
     "from_call_site",
-    "is_tracer", "recorded_site", "stack_texts", "wrapper_sites",
+    "is_tracer", "recorded_site", "site_uses", "stack_texts", "wrapper_sites",
 ]  # fmt: skip
 
 # A thread begins in a function of the tracer's, which calls the program's.
@@ -33,8 +35,8 @@ _TRACER = "libnptltrace.so"
 
 # Returns the call sites of a process by its stacks, where they are others than recorded.
 ChooseSites = Callable[[int, "Process"], dict[int, int]]
-# Returns which of some call sites of a process lie in a wrapper.
-FindWrappers = Callable[[int, Iterable[int]], Iterable[int]]
+# Returns those of some call sites of a process that have a use, `pttmodel.PTT_SITE_…`, and the use.
+FindSiteUses = Callable[[int, Iterable[int]], Iterable[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +214,25 @@ def wrapper_sites(symbols: Locations, number: int, sites: Iterable[int]) -> Iter
     """
     passed = _passed(symbols, number)
     yield from (site for site in sites if not is_python(site) and passed(site, False))  # noqa: FBT003
+
+
+def site_uses(symbols: Locations, number: int, sites: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield those of some call sites that lie in a wrapper, or where threads sleep, and which.
+
+    Args:
+        symbols: Names addresses, and says what is passed over.
+        number: Number of the process.
+        sites: The call sites.
+    """
+    passed = _passed(symbols, number)
+    for site in sites:
+        if is_python(site):
+            continue
+        use = c.PTT_SITE_IN_WRAPPER if passed(site, False) else 0  # noqa: FBT003
+        if any(is_sleep(one.function, one.module) for one in frames_at(symbols, number, site)):
+            use |= c.PTT_SITE_OF_SLEEP
+        if use:
+            yield site, use
 
 
 def _is_between(symbols: Locations, process: int, sites: Sequence[int], n: int) -> bool:

@@ -31,7 +31,7 @@ from nptltrace.trace.symbols.bundle import Bundles, Code, Key
 from nptltrace.trace.symbols.elf.code import CodeTable, Frame
 from nptltrace.trace.symbols.elf.debug_files import ModuleFiles, environment_directories
 from nptltrace.trace.symbols.elf.demangle import demangle
-from nptltrace.trace.symbols.frames import chosen_sites, wrapper_sites
+from nptltrace.trace.symbols.frames import chosen_sites, site_uses
 from nptltrace.trace.symbols.gil import is_of_runtime, name_of_part, place_of_part
 from nptltrace.trace.symbols.location import Location
 from nptltrace.trace.symbols.python_locks import PythonLocks
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.places.mapped import Mapped
     from nptltrace.trace.places.module_table import Module
     from nptltrace.trace.symbols.elf.object_file import ElfFile
-    from nptltrace.trace.symbols.frames import ChooseSites, FindWrappers
+    from nptltrace.trace.symbols.frames import ChooseSites, FindSiteUses
 
 __all__ = ["Processes", "Symbols"]
 
@@ -79,7 +79,7 @@ class Processes(Protocol):
     def trace_of(self, process: int) -> int:
         """Return the number of the trace that a process is from."""
 
-    def choose_sites(self, choose: ChooseSites, wrappers: FindWrappers | None = None) -> None:
+    def choose_sites(self, choose: ChooseSites, uses: FindSiteUses | None = None) -> None:
         """Have events with a stack come from a call site that is chosen from it."""
 
     def threads(self) -> list[tuple[int, int]]:
@@ -152,7 +152,7 @@ class Symbols:
         self._locations: dict[tuple[int, int], Location] = {}
         self._locks: tuple[Semaphores, PythonLocks] | None = None
         if sites:
-            source.choose_sites(partial(chosen_sites, self), partial(wrapper_sites, self))
+            source.choose_sites(partial(chosen_sites, self), partial(site_uses, self))
 
     def of(self, source: Processes) -> Symbols:
         """Return the same for the same traces, opened once more."""
@@ -160,7 +160,7 @@ class Symbols:
         same._source = source  # noqa: SLF001 -- of this class
         same._loaded, same._locations = {}, {}  # noqa: SLF001 -- as above
         same._locks = None  # noqa: SLF001 -- as above
-        source.choose_sites(partial(chosen_sites, same), partial(wrapper_sites, same))
+        source.choose_sites(partial(chosen_sites, same), partial(site_uses, same))
         return same
 
     # ---- questions ----

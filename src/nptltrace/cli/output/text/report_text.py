@@ -309,6 +309,8 @@ def _divided(item: ObjectFigures) -> str:
     held, wake = duration(item.figures.held_ns), duration(item.figures.wake_ns)
     if item.kind in FUTEX_KINDS:  # its holder is not known: the waker is taken for that
         return f"{held} waited until it was woken, {wake} until awake; holders are inferred"
+    if item.kind == "java-monitor":  # the machine reports no end of a hold
+        return f"{held} waited, with the time until awake"
     until = "while it was held"
     if item.kind == "barrier":
         until = "until the last thread came"
