@@ -25,6 +25,7 @@ long ptt_syscall_exec(long number, const long *arg, void *site) HIDDEN;    /* pr
 long ptt_syscall_confine(long number, const long *arg, void *site) HIDDEN; /* process/confine.c */
 long ptt_syscall_sched(long number, const long *arg, void *site) HIDDEN;   /* hooks/sched.c */
 long ptt_syscall_futex2(long number, const long *arg, void *site) HIDDEN;  /* syscall/futex.c */
+long ptt_syscall_alone(long number, const long *arg) HIDDEN;		   /* attach/alone.c */
 
 bool ptt_prctl_is_ours(long option) HIDDEN;
 bool ptt_syscall_forks(long number, long a, long b) HIDDEN; /* a child that C can make; others return on another stack */

@@ -33,6 +33,7 @@ _ELSEWHERE = {
     "pidfd_spawnp": "tests/tracer/test_children.py",
     "pthread_key_create": "tests/record/test_thread_ends.py",
     "sched_setattr": "as the system call: tests/tracer/test_more_routines.py",
+    **dict.fromkeys(("setns", "unshare"), "tests/attach/test_single_thread_calls.py"),
     "tss_create": "as pthread_key_create",
     **dict.fromkeys(
         re.findall(

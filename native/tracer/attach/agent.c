@@ -6,9 +6,14 @@
  * through the hooks without doing anything there, however they were made, and none of their parent's buffers is written to.
  *
  * Nothing is ever unloaded: threads may be asleep in a hook for as long as they like.
+ *
+ * Some system calls fail in a process that has several threads. For such a call the agent's thread ends, and the thread that
+ * makes the call starts another afterwards, which goes on with the same files: see agent.h.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -16,9 +21,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent.h"
 #include "handler.h"
 #include "platform/raw_syscall.h"
 #include "rebind.h"
+#include "stub.h"
 #include "writer/bell.h"
 
 /* So long it takes until calls of a module that was just loaded are recorded. */
@@ -26,6 +33,25 @@
 #define LOOKS_A_SECOND 40u
 /* A thread that has passed the test of the level writes its event and is out again in much less. */
 #define SETTLE_NS 20000000L
+/* How long a call waits for the agent, in steps of a length. It is there within 1 ms, unless it waits for the dynamic linker. */
+#define STEP_NS 100000L
+#define STEPS 20000u
+/* The C library's own signals, by which it cancels threads and changes users, must reach every thread. */
+#define ALL_SIGNALS (~(UINT64_C(1) << 31 | UINT64_C(1) << 32))
+
+enum presence { NO_AGENT, PRESENT, ASKED_TO_END, AWAY };
+
+/*
+ * The agent that records, in this process. Only its thread uses what stands here, or while that is away, the thread that
+ * asked it to end. A child of a fork has a copy that is of no use: no thread of the child has the agent's id.
+ */
+static struct {
+	struct ptt_attach *file;
+	const struct ptt_segment *segment;
+	const char *text; /* in the memory that the first thread began in */
+	uint32_t tid;
+	uint32_t presence;
+} agent;
 
 /* The name of a C library's function that this process was given to call. */
 EXPORT int __nptl_trace_attach(const char *text);
@@ -86,8 +112,23 @@ static void set_state(struct ptt_attach *file, uint32_t state)
 	__atomic_store_n(&file->state, state, __ATOMIC_RELEASE);
 }
 
+static bool is_present(enum presence presence)
+{
+	/* acquire: pairs with the release in pass(), before which the other thread is done with what the agent has */
+	return __atomic_load_n(&agent.presence, __ATOMIC_ACQUIRE) == presence;
+}
+
+/* Return: false if it is not @from that it is. */
+static bool pass(enum presence from, enum presence to)
+{
+	uint32_t expected = from;
+
+	/* acquire and release: what the agent has goes from one thread to another; pairs with is_present() and itself */
+	return __atomic_compare_exchange_n(&agent.presence, &expected, to, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
 /*
- * Until the recorder wants something else, or there is none any more. A recorder that is killed is missed at the next look, one
+ * Until the recorder wants something else, or there is none any more, or this thread is to end. A recorder that is killed is missed at the next look, one
  * that is stopped when patience is over.
  */
 static void record(struct ptt_attach *file, const struct ptt_segment *segment)
@@ -97,7 +138,7 @@ static void record(struct ptt_attach *file, const struct ptt_segment *segment)
 	struct ptt_rebound done;
 
 	while (wanted(file) == PTT_ATTACH_WANT_RECORD && silent < PTT_ATTACH_PATIENCE_S * LOOKS_A_SECOND &&
-	       (!segment || ptt_is_collected(segment))) {
+	       (!segment || ptt_is_collected(segment)) && is_present(PRESENT)) {
 		/* relaxed: it only has to change now and then */
 		uint32_t now = __atomic_load_n(&file->beat, __ATOMIC_RELAXED);
 
@@ -144,6 +185,111 @@ static void end(struct ptt_attach *file)
 	set_state(file, PTT_ATTACH_LEFT);
 }
 
+static void forget(void)
+{
+	munmap(agent.file, sizeof(*agent.file));
+	if (agent.segment)
+		munmap((void *)agent.segment, sizeof(*agent.segment));
+}
+
+/* Record, by a thread that is the agent from now on. Return: whether that is over; if not, the thread is to end. */
+static bool serve(void)
+{
+	prctl(PR_SET_NAME, "ptt-attach");
+	agent.tid = (uint32_t)ptt_raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	pass(AWAY, PRESENT);
+	do {
+		record(agent.file, agent.segment);
+		if (pass(ASKED_TO_END, AWAY))
+			return false;
+	} while (!pass(PRESENT, NO_AGENT));
+	end(agent.file);
+	return true;
+}
+
+/* A thread that goes on where another ended. The memory that the first began in has nobody else who could unmap it. */
+static void *serve_again(void *unused)
+{
+	if (serve()) {
+		bool tidy = wanted(agent.file) == PTT_ATTACH_WANT_TIDY;
+		uintptr_t memory = (uintptr_t)agent.text - PTT_STUB_CODE - offsetof(struct ptt_stub, text);
+
+		forget();
+		if (tidy)
+			munmap((void *)memory, PTT_STUB_SIZE);
+	}
+	return unused;
+}
+
+/* ------------------------------------------------------------ without a thread for a while */
+
+/* Has the kernel a thread of this process with the agent's id? */
+static bool agent_runs(void)
+{
+	long pid = ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+
+	return ptt_raw_syscall(SYS_tgkill, pid, agent.tid, 0, 0, 0, 0) == 0;
+}
+
+bool ptt_is_attached(void)
+{
+	return __nptl_trace_enabled && !__nptl_trace_confined && is_present(PRESENT) && agent_runs();
+}
+
+static void set_mask(const uint64_t *mask, uint64_t *before)
+{
+	ptt_raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)mask, (long)before, sizeof(*mask), 0, 0);
+}
+
+bool ptt_send_agent_away(uint64_t *mask)
+{
+	const uint64_t all = ALL_SIGNALS;
+	struct ptt_attach *file;
+
+	if (!ptt_is_attached())
+		return false;
+	set_mask(&all, mask);
+	if (!pass(PRESENT, ASKED_TO_END)) {
+		set_mask(mask, NULL);
+		return false;
+	}
+	file = agent.file;
+	set_state(file, PTT_ATTACH_AWAY);
+	ptt_raw_syscall(SYS_futex, (long)&file->wanted, FUTEX_WAKE, INT_MAX, 0, 0, 0);
+	for (uint32_t i = 0; i < STEPS && !is_present(AWAY); i++)
+		sleep_ns(STEP_NS);
+	if (pass(ASKED_TO_END, PRESENT)) {
+		set_state(file, PTT_ATTACH_RECORDS);
+		set_mask(mask, NULL);
+		return false;
+	}
+	/* the kernel looks for other threads where it has them, and there the thread stays a little longer than here */
+	for (uint32_t i = 0; i < STEPS && agent_runs(); i++)
+		sleep_ns(STEP_NS);
+	return true;
+}
+
+void ptt_bring_agent_back(const uint64_t *mask)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (ptt_real.pthread_create(&thread, &attr, serve_again, NULL) == 0) {
+		set_state(agent.file, PTT_ATTACH_RECORDS);
+		/* the next such call wants an agent that it can send away */
+		for (uint32_t i = 0; i < STEPS && is_present(AWAY); i++)
+			sleep_ns(STEP_NS);
+	} else {
+		end(agent.file);
+		forget();
+		pass(AWAY, NO_AGENT);
+	}
+	pthread_attr_destroy(&attr);
+	set_mask(mask, NULL);
+}
+
 /* The text has the path of the file, a newline, and what PTHREAD_NPTL_TRACE would hold. */
 int __nptl_trace_attach(const char *text)
 {
@@ -151,7 +297,7 @@ int __nptl_trace_attach(const char *text)
 	const struct ptt_segment *segment;
 	struct ptt_attach *file;
 	char path[512];
-	bool tidy;
+	bool over = true, tidy;
 
 	if (!variable || (size_t)(variable - text) >= sizeof(path))
 		return 0;
@@ -166,12 +312,18 @@ int __nptl_trace_attach(const char *text)
 		strcpy(file->reason, "it is being recorded already");
 		set_state(file, PTT_ATTACH_REFUSED);
 	} else if (begin(file, variable + 1)) {
-		record(file, segment);
-		end(file);
+		agent.file = file;
+		agent.segment = segment;
+		agent.text = text;
+		/* relaxed: its own thread passes it on. A child of a fork may have any other of its parent's. */
+		__atomic_store_n(&agent.presence, AWAY, __ATOMIC_RELAXED);
+		over = serve();
 	} else {
 		strcpy(file->reason, "its tracer cannot join the recording");
 		set_state(file, PTT_ATTACH_REFUSED);
 	}
+	if (!over)
+		return 0;
 	tidy = wanted(file) == PTT_ATTACH_WANT_TIDY;
 	munmap(file, sizeof(*file));
 	if (segment)

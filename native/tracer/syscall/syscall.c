@@ -16,6 +16,9 @@ const unsigned char ptt_syscall_looks[512] HIDDEN = {
 	[SYS_sched_setscheduler] = 1, [SYS_sched_setparam] = 1, [SYS_sched_setattr] = 1,
 	[SYS_futex_waitv] = 1, [SYS_futex_wake] = 1, [SYS_futex_wait] = 1, [SYS_futex_requeue] = 1,
 	[SYS_rseq] = 1,
+#if defined(__x86_64__)
+	[SYS_unshare] = 1, [SYS_setns] = 1,
+#endif
 #ifdef SYS_fork
 	[SYS_fork] = 1,
 #endif
@@ -38,6 +41,10 @@ int ptt_syscall_is_ours(long number, long a, long b)
 	case SYS_futex_wait:
 	case SYS_futex_requeue:
 		return ptt_level(NPTL_DOMAIN_FUTEX) != 0 && !ptt_in_lock;
+#if defined(__x86_64__)
+	case SYS_unshare:
+	case SYS_setns:
+#endif
 	case SYS_seccomp:
 	case SYS_execve:
 	case SYS_execveat:
@@ -63,6 +70,11 @@ long ptt_syscall_traced(long number, long a, long b, long c, long d, long e, lon
 	case SYS_execve:
 	case SYS_execveat:
 		return ptt_syscall_exec(number, arg, site);
+#if defined(__x86_64__)
+	case SYS_unshare:
+	case SYS_setns:
+		return ptt_syscall_alone(number, arg);
+#endif
 	case SYS_sched_setscheduler:
 	case SYS_sched_setparam:
 	case SYS_sched_setattr:

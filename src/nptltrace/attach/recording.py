@@ -219,7 +219,8 @@ class Recording:
 
     def _is_alone(self) -> bool:
         """Return whether all threads have ended but the one that was put into the process."""
-        return threads_behind_first(self._pid) == 1
+        # While that thread is away, the one thread that is left is the program's.
+        return threads_behind_first(self._pid) == 1 and self._agent.records
 
     def _let_go(self) -> None:
         """Have the process leave; what it writes meanwhile is still taken."""

@@ -1,0 +1,183 @@
+"""Calls that the kernel allows only to a process with one thread, in a process that is attached."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.attach.test_attach import attached, events_of, facts_of, send, threads_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support import Ptt
+
+# Makes the call that it is told, and answers with the number of the error. A timer interrupts it all the time. The child is in
+# a namespace of its own, and ends with its parent.
+PROGRAM = """
+    #define _GNU_SOURCE
+    #include <errno.h>
+    #include <fcntl.h>
+    #include <pthread.h>
+    #include <sched.h>
+    #include <signal.h>
+    #include <stdio.h>
+    #include <string.h>
+    #include <sys/syscall.h>
+    #include <sys/time.h>
+    #include <unistd.h>
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static volatile sig_atomic_t ticks;
+    static void tick(int number)
+    {
+        ticks += number != 0;
+    }
+    static void *wait(void *end)
+    {
+        char c;
+        return read(*(int *)end, &c, 1) < 0 ? end : NULL;
+    }
+    static int namespace_of_child(int *end)
+    {
+        char path[64], c;
+        int ready[2];
+        pid_t child;
+        if (pipe(ready))
+            return -1;
+        child = fork();
+        if (!child) {
+            close(end[1]);
+            c = unshare(CLONE_NEWUSER) ? 'n' : 'y';
+            if (write(ready[1], &c, 1) == 1)
+                wait(end);
+            _exit(0);
+        }
+        if (read(ready[0], &c, 1) != 1 || c != 'y')
+            return -1;
+        snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)child);
+        return open(path, O_RDONLY);
+    }
+    static int call(const char *word, int fd)
+    {
+        if (!strcmp(word, "user"))
+            return unshare(CLONE_NEWUSER);
+        if (!strcmp(word, "number"))
+            return (int)syscall(SYS_unshare, CLONE_NEWUSER);
+        if (!strcmp(word, "memory"))
+            return unshare(CLONE_VM | CLONE_SIGHAND | CLONE_THREAD);
+        if (!strcmp(word, "join"))
+            return setns(fd, 0);
+        if (!strcmp(word, "processes"))
+            return unshare(CLONE_NEWUSER | CLONE_NEWPID);
+        if (!strcmp(word, "files"))
+            return unshare(CLONE_FILES);
+        return unshare(1);
+    }
+    int main(int count, char **arguments)
+    {
+        const struct itimerval often = {.it_interval = {0, 2000}, .it_value = {0, 2000}};
+        int end[2], fd;
+        pthread_t thread;
+        ssize_t length;
+        char line[64];
+        if (pipe(end) || (fd = namespace_of_child(end)) < 0)
+            return puts("no namespaces") < 0;
+        if (count > 1 && arguments[1][0] == 't')
+            pthread_create(&thread, NULL, wait, end);
+        puts("ready");
+        fflush(stdout);
+        while ((length = read(0, line, sizeof(line))) > 0) {
+            int result;
+            line[length - 1] = '\\0';
+            signal(SIGALRM, tick);
+            setitimer(ITIMER_REAL, &often, NULL);
+            errno = 0;
+            result = call(line, fd);
+            printf("%d\\n", result ? errno : 0);
+            setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+            pthread_mutex_lock(&mutex);
+            pthread_mutex_unlock(&mutex);
+            fflush(stdout);
+        }
+        return 0;
+    }
+"""
+
+
+@pytest.fixture
+def program(compile_c: Callable[..., Path]) -> Path:
+    path = compile_c(PROGRAM)
+    done = subprocess.run([path], input="", capture_output=True, text=True, check=True)
+    if done.stdout != "ready\n":
+        pytest.skip("no user namespaces here")
+    return path
+
+
+def taken(ptt: Ptt, trace: Path) -> int:
+    return [e["event"] for e in events_of(ptt, trace)].count("MUTEX_TAKEN")
+
+
+def test_they_work_and_the_recording_goes_on(
+    ptt: Ptt, program: Path, start: Callable[..., Any], trace_dir: Path
+) -> None:
+    process = start(program)
+    calls = ["memory", "user", "number", "files", "user", "wrong", "user"]
+    wrong = str(errno.EINVAL)
+    with attached(ptt, "-o", trace_dir, str(process.pid)):
+        with_agent = len(threads_of(process.pid))
+        answers = [send(process, call) for call in calls]
+        assert answers == ["0", "0", "0", "0", "0", wrong, "0"]
+        assert len(threads_of(process.pid)) == with_agent == 2
+    assert threads_of(process.pid) == [str(process.pid)]
+    assert send(process, "user") == "0"
+    facts = facts_of(trace_dir)
+    assert facts["state"] == "complete"
+    assert facts["attached"]["left"]
+    assert taken(ptt, trace_dir) == len(calls)
+    # The memory that the first thread of the tracer began in is gone too.
+    maps = Path(f"/proc/{process.pid}/maps").read_text()
+    code = [line.split() for line in maps.splitlines() if line.split()[1].startswith("r-x")]
+    assert not [words for words in code if len(words) == 5]
+
+
+def test_a_program_enters_the_namespace_of_another(
+    ptt: Ptt, program: Path, start: Callable[..., Any], trace_dir: Path
+) -> None:
+    process = start(program)
+    with attached(ptt, "-o", trace_dir, str(process.pid)):
+        assert [send(process, call) for call in ("join", "memory")] == ["0", "0"]
+    assert facts_of(trace_dir)["attached"]["left"]
+    assert taken(ptt, trace_dir) == 2
+
+
+def test_a_recording_ends_where_the_program_can_have_no_more_threads(
+    ptt: Ptt, program: Path, start: Callable[..., Any], tmp_path: Path
+) -> None:
+    process = start(program)
+    trace = tmp_path / "trace"
+    with attached(ptt, "-o", trace, str(process.pid)) as recorder:
+        assert [send(process, call) for call in ("user", "processes")] == ["0", "0"]
+        assert recorder.wait(timeout=60) == 0
+    facts = facts_of(trace)
+    assert facts["state"] == "complete"
+    assert facts["attached"]["left"]
+    assert taken(ptt, trace) == 1
+    assert send(process, "wrong") == str(errno.EINVAL)
+
+
+def test_a_program_with_threads_is_refused_as_ever(
+    ptt: Ptt, program: Path, start: Callable[..., Any], trace_dir: Path
+) -> None:
+    process = start(program, "threads")
+    refused = str(errno.EINVAL)
+    assert send(process, "user") == refused
+    with attached(ptt, "-o", trace_dir, str(process.pid)):
+        calls = ["user", "files", "memory"]
+        assert [send(process, call) for call in calls] == [refused, "0", refused]
+        assert len(threads_of(process.pid)) == 3
+    assert taken(ptt, trace_dir) == len(calls)
+    assert len(threads_of(process.pid)) == 2
