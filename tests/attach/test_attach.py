@@ -171,9 +171,11 @@ def attached(ptt: Ptt, *args: str | Path) -> Iterator[subprocess.Popen[str]]:
     ) as process:
         assert process.stderr is not None
         assert "recording process" in process.stderr.readline()
-        yield process
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        try:
+            yield process
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
 
 
 def test_a_process_is_recorded_and_let_go_again_and_again(
