@@ -53,9 +53,19 @@ class AgentFile:
         os.pwrite(self._fd, value.to_bytes(4, sys.byteorder), at)
 
     @property
+    def has_begun(self) -> bool:
+        """Whether the process has recorded, even if it has left since."""
+        return self.records or self.has_left
+
+    @property
     def records(self) -> bool:
         """Whether the process records."""
-        return bool(self._read().state == ptt_abi.PTT_ATTACH_RECORDS)
+        return self._read().state in {ptt_abi.PTT_ATTACH_RECORDS, ptt_abi.PTT_ATTACH_AWAY}
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the process records without a thread of the tracer."""
+        return bool(self._read().state == ptt_abi.PTT_ATTACH_AWAY)
 
     @property
     def has_left(self) -> bool:

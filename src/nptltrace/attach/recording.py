@@ -168,9 +168,12 @@ class Recording:
         text = f"{self._session.path / 'attach'}\n{variable}"
         self._entrance.begin(text, self._options.patience_ns, lambda: not ended())
         until = time.monotonic() + _LOADING_S
-        while not self._agent.records:
-            # A thread that has returned has said before why, if it could.
+        while True:
+            # A thread that has returned has said before why, if it could. It returns, too, to make way
+            # for a call: so look first whether it has returned, then whether it has begun.
             failure = self._entrance.failure()
+            if self._agent.has_begun:
+                return
             failure = self._agent.refusal or failure
             if not failure and self._has_ended():
                 failure = "it has ended"
@@ -220,7 +223,7 @@ class Recording:
     def _is_alone(self) -> bool:
         """Return whether all threads have ended but the one that was put into the process."""
         # While that thread is away, the one thread that is left is the program's.
-        return threads_behind_first(self._pid) == 1 and self._agent.records
+        return threads_behind_first(self._pid) == 1 and not self._agent.is_away
 
     def _let_go(self) -> None:
         """Have the process leave; what it writes meanwhile is still taken."""
