@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-# Makes the call that it is told, and answers with the number of the error. A timer interrupts it all the time. The child is in
-# a namespace of its own, and ends with its parent.
+# Makes the call that it reads, and answers with the number of the error. A timer interrupts it all
+# the time. Its child is in a user namespace of its own, and ends with its parent.
 PROGRAM = """
     #define _GNU_SOURCE
     #include <errno.h>

@@ -169,8 +169,8 @@ class Recording:
         self._entrance.begin(text, self._options.patience_ns, lambda: not ended())
         until = time.monotonic() + _LOADING_S
         while True:
-            # A thread that has returned has said before why, if it could. It returns, too, to make way
-            # for a call: so look first whether it has returned, then whether it has begun.
+            # A thread that has returned has said before why, if it could. A thread that makes way
+            # for a call returns too: look first whether it has returned, then whether it has begun.
             failure = self._entrance.failure()
             if self._agent.has_begun:
                 return
