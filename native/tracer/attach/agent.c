@@ -128,8 +128,8 @@ static bool pass(enum presence from, enum presence to)
 }
 
 /*
- * Until the recorder wants something else, or there is none any more, or this thread is to end. A recorder that is killed is missed at the next look, one
- * that is stopped when patience is over.
+ * Until the recorder wants something else, or there is none any more, or this thread is to end. A recorder that is killed is
+ * missed at the next look, one that is stopped when patience is over.
  */
 static void record(struct ptt_attach *file, const struct ptt_segment *segment)
 {
@@ -210,6 +210,7 @@ static bool serve(void)
 /* A thread that goes on where another ended. The memory that the first began in has nobody else who could unmap it. */
 static void *serve_again(void *unused)
 {
+	set_state(agent.file, PTT_ATTACH_RECORDS);
 	if (serve()) {
 		bool tidy = wanted(agent.file) == PTT_ATTACH_WANT_TIDY;
 		uintptr_t memory = (uintptr_t)agent.text - PTT_STUB_CODE - offsetof(struct ptt_stub, text);
@@ -277,7 +278,6 @@ void ptt_bring_agent_back(const uint64_t *mask)
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	if (ptt_real.pthread_create(&thread, &attr, serve_again, NULL) == 0) {
-		set_state(agent.file, PTT_ATTACH_RECORDS);
 		/* the next such call wants an agent that it can send away */
 		for (uint32_t i = 0; i < STEPS && is_present(AWAY); i++)
 			sleep_ns(STEP_NS);
