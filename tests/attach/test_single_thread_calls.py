@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,11 +23,16 @@ PROGRAM = """
     #define _GNU_SOURCE
     #include <errno.h>
     #include <fcntl.h>
+    #include <linux/filter.h>
+    #include <linux/seccomp.h>
+    #include <poll.h>
     #include <pthread.h>
     #include <sched.h>
     #include <signal.h>
     #include <stdio.h>
+    #include <stddef.h>
     #include <string.h>
+    #include <sys/prctl.h>
     #include <sys/syscall.h>
     #include <sys/time.h>
     #include <unistd.h>
@@ -61,6 +67,20 @@ PROGRAM = """
         snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)child);
         return open(path, O_RDONLY);
     }
+    /* The program may do all but what only the tracer does. */
+    static int confine(void)
+    {
+        struct sock_filter filter[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        const struct sock_fprog all = {4, filter};
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+            return -1;
+        return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all);
+    }
     static int call(const char *word, int fd)
     {
         if (!strcmp(word, "user"))
@@ -73,6 +93,16 @@ PROGRAM = """
             return setns(fd, 0);
         if (!strcmp(word, "processes"))
             return unshare(CLONE_NEWUSER | CLONE_NEWPID);
+        if (!strcmp(word, "often")) {
+            struct pollfd more = {.events = POLLIN};
+            int failed = 0;
+            do
+                failed |= unshare(CLONE_VM | CLONE_SIGHAND | CLONE_THREAD);
+            while (poll(&more, 1, 0) == 0);
+            return failed;
+        }
+        if (!strcmp(word, "confine"))
+            return confine();
         if (!strcmp(word, "files"))
             return unshare(CLONE_FILES);
         return unshare(1);
@@ -143,14 +173,31 @@ def test_they_work_and_the_recording_goes_on(
     assert not [words for words in code if len(words) == 5]
 
 
-def test_a_program_enters_the_namespace_of_another(
+def test_they_work_while_the_recording_ends(
+    ptt: Ptt, program: Path, start: Callable[..., Any], trace_dir: Path
+) -> None:
+    process = start(program)
+    with attached(ptt, "-o", trace_dir, str(process.pid)):
+        process.stdin.write("often\n")
+        process.stdin.flush()
+    assert send(process, "memory") == "0"
+    assert process.stdout.readline() == "0\n"
+    assert facts_of(trace_dir)["attached"]["left"]
+    assert threads_of(process.pid) == [str(process.pid)]
+
+
+def test_a_program_enters_the_namespace_of_another_and_confines_itself(
     ptt: Ptt, program: Path, start: Callable[..., Any], trace_dir: Path
 ) -> None:
     process = start(program)
     with attached(ptt, "-o", trace_dir, str(process.pid)):
         assert [send(process, call) for call in ("join", "memory")] == ["0", "0"]
+        # The tracer makes no more calls for it once a filter may forbid them.
+        assert send(process, "confine") == "0"
+        assert send(process, "memory") == str(errno.EINVAL)
     assert facts_of(trace_dir)["attached"]["left"]
-    assert taken(ptt, trace_dir) == 2
+    assert send(process, "memory") == "0"
+    assert taken(ptt, trace_dir) == 4
 
 
 def test_a_recording_ends_where_the_program_can_have_no_more_threads(
@@ -161,6 +208,11 @@ def test_a_recording_ends_where_the_program_can_have_no_more_threads(
     with attached(ptt, "-o", trace, str(process.pid)) as recorder:
         assert [send(process, call) for call in ("memory", "processes")] == ["0", "0"]
         assert recorder.wait(timeout=60) == 0
+        assert recorder.stderr is not None
+        assert re.search(
+            rf"^ptt: process {process.pid} ended the recording: it cannot restart the thread",
+            recorder.stderr.read(), re.MULTILINE,
+        )  # fmt: skip
     facts = facts_of(trace)
     assert facts["state"] == "complete"
     assert facts["attached"]["left"]

@@ -469,7 +469,7 @@ _Static_assert(sizeof(struct ptt_control) == 128, "control page");
 /* attach.state */
 #define PTT_ATTACH_BEGUN 0u
 #define PTT_ATTACH_RECORDS 1u
-#define PTT_ATTACH_LEFT 2u   /* no call leads to the tracer any more, and the process writes nothing */
+#define PTT_ATTACH_LEFT 2u   /* no call leads to the tracer any more, and the process writes nothing; reason if not asked to */
 #define PTT_ATTACH_REFUSED 3u /* reason says why; nothing was changed */
 #define PTT_ATTACH_AWAY 4u    /* the process writes, and has no thread of the agent for a moment */
 

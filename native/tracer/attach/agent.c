@@ -39,7 +39,7 @@
 /* The C library's own signals, by which it cancels threads and changes users, must reach every thread. */
 #define ALL_SIGNALS (~(UINT64_C(1) << 31 | UINT64_C(1) << 32))
 
-enum presence { NO_AGENT, PRESENT, ASKED_TO_END, AWAY };
+enum presence { NO_AGENT, PRESENT, ASKED_TO_END, AWAY, LEAVING };
 
 /*
  * The agent that records, in this process. Only its thread uses what stands here, or while that is away, the thread that
@@ -173,15 +173,16 @@ static bool begin(struct ptt_attach *file, const char *variable)
 	return true;
 }
 
+/* Calls lead to the hooks to the last, for some of them wait there until the agent's thread has ended. */
 static void end(struct ptt_attach *file)
 {
 	struct ptt_rebound done;
 
 	ptt_clear_levels();
-	ptt_rebind(false, false, &done);
 	sleep_ns(SETTLE_NS);
 	__nptl_trace_enabled = 0;
 	ptt_end_handler();
+	ptt_rebind(false, false, &done);
 	set_state(file, PTT_ATTACH_LEFT);
 }
 
@@ -202,7 +203,9 @@ static bool serve(void)
 		record(agent.file, agent.segment);
 		if (pass(ASKED_TO_END, AWAY))
 			return false;
-	} while (!pass(PRESENT, NO_AGENT));
+	} while (!pass(PRESENT, LEAVING));
+	if (wanted(agent.file) == PTT_ATTACH_WANT_RECORD)
+		strcpy(agent.file->reason, "it saw no sign of the recorder for 20 s");
 	end(agent.file);
 	return true;
 }
@@ -224,7 +227,7 @@ static void *serve_again(void *unused)
 
 /* ------------------------------------------------------------ without a thread for a while */
 
-/* Has the kernel a thread of this process with the agent's id? */
+/* Has the kernel a thread of this process with the agent's id? Never where there was no agent: no thread has id 0. */
 static bool agent_runs(void)
 {
 	long pid = ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
@@ -232,9 +235,11 @@ static bool agent_runs(void)
 	return ptt_raw_syscall(SYS_tgkill, pid, agent.tid, 0, 0, 0, 0) == 0;
 }
 
-bool ptt_is_attached(void)
+/* The kernel looks for other threads where it has them, and there the thread stays a little longer than here. */
+static void await_end(void)
 {
-	return __nptl_trace_enabled && !__nptl_trace_confined && is_present(PRESENT) && agent_runs();
+	for (uint32_t i = 0; i < STEPS && agent_runs(); i++)
+		sleep_ns(STEP_NS);
 }
 
 static void set_mask(const uint64_t *mask, uint64_t *before)
@@ -247,7 +252,7 @@ bool ptt_send_agent_away(uint64_t *mask)
 	const uint64_t all = ALL_SIGNALS;
 	struct ptt_attach *file;
 
-	if (!ptt_is_attached())
+	if (__nptl_trace_confined || !is_present(PRESENT) || !agent_runs())
 		return false;
 	set_mask(&all, mask);
 	if (!pass(PRESENT, ASKED_TO_END)) {
@@ -264,9 +269,15 @@ bool ptt_send_agent_away(uint64_t *mask)
 		set_mask(mask, NULL);
 		return false;
 	}
-	/* the kernel looks for other threads where it has them, and there the thread stays a little longer than here */
-	for (uint32_t i = 0; i < STEPS && agent_runs(); i++)
-		sleep_ns(STEP_NS);
+	await_end();
+	return true;
+}
+
+bool ptt_see_agent_off(void)
+{
+	if (__nptl_trace_confined || !is_present(LEAVING))
+		return false;
+	await_end();
 	return true;
 }
 
@@ -282,6 +293,7 @@ void ptt_bring_agent_back(const uint64_t *mask)
 		for (uint32_t i = 0; i < STEPS && is_present(AWAY); i++)
 			sleep_ns(STEP_NS);
 	} else {
+		strcpy(agent.file->reason, "it cannot restart the thread of the tracer after a call like unshare(CLONE_NEWPID)");
 		end(agent.file);
 		forget();
 		pass(AWAY, NO_AGENT);

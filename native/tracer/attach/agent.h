@@ -8,9 +8,6 @@
 
 #include "tracer.h"
 
-/* ptt_is_attached - does an agent's thread run in this process? Makes system calls. Async-signal-safe. */
-bool ptt_is_attached(void) HIDDEN;
-
 /*
  * ptt_send_agent_away - have the agent's thread end, and block all signals of the calling thread
  * @mask: the signals that were blocked before
@@ -19,6 +16,13 @@ bool ptt_is_attached(void) HIDDEN;
  * Return: false if there is no agent, if another thread sends it away, or if it does not come to it; then nothing changed.
  */
 bool ptt_send_agent_away(uint64_t *mask) HIDDEN;
+
+/*
+ * ptt_see_agent_off - wait for the end of the agent's thread, if it ends a recording
+ * Sleeps until the kernel has no such thread, 2 s at most. Async-signal-safe.
+ * Return: false if no agent's thread ends for good, or has ended.
+ */
+bool ptt_see_agent_off(void) HIDDEN;
 
 /*
  * ptt_bring_agent_back - start another agent's thread, after ptt_send_agent_away() returned true

@@ -18,19 +18,24 @@ static bool may_be_for_agent(long result)
 }
 
 /* Make the call; errno and the result are those of the last attempt. */
-#define CALL_ALONE(call)                                                          \
-	({                                                                        \
-		long result_ = (call);                                            \
-		uint64_t mask_;                                                   \
-		int error_ = errno;                                               \
-                                                                                  \
-		if (may_be_for_agent(result_) && ptt_send_agent_away(&mask_)) {   \
-			result_ = (call);                                         \
-			error_ = errno;                                           \
-			ptt_bring_agent_back(&mask_);                             \
-		}                                                                 \
-		errno = error_;                                                   \
-		result_;                                                          \
+#define CALL_ALONE(call)                                               \
+	({                                                             \
+		long result_ = (call);                                 \
+		uint64_t mask_;                                        \
+		int error_ = errno;                                    \
+                                                                       \
+		if (may_be_for_agent(result_)) {                       \
+			bool away_ = ptt_send_agent_away(&mask_);      \
+                                                                       \
+			if (away_ || ptt_see_agent_off()) {            \
+				result_ = (call);                      \
+				error_ = errno;                        \
+			}                                              \
+			if (away_)                                     \
+				ptt_bring_agent_back(&mask_);          \
+		}                                                      \
+		errno = error_;                                        \
+		result_;                                               \
 	})
 
 EXPORT int unshare(int flags)

@@ -28,6 +28,10 @@ const unsigned char ptt_syscall_looks[512] HIDDEN = {
 int ptt_syscall_is_ours(long number, long a, long b) HIDDEN;
 int ptt_syscall_is_ours(long number, long a, long b)
 {
+#if defined(__x86_64__)
+	if (number == SYS_unshare || number == SYS_setns)
+		return true;
+#endif
 	if (!__nptl_trace_enabled)
 		return false;
 	switch (number) {
@@ -41,10 +45,6 @@ int ptt_syscall_is_ours(long number, long a, long b)
 	case SYS_futex_wait:
 	case SYS_futex_requeue:
 		return ptt_level(NPTL_DOMAIN_FUTEX) != 0 && !ptt_in_lock;
-#if defined(__x86_64__)
-	case SYS_unshare:
-	case SYS_setns:
-#endif
 	case SYS_seccomp:
 	case SYS_execve:
 	case SYS_execveat:

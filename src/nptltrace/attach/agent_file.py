@@ -78,7 +78,17 @@ class AgentFile:
         found = self._read()
         if found.state != ptt_abi.PTT_ATTACH_REFUSED:
             return ""
-        return bytes(found.reason).decode(errors="replace") or "it does not say why"
+        return self._reason(found) or "it does not say why"
+
+    @property
+    def own_end(self) -> str:
+        """Why the process ended the recording by itself, or empty."""
+        found = self._read()
+        return self._reason(found) if found.state == ptt_abi.PTT_ATTACH_LEFT else ""
+
+    @staticmethod
+    def _reason(found: ptt_abi.Attach) -> str:
+        return bytes(found.reason).split(b"\0")[0].decode(errors="replace")
 
     @property
     def calls(self) -> tuple[int, int, int]:

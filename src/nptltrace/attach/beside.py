@@ -61,8 +61,8 @@ class _Invitation:
         return self._failure
 
     def is_over(self) -> bool:
-        """Return True: the thread began in memory of its own."""
-        return True
+        """Return False: the thread began in memory that the program keeps."""
+        return False
 
     def look(self) -> None:
         """Take what the program has sent."""

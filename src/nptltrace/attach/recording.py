@@ -58,7 +58,7 @@ class Entrance(Protocol):
         """Return why that thread does not run, empty as long as it may."""
 
     def is_over(self) -> bool:
-        """Return whether nobody uses the memory any more that the thread began in."""
+        """Return whether nobody needs the memory any more that the thread began in."""
 
 
 def record(
@@ -101,6 +101,7 @@ class Recording:
 
     Attributes:
         has_left: Whether the process is as it was before.
+        own_end: Why the process ended the recording by itself, or empty.
         calls: How many modules were looked at, calls lead to the tracer, and could not be led.
     """
 
@@ -132,6 +133,7 @@ class Recording:
         self._tidy = False
         self._threads = self._recorded_ns = 0
         self.has_left = False
+        self.own_end = ""
         self.calls = (0, 0, 0)
 
     def _let_in(self) -> None:
@@ -233,6 +235,7 @@ class Recording:
         while not self._agent.has_left and not self._has_ended() and time.monotonic() < until:
             self._step()
         self.has_left = self._agent.has_left
+        self.own_end = self._agent.own_end
 
     def finish(self) -> Outcome:
         """Have the process leave, and write the rest of the trace."""

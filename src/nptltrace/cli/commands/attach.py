@@ -96,6 +96,8 @@ def run(args: argparse.Namespace) -> int:
         names = Names(Symbols(OneProcess(process)))
         injection = Injection(process, names, _paths.library(_paths.PRELOAD))
         outcome, recording = record(options, injection, ended, began)
+    if recording.own_end:
+        say(args, f"process {args.pid} ended the recording: {recording.own_end}")
     say(args, summary(outcome))
     if recording.has_left:
         say(args, f"process {args.pid} calls its C library again; the tracer stays in its memory, "
