@@ -7,8 +7,10 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+#include "layout/ptt_abi.h"
+
 #define PTT_STUB_CODE 4096u   /* the first page */
-#define PTT_STUB_SIZE 131072u /* of all the memory, whose end is the stack */
+#define PTT_STUB_SIZE PTT_ATTACH_MEMORY /* of all the memory, whose end is the stack */
 #define PTT_STUB_TEXT 512u
 #define PTT_STUB_FLOATS 8192u
 
@@ -35,6 +37,7 @@ _Static_assert(offsetof(struct ptt_stub, status) == 88, "stub.S");
 _Static_assert(offsetof(struct ptt_stub, library) == 96, "stub.S");
 _Static_assert(offsetof(struct ptt_stub, function) == 4192, "stub.S");
 _Static_assert(offsetof(struct ptt_stub, text) == 4704, "stub.S");
+_Static_assert(PTT_STUB_CODE + offsetof(struct ptt_stub, text) == PTT_ATTACH_TEXT_AT, "where the agent looks for its memory");
 _Static_assert(offsetof(struct ptt_stub, reason) == 8800, "stub.S");
 _Static_assert(offsetof(struct ptt_stub, frame) == 9056, "stub.S");
 _Static_assert(offsetof(struct ptt_stub, state) == 9408, "stub.S");

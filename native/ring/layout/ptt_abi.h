@@ -491,6 +491,9 @@ struct ptt_attach {
 _Static_assert(offsetof(struct ptt_attach, state) == 16, "attach state");
 _Static_assert(sizeof(struct ptt_attach) == 256, "attach file");
 #define PTT_ATTACH_PATIENCE_S 20u
+/* The memory that recorders put into a process: its size, and where in it the text is that the agent is given. */
+#define PTT_ATTACH_MEMORY 131072u
+#define PTT_ATTACH_TEXT_AT 8800u
 
 /* ------------------------------------------------------------ CTF packets */
 

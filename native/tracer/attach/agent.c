@@ -25,7 +25,6 @@
 #include "handler.h"
 #include "platform/raw_syscall.h"
 #include "rebind.h"
-#include "stub.h"
 #include "writer/bell.h"
 
 /* So long it takes until calls of a module that was just loaded are recorded. */
@@ -216,11 +215,11 @@ static void *serve_again(void *unused)
 	set_state(agent.file, PTT_ATTACH_RECORDS);
 	if (serve()) {
 		bool tidy = wanted(agent.file) == PTT_ATTACH_WANT_TIDY;
-		uintptr_t memory = (uintptr_t)agent.text - PTT_STUB_CODE - offsetof(struct ptt_stub, text);
+		uintptr_t memory = (uintptr_t)agent.text - PTT_ATTACH_TEXT_AT;
 
 		forget();
 		if (tidy)
-			munmap((void *)memory, PTT_STUB_SIZE);
+			munmap((void *)memory, PTT_ATTACH_MEMORY);
 	}
 	return unused;
 }
