@@ -135,6 +135,7 @@ static void process_starts(struct ptt_check *c, const struct tk_event *e)
 	tk_own_event(&c->t, e, TK_PROCESS_START);
 	CK_PROCESS(c, e->process)->first_thread = e->thread;
 	CK_THREAD(c, e->thread)->flags |= CK_WHOLE | PTT_THREAD_BEGUN;
+	ck_sem_forked(c, e, e->process);
 }
 
 static void lock_taken(struct ptt_check *c, const struct tk_event *e, uint8_t mode)
@@ -188,7 +189,8 @@ static inline void event(struct tracker *t, struct tk_event *e, enum tk_action a
 	silence(CK_THREAD(c, e->thread), e->ts);
 	/* What is said of it by others than itself is nothing that it does; nor is it what it sleeps in. */
 	if (kind != PTT_KIND_THREAD && kind != NPTL_DOMAIN_SYS && action != TK_SCHED) {
-		CK_THREAD(c, e->thread)->busy_ts = e->ts;
+		if (action != TK_FORK)
+			CK_THREAD(c, e->thread)->busy_ts = e->ts;
 		/* a signal handler, which may jump elsewhere */
 		CK_THREAD(c, e->thread)->call = 0;
 	}

@@ -63,6 +63,11 @@ struct ck_object {
 	struct ck_last init;
 	struct ck_last destroyed;
 	uint32_t sem_hold;   /* of a semaphore used as a lock */
+	uint32_t taken_next; /* in the list of its process of semaphores that were taken, */
+	bool is_listed;	     /* if it is in it */
+	uint32_t copied;     /* the parent's semaphore that a fork copied while a thread had its unit; 0: none */
+	struct ck_last kept_by; /* that thread, and where it took the unit, */
+	int64_t free_before; /* when the semaphore was last posted before that; TK_NEVER: it was not */
 	int64_t asked;	     /* when a thread last began to wait for a lock */
 	uint32_t made_stack; /* of a semaphore: with which it was made, or is waited for; 0: not known */
 	uint32_t pool;	     /* so many units a semaphore began with that whoever takes one gives back; 0: it is none */
@@ -129,6 +134,9 @@ struct ck_process {
 	int64_t realtime, monotonic; /* these clocks at time 0; 0: not known */
 	struct ck_last forked; /* thread: of the parent, which made it by fork() */
 	struct ck_last end_known; /* thread: which has waited for its end */
+	int64_t before_fork; /* when the thread that forked it last did anything before */
+	bool has_copies; /* of its parent's semaphores */
+	uint32_t taken; /* semaphores used as locks that were taken; those that were given back are dropped late */
 	uint64_t stack; /* of the first thread: from here on; 0: not known */
 	uint64_t nested; /* how often a thread took a semaphore that is used as a lock while it had another one */
 	uint64_t *memory; /* pairs of addresses */
@@ -272,6 +280,12 @@ void ck_sem_made(struct ptt_check *c, const struct tk_event *e, uint32_t object)
 void ck_sem_awaited(struct ptt_check *c, const struct tk_event *e, uint32_t object);
 /* ck_sem_no_lock - another thread than the one that took it has posted a semaphore. */
 void ck_sem_no_lock(struct ptt_check *c, struct ck_object *o);
+/* ck_sem_forked - a process was forked, as an event says: it has copies of the semaphores whose units threads of its parent have. */
+void ck_sem_forked(struct ptt_check *c, const struct tk_event *e, uint32_t process);
+/* ck_sem_taken_by - a thread takes the unit of a semaphore. */
+void ck_sem_taken_by(struct ptt_check *c, uint32_t object, uint32_t thread);
+/* ck_sem_is_lock - whoever takes a semaphore gives it back, as far as its events and its purpose say. */
+bool ck_sem_is_lock(struct ptt_check *c, const struct ck_object *o);
 /* ck_sem_holder - the thread that took a semaphore and may be the one to give it back; 0: there is none. */
 uint32_t ck_sem_holder(struct ptt_check *c, const struct ck_object *o);
 /* ck_sem_unit_of - likewise, of semaphores with names as well, which processes that are not traced may post. */

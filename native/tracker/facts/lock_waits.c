@@ -157,7 +157,7 @@ void ck_sem_taken(struct ptt_check *c, const struct tk_event *e)
 	have_unit(c, e, o);
 	if (o->pool)
 		take_from_pool(CK_THREAD(c, e->thread), object);
-	o->sem_hold = e->thread;
+	ck_sem_taken_by(c, object, e->thread);
 	tk_order_unit(&c->orders, e->thread, object);
 	if (o->waiters)
 		ck_asked_for(c, e->thread);

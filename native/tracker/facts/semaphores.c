@@ -90,6 +90,18 @@ static struct rd_entry *alike(struct ptt_check *c, const struct ck_object *o)
 	return entry;
 }
 
+bool ck_sem_is_lock(struct ptt_check *c, const struct ck_object *o)
+{
+	const struct rd_entry *entry;
+
+	if (!(o->flags & CK_AS_LOCK) || o->flags & CK_GIVEN_BACK)
+		return o->flags & CK_AS_LOCK;
+	if (is_handed_on(ck_sem_use(c, o)))
+		return false;
+	entry = alike(c, o);
+	return !entry || !entry->value;
+}
+
 uint32_t ck_sem_holder(struct ptt_check *c, const struct ck_object *o)
 {
 	return o->opens ? 0 : ck_sem_unit_of(c, o);
@@ -97,14 +109,7 @@ uint32_t ck_sem_holder(struct ptt_check *c, const struct ck_object *o)
 
 uint32_t ck_sem_unit_of(struct ptt_check *c, const struct ck_object *o)
 {
-	const struct rd_entry *entry;
-
-	if (!(o->flags & CK_AS_LOCK) || !o->sem_hold || o->flags & CK_GIVEN_BACK)
-		return o->flags & CK_AS_LOCK ? o->sem_hold : 0;
-	if (is_handed_on(ck_sem_use(c, o)))
-		return 0;
-	entry = alike(c, o);
-	return entry && entry->value ? 0 : o->sem_hold;
+	return o->sem_hold && ck_sem_is_lock(c, o) ? o->sem_hold : 0;
 }
 
 void ck_sem_no_lock(struct ptt_check *c, struct ck_object *o)
@@ -114,6 +119,61 @@ void ck_sem_no_lock(struct ptt_check *c, struct ck_object *o)
 	o->flags &= ~CK_AS_LOCK;
 	if (entry)
 		entry->value = 1;
+}
+
+/* ---- copied by a fork ---- */
+
+void ck_sem_taken_by(struct ptt_check *c, uint32_t object, uint32_t thread)
+{
+	struct ck_object *o = CK_OBJECT(c, object);
+
+	o->sem_hold = thread;
+	if (o->is_listed || !(o->flags & CK_AS_LOCK))
+		return;
+	o->is_listed = true;
+	o->taken_next = CK_PROCESS(c, o->process)->taken;
+	CK_PROCESS(c, o->process)->taken = object;
+}
+
+static void copy_taken(struct ptt_check *c, const struct tk_event *e, uint32_t theirs)
+{
+	struct tk_cached made;
+	uint32_t object = tk_meet(&c->t, e, PTT_KIND_SEM, CK_OBJECT(c, theirs)->address, &made)->object;
+	const struct ck_object *o = CK_OBJECT(c, theirs);
+	const struct ck_wakeup *post = ck_woke(c, o);
+
+	if (!object || object == theirs)
+		return;
+	CK_OBJECT(c, object)->copied = theirs;
+	CK_OBJECT(c, object)->flags |= o->flags & CK_GIVEN_BACK;
+	CK_OBJECT(c, object)->kept_by = (struct ck_last){ .ts = o->release_ns, .site = o->release_site, .thread = o->sem_hold };
+	CK_OBJECT(c, object)->free_before = post->thread ? post->ts : TK_NEVER;
+}
+
+void ck_sem_forked(struct ptt_check *c, const struct tk_event *e, uint32_t process)
+{
+	struct ck_process *p = CK_PROCESS(c, process);
+	struct tk_event at = { .ts = e->ts, .process = process };
+	uint32_t i, next;
+
+	/* The parent says it, and the child: what is later may be of another moment. */
+	if (!p->parent || p->has_copies)
+		return;
+	p->has_copies = true;
+	i = CK_PROCESS(c, p->parent - 1)->taken;
+	CK_PROCESS(c, p->parent - 1)->taken = 0;
+	for (; i; i = next) {
+		struct ck_object *o = CK_OBJECT(c, i);
+
+		next = o->taken_next;
+		o->is_listed = false;
+		if (!o->sem_hold || o->flags & (PTT_OBJECT_ENDED | PTT_OBJECT_SHARED) || o->opens)
+			continue;
+		ck_sem_taken_by(c, i, o->sem_hold);
+		/* that a thread took it and has ended is not for the fork to explain */
+		if (!(CK_THREAD(c, o->sem_hold)->flags & PTT_THREAD_ENDED))
+			copy_taken(c, &at, i);
+	}
 }
 
 /* ---- who else may post ---- */

@@ -346,6 +346,27 @@ void ck_last_deadlocks(struct ptt_check *c, const struct tk_event *e)
 
 /* ---- locks of threads that a fork left behind ---- */
 
+/* Nobody in the process has had the unit of a semaphore since the fork copied the semaphore, or may give the unit back. */
+static uint32_t unit_left_behind(struct ptt_check *c, const struct ck_wait *w)
+{
+	const struct ck_object *o = CK_OBJECT(c, w->object), *theirs = CK_OBJECT(c, o->copied);
+	const struct ck_process *p = CK_PROCESS(c, CK_THREAD(c, w->thread)->process);
+	bool proven;
+
+	if (!o->copied || w->timed || w->shared || o->flags & PTT_OBJECT_SHARED)
+		return 0;
+	if (o->init.thread || o->releaser || ck_woke(c, o)->thread || !ck_sem_is_lock(c, theirs))
+		return 0;
+	/* If it changed hands since the thread that forked did anything, another thread may have had the unit at the fork. */
+	if (o->free_before > p->before_fork)
+		return 0;
+	proven = o->flags & CK_GIVEN_BACK;
+	/* That the thread which forked has the unit proves nothing by itself: a signal handler may be to post it. */
+	if (o->kept_by.thread == p->forked.thread)
+		return proven && p->hung ? o->kept_by.thread : 0;
+	return proven || p->hung ? o->kept_by.thread : 0;
+}
+
 /* Nobody in the process has ever had it: that another thread of the parent has it is what the fork copied. */
 static bool left_behind(const struct ptt_check *c, const struct ck_wait *w)
 {
@@ -366,14 +387,20 @@ void ck_forked_locks(struct ptt_check *c)
 		const struct ck_wait *w = CK_WAITING(c, wait);
 		const struct ck_last *forked = &CK_PROCESS(c, CK_THREAD(c, i)->process)->forked;
 		struct tk_event at = { .ts = w->since, .site = w->site, .thread = i };
+		uint32_t owner;
 
-		if (!wait || !left_behind(c, w))
+		if (!wait || !forked->thread)
+			continue;
+		owner = w->kind == NPTL_DOMAIN_SEM ? unit_left_behind(c, w) : left_behind(c, w) ? w->owner : 0;
+		if (!owner)
 			continue;
 		at.process = CK_THREAD(c, i)->process;
 		if (!ck_found(c, PTT_FACT_WAIT_CYCLE, &at, rd_hash(w->id, 0), 0, PTT_FLAG_CLOSED))
 			continue;
-		ck_step(c, PTT_STEP_FORKED, forked->thread, forked->ts, forked->site, 0)->other = w->owner;
-		ck_step_wait(c, wait, w->owner);
+		if (w->kind == NPTL_DOMAIN_SEM)
+			ck_step_last(c, PTT_STEP_TOOK, &CK_OBJECT(c, w->object)->kept_by, CK_OBJECT(c, w->object)->copied);
+		ck_step(c, PTT_STEP_FORKED, forked->thread, forked->ts, forked->site, 0)->other = owner;
+		ck_step_wait(c, wait, owner);
 	}
 }
 

@@ -48,8 +48,12 @@ void ck_fork(struct ptt_check *c, const struct tk_event *e)
 	int64_t pid = tk_number(&e->e, TK_CHILD, 0);
 	struct ck_process *child = pid > 0 ? child_of(c, e->process, (uint32_t)pid) : NULL;
 
-	if (child)
+	if (child) {
 		child->forked = ck_now(e);
+		child->before_fork = CK_THREAD(c, e->thread)->busy_ts;
+		ck_sem_forked(c, e, (uint32_t)(child - CK_PROCESS(c, 0)));
+	}
+	CK_THREAD(c, e->thread)->busy_ts = e->ts;
 }
 
 /* Of several that have had this pid it is not known which one is meant. */

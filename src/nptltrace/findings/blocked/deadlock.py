@@ -28,7 +28,8 @@ def deadlock(trace: Trace) -> Iterator[Found]:
 
     A process that was forked while another thread of its parent held a lock has the lock, but not
     the thread. A thread that waits there for such a lock, and does so to the end of the trace, is
-    reported as a deadlock as well: no thread can release it.
+    reported as a deadlock as well: no thread can release it. This holds for mutexes, for rwlocks,
+    and for semaphores of value 1 that are used as locks, such as the locks of Python up to 3.13.
 
     The GIL of CPython counts as a lock: a thread that waits for it asks again every few
     milliseconds, so the time limit of its waits ends nothing.
@@ -47,10 +48,10 @@ def _message(fact: Fact) -> str:
         text = f"{refused.thread} would have waited for ever{refused.at}: the call was refused"
         other = f", as {steps[0].thread} {steps[0].text}" if len(steps) > 1 else ""
         return f"{text} with {refused.error}{other}"
-    if steps[0].what == "forked":
-        forked, wait = steps
-        return (
-            f"{wait.thread} waits for {wait.object}{wait.at} for ever: {wait.other} held it when "
-            f"{forked.thread} forked this process{forked.at}, and does not exist here"
-        )
+    if steps[-2].what == "forked":
+        forked, wait = steps[-2:]
+        text = f"{wait.thread} waits for {wait.object}{wait.at} for ever: {wait.other} held it when"
+        if forked.other_id == forked.thread_id:
+            return f"{text} it forked this process{forked.at}, and no thread here releases it"
+        return f"{text} {forked.thread} forked this process{forked.at}, and does not exist here"
     return "; ".join(blocked(steps))
