@@ -58,6 +58,7 @@ struct ptt_futex_kind {
 	const char *name;
 	unsigned char waits;  /* of enum ptt_futex_waits: for what another thread has, or until there is something to do */
 	unsigned char anyone; /* others than threads may end a wait, as signal handlers */
+	unsigned char hold;   /* the end of a wait and the next wake-up by its thread are the ends of a hold */
 };
 extern const struct ptt_futex_kind ptt_futex_kinds[]; /* the first is for words of which nothing is known */
 extern const unsigned int ptt_futex_kind_count;

@@ -10,7 +10,8 @@ int ptt_check_version(void)
 /* ---- beginning ---- */
 
 static const struct ck_thread new_thread = { .busy_ts = TK_NEVER, .cond_left_ts = TK_NEVER };
-static const struct ck_object new_object = { .taken = TK_NEVER, .taken_before = TK_NEVER, .asked = TK_NEVER };
+static const struct ck_object new_object = { .taken = TK_NEVER, .taken_before = TK_NEVER, .asked = TK_NEVER,
+					     .given_back = TK_NEVER };
 static const struct tk_layout layout = {
 	.process = { sizeof(struct ck_process), NULL },
 	.thread = { sizeof(struct ck_thread), &new_thread },
@@ -124,8 +125,10 @@ static void level_changed(struct ptt_check *c, const struct tk_event *e)
 		o->sem_hold = 0;
 		o->order.units = 0;
 	}
-	for (uint32_t i = p->threads; i; i = CK_THREAD(c, i)->process_next)
+	for (uint32_t i = p->threads; i; i = CK_THREAD(c, i)->process_next) {
 		CK_THREAD(c, i)->flags &= ~CK_WHOLE;
+		CK_THREAD(c, i)->won.object = 0;
+	}
 	memset(p->full, 0, sizeof(p->full));
 }
 

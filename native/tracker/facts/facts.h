@@ -79,7 +79,14 @@ struct ck_object {
 	uint32_t passes;     /* and how often it was */
 	int64_t clock;	     /* of a condition that was initialized: its waits go by this one */
 	struct ck_last gil;  /* the condition of an interpreter's lock: who has the lock; known at the end */
+	int64_t given_back;  /* of a futex: when a thread last woke a waiter */
 	uint32_t kept;	     /* fact of a thread that ended and had it, as long as nobody asks for it */
+};
+
+/* A lock on a futex that a thread has had since then, if the next that it does with the futex is to wake a waiter. */
+struct ck_won {
+	uint32_t object; /* 0: there is none */
+	int64_t since;
 };
 
 /* Flags of threads beside the tracker's. */
@@ -114,6 +121,9 @@ struct ck_thread {
 	int64_t call_ns;
 	uint64_t call_site;
 	bool futex_unknown; /* it waits for a futex of which nothing is known */
+	struct ck_won won;
+	int64_t nap_ns; /* the last sleep of a millisecond or more, in no wait, */
+	int64_t nap_ts; /* and when it was over */
 };
 
 struct ck_cache {
@@ -333,6 +343,8 @@ void ck_sched(struct ptt_check *c, const struct tk_event *e);
 void ck_sched_unknown(struct ptt_check *c, const struct tk_event *e);
 void ck_sleep_in(struct ptt_check *c, const struct tk_event *e);
 void ck_sleep_out(struct ptt_check *c, const struct tk_event *e);
+/* ck_given_back - a thread wakes a waiter of a futex: what it slept with the lock, as far as it is proven that it had the lock. */
+void ck_given_back(struct ptt_check *c, const struct tk_event *e, uint32_t object);
 
 /* ---- convoys.c ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* futexes.c - waits by system call for locks that are compiled into the program, as far as it is known what waits. */
 /*
- * What such a lock does without a wait is not in the trace, so nobody knows who has it: these waits count where all threads of a
+ * What such a lock does without a wait is not in the trace. So nobody knows who has it, unless a thread has waited for it: these waits count where all threads of a
  * process are blocked. A word of which nothing is known, or that another process may wake, is no wait here.
  */
 #include <linux/futex.h>
@@ -17,6 +17,9 @@ void ck_futex_in(struct ptt_check *c, const struct tk_event *e)
 
 	if (kind < 0 || kind >= ptt_futex_kind_count)
 		kind = 0;
+	/* It did not get the lock that it waited for before. */
+	if (t->won.object && CK_OBJECT(c, t->won.object)->address == (e->object & PTT_OBJECT_MASK))
+		t->won.object = 0;
 	t->futex_unknown = ptt_futex_kinds[kind].waits == PTT_FUTEX_UNKNOWN && !tk_is_numbered(e->object);
 	c->futex_waits += t->futex_unknown;
 	if (!kind || ptt_futex_kinds[kind].anyone)
@@ -32,6 +35,7 @@ void ck_futex_out(struct ptt_check *c, const struct tk_event *e)
 {
 	uint32_t wait = tk_wait_at(&c->t, e), object = CK_WAITING(c, wait)->object;
 	struct ck_thread *t = CK_THREAD(c, e->thread);
+	const struct ck_wait *w = CK_WAITING(c, wait);
 
 	/* It did not wait, or gave up: for what is all the same. */
 	if (tk_number(&e->e, TK_RESULT, 0) != 0)
@@ -41,12 +45,16 @@ void ck_futex_out(struct ptt_check *c, const struct tk_event *e)
 		return;
 	if (tk_number(&e->e, TK_RESULT, 0) != 0 || !tk_wake_use(&c->t, object, CK_WAITING(c, wait)->since))
 		tk_wake_drop(&c->t, object, tk_wake_excess(&c->t, object));
+	if (ptt_futex_kinds[w->futex].hold && !w->timed)
+		t->won = (struct ck_won){ .object = object, .since = e->ts };
 	tk_wait_end(&c->t, wait);
 }
 
 void ck_futex_wake(struct ptt_check *c, const struct tk_event *e)
 {
 	int64_t count = tk_number(&e->e, TK_COUNT, 1);
+	uint32_t object = ck_use(c, e, PTT_KIND_FUTEX);
 
-	tk_wake(&c->t, e, ck_use(c, e, PTT_KIND_FUTEX), count > 0 ? (uint32_t)count : 0, PTT_WAKE_FUTEX);
+	ck_given_back(c, e, object);
+	tk_wake(&c->t, e, object, count > 0 ? (uint32_t)count : 0, PTT_WAKE_FUTEX);
 }

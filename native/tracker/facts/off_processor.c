@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* off_processor.c - holders that lose the processor, or sleep, while others wait for what they hold. */
+#include "catalog.h"
 #include "facts.h"
 
 /* So many of the locks that a thread took last are looked at. */
@@ -42,6 +43,42 @@ static void kept(struct ptt_check *c, const struct tk_event *e, enum ptt_fact_ki
 	ck_step_wait(c, asked, e->thread);
 }
 
+/*
+ * The oldest wait for a lock that began after anybody last gave the lock back. From then on the lock says that it is waited for.
+ * So whoever gives it back wakes a waiter, and it had one holder from that wait to the next wake-up.
+ */
+static uint32_t wait_since_wake(const struct ptt_check *c, const struct ck_object *o)
+{
+	uint32_t found = 0;
+
+	for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next)
+		if (CK_WAITING(c, wait)->since > o->given_back)
+			found = wait;
+	return found;
+}
+
+void ck_given_back(struct ptt_check *c, const struct tk_event *e, uint32_t object)
+{
+	struct ck_thread *t = CK_THREAD(c, e->thread);
+	bool won = t->won.object == object;
+	uint32_t wait = won ? ck_first_wait(c, object) : wait_since_wake(c, CK_OBJECT(c, object));
+	int64_t since = CK_WAITING(c, wait)->since, ns = t->nap_ns;
+
+	CK_OBJECT(c, object)->given_back = e->ts;
+	if (won)
+		t->won.object = 0;
+	if (!wait || !ptt_futex_kinds[CK_WAITING(c, wait)->futex].hold)
+		return;
+	if (won && t->won.since > since)
+		since = t->won.since;
+	if (t->nap_ts - since < ns)
+		ns = t->nap_ts - since;
+	if (ns < c->long_wait || !ck_found_more(c, PTT_FACT_HOLD_ASLEEP, e, (uint64_t)object << 16, e->site, ns))
+		return;
+	ck_step_now(c, PTT_STEP_RELEASED, e, object)->value = CK_WAITING(c, wait)->futex;
+	ck_step_wait(c, wait, e->thread);
+}
+
 /* For each of the locks that the thread has; what others do not wait for long for is nobody's fault. */
 static void kept_all(struct ptt_check *c, const struct tk_event *e, enum ptt_fact_kind kind, int64_t off)
 {
@@ -53,6 +90,11 @@ static void kept_all(struct ptt_check *c, const struct tk_event *e, enum ptt_fac
 	/* of the semaphores that it has, the one that it took last, unless all wait for work with that one */
 	if (sem && !CK_OBJECT(c, sem)->work && CK_OBJECT(c, sem)->sem_hold == e->thread && ck_sem_proven(CK_OBJECT(c, sem)))
 		kept(c, e, kind, sem, 0, off);
+	/* and of a lock on a futex it is known later that the thread had it */
+	if (kind == PTT_FACT_HOLD_ASLEEP && off >= c->long_wait) {
+		CK_THREAD(c, e->thread)->nap_ns = off;
+		CK_THREAD(c, e->thread)->nap_ts = e->ts;
+	}
 }
 
 void ck_sched(struct ptt_check *c, const struct tk_event *e)

@@ -163,8 +163,9 @@ class Step:
 
     @property
     def taken(self) -> str:
-        """Where the object was taken, as a part of a sentence; empty if that is not known."""
-        return f", taken{self.at}" if self.site else ""
+        """Where the object was taken, or else released; empty if neither is known."""
+        how = "released" if self.what == "released" and self.kind != "semaphore" else "taken"
+        return f", {how}{self.at}" if self.site else ""
 
     @property
     def object(self) -> str:

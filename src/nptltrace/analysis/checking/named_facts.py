@@ -42,7 +42,7 @@ _OF_GIL = {("took", DOMAINS["cond"]), ("waits", DOMAINS["cond"])}
 
 def _kind(what: str, kind: int, value: int) -> str:
     """Return what to call the object of a step; a thread's wait says what a futex is for."""
-    if kind == DOMAINS["futex"] and what == "waits" and value < len(FUTEX_KINDS):
+    if kind == DOMAINS["futex"] and what in {"waits", "released"} and value < len(FUTEX_KINDS):
         return FUTEX_KINDS[value]
     return _KINDS.get(kind, "object")
 
