@@ -26,10 +26,6 @@ def wait_holding_lock(trace: Trace) -> Iterator[Found]:
     A recursive mutex that a thread has taken twice stays locked while the thread waits on a
     condition with it. So no thread that needs the mutex can signal the condition. This is reported
     however short the wait is, if a thread waited for the mutex meanwhile.
-
-    A recursive mutex that a thread has taken twice stays locked while the thread waits on a
-    condition with it. So no thread that needs the mutex can signal the condition. This is reported
-    however short the wait is, if a thread waited for the mutex meanwhile.
     """
     for fact in trace.facts("wait-with-hold"):
         held, wait, other = fact.steps
