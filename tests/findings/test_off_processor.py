@@ -100,8 +100,14 @@ def test_short_times_are_nobodys_fault(tmp_path: Path, ready_ns: int, slept_ns: 
     assert not held(tmp_path, ready_ns, slept_ns)
 
 
-def rust(tmp_path: Path, *, holds: bool, times: int) -> list[Finding]:
-    """Check a thread that sleeps 5 ms with a mutex of Rust, or without it and takes it later."""
+@pytest.mark.parametrize(
+    ("times", "waited_first", "again"),
+    [(60, True, False), (15, True, False), (60, False, False), (60, True, True)],
+)
+def test_who_has_waited_for_a_mutex_of_rust_has_it_until_it_wakes(
+    tmp_path: Path, *, times: int, waited_first: bool, again: bool
+) -> None:
+    """Unless it waits once more. Of others nobody knows since when they have it."""
     story = Story().create(HOLDER, WAITER)
     ran = 0
 
@@ -110,61 +116,33 @@ def rust(tmp_path: Path, *, holds: bool, times: int) -> list[Finding]:
         ran += 1000
         story.do(HOLDER, "SCHED_READING", slices=ran // 1000, ran_ns=ran, ready_ns=0)
 
-    def waits() -> None:
-        story.do(WAITER, "FUTEX_WAIT_IN", LOCK, op=0, lock=1, expected=2, timeout_ns=-1)
-
-    for _ in range(times):
-        reading()
-        if holds:
-            waits()
-        story.sleep(5 * MS)
-        reading()
-        if not holds:
-            waits()
-        story.do(HOLDER, "FUTEX_WAKE", LOCK, site=0x60, op=1, count=1)
-        story.do(WAITER, "FUTEX_WAIT_OUT", LOCK, result=0, wait_ns=5 * MS)
-        story.do(WAITER, "FUTEX_WAKE", LOCK, op=1, count=1)
-    found = story.ended_and_joined(HOLDER, WAITER).exit().findings(tmp_path)
-    return [one for one in found if one.kind in KINDS]
-
-
-def test_who_gives_back_a_mutex_of_rust_had_it_while_others_waited(tmp_path: Path) -> None:
-    [found] = rust(tmp_path, holds=True, times=60)
-    assert found.kind == "sleeping-holder"
-    assert "slept while it held rust-mutex" in found.message
-    assert " ms in 60 sleeps" in found.message
-    assert not rust(tmp_path, holds=True, times=15)
-    assert not rust(tmp_path, holds=False, times=60)
-
-
-@pytest.mark.parametrize("again", [False, True])
-def test_who_has_waited_for_a_mutex_of_rust_has_it_until_it_wakes(
-    tmp_path: Path, *, again: bool
-) -> None:
-    """Unless it waits once more. Another thread waits all the time."""
-    story = Story().create(HOLDER, WAITER)
-
     def waits(tid: int) -> None:
         story.do(tid, "FUTEX_WAIT_IN", LOCK, op=0, lock=1, expected=2, timeout_ns=-1)
 
-    def waited(tid: int) -> None:
-        story.do(tid, "FUTEX_WAIT_OUT", LOCK, result=0, wait_ns=1000)
+    def wakes(tid: int, woken: int) -> None:
+        story.do(tid, "FUTEX_WAKE", LOCK, site=0x60, op=1, count=1)
+        story.do(woken, "FUTEX_WAIT_OUT", LOCK, result=0, wait_ns=1000)
 
-    waits(HOLDER)
-    waits(WAITER)
-    story.do(MAIN, "FUTEX_WAKE", LOCK, op=1, count=1)
-    waited(HOLDER)
-    story.do(HOLDER, "SCHED_READING", slices=1, ran_ns=1000, ready_ns=0)
-    story.sleep(60 * MS)
-    story.do(HOLDER, "SCHED_READING", slices=2, ran_ns=2000, ready_ns=0)
-    if again:
-        waits(HOLDER)
-        story.do(MAIN, "FUTEX_WAKE", LOCK, op=1, count=1)
-        waited(HOLDER)
-    story.do(HOLDER, "FUTEX_WAKE", LOCK, op=1, count=1)
-    waited(WAITER)
-    found = story.ended_and_joined(HOLDER, WAITER).exit().findings(tmp_path)
-    assert [one.kind for one in found if one.kind in KINDS] == ["sleeping-holder"] * (not again)
+    for _ in range(times):
+        if waited_first:
+            waits(HOLDER)
+            wakes(MAIN, HOLDER)
+        reading()
+        waits(WAITER)
+        story.sleep(5 * MS)
+        reading()
+        if again:
+            waits(HOLDER)
+            wakes(MAIN, HOLDER)
+        wakes(HOLDER, WAITER)
+    findings = story.ended_and_joined(HOLDER, WAITER).exit().findings(tmp_path)
+    found = [one for one in findings if one.kind in KINDS]
+    if times < 60 or not waited_first or again:
+        assert not found
+        return
+    assert [one.kind for one in found] == ["sleeping-holder"]
+    assert "slept while it held rust-mutex" in found[0].message
+    assert " ms in 60 sleeps" in found[0].message
 
 
 def test_nobody_waits(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ int ptt_check_version(void)
 /* ---- beginning ---- */
 
 static const struct ck_thread new_thread = { .busy_ts = TK_NEVER, .cond_left_ts = TK_NEVER };
-static const struct ck_object new_object = { .taken = TK_NEVER, .taken_before = TK_NEVER, .asked = TK_NEVER,
-					     .given_back = TK_NEVER };
+static const struct ck_object new_object = { .taken = TK_NEVER, .taken_before = TK_NEVER, .asked = TK_NEVER };
 static const struct tk_layout layout = {
 	.process = { sizeof(struct ck_process), NULL },
 	.thread = { sizeof(struct ck_thread), &new_thread },

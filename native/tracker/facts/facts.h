@@ -79,7 +79,6 @@ struct ck_object {
 	uint32_t passes;     /* and how often it was */
 	int64_t clock;	     /* of a condition that was initialized: its waits go by this one */
 	struct ck_last gil;  /* the condition of an interpreter's lock: who has the lock; known at the end */
-	int64_t given_back;  /* of a futex: when a thread last woke a waiter */
 	uint32_t kept;	     /* fact of a thread that ended and had it, as long as nobody asks for it */
 };
 
@@ -343,7 +342,7 @@ void ck_sched(struct ptt_check *c, const struct tk_event *e);
 void ck_sched_unknown(struct ptt_check *c, const struct tk_event *e);
 void ck_sleep_in(struct ptt_check *c, const struct tk_event *e);
 void ck_sleep_out(struct ptt_check *c, const struct tk_event *e);
-/* ck_given_back - a thread wakes a waiter of a futex: what it slept with the lock, as far as it is proven that it had the lock. */
+/* ck_given_back - a thread wakes a waiter of a futex: what it slept with the lock since its own wait for the lock ended. */
 void ck_given_back(struct ptt_check *c, const struct tk_event *e, uint32_t object);
 
 /* ---- convoys.c ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* futexes.c - waits by system call for locks that are compiled into the program, as far as it is known what waits. */
 /*
- * What such a lock does without a wait is not in the trace. So nobody knows who has it, unless a thread has waited for it: these waits count where all threads of a
- * process are blocked. A word of which nothing is known, or that another process may wake, is no wait here.
+ * What such a lock does without a wait is not in the trace. So nobody knows who has it, unless a thread has waited for it: these
+ * waits count where all threads of a process are blocked. A word of which nothing is known, or that another process may wake, is no wait here.
  */
 #include <linux/futex.h>
 

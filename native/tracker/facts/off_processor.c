@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* off_processor.c - holders that lose the processor, or sleep, while others wait for what they hold. */
-#include "catalog.h"
 #include "facts.h"
 
 /* So many of the locks that a thread took last are looked at. */
@@ -43,34 +42,19 @@ static void kept(struct ptt_check *c, const struct tk_event *e, enum ptt_fact_ki
 	ck_step_wait(c, asked, e->thread);
 }
 
-/*
- * The oldest wait for a lock that began after anybody last gave the lock back. From then on the lock says that it is waited for.
- * So whoever gives it back wakes a waiter, and it had one holder from that wait to the next wake-up.
- */
-static uint32_t wait_since_wake(const struct ptt_check *c, const struct ck_object *o)
-{
-	uint32_t found = 0;
-
-	for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next)
-		if (CK_WAITING(c, wait)->since > o->given_back)
-			found = wait;
-	return found;
-}
-
 void ck_given_back(struct ptt_check *c, const struct tk_event *e, uint32_t object)
 {
 	struct ck_thread *t = CK_THREAD(c, e->thread);
-	bool won = t->won.object == object;
-	uint32_t wait = won ? ck_first_wait(c, object) : wait_since_wake(c, CK_OBJECT(c, object));
-	int64_t since = CK_WAITING(c, wait)->since, ns = t->nap_ns;
+	uint32_t wait = ck_first_wait(c, object);
+	int64_t since = t->won.since, ns = t->nap_ns;
 
-	CK_OBJECT(c, object)->given_back = e->ts;
-	if (won)
-		t->won.object = 0;
-	if (!wait || !ptt_futex_kinds[CK_WAITING(c, wait)->futex].hold)
+	if (t->won.object != object)
 		return;
-	if (won && t->won.since > since)
-		since = t->won.since;
+	t->won.object = 0;
+	if (!wait)
+		return;
+	if (CK_WAITING(c, wait)->since > since)
+		since = CK_WAITING(c, wait)->since;
 	if (t->nap_ts - since < ns)
 		ns = t->nap_ts - since;
 	if (ns < c->long_wait || !ck_found_more(c, PTT_FACT_HOLD_ASLEEP, e, (uint64_t)object << 16, e->site, ns))

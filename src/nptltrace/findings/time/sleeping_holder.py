@@ -28,8 +28,8 @@ def sleeping_holder(trace: Trace) -> Iterator[Found]:
     (`"sched"` of `ptt stat`). Of all holds that began at one call site the longest sleep is
     reported. Waits of less than 1 ms do not count. A semaphore that is used as a lock counts as a
     lock, and so do those of Python up to 3.13.
-    Who holds a `Mutex` of Rust is known only while another thread waits for the mutex. Such holds
-    count by the call site where they end.
+    Who holds a `Mutex` of Rust is known only of threads that waited for the mutex before. Such
+    holds count by the call site where they end.
     """
     for fact in trace.facts("hold-asleep"):
         if fact.value < _LONG_NS and fact.total < _LONG_SUM_NS:
