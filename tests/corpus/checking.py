@@ -86,7 +86,8 @@ class Checker:
         """Record a program with these options of `ptt record`, and check the trace."""
         trace = self.directory / "run.ptt"
         path = str(self.build(program))
-        command = self.ptt.command("record", "-q", "--force", "-o", trace, *options, "--", path)
+        how = *program.recording, *options
+        command = self.ptt.command("record", "-q", "--force", "-o", trace, *how, "--", path)
         came = run(program, command, env=self.ptt.environment())
         if came.status != program.status:
             return Checked(program, came, -1, [])

@@ -69,6 +69,7 @@ class Program:
         status: The exit status, as a shell says it.
         options: Of `ptt check`.
         module: A library that it loads.
+        recording: Options of `ptt record` that it takes to see what is planted.
     """
 
     source: Path
@@ -80,6 +81,7 @@ class Program:
     status: int = 0
     options: tuple[str, ...] = ()
     module: str = ""
+    recording: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -112,6 +114,7 @@ def _program(source: Path) -> Program:
         # What is slow here is the machine, unless a program is about that.
         options=tuple(head.get("options", "--long-hold 1h").split()),
         module=head.get("with", ""),
+        recording=tuple(head.get("record", "").split()),
     )
 
 

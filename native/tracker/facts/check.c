@@ -127,6 +127,7 @@ static void level_changed(struct ptt_check *c, const struct tk_event *e)
 	for (uint32_t i = p->threads; i; i = CK_THREAD(c, i)->process_next) {
 		CK_THREAD(c, i)->flags &= ~CK_WHOLE;
 		CK_THREAD(c, i)->won.object = 0;
+		CK_THREAD(c, i)->tries.count = 0;
 	}
 	memset(p->full, 0, sizeof(p->full));
 }
@@ -171,7 +172,7 @@ static void (*const handlers[TK_ACTIONS])(struct ptt_check *c, const struct tk_e
 	[TK_FORK] = ck_fork,		   [TK_REAPED] = ck_reaped,	    [TK_LEVEL] = level_changed,	    [TK_FUTEX_IN] = ck_futex_in,
 	[TK_LOST] = lost,		   [TK_SCHED] = ck_sched,	    [TK_SCHED_UNKNOWN] = ck_sched_unknown,
 	[TK_FUTEX_OUT] = ck_futex_out,	   [TK_FUTEX_WAKE] = ck_futex_wake,
-	[TK_SLEEP_IN] = ck_sleep_in,	   [TK_SLEEP_OUT] = ck_sleep_out,
+	[TK_SLEEP_IN] = ck_sleep_in,	   [TK_SLEEP_OUT] = ck_sleep_out,   [TK_TRY_OUT] = ck_try_out,
 };
 
 static inline void silence(struct ck_thread *t, int64_t ts)
@@ -195,6 +196,8 @@ static inline void event(struct tracker *t, struct tk_event *e, enum tk_action a
 			CK_THREAD(c, e->thread)->busy_ts = e->ts;
 		/* a signal handler, which may jump elsewhere */
 		CK_THREAD(c, e->thread)->call = 0;
+		if (unlikely(CK_THREAD(c, e->thread)->tries.count))
+			ck_tries_end(c, e, action);
 	}
 	/* What the C library does with locks of its own is not the program's fault. */
 	if (unlikely(kind == PTT_KIND_LLL)) {
@@ -326,6 +329,8 @@ static void settle(struct ptt_check *c, uint32_t flags)
 
 int ptt_check_finish(struct ptt_check *c, const int64_t *ends, uint32_t count, uint32_t flags)
 {
+	for (uint32_t i = 1; i < c->t.threads.count; i++)
+		ck_tries_report(c, i);
 	if (!(flags & PTT_CHECK_RUNNING))
 		at_end(c, ends, count);
 	ck_prevented_cycles(c);

@@ -88,6 +88,15 @@ struct ck_won {
 	int64_t since;
 };
 
+/* Tries in a row to take a lock that other threads have: its thread does nothing else meanwhile. */
+struct ck_tries {
+	uint32_t object;
+	uint32_t count; /* 0: the rest says nothing */
+	int64_t since, last;
+	uint64_t site;
+	struct ck_last holder; /* at the last try at which that is known */
+};
+
 /* Flags of threads beside the tracker's. */
 #define CK_WHOLE (PTT_THREAD_OWN << 0)	 /* its events are there from its beginning on */
 #define CK_AWAITED (PTT_THREAD_OWN << 1) /* another thread waits for its end; known at the end */
@@ -121,6 +130,7 @@ struct ck_thread {
 	uint64_t call_site;
 	bool futex_unknown; /* it waits for a futex of which nothing is known */
 	struct ck_won won;
+	struct ck_tries tries;
 	int64_t nap_ns; /* the last sleep of a millisecond or more, in no wait, */
 	int64_t nap_ts; /* and when it was over */
 };
@@ -349,6 +359,15 @@ void ck_given_back(struct ptt_check *c, const struct tk_event *e, uint32_t objec
 
 /* ck_pass - a lock is taken that was waited for, or that has been handed on so far. */
 void ck_pass(struct ptt_check *c, const struct tk_event *e, uint32_t object, enum tk_how how);
+
+/* ---- tries.c ---- */
+
+/* ck_try_out - a thread has tried to take a lock, or anything else. */
+void ck_try_out(struct ptt_check *c, const struct tk_event *e);
+/* ck_tries_end - a thread that has tried in vain to take a lock does something: perhaps it tries again. */
+void ck_tries_end(struct ptt_check *c, const struct tk_event *e, enum tk_action action);
+/* ck_tries_report - a thread tries no longer to take a lock, if it did. */
+void ck_tries_report(struct ptt_check *c, uint32_t thread);
 
 /* ---- order_cycles.c ---- */
 

@@ -55,6 +55,7 @@ enum ptt_fact_kind {
 	PTT_FACT_INIT_IN_USE,	   /* a lock is initialized while a thread has it */
 	PTT_FACT_LIMIT_OF_OTHER_CLOCK, /* of a wait: years ahead by its clock; value: ns ahead by the other one */
 	PTT_FACT_LIMIT_OVER,	   /* long before the wait began; value: ns ahead by the other clock, 0 if it is not near */
+	PTT_FACT_TRIES_REFUSED,	   /* tries in a row to take a lock that others have; value: so many */
 	PTT_FACT_KINDS,
 };
 
@@ -81,6 +82,7 @@ enum ptt_check_what {
 	PTT_STEP_SLEPT,	 /* in a system call, for value ns */
 	PTT_STEP_PASSED, /* a lock, the last of value times in a row, to a thread that had waited for it */
 	PTT_STEP_FREE,	 /* took it: nobody had it for value ns in all of that time */
+	PTT_STEP_TRIED,	 /* to take a lock, value times in a row, and was refused */
 };
 
 #define PTT_FLAG_CLOSED 1u  /* waits that close a cycle: stands only while none of them ends */
