@@ -249,8 +249,14 @@ PTT_API void ptt_filter_destroy(struct ptt_filter *filter);
 /* Each of these restricts: the first call turns the test on, each call lets one more value through. */
 PTT_API int ptt_filter_allow_event(struct ptt_filter *filter, uint32_t id);
 PTT_API int ptt_filter_allow_thread(struct ptt_filter *filter, uint32_t thread);
-/* process UINT32_MAX = any, of a site all that have the address; UINT64_MAX = none at all, to turn the test on. */
-PTT_API int ptt_filter_allow_object(struct ptt_filter *filter, uint32_t process, uint64_t address);
+/*
+ * process UINT32_MAX = any, of a site all that have the address; UINT64_MAX = none at all, to turn the test on.
+ *
+ * @kind: the domain of the events on the object; UINT32_MAX = any
+ * @begin_ns, @end_ns: events in [begin, end) pass
+ */
+PTT_API int ptt_filter_allow_object(struct ptt_filter *filter, uint32_t process, uint64_t address, uint32_t kind,
+				    int64_t begin_ns, int64_t end_ns);
 PTT_API int ptt_filter_allow_site(struct ptt_filter *filter, uint32_t process, uint64_t address);
 /* ptt_filter_keep_event - lets a type of event through on any object and from any call site. */
 PTT_API int ptt_filter_keep_event(struct ptt_filter *filter, uint32_t id);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* filter.c - lets through the events that the user asked for. */
+#include "../choice.h"
 #include "../traceset.h"
 
 struct ptt_filter {
@@ -7,8 +8,8 @@ struct ptt_filter {
 	bool event[1024];
 	bool whatever[1024]; /* passes on any object and from any call site */
 	struct rd_map threads;
-	struct rd_map objects; /* (process, address); process UINT32_MAX for any */
-	struct rd_map sites;
+	struct rd_choice objects;
+	struct rd_map sites; /* (process, address); process UINT32_MAX for any */
 };
 
 struct ptt_filter *ptt_filter_create(void)
@@ -21,7 +22,7 @@ void ptt_filter_destroy(struct ptt_filter *filter)
 	if (!filter)
 		return;
 	rd_map_free(&filter->threads);
-	rd_map_free(&filter->objects);
+	rd_choice_free(&filter->objects);
 	rd_map_free(&filter->sites);
 	free(filter);
 }
@@ -47,10 +48,11 @@ int ptt_filter_allow_thread(struct ptt_filter *filter, uint32_t thread)
 	return rd_map_put(&filter->threads, thread, 0) ? 0 : -ENOMEM;
 }
 
-int ptt_filter_allow_object(struct ptt_filter *filter, uint32_t process, uint64_t address)
+int ptt_filter_allow_object(struct ptt_filter *filter, uint32_t process, uint64_t address, uint32_t kind,
+			    int64_t begin_ns, int64_t end_ns)
 {
 	filter->by_object = true;
-	return rd_map_put(&filter->objects, process, address) ? 0 : -ENOMEM;
+	return rd_choice_add(&filter->objects, process, address, kind, begin_ns, end_ns) ? -ENOMEM : 0;
 }
 
 int ptt_filter_allow_site(struct ptt_filter *filter, uint32_t process, uint64_t address)
@@ -65,9 +67,10 @@ static bool site_allowed(const struct rd_map *map, uint32_t process, uint64_t si
 	return rd_map_find(map, process, site) || rd_map_find(map, RD_NONE, site & PTT_SITE_ADDRESS);
 }
 
-static bool allowed(const struct rd_map *map, uint32_t process, uint64_t address)
+static bool object_allowed(const struct rd_choice *choice, uint32_t process, const struct ptt_columns *columns,
+			   int64_t i)
 {
-	return rd_map_find(map, process, address) || rd_map_find(map, RD_NONE, address);
+	return rd_chosen(choice, process, columns->object[i], (columns->id[i] & PTT_ID_MASK) >> 6, columns->ts[i]);
 }
 
 bool rd_passes(const struct ptt_filter *filter, const struct ptt_reader *reader, const struct ptt_columns *columns,
@@ -82,7 +85,7 @@ bool rd_passes(const struct ptt_filter *filter, const struct ptt_reader *reader,
 		return false;
 	if (filter->whatever[columns->id[i] & PTT_ID_MASK])
 		return true;
-	if (filter->by_object && !allowed(&filter->objects, process, columns->object[i]))
+	if (filter->by_object && !object_allowed(&filter->objects, process, columns, i))
 		return false;
 	return !filter->by_site || site_allowed(&filter->sites, process, columns->site[i]);
 }

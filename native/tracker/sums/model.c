@@ -63,7 +63,7 @@ void ptt_model_destroy(struct ptt_model *m)
 	struct rd_pool *pools[] = { &m->sites,  &m->pairs, &m->blames,	   &m->causes,
 				    &m->wakers, &m->edges, &m->histograms, &m->logs };
 	struct rd_map *maps[] = { &m->site_of,	&m->pair_of, &m->blame_of,     &m->cause_key, &m->cause_of,
-				  &m->waker_of, &m->edge_of, &m->made_of, &m->only_objects, &m->only_sites, &m->site_uses,
+				  &m->waker_of, &m->edge_of, &m->made_of, &m->only_sites, &m->site_uses,
 				  &m->families, &m->gils, &m->semaphores };
 	struct md_rows *rows[] = { &m->wait_rows, &m->hold_rows, &m->wakeup_rows, &m->open_rows, &m->state_rows,
 				   &m->segments, &m->steps.held, &m->thread_states };
@@ -74,6 +74,7 @@ void ptt_model_destroy(struct ptt_model *m)
 		rd_pool_close(pools[i]);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		rd_map_free(maps[i]);
+	rd_choice_free(&m->only_objects);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		free(rows[i]->items);
 	free(m->steps.back);
@@ -98,9 +99,10 @@ int ptt_model_share(struct ptt_model *m, uint32_t process, uint64_t start, uint6
 	return tk_share(&m->t, process, start, end, memory, offset);
 }
 
-int ptt_model_only_object(struct ptt_model *m, uint32_t process, uint64_t address)
+int ptt_model_only_object(struct ptt_model *m, uint32_t process, uint64_t address, uint32_t kind, int64_t begin_ns,
+			  int64_t end_ns)
 {
-	return rd_map_put(&m->only_objects, process, address) ? 0 : -ENOMEM;
+	return rd_choice_add(&m->only_objects, process, address, kind, begin_ns, end_ns) ? -ENOMEM : 0;
 }
 
 int ptt_model_only_site(struct ptt_model *m, uint32_t process, uint64_t address)

@@ -86,8 +86,8 @@ void md_object_made(struct tracker *t, uint32_t object)
 	entry = m->gils.count ? rd_map_find(&m->gils, o->pub.process, o->pub.address) : NULL;
 	if (entry)
 		o->purpose = (uint8_t)entry->value;
-	o->counted = !m->only_objects.count || rd_map_find(&m->only_objects, o->pub.process, o->pub.address) ||
-		     rd_map_find(&m->only_objects, RD_NONE, o->pub.address);
+	o->counted = !m->only_objects.count ||
+		     rd_chosen(&m->only_objects, o->pub.process, o->pub.address, o->pub.kind, o->pub.first_ns);
 }
 
 #define PAIR_OBJECT 1u

@@ -5,6 +5,7 @@
 
 #include "../state/processor.h"
 #include "../state/state.h"
+#include "choice.h"
 #include "pttmodel.h"
 
 /* Rows that are handed out and dropped. */
@@ -250,7 +251,8 @@ struct ptt_model {
 	struct md_walk walk;
 	struct rd_map site_of, pair_of, blame_of, cause_key, cause_of, waker_of, edge_of;
 	struct rd_map made_of; /* the first object by process, kind, place of initialization and address */
-	struct rd_map only_objects, only_sites, site_uses;
+	struct rd_choice only_objects;
+	struct rd_map only_sites, site_uses;
 	struct rd_map families; /* what is known by process id */
 	struct rd_map gils, semaphores; /* purposes of objects by process and address; of semaphores, by process and stack */
 	bool only_threads;

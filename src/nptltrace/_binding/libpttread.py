@@ -415,10 +415,13 @@ class Filter(Handle):
             status = self._lib.ptt_filter_allow_thread(self.handle, number)
             check("make a filter", status)
 
-    def allow_objects(self, objects: Iterable[tuple[int, int]]) -> None:
-        """Restrict to these (process, address) pairs; process may be `ANY`."""
-        for process, address in ((ANY, 2**64 - 1), *objects):
-            status = self._lib.ptt_filter_allow_object(self.handle, process, address)
+    def allow_objects(self, objects: Iterable[tuple[int, int, int, int, int]]) -> None:
+        """Restrict to these objects: process, address, kind, begin and end of a part of the time.
+
+        Process and kind may be `ANY`.
+        """
+        for one in ((ANY, 2**64 - 1, ANY, 0, 0), *objects):
+            status = self._lib.ptt_filter_allow_object(self.handle, *one)
             check("make a filter", status)
 
     def allow_sites(self, sites: Iterable[tuple[int, int]]) -> None:

@@ -16,7 +16,7 @@ from nptltrace._binding.headers import pttmodel as c
 from nptltrace._binding.library import Library, check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -143,11 +143,14 @@ class Model(Handle):
         for number in (_ANY, *numbers):
             check("choose", self._lib.ptt_model_only_thread(self.handle, number))
 
-    def only_objects(self, objects: list[tuple[int, int]]) -> None:
-        """Count only these (process, address) pairs; process may be `ANY` of the reader."""
+    def only_objects(self, objects: Iterable[tuple[int, int, int, int, int]]) -> None:
+        """Count only these objects: process, address, kind, and between which times they begin.
+
+        Process and kind may be `ANY` of the reader.
+        """
         self.counts_all = False
-        for process, address in ((_ANY, 2**64 - 1), *objects):
-            check("choose", self._lib.ptt_model_only_object(self.handle, process, address))
+        for one in ((_ANY, 2**64 - 1, _ANY, 0, 0), *objects):
+            check("choose", self._lib.ptt_model_only_object(self.handle, *one))
 
     def only_sites(self, sites: list[tuple[int, int]]) -> None:
         """Count only what was called from these (process, site) pairs; of `ANY`, addresses."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.snapshots import State
     from nptltrace.trace.info import SharedMemory
+    from nptltrace.trace.objects.chosen import Chosen
     from nptltrace.trace.source import Source, TraceFiles
 
 __all__ = [
@@ -100,12 +101,12 @@ class Only:
 
     Attributes:
         threads: Numbers of threads in the traceset.
-        objects: (process, address) pairs.
+        objects: The objects.
         sites: (process, address) pairs.
     """
 
     threads: list[int] | None = None
-    objects: list[tuple[int, int]] | None = None
+    objects: list[Chosen] | None = None
     sites: list[tuple[int, int]] | None = None
 
 
@@ -310,7 +311,7 @@ def _add_gates(model: libptttrack_sums.Model, source: Source) -> None:
 
     symbols = Symbols(source)
     for name in set().union(*wanted.values()):
-        for process, address in symbols.find_object(name):
+        for process, address, *_ in symbols.find_object(name):
             if name not in wanted.get(process, ()):
                 continue
             for place in range(address, address + _GATES_SIZE, _WORD):

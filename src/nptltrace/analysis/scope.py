@@ -9,6 +9,7 @@ import numpy as np
 
 from nptltrace._binding.libpttread import ANY
 from nptltrace.analysis.model import Only, Window
+from nptltrace.trace.objects.chosen import among
 from nptltrace.trace.places.site import ADDRESS
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Scope:
         named = sites or ()
         return cls(
             window or Window(),
-            Only(threads=threads, objects=selection.object_pairs(symbols), sites=sites),
+            Only(threads=threads, objects=selection.chosen_objects(symbols), sites=sites),
             frozenset(known[number] for number in threads or ()),
             frozenset(_site_names(source, symbols, named)),
         )
@@ -84,7 +85,10 @@ class Scope:
             and (only.threads is None or any((process, tid) in self.tids for tid in tids))
             and (
                 only.objects is None
-                or any(_is_among(only.objects, process, address) for address in objects)
+                or any(
+                    bool(self.has_objects(*map(np.array, ([process], [address], [ts_ns])))[0])
+                    for address in objects
+                )
             )
             and (only.sites is None or not self.site_names.isdisjoint(sites))
         )
@@ -102,9 +106,15 @@ class Scope:
             return np.ones(len(process), np.bool_)
         return np.isin(process, [number for number, _ in self.tids])
 
-    def has_objects(self, process: NDArray[Any], address: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which of some objects are in it."""
-        return _among(self.only.objects, process, address)
+    def has_objects(
+        self,
+        process: NDArray[Any],
+        address: NDArray[Any],
+        at_ns: NDArray[Any],
+        kind: NDArray[Any] | None = None,
+    ) -> NDArray[np.bool_]:
+        """Return which of some objects are in it; see `chosen.among`."""
+        return among(self.only.objects, process, address, at_ns, kind)
 
     def has_sites(self, process: NDArray[Any], site: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which of some call sites are in it."""
@@ -122,10 +132,6 @@ def _site_names(
         for owner, other in everywhere:
             if other & ADDRESS == site & ADDRESS:
                 yield symbols.site_name(owner, other)
-
-
-def _is_among(pairs: Sequence[tuple[int, int]], process: int, address: int) -> bool:
-    return (process, address) in pairs or (ANY, address) in pairs
 
 
 def _among(

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from nptltrace._binding import libpttread
 from nptltrace.catalog import EVENTS
 from nptltrace.errors import UsageError, near
+from nptltrace.trace.objects.chosen import Chosen, common
 from nptltrace.trace.places.site import address_of_site
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["Selection", "address_of", "event_names"]
+
+_One = TypeVar("_One", bound=tuple[int, ...])
 
 # Of names that are like an unknown one, so many are named; so many are looked at.
 _HINTS = 3
@@ -95,7 +98,7 @@ class Selection:
         symbols: Symbols,
         *,
         threads: Iterable[int] | None = None,
-        objects: Iterable[tuple[int, int]] | None = None,
+        objects: Iterable[Chosen] | None = None,
     ) -> libpttread.Filter:
         """Return the native filter for what the traceset holds now.
 
@@ -103,7 +106,7 @@ class Selection:
             source: The opened traces.
             symbols: Names addresses.
             threads: Numbers of the only threads that may pass, or None for all.
-            objects: (process, address) of the only objects that may pass, or None for all.
+            objects: The only objects that may pass, or None for all.
         """
         made = libpttread.Filter()
         ids = self.event_ids()
@@ -112,11 +115,11 @@ class Selection:
         both = _in_both(self.thread_numbers(source), threads)
         if both is not None:
             made.allow_threads(both)
-        pairs = self.object_pairs(symbols)
-        if pairs is not None and objects is not None:
-            pairs = sorted(_common(set(pairs), set(objects)))
-        if pairs is not None or objects is not None:
-            made.allow_objects(pairs if pairs is not None else objects or ())
+        chosen = self.chosen_objects(symbols)
+        if chosen is not None and objects is not None:
+            chosen = sorted(common(chosen, objects))
+        if chosen is not None or objects is not None:
+            made.allow_objects(chosen if chosen is not None else objects or ())
         sites = self.site_pairs(source, symbols)
         if sites is not None:
             made.allow_sites(sites)
@@ -126,15 +129,17 @@ class Selection:
         """Return the numbers of the threads that pass, or None for all."""
         return list(self._threads(source)) if self.pids or self.tids else None
 
-    def object_pairs(self, symbols: Symbols) -> list[tuple[int, int]] | None:
-        """Return (process, address) of the objects that pass, or None for all.
+    def chosen_objects(self, symbols: Symbols) -> list[Chosen] | None:
+        """Return the objects that pass, or None for all.
+
+        A name stands for the objects that have it, an address for all that lay there.
 
         Raises:
             UsageError: Nothing has such a name.
         """
         if not self.objects:
             return None
-        return sorted(_all(self.objects, lambda word: _objects(word, symbols), "--object"))
+        return sorted(_all(self.objects, lambda word: _objects(word, symbols), "--object", common))
 
     def site_pairs(self, source: Source, symbols: Symbols) -> list[tuple[int, int]] | None:
         """Return (process, site) of the call sites that pass, or None for all."""
@@ -145,7 +150,7 @@ class Selection:
             (process, site, symbols.site_name(process, site))
             for process, site in (source.sites() if by_name else ())
         ]
-        return sorted(_all(self.sites, lambda word: _sites(word, known), "--site"))
+        return sorted(_all(self.sites, lambda word: _sites(word, known), "--site", _common))
 
     def _threads(self, source: Source) -> Iterable[int]:
         """Return the numbers of the threads that pass."""
@@ -197,12 +202,15 @@ def _numbers(option: str, name: str) -> set[int]:
         raise UsageError(f"{name} takes numbers, not {option!r}") from None
 
 
-def _all(options: Sequence[str], find: _Find, name: str) -> set[tuple[int, int]]:
-    """Return what every repetition allows, ANY standing for every process."""
-    passing: set[tuple[int, int]] | None = None
+def _all(
+    options: Sequence[str], find: Callable[[str], list[_One]], name: str,
+    both: Callable[[set[_One], set[_One]], set[_One]],
+) -> set[_One]:  # fmt: skip
+    """Return what every repetition allows; `both` returns what two of them allow."""
+    passing: set[_One] | None = None
     for option in options:
         found = {pair for word in _words(option, name) for pair in find(word)}
-        passing = found if passing is None else _common(passing, found)
+        passing = found if passing is None else both(passing, found)
     return passing or set()
 
 
@@ -218,10 +226,10 @@ def _common(some: set[tuple[int, int]], others: set[tuple[int, int]]) -> set[tup
     }
 
 
-def _objects(word: str, symbols: Symbols) -> list[tuple[int, int]]:
+def _objects(word: str, symbols: Symbols) -> list[Chosen]:
     address = address_of(word)
     if address is not None:
-        return [(libpttread.ANY, address)]
+        return [Chosen(libpttread.ANY, address)]
     found = symbols.find_object(word)
     if not found:
         hint = _like(word, symbols.object_names())
@@ -240,9 +248,3 @@ def _sites(word: str, known: list[tuple[int, int, str]]) -> list[tuple[int, int]
     if address is not None:
         return [(libpttread.ANY, address)]
     return [(process, at) for process, at, name in known if word in name]
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    _Find = Callable[[str], list[tuple[int, int]]]

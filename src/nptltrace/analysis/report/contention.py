@@ -209,7 +209,8 @@ class _Report:
         rows = self.objects[numbers]
         counted = _used(rows)
         if self.only.threads is None and self.only.sites is None:
-            counted |= Scope(only=self.only).has_objects(rows["process"], rows["address"])
+            columns = (rows[name] for name in ("process", "address", "first_ns", "kind"))
+            counted |= Scope(only=self.only).has_objects(*columns)
         alike = self.names.first_alike(numbers)
         return numbers[np.isin(alike, alike[counted])]
 

@@ -18,6 +18,7 @@ import numpy as np
 from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.model import Only, model_steps
 from nptltrace.catalog import DOMAINS
+from nptltrace.trace.objects.chosen import Chosen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -140,7 +141,7 @@ def over_time(
     if not locks:
         return []
     parts: dict[str, list[NDArray[Any]]] = {"waits": [], "holds": []}
-    only = Only(objects=[(lock.process, lock.address) for lock in locks])
+    only = Only(objects=[Chosen(lock.process, lock.address) for lock in locks])
     numbers: dict[Place, list[int]] = {lock: [] for lock in locks}
     for model, ts in model_steps(source, libptttrack_sums.ROWS, window=window, only=only):
         rows = model.table("waits")

@@ -59,6 +59,8 @@ _OPERATIONS = {
 }  # fmt: skip
 _SOURCES = ("nptl", "handler", "user")
 _SEMAPHORE = KINDS[DOMAINS["sem"]]
+# Of the number of an event, the bits below those of its domain.
+_DOMAIN_SHIFT = 6
 _GIL_FIGURES = ("holds", "hold_ns", "wait_caused_ns", "waits", "wait_ns", "wait_max_ns")
 
 # Returns the findings of opened traces as rows of the table.
@@ -266,13 +268,15 @@ class TraceTables:
             return raw
         process, scope = _numpy(raw["process"]), self._scope
         if name == "objects":
-            chosen = scope.has_objects(process, _numpy(raw["object"]))
+            objects = self._objects_of(raw)
+            chosen = scope.has_objects(process, objects.address, objects.first_ns, objects.kind)
             return raw.filter(pa.array(chosen & scope.has_processes(process)))
         chosen = scope.has_threads(process, _numpy(raw["tid"].fill_null(0)))
         if name == "edges":
             chosen &= scope.has_sites(process, _numpy(raw["wanted_site"]))
-            chosen &= scope.has_objects(process, _numpy(raw["held"])) | scope.has_objects(
-                process, _numpy(raw["wanted"])
+            held, wanted, first_ns = map(_numpy, raw.select(["held", "wanted", "first_ns"]).columns)
+            chosen &= scope.has_objects(process, held, first_ns) | scope.has_objects(
+                process, wanted, first_ns
             )
         return raw.filter(pa.array(chosen))
 
@@ -462,7 +466,10 @@ class TraceTables:
             return table
         process, scope = _numpy(table["process"]), self._scope
         chosen = scope.has_threads(process, _numpy(table["tid"]))
-        chosen &= scope.has_objects(process, _numpy(table["object"]))
+        domain = _numpy(table["event_id"]) >> _DOMAIN_SHIFT
+        chosen &= scope.has_objects(
+            process, _numpy(table["object"]), _numpy(table["ts_ns"]), domain
+        )
         chosen &= scope.has_sites(process, _numpy(table["site"]))
         return table.filter(pa.array(chosen))
 

@@ -190,8 +190,8 @@ def _open_at(args: argparse.Namespace, source: Source, viewer: Viewer) -> None:
     }
     window = Window(args.begin, args.end)
     if args.export is not None:  # nobody is there to look names up, and there is no other part
-        pairs = chosen.object_pairs(symbols) or ()
-        filters["on"] = ",".join(sorted({f"{address:#x}" for _, address in pairs}))
+        places = chosen.chosen_objects(symbols) or ()
+        filters["on"] = ",".join(sorted({f"{address:#x}" for _, address, *_ in places}))
         window = Window()
     viewer.open_at(window, filters)
     if not args.follow:

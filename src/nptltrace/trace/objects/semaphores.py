@@ -15,6 +15,7 @@ from nptltrace._binding import libpttread
 from nptltrace._binding.headers import pttcheck
 from nptltrace._binding.headers import pttmodel as c
 from nptltrace.catalog import EVENTS, FUTEX_KINDS
+from nptltrace.trace.objects.chosen import END
 from nptltrace.trace.objects.purposes import made_with, purpose_of, purpose_of_wait
 from nptltrace.trace.places.python_code import is_python
 from nptltrace.trace.places.stack import stack_sites
@@ -122,6 +123,17 @@ class Semaphores:
             address: The address.
             at_ns: Only the one of this time; None for all that there were, the first one first.
         """
+        own = self._own(process, address)
+        begin, end = own.start, own.stop
+        if at_ns is not None:
+            end = begin + int(np.searchsorted(self.ts_ns[begin:end], at_ns, side="right"))
+            begin = max(begin, end - 1)
+        if begin == end and process in self._parents:
+            return self.at(self._parents[process], address, at_ns)
+        return range(begin, end)
+
+    def _own(self, process: int, address: int) -> range:
+        """Return which of them a process initialized at an address."""
         first, last = (
             int(np.searchsorted(self.process, process, side=side)) for side in ("left", "right")
         )
@@ -129,12 +141,29 @@ class Semaphores:
             first + int(np.searchsorted(self.address[first:last], np.uint64(address), side=side))
             for side in ("left", "right")
         )
-        if at_ns is not None:
-            end = begin + int(np.searchsorted(self.ts_ns[begin:end], at_ns, side="right"))
-            begin = max(begin, end - 1)
-        if begin == end and process in self._parents:
-            return self.at(self._parents[process], address, at_ns)
         return range(begin, end)
+
+    def spans(self, row: int) -> Iterator[tuple[int, int, int]]:
+        """Yield where one of them was there: the process, when it began, and when the next did.
+
+        Processes that were forked have it until they initialize another one there.
+        """
+        process, address = int(self.process[row]), int(self.address[row])
+        behind = self.at(process, address).stop > row + 1
+        end_ns = int(self.ts_ns[row + 1]) if behind else END
+        yield from self._inherited(process, address, int(self.ts_ns[row]), end_ns)
+
+    def _inherited(
+        self, process: int, address: int, begin_ns: int, end_ns: int
+    ) -> Iterator[tuple[int, int, int]]:
+        yield process, begin_ns, end_ns
+        for child, parent in self._parents.items():
+            if parent != process:
+                continue
+            own = self._own(child, address)
+            until_ns = min(end_ns, int(self.ts_ns[own.start])) if own else end_ns
+            if begin_ns < until_ns:
+                yield from self._inherited(child, address, begin_ns, until_ns)
 
     def rows(
         self, process: NDArray[Any], address: NDArray[Any], at_ns: NDArray[Any]

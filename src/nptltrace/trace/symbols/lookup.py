@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from nptltrace._escaping import readable
 from nptltrace.catalog import DOMAINS
+from nptltrace.trace.objects.chosen import Chosen
 from nptltrace.trace.passed_over import PassedOver
 from nptltrace.trace.places.module_table import ModuleMap
 from nptltrace.trace.places.python_code import (
@@ -257,8 +258,8 @@ class Symbols:
         known = self._bundled(process, key) or ""
         return key, self.aliases.symbols.get(str(known)) or str(known)
 
-    def find_object(self, name: str) -> list[tuple[int, int]]:
-        """Return (process, address) of all objects of that name or alias.
+    def find_object(self, name: str) -> list[Chosen]:
+        """Return all objects of that name or alias.
 
         Those of Java that are called so, or whose class is, are among them.
         """
@@ -284,7 +285,7 @@ class Symbols:
             )
             found = {(process, at): None for process, at in places if at is not None}
         locks = self.python_locks() if not found else None
-        return locks.find(name) if locks is not None else list(found)
+        return locks.find(name) if locks is not None else [Chosen(*place) for place in found]
 
     def object_names(self) -> list[str]:
         """Return names that `find_object` knows: aliases, Python locks, variables of programs."""

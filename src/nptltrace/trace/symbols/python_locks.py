@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nptltrace._binding.headers import pttmodel as c
+from nptltrace.catalog import DOMAINS
+from nptltrace.trace.objects.chosen import Chosen
 from nptltrace.trace.objects.purposes import how_made
 from nptltrace.trace.places.python_code import code_and_offset, is_python
 from nptltrace.trace.places.stack import stack_sites
@@ -111,15 +113,16 @@ class PythonLocks:
         _, which, turn = self._names
         return ((which + 1) * (len(turn) + 1) + turn)[rows] * (rows >= 0)
 
-    def find(self, name: str) -> list[tuple[int, int]]:
-        """Return (process, address) of all that have a name, or are assigned to it."""
+    def find(self, name: str) -> list[Chosen]:
+        """Return all that have a name, or are assigned to it."""
         names, which, _ = self._names
         found = {
-            (int(self._semaphores.process[row]), int(self._semaphores.address[row]))
+            Chosen(process, int(self._semaphores.address[row]), DOMAINS["sem"], begin_ns, end_ns)
             for number, one in enumerate(names)
             if name.startswith(one.text) or name == one.path
             for row in (which == number).nonzero()[0].tolist()
             if name in {self._name_of_row(row), one.path}
+            for process, begin_ns, end_ns in self._semaphores.spans(row)
         }
         return sorted(found)
 

@@ -28,6 +28,7 @@ from nptltrace.ui.arrow_stream import table
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nptltrace.trace.objects.chosen import Chosen
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.ui.answers.naming import Naming
@@ -302,14 +303,12 @@ class EventList:
     def _filter(self, filters: Filters, rows: Rows | None) -> _Passing:
         """Return which events pass."""
         objects = filters.objects if rows is not None else None
-        pairs = None if objects is None or rows is None else rows.object_pairs(objects)
+        pairs = None if objects is None or rows is None else rows.chosen(objects)
         native = self._native(filters, pairs)
         return _Passing(native, filters.text, None if objects is None else frozenset(objects), rows)
 
-    def _native(
-        self, filters: Filters, pairs: list[tuple[int, int]] | None
-    ) -> libpttread.Filter | None:
-        """Return the filter of the reader; `pairs` are processes and addresses of objects."""
+    def _native(self, filters: Filters, pairs: list[Chosen] | None) -> libpttread.Filter | None:
+        """Return the filter of the reader; `pairs` are objects."""
         events = [filters.event] if filters.event else []
         if not filters.readings and not events:
             events = [",".join(name for name in event_names() if name not in _READINGS)]

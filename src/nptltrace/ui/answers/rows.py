@@ -13,6 +13,7 @@ import numpy as np
 
 from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.report.over_time import Place
+from nptltrace.trace.objects.chosen import Chosen
 from nptltrace.trace.reading import arrow
 from nptltrace.ui import protocol
 from nptltrace.ui.answers.naming import common_name
@@ -522,9 +523,9 @@ class Rows:
         inits = self.tables.sites["address"][found["init_site"]].tolist()
         return [Place(*place) for place in zip(*columns, inits, strict=True)]
 
-    def object_pairs(self, rows: list[int]) -> list[tuple[int, int]]:
-        """Return (process, address) of the objects of rows."""
-        return [(place.process, place.address) for place in self.object_places(rows)]
+    def chosen(self, rows: list[int]) -> list[Chosen]:
+        """Return all that lies where the objects of rows lie."""
+        return [Chosen(place.process, place.address) for place in self.object_places(rows)]
 
 
 def _row_at(rows: list[tuple[int, int]], at_ns: int | None) -> int:

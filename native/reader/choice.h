@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* choice.h - chosen objects: an address, or what lay there in a part of the time. */
+#ifndef PTTREAD_CHOICE_H
+#define PTTREAD_CHOICE_H
+
+#include "hash_map.h"
+
+#include <stdbool.h>
+
+/* Stands for every process, and for every kind. */
+#define RD_EVERY UINT32_MAX
+
+struct rd_span {
+	int64_t begin_ns, end_ns; /* [begin, end) */
+	uint32_t kind;
+	uint32_t next; /* another span of this address, from 1 on; 0: none */
+};
+
+struct rd_choice {
+	struct rd_map places; /* (process, address): the first span, from 1 on */
+	struct rd_span *spans;
+	uint32_t count, room;
+};
+
+/* rd_choice_add - chooses one kind of object at an address, in a part of the time. -1: memory is out. */
+int rd_choice_add(struct rd_choice *choice, uint32_t process, uint64_t address, uint32_t kind, int64_t begin_ns,
+		  int64_t end_ns);
+void rd_choice_free(struct rd_choice *choice);
+
+static inline bool rd_choice_spans(const struct rd_choice *choice, uint32_t process, uint64_t address, uint32_t kind,
+				   int64_t ts_ns)
+{
+	const struct rd_entry *e = rd_map_find(&choice->places, process, address);
+	const struct rd_span *span;
+
+	for (uint64_t at = e ? e->value : 0; at; at = span->next) {
+		span = &choice->spans[at - 1];
+		if ((span->kind == kind || span->kind == RD_EVERY) && span->begin_ns <= ts_ns && ts_ns < span->end_ns)
+			return true;
+	}
+	return false;
+}
+
+/* rd_chosen - is what lies at an address at a time chosen? Neither blocks nor allocates. */
+static inline bool rd_chosen(const struct rd_choice *choice, uint32_t process, uint64_t address, uint32_t kind,
+			     int64_t ts_ns)
+{
+	return rd_choice_spans(choice, process, address, kind, ts_ns) ||
+	       rd_choice_spans(choice, RD_EVERY, address, kind, ts_ns);
+}
+
+#endif
