@@ -134,11 +134,12 @@ class Traceset(Reader):
         object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
     ) -> Stat:  # fmt: skip
         """Return what it holds: processes, threads, events, objects, losses; see `ptt stat`."""
+        from nptltrace.analysis.generations import generation_at
         from nptltrace.analysis.growing import ended_ns
         from nptltrace.analysis.report.documents import stat_document
         from nptltrace.trace.statistics import Part, statistics
 
-        chosen = selection_of(pid, tid, object, site)
+        chosen = selection_of(pid, tid, object, site, generation_at)
         part = None
         if chosen or (start_ns, end_ns) != (None, None):
             bounds = _window(start_ns, end_ns)
@@ -562,12 +563,13 @@ class Traceset(Reader):
         Raises:
             UsageError: A value is wrong, or the window ends before it begins.
         """
+        from nptltrace.analysis.generations import generation_at
         from nptltrace.analysis.model import Window
         from nptltrace.analysis.scope import Scope
 
         start_ns, end_ns, pid, tid, object_, site = part
         window = Window(*_window(start_ns, end_ns))
-        chosen = selection_of(pid, tid, object_, site)
+        chosen = selection_of(pid, tid, object_, site, generation_at)
         scope = Scope.of(self.source, symbols, chosen, window)
         for name, given, found in (
             ("pid and tid", (pid, tid), scope.only.threads),

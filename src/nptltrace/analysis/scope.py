@@ -61,7 +61,7 @@ class Scope:
         named = sites or ()
         return cls(
             window or Window(),
-            Only(threads=threads, objects=selection.chosen_objects(symbols), sites=sites),
+            Only(threads=threads, objects=selection.chosen_objects(source, symbols), sites=sites),
             frozenset(known[number] for number in threads or ()),
             frozenset(_site_names(source, symbols, named)),
         )

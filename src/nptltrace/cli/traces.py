@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from nptltrace._binding.libpttread import Filter
     from nptltrace.analysis.scope import Scope
     from nptltrace.trace.copying import Part
+    from nptltrace.trace.objects.chosen import Chosen
     from nptltrace.trace.passed_over import PassedOver
     from nptltrace.trace.selection import Selection
     from nptltrace.trace.source import Source
@@ -74,7 +75,7 @@ def add_filters(
     for option, metavar, what in (
         ("--pid", "PID,…", "of these processes"),
         ("--tid", "TID,…", "of these threads"),
-        ("--object", "NAME|0x…,…", "on these objects, by address, global variable or alias"),
+        ("--object", "NAME|0x…[#N],…", "on these objects: name, address, or Nth object there"),
         ("--event", "PREFIX,…", "whose names begin so"),
         ("--suffix", "SUFFIX,…", "whose names end so, as _IN,_OUT"),
         ("--site", "TEXT|0x…,…", "called from there: part of function, file or line, or address"),
@@ -197,7 +198,14 @@ def selection(args: argparse.Namespace) -> Selection:
         events=getattr(args, "event", []),
         suffixes=getattr(args, "suffix", []),
         sites=getattr(args, "site", []),
+        generation=_generation_at,
     )
+
+
+def _generation_at(source: Source, address: int, number: int) -> list[Chosen]:
+    from nptltrace.analysis.generations import generation_at  # only where an option asks for it
+
+    return generation_at(source, address, number)
 
 
 def passing(

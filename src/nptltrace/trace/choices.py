@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from numbers import Integral
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from nptltrace.errors import UsageError
 from nptltrace.trace.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nptltrace.trace.objects.chosen import Chosen
+    from nptltrace.trace.source import Source
 
 __all__ = ["Choice", "plain", "selection_of"]
 
@@ -24,7 +30,10 @@ def plain(value: Any) -> Any:
     return value
 
 
-def selection_of(pid: Choice, tid: Choice, object_: Choice, site: Choice) -> Selection:
+def selection_of(
+    pid: Choice, tid: Choice, object_: Choice, site: Choice,
+    generation: Callable[[Source, int, int], list[Chosen]],
+) -> Selection:  # fmt: skip
     """Return what these choices select.
 
     Args:
@@ -32,6 +41,7 @@ def selection_of(pid: Choice, tid: Choice, object_: Choice, site: Choice) -> Sel
         tid: Thread ids.
         object_: Addresses or names of objects.
         site: Addresses or names of call sites.
+        generation: As the attribute of the selection.
 
     Raises:
         UsageError: A value is neither a number nor text.
@@ -41,6 +51,7 @@ def selection_of(pid: Choice, tid: Choice, object_: Choice, site: Choice) -> Sel
         tids=_option("tid", tid, str),
         objects=_option("object", object_, hex),
         sites=_option("site", site, hex),
+        generation=generation,
     )
 
 

@@ -30,6 +30,7 @@ _One = TypeVar("_One", bound=tuple[int, ...])
 _HINTS = 3
 _LIKE = 20_000
 _HEX = re.compile(r"0[xX][0-9a-fA-F]+")
+_NUMBERED = re.compile(r"(0[xX][0-9a-fA-F]+)#([0-9]{1,9})")
 
 
 def event_names() -> list[str]:
@@ -54,10 +55,13 @@ class Selection:
     Attributes:
         pids: `--pid`.
         tids: `--tid`.
-        objects: `--object`, addresses or names.
+        objects: `--object`, addresses or names; `ADDRESS#N` is the object with that number of
+            those that lay there one after the other.
         events: `--event`, beginnings of event names.
         suffixes: `--suffix`, ends of event names.
         sites: `--site`, addresses or parts of their names.
+        generation: Returns the objects of an address that have a number; None: `ADDRESS#N` is
+            not understood.
     """
 
     pids: Sequence[str] = field(default_factory=list)
@@ -66,6 +70,7 @@ class Selection:
     events: Sequence[str] = field(default_factory=list)
     suffixes: Sequence[str] = field(default_factory=list)
     sites: Sequence[str] = field(default_factory=list)
+    generation: Callable[[Source, int, int], list[Chosen]] | None = None
 
     def __bool__(self) -> bool:
         """Return whether anything is filtered at all."""
@@ -115,7 +120,7 @@ class Selection:
         both = _in_both(self.thread_numbers(source), threads)
         if both is not None:
             made.allow_threads(both)
-        chosen = self.chosen_objects(symbols)
+        chosen = self.chosen_objects(source, symbols)
         if chosen is not None and objects is not None:
             chosen = sorted(common(chosen, objects))
         if chosen is not None or objects is not None:
@@ -129,7 +134,7 @@ class Selection:
         """Return the numbers of the threads that pass, or None for all."""
         return list(self._threads(source)) if self.pids or self.tids else None
 
-    def chosen_objects(self, symbols: Symbols) -> list[Chosen] | None:
+    def chosen_objects(self, source: Source, symbols: Symbols) -> list[Chosen] | None:
         """Return the objects that pass, or None for all.
 
         A name stands for the objects that have it, an address for all that lay there.
@@ -139,7 +144,11 @@ class Selection:
         """
         if not self.objects:
             return None
-        return sorted(_all(self.objects, lambda word: _objects(word, symbols), "--object", common))
+
+        def find(word: str) -> list[Chosen]:
+            return self._objects(word, source, symbols)
+
+        return sorted(_all(self.objects, find, "--object", common))
 
     def site_pairs(self, source: Source, symbols: Symbols) -> list[tuple[int, int]] | None:
         """Return (process, site) of the call sites that pass, or None for all."""
@@ -151,6 +160,17 @@ class Selection:
             for process, site in (source.sites() if by_name else ())
         ]
         return sorted(_all(self.sites, lambda word: _sites(word, known), "--site", _common))
+
+    def _objects(self, word: str, source: Source, symbols: Symbols) -> list[Chosen]:
+        """Return the objects that one word chooses."""
+        numbered = _NUMBERED.fullmatch(word)
+        if numbered and self.generation is not None:
+            address = address_of(numbered[1]) or 0
+            found = self.generation(source, address, int(numbered[2]))
+            if not found:
+                raise UsageError(f"no object is {word} (ptt sql has them in the table objects)")
+            return found
+        return _objects(word, symbols)
 
     def _threads(self, source: Source) -> Iterable[int]:
         """Return the numbers of the threads that pass."""

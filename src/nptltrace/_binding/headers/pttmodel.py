@@ -81,298 +81,111 @@ class Sums(Structure):
     """`struct ptt_sums`, 168 bytes."""
 
     _fields_ = (
-        ("wait_n", u64 * 7),
-        ("wait_ns", u64 * 7),
-        ("wait_max", u64),
-        ("held_ns", u64),
-        ("hold_n", u64),
-        ("hold_ns", u64),
-        ("hold_max", u64),
-        ("used_ns", u64),
+        ("wait_n", u64 * 7), ("wait_ns", u64 * 7), ("wait_max", u64), ("held_ns", u64),
+        ("hold_n", u64), ("hold_ns", u64), ("hold_max", u64), ("used_ns", u64),
         ("undivided_ns", u64),
     )
-    wait_n: Any
-    wait_ns: Any
-    wait_max: int
-    held_ns: int
-    hold_n: int
-    hold_ns: int
-    hold_max: int
-    used_ns: int
-    undivided_ns: int
+    wait_n: Any; wait_ns: Any; wait_max: int; held_ns: int; hold_n: int; hold_ns: int;
+    hold_max: int; used_ns: int; undivided_ns: int
 
 
 class ModelObject(Structure):
     """`struct ptt_model_object`, 320 bytes."""
 
     _fields_ = (
-        ("address", u64),
-        ("first_ns", i64),
-        ("process", u32),
-        ("kind", u32),
-        ("generation", u32),
-        ("before", u32),
-        ("flags", u32),
-        ("waiters", u32),
-        ("holders", u32),
-        ("holder", u32),
-        ("holds", u32),
-        ("waits", u32),
-        ("opens", u32),
-        ("process_next", u32),
-        ("release_ns", i64),
-        ("release_site", u64),
-        ("release_stack", u32),
-        ("releaser", u32),
-        ("waking", u32),
-        ("arrived", u32),
-        ("sums", Sums),
-        ("last_ns", i64),
-        ("wasted", u64),
-        ("users", u64),
-        ("threads", u32),
-        ("max_waiters", u32),
-        ("first_site", u32),
-        ("histogram", u32),
-        ("init_site", u32),
-        ("attributes", u32),
-        ("address_threads", u32),
+        ("address", u64), ("first_ns", i64), ("process", u32), ("kind", u32), ("generation", u32),
+        ("before", u32), ("flags", u32), ("waiters", u32), ("holders", u32), ("holder", u32),
+        ("holds", u32), ("waits", u32), ("opens", u32), ("process_next", u32), ("release_ns", i64),
+        ("release_site", u64), ("release_stack", u32), ("releaser", u32), ("waking", u32),
+        ("arrived", u32), ("sums", Sums), ("last_ns", i64), ("wasted", u64), ("users", u64),
+        ("threads", u32), ("max_waiters", u32), ("first_site", u32), ("histogram", u32),
+        ("init_site", u32), ("attributes", u32), ("address_threads", u32),
     )
-    address: int
-    first_ns: int
-    process: int
-    kind: int
-    generation: int
-    before: int
-    flags: int
-    waiters: int
-    holders: int
-    holder: int
-    holds: int
-    waits: int
-    opens: int
-    process_next: int
-    release_ns: int
-    release_site: int
-    release_stack: int
-    releaser: int
-    waking: int
-    arrived: int
-    sums: Sums
-    last_ns: int
-    wasted: int
-    users: int
-    threads: int
-    max_waiters: int
-    first_site: int
-    histogram: int
-    init_site: int
-    attributes: int
-    address_threads: int
+    address: int; first_ns: int; process: int; kind: int; generation: int; before: int; flags: int;
+    waiters: int; holders: int; holder: int; holds: int; waits: int; opens: int; process_next: int;
+    release_ns: int; release_site: int; release_stack: int; releaser: int; waking: int;
+    arrived: int; sums: Sums; last_ns: int; wasted: int; users: int; threads: int; max_waiters: int;
+    first_site: int; histogram: int; init_site: int; attributes: int; address_threads: int
 
 
 class ModelSite(Structure):
     """`struct ptt_model_site`, 200 bytes."""
 
     _fields_ = (
-        ("sums", Sums),
-        ("address", u64),
-        ("caused_ns", u64),
-        ("process", u32),
-        ("kind", u32),
-        ("histogram", u32),
-        ("reserved", u32),
+        ("sums", Sums), ("address", u64), ("caused_ns", u64), ("process", u32), ("kind", u32),
+        ("histogram", u32), ("reserved", u32),
     )
-    sums: Sums
-    address: int
-    caused_ns: int
-    process: int
-    kind: int
-    histogram: int
-    reserved: int
+    sums: Sums; address: int; caused_ns: int; process: int; kind: int; histogram: int; reserved: int
 
 
 class ModelThread(Structure):
     """`struct ptt_model_thread`, 456 bytes."""
 
     _fields_ = (
-        ("pthread", u64),
-        ("first_ns", i64),
-        ("last_ns", i64),
-        ("end_ns", i64),
-        ("process", u32),
-        ("tid", u32),
-        ("number", u32),
-        ("generation", u32),
-        ("creator", u32),
-        ("flags", u32),
-        ("held", u32),
-        ("holds", u32),
-        ("waits", u32),
-        ("process_next", u32),
-        ("sums", Sums),
-        ("kind_ns", u64 * 16),
-        ("blocked_ns", u64),
-        ("caused_ns", u64),
-        ("routine", u64),
-        ("create_ns", i64),
-        ("join_ns", i64),
-        ("buffer_ns", u64),
-        ("silent_ns", u64),
-        ("create_site", u32),
-        ("histogram", u32),
-        ("policy", u32),
-        ("priority", i32),
-        ("cpu_ns", i64),
-        ("ready_ns", i64),
+        ("pthread", u64), ("first_ns", i64), ("last_ns", i64), ("end_ns", i64), ("process", u32),
+        ("tid", u32), ("number", u32), ("generation", u32), ("creator", u32), ("flags", u32),
+        ("held", u32), ("holds", u32), ("waits", u32), ("process_next", u32), ("sums", Sums),
+        ("kind_ns", u64 * 16), ("blocked_ns", u64), ("caused_ns", u64), ("routine", u64),
+        ("create_ns", i64), ("join_ns", i64), ("buffer_ns", u64), ("silent_ns", u64),
+        ("create_site", u32), ("histogram", u32), ("policy", u32), ("priority", i32),
+        ("cpu_ns", i64), ("ready_ns", i64),
     )
-    pthread: int
-    first_ns: int
-    last_ns: int
-    end_ns: int
-    process: int
-    tid: int
-    number: int
-    generation: int
-    creator: int
-    flags: int
-    held: int
-    holds: int
-    waits: int
-    process_next: int
-    sums: Sums
-    kind_ns: Any
-    blocked_ns: int
-    caused_ns: int
-    routine: int
-    create_ns: int
-    join_ns: int
-    buffer_ns: int
-    silent_ns: int
-    create_site: int
-    histogram: int
-    policy: int
-    priority: int
-    cpu_ns: int
-    ready_ns: int
+    pthread: int; first_ns: int; last_ns: int; end_ns: int; process: int; tid: int; number: int;
+    generation: int; creator: int; flags: int; held: int; holds: int; waits: int; process_next: int;
+    sums: Sums; kind_ns: Any; blocked_ns: int; caused_ns: int; routine: int; create_ns: int;
+    join_ns: int; buffer_ns: int; silent_ns: int; create_site: int; histogram: int; policy: int;
+    priority: int; cpu_ns: int; ready_ns: int
 
 
 class ModelPair(Structure):
     """`struct ptt_model_pair`, 200 bytes."""
 
     _fields_ = (
-        ("sums", Sums),
-        ("caused_ns", u64),
-        ("balance_ns", i64),
-        ("thread", u32),
-        ("object", u32),
-        ("balance", u32),
-        ("used", u32),
+        ("sums", Sums), ("caused_ns", u64), ("balance_ns", i64), ("thread", u32), ("object", u32),
+        ("balance", u32), ("used", u32),
     )
-    sums: Sums
-    caused_ns: int
-    balance_ns: int
-    thread: int
-    object: int
-    balance: int
-    used: int
+    sums: Sums; caused_ns: int; balance_ns: int; thread: int; object: int; balance: int; used: int
 
 
 class ModelBlame(Structure):
     """`struct ptt_model_blame`, 24 bytes."""
 
     _fields_ = (
-        ("caused_ns", u64),
-        ("object", u32),
-        ("thread", u32),
-        ("site", u32),
-        ("released", u32),
+        ("caused_ns", u64), ("object", u32), ("thread", u32), ("site", u32), ("released", u32),
     )
-    caused_ns: int
-    object: int
-    thread: int
-    site: int
-    released: int
+    caused_ns: int; object: int; thread: int; site: int; released: int
 
 
 class ModelCause(Structure):
     """`struct ptt_model_cause`, 56 bytes."""
 
     _fields_ = (
-        ("n", u64),
-        ("ns", u64),
-        ("held_ns", u64),
-        ("max", u64),
-        ("thread", u32),
-        ("object", u32),
-        ("site", u32),
-        ("cause", u32),
-        ("cause_site", u32),
-        ("wait_class", u32),
+        ("n", u64), ("ns", u64), ("held_ns", u64), ("max", u64), ("thread", u32), ("object", u32),
+        ("site", u32), ("cause", u32), ("cause_site", u32), ("wait_class", u32),
     )
-    n: int
-    ns: int
-    held_ns: int
-    max: int
-    thread: int
-    object: int
-    site: int
-    cause: int
-    cause_site: int
-    wait_class: int
+    n: int; ns: int; held_ns: int; max: int; thread: int; object: int; site: int; cause: int;
+    cause_site: int; wait_class: int
 
 
 class ModelWaker(Structure):
     """`struct ptt_model_waker`, 32 bytes."""
 
     _fields_ = (
-        ("n", u64),
-        ("ns", u64),
-        ("object", u32),
-        ("thread", u32),
-        ("site", u32),
-        ("reserved", u32),
+        ("n", u64), ("ns", u64), ("object", u32), ("thread", u32), ("site", u32), ("reserved", u32),
     )
-    n: int
-    ns: int
-    object: int
-    thread: int
-    site: int
-    reserved: int
+    n: int; ns: int; object: int; thread: int; site: int; reserved: int
 
 
 class ModelEdge(Structure):
     """`struct ptt_model_edge`, 64 bytes."""
 
     _fields_ = (
-        ("n", u64),
-        ("first_ns", i64),
-        ("held", u32),
-        ("wanted", u32),
-        ("held_site", u32),
-        ("wanted_site", u32),
-        ("thread", u32),
-        ("threads", u32),
-        ("guard", u32 * 4),
-        ("held_mode", u8),
-        ("wanted_mode", u8),
-        ("blocked", u8),
-        ("tries", u8),
-        ("reserved", u32),
+        ("n", u64), ("first_ns", i64), ("held", u32), ("wanted", u32), ("held_site", u32),
+        ("wanted_site", u32), ("thread", u32), ("threads", u32), ("guard", u32 * 4),
+        ("held_mode", u8), ("wanted_mode", u8), ("blocked", u8), ("tries", u8), ("reserved", u32),
     )
-    n: int
-    first_ns: int
-    held: int
-    wanted: int
-    held_site: int
-    wanted_site: int
-    thread: int
-    threads: int
-    guard: Any
-    held_mode: int
-    wanted_mode: int
-    blocked: int
-    tries: int
+    n: int; first_ns: int; held: int; wanted: int; held_site: int; wanted_site: int; thread: int;
+    threads: int; guard: Any; held_mode: int; wanted_mode: int; blocked: int; tries: int;
     reserved: int
 
 
@@ -380,60 +193,17 @@ class ModelWait(Structure):
     """`struct ptt_model_wait`, 128 bytes."""
 
     _fields_ = (
-        ("t_ns", i64),
-        ("dur_ns", i64),
-        ("held_ns", i64),
-        ("waker_t_ns", i64),
-        ("ready_ns", i64),
-        ("id", u64),
-        ("parent", u64),
-        ("chain", u64),
-        ("thread", u32),
-        ("object", u32),
-        ("site", u32),
-        ("owner", u32),
-        ("owner_site", u32),
-        ("waker", u32),
-        ("waker_site", u32),
-        ("queue_depth", u32),
-        ("result", i32),
-        ("stack", u32),
-        ("owner_stack", u32),
-        ("waker_stack", u32),
-        ("holder_stack", u32),
-        ("holder_site", u32),
-        ("reserved", u32),
-        ("wait_class", u8),
-        ("kind", u8),
-        ("mode", u8),
-        ("open", u8),
+        ("t_ns", i64), ("dur_ns", i64), ("held_ns", i64), ("waker_t_ns", i64), ("ready_ns", i64),
+        ("id", u64), ("parent", u64), ("chain", u64), ("thread", u32), ("object", u32),
+        ("site", u32), ("owner", u32), ("owner_site", u32), ("waker", u32), ("waker_site", u32),
+        ("queue_depth", u32), ("result", i32), ("stack", u32), ("owner_stack", u32),
+        ("waker_stack", u32), ("holder_stack", u32), ("holder_site", u32), ("reserved", u32),
+        ("wait_class", u8), ("kind", u8), ("mode", u8), ("open", u8),
     )
-    t_ns: int
-    dur_ns: int
-    held_ns: int
-    waker_t_ns: int
-    ready_ns: int
-    id: int
-    parent: int
-    chain: int
-    thread: int
-    object: int
-    site: int
-    owner: int
-    owner_site: int
-    waker: int
-    waker_site: int
-    queue_depth: int
-    result: int
-    stack: int
-    owner_stack: int
-    waker_stack: int
-    holder_stack: int
-    holder_site: int
-    reserved: int
-    wait_class: int
-    kind: int
-    mode: int
+    t_ns: int; dur_ns: int; held_ns: int; waker_t_ns: int; ready_ns: int; id: int; parent: int;
+    chain: int; thread: int; object: int; site: int; owner: int; owner_site: int; waker: int;
+    waker_site: int; queue_depth: int; result: int; stack: int; owner_stack: int; waker_stack: int;
+    holder_stack: int; holder_site: int; reserved: int; wait_class: int; kind: int; mode: int;
     open: int
 
 
@@ -441,61 +211,24 @@ class ModelHold(Structure):
     """`struct ptt_model_hold`, 64 bytes."""
 
     _fields_ = (
-        ("t_ns", i64),
-        ("dur_ns", i64),
-        ("off_ns", i64),
-        ("ready_ns", i64),
-        ("thread", u32),
-        ("object", u32),
-        ("site", u32),
-        ("release_site", u32),
-        ("max_waiters", u32),
-        ("stack", u32),
-        ("release_stack", u32),
-        ("mode", u8),
-        ("open", u8),
-        ("thread_place", u8),
+        ("t_ns", i64), ("dur_ns", i64), ("off_ns", i64), ("ready_ns", i64), ("thread", u32),
+        ("object", u32), ("site", u32), ("release_site", u32), ("max_waiters", u32), ("stack", u32),
+        ("release_stack", u32), ("mode", u8), ("open", u8), ("thread_place", u8),
         ("object_place", u8),
     )
-    t_ns: int
-    dur_ns: int
-    off_ns: int
-    ready_ns: int
-    thread: int
-    object: int
-    site: int
-    release_site: int
-    max_waiters: int
-    stack: int
-    release_stack: int
-    mode: int
-    open: int
-    thread_place: int
-    object_place: int
+    t_ns: int; dur_ns: int; off_ns: int; ready_ns: int; thread: int; object: int; site: int;
+    release_site: int; max_waiters: int; stack: int; release_stack: int; mode: int; open: int;
+    thread_place: int; object_place: int
 
 
 class ModelState(Structure):
     """`struct ptt_model_state`, 40 bytes."""
 
     _fields_ = (
-        ("t_ns", i64),
-        ("dur_ns", i64),
-        ("wait", u64),
-        ("thread", u32),
-        ("state", u8),
-        ("reserved", u8),
-        ("call", u16),
-        ("cpu", u16),
-        ("pad", u16 * 3),
+        ("t_ns", i64), ("dur_ns", i64), ("wait", u64), ("thread", u32), ("state", u8),
+        ("reserved", u8), ("call", u16), ("cpu", u16), ("pad", u16 * 3),
     )
-    t_ns: int
-    dur_ns: int
-    wait: int
-    thread: int
-    state: int
-    reserved: int
-    call: int
-    cpu: int
+    t_ns: int; dur_ns: int; wait: int; thread: int; state: int; reserved: int; call: int; cpu: int;
     pad: Any
 
 
@@ -503,24 +236,10 @@ class ModelWakeup(Structure):
     """`struct ptt_model_wakeup`, 48 bytes."""
 
     _fields_ = (
-        ("t_ns", i64),
-        ("woken_ns", i64),
-        ("wait", u64),
-        ("waker", u32),
-        ("wakee", u32),
-        ("object", u32),
-        ("site", u32),
-        ("kind", u8),
-        ("reserved", u8 * 7),
+        ("t_ns", i64), ("woken_ns", i64), ("wait", u64), ("waker", u32), ("wakee", u32),
+        ("object", u32), ("site", u32), ("kind", u8), ("reserved", u8 * 7),
     )
-    t_ns: int
-    woken_ns: int
-    wait: int
-    waker: int
-    wakee: int
-    object: int
-    site: int
-    kind: int
+    t_ns: int; woken_ns: int; wait: int; waker: int; wakee: int; object: int; site: int; kind: int;
     reserved: Any
 
 
@@ -528,22 +247,10 @@ class ModelSegment(Structure):
     """`struct ptt_model_segment`, 40 bytes."""
 
     _fields_ = (
-        ("start_ns", i64),
-        ("end_ns", i64),
-        ("ready_ns", i64),
-        ("thread", u32),
-        ("object", u32),
-        ("site", u32),
-        ("kind", u8),
-        ("reserved", u8 * 3),
+        ("start_ns", i64), ("end_ns", i64), ("ready_ns", i64), ("thread", u32), ("object", u32),
+        ("site", u32), ("kind", u8), ("reserved", u8 * 3),
     )
-    start_ns: int
-    end_ns: int
-    ready_ns: int
-    thread: int
-    object: int
-    site: int
-    kind: int
+    start_ns: int; end_ns: int; ready_ns: int; thread: int; object: int; site: int; kind: int;
     reserved: Any
 
 
@@ -551,39 +258,27 @@ class ModelEvent(Structure):
     """`struct ptt_model_event`, 16 bytes."""
 
     _fields_ = (
-        ("t_ns", i64),
-        ("thread", u32),
-        ("times", u32),
+        ("t_ns", i64), ("thread", u32), ("times", u32),
     )
-    t_ns: int
-    thread: int
-    times: int
+    t_ns: int; thread: int; times: int
 
 
 class ModelTable(Structure):
     """`struct ptt_model_table`, 24 bytes."""
 
     _fields_ = (
-        ("items", p),
-        ("count", u64),
-        ("stride", u64),
+        ("items", p), ("count", u64), ("stride", u64),
     )
-    items: int | None
-    count: int
-    stride: int
+    items: int | None; count: int; stride: int
 
 
 class ModelLane(Structure):
     """`struct ptt_model_lane`, 16 bytes."""
 
     _fields_ = (
-        ("group", u64),
-        ("place", u32),
-        ("reserved", u32),
+        ("group", u64), ("place", u32), ("reserved", u32),
     )
-    group: int
-    place: int
-    reserved: int
+    group: int; place: int; reserved: int
 
 
 # Result and arguments of the functions.

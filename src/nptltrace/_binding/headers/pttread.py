@@ -42,20 +42,10 @@ class Tenant(Structure):
     """`struct ptt_tenant`, 48 bytes."""
 
     _fields_ = (
-        ("range_start", u64),
-        ("range_end", u64),
-        ("start", u64),
-        ("end", u64),
-        ("since", u64),
-        ("generation", u32),
-        ("reserved", u32),
+        ("range_start", u64), ("range_end", u64), ("start", u64), ("end", u64), ("since", u64),
+        ("generation", u32), ("reserved", u32),
     )
-    range_start: int
-    range_end: int
-    start: int
-    end: int
-    since: int
-    generation: int
+    range_start: int; range_end: int; start: int; end: int; since: int; generation: int;
     reserved: int
 
 
@@ -63,115 +53,62 @@ class TraceInfo(Structure):
     """`struct ptt_trace_info`, 48 bytes."""
 
     _fields_ = (
-        ("begin", u64),
-        ("end", u64),
-        ("packets", u64),
-        ("bytes", u64),
-        ("events", u64),
+        ("begin", u64), ("end", u64), ("packets", u64), ("bytes", u64), ("events", u64),
         ("discarded", u64),
     )
-    begin: int
-    end: int
-    packets: int
-    bytes: int
-    events: int
-    discarded: int
+    begin: int; end: int; packets: int; bytes: int; events: int; discarded: int
 
 
 class StreamInfo(Structure):
     """`struct ptt_stream_info`, 40 bytes."""
 
     _fields_ = (
-        ("trace", u32),
-        ("stream_class", u32),
-        ("packets", u64),
-        ("bytes", u64),
-        ("discarded", u64),
+        ("trace", u32), ("stream_class", u32), ("packets", u64), ("bytes", u64), ("discarded", u64),
         ("end", u64),
     )
-    trace: int
-    stream_class: int
-    packets: int
-    bytes: int
-    discarded: int
-    end: int
+    trace: int; stream_class: int; packets: int; bytes: int; discarded: int; end: int
 
 
 class ProcessInfo(Structure):
     """`struct ptt_process_info`, 16 bytes."""
 
     _fields_ = (
-        ("trace", u32),
-        ("index", u32),
-        ("pid", u32),
-        ("reserved", u32),
+        ("trace", u32), ("index", u32), ("pid", u32), ("reserved", u32),
     )
-    trace: int
-    index: int
-    pid: int
-    reserved: int
+    trace: int; index: int; pid: int; reserved: int
 
 
 class ThreadInfo(Structure):
     """`struct ptt_thread_info`, 8 bytes."""
 
     _fields_ = (
-        ("process", u32),
-        ("tid", u32),
+        ("process", u32), ("tid", u32),
     )
-    process: int
-    tid: int
+    process: int; tid: int
 
 
 class Damage(Structure):
     """`struct ptt_damage`, 688 bytes."""
 
     _fields_ = (
-        ("path", char * 512),
-        ("reason", char * 160),
-        ("offset", u64),
-        ("size", u64),
+        ("path", char * 512), ("reason", char * 160), ("offset", u64), ("size", u64),
     )
-    path: bytes
-    reason: bytes
-    offset: int
-    size: int
+    path: bytes; reason: bytes; offset: int; size: int
 
 
 class Columns(Structure):
     """`struct ptt_columns`, 72 bytes."""
 
     _fields_ = (
-        ("ts", p),
-        ("thread", p),
-        ("id", p),
-        ("cpu", p),
-        ("object", p),
-        ("site", p),
-        ("payload", p),
-        ("stack", p),
-        ("reading", p),
+        ("ts", p), ("thread", p), ("id", p), ("cpu", p), ("object", p), ("site", p), ("payload", p),
+        ("stack", p), ("reading", p),
     )
-    ts: int | None
-    thread: int | None
-    id: int | None
-    cpu: int | None
-    object: int | None
-    site: int | None
-    payload: int | None
-    stack: int | None
-    reading: int | None
+    ts: int | None; thread: int | None; id: int | None; cpu: int | None; object: int | None;
+    site: int | None; payload: int | None; stack: int | None; reading: int | None
     # What its pointers lead to.
     targets = (
-        ("ts", i64),
-        ("thread", u32),
-        ("id", u16),
-        ("cpu", u16),
-        ("object", u64),
-        ("site", u64),
-        ("payload", u64),
-        ("stack", u32),
-        ("reading", u16),
+        ("ts", i64), ("thread", u32), ("id", u16), ("cpu", u16), ("object", u64), ("site", u64),
+        ("payload", u64), ("stack", u32), ("reading", u16),
     )
 
 
@@ -179,112 +116,62 @@ class Position(Structure):
     """`struct ptt_position`, 24 bytes."""
 
     _fields_ = (
-        ("key", u64),
-        ("stream", u32),
-        ("packet", u32),
-        ("offset", u32),
-        ("reserved", u32),
+        ("key", u64), ("stream", u32), ("packet", u32), ("offset", u32), ("reserved", u32),
     )
-    key: int
-    stream: int
-    packet: int
-    offset: int
-    reserved: int
+    key: int; stream: int; packet: int; offset: int; reserved: int
 
 
 class ThreadCount(Structure):
     """`struct ptt_thread_count`, 16 bytes."""
 
     _fields_ = (
-        ("thread", u32),
-        ("id", u32),
-        ("events", u64),
+        ("thread", u32), ("id", u32), ("events", u64),
     )
-    thread: int
-    id: int
-    events: int
+    thread: int; id: int; events: int
 
 
 class ObjectCount(Structure):
     """`struct ptt_object_count`, 24 bytes."""
 
     _fields_ = (
-        ("process", u32),
-        ("domain", u32),
-        ("object", u64),
-        ("events", u64),
+        ("process", u32), ("domain", u32), ("object", u64), ("events", u64),
     )
-    process: int
-    domain: int
-    object: int
-    events: int
+    process: int; domain: int; object: int; events: int
 
 
 class ThreadSpan(Structure):
     """`struct ptt_thread_span`, 24 bytes."""
 
     _fields_ = (
-        ("first", i64),
-        ("last", i64),
-        ("events", u64),
+        ("first", i64), ("last", i64), ("events", u64),
     )
-    first: int
-    last: int
-    events: int
+    first: int; last: int; events: int
 
 
 class MissingName(Structure):
     """`struct ptt_missing_name`, 16 bytes."""
 
     _fields_ = (
-        ("kind", u32),
-        ("process", u32),
-        ("address", u64),
+        ("kind", u32), ("process", u32), ("address", u64),
     )
-    kind: int
-    process: int
-    address: int
+    kind: int; process: int; address: int
 
 
 class Copy(Structure):
     """`struct ptt_copy`, 104 bytes."""
 
     _fields_ = (
-        ("from_packet", u32),
-        ("from_offset", u32),
-        ("to_packet", u32),
-        ("to_offset", u32),
-        ("uuid", u8 * 16),
-        ("instance", u64),
-        ("threads", p),
-        ("events", p),
-        ("event_count", u64),
-        ("process_shift", u32),
-        ("sequence", u32),
-        ("tick_origin", u64),
-        ("tick_base", u64),
-        ("tick_mul", u64),
-        ("tick_div", u64),
+        ("from_packet", u32), ("from_offset", u32), ("to_packet", u32), ("to_offset", u32),
+        ("uuid", u8 * 16), ("instance", u64), ("threads", p), ("events", p), ("event_count", u64),
+        ("process_shift", u32), ("sequence", u32), ("tick_origin", u64), ("tick_base", u64),
+        ("tick_mul", u64), ("tick_div", u64),
     )
-    from_packet: int
-    from_offset: int
-    to_packet: int
-    to_offset: int
-    uuid: Any
-    instance: int
-    threads: int | None
-    events: int | None
-    event_count: int
-    process_shift: int
-    sequence: int
-    tick_origin: int
-    tick_base: int
-    tick_mul: int
-    tick_div: int
+    from_packet: int; from_offset: int; to_packet: int; to_offset: int; uuid: Any; instance: int;
+    threads: int | None; events: int | None; event_count: int; process_shift: int; sequence: int;
+    tick_origin: int; tick_base: int; tick_mul: int; tick_div: int
     # What its pointers lead to.
     targets = (
-        ("threads", u8),
-        ("events", u64),
+        ("threads", u8), ("events", u64),
     )
 
 

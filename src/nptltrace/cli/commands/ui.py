@@ -190,7 +190,7 @@ def _open_at(args: argparse.Namespace, source: Source, viewer: Viewer) -> None:
     }
     window = Window(args.begin, args.end)
     if args.export is not None:  # nobody is there to look names up, and there is no other part
-        places = chosen.chosen_objects(symbols) or ()
+        places = chosen.chosen_objects(source, symbols) or ()
         filters["on"] = ",".join(sorted({f"{address:#x}" for _, address, *_ in places}))
         window = Window()
     viewer.open_at(window, filters)

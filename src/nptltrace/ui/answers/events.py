@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from nptltrace._binding import libpttread, libpttread_text
 from nptltrace._binding.headers.pttread import PTT_CPU_UNKNOWN
+from nptltrace.analysis.generations import generation_at
 from nptltrace.catalog import BY_ID
 from nptltrace.errors import UsageError
 from nptltrace.trace.printing import Printer
@@ -318,6 +319,7 @@ class EventList:
             objects=[filters.on] if filters.on else [],
             events=events,
             sites=[filters.site] if filters.site else [],
+            generation=generation_at,
         )
         if not chosen and filters.threads is None and pairs is None:
             return None
