@@ -53,7 +53,7 @@ order by addr, gen
 
 def counts(opened: nptltrace.Traceset, *chosen: str) -> dict[str, int]:
     """Return what one choice has, and see that the report and the reader have the same."""
-    (found,) = opened.sql(COUNTS, object=chosen).to_pylist()
+    found: dict[str, int] = opened.sql(COUNTS, object=chosen).to_pylist()[0]
     report = opened.report(object=chosen)
     assert sum(one["hold_ns"] for one in report["objects"]) == found["hold_ns"]
     assert opened.stat(object=chosen)["events"] == found["events"]
