@@ -134,9 +134,9 @@ class Traceset(Reader):
         object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
     ) -> Stat:  # fmt: skip
         """Return what it holds: processes, threads, events, objects, losses; see `ptt stat`."""
-        from nptltrace.analysis.generations import generation_at
         from nptltrace.analysis.growing import ended_ns
         from nptltrace.analysis.report.documents import stat_document
+        from nptltrace.analysis.scope import generation_at
         from nptltrace.trace.statistics import Part, statistics
 
         chosen = selection_of(pid, tid, object, site, generation_at)
@@ -563,9 +563,8 @@ class Traceset(Reader):
         Raises:
             UsageError: A value is wrong, or the window ends before it begins.
         """
-        from nptltrace.analysis.generations import generation_at
         from nptltrace.analysis.model import Window
-        from nptltrace.analysis.scope import Scope
+        from nptltrace.analysis.scope import Scope, generation_at
 
         start_ns, end_ns, pid, tid, object_, site = part
         window = Window(*_window(start_ns, end_ns))

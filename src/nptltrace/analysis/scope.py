@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._binding.libpttread import ANY
-from nptltrace.analysis.model import Only, Window
-from nptltrace.trace.objects.chosen import among
+from nptltrace.analysis.model import Only, Window, run_model
+from nptltrace.trace.objects.chosen import BEGIN, END, Chosen, among
 from nptltrace.trace.places.site import ADDRESS
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["Scope"]
+__all__ = ["Scope", "generation_at"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,30 @@ class Scope:
     def has_sites(self, process: NDArray[Any], site: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which of some call sites are in it."""
         return _among(self.only.sites, process, site)
+
+
+def generation_at(source: Source, address: int, number: int) -> list[Chosen]:
+    """Return the objects of an address that have a number, of all processes and kinds.
+
+    This reads all events.
+
+    Args:
+        source: The opened traces.
+        address: The address.
+        number: What the table `objects` has in its column `gen`.
+    """
+    objects = run_model(source).table("objects")
+    at = objects[objects["address"] == address]
+    names = ("process", "kind", "generation", "first_ns")
+    rows = list(zip(*(at[name].tolist() for name in names), strict=True))
+    begins = {(process, kind, turn): first_ns for process, kind, turn, first_ns in rows}
+    # What events say of the address before it is used is about the first object.
+    begins |= {place: BEGIN for place in begins if place[2] == 1}
+    return [
+        Chosen(process, address, kind, begin_ns, begins.get((process, kind, turn + 1), END))
+        for (process, kind, turn), begin_ns in begins.items()
+        if turn == number
+    ]
 
 
 def _site_names(

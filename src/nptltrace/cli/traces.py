@@ -203,7 +203,7 @@ def selection(args: argparse.Namespace) -> Selection:
 
 
 def _generation_at(source: Source, address: int, number: int) -> list[Chosen]:
-    from nptltrace.analysis.generations import generation_at  # only where an option asks for it
+    from nptltrace.analysis.scope import generation_at  # only where an option asks for it
 
     return generation_at(source, address, number)
 
