@@ -11,6 +11,7 @@ import pytest
 
 from nptltrace.analysis.model import Only, Window, model_tables
 from nptltrace.analysis.report.contention import contention
+from nptltrace.trace.objects.chosen import Chosen
 from nptltrace.trace.source import Source
 from tests.trace.builder import Builder, Event
 
@@ -452,7 +453,7 @@ def test_waits_that_are_left_out_are_waits(build: Callable[..., Path]) -> None:
     )  # fmt: skip
     whole = report_of(trace)
     assert [t.running_ns for t in whole.threads] == [100, 38]
-    only = contention(Source([trace]), only=Only(objects=[(0, OTHER)]))
+    only = contention(Source([trace]), only=Only(objects=[Chosen(0, OTHER)]))
     assert [(t.figures.wait_ns, t.running_ns) for t in only.threads] == [(0, 100), (21, 38)]
 
 
