@@ -311,7 +311,7 @@ def _add_gates(model: libptttrack_sums.Model, source: Source) -> None:
 
     symbols = Symbols(source)
     for name in set().union(*wanted.values()):
-        for process, address, *_ in symbols.find_object(name):
+        for process, address in symbols.find_object(name):
             if name not in wanted.get(process, ()):
                 continue
             for place in range(address, address + _GATES_SIZE, _WORD):

@@ -250,7 +250,7 @@ def _objects(word: str, symbols: Symbols) -> list[Chosen]:
     address = address_of(word)
     if address is not None:
         return [Chosen(libpttread.ANY, address)]
-    found = symbols.find_object(word)
+    found = symbols.choose_object(word)
     if not found:
         hint = _like(word, symbols.object_names())
         raise UsageError(f"no global variable, alias or lock is called {word}{hint}")

@@ -34,6 +34,11 @@ class Chosen(NamedTuple):
     begin_ns: int = BEGIN
     end_ns: int = END
 
+    @property
+    def is_open(self) -> bool:
+        """Whether an object that follows at the address will end the part of the time."""
+        return self.kind != ANY and self.end_ns == END
+
     def common(self, other: Chosen) -> Chosen | None:
         """Return what both choose, or None for nothing."""
         found = Chosen(

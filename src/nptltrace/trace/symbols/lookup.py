@@ -258,11 +258,15 @@ class Symbols:
         known = self._bundled(process, key) or ""
         return key, self.aliases.symbols.get(str(known)) or str(known)
 
-    def find_object(self, name: str) -> list[Chosen]:
-        """Return all objects of that name or alias.
+    def find_object(self, name: str) -> list[tuple[int, int]]:
+        """Return (process, address) of all objects of that name or alias.
 
         Those of Java that are called so, or whose class is, are among them.
         """
+        return list(dict.fromkeys((one.process, one.address) for one in self.choose_object(name)))
+
+    def choose_object(self, name: str) -> list[Chosen]:
+        """Return all objects of that name or alias, with the time in which they have it."""
         plain, source = _name_and_source(name)
         plain, _, offset = plain.partition("+")
         addresses, symbols = self.aliases.find(name)
