@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import nptltrace
+from nptltrace.analysis.model import Only
+from nptltrace.analysis.report.live_contention import Follower
+from nptltrace.catalog import DOMAINS
+from nptltrace.trace.objects.chosen import Chosen
+from nptltrace.trace.source import Source
 from tests.support import ROOT
+from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,3 +112,29 @@ def test_a_name_chooses_the_locks_of_that_name(record: Recorder, ptt: Ptt, tmp_p
     ptt("cut", "--object", names[0], "-o", tmp_path / "part", trace)
     with nptltrace.open(tmp_path / "part") as opened:
         assert opened.report()["objects"][0]["hold_ns"] == each[0]["hold_ns"]
+
+
+def test_a_lock_that_follows_while_it_is_watched(tmp_path: Path) -> None:
+    """Of a recording that goes on, nothing says yet when another lock will be at the address."""
+    lock, start = 0x4040, 10**12
+    made = Builder(tmp_path / "grows.ptt")
+
+    def turn(ns: int) -> list[Event]:
+        fields = {"result": 0, "wait_ns": 50}
+        return [
+            Event(start + ns, "MUTEX_INIT", lock, 3),
+            Event(start + ns + 10, "MUTEX_WAIT", lock, 5, fields={"owner": 2}),
+            Event(start + ns + 60, "MUTEX_TAKEN", lock, 5, variant="WAITED", fields=fields),
+            Event(start + ns + 70, "MUTEX_FREE", lock, 6),
+            Event(start + ns + 80, "MUTEX_DESTROY", lock, 7),
+        ]
+
+    made.thread(1, [*turn(0), *turn(100), *turn(200)])
+    known = [Chosen(0, lock, DOMAINS["mutex"], 100)]
+    follower = Follower(Source([made.write()]), choose=lambda: Only(objects=known))
+    follower.read(190)
+    assert follower.present().figures.total_waits == 1
+    known[:] = [known[0]._replace(end_ns=200)]
+    follower.read()
+    figures = follower.present().figures
+    assert (figures.total_waits, figures.total_wait_ns) == (1, 50)

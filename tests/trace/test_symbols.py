@@ -393,7 +393,7 @@ def test_variables_of_one_name(compile_c: Compiler, record: Recorder, ptt: Ptt) 
         found = set(symbols.find_object("lock"))
         for name in ("lock (desk.c)", "lock (program.c)", "lock (shelf.c)"):
             (place,) = symbols.find_object(name)
-            assert symbols.object_name(*place[:2]) == name
+            assert symbols.object_name(*place) == name
             assert place in found
         ptt("bundle", trace)
         program.unlink(missing_ok=True)

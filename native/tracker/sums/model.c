@@ -99,6 +99,13 @@ int ptt_model_share(struct ptt_model *m, uint32_t process, uint64_t start, uint6
 	return tk_share(&m->t, process, start, end, memory, offset);
 }
 
+int ptt_model_no_object(struct ptt_model *m)
+{
+	rd_choice_free(&m->only_objects);
+	/* No object lies there. */
+	return ptt_model_only_object(m, RD_EVERY, UINT64_MAX, RD_EVERY, 0, 0);
+}
+
 int ptt_model_only_object(struct ptt_model *m, uint32_t process, uint64_t address, uint32_t kind, int64_t begin_ns,
 			  int64_t end_ns)
 {

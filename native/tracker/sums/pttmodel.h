@@ -388,11 +388,13 @@ PTT_MODEL_API int ptt_model_semaphore(struct ptt_model *model, uint32_t process,
  * ptt_model_only_threads, _objects, _sites - restrict what is counted, not what is followed
  *
  * The first call turns the test on; process UINT32_MAX = any, and of sites all that have the address.
+ * ptt_model_no_object() forgets the objects that were named. Objects that the model knows already stay as they are.
  *
  * @kind: of the object; UINT32_MAX = any
  * @begin_ns, @end_ns: objects count that are first seen in [begin, end)
  */
 PTT_MODEL_API int ptt_model_only_thread(struct ptt_model *model, uint32_t number);
+PTT_MODEL_API int ptt_model_no_object(struct ptt_model *model);
 PTT_MODEL_API int ptt_model_only_object(struct ptt_model *model, uint32_t process, uint64_t address, uint32_t kind,
 					int64_t begin_ns, int64_t end_ns);
 PTT_MODEL_API int ptt_model_only_site(struct ptt_model *model, uint32_t process, uint64_t site);

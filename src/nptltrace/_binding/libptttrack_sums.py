@@ -146,10 +146,12 @@ class Model(Handle):
     def only_objects(self, objects: Iterable[tuple[int, int, int, int, int]]) -> None:
         """Count only these objects: process, address, kind, and between which times they begin.
 
-        Process and kind may be `ANY` of the reader.
+        Process and kind may be `ANY` of the reader. Another choice is for the objects that are
+        not known yet.
         """
         self.counts_all = False
-        for one in ((_ANY, 2**64 - 1, _ANY, 0, 0), *objects):
+        check("choose", self._lib.ptt_model_no_object(self.handle))
+        for one in objects:
             check("choose", self._lib.ptt_model_only_object(self.handle, *one))
 
     def only_sites(self, sites: list[tuple[int, int]]) -> None:

@@ -296,6 +296,7 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_model_gate": (i32, (p, u32, u64)),
     "ptt_model_semaphore": (i32, (p, u32, u32, u32, u32)),
     "ptt_model_only_thread": (i32, (p, u32)),
+    "ptt_model_no_object": (i32, (p,)),
     "ptt_model_only_object": (i32, (p, u32, u64, u32, i64, i64)),
     "ptt_model_only_site": (i32, (p, u32, u64)),
     "ptt_model_window": (None, (p, i64, i64)),

@@ -224,7 +224,8 @@ class Follower:
         source: The opened traces.
         symbols: Names addresses; without them objects and sites are numbers.
         begin_ns: Count from this time on.
-        choose: Returns what to count of the threads that are known by then; None for all.
+        choose: Returns what to count of the threads and objects that are known by then; None
+            for all.
     """
 
     def __init__(
@@ -245,6 +246,7 @@ class Follower:
         self._begun = part.begin_ns
         self._now = part.begin_ns or 0
         self._threads = 0
+        self._asks = False
         self._known_processes: tuple[int, int] = (0, 0)
         self._known_codes = 0
         self._before: _Sums | None = None
@@ -312,10 +314,14 @@ class Follower:
             for number, (owner, tid) in enumerate(reader.threads()):
                 self._model.thread(number, owner, tid)
             self._threads = reader.thread_count()
-            if self._choose is not None:
-                restrict(self._model, self._choose())
+            self._asks = True
             source.learn_threads()
             add_parents(self._model, source)
+        if self._choose is not None and self._asks:
+            only = self._choose()
+            restrict(self._model, only)
+            # An object that follows at the address has not been seen yet.
+            self._asks = any(one.is_open for one in only.objects or ())
         known = (len(processes), sum(len(process.shared) for process in processes))
         if known != self._known_processes:
             self._known_processes = known
