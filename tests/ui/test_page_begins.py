@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.trace.builder import Builder, Event
 from tests.ui.page import opened, serving
 
 if TYPE_CHECKING:
@@ -54,6 +55,23 @@ def test_in_a_file(browser: Browser, ptt: Ptt, story: Path, tmp_path: Path) -> N
     ptt("ui", "--export", path, *chosen, story)
     with opened(browser, path.as_uri()) as look:
         look.wait_for_events(ptt("view", *chosen, story).stdout.splitlines())
+        look.page.get_by_role("button", name="No longer only object hot").click()
+        look.wait_for_events(ptt("view", "--tid", tid, story).stdout.splitlines())
+
+
+def test_a_numbered_object_in_a_file(browser: Browser, ptt: Ptt, tmp_path: Path) -> None:
+    """The page knows the second lock at an address from the first."""
+    lock, start = 0x4040, 10**12
+    made = Builder(tmp_path / "turns.ptt")
+    events = ("MUTEX_INIT", "MUTEX_TAKEN", "MUTEX_FREE", "MUTEX_DESTROY")
+    turns = [Event(start + 10 * n, name, lock, 5) for n, name in enumerate(events * 3)]
+    made.thread(1, turns)
+    trace, path = made.write(), tmp_path / "turns.html"
+    second = ptt("view", "--object", f"{lock:#x}#2", trace).stdout.splitlines()
+    assert len(second) == len(events)
+    ptt("ui", "--export", path, "--object", f"{lock:#x}#2", trace)
+    with opened(browser, path.as_uri()) as look:
+        look.wait_for_events(second)
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,14 @@ test("filters are all kept", () => {
   assert.equal(positions({ on: "0x30,0X40" }).length, 10);
 });
 
+test("a name chooses the events that it chose when the page was made", () => {
+  const chosen = { "Lock of main, here": [2, 3, 7] };
+  const positions = (asked: object) => eventsOf(events(), asked, chosen).position;
+  assert.deepEqual(positions({ on: "Lock of main, here" }), ["p2", "p3", "p7"]);
+  assert.deepEqual(positions({ on: "Lock of main, here", event: "MUTEX_T" }), ["p2"]);
+  assert.deepEqual(positions({ on: "toString" }), []);
+});
+
 function rows(): Columns<RowsColumns> {
   const zeros = () => numbers(() => 0, 3);
   const small = () => new Uint32Array(3);

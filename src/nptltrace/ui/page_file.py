@@ -16,6 +16,7 @@ from hashlib import sha256
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -132,6 +133,9 @@ class _Part:
         )
         made["waits"] = self._waits(made["spans-thread"])
         made["events"] = self._events()
+        if len(made["events"]) >= MAX_EVENTS:
+            self._left_out.append(f"Only the first {MAX_EVENTS:,} events are in this file")
+        made["chosen"] = self._chosen(made["events"])
         made["overview"] = viewer.overview(width=_OVERVIEW)
         made["path"] = self._wait(lambda: viewer.path(width=protocol.MAX_WIDTH, **window))
         for by in _VIEWS:
@@ -236,14 +240,26 @@ class _Part:
             chains[number] = [wait["wait_id"] for wait in chain]
         return {"waits": waits, "chains": chains}
 
-    def _events(self) -> pa.Table:
+    def _chosen(self, events: pa.Table) -> dict[str, list[int]]:
+        """Return the objects that the page begins with, as text, and the rows of their events.
+
+        Only the server can look up names.
+        """
+        text = self._viewer.begins_with.get("on", "")
+        if not text:
+            return {}
+        chosen = self._events(text)["position"]
+        return {text: np.flatnonzero(pc.is_in(events["position"], value_set=chosen)).tolist()}
+
+    def _events(self, on: str = "") -> pa.Table:
+        """Return the first events of the part, of all objects or of chosen ones."""
         parts: list[pa.Table] = []
         position, count = "", 0
         while count < MAX_EVENTS:
             self._go_on()
             part = self._viewer.events(
                 position=position, t_ns=self._from, direction="forward", count=5000, thread=[],
-                object=[], event="", site="", pid="", tid="", on="", text="", readings="shown",
+                object=[], event="", site="", pid="", tid="", on=on, text="", readings="shown",
             )  # fmt: skip
             metadata = part.schema.metadata or {}
             part = part.filter(pc.less(part["ts_ns"], self._to))
@@ -252,8 +268,6 @@ class _Part:
             position = metadata.get(b"next", b"").decode()
             if metadata.get(b"done") == b"1" or not position or not part.num_rows:
                 break
-        if count >= MAX_EVENTS:
-            self._left_out.append(f"Only the first {MAX_EVENTS:,} events are in this file")
         return _joined(parts).slice(0, MAX_EVENTS)
 
     def _findings(self) -> protocol.Findings:

@@ -114,6 +114,7 @@ class Viewer:
         UsageError: They cannot be read as one.
 
     Attributes:
+        begins_with: Which events the page lists at first, as `open_at` was told.
         closed: Set when it shall end.
         looking: How many pages are open.
     """
@@ -148,7 +149,8 @@ class Viewer:
         self._error = ""
         # Until all of a recording was read, answers about the whole are about what there is by now.
         self._grows = False
-        self._view: tuple[Window, dict[str, str]] = (Window(), {})
+        self._view = Window()
+        self.begins_with: dict[str, str] = {}
         self._killed: list[Path] = []
         self._is_recorded()
         self._stop = Event()
@@ -184,7 +186,7 @@ class Viewer:
             window: The part that it shows and marks.
             filters: Which events it lists, by parameters of `event-list` that are texts.
         """
-        self._view = (window, {f"f.{name}": text for name, text in filters.items()})
+        self._view, self.begins_with = window, filters
 
     def start(self) -> None:
         """Begin to read the trace."""
@@ -478,7 +480,7 @@ class Viewer:
             "uncovered": uncovered_modules(source.uncovered()),
             "damages": [str(damage) for damage in source.damages()[:_HITS]],
             "remarks": trace_info.remarks(source, self._killed) + self._remarks_before(),
-            "view": _fragment(*self._view, first, last),
+            "view": _fragment(self._view, self.begins_with, first, last),
             "before": "" if self._earlier is None else self._earlier.name,
             "detail": {
                 "ready": levels.ready,
@@ -903,7 +905,8 @@ def _fragment(window: Window, filters: dict[str, str], first_ns: int, end_ns: in
     if (begin, end) != (None, None):
         whole = (first_ns if begin is None else begin, end_ns if end is None else end)
         part = dict.fromkeys(("t", "mark"), "{}-{}".format(*whole))
-    return urlencode({key: text for key, text in (part | filters).items() if text})
+    chosen = {f"f.{name}": text for name, text in filters.items() if text}
+    return urlencode(part | chosen)
 
 
 def _only(known: Rows, thread: int, object_: int) -> Filters:

@@ -8,11 +8,14 @@ type Events = Columns<EventsColumns>;
 /** What stands between the events of a thread to say what it had of processors meanwhile. */
 const READINGS = new Set(["SCHED_READING", "SCHED_RAN", "SCHED_KEPT", "SCHED_SWITCHED"]);
 
-export function eventsOf(table: Events, asked: EventsParameters): Events {
+/** What was chosen when the page was made: the text, and the numbers of the events. */
+export type Chosen = Readonly<Record<string, readonly number[]>>;
+
+export function eventsOf(table: Events, asked: EventsParameters, chosen: Chosen = {}): Events {
   const start = asked.position
     ? table.position.indexOf(asked.position)
     : firstAt(table, asked.t_ns ?? 0);
-  const passes = filter(table, asked);
+  const passes = filter(table, asked, chosen);
   const count = asked.count ?? 200;
   const forward = asked.direction !== "backward";
   const found: number[] = [];
@@ -38,13 +41,14 @@ function firstAt(table: Events, ns: number): number {
   return low;
 }
 
-function filter(table: Events, asked: EventsParameters): (at: number) => boolean {
+function filter(table: Events, asked: EventsParameters, chosen: Chosen): (at: number) => boolean {
   const words = (text: string | undefined) => (text ?? "").split(",").filter(Boolean);
   const threads = new Set(asked.thread ?? []);
   const objects = new Set(asked.object ?? []);
   const pids = new Set(words(asked.pid).map(Number));
   const tids = new Set(words(asked.tid).map(Number));
   const on = new Set(words(asked.on?.toLowerCase()));
+  const known = asked.on && Object.hasOwn(chosen, asked.on) ? new Set(chosen[asked.on]) : undefined;
   const types = words(asked.event?.toUpperCase());
   const sites = words(asked.site);
   const text = asked.text?.toLowerCase() ?? "";
@@ -54,7 +58,7 @@ function filter(table: Events, asked: EventsParameters): (at: number) => boolean
     (!objects.size || objects.has(table.object_row[at] ?? 0)) &&
     (!pids.size || pids.has(table.pid[at] ?? 0)) &&
     (!tids.size || tids.has(table.tid[at] ?? 0)) &&
-    (!on.size || on.has(table.object[at] ?? "")) &&
+    (known?.has(at) ?? (!on.size || on.has(table.object[at] ?? ""))) &&
     (!hidden || !READINGS.has(table.event[at] ?? "")) &&
     (!types.length || types.some((type) => table.event[at]?.startsWith(type))) &&
     (!sites.length || sites.some((site) => table.site[at]?.includes(site))) &&

@@ -36,7 +36,7 @@ import type {
 } from "../base/protocol";
 import { FLAGS, STATES } from "../base/protocol";
 import type { PaneKind } from "../base/state";
-import { eventsOf } from "./events";
+import { type Chosen, eventsOf } from "./events";
 import { take, where } from "./pick";
 import { rowsOf } from "./rows";
 import { search } from "./search";
@@ -163,7 +163,8 @@ export class EmbeddedSource implements Source {
   }
 
   private async events(asked: EventsParameters) {
-    return eventsOf(await this.packed.table<EventsColumns>("events"), asked);
+    const chosen = await this.packed.json<Chosen>("chosen");
+    return eventsOf(await this.packed.table<EventsColumns>("events"), asked, chosen);
   }
 
   private async wait(id: number) {

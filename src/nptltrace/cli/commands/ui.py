@@ -189,11 +189,8 @@ def _open_at(args: argparse.Namespace, source: Source, viewer: Viewer) -> None:
         "site": "".join(chosen.sites),
     }
     window = Window(args.begin, args.end)
-    if args.export is not None:  # nobody is there to look names up, and there is no other part
-        places = chosen.chosen_objects(source, symbols) or ()
-        filters["on"] = ",".join(sorted({f"{address:#x}" for _, address, *_ in places}))
-        window = Window()
-    viewer.open_at(window, filters)
+    # There is no other part in a file.
+    viewer.open_at(Window() if args.export is not None else window, filters)
     if not args.follow:
         say_unmatched(args, source, symbols)
 
