@@ -2,6 +2,9 @@
 /* names.c - event types: names and identifiers, from the program's side and from the controller's; their list. */
 #include "suite.h"
 
+#include <poll.h>
+#include <semaphore.h>
+
 static const struct {
 	trace_event_id_t id;
 	const char *name;
@@ -288,6 +291,63 @@ CASE(threads_get_the_same_types)
 		for (j = 0; j < i; j++)
 			same += same_type(opened[0][i], opened[0][j]);
 	EQ(same, 0);
+}
+
+/* ------------------------------------------------------------ signals */
+
+static sem_t waits_now;
+static volatile pid_t taker;
+
+static void on_signal(int number)
+{
+	(void)number;
+	taker = gettid();
+}
+
+static bool first_is_asleep(void)
+{
+	char path[64], text[512], *end;
+	ssize_t size;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", getpid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	size = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[size > 0 ? size : 0] = '\0';
+	end = strrchr(text, ')');
+	return end && end[2] == 'S';
+}
+
+static void *signal_and_open(void *arg)
+{
+	trace_event_id_t id;
+
+	sem_wait(&waits_now);
+	/* It wakes from the creation of this thread before it is in poll(), maybe. */
+	for (int seen = 0; seen < 3; usleep(200))
+		seen = first_is_asleep() ? seen + 1 : 0;
+	kill(getpid(), SIGUSR1);
+	OK(posix_trace_eventid_open("after the signal", &id));
+	return arg;
+}
+
+CASE(a_signal_stays_with_the_thread_that_it_woke)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+	pthread_t sender;
+
+	sigaction(SIGUSR1, &action, NULL);
+	sem_init(&waits_now, 0, 0);
+	type("after the signal");
+	for (int i = 0; i < (thorough() ? 50 : 10); i++) {
+		taker = 0;
+		sender = thread(signal_and_open, NULL);
+		sem_post(&waits_now);
+		EQ(poll(NULL, 0, 10000), -1);
+		NEED(taker == getpid());
+		join(sender);
+	}
 }
 
 /* ------------------------------------------------------------ from a library */

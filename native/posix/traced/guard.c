@@ -8,12 +8,9 @@ static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void px_guard_enter(struct px_guard *guard)
 {
-	sigset_t all;
-
 	guard->err = errno;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard->cancel);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &guard->mask);
+	ptt_block_signals(&guard->mask);
 	pthread_mutex_lock(&guard_lock);
 }
 
@@ -22,7 +19,7 @@ void px_guard_leave(const struct px_guard *guard)
 	int ignored;
 
 	pthread_mutex_unlock(&guard_lock);
-	pthread_sigmask(SIG_SETMASK, &guard->mask, NULL);
+	ptt_restore_signals(&guard->mask);
 	pthread_setcancelstate(guard->cancel, &ignored);
 	errno = guard->err;
 }

@@ -4,14 +4,16 @@
 #define PX_GUARD_H
 
 #include <pthread.h>
-#include <signal.h>
+
+#include "platform/signals.h"
 
 /*
  * px_guard - what a function of ours runs under that shares more than a stream with others: no signal handler comes
- * between, it is no cancellation point, it is alone in the process, errno stays; no fork happens meanwhile.
+ * between, it is no cancellation point, it is alone in the process, errno stays; no fork happens meanwhile. Signals that are
+ * pending already are left to the other threads: to enter and to leave may sleep.
  */
 struct px_guard {
-	sigset_t mask;
+	ptt_signal_set mask;
 	int cancel;
 	int err;
 };
