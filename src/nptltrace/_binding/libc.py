@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import os
 from array import array
 from functools import cache
 from itertools import chain
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "clock_error_ns",
     "demangler",
+    "duplicate",
     "few_arenas",
     "give_back",
     "ptrace",
@@ -34,6 +36,7 @@ _M_ARENA_MAX = -8  # of <malloc.h>
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # of <linux/falloc.h>
 _GETREGSET = 0x4204  # of <sys/ptrace.h>
 _SYS_FUTEX, _FUTEX_WAKE = 202, 1
+_SYS_PIDFD_GETFD = 438
 
 
 class _Piece(ctypes.Structure):
@@ -100,6 +103,26 @@ def read_memory(pid: int, pieces: Sequence[tuple[int, int]]) -> bytes:
     read = _function("process_vm_readv")
     done = 0 if read is None else read(pid, ctypes.byref(here), 1, there, len(there), 0)
     return memory.raw[: max(done, 0)]
+
+
+def duplicate(pid: int, number: int) -> int:
+    """Return a descriptor of the file behind a descriptor of another process, -1 if refused.
+
+    The caller closes it: the file stays open as long as it has the descriptor.
+
+    Args:
+        pid: The process.
+        number: The descriptor of the process.
+    """
+    call = _function("syscall")
+    try:
+        process = os.pidfd_open(pid)
+    except OSError:
+        return -1
+    try:
+        return -1 if call is None else int(call(_SYS_PIDFD_GETFD, process, number, 0))
+    finally:
+        os.close(process)
 
 
 def ptrace(request: int, tid: int, address: int | None = None, data: int | None = None) -> int:

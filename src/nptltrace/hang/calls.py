@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nptltrace.hang.targets.files import children_of, holders_of
+from nptltrace.hang.stack.cpython import PythonFrame
+from nptltrace.hang.targets.files import Held, children_of, holders_of
 from nptltrace.hang.thread_picture import Peers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from nptltrace.hang.targets.files import Files, Holders, OpenFile
+    from nptltrace.hang.targets.files import Files, OpenFile
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.targets.thread import Call
     from nptltrace.hang.thread_picture import ThreadPicture
@@ -21,6 +23,10 @@ __all__ = ["with_peers"]
 # Calls whose first argument is a descriptor.
 _READS = frozenset({"read", "pread64", "readv", "preadv", "recvfrom", "recvmsg", "recvmmsg"})
 _WRITES = frozenset({"write", "pwrite64", "writev", "pwritev", "sendto", "sendmsg", "sendfile"})
+# This one has a time limit as an argument.
+_HAS_LIMIT = "recvmmsg"
+# How the event loop of asyncio waits: calls, the method, and the file that has it.
+_EPOLLS, _LOOP = frozenset({"epoll_wait", "epoll_pwait"}), ("_run_once", "/asyncio/base_events.py")
 _LOCKED_BY = "locked by"
 _LOCKS = {"flock": ("FLOCK",), "fcntl": ("POSIX", "OFDLCK")}
 _OTHERS = frozenset({"accept", "accept4", "connect", "fsync", "fdatasync"})
@@ -53,26 +59,38 @@ def with_peers(process: Target, threads: Sequence[ThreadPicture]) -> list[Thread
         for seen in threads
         if (number := _descriptor(seen)) >= 0 and (file := files.opened(number)) is not None
     }
-    wanted = {key for file in opened.values() if (key := _other_side(file))[1]}
-    held, is_all = holders_of(wanted) if wanted else ({}, True)
+    watched = {
+        seen.thread.tid: some
+        for seen in threads
+        if (number := _loop_descriptor(seen)) >= 0 and (some := files.watched(number)) is not None
+    }
+    wanted = {
+        key
+        for file in (*opened.values(), *chain.from_iterable(watched.values()))
+        for key in _sides(file)
+        if key[1]
+    }
+    held = holders_of(wanted) if wanted else Held({}, is_all=True, is_sent=False)
     others = {seen.thread.tid: str(seen.thread) for seen in threads if not seen.thread.has_ended}
     found = []
     for one in threads:
-        file = opened.get(one.thread.tid)
-        if file is None:
-            seen, peers = one, _of_call(process, one, files)
+        tid = one.thread.tid
+        file, loop = opened.get(tid), watched.get(tid)
+        seen = one if file is None else one._replace(object_name=_name(file))
+        peers: Peers | None
+        if file is not None:
+            peers = _of_file(one, file, held, files)
+        elif loop is not None:
+            peers = _of_loop(process.pid, one, loop, held)
         else:
-            seen = one._replace(object_name=_name(file))
-            peers = _of_file(one, file, held.get(_other_side(file)), files)
+            peers = _of_call(process, one, files)
         if peers is not None:
             # A thread may wait for a lock of its own.
             near = [
-                name
-                for tid, name in others.items()
-                if tid != seen.thread.tid and peers.by != _LOCKED_BY
+                name for other, name in others.items() if other != tid and peers.by != _LOCKED_BY
             ]
             names = tuple(_named(pid, process.pid, near) for pid in sorted(peers.pids))
-            unless = peers.unless if is_all else "a process that may not be looked into"
+            unless = peers.unless if held.is_all else "a process that may not be looked into"
             seen = seen._replace(peers=peers._replace(names=names, unless=unless))
         found.append(seen)
     return found
@@ -89,11 +107,30 @@ def _descriptor(seen: ThreadPicture) -> int:
     return call.arguments[0] & 0x7FFF_FFFF if known else -1
 
 
+def _loop_descriptor(seen: ThreadPicture) -> int:
+    """Return the epoll in which an event loop of asyncio sleeps without a time limit, or -1.
+
+    Other loops watch files without them, or wait for signals.
+    """
+    call = seen.thread.call
+    if call is None or seen.wait is None or seen.wait.call not in _EPOLLS:
+        return -1
+    python = (frame for frame in seen.frames if isinstance(frame, PythonFrame))
+    is_loop = any(_LOOP[0] in one.function and one.path.endswith(_LOOP[1]) for one in python)
+    return call.arguments[0] if is_loop and _signed(call.arguments[3]) == -1 else -1
+
+
 def _other_side(file: OpenFile) -> tuple[str, int]:
     """Return what the processes have open that can end a wait for a file; 0 of what is unknown."""
     if file.kind == "socket":
         return file.kind, file.peer
     return file.kind, file.key if file.kind in _CLOSED else 0
+
+
+def _sides(file: OpenFile) -> list[tuple[str, int]]:
+    """Return all that processes have open that can end a wait for a file."""
+    other = _other_side(file)
+    return [other, ("socket", file.key)] if file.kind == "socket" and other[1] else [other]
 
 
 def _name(file: OpenFile) -> str:
@@ -103,8 +140,26 @@ def _name(file: OpenFile) -> str:
     return f"{what} (fd {file.number})"
 
 
-def _of_file(seen: ThreadPicture, file: OpenFile, holders: Holders | None, files: Files) -> Peers:
+def _of_loop(
+    pid: int, seen: ThreadPicture, watched: Sequence[OpenFile], held: Held
+) -> Peers | None:
+    """Return who can end the wait of an event loop by its own threads.
+
+    None where it waits for other processes as well: that is what a server does at rest.
+    """
+    found: set[int] = set()
+    for file in watched:
+        sides = [held.by[key] for key in _sides(file) if key in held.by]
+        if file.kind != "socket" or not sides or pid not in sides[0].readers:
+            return None
+        found.update(*(one.readers for one in sides))
+    name = seen.wait.call if seen.wait is not None else ""
+    return Peers(f"{name} of an event loop", "woken by", frozenset(found), is_all=True)
+
+
+def _of_file(seen: ThreadPicture, file: OpenFile, held: Held, files: Files) -> Peers:
     """Return who can end a wait for a file."""
+    holders = held.by.get(_other_side(file))
     name = seen.wait.call if seen.wait is not None else ""
     if name in _LOCKS:
         pids = files.lockers(file, _LOCKS[name])
@@ -115,7 +170,12 @@ def _of_file(seen: ThreadPicture, file: OpenFile, holders: Holders | None, files
     if holders is None:
         return Peers(said)
     if file.kind == "socket":
-        return Peers(said, "connected to", holders.readers)
+        same = held.by[file.kind, file.key].readers
+        # A thread waits in one of these calls until the socket at the other end does something.
+        waits = name in _READS | _WRITES and name != _HAS_LIMIT and not held.is_sent
+        is_all = waits and bool(holders.readers) and files.has_limit(file, reads=reads) is False
+        by = "connected to" if reads or name in _OTHERS else "read by"
+        return Peers(said, by, holders.readers, is_all, same=same, ends=(file.key, file.peer))
     pids = holders.writers if reads else holders.readers
     if file.kind == "pipe":
         said += ", which is empty" if reads else ", which is full"

@@ -1,9 +1,13 @@
-"""Processes all of whose threads wait for one another, so that no other process can end a wait."""
+"""Processes all of whose threads wait for one another, so that no other process can end a wait.
+
+The server of a manager of `multiprocessing` always has threads that wait for new clients.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace.hang.idle import is_of_manager
 from nptltrace.hang.owners.free import stays_asleep
 from nptltrace.hang.picture import look
 from nptltrace.hang.stack.names import Names, OneProcess
@@ -89,10 +93,12 @@ def enders(process: Target, picture: Picture) -> set[int] | None:
 def _enders_of(process: Target, seen: ThreadPicture, tids: set[int]) -> frozenset[int] | None:
     """Return the processes, besides its own one, that can end the wait of a thread."""
     wait = seen.wait
+    if is_of_manager(seen):
+        return frozenset()
     if wait is None or wait.timed:
         return None
     if seen.peers is not None and seen.peers.is_all:
-        return seen.peers.pids
+        return seen.peers.pids | seen.peers.same
     if wait.kind in _OPEN or (_is_joined(process, wait, tids) and not stays_asleep(process, seen)):
         return None
     return frozenset() if wait.private else process.sharers(wait.word)

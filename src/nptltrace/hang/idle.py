@@ -12,14 +12,17 @@ if TYPE_CHECKING:
 
     from nptltrace.hang.thread_picture import ShownFrame, ThreadPicture
 
-__all__ = ["wait_for_signal", "wait_for_work"]
+__all__ = [
+    "has_lock_of_manager", "is_of_manager", "rests_in_loop", "wait_for_signal", "wait_for_work",
+]  # fmt: skip
 
 # A function of Python, and the end of its file's path.
 Call = tuple[str, str]
 
 _GET: Call = ("get", "/queue.py")
 # Functions by which threads wait for work, behind at most one other: the function of a condition.
-_WORK: tuple[Call, ...] = (_GET, ("_feed", "/multiprocessing/queues.py"))
+_LOOP: Call = ("_run_once", "/asyncio/base_events.py")
+_WORK: tuple[Call, ...] = (_GET, ("_feed", "/multiprocessing/queues.py"), _LOOP)
 # A pool's worker waits for work by a function in C. Jobs have it behind their own functions.
 _WORKER: Call = ("_worker", "/concurrent/futures/thread.py")
 # The module of SimpleQueue, in which its threads only wait for work.
@@ -27,8 +30,18 @@ _SIMPLE_QUEUE = "_queue."
 # Functions by which a process reads from a queue of processes, the innermost first and last.
 _READ: Call = ("_recv", "/multiprocessing/connection.py")
 _GET_OF_PROCESSES: Call = ("get", "/multiprocessing/queues.py")
+_CONNECTION = "/multiprocessing/connection.py"
+_MESSAGES: tuple[Call, ...] = (("recv", _CONNECTION), ("recv_bytes", _CONNECTION))
+# A function by which a thread waits for the end of a process.
+_JOIN_PROCESS: Call = ("join", "/multiprocessing/process.py")
 # What a process that multiprocessing has started does from begin to end.
 _STARTED: Call = ("_bootstrap", "/multiprocessing/process.py")
+# In the server of a manager: what waits for clients, and for its end; what acts for one client.
+_MANAGERS = "/multiprocessing/managers.py"
+_WAITS_FOR_CLIENTS: tuple[Call, ...] = (("accepter", _MANAGERS), ("serve_forever", _MANAGERS))
+_SERVES: Call = ("serve_client", _MANAGERS)
+# How a lock of Python looks, the latter where its object was not found.
+_LOCKS = frozenset({"lock", "semaphore"})
 # Functions by which a thread waits for the end of another one.
 _JOIN: Call = ("join", "/threading.py")
 # The function of a condition by which an event waits; the function of an event has the same name.
@@ -54,20 +67,76 @@ def wait_for_work(processes: Sequence[Sequence[ThreadPicture]]) -> bool:
         processes: All threads of each process that waits for the others.
     """
     stacks = [[*_stacks(one).values()] for one in processes]
+    if any(seen.leaves_jobs or seen.crossed for one in processes for seen in one):
+        return False
+    if _wait_for_messages(processes):
+        return True
     results = any(_reads(stack) and not _is_started(stack) for one in stacks for stack in one)
     return not results and any(
-        any(map(_waits_for_work, one)) and all(map(_is_idle, one)) for one in stacks
+        (any(map(_waits_for_work, one)) and all(map(_is_idle, one))) or _serves_loop(one)
+        for one in stacks
     )
+
+
+def _wait_for_messages(processes: Sequence[Sequence[ThreadPicture]]) -> bool:
+    """Return whether processes wait for messages of one that waits for their end, or for an event.
+
+    Two processes that read from both ends of a connection do not, nor do several that only get
+    messages from one another.
+
+    Args:
+        processes: All threads of each process that waits for the others.
+    """
+    awaited = {seen.peers.ends[0] for one in processes for seen in one if seen.peers} - {0}
+    senders: dict[int, frozenset[int]] = {}
+    others: set[int] = set()
+    for one in processes:
+        pids = _senders(one, awaited)
+        if pids is not None:
+            senders[one[0].pid] = pids
+        elif all(_is_idle(s) or _has(s[:_READING], _JOIN_PROCESS) for s in _stacks(one).values()):
+            others.add(one[0].pid)
+        else:
+            return False
+    reached = others
+    while new := {pid for pid, some in senders.items() if some & reached} - reached:
+        reached |= new
+    return bool(senders) and reached >= senders.keys()
+
+
+def _senders(threads: Sequence[ThreadPicture], awaited: set[int]) -> frozenset[int] | None:
+    """Return the processes whose messages a process waits for that multiprocessing has started.
+
+    Args:
+        threads: All threads of the process.
+        awaited: The sockets that threads wait for.
+
+    Returns:
+        None if it waits for something else, or if the other end waits for its messages.
+    """
+    found: frozenset[int] = frozenset()
+    for seen in threads:
+        stack = _calls(seen.frames)
+        reads = bool(stack) and _is(stack[0], _READ) and _is_started(stack)
+        if not reads or not any(_has(stack[:_READING], one) for one in _MESSAGES):
+            return None
+        if seen.peers is None or seen.peers.ends[1] in awaited:
+            return None
+        found |= seen.peers.pids
+    return found or None
 
 
 def wait_for_signal(threads: Sequence[ThreadPicture]) -> bool:
     """Return whether the first thread of Python may wait for a signal, and all others for work.
 
-    The first thread waits for an event then, and others wait on conditions of the program.
+    The first thread waits for an event then, and others wait on conditions of the program. Threads
+    may have come to wait for queues crosswise because nothing is left to do.
 
     Args:
         threads: All threads of a process.
     """
+    if any(seen.crossed for seen in threads):
+        return True
     stacks = _stacks(threads)
     first = stacks.get(threads[0].pid, []) if threads else []
     return (
@@ -77,9 +146,48 @@ def wait_for_signal(threads: Sequence[ThreadPicture]) -> bool:
     )
 
 
+def rests_in_loop(threads: Sequence[ThreadPicture]) -> bool:
+    """Return whether an event loop waits, and not for jobs that a thread pool cannot begin.
+
+    Args:
+        threads: All threads of a process.
+    """
+    loops = any(_has(stack[:_INNERMOST], _LOOP) for stack in _stacks(threads).values())
+    return loops and not any(seen.leaves_jobs for seen in threads)
+
+
+def is_of_manager(seen: ThreadPicture) -> bool:
+    """Return whether a thread of a manager's server waits for clients, or for its end."""
+    return any(_has(_calls(seen.frames), one) for one in _WAITS_FOR_CLIENTS)
+
+
+def has_lock_of_manager(threads: Sequence[ThreadPicture]) -> bool:
+    """Return whether a manager's server waits for a lock in place of one of its clients.
+
+    Args:
+        threads: Threads of any processes.
+    """
+    serving = [(seen, stack) for seen in threads if _has(stack := _calls(seen.frames), _SERVES)]
+    # A client that waits for work may have the lock meanwhile.
+    if any(_waits_for_work(stack) for _, stack in serving):
+        return False
+    # A lock is of C: queues and conditions have functions of Python behind that of the server.
+    return any(
+        seen.wait is not None and seen.wait.kind in _LOCKS and _is(stack[0], _SERVES)
+        for seen, stack in serving
+    )
+
+
 def _stacks(threads: Sequence[ThreadPicture]) -> dict[int, list[Call]]:
     """Return the functions of the threads of Python, by the thread."""
     return {seen.thread.tid: stack for seen in threads if (stack := _calls(seen.frames))}
+
+
+def _serves_loop(stacks: Sequence[Sequence[Call]]) -> bool:
+    """Return whether a thread is in an event loop, and others wait for what it may tell them."""
+    return any(_has(one[:_INNERMOST], _LOOP) for one in stacks) and all(
+        _is_idle(one) or _waits_on_condition(one) for one in stacks
+    )
 
 
 def _is_idle(stack: Sequence[Call]) -> bool:

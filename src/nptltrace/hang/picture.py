@@ -15,6 +15,7 @@ from nptltrace.hang.owners.interrupted import with_interrupted
 from nptltrace.hang.owners.monitors import with_monitors
 from nptltrace.hang.owners.once import with_initializers, with_runners
 from nptltrace.hang.owners.python_locks import with_python_locks
+from nptltrace.hang.owners.python_queues import with_python_queues
 from nptltrace.hang.owners.ruby import with_ruby_mutexes
 from nptltrace.hang.owners.streams import with_streams
 from nptltrace.hang.routines import (
@@ -120,7 +121,7 @@ def look(process: Target, names: Names) -> Picture:
     found = with_initializers(with_interrupted(process, with_runners(process, found)))
     found = with_streams(process, names, with_graces(process, found))
     found = with_ruby_mutexes(process, with_gils(process, pythons.threads, found))
-    found = with_python_locks(process, pythons, found)
+    found = with_python_queues(process, pythons, with_python_locks(process, pythons, found))
     found = with_peers(process, with_free(process, with_monitors(process, names, found)))
     found = with_limits(process, found)
     uncovered = ownerless_locks(process)

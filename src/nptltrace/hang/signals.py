@@ -42,8 +42,8 @@ _RUN = re.compile(rb"\0{8}(?!\0{8})(.{8})(?:\0{8}\1){15}", re.DOTALL)
 _ENTRY, _WORD = 16, 8
 _DATA_MAX = 1 << 24
 _HEADERS = 4096
-# The default handler of SIGINT raises KeyboardInterrupt.
-_INTERRUPTS = "default_int_handler"
+# The default handler of SIGINT raises KeyboardInterrupt, and that of asyncio ends the main task.
+_INTERRUPTS = re.compile(r"default_int_handler|(\w+\.)?_on_sigint \(runners\.py:\d+\)")
 
 
 def handlers(process: Target, names: Names) -> dict[int, str] | None:
@@ -66,7 +66,7 @@ def handlers(process: Target, names: Names) -> dict[int, str] | None:
         return {}
     called = _called_by_python(process, Pythons(process, names))
     found = {number: called.get(number, "") for number in caught}
-    return {number: name for number, name in found.items() if name != _INTERRUPTS}
+    return {number: name for number, name in found.items() if not _INTERRUPTS.fullmatch(name)}
 
 
 def _called_by_python(process: Target, pythons: Pythons) -> Mapping[int, str]:

@@ -43,6 +43,8 @@ class Peers(NamedTuple):
         is_all: Nobody else can end it, save for a signal.
         unless: Who may end it unseen, as a subject; empty if nobody is known who may.
         names: What the processes are called.
+        same: Processes that have the same end of a socket, and can shut it down.
+        ends: The keys of a socket and of that at the other end.
     """
 
     said: str
@@ -51,6 +53,8 @@ class Peers(NamedTuple):
     is_all: bool = False
     unless: str = ""
     names: tuple[str, ...] = ()
+    same: frozenset[int] = frozenset()
+    ends: tuple[int, int] = (0, 0)
 
 
 class ThreadPicture(NamedTuple):
@@ -67,6 +71,8 @@ class ThreadPicture(NamedTuple):
         runs_once: Where the frames and registers lie in which Rust's library runs functions once.
         limit: The time limit of the wait, where it is known.
         peers: Of a system call, the processes that can end it, where that is known.
+        leaves_jobs: It does a job of a pool of Python, in which other jobs wait for a worker.
+        crossed: It waits for an item that only comes after an item that it would put itself.
     """
 
     pid: int
@@ -79,6 +85,8 @@ class ThreadPicture(NamedTuple):
     runs_once: tuple[range, ...] = ()
     limit: Limit | None = None
     peers: Peers | None = None
+    leaves_jobs: bool = False
+    crossed: bool = False
 
     @property
     def state(self) -> State:

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from nptltrace._units import plural
 from nptltrace.hang.closed import closed_set
 from nptltrace.hang.conditions import read_condition
-from nptltrace.hang.idle import wait_for_signal, wait_for_work
+from nptltrace.hang.idle import (
+    has_lock_of_manager,
+    is_of_manager,
+    rests_in_loop,
+    wait_for_signal,
+    wait_for_work,
+)
 from nptltrace.hang.limits import is_of_other_clock, length
 from nptltrace.hang.neighbours import with_neighbours
 from nptltrace.hang.owners.free import left_asleep
@@ -50,6 +56,8 @@ _WITHOUT_OBJECT = {
 }
 # What a signal handler may end by a function that POSIX allows it.
 _BY_HANDLERS = frozenset({"semaphore", "futex", "park", "file"})
+# What processes are to those who only read.
+_FROM = frozenset({"written by", "connected to", "woken by"})
 _FEW = 8
 # So many frames of the C library there are behind that of a handler, at most.
 _LIBRARY = 4
@@ -334,13 +342,21 @@ def _stuck(closed: Sequence[Looked]) -> Iterator[Verdict]:
         if kinds & _BY_HANDLERS and (own is None or BY_ITSELF.intersection(own)):
             return
         handled = None if own is None or handled is None else handled | own
-    threads = tuple(seen for one in closed for seen in one.picture.threads)
+    everybody = [seen for one in closed for seen in one.picture.threads]
+    threads = tuple(seen for seen in everybody if not is_of_manager(seen))
     unless = [_handlers(handled)] if handled != {} else []
     if not unless and any(wait_for_signal(one.picture.threads) for one in closed):
         unless = ["a signal to the first thread"]
+    if len(threads) < len(everybody):
+        if not has_lock_of_manager(threads):
+            return
+        unless.append("a new client of the manager")
+    # Handlers tell event loops that the program is to end.
+    if unless and any(rests_in_loop(one.picture.threads) for one in closed):
+        return
     unless += sorted({seen.peers.unless for seen in threads if seen.peers is not None} - {""})
     yield Verdict(
-        "deadlock" if _is_cycle(closed) else "stuck",
+        "deadlock" if _is_cycle(closed, threads) else "stuck",
         _stuck_sentence(
             closed, threads, f", unless {' or '.join(unless)} wakes one" * bool(unless)
         ),
@@ -359,11 +375,10 @@ def _ended_by(seen: ThreadPicture) -> str:
     return "file" if seen.peers is not None and seen.peers.by else seen.wait.kind
 
 
-def _is_cycle(closed: Sequence[Looked]) -> bool:
+def _is_cycle(closed: Sequence[Looked], threads: Sequence[ThreadPicture]) -> bool:
     """Return whether processes, or threads by what they write or lock, wait for one another."""
-    threads = (seen for one in closed for seen in one.picture.threads)
     peers = [seen.peers for seen in threads if seen.peers is not None]
-    alike = len(closed) == 1 and all(one.by == "written by" for one in peers)
+    alike = len(closed) == 1 and all(one.by in _FROM for one in peers)
     return len(peers) > 1 and not alike
 
 
@@ -385,6 +400,8 @@ def _stuck_sentence(closed: Sequence[Looked], threads: Sequence[ThreadPicture], 
         f"{_as_of(seen, closed[0].process.pid)} {waits_sentence(seen, by_tid)}{_at(seen)}"
         for seen in threads[:_FEW]
     ]
+    if any(seen.leaves_jobs for seen in threads):
+        parts.append("jobs of a thread pool wait for one of these threads")
     if len(threads) > _FEW:
         parts.append(f"and {len(threads) - _FEW} more threads likewise")
     of = f" of {len(closed)} processes" if len(closed) > 1 else ""

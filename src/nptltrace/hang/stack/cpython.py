@@ -196,7 +196,7 @@ class Pythons:
         layout = self._layout
         try:
             kind = self.kind_of(address)
-            if kind == "method":
+            if kind in {"method", "functools.partial"}:
                 return self.function_name(self._word(address + _FIRST_FIELD))
             if kind == "builtin_function_or_method":
                 return self._c_string(self._word(self._word(address + _FIRST_FIELD)))

@@ -99,7 +99,11 @@ class Slots:
 
     def releases(self, frame: InsideFrame) -> bool:
         """Return whether a function itself may give a lock back: it uses the name `release`."""
-        return "release" in self._code(frame).names
+        return "release" in self.names(frame)
+
+    def names(self, frame: InsideFrame) -> frozenset[str]:
+        """Return the names that a function uses, those of its variables apart."""
+        return self._code(frame).names
 
     def first(self, frame: InsideFrame) -> int:
         """Return the first variable of a frame: of a method its object."""

@@ -5,24 +5,29 @@ from __future__ import annotations
 import os
 import re
 import stat
+from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from nptltrace.hang.targets.sockets import sockets_of
+from nptltrace.hang.targets.sockets import has_limit, sockets_of, stream_peer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from nptltrace.hang.targets.sockets import Socket
 
-__all__ = ["Files", "Holders", "OpenFile", "children_of", "holders_of"]
+__all__ = ["Files", "Held", "Holders", "OpenFile", "children_of", "holders_of"]
 
 _PROC = Path("/proc")
 _UNNAMED = re.compile(r"(pipe|socket):\[(\d+)\]|anon_inode:\[?([\w-]+)\]?")
 _FLAGS = re.compile(r"^flags:\s*([0-7]+)", re.MULTILINE)
 _EVENT = re.compile(r"^eventfd-id:\s*(\d+)", re.MULTILINE)
+# Descriptors that were sent to a socket, and are still to be received.
+_SENT = re.compile(r"^scm_fds:\s*[1-9]", re.MULTILINE)
+# A file that an epoll watches; newer kernels add the inode.
+_WATCHED = re.compile(r"^tfd:\s*(\d+) .*? ino:([0-9a-f]+)", re.MULTILINE)
 # `1: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF`; one that waits has an arrow behind its number.
 _LOCK = re.compile(r"\d+: (FLOCK|POSIX|OFDLCK) +\w+ +\w+ +(-?\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) .*")
 # So many descriptors are looked at, of all processes together.
@@ -44,6 +49,7 @@ class OpenFile(NamedTuple):
         reads: It is open for reading.
         writes: It is open for writing.
         peer: The key of the socket at the other end, or 0.
+        sent: Descriptors were sent to the socket, and are still to be received.
     """
 
     number: int
@@ -53,6 +59,7 @@ class OpenFile(NamedTuple):
     reads: bool
     writes: bool
     peer: int = 0
+    sent: bool = False
 
 
 class Holders(NamedTuple):
@@ -84,7 +91,31 @@ class Files:
         if found is None or found.kind != "socket":
             return found
         socket = self._sockets.get(found.key)
-        return found if socket is None else found._replace(path=socket.name, peer=socket.peer)
+        path, peer = socket or ("", 0)
+        return found._replace(path=path, peer=peer or stream_peer(self._pid, found.key))
+
+    def has_limit(self, file: OpenFile, *, reads: bool) -> bool | None:
+        """Return whether waits for a socket have a time limit; None if that is not known.
+
+        Args:
+            file: The socket.
+            reads: To read from it, and not to write.
+        """
+        return has_limit(self._pid, file.number, reads=reads)
+
+    def watched(self, number: int) -> list[OpenFile] | None:
+        """Return the files that an epoll watches, None if not all of them are known.
+
+        Args:
+            number: The descriptor of the epoll.
+        """
+        try:
+            said = (self._place / f"fdinfo/{number}").read_text(encoding="ascii", errors="replace")
+        except OSError:
+            return None
+        found = [(self.opened(int(one[1])), int(one[2], 16)) for one in _WATCHED.finditer(said)]
+        files = [file for file, inode in found if file is not None and file.key == inode]
+        return files if files and len(files) == said.count("tfd:") else None
 
     def fifo(self, directory: int, path: str) -> str:
         """Return the path of a FIFO that is being opened, empty where it is none.
@@ -194,8 +225,22 @@ def _with_lock(file: os.stat_result) -> set[int]:
     return found if left and not refused else {0}
 
 
-def holders_of(keys: Collection[tuple[str, int]]) -> tuple[dict[tuple[str, int], Holders], bool]:
-    """Return which processes have files, and whether all processes could be looked at.
+class Held(NamedTuple):
+    """Which processes have files.
+
+    Attributes:
+        by: The processes, by kinds and keys of the files.
+        is_all: All processes could be looked at.
+        is_sent: A process in one of their sessions is still to receive a descriptor.
+    """
+
+    by: dict[tuple[str, int], Holders]
+    is_all: bool
+    is_sent: bool
+
+
+def holders_of(keys: Collection[tuple[str, int]]) -> Held:
+    """Return which processes have files.
 
     Every descriptor of every process is looked at once, up to a bound.
 
@@ -206,16 +251,29 @@ def holders_of(keys: Collection[tuple[str, int]]) -> tuple[dict[tuple[str, int],
     writers: dict[tuple[str, int], set[int]] = {key: set() for key in keys}
     refused: list[int] = []
     left = _MOST
+    receivers: set[int] = set()
     for place, number in islice(_descriptors(refused), _MOST):
         left -= 1
         found = _opened(place, number, {kind for kind, _ in keys})
         key = (found.kind, found.key) if found is not None else ("", 0)
+        pid = int(place.name)
+        if found is not None and found.sent:
+            receivers.add(pid)
         if found is not None and key in readers:
-            pid = int(place.name)
             readers[key] |= {pid} if found.reads else set()
             writers[key] |= {pid} if found.writes else set()
     known = {key: Holders(frozenset(readers[key]), frozenset(writers[key])) for key in keys}
-    return known, bool(left) and not refused
+    near = _sessions(set().union(*readers.values(), *writers.values()))
+    return Held(known, bool(left) and not refused, bool(near & _sessions(receivers)))
+
+
+def _sessions(pids: Collection[int]) -> set[int]:
+    """Return the sessions of processes."""
+    found: set[int] = set()
+    for pid in pids:
+        with suppress(OSError):
+            found.add(os.getsid(pid))
+    return found
 
 
 def _descriptors(refused: list[int]) -> Iterator[tuple[Path, int]]:
@@ -260,5 +318,5 @@ def _opened(place: Path, number: int, kinds: Collection[str] = ()) -> OpenFile |
     key = int(match[2] or 0) if match else 0
     return OpenFile(
         number, kind, int(event[1]) if event else key, "" if match else link,
-        access != os.O_WRONLY, access != os.O_RDONLY,
+        access != os.O_WRONLY, access != os.O_RDONLY, sent=bool(_SENT.search(said)),
     )  # fmt: skip

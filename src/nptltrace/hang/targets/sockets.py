@@ -1,15 +1,20 @@
-"""The sockets of a process's network: their addresses, and which socket is at the other end."""
+"""The sockets of a process's network: addresses, time limits, and the sockets at the other end."""
 
 from __future__ import annotations
 
 import ipaddress
+import os
+import socket
+import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from nptltrace._binding.libc import duplicate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Socket", "sockets_of"]
+__all__ = ["Socket", "has_limit", "sockets_of", "stream_peer"]
 
 _PROC = Path("/proc")
 _KINDS = {"tcp": "TCP", "tcp6": "TCP", "udp": "UDP", "udp6": "UDP"}
@@ -18,6 +23,17 @@ _LOCAL, _REMOTE, _INODE, _COLUMNS = 1, 2, 9, 10
 _UNIX_INODE, _UNIX_PATH = 6, 7
 # So much of such a file is read.
 _MOST = 1 << 24
+# Of sock_diag(7): the protocol of the netlink socket, the request, and the answer, which has the
+# same number; the flag that asks for the peer, and the attribute that has it.
+_SOCK_DIAG, _BY_FAMILY, _SHOW_PEER, _PEER = 4, 20, 4, 2
+_REQUEST = struct.Struct("<IHHIIBBHIIIII")
+_HEAD, _ANSWER = struct.Struct("<IHHII"), struct.Struct("<BBBxIII")
+_ATTRIBUTE = struct.Struct("<HH")
+_IS_REQUEST, _ANY = 1, 0xFFFF_FFFF
+# Kinds of sockets that only the socket at the other end writes to.
+_CONNECTED = frozenset({socket.SOCK_STREAM, socket.SOCK_SEQPACKET})
+# The options that have the limits, and the size of a `struct timeval`.
+_RECEIVE_LIMIT, _SEND_LIMIT, _TIMEVAL = 20, 21, 16
 
 
 class Socket(NamedTuple):
@@ -52,6 +68,68 @@ def sockets_of(pid: int) -> dict[int, Socket]:
         if len(row) > _UNIX_PATH:
             found[int(row[_UNIX_INODE])] = Socket(f"local socket {row[_UNIX_PATH]}")
     return found
+
+
+def stream_peer(pid: int, inode: int) -> int:
+    """Return the inode of the local socket that another one is connected to, as the kernel says.
+
+    Args:
+        pid: The process that has the socket.
+        inode: The socket.
+
+    Returns:
+        0 if that is not known, or the socket takes messages of others as well.
+    """
+    try:
+        if not (_PROC / "self/ns/net").samefile(_PROC / str(pid) / "ns/net"):
+            return 0
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as kernel:
+            head = (_REQUEST.size, _BY_FAMILY, _IS_REQUEST, 1, 0)
+            kernel.send(
+                _REQUEST.pack(*head, socket.AF_UNIX, 0, 0, _ANY, inode, _SHOW_PEER, _ANY, _ANY)
+            )
+            return _peer_in(kernel.recv(_MOST), inode)
+    except (OSError, struct.error):
+        return 0
+
+
+def _peer_in(answer: bytes, inode: int) -> int:
+    """Return the peer that the kernel's answer names for a socket."""
+    size, kind, *_ = _HEAD.unpack_from(answer)
+    if kind != _BY_FAMILY or size > len(answer):
+        return 0
+    _, what, _, of, _, _ = _ANSWER.unpack_from(answer, _HEAD.size)
+    at = _HEAD.size + _ANSWER.size
+    while what in _CONNECTED and of == inode and at + _ATTRIBUTE.size <= size:
+        length, name = _ATTRIBUTE.unpack_from(answer, at)
+        if name == _PEER:
+            return int.from_bytes(answer[at + _ATTRIBUTE.size : at + length], "little")
+        at += max(length + 3 & ~3, _ATTRIBUTE.size)
+    return 0
+
+
+def has_limit(pid: int, number: int, *, reads: bool) -> bool | None:
+    """Return whether waits for a socket have a time limit: SO_RCVTIMEO or SO_SNDTIMEO.
+
+    Args:
+        pid: The process.
+        number: Its descriptor of the socket.
+        reads: To read from it, and not to write.
+
+    Returns:
+        None if that is not known.
+    """
+    own = duplicate(pid, number)
+    if own < 0:
+        return None
+    option = _RECEIVE_LIMIT if reads else _SEND_LIMIT
+    try:
+        same = socket.socket(fileno=own)
+    except OSError:  # The process has closed the socket, and opened another file.
+        os.close(own)
+        return None
+    with same:
+        return any(same.getsockopt(socket.SOL_SOCKET, option, _TIMEVAL))
 
 
 def _rows(path: Path) -> Iterator[list[str]]:
