@@ -28,6 +28,8 @@ _EVENT = re.compile(r"^eventfd-id:\s*(\d+)", re.MULTILINE)
 _SENT = re.compile(r"^scm_fds:\s*[1-9]", re.MULTILINE)
 # A file that an epoll watches; newer kernels add the inode.
 _WATCHED = re.compile(r"^tfd:\s*(\d+) .*? ino:([0-9a-f]+)", re.MULTILINE)
+# So many files an event loop watches that waits for its own threads alone, at most.
+_WATCHED_MAX = 16
 # `1: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF`; one that waits has an arrow behind its number.
 _LOCK = re.compile(r"\d+: (FLOCK|POSIX|OFDLCK) +\w+ +\w+ +(-?\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) .*")
 # So many descriptors are looked at, of all processes together.
@@ -91,8 +93,10 @@ class Files:
         if found is None or found.kind != "socket":
             return found
         socket = self._sockets.get(found.key)
-        path, peer = socket or ("", 0)
-        return found._replace(path=path, peer=peer or stream_peer(self._pid, found.key))
+        if socket is not None and not socket.is_local:
+            return found._replace(path=socket.name, peer=socket.peer)
+        path = socket.name if socket is not None else ""
+        return found._replace(path=path, peer=stream_peer(self._pid, found.key))
 
     def has_limit(self, file: OpenFile, *, reads: bool) -> bool | None:
         """Return whether waits for a socket have a time limit; None if that is not known.
@@ -104,7 +108,7 @@ class Files:
         return has_limit(self._pid, file.number, reads=reads)
 
     def watched(self, number: int) -> list[OpenFile] | None:
-        """Return the files that an epoll watches, None if not all of them are known.
+        """Return the files that an epoll watches, None if they are many or not all are known.
 
         Args:
             number: The descriptor of the epoll.
@@ -113,9 +117,12 @@ class Files:
             said = (self._place / f"fdinfo/{number}").read_text(encoding="ascii", errors="replace")
         except OSError:
             return None
+        count = said.count("tfd:")
+        if not 0 < count <= _WATCHED_MAX:
+            return None
         found = [(self.opened(int(one[1])), int(one[2], 16)) for one in _WATCHED.finditer(said)]
         files = [file for file, inode in found if file is not None and file.key == inode]
-        return files if files and len(files) == said.count("tfd:") else None
+        return files if len(files) == count else None
 
     def fifo(self, directory: int, path: str) -> str:
         """Return the path of a FIFO that is being opened, empty where it is none.

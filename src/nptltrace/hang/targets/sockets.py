@@ -30,6 +30,8 @@ _REQUEST = struct.Struct("<IHHIIBBHIIIII")
 _HEAD, _ANSWER = struct.Struct("<IHHII"), struct.Struct("<BBBxIII")
 _ATTRIBUTE = struct.Struct("<HH")
 _IS_REQUEST, _ANY = 1, 0xFFFF_FFFF
+# The kernel answers at once.
+_ANSWERS_S = 1.0
 # Kinds of sockets that only the socket at the other end writes to.
 _CONNECTED = frozenset({socket.SOCK_STREAM, socket.SOCK_SEQPACKET})
 # The options that have the limits, and the size of a `struct timeval`.
@@ -41,11 +43,13 @@ class Socket(NamedTuple):
 
     Attributes:
         name: Its kind and addresses, as `TCP socket 127.0.0.1:8080`.
-        peer: The inode of the socket at the other end, 0 where that is not of here.
+        peer: The inode of the socket at the other end, 0 where that is not of here, or not known.
+        is_local: It is no socket of the internet.
     """
 
     name: str
     peer: int = 0
+    is_local: bool = False
 
 
 def sockets_of(pid: int) -> dict[int, Socket]:
@@ -66,7 +70,7 @@ def sockets_of(pid: int) -> dict[int, Socket]:
             found[int(row[_INODE])] = Socket(f"{kind} socket {_address(local)}{to}", peer)
     for row in _rows(place / "unix"):
         if len(row) > _UNIX_PATH:
-            found[int(row[_UNIX_INODE])] = Socket(f"local socket {row[_UNIX_PATH]}")
+            found[int(row[_UNIX_INODE])] = Socket(f"local socket {row[_UNIX_PATH]}", is_local=True)
     return found
 
 
@@ -84,6 +88,7 @@ def stream_peer(pid: int, inode: int) -> int:
         if not (_PROC / "self/ns/net").samefile(_PROC / str(pid) / "ns/net"):
             return 0
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as kernel:
+            kernel.settimeout(_ANSWERS_S)
             head = (_REQUEST.size, _BY_FAMILY, _IS_REQUEST, 1, 0)
             kernel.send(
                 _REQUEST.pack(*head, socket.AF_UNIX, 0, 0, _ANY, inode, _SHOW_PEER, _ANY, _ANY)
