@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -194,6 +195,18 @@ def test_children_that_do_not_see_the_session_are_counted(
     assert data.read_text() == ""
     assert json.loads(ptt("stat", "--format", "json", trace).stdout)["untraced_processes"] == 1
     assert not (trace / ".untraced").exists()
+
+
+def test_nobody_waits_for_children_that_cannot_join(ptt: Ptt, trace_dir: Path) -> None:
+    """They have loaded the tracer, and there is no room for the buffers."""
+    script = "(ulimit -v 60000; exec sleep 9 >&- 2>&-) & echo $!"
+    done = ptt("record", "-o", trace_dir, "--", "sh", "-c", script)
+    assert "1 process ran untraced" in done.stderr
+    child = int(done.stdout)
+    outlives = Path(f"/proc/{child}/cmdline")
+    assert outlives.exists()
+    assert outlives.read_text().startswith("sleep")
+    os.kill(child, signal.SIGKILL)
 
 
 # Its constructor runs before the one of the tracer.

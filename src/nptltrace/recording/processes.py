@@ -13,7 +13,7 @@ from pathlib import Path
 from nptltrace._binding.headers import ptt_abi
 from nptltrace._binding.libpttcollect import read_clock
 from nptltrace._files.whole import read_whole
-from nptltrace._paths import PRELOAD
+from nptltrace._paths import PRELOAD, handlers_dir
 from nptltrace.recording.files.session import start_time
 from nptltrace.recording.mappings import (
     Modules,
@@ -40,6 +40,8 @@ _NO_PARENT = 0xFFFFFFFF
 _EXEC_NS = 100_000_000
 # It loads its libraries for so long at most, before the tracer in it begins.
 _LOAD_NS = 10_000_000_000
+# The tracer has loaded the handler by then. It joins in much less, if it can.
+_JOIN_NS = 1_000_000_000
 # The maps of a process are read when it is so old, and again whenever it is twice as old.
 _LOOK_NS = 500_000_000
 # So long at most names of threads are read at a time.
@@ -148,9 +150,10 @@ class ProcessWatch:
         self._log = log
         self._unix_ns = unix_ns
         self._modules = Modules()
+        self._handlers = f"{handlers_dir().resolve()}/"
         self._live: dict[int, _Process] = {}
         self._claimed: dict[int, int] = {}  # when entries were first seen that say nothing yet
-        self._execing: dict[int, tuple[int, int]] = {}  # when images said so, and the last look
+        self._execing: dict[int, tuple[int, int]] = {}  # images: to wait until then, the last look
         self._images: dict[int, int] = {}  # that came last, by entry
         self._places: dict[int, int] = {}  # the entry of each image that ever came
         self._starts: dict[int, int] = {}  # when each of them began
@@ -335,7 +338,8 @@ class ProcessWatch:
                 self._images[place] = entry.image
                 self._come(place, entry)
             if entry.state == ptt_abi.PTT_PROCESS_EXECING:
-                self._execing[entry.image] = (time.monotonic_ns(),) * 2
+                now = time.monotonic_ns()
+                self._execing[entry.image] = now + _LOAD_NS, now
             else:
                 self._execing.pop(entry.image, None)
         now = time.monotonic_ns()
@@ -437,17 +441,18 @@ class ProcessWatch:
     def _notice_exec(self) -> None:
         """Find images that were replaced by a program that cannot be traced."""
         now = time.monotonic_ns()
-        for index, (since, looked) in list(self._execing.items()):
+        for index, (until, looked) in list(self._execing.items()):
             if index in self._live and now - looked > _EXEC_NS:
-                self._execing[index] = since, now
                 pid = self._live[index].pid
                 maps = _read(f"/proc/{pid}/maps")
+                wait_ns = _JOIN_NS if self._handlers in maps else _LOAD_NS
+                self._execing[index] = min(until, now + wait_ns), now
                 if str(self._session.segment) in maps:
                     continue
                 with contextlib.suppress(OSError):
                     path = os.fspath(Path(f"/proc/{pid}/exe").readlink())
                     self._untraced[pid] = path.removesuffix(" (deleted)"), start_time(pid)
-                if PRELOAD not in maps or now - since > _LOAD_NS:
+                if PRELOAD not in maps or now > until:
                     self._gone(index, pid_gone=False)
 
     def _still_maps_segment(self, pid: int) -> bool:
