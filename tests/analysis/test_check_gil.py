@@ -1,4 +1,4 @@
-"""`ptt check` finds a deadlock of the GIL with another lock, but no long wait for such a lock."""
+"""Both `ptt check` and `ptt report` find a deadlock of the GIL with a lock, but no long wait."""
 
 from __future__ import annotations
 
@@ -80,3 +80,13 @@ def test_a_lock_and_the_gil(
     for one in errors:
         assert "holds GIL and waits for mutex device" in one["message"]
         assert "(poller) holds mutex device and waits for GIL" in one["message"]
+    cycles = json.loads(ptt("report", "--format", "json", trace).stdout)["deadlocks"]
+    assert len(cycles) == len(kinds)
+    for cycle in cycles:
+        waits = {wait["object_name"]: wait for wait in cycle}
+        assert {*waits} == {"device", "GIL"}
+        assert waits["GIL"]["owner_tid"] == waits["device"]["tid"]
+        assert waits["device"]["owner_tid"] == waits["GIL"]["tid"]
+    text = " ".join(ptt("report", trace).stdout.split())
+    assert text.count("DEADLOCK") == len(kinds)
+    assert ("waits for cond GIL, held by" in text) == bool(kinds)

@@ -74,6 +74,10 @@ static void find_first(struct ptt_model *m, uint32_t object)
 	o->first = (uint32_t)e->value;
 }
 
+/* What is said of an address: a purpose, and how far behind it whoever takes an interpreter's lock gives a signal. */
+#define PURPOSE UINT64_C(0xff)
+#define HAND_OVER_SHIFT 8
+
 void md_object_made(struct tracker *t, uint32_t object)
 {
 	struct ptt_model *m = (struct ptt_model *)(void *)t;
@@ -85,7 +89,7 @@ void md_object_made(struct tracker *t, uint32_t object)
 	inherit(m, o);
 	entry = m->gils.count ? rd_map_find(&m->gils, o->pub.process, o->pub.address) : NULL;
 	if (entry)
-		o->purpose = (uint8_t)entry->value;
+		o->purpose = (uint8_t)(entry->value & PURPOSE);
 	o->counted = !m->only_objects.count ||
 		     rd_chosen(&m->only_objects, o->pub.process, o->pub.address, o->pub.kind, o->pub.first_ns);
 }
@@ -194,27 +198,42 @@ static uint64_t semaphore_key(uint32_t process, bool units)
 	return (uint64_t)process << 1 | units;
 }
 
-static int add_purpose(struct ptt_model *m, uint32_t process, uint64_t address, uint8_t purpose)
+static int add_purpose(struct ptt_model *m, uint32_t process, uint64_t address, uint8_t purpose, uint32_t hand_over)
 {
 	struct rd_entry *entry = rd_map_put(&m->gils, process, address);
 
 	if (!entry)
 		return -ENOMEM;
-	entry->value = purpose;
+	entry->value = purpose | (uint64_t)hand_over << HAND_OVER_SHIFT;
 	for (uint32_t i = 1; i < m->t.objects.count; i++)
 		if (MD_OBJECT(m, i)->pub.process == process && MD_OBJECT(m, i)->pub.address == address)
 			MD_OBJECT(m, i)->purpose = purpose;
 	return 0;
 }
 
-int ptt_model_gil(struct ptt_model *m, uint32_t process, uint64_t address)
+int ptt_model_gil(struct ptt_model *m, uint32_t process, uint64_t address, uint32_t hand_over)
 {
-	return add_purpose(m, process, address, PTT_FOR_GIL);
+	return add_purpose(m, process, address, PTT_FOR_GIL, hand_over);
 }
 
 int ptt_model_gate(struct ptt_model *m, uint32_t process, uint64_t address)
 {
-	return add_purpose(m, process, address, PTT_FOR_WORK);
+	return add_purpose(m, process, address, PTT_FOR_WORK, 0);
+}
+
+const struct md_wakeup *md_gil_taken(const struct ptt_model *m, const struct md_object *o)
+{
+	const struct rd_entry *entry =
+		o->purpose == PTT_FOR_GIL ? rd_map_find(&m->gils, o->pub.process, o->pub.address) : NULL;
+	uint64_t hand_over = entry ? entry->value >> HAND_OVER_SHIFT : 0;
+	uint32_t other = hand_over ? tk_known_object(&m->t, o->pub.process, PTT_KIND_COND, o->pub.address + hand_over) : 0;
+	const struct md_wakeup *given, *taken;
+
+	if (!other)
+		return NULL;
+	given = MD_WAKEUP(m, TK_WAKING(&m->t, &o->pub)->latest);
+	taken = MD_WAKEUP(m, TK_WAKING(&m->t, &MD_OBJECT(m, other)->pub)->latest);
+	return taken->thread && (!given->thread || given->ts < taken->ts) ? taken : NULL;
 }
 
 int ptt_model_semaphore(struct ptt_model *m, uint32_t process, uint32_t stack, uint32_t units, uint32_t purpose)

@@ -27,7 +27,7 @@
 struct ptt_columns;
 struct ptt_model;
 
-#define PTT_MODEL_VERSION 21
+#define PTT_MODEL_VERSION 22
 #define PTT_MODEL_API __attribute__((visibility("default")))
 
 /* What ptt_model_create() takes. */
@@ -372,8 +372,13 @@ PTT_MODEL_API int ptt_model_share(struct ptt_model *model, uint32_t process, uin
 				  uint32_t memory, uint64_t offset);
 /* ptt_model_site - what is known of a call site of a process: PTT_SITE_IN_WRAPPER and PTT_SITE_OF_SLEEP, together or alone. */
 PTT_MODEL_API int ptt_model_site(struct ptt_model *model, uint32_t process, uint64_t site, uint32_t use);
-/* ptt_model_gil - where a process has the parts of an interpreter's lock; may be said late, of what goes on from then on. */
-PTT_MODEL_API int ptt_model_gil(struct ptt_model *model, uint32_t process, uint64_t address);
+/*
+ * ptt_model_gil - where a process has a part of an interpreter's lock; may be said late, of what goes on from then on
+ *
+ * @hand_over: of the condition that is signalled by whoever gives up the lock: so many bytes behind it is the one that is
+ *             signalled by whoever takes the lock; 0 for other parts
+ */
+PTT_MODEL_API int ptt_model_gil(struct ptt_model *model, uint32_t process, uint64_t address, uint32_t hand_over);
 /* ptt_model_gate - where a process may have a lock at which it parks threads that have nothing to do; likewise. */
 PTT_MODEL_API int ptt_model_gate(struct ptt_model *model, uint32_t process, uint64_t address);
 /*

@@ -357,6 +357,8 @@ static inline uint32_t md_release_row(struct ptt_model *m, struct md_object *o)
 }
 bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uint32_t site);
 void md_init(struct ptt_model *m, const struct tk_event *e);
+/* md_gil_taken - how the lock of an interpreter was taken that a condition stands for; NULL: it is no such condition, or the lock is free. */
+const struct md_wakeup *md_gil_taken(const struct ptt_model *m, const struct md_object *o);
 /* md_class - what a wait for an object is that is of class @otherwise, if nothing is known of what the object is for. */
 uint8_t md_class(const struct md_object *o, uint8_t otherwise);
 /*

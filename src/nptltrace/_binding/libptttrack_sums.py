@@ -127,10 +127,16 @@ class Model(Handle):
         """Declare where a process may have a lock at which it parks threads."""
         check("follow a lock", self._lib.ptt_model_gate(self.handle, process, address))
 
-    def gil(self, process: int, parts: list[int]) -> None:
-        """Declare where a process has the parts of an interpreter's lock."""
-        for address in parts:
-            check("follow a lock", self._lib.ptt_model_gil(self.handle, process, address))
+    def gil(self, process: int, address: int, hand_over: int) -> None:
+        """Declare where a process has a part of an interpreter's lock.
+
+        Args:
+            process: Number of the process.
+            address: Of the part.
+            hand_over: From the first of its conditions to the second; 0 for other parts.
+        """
+        status = self._lib.ptt_model_gil(self.handle, process, address, hand_over)
+        check("follow a lock", status)
 
     def semaphore(self, process: int, stack: int, purpose: int, *, units: bool) -> None:
         """Declare what semaphores are for that are initialized with a stack, and units or none."""

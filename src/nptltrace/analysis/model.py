@@ -23,7 +23,7 @@ from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.objects.gates import gates_of
 from nptltrace.trace.reading.columns import ArrayBuffer
 from nptltrace.trace.reading.prefetch import reading_ahead
-from nptltrace.trace.symbols.gil import GIL_PARTS
+from nptltrace.trace.symbols.gil import GIL_PARTS, HAND_OVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -290,9 +290,9 @@ def add_parents(model: libptttrack_sums.Model, source: Source) -> None:
 def add_purposes(model: libptttrack_sums.Model, source: Source) -> None:
     """Give the model what objects of interpreters of Python are for, as far as that is known."""
     for number in range(len(source.processes())):
-        parts = [gil + part for gil in source.gils(number) if gil for part in GIL_PARTS]
-        if parts:
-            model.gil(number, parts)
+        for gil in filter(None, source.gils(number)):
+            for part in GIL_PARTS:
+                model.gil(number, gil + part, HAND_OVER if part == 0 else 0)
     _add_gates(model, source)
     for process, stack, units, purpose in source.purposes():
         model.semaphore(process, stack, purpose, units=units)

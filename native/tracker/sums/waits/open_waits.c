@@ -39,7 +39,13 @@ static bool held_unseen(const struct md_object *o)
 static void wait_for_holder(struct ptt_model *m, struct md_wait *w)
 {
 	const struct md_object *o = MD_OBJECT(m, w->object);
+	const struct md_wakeup *taken = w->kind == PTT_KIND_COND ? md_gil_taken(m, o) : NULL;
 
+	if (taken && taken->thread != w->thread) {
+		w->owner = taken->thread;
+		w->owner_site = taken->site_row;
+		w->owner_stack = taken->stack;
+	}
 	if (!for_lock(o, w))
 		return;
 	if (md_has_holder(o)) {

@@ -66,7 +66,7 @@ PTT_MODEL_SEGMENTS = 13
 PTT_MODEL_STATE = 14
 PTT_MODEL_THREAD_STATES = 15
 PTT_MODEL_TABLES = 16
-PTT_MODEL_VERSION = 21
+PTT_MODEL_VERSION = 22
 PTT_MODEL_ROWS = 1
 PTT_MODEL_EDGES = 2
 PTT_MODEL_PATH = 4
@@ -292,7 +292,7 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_model_space": (i32, (p, u32, u32)),
     "ptt_model_share": (i32, (p, u32, u64, u64, u32, u64)),
     "ptt_model_site": (i32, (p, u32, u64, u32)),
-    "ptt_model_gil": (i32, (p, u32, u64)),
+    "ptt_model_gil": (i32, (p, u32, u64, u32)),
     "ptt_model_gate": (i32, (p, u32, u64)),
     "ptt_model_semaphore": (i32, (p, u32, u32, u32, u32)),
     "ptt_model_only_thread": (i32, (p, u32)),
