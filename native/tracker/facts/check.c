@@ -38,6 +38,7 @@ struct ptt_check *ptt_check_create(int64_t long_hold, int64_t long_wait)
 	err |= tk_orders_open(&c->orders, &c->t);
 	err |= rd_pool_open(&c->facts, sizeof(struct ptt_check_fact));
 	err |= rd_pool_open(&c->steps, sizeof(struct ptt_check_step));
+	err |= rd_pool_open(&c->extras, sizeof(struct ck_extra));
 	err |= ck_deadlock_open(c);
 	if (err) {
 		ptt_check_destroy(c);
@@ -48,7 +49,7 @@ struct ptt_check *ptt_check_create(int64_t long_hold, int64_t long_wait)
 
 void ptt_check_destroy(struct ptt_check *c)
 {
-	struct rd_pool *pools[] = { &c->facts, &c->steps, &c->links };
+	struct rd_pool *pools[] = { &c->facts, &c->steps, &c->extras, &c->links };
 	struct rd_map *maps[] = { &c->seen, &c->seen_at, &c->uses, &c->handed };
 
 	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++)
@@ -122,6 +123,7 @@ static void level_changed(struct ptt_check *c, const struct tk_event *e)
 		o->flags |= CK_DOUBT;
 		o->flags &= ~CK_AS_LOCK;
 		o->sem_hold = 0;
+		o->extra = 0;
 		o->order.units = 0;
 	}
 	for (uint32_t i = p->threads; i; i = CK_THREAD(c, i)->process_next) {
@@ -331,6 +333,7 @@ int ptt_check_finish(struct ptt_check *c, const int64_t *ends, uint32_t count, u
 {
 	for (uint32_t i = 1; i < c->t.threads.count; i++)
 		ck_tries_report(c, i);
+	ck_extra_finish(c);
 	if (!(flags & PTT_CHECK_RUNNING))
 		at_end(c, ends, count);
 	ck_prevented_cycles(c);

@@ -79,6 +79,7 @@ struct ck_object {
 	uint32_t passes;     /* and how often it was */
 	int64_t clock;	     /* of a condition that was initialized: its waits go by this one */
 	struct ck_last gil;  /* the condition of an interpreter's lock: who has the lock; known at the end */
+	uint32_t extra;	     /* of a semaphore: in the table of those that were posted once too often */
 	uint32_t kept;	     /* fact of a thread that ended and had it, as long as nobody asks for it */
 };
 
@@ -95,6 +96,22 @@ struct ck_tries {
 	int64_t since, last;
 	uint64_t site;
 	struct ck_last holder; /* at the last try at which that is known */
+};
+
+#define CK_INSIDE 8u
+
+/* A semaphore that is used as a lock since a thread posted it that had not taken it. */
+struct ck_extra {
+	uint32_t object;
+	uint32_t fact;
+	int64_t value; /* as events say: of the semaphore */
+	bool above;    /* it has been above 1 */
+	bool no_lock;
+	uint32_t inside; /* so many threads have a unit, */
+	uint32_t with; /* this one at the same time as the first of the pair */
+	struct ck_last post;
+	struct ck_last pair[2]; /* had a unit at the same time */
+	struct ck_last in[CK_INSIDE];
 };
 
 /* Flags of threads beside the tracker's. */
@@ -124,6 +141,7 @@ struct ck_thread {
 	uint32_t unit;	     /* this one since last */
 	uint32_t pool;	     /* the semaphore of several units that it took from last, */
 	uint32_t pool_units; /* and how many it has of these */
+	uint32_t asked_sem;  /* the semaphore that it took, or waited for, last */
 	struct tk_sched sched;
 	struct tk_sched_mark called; /* when it made the system call in which it is, */
 	int64_t call_ns;
@@ -184,6 +202,7 @@ struct ptt_check {
 	uint32_t current; /* the fact that steps are added to */
 	struct rd_map uses;   /* of semaphores, by stack */
 	struct rd_map handed; /* places where semaphores were made that others posted than those that took them */
+	struct rd_pool extras;
 	struct rd_pool links; /* of the way from wait to wait that deadlock.c walks */
 };
 
@@ -194,6 +213,7 @@ struct ptt_check {
 #define CK_WAKEUP(c, i) (&((struct ck_wakeup *)(void *)(c)->t.wakeups.items)[i])
 #define CK_PROCESS(c, i) (&((struct ck_process *)(void *)(c)->t.processes)[i])
 #define CK_FACT(c, i) (&((struct ptt_check_fact *)(void *)(c)->facts.items)[i])
+#define CK_EXTRA(c, i) (&((struct ck_extra *)(void *)(c)->extras.items)[i])
 #define CK_STEP(c, i) (&((struct ptt_check_step *)(void *)(c)->steps.items)[i])
 
 /* What follows is in order: each file calls those above it only, and check.c calls them all. */
@@ -314,6 +334,16 @@ static inline bool ck_sem_proven(const struct ck_object *o)
 {
 	return o->flags & CK_AS_LOCK && o->flags & CK_GIVEN_BACK;
 }
+
+/* ---- extra_posts.c ---- */
+
+/* ck_extra_begin - a semaphore is posted: perhaps once too often. */
+void ck_extra_begin(struct ptt_check *c, const struct tk_event *e, uint32_t object);
+/* ck_extra_taken, ck_extra_posted - such a semaphore is taken, or posted again. @number: what its object has as `extra` */
+void ck_extra_taken(struct ptt_check *c, const struct tk_event *e, uint32_t number);
+void ck_extra_posted(struct ptt_check *c, const struct tk_event *e, uint32_t number);
+/* ck_extra_finish - takes back what was said of semaphores that are no locks. */
+void ck_extra_finish(struct ptt_check *c);
 
 /* ---- object_misuse.c ---- */
 

@@ -46,8 +46,10 @@ void ck_lock_wait(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 	struct ck_object *o = CK_OBJECT(c, object);
 	struct ck_wait *w;
 
-	if (kind == NPTL_DOMAIN_SEM)
+	if (kind == NPTL_DOMAIN_SEM) {
 		ck_sem_awaited(c, e, object);
+		CK_THREAD(c, e->thread)->asked_sem = object;
+	}
 	wait = ck_wait_begin(c, e, object, read ? PTT_MODE_SHARED : PTT_MODE_EXCLUSIVE);
 	w = CK_WAITING(c, wait);
 	if (owner > 0)
@@ -151,6 +153,9 @@ void ck_sem_taken(struct ptt_check *c, const struct tk_event *e)
 		ck_lock_waited(c, e, CK_WAITING(c, wait)->object);
 		tk_wake_use(&c->t, object, TK_NEVER);
 	}
+	CK_THREAD(c, e->thread)->asked_sem = object;
+	if (o->extra)
+		ck_extra_taken(c, e, o->extra);
 	have_unit_no_more(c, o);
 	if (o->sem_hold)
 		ck_sem_no_lock(c, o);
@@ -169,6 +174,10 @@ void ck_sem_post(struct ptt_check *c, const struct tk_event *e)
 	uint32_t object = ck_use(c, e, NPTL_DOMAIN_SEM);
 	struct ck_object *o = CK_OBJECT(c, object);
 
+	if (o->extra)
+		ck_extra_posted(c, e, o->extra);
+	else
+		ck_extra_begin(c, e, object);
 	have_unit_no_more(c, o);
 	if (o->sem_hold == e->thread)
 		o->flags |= CK_GIVEN_BACK;

@@ -56,6 +56,7 @@ enum ptt_fact_kind {
 	PTT_FACT_LIMIT_OF_OTHER_CLOCK, /* of a wait: years ahead by its clock; value: ns ahead by the other one */
 	PTT_FACT_LIMIT_OVER,	   /* long before the wait began; value: ns ahead by the other clock, 0 if it is not near */
 	PTT_FACT_TRIES_REFUSED,	   /* tries in a row to take a lock that others have; value: so many */
+	PTT_FACT_EXTRA_POST,	   /* of a semaphore that is used as a lock: two threads had it at the same time */
 	PTT_FACT_KINDS,
 };
 
@@ -83,6 +84,7 @@ enum ptt_check_what {
 	PTT_STEP_PASSED, /* a lock, the last of value times in a row, to a thread that had waited for it */
 	PTT_STEP_FREE,	 /* took it: nobody had it for value ns in all of that time */
 	PTT_STEP_TRIED,	 /* to take a lock, value times in a row, and was refused */
+	PTT_STEP_POSTED, /* a semaphore that it had not taken */
 };
 
 #define PTT_FLAG_CLOSED 1u  /* waits that close a cycle: stands only while none of them ends */

@@ -54,6 +54,8 @@ FACTS = {
     "`value` ns by the other clock if that is near, else 0",
     "tries-refused": "a thread that tried to take a lock `value` times in a row, 1000 or more, "
     "while other threads had the lock, and did nothing else meanwhile",
+    "extra-post": "a post of a semaphore that is used as a lock, by a thread that had not taken "
+    "the semaphore; two threads had the semaphore at the same time afterwards",
 }
 """What the checker sees, by name, in the order of `enum ptt_fact_kind`."""
 
@@ -119,8 +121,9 @@ class Step:
             one), `released`, `unlocks` (what it does not hold), `refused`, `init`, `destroyed`,
             `used`, `signalled`, `broadcast`, `ended`, `created`, `priority`, `forked`, `slept`
             (in a system call, for `value` ns), `passed` (a lock, the last of `value` times in a
-            row), `free` (took a lock that nobody had for `value` ns in that time) or `tried` (to
-            take a lock, `value` times in a row, and was refused).
+            row), `free` (took a lock that nobody had for `value` ns in that time), `tried` (to
+            take a lock, `value` times in a row, and was refused) or `posted` (a semaphore that it
+            had not taken).
         ts_ns: When.
         value: An errno, a number of threads, a priority: see `text`.
         process: Number of the process in the traceset.
@@ -250,6 +253,7 @@ _TEXTS: dict[str, Callable[[Step], str]] = {
     "forked": lambda step: f"forked while {step.other} had locks",
     "slept": lambda step: f"slept {duration(step.value)} in {step.call}",
     "passed": lambda step: f"gave {step.object} to the last of {step.value} that slept in turn",
+    "posted": lambda step: f"posted {step.object} without having taken it",
     "tried": lambda step: f"tried to take {step.object} {step.value} times, and was refused",
     "free": lambda step: f"took {step.object}, which nobody had for {duration(step.value)} in all",
 }
