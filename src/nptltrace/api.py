@@ -395,7 +395,7 @@ class Traceset(Reader):
         chosen = [
             one
             for one in wanted.chosen(found.findings)
-            if scope.includes(one.ts_ns, one.process, one.threads, one.objects, one.sites)
+            if scope.includes(one.ts_ns, one.process, one.threads, one.places, one.sites)
         ]
         return findings_document(chosen, found.uncovered, found.futex_waits)
 

@@ -138,3 +138,28 @@ def test_a_lock_that_follows_while_it_is_watched(tmp_path: Path) -> None:
     follower.read()
     figures = follower.present().figures
     assert (figures.total_waits, figures.total_wait_ns) == (1, 50)
+
+
+def test_a_finding_is_about_the_lock_that_its_events_are_about(tmp_path: Path) -> None:
+    """A cycle closes when one of its locks has ended, and another lock is at that address."""
+    start, ended, other, last = 10**12, 0x4040, 0x4080, 0x40C0
+    made = Builder(tmp_path / "cycle.ptt")
+
+    def nested(ns: int, *locks: int) -> list[Event]:
+        taken = [Event(start + ns + n, "MUTEX_TAKEN", one, ns + n) for n, one in enumerate(locks)]
+        free = [Event(start + ns + 5 - n, "MUTEX_FREE", one, 9) for n, one in enumerate(locks)]
+        return [*taken, *reversed(free)]
+
+    def once(ns: int, name: str, lock: int = ended) -> Event:
+        return Event(start + ns, name, lock, 3)
+
+    begin = [once(n, "MUTEX_INIT", lock) for n, lock in enumerate((ended, other, last))]
+    made.thread(1, [*begin, *nested(10, ended, other)])
+    follows = (once(30, "MUTEX_DESTROY"), once(31, "MUTEX_INIT"))
+    made.thread(2, [*nested(20, last, ended), *follows])
+    made.thread(3, [*nested(40, other, last), *nested(50, ended)])
+    with nptltrace.open(made.write()) as opened:
+        for choice, count in ((f"{ended:#x}#1", 1), (f"{ended:#x}#2", 0), (f"{other:#x}", 1)):
+            assert len(opened.check(object=choice)["findings"]) == count
+            for question in ("select * from findings", "select * from lock_cycles"):
+                assert opened.sql(question, object=choice).num_rows == count

@@ -13,6 +13,7 @@ import pyarrow as pa
 from nptltrace.analysis.checking.checker import LONG_HOLD_NS, checked
 from nptltrace.analysis.checking.named_facts import Facts
 from nptltrace.analysis.evidence import Evidence
+from nptltrace.analysis.scope import places_of
 from nptltrace.analysis.silence import silent
 from nptltrace.analysis.trace_data import TraceData
 from nptltrace.errors import PttError
@@ -58,6 +59,7 @@ SCHEMA = pa.schema(
                         pa.field("tid", pa.uint32()),
                         pa.field("text", pa.string()),
                         pa.field("site", pa.string()),
+                        pa.field("object", pa.string()),
                     ]
                 )
             ),
@@ -100,6 +102,11 @@ class Finding:
     events: list[Event]
     count: int
     suspect: bool
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """The objects, each with the times at which something happened to it."""
+        return places_of(self.objects, self.ts_ns, ((e.object, e.ts_ns) for e in self.events))
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +289,13 @@ def findings(
             "message": found.message,
             "count": found.count,
             "events": [
-                {"ts_ns": e.ts_ns, "tid": e.tid, "text": e.text, "site": e.site}
+                {
+                    "ts_ns": e.ts_ns,
+                    "tid": e.tid,
+                    "text": e.text,
+                    "site": e.site,
+                    "object": f"{e.object:#x}" if e.object else None,
+                }
                 for e in found.events
             ],
         }

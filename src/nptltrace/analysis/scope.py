@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["Scope", "generation_at"]
+__all__ = ["Scope", "generation_at", "places_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Scope:
         )
 
     def includes(
-        self, ts_ns: int, process: int, tids: Iterable[int], objects: Iterable[int],
+        self, ts_ns: int, process: int, tids: Iterable[int], objects: Iterable[tuple[int, int]],
         sites: Iterable[str],
     ) -> bool:  # fmt: skip
         """Return whether what was found is about it.
@@ -76,7 +76,7 @@ class Scope:
             ts_ns: When it was found.
             process: Number of the process.
             tids: The threads that take part.
-            objects: Addresses of the objects.
+            objects: Addresses of the objects, each with a time at which it was there.
             sites: The call sites as text.
         """
         only = self.only
@@ -86,8 +86,8 @@ class Scope:
             and (
                 only.objects is None
                 or any(
-                    bool(self.has_objects(*map(np.array, ([process], [address], [ts_ns])))[0])
-                    for address in objects
+                    bool(self.has_objects(*map(np.array, ([process], [address], [at_ns])))[0])
+                    for address, at_ns in objects
                 )
             )
             and (only.sites is None or not self.site_names.isdisjoint(sites))
@@ -119,6 +119,22 @@ class Scope:
     def has_sites(self, process: NDArray[Any], site: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which of some call sites are in it."""
         return _among(self.only.sites, process, site)
+
+
+def places_of(
+    objects: Sequence[int], ts_ns: int, events: Iterable[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Return (address, time) of what a finding is about.
+
+    Args:
+        objects: Addresses of the objects.
+        ts_ns: When the finding showed, for objects that no event is about.
+        events: (address, time) of the events that prove it.
+    """
+    wanted = set(objects)
+    found = [(address, at_ns) for address, at_ns in events if address in wanted]
+    rest = wanted - {address for address, _ in found}
+    return [*found, *((address, ts_ns) for address in rest)]
 
 
 def generation_at(source: Source, address: int, number: int) -> list[Chosen]:

@@ -118,7 +118,9 @@ class Verdict:
         chosen = [
             one
             for one in self.violations
-            if scope.includes(one.ts_ns, one.process, one.threads, [one.object], one.sites)
+            if scope.includes(
+                one.ts_ns, one.process, one.threads, [(one.object, one.ts_ns)], one.sites
+            )
         ]
         return replace(self, violations=chosen)
 

@@ -72,6 +72,7 @@ class Event:
         text: What it did, as the end of a sentence that begins with the thread.
         site: Where, or empty.
         stack: The frames from there on, the innermost first; filled in where the trace has them.
+        object: Address of the object, 0 when there is none.
     """
 
     ts_ns: int
@@ -81,6 +82,7 @@ class Event:
     text: str
     site: str = ""
     stack: tuple[str, ...] = ()
+    object: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +209,8 @@ class Step:
     @property
     def event(self) -> Event:
         """The step as an event of a finding."""
-        return Event(self.ts_ns, self.pid, self.tid, self.thread, self.text, self.site)
+        own = (self.ts_ns, self.pid, self.tid, self.thread, self.text, self.site)
+        return Event(*own, object=self.address)
 
 
 def _shared(step: Step) -> str:

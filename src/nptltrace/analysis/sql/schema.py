@@ -45,6 +45,7 @@ _TYPES: dict[str, pa.DataType] = {
                 ("tid", pa.uint32()),
                 ("text", pa.string()),
                 ("site", pa.string()),
+                ("object", pa.string()),
             ]
         )
     ),

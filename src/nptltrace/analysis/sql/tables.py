@@ -21,7 +21,7 @@ from nptltrace.analysis.identities.objects import Objects, Users
 from nptltrace.analysis.identities.sites import Sites
 from nptltrace.analysis.identities.stacks import Stacks
 from nptltrace.analysis.model import ROW_TABLES, Only, model_batches
-from nptltrace.analysis.scope import Scope
+from nptltrace.analysis.scope import Scope, places_of
 from nptltrace.analysis.slices import rows_of_slice, tables_and_states
 from nptltrace.analysis.sql.attributes import init_attributes, policies
 from nptltrace.analysis.sql.schema import ALL_THREADS, EVENT_FIELDS, TABLES, table_type
@@ -550,10 +550,9 @@ class TraceTables:
         found = self._find(self._source, self._symbols, self._checked())
         chosen = [
             self._scope.includes(
-                row["ts_ns"], row["process"], row["threads"],
-                [int(address, 16) for address in row["objects"]], row["sites"],
+                row["ts_ns"], row["process"], row["threads"], _places(row), row["sites"]
             )
-            for row in found.drop(["events", "message"]).to_pylist()
+            for row in found.drop("message").to_pylist()
         ]  # fmt: skip
         found = found.filter(pa.array(chosen, pa.bool_()))
         return {**{name: found[name] for name in found.column_names}, **self._identity(found)}
@@ -573,8 +572,8 @@ class TraceTables:
         generations = self._generations()
         rows = []
         for cycle in lock_cycles(self._source, self._checked().check):
-            addresses = [lock.address for lock in cycle.locks]
-            if not self._scope.includes(cycle.ts_ns, cycle.process, cycle.tids, addresses, []):
+            places = [(lock.address, lock.ts_ns) for lock in cycle.locks]
+            if not self._scope.includes(cycle.ts_ns, cycle.process, cycle.tids, places, []):
                 continue
             locks = [_lock_id(generations, lock) for lock in cycle.locks]
             # The lock that was seen first comes first.
@@ -596,7 +595,8 @@ class TraceTables:
         rows = []
         for one in gil_places(self._traceset, self._symbols, self._window):
             line = one.line
-            if not self._scope.includes(one.t_ns, one.process, [line.tid], [one.lock], [line.site]):
+            lock = (one.lock, one.t_ns)
+            if not self._scope.includes(one.t_ns, one.process, [line.tid], [lock], [line.site]):
                 continue
             figures = {name: getattr(line, name) for name in _GIL_FIGURES}
             site_id = self._sites.identity(one.process, one.site) if one.site else None
@@ -723,6 +723,13 @@ class _Numbers:
         """Return the columns that name a process."""
         run = self._uuid[self._run[process]]
         return {"run_id": run, "process": process, "pid": int(self.pid[process])}
+
+
+def _places(finding: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """Return (address, time) of what a row of the table of findings is about."""
+    events = ((int(one["object"] or "0", 16), one["ts_ns"]) for one in finding["events"])
+    objects = [int(address, 16) for address in finding["objects"]]
+    return places_of(objects, finding["ts_ns"], events)
 
 
 def _lock_id(

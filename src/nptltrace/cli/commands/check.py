@@ -150,7 +150,7 @@ def _within(scope: Scope, findings: list[Finding]) -> list[Finding]:
     return [
         one
         for one in findings
-        if scope.includes(one.ts_ns, one.process, one.threads, one.objects, one.sites)
+        if scope.includes(one.ts_ns, one.process, one.threads, one.places, one.sites)
     ]
 
 
