@@ -87,10 +87,8 @@ PROGRAM = textwrap.dedent("""\
         async def main():
             loop, done = asyncio.get_running_loop(), threading.Event()
             pool = concurrent.futures.ThreadPoolExecutor(2)
-            await asyncio.gather(
-                *(loop.run_in_executor(pool, done.wait) for _ in range(2)),
-                loop.run_in_executor(pool, done.set),
-            )
+            jobs = [loop.run_in_executor(pool, one) for one in (done.wait, done.wait, done.set)]
+            await asyncio.gather(*jobs)
         asyncio.run(main())
 
     def queues_crosswise():
@@ -146,6 +144,14 @@ PROGRAM = textwrap.dedent("""\
         client.connect(listener.getsockname())
         client.recv(1)
 
+    def server_of_idle_client():
+        one, other = socket.socketpair()
+        if not os.fork():
+            one.close()
+            threading.Event().wait()
+        other.close()
+        one.recv(1)
+
     def manager_of_work():
         manager = context.Manager()
         lock, work = manager.Lock(), manager.Queue()
@@ -200,8 +206,8 @@ HANGS = {
 # Programs that wait for work, for somebody else or for a time, and how many threads they have.
 RESTS = {
     "workers_at_connections": 1, "joined_worker": 1, "busy_worker": 1, "time_limit": 1,
-    "sent_descriptor": 1, "server": 1, "manager_of_work": 1, "manager_with_busy_holder": 1,
-    "loop_at_rest": 2, "pipeline": 4,
+    "sent_descriptor": 1, "server": 1, "server_of_idle_client": 1, "manager_of_work": 1,
+    "manager_with_busy_holder": 1, "loop_at_rest": 2, "pipeline": 4,
 }  # fmt: skip
 # A thread waits for the end of the child, which newer versions await by a descriptor.
 LOOP_WITH_CHILD = "loop_with_child"

@@ -42,6 +42,8 @@ _WAITS_FOR_CLIENTS: tuple[Call, ...] = (("accepter", _MANAGERS), ("serve_forever
 _SERVES: Call = ("serve_client", _MANAGERS)
 # How a lock of Python looks, the latter where its object was not found.
 _LOCKS = frozenset({"lock", "semaphore"})
+# What a process of multiprocessing does that waits for the end of all others, to clean up.
+_TRACKS: Call = ("main", "/multiprocessing/resource_tracker.py")
 # Functions by which a thread waits for the end of another one.
 _JOIN: Call = ("join", "/threading.py")
 # The function of a condition by which an event waits; the function of an event has the same name.
@@ -64,9 +66,12 @@ def wait_for_work(processes: Sequence[Sequence[ThreadPicture]]) -> bool:
     A process that multiprocessing did not start waits for results in a queue of processes.
 
     Args:
-        processes: All threads of each process that waits for the others.
+        processes: All threads of each process that waits for the others, those of the one that is
+            looked at first.
     """
     stacks = [[*_stacks(one).values()] for one in processes]
+    if any(_has(stack, _TRACKS) for stack in stacks[0]):
+        return True
     if any(seen.leaves_jobs or seen.crossed for one in processes for seen in one):
         return False
     if _wait_for_messages(processes):

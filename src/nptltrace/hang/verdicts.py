@@ -346,6 +346,8 @@ def _stuck(closed: Sequence[Looked]) -> Iterator[Verdict]:
     threads = tuple(seen for seen in everybody if not is_of_manager(seen))
     unless = [_handlers(handled)] if handled != {} else []
     if not unless and any(wait_for_signal(one.picture.threads) for one in closed):
+        if not any(seen.crossed for seen in threads) and _is_server(closed):
+            return
         unless = ["a signal to the first thread"]
     if len(threads) < len(everybody):
         if not has_lock_of_manager(threads):
@@ -363,6 +365,14 @@ def _stuck(closed: Sequence[Looked]) -> Iterator[Verdict]:
         threads,
         "warning" if unless else "error",
     )
+
+
+def _is_server(closed: Sequence[Looked]) -> bool:
+    """Return whether a process reads from sockets of others, which may wait for signals."""
+    threads = closed[0].picture.threads
+    own = [seen.peers for seen in threads if seen.peers is not None and seen.peers.ends[1]]
+    reads = any(peers.by in _FROM for peers in own)
+    return reads and not wait_for_signal(threads)
 
 
 def _ended_by(seen: ThreadPicture) -> str:
