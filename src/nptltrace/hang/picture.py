@@ -7,6 +7,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.hang.calls import with_peers
+from nptltrace.hang.conditions import layout_of
 from nptltrace.hang.limits import with_limits
 from nptltrace.hang.owners.free import with_free
 from nptltrace.hang.owners.gil import with_gils
@@ -85,6 +86,7 @@ def look(process: Target, names: Names) -> Picture:
         until = time.monotonic() + _PATIENCE_S
         threads = [_asleep_again(process, thread, until) for thread in threads]
         threads = [_of_python(thread, pythons) for thread in threads]
+    layout = layout_of(process, names)
     named: dict[int, str] = {0: ""}
     known: dict[int, tuple[Sequence[Frame], _Stack]] = {}
     found: list[ThreadPicture] = []
@@ -96,7 +98,7 @@ def look(process: Target, names: Names) -> Picture:
         if thread.call is None and stack.spins_at:
             wait = spin_of(process, thread, stack.spins_at)
         else:
-            wait = wait_of(process, thread, tids, stack.waits)
+            wait = wait_of(process, thread, tids, stack.waits, layout)
         shown: tuple[ShownFrame, ...] = stack.frames
         site = stack.site
         if pythons.threads:

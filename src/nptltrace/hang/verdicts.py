@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._units import plural
 from nptltrace.hang.closed import closed_set
-from nptltrace.hang.conditions import read_condition
+from nptltrace.hang.conditions import FROM_2_41, layout_of, read_condition
 from nptltrace.hang.idle import (
     has_lock_of_manager,
     is_of_manager,
@@ -304,6 +304,8 @@ def _lost_signals(process: Target, picture: Picture, names: Names) -> Iterator[V
     for seen in picture.threads:
         if seen.wait is not None and seen.wait.kind == "condition":
             waiting.setdefault(seen.wait.object, []).append(seen)
+    if layout_of(process, names) == FROM_2_41:
+        return
     for address, threads in waiting.items():
         state = read_condition(process, address)
         asleep = [t for t in threads if t.wait is not None and state and t.wait.word == state.word]

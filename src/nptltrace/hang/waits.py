@@ -9,9 +9,13 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.libptttasks import AROUND_FUTEX, BEFORE_FUTEX
+from nptltrace.hang.conditions import LAYOUTS
 from nptltrace.hang.routines import has_object, routine_kind, wants_to_write
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nptltrace.hang.conditions import Layout
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.targets.thread import Call, Thread
 
@@ -69,8 +73,9 @@ _MUTEX = struct.Struct("<IIIII")
 # Instructions of x86's pthread_spin_lock(): the one that tries, which makes the lock's word 0 or
 # less, and the one that begins the loop in which a thread is that did not get it.
 _TRIES, _PAUSES = b"\xf0\xff\x0f", b"\xf3\x90"
-# Where the C library of x86-64 has a thread's own address and its id, from its `pthread_t` on.
-_SELF_AT, _TID_AT = 16, 720
+# Where the C library of x86-64 has a thread's own address and its id, from its `pthread_t` on; and
+# the word on which whoever joins the thread sleeps, which is its id before 2.43.
+_SELF_AT, _TID_AT, _JOIN_AT = 16, 720, 1576
 # Where a condition of GLib has its futex.
 _IN_G_COND = 8
 # Rust's rwlock: where it has the word that writers sleep on; of its state the number of readers,
@@ -133,7 +138,9 @@ class Waits(NamedTuple):
     is_library: bool = False
 
 
-def wait_of(process: Target, thread: Thread, tids: frozenset[int], at: Waits) -> Wait | None:
+def wait_of(
+    process: Target, thread: Thread, tids: frozenset[int], at: Waits, layout: Layout | None = None
+) -> Wait | None:
     """Return what a thread waits for, None when it runs.
 
     Args:
@@ -141,6 +148,7 @@ def wait_of(process: Target, thread: Thread, tids: frozenset[int], at: Waits) ->
         thread: The thread.
         tids: The ids of all its threads, as it knows them itself.
         at: What its stack says.
+        layout: That of conditions of its C library, None if it is not known.
     """
     if thread.call is None:
         return None
@@ -153,6 +161,7 @@ def wait_of(process: Target, thread: Thread, tids: frozenset[int], at: Waits) ->
     futex = _Futex(
         process, thread, address, operation & _OPERATION, value & 0xFFFF_FFFF, tids, kind,
         wants_to_write(routine), at.is_library, process.read(address - BEFORE_FUTEX, AROUND_FUTEX),
+        LAYOUTS if layout is None else (layout,),
     )  # fmt: skip
     of_others = has_object(routine)
     if of_others is None:
@@ -249,6 +258,7 @@ class _Futex:
         writes: The stack says that it wants to write.
         is_library: The stack says that it is a lock of the C library's own.
         around: The memory before and behind the word; nothing where that has no begin.
+        layouts: Those that a condition may have.
     """
 
     process: Target
@@ -261,6 +271,7 @@ class _Futex:
     writes: bool
     is_library: bool
     around: bytes
+    layouts: Sequence[Layout]
 
     def object(self) -> Wait:
         """Return the object that the word is a part of.
@@ -285,7 +296,8 @@ class _Futex:
         if self.kind == "rwlock":
             return self._rwlock()
         if self.kind == "join":
-            return Wait("join", self.address, self.value & _TID)
+            owner = self._thread_of(self.address - _JOIN_AT)
+            return Wait("join", self.address, self.value & _TID if owner is None else owner)
         address = {
             "condition": self._condition() or self.address,
             "barrier": self.address - 4,
@@ -374,11 +386,15 @@ class _Futex:
         """Return the condition that the word belongs to: 0 if its neighbours say otherwise."""
         # Of the words of its two groups of waiters; a thread that destroys it waits at the last one
         # until all have left.
-        for base in (self.address - offset for offset in (40, 44, 36)):
-            found = self._words(base, "<QQIIIIII")
-            # Sequence of waiters, where the first group began, references, sizes, waiters.
-            if found and found[1] >> 1 <= found[0] >> 1 and found[7] >> 3 in range(1, 1 << 20):
-                return base
+        for waiters_at, signals_at in self.layouts:
+            for base in (self.address - at for at in (signals_at, signals_at + 4, waiters_at)):
+                # Sequence of waiters, and where the first group began.
+                found = self._words(base, "<QQ")
+                count = self._words(base + waiters_at, "<I")
+                if not found or not count or found[1] >> 1 > found[0] >> 1:
+                    continue
+                if count[0] >> 3 in range(1, 1 << 20):
+                    return base
         return 0
 
     def _streams_owner(self) -> int:
@@ -389,12 +405,17 @@ class _Futex:
         words = self._words(self.address, "<IIQ")
         if self.value != 2 or not words or not words[1] or not words[2]:  # noqa: PLR2004 -- has waiters
             return 0
-        pointer = words[2]
+        tid = self._thread_of(words[2])
+        return tid if tid in self.tids else 0
+
+    def _thread_of(self, pointer: int) -> int | None:
+        """Return the id of the thread of a `pthread_t`; None if there is no thread's memory."""
+        if pointer <= 0:
+            return None
         own = self.process.read(pointer, 8) + self.process.read(pointer + _SELF_AT, 8)
         if own != 2 * pointer.to_bytes(8, "little"):
-            return 0
-        tid = int.from_bytes(self.process.read(pointer + _TID_AT, 4), "little")
-        return tid if tid in self.tids else 0
+            return None
+        return int.from_bytes(self.process.read(pointer + _TID_AT, 4), "little")
 
     def rust_rwlock(self) -> Wait:
         """Return the rwlock of Rust that the word is a part of."""
