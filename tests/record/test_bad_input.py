@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,15 +36,17 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108
 
 
 def left_over(here: Path) -> list[Path]:
-    """Return the session directories that a dead recorder has left which recorded to `here`."""
+    """Return the session directories of recorders that recorded to `here` and are gone.
+
+    A directory without a note may be another test's, whose recorder was killed or removes it.
+    """
     found = []
     for place in (SHARED_MEMORY, Path("/tmp"), Path("/var/tmp")):  # noqa: S108
         for path in place.glob(f"ptt-{os.getuid()}-*-*"):
-            note = path / "session.json"
-            if not Path("/proc", path.name.split("-")[2]).exists() and (
-                not note.exists() or str(here) in note.read_text(encoding="utf-8")
-            ):
-                found.append(path)
+            with suppress(OSError):
+                note = (path / "session.json").read_text(encoding="utf-8")
+                if str(here) in note and not Path("/proc", path.name.split("-")[2]).exists():
+                    found.append(path)
     return found
 
 

@@ -167,7 +167,8 @@ def test_levels_and_stacks_of_none(classes: Path, ptt: Ptt, trace_dir: Path) -> 
     run = _record(ptt, classes, trace_dir, "--stacks", "0", "--level", "1")
     assert run.stdout == "refused\n"
     monitors = [one for one in run.report["objects"] if one["kind"] == "java-monitor"]
-    assert sorted(one["waits"] for one in monitors) == [1, 1]
+    # The machine may wait for monitors of its own, too, and names are not known.
+    assert [one["waits"] for one in monitors].count(1) >= 2
 
 
 @pytest.mark.usefixtures("native_in_process")

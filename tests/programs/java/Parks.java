@@ -38,7 +38,7 @@ public class Parks {
 	}
 
 	static void giveUp() throws InterruptedException {
-		till.tryLock(20, TimeUnit.MILLISECONDS);
+		till.tryLock(100, TimeUnit.MILLISECONDS);
 	}
 
 	public static void main(String[] none) throws InterruptedException {

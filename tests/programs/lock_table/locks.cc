@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <unistd.h>
 #if defined(BOOST)
 #include <boost/thread/condition_variable.hpp>
@@ -53,11 +55,23 @@ static void await(const std::atomic<bool> &flag)
 		usleep(100);
 }
 
+/* By /proc: whether the first thread sleeps. A lock may spin for long before, if there is much to do. */
+static bool first_is_asleep()
+{
+	std::ifstream file("/proc/self/stat");
+	std::string line;
+
+	std::getline(file, line);
+	return line.substr(line.rfind(')'), 3) == ") S";
+}
+
 static void hold()
 {
 	first.lock();
 	taken[0] = true;
 	await(taken[1]);
+	for (int seen = 0; seen < 3; usleep(1000))
+		seen = first_is_asleep() ? seen + 1 : 0;
 	usleep(200000);
 	first.unlock();
 }
