@@ -335,7 +335,7 @@ def c_metadata(events: list[Event]) -> str:
 
 
 def py_table(events: list[Event]) -> str:
-    """The Python table; plain data, so that recording needs no NumPy."""
+    """The Python table, one row an event. Plain data: recording needs no NumPy."""
     out = [
         '"""The event table.',
         "",
@@ -349,21 +349,12 @@ def py_table(events: list[Event]) -> str:
         "EVENTS: tuple[EventType, ...] = (",
     ]
     for e in events:
-        out += ["    EventType("]
-        out += [f"        id={e.id},", f'        domain="{e.domain}",', f'        name="{e.name}",']
-        out += [
-            f'        variant="{e.variant}",',
-            f"        level={e.level},",
-            f'        role="{e.role}",',
-        ]
-        out += [f'        object_kind="{e.object}",', f"        slots={e.slots},"]
-        if e.fields:
-            out += ["        fields=("]
-            out += [f'            Field("{f.name}", "{f.type}", {f.offset}),' for f in e.fields]
-            out += ["        ),"]
-        else:
-            out += ["        fields=(),"]
-        out += [f'        text="{e.text}",', "    ),"]
+        fields = ", ".join(f'Field("{f.name}", "{f.type}", {f.offset})' for f in e.fields)
+        comma = "," if len(e.fields) == 1 else ""
+        out.append(
+            f'    EventType({e.id}, "{e.domain}", "{e.name}", "{e.variant}", {e.level}, '
+            f'"{e.role}", "{e.object}", {e.slots}, ({fields}{comma}), "{e.text}"),'
+        )
     out += [")", ""]
     return "\n".join(out)
 

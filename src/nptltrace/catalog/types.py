@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """A field of an event.
 
     Attributes:
@@ -21,8 +20,7 @@ class Field:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class EventType:
+class EventType(NamedTuple):
     """An event type; two may share a name (``variant`` distinguishes them).
 
     Attributes:
