@@ -106,6 +106,19 @@ def test_python_functions_stand_in_the_stacks(python: str, ptt: Ptt, tmp_path: P
     assert not any("EvalFrame" in frame for thread in found["threads"] for frame in thread["stack"])
 
 
+@pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="the system has no Python")
+def test_a_program_of_any_name_may_have_an_interpreter_in_itself(ptt: Ptt, tmp_path: Path) -> None:
+    """Threads at rest: their Python functions say so."""
+    server = tmp_path / "server"
+    shutil.copy(Path("/usr/bin/python3").resolve(), server)
+    program = tmp_path / "prog.py"
+    program.write_text(PROGRAM.replace("range(3)", "range(4)"), encoding="utf-8")
+    with running(server, program) as pid:
+        found = asleep(ptt, pid, 3)
+    stacks = [" ".join(thread["stack"]) for thread in found["threads"]]
+    assert sum("Store.take (prog.py:15)" in stack for stack in stacks) == 2, stacks
+
+
 @pytest.mark.parametrize("size", [1, 8])
 def test_memory_of_frames_goes_away_meanwhile(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that runs may give back what its frames were in: its functions are not known."""

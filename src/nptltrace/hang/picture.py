@@ -251,7 +251,7 @@ def _with_python(stack: _Stack, pythons: Pythons, thread: Thread) -> tuple[Shown
     for number, frame in enumerate(frames[calls[0] :], calls[0]):
         if number in calls:
             mixed += runs[calls.index(number)].frames
-        elif frame.module != pythons.module:
+        elif frame.module != pythons.module or not pythons.alone:
             mixed.append(frame)
     return tuple(mixed)
 

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from nptltrace.hang.stack.cpython_layouts import Layout
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.target import Target
+    from nptltrace.trace.places.module_table import Module
 
 __all__ = ["InsideFrame", "PythonFrame", "PythonRun", "Pythons"]
 
 _NAME = re.compile(r"(?:lib)?python3\.(\d+)[a-z]*(?:\.so[.0-9]*)?")
+_PROGRAMS, _PYTHON_3 = ("python", "python3"), 3
 _DEPTH = 1000
 _THREADS = 1 << 16
 _TEXT_MAX = 1 << 12
@@ -102,22 +104,26 @@ class Pythons:
     Attributes:
         evaluates: Where the function of the interpreter lies that runs Python functions.
         module: File name of the interpreter's module.
+        alone: Whether that module has nothing but the interpreter, as far as its name says.
     """
 
     def __init__(self, process: Target, names: Names) -> None:
         self._process = process
-        self.evaluates, self.module = range(0), ""
+        self.evaluates, self.module, self.alone = range(0), "", False
         self._layout: Layout | None = None
         self._codes: dict[int, tuple[str, str, int, bytes] | None] = {}
         self._states: dict[int, int] = {}
         for module in process.modules:
             name = module.path.rpartition("/")[2]
             match = _NAME.fullmatch(name)
-            runtime = names.exported(module, "_PyRuntime").start if match else 0
-            if match and runtime:
+            # A program of another name may have the interpreter in itself.
+            looked_at = match is not None or ".so" not in name
+            runtime = names.exported(module, "_PyRuntime").start if looked_at else 0
+            minor = int(match[1]) if match else self._said_minor(names, module) if runtime else 0
+            if runtime and minor:
                 self.evaluates = names.exported(module, "_PyEval_EvalFrameDefault")
-                self.module = name
-                self._layout = self._layout_of(int(match[1]), runtime)
+                self.module, self.alone = name, match is not None or name in _PROGRAMS
+                self._layout = self._layout_of(minor, runtime)
                 if self._layout is not None:
                     self._states = dict(self._threads(runtime, self._layout))
                 break
@@ -223,6 +229,12 @@ class Pythons:
         if layout is None:
             return {}
         return {self._word(state + layout.thread_id): tid for tid, state in self._states.items()}
+
+    def _said_minor(self, names: Names, module: Module) -> int:
+        """Return which version of Python 3 a module says it is, 0 if it does not: before 3.11."""
+        said = self._process.read(names.exported(module, "Py_Version").start, 8)
+        version = int.from_bytes(said, "little")
+        return version >> 16 & 0xFF if version >> 24 == _PYTHON_3 else 0
 
     def _layout_of(self, minor: int, runtime: int) -> Layout | None:
         said = self._process.read(runtime, DEBUG_SIZE)
