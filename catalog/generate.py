@@ -27,6 +27,7 @@ from futex_names import c_futex_kinds, c_futex_names, doc_futexes, load_futexes
 from lock_stubs import c_lock_stubs, c_lock_types, doc_locks, load_locks
 from plain_hooks import c_plain_hooks, c_routines
 from sleep_hooks import c_sleep_hooks, c_sleep_routines, load_sleeps
+from wrapper_functions import c_wrapper_symbols, load_wrappers, py_wrappers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -447,6 +448,7 @@ def outputs(source: Path) -> dict[Path, str]:
     layouts = load_layouts(source.with_name("cpython.toml"))
     futexes = load_futexes(source.with_name("futexes.toml"))
     calls, sleep_hooks = load_sleeps(source.with_name("sleeps.toml"))
+    wrappers = load_wrappers(source.with_name("wrappers.toml"))
     return {
         ROOT / "native/include/nptl_trace_events.h": c_header(events),
         ROOT / "native/include/nptl_trace_points.h": c_points(points, lll_purposes),
@@ -457,6 +459,7 @@ def outputs(source: Path) -> dict[Path, str]:
         ROOT / "native/tracer/locks/stubs.c": c_lock_stubs(locks),
         ROOT / "native/tracer/locks/lock_types.h": c_lock_types(locks, futexes),
         ROOT / "native/tracer/call_site/futex_names.h": c_futex_names(futexes),
+        ROOT / "native/tracer/call_site/wrapper_symbols.h": c_wrapper_symbols(wrappers),
         ROOT / "native/tracer/points/point_table.c": c_point_table(points),
         ROOT / "native/catalog/event_table.c": c_table(
             events, lll_purposes, locks.types, calls, futexes
@@ -466,6 +469,7 @@ def outputs(source: Path) -> dict[Path, str]:
         package / "_cpython.py": py_layouts(layouts),
         package / "_domains.py": py_domains(events, lll_purposes, locks.types, futexes, calls),
         package / "_events.py": py_table(events),
+        package / "_wrappers.py": py_wrappers(wrappers),
         package / "slot_events.tsdl": metadata_events(events, 0),
         package / "record_events.tsdl": metadata_events(events, 1),
         ROOT / "docs/reference/locks.md": doc_locks(locks, doc_futexes(futexes)),

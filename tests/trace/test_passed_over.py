@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
-from pathlib import Path
-
 import pytest
 
 from nptltrace.errors import UsageError
@@ -121,38 +117,3 @@ class TestFirst:
 )
 def test_bare_names(name: str, bare: str) -> None:
     assert bare_name(name) == bare
-
-
-# The tracer does not look behind these: their own hooks and stacks of other languages do, or users
-# have functions of such names.
-_NOT_IN_TRACER = {
-    "c-library-of-gnu", "own-header", "c-plus-plus", "rust", "glib", "jvm", "cpython",
-    "s_lock",
-    "srw_lock*", "ssux_lock*", "mtx_*", "cnd_*", "Mutex::Lock", "PR_AssertCurrentThreadOwnsLock",
-}  # fmt: skip
-
-
-def test_the_tracer_knows_the_same_wrappers() -> None:
-    """Where a lock is taken in a function of a wrapper, the tracer records its caller."""
-    root = Path(__file__).parents[2]
-    text = (root / "native/tracer/call_site/wrapper_names.c").read_text(encoding="utf-8")
-    known = tuple(re.findall(r'"(\w+)"', text))
-    groups = tomllib.loads((root / "src/nptltrace/trace/wrappers.toml").read_text())
-    wanted = {
-        name
-        for group, rules in groups.items()
-        if group not in _NOT_IN_TRACER
-        for name in rules.get("functions", ())
-        if re.fullmatch(r"[\w:]+(::|<)\*|\w+\*?", name) and name not in _NOT_IN_TRACER
-    }
-    assert len(wanted) > 100
-    for name in sorted(wanted):
-        begins = _symbols(name)
-        assert any(b.startswith(k) or k.startswith(b) for k in known for b in begins), name
-
-
-def _symbols(pattern: str) -> list[str]:
-    """Return how symbols of a pattern begin: in C++, and in C where it may be a function there."""
-    words = pattern.rstrip("*").split("::")
-    mangled = "".join(f"{len(word.rstrip('<'))}{word.replace('<', 'I')}" for word in words if word)
-    return [f"_ZN{mangled}", *(words if len(words) == 1 else [])]

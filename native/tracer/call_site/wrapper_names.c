@@ -12,6 +12,7 @@
 
 #include "futex_names.h"
 #include "wrapper_names.h"
+#include "wrapper_symbols.h"
 
 /* Functions in namespaces std and __gnu_cxx, their const members, their lambdas. */
 static const char *const of_the_language[] = {
@@ -39,55 +40,6 @@ static const char *const of_threads[] = {
 	"_ZNSt18counting_semaphoreI", "_ZNSt20__platform_semaphore", "_ZNSt18__atomic_semaphore", "_ZNSt5latch",
 	"_ZNSt16__semaphore_impl", "_ZNSt25__platform_semaphore_impl",
 	"_ZNSt8__detail17__platform_notify", "_ZNSt8__detail13__notify_impl", "_ZSt23__atomic_notify_address", "_ZSt28__atomic_notify_address_bare",
-};
-
-/* Other libraries in C++. */
-static const char *const of_cxx[] = {
-	"_ZN5boost5mutex", "_ZN5boost11timed_mutex", "_ZN5boost15recursive_mutex", "_ZN5boost21recursive_timed_mutex",
-	"_ZN5boost12shared_mutex", "_ZN5boost11unique_lockINS_", "_ZN5boost11shared_lockINS_", "_ZN5boost10lock_guardINS_",
-	"_ZN5boost18condition_variable", "_ZN5boost22condition_variable_any", "_ZN5boost5posix", "_ZN5boost6thread",
-	"_ZN3tbb6detail2r115wait_on_address", "_ZN3tbb6detail2r117notify_by_address", "_ZN3tbb6detail2r121notify_by_address",
-	"_ZN3tbb6detail2d15mutex", "_ZN3tbb6detail2d18rw_mutex",
-	"_ZN7rocksdb4port5Mutex", "_ZN7rocksdb4port7RWMutex", "_ZN7rocksdb4port7CondVar",
-	"_ZN7rocksdb17InstrumentedMutex", "_ZN7rocksdb21InstrumentedMutexLock", "_ZN7rocksdb19InstrumentedCondVar",
-	"_ZN7rocksdb9MutexLock", "_ZN7rocksdb8ReadLock", "_ZN7rocksdb9WriteLock", "_ZN7leveldb4port",
-	"_ZN7leveldb9MutexLock", "_ZN7mozilla6detail9MutexImpl", "_ZN7mozilla6detail21ConditionVariableImpl",
-	"_ZN7mozilla6detail10RWLockImpl", "_ZN7mozilla16OffTheBooksMutex", "_ZN7mozilla18OffTheBooksCondVar",
-	"_ZN2js5Mutex", "_ZN2js17ConditionVariable", "_ZN4base8internal8LockImpl", "_ZN4base4Lock",
-	"_ZN4base8AutoLock", "_ZN4base17ConditionVariable", "_ZN4base13WaitableEvent",
-	"_ZN4base8internal13SpinningMutex", "_ZN2v84base5Mutex", "_ZN2v84base14RecursiveMutex",
-	"_ZN2v84base11SharedMutex", "_ZN2v84base17ConditionVariable", "_ZN2v84base9Semaphore",
-	"_ZN4node16LibuvMutexTraits", "_ZN5mongo12latch_detail", "_ZN3osl5Mutex",
-	"_ZN5boost12interprocess18interprocess_mutex", "_ZN5boost12interprocess28interprocess_recursive_mutex",
-	"_ZN5boost12interprocess27interprocess_sharable_mutex", "_ZN5boost12interprocess22interprocess_condition",
-	"_ZN5boost12interprocess22interprocess_semaphore", "_ZN5boost12interprocess11named_mutex",
-	"_ZN5boost12interprocess15named_condition", "_ZN5boost12interprocess15named_semaphore",
-	"_ZN5boost12interprocess9ipcdetail11posix_mutex", "_ZN5boost12interprocess9ipcdetail21posix_recursive_mutex",
-	"_ZN5boost12interprocess9ipcdetail15posix_condition", "_ZN5boost12interprocess9ipcdetail15posix_semaphore",
-	"_ZN6QMutex", "_ZN11QBasicMutex", "_ZN12QMutexLocker", "_ZN7QtFutex", "_ZN15QRecursiveMutex", "_ZN14QReadWriteLock", "_ZN11QReadLocker",
-	"_ZN12QWriteLocker", "_ZN14QWaitCondition", "_ZN10QSemaphore", "_ZN7QThread4wait", "_ZN7QThread5start",
-	"_ZN14TTASEventMutexI", "_ZN11PolicyMutexI", "_ZN8sux_lockI", "_ZN4absl5Mutex", "_ZN4absl7CondVar",
-	"_ZN4absl13base_internal", "_ZN4absl24synchronization_internal",
-	"_ZN4base8internal13BasicAutoLockI", "_ZN2v84base9LockGuardI", "_ZN4node9MutexBaseI",
-	"_ZN4node21ConditionVariableBaseI", "_ZN3osl5GuardI", "_ZN5boost12interprocess11scoped_lockI",
-	"_ZN5boost12interprocess13sharable_lockI", "_ZN5folly15SharedMutexImplI",
-};
-
-/* Libraries and programs in C whose code never calls the thread library elsewhere. */
-static const char *const of_c[] = {
-	"uv_mutex_", "uv_rwlock_", "uv_cond_", "uv_sem_", "uv_barrier_", "uv_once", "uv_thread_",
-	"apr_thread_mutex_", "apr_thread_rwlock_", "apr_thread_cond_", "CRYPTO_THREAD_", "g_mutex_", "g_rec_mutex_",
-	"g_rw_lock_", "g_cond_", "g_thread_new", "g_thread_join", "SDL_LockMutex", "SDL_TryLockMutex", "SDL_UnlockMutex",
-	"SDL_Cond", "SDL_Sem", "SDL_CreateThread", "SDL_WaitThread", "PR_Lock", "PR_Unlock", "PR_EnterMonitor",
-	"PR_ExitMonitor", "PR_WaitCondVar", "PR_NotifyCondVar", "PR_NotifyAllCondVar", "PGSemaphore", "LWLock",
-	"uv__custom_sem_", "uv__sem_",
-	"apr_proc_mutex_", "apr_global_mutex_", "PR_Wait", "pt_TimedWait", "pt_PostNotifies",
-	"SDL_WaitSemaphore", "SDL_WaitCondition", "SDL_SignalCondition", "SDL_SYS_", "AbslInternal", "inline_mysql_",
-	"my_mutex_", "my_rw_", "safe_mutex_", "safe_cond_", "psi_mutex_", "psi_cond_", "psi_rwlock_", "pthreadMutex",
-	"sqlite3_mutex_", "Lck_", "ngx_thread_mutex_", "ngx_thread_cond_", "ngx_shmtx_", "erts_mtx_", "ethr_",
-	"ossl_crypto_", "isc_mutex_", "isc_condition_", "isc_rwlock_", "pa_mutex_", "pa_cond_", "pa_semaphore_",
-	"vlc_mutex_", "vlc_cond_", "vlc_sem_", "strict_pthread_", "ff_mutex_", "ff_cond_", "caml_plat_", "mono_os_",
-	"mono_coop_", "rb_native_", "tsrm_mutex_", "qemu_mutex_", "qemu_cond_", "qemu_sem_", "qemu_rec_mutex_",
 };
 
 /*

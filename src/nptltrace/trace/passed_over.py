@@ -1,16 +1,17 @@
 """Which frames are passed over to find the call site: wrappers of the thread library.
 
-The built-in patterns are in `wrappers.toml`. Those of the user come from the options and the
-settings; all of them match functions and modules alike.
+The built-in patterns come from `catalog/wrappers.toml`. Users add patterns by options and settings,
+which match functions and modules alike.
 """
 
 from __future__ import annotations
 
 import re
 from fnmatch import translate
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from nptltrace.catalog._wrappers import FUNCTIONS, MODULES, SOURCES
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,20 +41,19 @@ class PassedOver:
     @cached_property
     def patterns(self) -> tuple[str, ...]:
         """All of them."""
-        functions, modules, sources = _built_in()
-        return (*functions, *modules, *sources, *self._given)
+        return (*FUNCTIONS, *MODULES, *SOURCES, *self._given)
 
     @cached_property
     def _functions(self) -> _Matcher:
-        return _Matcher((*_built_in()[0], *self._given))
+        return _Matcher((*FUNCTIONS, *self._given))
 
     @cached_property
     def _modules(self) -> _Matcher:
-        return _Matcher((*_built_in()[1], *self._given))
+        return _Matcher((*MODULES, *self._given))
 
     @cached_property
     def _sources(self) -> _Matcher:
-        return _Matcher(_built_in()[2])
+        return _Matcher(SOURCES)
 
     @cached_property
     def _own(self) -> _Matcher:
@@ -184,18 +184,3 @@ def _fits(text: str, parts: Sequence[str]) -> bool:
             return False
         at += len(part)
     return True
-
-
-@cache
-def _built_in() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return the built-in patterns of functions, of modules and of Python's source files."""
-    # `ptt record` names the program's own functions without asking for any of this.
-    import tomllib
-    from importlib.resources import files
-
-    text = files(__package__).joinpath("wrappers.toml").read_text()
-    groups = tomllib.loads(text).values()
-    functions = [one for group in groups for one in group.get("functions", ())]
-    modules = [one for group in groups for one in group.get("modules", ())]
-    sources = [one for group in groups for one in group.get("sources", ())]
-    return tuple(functions), tuple(modules), tuple(sources)
