@@ -166,6 +166,8 @@ struct ptt_detail {
 
 /* dt_more - a table that has room for so many items; what is new is zeroed. 0 or -ENOMEM. */
 int dt_more(void **items, uint32_t *room, uint32_t want, size_t size);
+/* dt_row_reach - a row by its number, and all rows before it, are there. 0 or -ENOMEM. */
+int dt_row_reach(struct ptt_detail *d, uint32_t by, uint32_t row);
 /* dt_put - a record in the track of a lane and state, which is made if need be. 0 or -errno. */
 int dt_put(struct ptt_detail *d, uint32_t by, uint32_t row, uint32_t lane, uint32_t state,
 	   const struct dt_record *record);

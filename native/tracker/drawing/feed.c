@@ -1,40 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* feed.c - puts the waits and holds, and what threads do besides, as the model reports them, into tracks. */
+/* feed.c - puts the waits, holds and states that the model reports into tracks. */
 #include "drawing.h"
 
-/* ---- tables that grow ---- */
-
-int dt_more(void **items, uint32_t *room, uint32_t want, size_t size)
-{
-	uint32_t now = *room ? *room : 256;
-	void *grown;
-
-	if (want <= *room)
-		return 0;
-	while (now < want && now < UINT32_MAX / 2)
-		now *= 2;
-	if (now < want)
-		return -ENOMEM;
-	grown = reallocarray(*items, now, size);
-	if (!grown)
-		return -ENOMEM;
-	memset((uint8_t *)grown + *room * size, 0, (now - *room) * size);
-	*items = grown;
-	*room = now;
-	return 0;
-}
-
-static int know_row(struct ptt_detail *d, uint32_t by, uint32_t row)
-{
-	struct dt_rows *rows = &d->rows[by];
-
-	if (row < rows->count)
-		return 0;
-	if (row == UINT32_MAX || dt_more((void **)&rows->items, &rows->room, row + 1, sizeof(*rows->items)) < 0)
-		return -ENOMEM;
-	rows->count = row + 1;
-	return 0;
-}
+/* ---- objects ---- */
 
 /* Gives objects that are new their rows; joins wait for threads, which have rows of their own. */
 static int know_objects(struct ptt_detail *d, const struct ptt_model_table *objects)
@@ -42,7 +10,7 @@ static int know_objects(struct ptt_detail *d, const struct ptt_model_table *obje
 	if (objects->count >= UINT32_MAX)
 		return -EOVERFLOW;
 	if (dt_more((void **)&d->row_of, &d->object_room, (uint32_t)objects->count, sizeof(*d->row_of)) < 0 ||
-	    know_row(d, PTT_DETAIL_OBJECTS, 0) < 0)
+	    dt_row_reach(d, PTT_DETAIL_OBJECTS, 0) < 0)
 		return -ENOMEM;
 	for (uint32_t i = d->object_count; i < objects->count; i++) {
 		const struct ptt_model_object *o =
@@ -56,52 +24,13 @@ static int know_objects(struct ptt_detail *d, const struct ptt_model_table *obje
 			return -ENOMEM;
 		if (!e->value) {
 			e->value = d->rows[PTT_DETAIL_OBJECTS].count;
-			if (know_row(d, PTT_DETAIL_OBJECTS, (uint32_t)e->value) < 0)
+			if (dt_row_reach(d, PTT_DETAIL_OBJECTS, (uint32_t)e->value) < 0)
 				return -ENOMEM;
 		}
 		d->row_of[i] = (uint32_t)e->value;
 	}
 	d->object_count = (uint32_t)objects->count;
 	return 0;
-}
-
-/* ---- tracks ---- */
-
-static struct dt_track *track_of(struct ptt_detail *d, uint32_t by, uint32_t row, uint32_t lane, uint32_t state)
-{
-	struct dt_row *r;
-	uint32_t number;
-
-	if (know_row(d, by, row) < 0)
-		return NULL;
-	r = &d->rows[by].items[row];
-	for (number = r->track; number; number = d->tracks[number].next)
-		if (d->tracks[number].lane == lane && d->tracks[number].state == state)
-			return &d->tracks[number];
-	if (dt_more((void **)&d->tracks, &d->track_room, d->track_count + 1, sizeof(*d->tracks)) < 0)
-		return NULL;
-	number = d->track_count++;
-	d->tracks[number] = (struct dt_track){
-		.lane = (uint8_t)lane, .state = (uint8_t)state, .next = r->track,
-	};
-	r->track = number;
-	if (lane >= r->lanes)
-		r->lanes = (uint16_t)(lane + 1);
-	return &d->tracks[number];
-}
-
-/* What is held for longer lies above what is held inside of it. */
-static uint32_t lane_of(uint8_t place)
-{
-	return place < DT_LANES ? 1u + place : DT_LANES;
-}
-
-int dt_put(struct ptt_detail *d, uint32_t by, uint32_t row, uint32_t lane, uint32_t state,
-	   const struct dt_record *record)
-{
-	struct dt_track *track = track_of(d, by, row, lane, state);
-
-	return track ? dt_append(&d->store, track, record) : -ENOMEM;
 }
 
 /* ---- waits ---- */
@@ -175,6 +104,12 @@ static int feed_wait(struct ptt_detail *d, const struct ptt_model_wait *w)
 }
 
 /* ---- holds ---- */
+
+/* What is held for longer lies above what is held inside of it. */
+static uint32_t lane_of(uint8_t place)
+{
+	return place < DT_LANES ? 1u + place : DT_LANES;
+}
 
 static int feed_hold(struct ptt_detail *d, const struct ptt_model_hold *h)
 {

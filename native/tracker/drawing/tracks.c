@@ -198,3 +198,68 @@ bool dt_read(const struct dt_store *store, uint64_t *at, bool is_wait, bool firs
 	*at = (uint64_t)(p - store->base);
 	return true;
 }
+
+/* ---- rows and their tracks ---- */
+
+int dt_more(void **items, uint32_t *room, uint32_t want, size_t size)
+{
+	uint32_t now = *room ? *room : 256;
+	void *grown;
+
+	if (want <= *room)
+		return 0;
+	while (now < want && now < UINT32_MAX / 2)
+		now *= 2;
+	if (now < want)
+		return -ENOMEM;
+	grown = reallocarray(*items, now, size);
+	if (!grown)
+		return -ENOMEM;
+	memset((uint8_t *)grown + *room * size, 0, (now - *room) * size);
+	*items = grown;
+	*room = now;
+	return 0;
+}
+
+int dt_row_reach(struct ptt_detail *d, uint32_t by, uint32_t row)
+{
+	struct dt_rows *rows = &d->rows[by];
+
+	if (row < rows->count)
+		return 0;
+	if (row == UINT32_MAX || dt_more((void **)&rows->items, &rows->room, row + 1, sizeof(*rows->items)) < 0)
+		return -ENOMEM;
+	rows->count = row + 1;
+	return 0;
+}
+
+static struct dt_track *track_of(struct ptt_detail *d, uint32_t by, uint32_t row, uint32_t lane, uint32_t state)
+{
+	struct dt_row *r;
+	uint32_t number;
+
+	if (dt_row_reach(d, by, row) < 0)
+		return NULL;
+	r = &d->rows[by].items[row];
+	for (number = r->track; number; number = d->tracks[number].next)
+		if (d->tracks[number].lane == lane && d->tracks[number].state == state)
+			return &d->tracks[number];
+	if (dt_more((void **)&d->tracks, &d->track_room, d->track_count + 1, sizeof(*d->tracks)) < 0)
+		return NULL;
+	number = d->track_count++;
+	d->tracks[number] = (struct dt_track){
+		.lane = (uint8_t)lane, .state = (uint8_t)state, .next = r->track,
+	};
+	r->track = number;
+	if (lane >= r->lanes)
+		r->lanes = (uint16_t)(lane + 1);
+	return &d->tracks[number];
+}
+
+int dt_put(struct ptt_detail *d, uint32_t by, uint32_t row, uint32_t lane, uint32_t state,
+	   const struct dt_record *record)
+{
+	struct dt_track *track = track_of(d, by, row, lane, state);
+
+	return track ? dt_append(&d->store, track, record) : -ENOMEM;
+}

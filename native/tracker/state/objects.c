@@ -74,12 +74,6 @@ int tk_share(struct tracker *t, uint32_t process, uint64_t start, uint64_t end, 
 	return make_range(t, number);
 }
 
-void tk_drop_ranges(struct tracker *t)
-{
-	for (uint32_t i = 0; i < t->process_count; i++)
-		free(TK_PROCESS(t, i)->ranges);
-}
-
 void tk_make_ranges(struct tracker *t)
 {
 	for (uint32_t i = 0; i < t->process_count; i++) {

@@ -170,11 +170,13 @@ struct tracker {
 	void (*object_made)(struct tracker *t, uint32_t object);
 };
 
-/* ---- state.c ---- */
+/* ---- tracker.c ---- */
 
 /* tk_open - @layout stays where it is. Return: 0 or -ENOMEM; tk_close() is needed either way. */
 int tk_open(struct tracker *t, const struct tk_layout *layout);
 void tk_close(struct tracker *t);
+/* tk_drop_ranges - frees the ranges of all processes, before `processes` are replaced by others. */
+void tk_drop_ranges(struct tracker *t);
 /* tk_new - a new element. */
 uint32_t tk_new(struct tracker *t, struct rd_pool *pool, const struct tk_element *element);
 /* tk_process_reach - makes processes known up to a number. Return: 0 or -ENOMEM. */
@@ -239,8 +241,6 @@ uint32_t tk_share_at(const struct tracker *t, uint32_t process, uint64_t address
 uint32_t tk_known_object(const struct tracker *t, uint32_t process, uint32_t kind, uint64_t address);
 /* tk_renew - what an event is about is another object than this one, which was there. Return: that. */
 uint32_t tk_renew(struct tracker *t, uint32_t object, const struct tk_event *e);
-/* tk_drop_ranges - before `processes` are replaced by others. */
-void tk_drop_ranges(struct tracker *t);
 /* tk_make_ranges - lets `processes` that have replaced others have their shared memory; what they say of it means nothing. */
 void tk_make_ranges(struct tracker *t);
 /* tk_meet - fills an entry of a thread's cache. Return: the entry. */
@@ -268,11 +268,10 @@ static inline uint64_t tk_key(uint64_t address, uint32_t kind)
 	return (address & PTT_OBJECT_MASK) | (uint64_t)kind << 48;
 }
 
-/* ---- holds.c ---- */
+/* ---- lists.c ---- */
 
+/* tk_hold_find - the hold that a thread has of an object, or 0. */
 uint32_t tk_hold_find(const struct tracker *t, uint32_t thread, uint32_t object);
-
-/* ---- waits.c ---- */
 
 /* tk_wait_begin - a new wait at the head of both lists; all else in its element is as in the layout. */
 uint32_t tk_wait_begin(struct tracker *t, const struct tk_event *e, uint32_t object, uint8_t mode);

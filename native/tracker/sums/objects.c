@@ -1,34 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* objects.c - objects and their generations, call sites, and which threads used what. */
+/* objects.c - objects and their generations, what they are for, and which threads use them. */
 #include "holds.h"
-
-uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct rd_pool *pool, uint64_t a, uint64_t b, bool *made)
-{
-	struct rd_entry *e = rd_map_put(map, a, b);
-
-	*made = false;
-	if (unlikely(!e)) {
-		m->t.error = -ENOMEM;
-		return 0;
-	}
-	if (unlikely(!e->value)) {
-		e->value = md_new(m, pool);
-		*made = e->value != 0;
-	}
-	return (uint32_t)e->value;
-}
-
-uint32_t md_pair(struct ptt_model *m, uint32_t thread, uint32_t object)
-{
-	bool made;
-	uint32_t number = md_lookup(m, &m->pair_of, &m->pairs, thread, object, &made);
-
-	if (made) {
-		MD_PAIR(m, number)->thread = thread;
-		MD_PAIR(m, number)->object = object;
-	}
-	return number;
-}
 
 /* A child has the semaphores of its parent, which were initialized there. */
 static void inherit(const struct ptt_model *m, struct md_object *o)
@@ -134,44 +106,6 @@ uint32_t md_object_used(struct tracker *t, uint32_t thread, uint32_t object)
 	struct ptt_model *m = (struct ptt_model *)(void *)t;
 
 	return m->unused ? 0 : md_user(m, thread, object);
-}
-
-uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t site, uint32_t kind)
-{
-	struct md_cache *t = MD_CACHE_OF(m, thread);
-	uint32_t process = MD_THREAD(m, thread)->pub.process;
-	uint32_t at = (site ^ site >> 3 ^ site >> 8) % MD_SITES;
-	const struct rd_entry *use;
-	bool made;
-	struct md_site *s;
-
-	if (!site)
-		return 0;
-	if (likely(t->site_key[at] == site))
-		return t->site[at];
-	t->site_key[at] = site;
-	t->site[at] = md_lookup(m, &m->site_of, &m->sites, site, process, &made);
-	s = MD_SITE(m, t->site[at]);
-	if (made) {
-		s->pub.address = site;
-		s->pub.process = process;
-		s->pub.kind = kind;
-		use = m->site_uses.count ? rd_map_find(&m->site_uses, site, process) : NULL;
-		s->use = use ? (uint8_t)use->value : 0;
-		s->counted = !m->only_sites.count || rd_map_find(&m->only_sites, process, site) ||
-			     rd_map_find(&m->only_sites, RD_NONE, site & PTT_SITE_ADDRESS);
-	}
-	return t->site[at];
-}
-
-bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uint32_t site)
-{
-	uint32_t number = MD_THREAD(m, thread)->pub.number;
-
-	if (unlikely(m->only_threads) && (number >= m->t.known_count || !m->t.known[number].allowed))
-		return false;
-	return MD_OBJECT(m, object)->counted &&
-	       (!m->only_sites.count || MD_SITE(m, site)->counted);
 }
 
 static uint32_t attributes(const struct tk_event *e, uint32_t kind)

@@ -279,6 +279,13 @@ static inline uint32_t md_new(struct ptt_model *m, struct rd_pool *pool)
 	return rd_pool_new(pool, &m->t.error);
 }
 
+/* md_is_lock - objects of this kind are held by a thread, and others wait for it to let go. */
+static inline bool md_is_lock(uint32_t kind)
+{
+	return kind == PTT_KIND_MUTEX || kind == PTT_KIND_RWLOCK || kind == PTT_KIND_SPIN || kind == PTT_KIND_ONCE ||
+	       kind == PTT_KIND_LLL;
+}
+
 /* ---- what lies in the window ---- */
 
 /* md_inside - whether an interval, or a moment, lies in the window with some part, to which it is cut. */
@@ -315,19 +322,24 @@ static inline int64_t md_portion(const struct ptt_model *m, int64_t from, int64_
 	return (last - from) * times / among - (first - from) * times / among;
 }
 
-/* ---- rows.c ---- */
+/* ---- tables.c ---- */
 
 /* md_row - a new zeroed row, or NULL, which fails the model. */
 void *md_row(struct ptt_model *m, struct md_rows *rows);
 
-/* ---- histogram.c ---- */
-
+/* md_lookup - the element a key leads to, made when new. @made: whether it was. */
+uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct rd_pool *pool, uint64_t a, uint64_t b, bool *made);
+/* md_pair - the element of a thread and an object. */
+uint32_t md_pair(struct ptt_model *m, uint32_t thread, uint32_t object);
+/* md_site - the row of a call site of a thread; 0 without one. */
+uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t site, uint32_t kind);
+/* md_counted - whether the choice of threads, objects and call sites includes these. */
+bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uint32_t site);
+/* md_histogram_add - counts a wait in a histogram, which is made if it is 0. */
 void md_histogram_add(struct ptt_model *m, uint32_t *histogram, uint64_t ns);
 
 /* ---- objects.c ---- */
 
-/* md_lookup - the element a key leads to, made when new. @made: whether it was. */
-uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct rd_pool *pool, uint64_t a, uint64_t b, bool *made);
 /* md_object - the object that an event of this kind at this address means, alive; pair: its entry with the thread. */
 static inline uint32_t md_object(struct ptt_model *m, const struct tk_event *e, uint32_t kind, uint64_t address,
 				 uint32_t *pair)
@@ -342,12 +354,10 @@ static inline uint32_t md_object(struct ptt_model *m, const struct tk_event *e, 
 /* md_object_made, _used - what the tracker calls: a new object, and a thread that uses one. */
 void md_object_made(struct tracker *t, uint32_t object);
 uint32_t md_object_used(struct tracker *t, uint32_t thread, uint32_t object);
-uint32_t md_pair(struct ptt_model *m, uint32_t thread, uint32_t object);
 /* md_unused - the object of an event that makes it or ends it; @call: what the tracker does with that. */
 uint32_t md_unused(struct ptt_model *m, const struct tk_event *e, uint32_t (*call)(struct tracker *t, const struct tk_event *e));
 /* md_user - counts the threads that use an object. Returns the pair, or 0 where none is needed. */
 uint32_t md_user(struct ptt_model *m, uint32_t thread, uint32_t object);
-uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t site, uint32_t kind);
 /* md_release_row - the site of the last release of an object; most releases end no wait, and need none. May allocate. */
 static inline uint32_t md_release_row(struct ptt_model *m, struct md_object *o)
 {
@@ -355,7 +365,6 @@ static inline uint32_t md_release_row(struct ptt_model *m, struct md_object *o)
 		o->release_row = md_site(m, o->pub.releaser, o->pub.release_site, o->pub.kind);
 	return o->release_row;
 }
-bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uint32_t site);
 void md_init(struct ptt_model *m, const struct tk_event *e);
 /* md_gil_taken - how the lock of an interpreter was taken that a condition stands for; NULL: it is no such condition, or the lock is free. */
 const struct md_wakeup *md_gil_taken(const struct ptt_model *m, const struct md_object *o);
@@ -466,7 +475,6 @@ void md_crowd_was(struct ptt_model *m, struct md_object *o, const struct md_wait
 void md_not_in_crowd(struct ptt_model *m, const struct md_object *o, int64_t ts);
 /* md_crowd_pass - lets the holds of an object have what md_crowd() has seen: before one of them begins, ends or is shown. */
 void md_crowd_pass(struct ptt_model *m, struct md_object *o);
-bool md_is_lock(uint32_t kind);
 /* md_take_call_of_wait - a thread that waited for an object took it by the call that it waited in. */
 void md_take_call_of_wait(const struct ptt_model *m, struct tk_event *e, uint32_t object);
 /* md_lock_waited - a wait for a lock is over: taken or given up. */
@@ -513,7 +521,7 @@ uint8_t md_sem_unknown_class(struct ptt_model *m, const struct md_wait *w);
 /* md_wait_of_kind - a wait, or 0, begins for a word or semaphore of the kind that the event names, if it names one. */
 void md_wait_of_kind(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint32_t wait);
 
-/* ---- states.c ---- */
+/* ---- thread_states.c ---- */
 
 void md_sched(struct ptt_model *m, const struct tk_event *e);
 void md_sched_unknown(struct ptt_model *m, const struct tk_event *e);

@@ -2,12 +2,6 @@
 /* waits.c - waits from their beginning to their end: class, owner, waker, and where they are added up. */
 #include "../holds.h"
 
-bool md_is_lock(uint32_t kind)
-{
-	return kind == PTT_KIND_MUTEX || kind == PTT_KIND_RWLOCK || kind == PTT_KIND_SPIN || kind == PTT_KIND_ONCE ||
-	       kind == PTT_KIND_LLL;
-}
-
 /* Class of a wait by its result: @done where it got what it waited for. */
 static uint8_t class_of(int64_t result, uint8_t done)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* state.c - which events have led to what goes on: enough of them to begin in the middle of a trace. */
+/* restart.c - which events led to the waits and holds that go on: enough events to begin in the middle of a trace. */
 #include "../sums.h"
 
 static void add_row(struct ptt_model *m, uint32_t thread, int64_t ts, uint32_t times)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* states.c - what threads do from their first event to their end, as far as waits, readings and context switches show. */
+/* thread_states.c - what threads do from their first event to their end, as far as waits, readings and context switches show. */
 /*
  * Of what lies between an event and the reading that follows the order is known only where the thread was given a
  * processor once, in a wait. Without readings, what is no wait is unknown. Where the kernel's context switches are known,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* state.c - the tracker as a whole: its tables, opened and closed. */
+/* tracker.c - the tracker as a whole: opens and closes its tables, and makes elements in them. */
 #include "hot.h"
 
 int tk_open(struct tracker *t, const struct tk_layout *layout)
@@ -17,6 +17,12 @@ int tk_open(struct tracker *t, const struct tk_layout *layout)
 	err |= rd_pool_open(&t->shares, sizeof(struct tk_share));
 	err |= rd_pool_open(&t->caches, layout->cache);
 	return err ? -ENOMEM : 0;
+}
+
+void tk_drop_ranges(struct tracker *t)
+{
+	for (uint32_t i = 0; i < t->process_count; i++)
+		free(TK_PROCESS(t, i)->ranges);
 }
 
 void tk_close(struct tracker *t)
