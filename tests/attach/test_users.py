@@ -138,7 +138,7 @@ def test_an_ordinary_user(ptt: Ptt, compile_c: Callable[..., Path], place: Path)
     environment = ptt.environment({"HOME": str(place)})
     environment["PYTHONPATH"] += f":{sysconfig.get_path('purelib')}"
     library = ptt.native / "lib" / "libnptltrace.so"
-    imports = ("env", f"PYTHONPATH={environment['PYTHONPATH']}", PYTHON, "-c", "import elftools")
+    imports = ("env", f"PYTHONPATH={environment['PYTHONPATH']}", PYTHON, "-c", "import rich")
     if not may(*of_nobody("test", "-r", library)) or not may(*of_nobody(*imports)):
         pytest.skip("other users cannot run ptt here")
     program = place / "program"

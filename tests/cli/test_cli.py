@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-HEAVY = ("numpy", "pyarrow", "rich", "elftools", "asyncio", "logging")
+HEAVY = ("numpy", "pyarrow", "rich", "asyncio", "logging")
 COMMANDS = cli.command_names()
 
 

@@ -249,7 +249,7 @@ class TestWhole:
 
     def test_imports_nothing_heavy(self, ptt: Ptt, tmp_path: Path) -> None:
         """Nor what would keep it from ending at once."""
-        heavy = {"numpy", "pyarrow", "rich", "elftools", "shutil", "subprocess", "tempfile"}
+        heavy = {"numpy", "pyarrow", "rich", "shutil", "subprocess", "tempfile"}
         heavy |= {"typing", "dataclasses", "inspect", "locale", "gettext", "urllib.parse", "mmap"}
         heavy |= {"logging", "random", "socket", "importlib.metadata"}
         heavy |= {"nptltrace.recording.control", "nptltrace.recording.settings.filters"}

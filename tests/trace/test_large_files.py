@@ -6,19 +6,19 @@ import os
 import shutil
 import struct
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from nptltrace._files.elf import Elf, text_at
 from nptltrace.analysis.checking.handlers import _imports
 from nptltrace.analysis.checking.static_data import _needed
 from nptltrace.trace.symbols.elf.code import CodeTable
 from nptltrace.trace.symbols.elf.object_file import ElfFile, checksum
-from nptltrace.trace.symbols.elf.sections import Sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.support import Ptt
 
@@ -42,15 +42,8 @@ def found(path: Path) -> list[str]:
 
 
 def _functions(path: Path) -> list[tuple[int, int, str]]:
-    with path.open("rb") as file:
-        elf = Sections(file.fileno())
-        section = elf.named(".symtab")
-        assert section is not None
-        strings = elf.strings(section)
-        return [
-            (value, size, strings[name : strings.find(b"\0", name)].decode())
-            for name, _, _, _, value, size in struct.iter_unpack("<IBBHQQ", elf.data(section))
-        ]
+    symbols, strings = Elf.open(path).symbols(".symtab")
+    return [(value, size, text_at(strings, name)) for name, _, _, _, value, size in symbols]
 
 
 def test_a_file_that_goes_on_behind_its_sections(library: Path) -> None:
@@ -72,8 +65,7 @@ def test_a_section_that_is_larger_than_the_memory(
 ) -> None:
     data = bytearray(library.read_bytes())
     table, entry, count = *struct.unpack_from("<Q", data, 40), *struct.unpack_from("<HH", data, 58)
-    with library.open("rb") as file:
-        wanted = Sections(file.fileno()).named(section)
+    wanted = Elf.open(library).named(section)
     assert wanted is not None
     for number in range(count):
         at = table + entry * number
@@ -115,9 +107,9 @@ def test_a_trace_with_sparse_files_of_a_terabyte(ptt: Ptt, small_trace: Path) ->
 
 
 def test_what_a_damaged_library_is_linked_with(library: Path, tmp_path: Path) -> None:
-    """The library that reads tables of `ptt check` raises whatever it comes upon."""
     data = library.read_bytes()
     plain = _imports(library)
+    assert _needed(Path("/bin/sh")) == ("libc.so.6",)
     os.truncate(library, HUGE)
     _imports.cache_clear()
     assert _imports(library) == plain

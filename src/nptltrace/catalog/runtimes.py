@@ -6,9 +6,7 @@ that only one linker makes, or functions that only one runtime exports.
 
 from __future__ import annotations
 
-import os
-import stat
-import struct
+from nptltrace._files.elf import Elf
 
 __all__ = ["AGENT", "FUTEXES", "library_of", "ownerless", "runtime_of_file", "unseen"]
 
@@ -86,25 +84,22 @@ _OWNERLESS_INSIDE = {
     "erlang": "what processes of Erlang wait for",
 }
 _SECTIONS = {
-    b".go.buildinfo": "go",
-    b".debug-ghc-link-info": "haskell",
-    b"__managedcode": "dotnet",
-    b".svm_heap": "native-image",
+    ".go.buildinfo": "go",
+    ".debug-ghc-link-info": "haskell",
+    "__managedcode": "dotnet",
+    ".svm_heap": "native-image",
 }
 _EXPORTS = {
-    b"DotNetRuntimeInfo": "dotnet",
-    b"rb_mutex_synchronize": "ruby",
-    b"mono_monitor_enter": "mono",
-    b"scm_timed_lock_mutex": "guile",
-    b"erl_drv_mutex_lock": "erlang",
-    b"LWLockAcquire": "postgres",
-    b"node_module_register": "node",
+    "DotNetRuntimeInfo": "dotnet",
+    "rb_mutex_synchronize": "ruby",
+    "mono_monitor_enter": "mono",
+    "scm_timed_lock_mutex": "guile",
+    "erl_drv_mutex_lock": "erlang",
+    "LWLockAcquire": "postgres",
+    "node_module_register": "node",
 }
 # What GHC's runtime says where it fails, which a program has that was stripped.
 _HASKELL_FAILS = b"(GHC version %s for %s)"
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL = struct.Struct("<IBBHQQ")
-_NAMES_MAX = 1 << 16
 _DATA_MAX = 8 << 20
 
 
@@ -149,62 +144,25 @@ def runtime_of_file(path: str) -> str:
     Takes a few reads, each of a bounded size: a traced process may have named any file.
     """
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:
-        return ""
-    try:
-        return _Elf(fd).runtime() if stat.S_ISREG(os.fstat(fd).st_mode) else ""
-    except (OSError, ValueError, OverflowError, IndexError, struct.error):
-        return ""
-    finally:
-        os.close(fd)
-
-
-class _Elf:
-    """The sections of a file, read as they are asked for."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        head = os.pread(fd, 64, 0)
-        self._sections: dict[bytes, tuple[int, int]] = {}
-        if head[:6] != b"\x7fELF\x02\x01":
-            return
-        (table,) = struct.unpack_from("<Q", head, 40)
-        size, count, names = struct.unpack_from("<3H", head, 58)
-        if size != _SECTION.size:
-            return
-        found = list(_SECTION.iter_unpack(os.pread(fd, size * count, table)))
-        strings = os.pread(fd, min(found[names][5], _NAMES_MAX), found[names][4])
-        for one in found:
-            name = strings[one[0] : strings.find(b"\0", one[0])]
-            self._sections[name] = one[4], one[5]
-
-    def _data(self, name: bytes) -> bytes:
-        at, size = self._sections.get(name, (0, 0))
-        return os.pread(self._fd, size, at) if 0 < size <= _DATA_MAX else b""
-
-    def runtime(self) -> str:
-        """Return the runtime that is inside."""
-        for name, runtime in _SECTIONS.items():
-            if name in self._sections:
-                return runtime
-        # libraries are known by their names
-        if b".interp" not in self._sections:
-            return ""
-        if _HASKELL_FAILS in self._data(b".rodata"):
-            return "haskell"
-        return self._exporter()
-
-    def _exporter(self) -> str:
-        """Return the runtime of which the program itself exports a function."""
-        strings = self._data(b".dynstr")
-        for name, runtime in _EXPORTS.items():
-            at = strings.find(b"\0" + name + b"\0") + 1
-            if at and self._defines(at):
-                return runtime
+        elf = Elf.open(path, _DATA_MAX)
+        return _runtime_of(elf) if elf.is_native else ""
+    except (OSError, ValueError):
         return ""
 
-    def _defines(self, name: int) -> bool:
-        """Return whether a symbol of the program is defined in it, and not asked for."""
-        symbols = _SYMBOL.iter_unpack(self._data(b".dynsym"))
-        return any(one[0] == name and one[3] for one in symbols)
+
+def _runtime_of(elf: Elf) -> str:
+    for name, runtime in _SECTIONS.items():
+        if elf.named(name) is not None:
+            return runtime
+    # libraries are known by their names
+    if elf.named(".interp") is None:
+        return ""
+    if _HASKELL_FAILS in elf.data(elf.named(".rodata")):
+        return "haskell"
+    strings = elf.data(elf.named(".dynstr"))
+    for name, runtime in _EXPORTS.items():
+        at = strings.find(f"\0{name}\0".encode()) + 1
+        # A symbol without a section is one that the program asks for.
+        if at and any(row[0] == at and row[3] for row in elf.symbols(".dynsym")[0]):
+            return runtime
+    return ""

@@ -7,7 +7,6 @@ __all__ = ["LIBRARIES", "missing_libraries"]
 # What reads traces depends on: module, and what pip installs it by. Recording needs none of them.
 LIBRARIES = {
     "duckdb": "duckdb",
-    "elftools": "pyelftools",
     "numpy": "numpy",
     "pyarrow": "pyarrow",
     "rich": "rich",

@@ -7,8 +7,8 @@ import signal
 import struct
 from typing import TYPE_CHECKING
 
+from nptltrace._files.elf import Elf
 from nptltrace.hang.stack.cpython import Pythons
-from nptltrace.recording.program_headers import parse_elf
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -90,8 +90,11 @@ def _called_by_python(process: Target, pythons: Pythons) -> Mapping[int, str]:
 def _data(process: Target, module: Module) -> bytes:
     """Return the variables of a module."""
     head = process.read(module.start, _HEADERS)
-    elf = parse_elf(lambda at, size: head[at : at + size])
-    last = max(elf.segments, key=lambda s: s.vaddr) if elf is not None and elf.segments else None
+    try:
+        segments = Elf(lambda at, size: head[at : at + size]).segments
+    except ValueError:
+        return b""
+    last = max(segments, key=lambda s: s.vaddr, default=None)
     if last is None or last.memory_size > _DATA_MAX:
         return b""
     begin = (module.bias or 0) + last.vaddr

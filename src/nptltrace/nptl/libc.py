@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace._files.elf import Elf, notes_of, text_at
 from nptltrace.errors import PttError
 
 if TYPE_CHECKING:
@@ -87,48 +87,10 @@ def _is_of_this_machine(path: Path) -> bool:
 # ---- what the file holds ----------------------------------------------------------------------
 
 
-class _Section(NamedTuple):
-    name: str
-    kind: int
-    offset: int
-    size: int
-    link: int
-    entry: int
-
-
-def _sections(data: bytes) -> list[_Section]:
-    """Return the sections of a 64-bit little-endian ELF file; none of any other."""
-    if data[:6] != b"\x7fELF\x02\x01":
-        return []
-    (offset,) = struct.unpack_from("<Q", data, 40)
-    size, count, names = struct.unpack_from("<HHH", data, 58)
-    rows = [struct.unpack_from("<IIQQQQIIQQ", data, offset + size * i) for i in range(count)]
-    if not rows:
-        return []
-    start = rows[names][4]
-
-    def text(at: int) -> str:
-        return data[start + at : data.index(b"\0", start + at)].decode()
-
-    return [_Section(text(r[0]), r[1], r[4], r[5], r[6], r[9]) for r in rows]
-
-
-def _dynamic_symbols(data: bytes) -> Iterator[tuple[str, int]]:
-    """Yield name and size of each dynamic symbol."""
-    sections = _sections(data)
-    for section in sections:
-        if section.name == ".dynsym":
-            names = sections[section.link].offset
-            for at in range(section.offset, section.offset + section.size, section.entry):
-                name, _, _, _, _, size = struct.unpack_from("<IBBHQQ", data, at)
-                begin = names + name
-                yield data[begin : data.index(b"\0", begin)].decode(), size
-
-
 def same_interface(one: Path, other: Path) -> bool:
     """Return whether two files of ld.so share their data with libc.so in the same layout."""
     shapes = [
-        {name: size for name, size in _dynamic_symbols(path.read_bytes()) if name in _SHARED}
+        {name: size for name, size in _dynamic_symbols(path) if name in _SHARED}
         for path in (one, other)
     ]
     return shapes[0] == shapes[1] and bool(shapes[0])
@@ -136,17 +98,29 @@ def same_interface(one: Path, other: Path) -> bool:
 
 def probe_notes(path: Path) -> Counter[str]:
     """Return the SystemTap probe points that a library carries: how many of each name."""
-    data = path.read_bytes()
-    found: Counter[str] = Counter()
-    for section in _sections(data):
-        if section.name != ".note.stapsdt":
-            continue
-        at, end = section.offset, section.offset + section.size
-        while at < end:
-            name_size, size, _ = struct.unpack_from("<III", data, at)
-            begin = at + 12 + (name_size + 3 & ~3)
+    elf, found = _elf(path), Counter[str]()
+    section = elf.named(".note.stapsdt") if elf is not None else None
+    if elf is not None and section is not None:
+        for _, _, content in notes_of(elf.data(section)):
             # three addresses, then provider, name and arguments, each ended by a zero
-            _, name, _ = data[begin + 24 : begin + size].split(b"\0", 2)
+            _, name, _ = content[24:].split(b"\0", 2)
             found[name.decode()] += 1
-            at = begin + (size + 3 & ~3)
     return found
+
+
+def _elf(path: Path) -> Elf | None:
+    """Return a file of this machine's kind, or None."""
+    try:
+        elf = Elf.open(path)
+    except ValueError:
+        return None
+    return elf if elf.is_native else None
+
+
+def _dynamic_symbols(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield name and size of each dynamic symbol."""
+    elf = _elf(path)
+    if elf is not None:
+        symbols, strings = elf.symbols(".dynsym")
+        for name, *_, size in symbols:
+            yield text_at(strings, name), size

@@ -11,14 +11,14 @@ import sys
 from pathlib import Path
 
 from nptltrace import _paths
+from nptltrace._files.elf import read_elf
 from nptltrace.errors import PttError, UsageError
-from nptltrace.recording.program_headers import read_elf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nptltrace.recording.program_headers import Elf
+    from nptltrace._files.elf import Elf
     from nptltrace.recording.settings.options import HandlerChoice, RecordOptions
 
 __all__ = [
@@ -104,7 +104,7 @@ def why_untraceable(program: Path, depth: int = 0) -> str | None:
     """Return why the tracer cannot get into a program, or None if it can."""
     try:
         elf = read_elf(program)
-        if elf is None:
+        if elf is None or not elf.segments:
             return _why_script_untraceable(program, depth)
         status = program.stat()
     except PermissionError:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 
+from nptltrace._files.elf import read_elf
 from nptltrace.catalog.runtimes import runtime_of_file
-from nptltrace.recording.program_headers import read_elf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from nptltrace.recording.program_headers import Elf
+    from nptltrace._files.elf import Elf
 
 __all__ = ["Modules", "modules_of_log", "program_of_maps", "shared_of_maps"]
 

@@ -7,6 +7,8 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from nptltrace.trace.symbols.elf.object_file import ElfFile
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -94,16 +96,11 @@ def _real_path(path: str) -> str | None:
 @lru_cache(4096)
 def _needed(*paths: Path) -> tuple[str, ...]:
     """Return the sonames of what a module is linked with, if one of its files can be read."""
-    from elftools.elf.dynamic import DynamicSection
-    from elftools.elf.elffile import ELFFile
-
     for path in paths:
         try:
-            with path.open("rb") as file:
-                section = ELFFile(file).get_section_by_name(".dynamic")
-                if not isinstance(section, DynamicSection):
-                    continue
-                return tuple(str(vars(tag)["needed"]) for tag in section.iter_tags("DT_NEEDED"))
-        except Exception:  # noqa: BLE001, S112 -- a damaged file, whatever the library raises
+            needed = ElfFile(path).needed
+        except (OSError, ValueError):
             continue
+        if needed is not None:
+            return needed
     return ()

@@ -6,11 +6,10 @@ them call others: abort() calls sigaction(), and is in every program.
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from nptltrace.trace.symbols.elf.sections import Sections
+from nptltrace._files.elf import Elf, text_at
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["refers_to"]
 
-_SYMBOL = struct.Struct("<IBBHQQ")
 _FUNCTIONS = frozenset({2, 10})  # STT_FUNC and STT_GNU_IFUNC
 # Functions of glibc that set no handler of the program's, though they call what does.
 _OF_THE_LIBRARY = frozenset({"abort", "do_system", "__profil"})
@@ -34,39 +32,33 @@ def refers_to(path: Path, functions: Collection[str]) -> bool | None:
     Returns:
         None if it has no symbols.
     """
-    with path.open("rb") as file:
-        elf = Sections(file.fileno())
-        known = sorted(_functions_of(elf))
-        if not known:
-            return None
-        wanted = {address for address, name in known if name in functions}
-        code = elf.named(".text")
-        if not wanted or code is None:
-            return bool(wanted)
-        # Each function may have several names; what one calls another by is not in the file.
-        names: dict[int, set[str]] = {}
-        for address, name in known:
-            names.setdefault(address, set()).add(name)
-        begins = sorted(names)
-        for at in _callers(elf.data(code), code.address, wanted):
-            own = names[begins[max(bisect_right(begins, at) - 1, 0)]]
-            if own.isdisjoint(functions) and own.isdisjoint(_OF_THE_LIBRARY):
-                return True
-        pieces = [elf.loaded(segment) for segment in elf.loads]
-        return any(address.to_bytes(4, "little") in piece for address in wanted for piece in pieces)
+    elf = Elf.open(path)
+    known = sorted(_functions_of(elf))
+    if not known:
+        return None
+    wanted = {address for address, name in known if name in functions}
+    code = elf.named(".text")
+    if not wanted or code is None:
+        return bool(wanted)
+    # Each function may have several names; what one calls another by is not in the file.
+    names: dict[int, set[str]] = {}
+    for address, name in known:
+        names.setdefault(address, set()).add(name)
+    begins = sorted(names)
+    for at in _callers(elf.data(code), code.address, wanted):
+        own = names[begins[max(bisect_right(begins, at) - 1, 0)]]
+        if own.isdisjoint(functions) and own.isdisjoint(_OF_THE_LIBRARY):
+            return True
+    pieces = [elf.loaded(segment) for segment in elf.segments]
+    return any(address.to_bytes(4, "little") in piece for address in wanted for piece in pieces)
 
 
-def _functions_of(elf: Sections) -> Iterator[tuple[int, str]]:
+def _functions_of(elf: Elf) -> Iterator[tuple[int, str]]:
     """Yield address and name of each function."""
-    section = elf.named(".symtab")
-    if section is None:
-        return
-    data, strings = elf.data(section), elf.strings(section)
-    for name, info, _, shndx, value, _ in _SYMBOL.iter_unpack(
-        data[: len(data) // _SYMBOL.size * _SYMBOL.size]
-    ):
+    symbols, strings = elf.symbols(".symtab")
+    for name, info, _, shndx, value, _ in symbols:
         if shndx and info & 15 in _FUNCTIONS:
-            yield value, strings[name : strings.find(b"\0", name)].decode("utf-8", "replace")
+            yield value, text_at(strings, name)
 
 
 def _callers(code: bytes, base: int, wanted: Collection[int]) -> Iterator[int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from nptltrace.trace.symbols.elf.sections import Sections
+from nptltrace._files.elf import Elf
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -109,10 +109,9 @@ class UnwindTable:
         self._commons: dict[int, _Common] = {}
         for path in paths:
             try:
-                with path.open("rb") as file:
-                    elf = Sections(file.fileno())
-                    self._frames, self._at = _section(elf, ".eh_frame")
-                    self._header, self._header_at = _section(elf, ".eh_frame_hdr")
+                elf = Elf.open(path)
+                self._frames, self._at = _section(elf, ".eh_frame")
+                self._header, self._header_at = _section(elf, ".eh_frame_hdr")
             except (OSError, ValueError):
                 continue
             if self._frames:
@@ -217,7 +216,7 @@ class UnwindTable:
         return value + place if encoding & 0x70 == _RELATIVE else value
 
 
-def _section(elf: Sections, name: str) -> tuple[bytes, int]:
+def _section(elf: Elf, name: str) -> tuple[bytes, int]:
     """Return contents and address of a section; a debug file has its header alone."""
     section = elf.named(name)
     return (elf.data(section), section.address) if section is not None else (b"", 0)

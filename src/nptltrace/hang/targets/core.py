@@ -8,20 +8,19 @@ import os
 import signal
 import struct
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.handle import own
+from nptltrace._files.elf import CORE, LOAD, NOTE, Elf, read_elf
 from nptltrace.errors import NativeError, PttError, UsageError
 from nptltrace.hang.targets.core_notes import read_notes
 from nptltrace.hang.targets.mapped import modules_of
 from nptltrace.hang.targets.thread import Thread
-from nptltrace.recording.program_headers import read_elf
 from nptltrace.trace.places.module_table import Module, ModuleMap
-from nptltrace.trace.symbols.elf.sections import Sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from nptltrace.hang.targets.core_notes import CoreNotes
     from nptltrace.hang.targets.files import Files
@@ -29,19 +28,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Core"]
 
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SEGMENT = struct.Struct("<IIQQQQQQ")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_CORE, _X86_64 = 4, 62
-_LOAD, _NOTE, _EXECUTABLE = 1, 4, 1
-# So many segments stand for: as many as the first section says.
-_MORE = 0xFFFF
+_HEADER_SIZE = 64
+_X86_64 = 62
+_EXECUTABLE = 1
 # Where the C library of x86-64 keeps the id of a thread, from its thread pointer on.
 _TID_AT = 720
 _TIDS = 1 << 22
 # A sparse file may claim to hold far more than there is memory.
 _NOTES_MAX = 1 << 30
-_SEGMENTS_MAX = 1 << 20
 _COMPRESSED = {
     b"\x28\xb5\x2f\xfd": "zstd -d",
     b"\xfd7zX": "xz -d",
@@ -85,7 +79,7 @@ class Core:
         self.path, self._program = path, program
         self.remarks: list[str] = []
         self._segments: list[_Segment] = []
-        self._images: dict[Module, Sections | None] = {}
+        self._images: dict[Module, Elf | None] = {}
         self._code: list[range] = []
         if path.exists() and not path.is_file():
             raise PttError(f"{path} is no file")
@@ -293,28 +287,22 @@ class Core:
     def _parse(self, size: int) -> CoreNotes:
         """Read where memory is; return what the notes say."""
         self._check_kind()
-        header = _HEADER.unpack_from(self._data)
-        programs, sections, entry, count = header[5], header[6], header[9], header[10]
-        if count == _MORE:
-            count = _SECTION.unpack_from(self._data, sections)[7]
-        if entry < _SEGMENT.size or programs + entry * count > size or count > _SEGMENTS_MAX:
-            raise ValueError("segments are cut short")
+        elf = Elf(lambda at, size: self._data[at : at + size], size)
+        if not elf.program_headers:
+            raise ValueError("it has no segments")
         notes: dict[tuple[int, int], bytes] = {}
         missing = noted = 0
-        for number in range(count):
-            kind, flags, offset, start, _, length, extent, _ = _SEGMENT.unpack_from(
-                self._data, programs + entry * number
-            )
-            if kind == _NOTE:
+        for kind, flags, offset, start, length, extent, _ in elf.program_headers:
+            if kind == NOTE:
                 if offset + length > size:
                     raise ValueError("notes are cut short")
                 noted += length if (offset, length) not in notes else 0
                 if noted > min(size, _NOTES_MAX):
                     raise ValueError("more notes than there can be")
                 notes[offset, length] = self._data[offset : offset + length]
-            if kind == _LOAD and flags & _EXECUTABLE:
+            if kind == LOAD and flags & _EXECUTABLE:
                 self._code.append(range(start, start + extent))
-            if kind == _LOAD and length:
+            if kind == LOAD and length:
                 self._segments.append(_Segment(start, length, offset))
                 missing += max(offset + length - size, 0) > 0
         self._segments.sort()
@@ -331,12 +319,12 @@ class Core:
         for magic, command in _COMPRESSED.items():
             if head.startswith(magic):
                 raise PttError(f"{self.path} is compressed: unpack it first (`{command}`)")
-        if head[:4] != b"\x7fELF" or len(self._data) < _HEADER.size:
+        if head[:4] != b"\x7fELF" or len(self._data) < _HEADER_SIZE:
             raise PttError(f"{self.path} is no core file")
         if head[4:6] != b"\x02\x01":
             raise PttError(f"{self.path} is of another architecture than x86-64")
         kind, machine = struct.unpack_from("<HH", head, 16)
-        if kind != _CORE:
+        if kind != CORE:
             raise PttError(f"{self.path} is a program or a library, and no core file")
         if machine != _X86_64:
             raise PttError(f"{self.path} is of another architecture than x86-64")
@@ -361,12 +349,10 @@ class Core:
             )
 
 
-def _image(module: Module) -> Sections | None:
+def _image(module: Module) -> Elf | None:
     """Return the file of a module, None if it is another one now."""
     try:
-        file = Path(module.path).open("rb")  # noqa: SIM115 -- open as long as the object
-        elf = Sections(file.fileno())
+        elf = Elf.open(module.path)
     except (OSError, ValueError):
         return None
-    own(elf, file.close)
-    return elf if elf.build_id() == module.build_id else None
+    return elf if elf.build_id == module.build_id else None

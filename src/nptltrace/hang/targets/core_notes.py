@@ -7,6 +7,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from nptltrace._files.elf import notes_of
 from nptltrace.hang.targets.mapped import Mapping
 from nptltrace.hang.targets.registers import SIZE, Registers
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CoreNotes", "read_notes"]
 
-_HEAD = struct.Struct("<III")
 _PRSTATUS, _PRPSINFO, _AUXV = 1, 3, 6
 _SIGINFO, _FILE = 0x5349_4749, 0x4649_4C45
 # `struct elf_prstatus`: the signal, those that are blocked, the thread, its registers.
@@ -60,36 +60,23 @@ def read_notes(data: bytes) -> CoreNotes:
         struct.error: As above.
     """
     notes = CoreNotes()
-    for name, kind, content in _notes(data):
-        if name == b"CORE" and kind == _PRSTATUS:
+    for name, kind, content in notes_of(data):
+        if name.rstrip(b"\0") == b"CORE" and kind == _PRSTATUS:
             registers = Registers(content[_REGISTERS : _REGISTERS + SIZE])
             (tid,) = _TID.unpack_from(content)
             notes.threads.setdefault(tid, registers)
             notes.blocked.setdefault(tid, *_BLOCKED.unpack_from(content))
             # of gcore, which sends a signal to nobody, there is an ordinary stop
             notes.signal = notes.signal or _SIGNAL.unpack_from(content)[0]
-        elif name == b"CORE" and kind == _PRPSINFO:
+        elif name.rstrip(b"\0") == b"CORE" and kind == _PRPSINFO:
             notes.pid, text = _PROCESS.unpack_from(content)
             notes.name = text.partition(b"\0")[0].decode("utf-8", "replace")
-        elif name == b"CORE" and kind == _AUXV:
+        elif name.rstrip(b"\0") == b"CORE" and kind == _AUXV:
             pairs = struct.iter_unpack("<QQ", content[: len(content) // 16 * 16])
             notes.entry = next((value for key, value in pairs if key == _AT_ENTRY), 0)
-        elif name == b"CORE" and kind == _FILE:
+        elif name.rstrip(b"\0") == b"CORE" and kind == _FILE:
             notes.mappings = list(_mappings(content))
     return notes
-
-
-def _notes(data: bytes) -> Iterator[tuple[bytes, int, bytes]]:
-    """Yield name, kind and contents of each note."""
-    at = 0
-    while at + _HEAD.size <= len(data):
-        name_size, size, kind = _HEAD.unpack_from(data, at)
-        name_at = at + _HEAD.size
-        begin = name_at + (name_size + 3) // 4 * 4
-        at = begin + (size + 3) // 4 * 4
-        if begin + size > len(data):
-            raise ValueError("a note is cut short")
-        yield data[name_at : name_at + name_size].rstrip(b"\0"), kind, data[begin : begin + size]
 
 
 def _mappings(data: bytes) -> Iterator[Mapping]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from nptltrace.recording.program_headers import parse_elf
+from nptltrace._files.elf import Elf
 from nptltrace.trace.places.module_table import Module
 
 if TYPE_CHECKING:
@@ -80,9 +80,12 @@ def _module(path: str, start: int, end: int, read: Callable[[int, int], bytes]) 
             return head[at : at + size]
         return read(start + at, size) if start + at + size <= end else b""
 
-    elf = parse_elf(part)
-    bias = elf.bias(start, 0) if elf is not None else None
-    if elf is None or bias is None:
+    try:
+        elf = Elf(part)
+    except ValueError:
+        return None
+    bias = elf.bias(start, 0)
+    if bias is None:
         return None
     low, high = elf.extent(bias)
     return Module(path, elf.build_id, low, max(high, end), 0, bias)

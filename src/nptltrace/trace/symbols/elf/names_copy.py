@@ -11,7 +11,7 @@ import resource
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from nptltrace.trace.symbols.elf.sections import Sections
+from nptltrace._files.elf import Elf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,21 +37,19 @@ def copied_names(path: Path) -> Iterator[str]:
         OSError: The file cannot be read, or its symbol tables are too large.
         ValueError: It is no ELF file.
     """
-    with path.open("rb") as file:
-        source = file.fileno()
-        elf = Sections(source)
-        symbols, debug = _pieces(elf)
-        memory = _memory()
-        if sum(size for *_, size in symbols) > memory // _SYMBOLS_SHARE:
-            raise OSError(f"{path}: its symbol tables are too large")
-        fits = sum(size for *_, size in debug) <= memory // _SHARE
-        copy = os.memfd_create("ptt names")
-        try:
-            for at, size, _ in (*symbols, *(debug if fits else ())):
-                _copy(source, copy, at, size)
-            yield f"/proc/self/fd/{copy}"
-        finally:
-            os.close(copy)
+    elf = Elf.open(path)
+    symbols, debug = _pieces(elf)
+    memory = _memory()
+    if sum(size for *_, size in symbols) > memory // _SYMBOLS_SHARE:
+        raise OSError(f"{path}: its symbol tables are too large")
+    fits = sum(size for *_, size in debug) <= memory // _SHARE
+    copy = os.memfd_create("ptt names")
+    try:
+        for at, size, _ in (*symbols, *(debug if fits else ())):
+            _copy(elf, copy, at, size)
+        yield f"/proc/self/fd/{copy}"
+    finally:
+        os.close(copy)
 
 
 def _memory() -> int:
@@ -61,9 +59,9 @@ def _memory() -> int:
     return memory if limit == resource.RLIM_INFINITY else min(memory, limit)
 
 
-def _pieces(elf: Sections) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
+def _pieces(elf: Elf) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
     """Return where headers and symbol tables lie, and debug information: with unpacked sizes."""
-    symbols, debug = [(at, size, size) for at, size in elf.headers], []
+    symbols, debug = [(at, size, size) for at, size in elf.headers()], []
     for name, at, size, unpacked in elf.contents():
         if name.startswith(_DEBUG):
             debug.append((at, size, unpacked))
@@ -72,10 +70,10 @@ def _pieces(elf: Sections) -> tuple[list[tuple[int, int, int]], list[tuple[int, 
     return symbols, debug
 
 
-def _copy(source: int, copy: int, begin: int, size: int) -> None:
+def _copy(elf: Elf, copy: int, begin: int, size: int) -> None:
     """Copy a piece of a file to the same place in another one."""
     for at in range(begin, begin + size, _PIECE):
-        data = os.pread(source, min(_PIECE, begin + size - at), at)
+        data = elf.read(at, min(_PIECE, begin + size - at))
         if not data:
             return
         os.pwrite(copy, data, at)

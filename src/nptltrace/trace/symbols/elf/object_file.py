@@ -8,10 +8,10 @@ import os
 import struct
 import zlib
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from nptltrace._binding.handle import own
-from nptltrace.trace.symbols.elf.sections import Sections
+from nptltrace._files.elf import Elf, text_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ElfFile", "Symbol", "checksum"]
 
-_SYMBOL = struct.Struct("<IBBHQQ")
+_DYNAMIC = struct.Struct("<QQ")
+_END, _NEEDED = 0, 1  # DT_NULL, DT_NEEDED
 # A larger debug file is found by its build-id alone.
 _CHECKED_MAX = 1 << 33
 _SOURCE = 4  # STT_FILE
@@ -46,28 +47,25 @@ class ElfFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._debug: dict[str, bytes] = {}
-        file = path.open("rb")
-        own(self, file.close)
-        try:
-            self._sections = Sections(file.fileno())
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
+        self._elf = elf = Elf.open(path)
+        if not elf.is_native:
+            raise ValueError("not a 64-bit little-endian file")
+        elf.sections  # noqa: B018 -- raises if the file ends before them
 
     @cached_property
     def build_id(self) -> str:
         """Its build-id in hexadecimal, or empty."""
-        return self._sections.build_id()
+        return self._elf.build_id
 
     @cached_property
     def has_code(self) -> bool:
         """Whether it is what was mapped, not only its debug information."""
-        return self._sections.named(".text") is not None
+        return self._elf.named(".text") is not None
 
     @cached_property
     def debug_link(self) -> tuple[str, int] | None:
         """Name and checksum of its debug file, from `.gnu_debuglink`."""
-        section = self._sections.named(".gnu_debuglink")
-        data = self._sections.data(section) if section is not None else b""
+        data = self._elf.data(self._elf.named(".gnu_debuglink"))
         name = data.partition(b"\0")[0].decode("utf-8", "replace")
         if not name or "/" in name or len(data) < len(name) + 5:
             return None
@@ -76,35 +74,30 @@ class ElfFile:
     @cached_property
     def shared_debug_link(self) -> tuple[str, str] | None:
         """Path and build-id of what it shares with others, from `.gnu_debugaltlink`."""
-        section = self._sections.named(".gnu_debugaltlink")
-        data = self._sections.data(section) if section is not None else b""
+        data = self._elf.data(self._elf.named(".gnu_debugaltlink"))
         name, _, build_id = data.partition(b"\0")
         return (os.fsdecode(name), build_id.hex()) if name and build_id else None
 
     @cached_property
     def is_split(self) -> bool:
         """Whether its debug information may lie in other files."""
-        return self._sections.named(".debug_addr") is not None
+        return self._elf.named(".debug_addr") is not None
 
     def debug_section(self, name: str) -> bytes:
         """Return what a section of debug information holds: `info`, `str.dwo` and so on."""
         if name not in self._debug:
-            section = self._sections.named(f".debug_{name}")
-            self._debug[name] = self._sections.unpacked(section) if section is not None else b""
+            section = self._elf.named(f".debug_{name}")
+            self._debug[name] = self._elf.unpacked(section) if section is not None else b""
         return self._debug[name]
 
     @cached_property
     def base(self) -> int:
         """The address of its first byte that is mapped: not 0 where it cannot be moved."""
-        return next((segment.vaddr for segment in self._sections.loads), 0)
+        return next((segment.vaddr for segment in self._elf.segments), 0)
 
     def bias(self, start: int, offset: int) -> int | None:
         """Return what to add to the file's addresses when `offset` is mapped at `start`."""
-        for segment in self._sections.loads:
-            at, size = segment.offset, max(segment.file_size, 1)
-            if at & ~0xFFF <= offset < at + size:
-                return start - (segment.vaddr + offset - at)
-        return None
+        return self._elf.bias(start, offset)
 
     @cached_property
     def variables(self) -> list[Symbol]:
@@ -146,30 +139,24 @@ class ElfFile:
 
         It has the symbols that the file was stripped of.
         """
-        section = self._sections.named(".gnu_debugdata")
-        if section is None:
-            return b""
+        data = self._elf.data(self._elf.named(".gnu_debugdata"))
         try:
-            return lzma.LZMADecompressor().decompress(self._sections.data(section), _UNPACKED_MAX)
+            return lzma.LZMADecompressor().decompress(data, _UNPACKED_MAX) if data else b""
         except (lzma.LZMAError, EOFError):
             return b""
 
     def _symbols(self, kinds: frozenset[int]) -> Iterator[tuple[Symbol, str]]:
         """Yield the symbols of some kinds of both symbol tables, and of local ones the source."""
         for name in (".symtab", ".dynsym"):
-            section = self._sections.named(name)
-            if section is None:
-                continue
-            data, strings = self._sections.data(section), self._sections.strings(section)
-            whole = data[: len(data) // _SYMBOL.size * _SYMBOL.size]
+            symbols, strings = self._elf.symbols(name)
             source = ""
-            for st_name, info, _, shndx, value, size in _SYMBOL.iter_unpack(whole):
+            for st_name, info, _, shndx, value, size in symbols:
                 kind = info & 15
                 if kind == _SOURCE:
-                    source = _text(strings, st_name)
+                    source = text_at(strings, st_name)
                 if shndx == 0 or not value or kind not in kinds or (kind == 0 and not size):
                     continue
-                text = _text(strings, st_name)
+                text = text_at(strings, st_name)
                 if text:
                     yield (value, size, text), "" if info >> 4 else source
 
@@ -188,18 +175,23 @@ class ElfFile:
     @cached_property
     def _dynamic(self) -> dict[str, tuple[int, int, int]]:
         """Section, address and size of what is taken from other files or is there for them."""
-        section = self._sections.named(".dynsym")
-        if section is None:
-            return {}
-        data, strings = self._sections.data(section), self._sections.strings(section)
-        whole = data[: len(data) // _SYMBOL.size * _SYMBOL.size]
+        symbols, strings = self._elf.symbols(".dynsym")
         return {
-            strings[name : strings.find(b"\0", name)].decode("utf-8", "replace"): (
-                shndx, address, size,
-            )
-            for name, _, _, shndx, address, size in _SYMBOL.iter_unpack(whole)
+            text_at(strings, name): (shndx, address, size)
+            for name, _, _, shndx, address, size in symbols
             if name
-        }  # fmt: skip
+        }
+
+    @cached_property
+    def needed(self) -> tuple[str, ...] | None:
+        """The sonames of what it is linked with; None of a file that does not say."""
+        section = self._elf.named(".dynamic")
+        if section is None:
+            return None
+        data, strings = self._elf.data(section), self._elf.strings(section)
+        pairs = _DYNAMIC.iter_unpack(data[: len(data) // _DYNAMIC.size * _DYNAMIC.size])
+        entries = takewhile(lambda pair: pair[0] != _END, pairs)
+        return tuple(text_at(strings, value) for tag, value in entries if tag == _NEEDED)
 
     def variable(self, address: int) -> Symbol | None:
         """Return the variable an address lies in."""
@@ -210,10 +202,6 @@ class ElfFile:
             if address < start + max(size, 1):
                 return self.variables[number]
         return None
-
-
-def _text(strings: bytes, at: int) -> str:
-    return strings[at : strings.find(b"\0", at)].decode("utf-8", "replace")
 
 
 def _rank(name: str) -> tuple[int, int, str]:
