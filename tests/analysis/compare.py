@@ -72,7 +72,7 @@ def assert_same(trace: Path, window: Window | None = None) -> dict[str, int]:
     reference = reference_of(trace, source, window)
     tables = model_tables(source, window=window)
     index = [p.index for p in source.processes()]
-    numbers, kinds = (tables.objects[name].to_pylist() for name in ("object_id", "kind"))
+    numbers, kinds = (tables.objects[name].to_pylist() for name in ("lock_id", "kind"))
     kind_of = dict(zip(numbers, kinds, strict=True))
     rows = [(r, cut(window, r.t_ns, r.t_ns + r.dur_ns)) for r in reference.rows]
     # What several readers held at once is divided among them in whole ns.
@@ -105,7 +105,7 @@ def assert_same(trace: Path, window: Window | None = None) -> dict[str, int]:
     )  # fmt: skip
     assert_equal(waits, expected)
     holds: Counter[Any] = Counter(
-        (index[row["process"]], row["tid"], kind_of[row["object_id"]], row["object"],
+        (index[row["process"]], row["tid"], kind_of[row["lock_id"]], row["object"],
          row["t_ns"], None if row["open"] else row["dur_ns"], row["mode"], row["site"],
          row["release_site"])
         for row in tables.holds.to_pylist()

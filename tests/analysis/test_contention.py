@@ -198,8 +198,8 @@ def test_a_destroyed_lock_is_another_one(build: Callable[..., Path]) -> None:
         ]
     )
     tables = model_tables(Source([trace]))
-    assert tables.objects["generation"].to_pylist() == [1, 2, 3]
-    assert tables.holds["object_id"].to_pylist() == [1, 2, 3]
+    assert tables.objects["gen"].to_pylist() == [1, 2, 3]
+    assert tables.holds["lock_id"].to_pylist() == [1, 2, 3]
     assert tables.holds["open"].to_pylist() == [False] * 3
     assert [item.generations for item in report_of(trace).objects] == [3]
 
@@ -427,9 +427,9 @@ def test_edges_and_guards(build: Callable[..., Path]) -> None:
     }
     assert set(edges) == {(gate, LOCK), (gate, OTHER), (LOCK, OTHER)}
     assert edges[LOCK, OTHER]["count"] == 2
-    assert edges[LOCK, OTHER]["guards"] == []
+    assert edges[LOCK, OTHER]["guard_set"] == []
     assert not edges[LOCK, OTHER]["one_thread"]
-    assert len(edges[gate, OTHER]["guards"]) == 1
+    assert len(edges[gate, OTHER]["guard_set"]) == 1
 
 
 def test_window_and_choice(build: Callable[..., Path]) -> None:

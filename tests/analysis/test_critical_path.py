@@ -78,7 +78,7 @@ def _walked(trace: Path) -> tuple[dict[int, list[int]], int, int]:
         else:
             along(2, begin, end)
             t = begin
-    along(0, lived[thread]["first_ns"], t)
+    along(0, lived[thread]["start_ns"], t)
     return spent, pieces, len(waits)
 
 

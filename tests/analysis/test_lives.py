@@ -33,9 +33,9 @@ def lives(source: Source, window: Window | None = None) -> dict[int, tuple[int, 
     """Return when each thread begins and ends, in ms."""
     rows = model_tables(source, window=window).threads.to_pylist()
     return {
-        row["tid"]: (row["first_ns"] // MS, row["last_ns"] // MS)
+        row["tid"]: (row["start_ns"] // MS, row["last_ns"] // MS)
         for row in rows
-        if row["first_ns"] is not None
+        if row["start_ns"] is not None
     }
 
 
@@ -108,7 +108,7 @@ def test_the_present_owner_of_the_number(tmp_path: Path) -> None:
         at(50, "THREAD_BEGIN", 2, creator=100, serial=2), at(60, "MUTEX_FREE", LOCK),
     ], pid=100)  # fmt: skip
     rows = model_tables(Source([built.write()])).threads.to_pylist()
-    found = [(r["first_ns"] // MS, r["last_ns"] // MS) for r in rows if r["tid"] == 7]
+    found = [(r["start_ns"] // MS, r["last_ns"] // MS) for r in rows if r["tid"] == 7]
     assert found == [(10, 20), (50, 100)]
 
 
@@ -142,10 +142,10 @@ def test_idle_threads(arguments: tuple[str, ...], compile_c: Compiler, record: R
     """Threads that do nothing more live on; nobody saw how the child of a child ended."""
     trace = record(compile_c(WORKERS), *arguments)
     rows = model_tables(Source([trace])).threads.to_pylist()
-    idle = [r for r in rows if r["first_ns"] is not None and r["creator_tid"]]
+    idle = [r for r in rows if r["start_ns"] is not None and r["creator_tid"]]
     assert len(idle) == 3
     for row in idle:
-        assert 100 * MS < row["last_ns"] - row["first_ns"] < 60_000 * MS
+        assert 100 * MS < row["last_ns"] - row["start_ns"] < 60_000 * MS
 
 
 def test_many_of_them_take_time_by_their_number(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_inside_of_a_hold(convoy: Path) -> None:
     assert (hold["tid"], hold["t_ns"], hold["dur_ns"], hold["open"]) == (1, 22 * MS, 3 * MS, False)
     assert tables.waits.num_rows == 0
     (lock,) = tables.objects.to_pylist()
-    assert (lock["object"], lock["holder_tid"], lock["waiters"]) == (LOCK, 1, 0)
+    assert (lock["addr"], lock["holder_tid"], lock["waiters"]) == (LOCK, 1, 0)
 
 
 def test_where_nothing_is(convoy: Path) -> None:
@@ -369,7 +369,7 @@ def sums_of(source: Source, window: Window | None = None) -> Counter[Any]:
             found[*key, "n"] += 1
             found[*key, "ns"] += row["dur_ns"]
     for row in tables.threads.to_pylist():
-        found[row["tid"], "life"] += row["last_ns"] - row["first_ns"]
+        found[row["tid"], "life"] += row["last_ns"] - row["start_ns"]
     return found
 
 
@@ -457,7 +457,7 @@ def test_a_thread_that_has_ended_lives_in_no_cut(tmp_path: Path) -> None:
     ])  # fmt: skip
     source = Source([made.write()])
     part = model_tables(cut_of(source, 50 * MS, tmp_path / "part.ptt"))
-    lived = [row["tid"] for row in part.threads.to_pylist() if row["first_ns"] is not None]
+    lived = [row["tid"] for row in part.threads.to_pylist() if row["start_ns"] is not None]
     assert lived == [2]
     (wait,) = part.waits.to_pylist()
     assert (wait["dur_ns"], wait["held_ns"]) == (10 * MS, 0)

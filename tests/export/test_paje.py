@@ -96,7 +96,7 @@ def test_objects_have_owners_and_queues(
         if line[0] == "Variable":
             row = int(line[1].rpartition("#")[2])
             most[row] = max(most.get(row, 0), float(line[6]))
-    waited = {row["object_id"] for row in tables.waits.to_pylist() if row["kind"] != "thread"}
+    waited = {row["lock_id"] for row in tables.waits.to_pylist() if row["kind"] != "thread"}
     assert {row for row, depth in most.items() if depth} == waited
 
 

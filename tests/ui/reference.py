@@ -43,7 +43,7 @@ class Reference:
         spans: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for table, is_wait in ((tables.waits, True), (tables.holds, False)):
             states = table["class" if is_wait else "mode"].to_pylist()
-            numbers = table["object_id"].to_pylist()
+            numbers = table["lock_id"].to_pylist()
             tids, begins = table["tid"].to_pylist(), table["t_ns"].to_pylist()
             durations = table["dur_ns"].to_pylist()
             processes = table["process"].to_pylist()

@@ -481,7 +481,7 @@ def test_contention_is_the_report(
 def test_marks_have_what_lies_inside(viewer: Viewer, trace: Path) -> None:
     """Of waits and holds that reach out of a mark, the part inside; and all threads that live."""
     whole = model_tables(Source([trace]))
-    first, last = column(whole.threads, "first_ns"), column(whole.threads, "last_ns")
+    first, last = column(whole.threads, "start_ns"), column(whole.threads, "last_ns")
     tables = {"waits": whole.waits, "holds": whole.holds}
     begins = {name: column(table, "t_ns") for name, table in tables.items()}
     ends = {name: begins[name] + column(table, "dur_ns") for name, table in tables.items()}

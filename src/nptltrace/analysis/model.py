@@ -1,8 +1,7 @@
 """Runs the model over a traceset: sums for reports, and waits, holds and wake-ups as Arrow tables.
 
-Times are ns since the traceset's start. The columns follow one layout for all tables: `process`
-is a number in the traceset, `tid` a kernel thread id, `object` a row number of the table objects
-(`object_id` there), and sites are addresses, 0 where none is known.
+Times are ns since the traceset's start. `catalog/tables.toml` declares the columns. These tables
+have its inputs too, and lack what `analysis.sql.tables` adds. Sites are addresses, 0 for unknown.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from nptltrace.analysis.identities.objects import Users
 from nptltrace.analysis.recorded.levels import add_levels
 from nptltrace.analysis.snapshots import Keeper, forget, latest
 from nptltrace.catalog import SYS_CALLS
+from nptltrace.catalog.tables import FROM_ROWS
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.objects.gates import gates_of
 from nptltrace.trace.reading.columns import ArrayBuffer
@@ -26,7 +26,7 @@ from nptltrace.trace.reading.prefetch import reading_ahead
 from nptltrace.trace.symbols.gil import GIL_PARTS, HAND_OVER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -44,7 +44,6 @@ __all__ = [
 
 ROW_TABLES = ("waits", "holds", "wakeups")
 
-_MODES = ("exclusive", "shared")
 _THREAD_ENDED = 2
 _MADE = 4
 _UNKNOWN = 2**32 - 1
@@ -501,59 +500,82 @@ def model_sums(
 
 
 class _Numbers:
-    """Turns row numbers of the model into what users know; valid until the model changes."""
+    """Turns row numbers of the model into what users know; valid until the model changes.
+
+    Each method is a conversion of `catalog/tables.toml`.
+    """
 
     def __init__(self, model: libptttrack_sums.Model) -> None:
         self.threads = model.table("threads", copy=False)
         self.objects = model.table("objects", copy=False)
         self.pairs = model.table("pairs", copy=False)
-        self._tid = self.threads["tid"]
-        sites = model.table("sites", copy=False)
-        self._site, self._site_process = sites["address"], sites["process"]
+        self.sites = model.table("sites", copy=False)
 
     def tid(self, rows: NDArray[Any]) -> pa.Array:
         """Return kernel thread ids, null for none."""
-        return pa.array(self._tid[rows], mask=self._tid[rows] == 0)
+        return _nonzero(self.threads["tid"][rows])
 
     def gen(self, rows: NDArray[Any]) -> pa.Array:
         """Return which of those with the same kernel id threads are, null for none."""
-        return pa.array(self.threads["generation"][rows], mask=self._tid[rows] == 0)
+        return self._of_threads("generation", rows)
 
-    def process(self, threads: NDArray[Any]) -> pa.Array:
-        """Return the processes of threads."""
-        return pa.array(self.threads["process"][threads])
-
-    def other_process(self, threads: NDArray[Any]) -> pa.Array:
+    def process_or_null(self, rows: NDArray[Any]) -> pa.Array:
         """Return the processes of threads, null for none."""
-        return pa.array(self.threads["process"][threads], mask=self._tid[threads] == 0)
+        return self._of_threads("process", rows)
 
-    def site(self, rows: NDArray[Any]) -> pa.Array:
-        """Return addresses of call sites."""
-        return pa.array(self._site[rows])
+    def _of_threads(self, field: str, rows: NDArray[Any]) -> pa.Array:
+        return pa.array(self.threads[field][rows], mask=self.threads["tid"][rows] == 0)
 
-    def site_process(self, rows: NDArray[Any]) -> pa.Array:
-        """Return the processes of call sites: another one than the object's where it is shared."""
-        return pa.array(self._site_process[rows])
+    def process(self, rows: NDArray[Any]) -> pa.Array:
+        """Return the processes of threads."""
+        return pa.array(self.threads["process"][rows])
 
     def object(self, rows: NDArray[Any]) -> pa.Array:
         """Return addresses of objects."""
         return pa.array(self.objects["address"][rows])
 
+    def object_process(self, rows: NDArray[Any]) -> pa.Array:
+        """Return the processes of objects."""
+        return pa.array(self.objects["process"][rows])
 
-def _words(
-    numbers: NDArray[Any], words: tuple[str, ...], unknown: NDArray[Any] | None = None
-) -> pa.Array:
+    def site(self, rows: NDArray[Any]) -> pa.Array:
+        """Return addresses of call sites."""
+        return pa.array(self.sites["address"][rows])
+
+    def site_process(self, rows: NDArray[Any]) -> pa.Array:
+        """Return the processes of call sites: another one than the object's where it is shared."""
+        return pa.array(self.sites["process"][rows])
+
+
+# The lists of words, by their names in `catalog/tables.toml`.
+_WORDS = {
+    "classes": libptttrack_sums.CLASSES,
+    "modes": ("exclusive", "shared"),
+    "states": libptttrack_sums.STATES,
+    "wakes": libptttrack_sums.WAKES,
+    "calls": SYS_CALLS,
+}
+
+
+def _words(numbers: NDArray[Any], words: str, unknown: NDArray[Any] | None = None) -> pa.Array:
     """Return numbers as words; null where they are unknown."""
     codes = pa.array(numbers.astype(np.int8), mask=unknown)
-    return pa.DictionaryArray.from_arrays(codes, pa.array(words))
+    return pa.DictionaryArray.from_arrays(codes, pa.array(_WORDS[words]))
 
 
-def _kinds(numbers: NDArray[Any]) -> pa.Array:
+def _words_or_null(numbers: NDArray[Any], words: str) -> pa.Array:
+    return _words(numbers, words, numbers == 0)
+
+
+def _kind(numbers: NDArray[Any]) -> pa.Array:
     known = sorted(libptttrack_sums.KINDS)
-    return _words(np.searchsorted(known, numbers), tuple(libptttrack_sums.KINDS[n] for n in known))
+    codes = pa.array(np.searchsorted(known, numbers).astype(np.int8))
+    return pa.DictionaryArray.from_arrays(
+        codes, pa.array([libptttrack_sums.KINDS[number] for number in known])
+    )
 
 
-def _times(values: NDArray[Any]) -> pa.Array:
+def _time(values: NDArray[Any]) -> pa.Array:
     """Return times, null where there is none."""
     values = np.array(values)
     return pa.array(values, mask=(values == libptttrack_sums.NEVER) | (values == 2**63 - 1))
@@ -565,9 +587,51 @@ def _known(values: NDArray[Any]) -> pa.Array:
     return pa.array(values, mask=values < 0)
 
 
+def _nonzero(values: NDArray[Any]) -> pa.Array:
+    values = np.array(values)
+    return pa.array(values, mask=values == 0)
+
+
+def _processor(values: NDArray[Any]) -> pa.Array:
+    values = np.array(values)
+    return pa.array(values, mask=values == _NO_CPU)
+
+
 def _plain(values: NDArray[Any]) -> pa.Array:
     """Return a copy: the model takes its memory back."""
     return pa.array(np.array(values))
+
+
+def _flag(values: NDArray[Any], bit: int = 1) -> pa.Array:
+    return pa.array((values & bit) != 0)
+
+
+# The conversions of `catalog/tables.toml` that need no more than the field.
+_CONVERSIONS: dict[str, Callable[..., pa.Array]] = {
+    "flag": _flag, "kind": _kind, "known": _known, "nonzero": _nonzero, "plain": _plain,
+    "processor": _processor, "time": _time, "words": _words, "words_or_null": _words_or_null,
+}  # fmt: skip
+
+
+def _table(
+    name: str, names: _Numbers, rows: NDArray[Any], made: Mapping[str, pa.Array] | None = None
+) -> pa.Table:
+    """Return rows as `catalog/tables.toml` declares their table.
+
+    Args:
+        name: The table.
+        names: What the numbers in the rows stand for.
+        rows: The rows.
+        made: The columns that no conversion makes.
+    """
+    columns = {}
+    for column, conversion, field, argument in FROM_ROWS[name]:
+        if conversion == "made":
+            columns[column] = (made or {})[column]
+            continue
+        convert = _CONVERSIONS.get(conversion) or getattr(names, conversion)
+        columns[column] = convert(rows[field], *(() if argument is None else (argument,)))
+    return pa.table(columns)
 
 
 def _lists(values: NDArray[Any], ends: NDArray[Any]) -> pa.Array:
@@ -576,14 +640,9 @@ def _lists(values: NDArray[Any], ends: NDArray[Any]) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(ends), pa.array(values, pa.uint32()))
 
 
-def _flag(values: NDArray[Any], bit: int = 1) -> pa.Array:
-    return pa.array((values & bit) != 0)
-
-
 def _threads(source: Source, names: _Numbers, *, part: bool) -> pa.Table:
     rows = names.threads[1:]
-    numbers = np.flatnonzero((rows["first_ns"] != libptttrack_sums.END) | (not part))
-    rows = rows[numbers]
+    rows = rows[(rows["first_ns"] != libptttrack_sums.END) | (not part)]
     number = {pair: n for n, pair in enumerate(source.threads())}
     lives = rows["last_ns"] - rows["first_ns"]
     known = (rows[name].tolist() for name in ("process", "tid", "first_ns"))
@@ -591,213 +650,66 @@ def _threads(source: Source, names: _Numbers, *, part: bool) -> pa.Table:
         source.thread_name(number[process, tid], first) if (process, tid) in number else ""
         for process, tid, first in zip(*known, strict=True)
     ]
-    return pa.table(
-        {
-            "process": _plain(rows["process"]),
-            "tid": names.tid(numbers + 1),
-            "generation": _plain(rows["generation"]),
-            "name": pa.array(text, pa.string()),
-            "first_ns": _times(rows["first_ns"]),
-            "last_ns": _times(rows["last_ns"]),
-            "create_ns": _times(rows["create_ns"]),
-            "end_ns": _times(rows["end_ns"]),
-            "join_ns": _times(rows["join_ns"]),
-            "creator_tid": names.tid(rows["creator"]),
-            "create_site": names.site(rows["create_site"]),
-            "routine": _plain(rows["routine"]),
-            "begun": _flag(rows["flags"]),
-            "ended": _flag(rows["flags"], 2),
-            "joined": _flag(rows["flags"], 4),
-            "detached": _flag(rows["flags"], 8),
-            "cancelled": _flag(rows["flags"], 16),
-            "held": _plain(rows["held"]),
-            "policy": _plain(rows["policy"]),
-            "priority": _plain(rows["priority"]),
-            "scheduled": _flag(rows["flags"], 32),
-            "running_ns": pa.array(np.maximum(lives - rows["blocked_ns"].astype(np.int64), 0)),
-            "cpu_ns": _known(rows["cpu_ns"]),
-            "ready_ns": _known(rows["ready_ns"]),
-        }
-    )
+    made = {
+        "name": pa.array(text, pa.string()),
+        "running_ns": pa.array(np.maximum(lives - rows["blocked_ns"].astype(np.int64), 0)),
+    }
+    return _table("threads", names, rows, made)
 
 
 def _objects(names: _Numbers, part: Window) -> pa.Table:
     # The objects that are used or initialized in the window; row 0 is none.
-    made = names.objects["flags"] & _MADE != 0
-    made &= part.includes(names.objects["first_ns"])
-    numbers = np.flatnonzero(made | (names.objects["threads"] > 0))
-    rows = names.objects[numbers]
+    used = names.objects["flags"] & _MADE != 0
+    used &= part.includes(names.objects["first_ns"])
+    numbers = np.flatnonzero(used | (names.objects["threads"] > 0))
     users = Users.of(names.objects, names.pairs)
-    return pa.table(
-        {
-            "object_id": _plain(numbers.astype(np.uint32)),
-            "process": _plain(rows["process"]),
-            "kind": _kinds(rows["kind"]),
-            "object": _plain(rows["address"]),
-            "generation": _plain(rows["generation"]),
-            "first_ns": _times(rows["first_ns"]),
-            "last_ns": _times(rows["last_ns"]),
-            "threads": _plain(rows["threads"]),
-            "users": _plain(rows["users"]),
-            "later_users": _lists(*users.later(numbers)),
-            "max_waiters": _plain(rows["max_waiters"]),
-            "wasted_signals": _plain(rows["wasted"]),
-            "first_site": names.site(rows["first_site"]),
-            "first_process": names.site_process(rows["first_site"]),
-            "init_site": names.site(rows["init_site"]),
-            "init_process": names.site_process(rows["init_site"]),
-            "made": _flag(rows["flags"], _MADE),
-            "attributes": _plain(rows["attributes"]),
-            "shared": _flag(rows["flags"]),
-            "ended": _flag(rows["flags"], 2),
-            "holder_tid": names.tid(rows["holder"]),
-            "waiters": _plain(rows["waiters"]),
-        }
-    )
+    made = {
+        "lock_id": pa.array(numbers.astype(np.uint32)),
+        "later_users": _lists(*users.later(numbers)),
+    }
+    return _table("objects", names, names.objects[numbers], made)
 
 
 def _waits(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
-    return pa.table(
-        {
-            "wait_id": _plain(rows["id"]),
-            "parent_wait": pa.array(np.array(rows["parent"]), mask=rows["parent"] == 0),
-            "chain_id": _plain(rows["chain"]),
-            "process": names.process(rows["thread"]),
-            "tid": names.tid(rows["thread"]),
-            "gen": names.gen(rows["thread"]),
-            "object_id": _plain(rows["object"]),
-            "object": names.object(rows["object"]),
-            "kind": _kinds(rows["kind"]),
-            "t_ns": _plain(rows["t_ns"]),
-            "dur_ns": _plain(rows["dur_ns"]),
-            "held_ns": pa.array(np.array(rows["held_ns"]), mask=rows["wait_class"] != 0),
-            "wake_ns": pa.array(rows["dur_ns"] - rows["held_ns"], mask=rows["wait_class"] != 0),
-            "ready_ns": _known(rows["ready_ns"]),
-            "class": _words(rows["wait_class"], libptttrack_sums.CLASSES),
-            "mode": _words(rows["mode"], _MODES),
-            "result": _plain(rows["result"]),
-            "open": _flag(rows["open"]),
-            "queue_depth": _plain(rows["queue_depth"]),
-            "owner_process": names.other_process(rows["owner"]),
-            "owner_tid": names.tid(rows["owner"]),
-            "owner_gen": names.gen(rows["owner"]),
-            "owner_site": names.site(rows["owner_site"]),
-            "waker_process": names.other_process(rows["waker"]),
-            "waker_tid": names.tid(rows["waker"]),
-            "waker_gen": names.gen(rows["waker"]),
-            "waker_site": names.site(rows["waker_site"]),
-            "waker_t_ns": _times(rows["waker_t_ns"]),
-            "site": names.site(rows["site"]),
-            "stack": _plain(rows["stack"]),
-            "owner_stack": _plain(rows["owner_stack"]),
-            "waker_stack": _plain(rows["waker_stack"]),
-            "holder_stack": _plain(rows["holder_stack"]),
-            "holder_site": names.site(rows["holder_site"]),
-        }
-    )
+    others = rows["wait_class"] != 0
+    made = {
+        "held_ns": pa.array(np.array(rows["held_ns"]), mask=others),
+        "wake_ns": pa.array(rows["dur_ns"] - rows["held_ns"], mask=others),
+    }
+    return _table("waits", names, rows, made)
 
 
 def _holds(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
-    return pa.table(
-        {
-            "process": names.process(rows["thread"]),
-            "tid": names.tid(rows["thread"]),
-            "gen": names.gen(rows["thread"]),
-            "object_id": _plain(rows["object"]),
-            "object": names.object(rows["object"]),
-            "t_ns": _plain(rows["t_ns"]),
-            "dur_ns": _plain(rows["dur_ns"]),
-            "ran_ns": pa.array(rows["dur_ns"] - rows["off_ns"], mask=rows["off_ns"] < 0),
-            "off_ns": _known(rows["off_ns"]),
-            "ready_ns": _known(rows["ready_ns"]),
-            "mode": _words(rows["mode"], _MODES),
-            "open": _flag(rows["open"]),
-            "max_waiters": _plain(rows["max_waiters"]),
-            "site": names.site(rows["site"]),
-            "release_site": names.site(rows["release_site"]),
-            "stack": _plain(rows["stack"]),
-            "release_stack": _plain(rows["release_stack"]),
-        }
-    )
+    ran = pa.array(rows["dur_ns"] - rows["off_ns"], mask=rows["off_ns"] < 0)
+    return _table("holds", names, rows, {"ran_ns": ran})
 
 
 def _wakeups(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
-    return pa.table(
-        {
-            "process": names.process(rows["wakee"]),
-            "t_ns": _plain(rows["t_ns"]),
-            "woken_ns": _plain(rows["woken_ns"]),
-            "waker_process": names.other_process(rows["waker"]),
-            "waker_tid": names.tid(rows["waker"]),
-            "waker_gen": names.gen(rows["waker"]),
-            "wakee_tid": names.tid(rows["wakee"]),
-            "wakee_gen": names.gen(rows["wakee"]),
-            "object_id": _plain(rows["object"]),
-            "object": names.object(rows["object"]),
-            "kind": _words(rows["kind"], libptttrack_sums.WAKES),
-            "waker_site": names.site(rows["site"]),
-            "wait_id": _plain(rows["wait"]),
-        }
-    )
+    return _table("wakeups", names, rows)
 
 
 def _edges(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
     guards = np.array(rows["guard"])
-    counts = np.concatenate([[0], np.cumsum(np.count_nonzero(guards, axis=1))])
-    return pa.table(
-        {
-            "process": pa.array(names.objects["process"][rows["held"]]),
-            "held_id": _plain(rows["held"]),
-            "wanted_id": _plain(rows["wanted"]),
-            "held": names.object(rows["held"]),
-            "wanted": names.object(rows["wanted"]),
-            "held_mode": _words(rows["held_mode"], _MODES),
-            "wanted_mode": _words(rows["wanted_mode"], _MODES),
-            "count": _plain(rows["n"]),
-            "first_ns": _plain(rows["first_ns"]),
-            "held_site": names.site(rows["held_site"]),
-            "wanted_site": names.site(rows["wanted_site"]),
-            "tid": names.tid(rows["thread"]),
-            "one_thread": pa.array(rows["threads"] == 1),
-            "blocked": _flag(rows["blocked"]),
-            "tries": _flag(rows["tries"]),
-            "guards": pa.ListArray.from_arrays(
-                pa.array(counts, pa.int32()), pa.array(guards[guards != 0])
-            ),
-        }
-    )
+    made = {
+        "guard_set": _lists(guards[guards != 0], np.cumsum(np.count_nonzero(guards, axis=1))),
+        "one_thread": pa.array(rows["threads"] == 1),
+    }
+    return _table("edges", names, rows, made)
 
 
 def _blames(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
     rows = rows[rows["caused_ns"] > 0]
-    known = rows["thread"] > 0
     process = names.objects["process"][rows["object"]]
-    return pa.table(
-        {
-            "process": pa.array(np.where(known, names.threads["process"][rows["thread"]], process)),
-            "tid": names.tid(rows["thread"]),
-            "gen": names.gen(rows["thread"]),
-            "object_id": _plain(rows["object"]),
-            "site": names.site(rows["site"]),
-            "wait_caused_ns": pa.array(rows["caused_ns"].astype(np.int64)),
-        }
-    )
+    known = rows["thread"] > 0
+    made = {
+        "process": pa.array(np.where(known, names.threads["process"][rows["thread"]], process)),
+        "wait_caused_ns": pa.array(rows["caused_ns"].astype(np.int64)),
+    }
+    return _table("blames", names, rows, made)
 
 
 def _states(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
-    return pa.table(
-        {
-            "process": names.process(rows["thread"]),
-            "tid": names.tid(rows["thread"]),
-            "gen": names.gen(rows["thread"]),
-            "t_ns": _plain(rows["t_ns"]),
-            "dur_ns": _plain(rows["dur_ns"]),
-            "state": _words(rows["state"], libptttrack_sums.STATES),
-            "call": _words(rows["call"], SYS_CALLS, rows["call"] == 0),
-            "wait_id": pa.array(np.array(rows["wait"]), mask=rows["wait"] == 0),
-            "cpu": pa.array(np.array(rows["cpu"]), mask=rows["cpu"] == _NO_CPU),
-        }
-    )
+    return _table("states", names, rows)
 
 
 _ROWS = {"waits": _waits, "holds": _holds, "wakeups": _wakeups, "states": _states}

@@ -27,6 +27,7 @@ from nptltrace.analysis.sql.attributes import init_attributes, policies
 from nptltrace.analysis.sql.schema import ALL_THREADS, EVENT_FIELDS, TABLES, table_type
 from nptltrace.analysis.sql.spill import Shelf
 from nptltrace.catalog import DOMAINS, EVENTS
+from nptltrace.catalog.tables import STACKS
 from nptltrace.errors import UsageError
 from nptltrace.trace.losses import reported_losses
 from nptltrace.trace.places.site import ADDRESS, hex_of_site
@@ -111,15 +112,10 @@ class TraceTables:
             "modules": self._modules,
             "lost": self._lost,
         }
-        self._finishers: dict[str, Callable[[pa.Table], dict[str, Any]]] = {
-            "threads": self._threads,
-            "objects": self._objects,
-            "waits": self._waits,
-            "holds": self._holds,
-            "wakeups": self._wakeups,
-            "states": self._states,
-            "edges": self._edges,
-            "blames": self._blames,
+        self._added: dict[str, Callable[[pa.Table], dict[str, Any]]] = {
+            "threads": self._policies,
+            "objects": self._names_of_objects,
+            "waits": lambda raw: {"op": _operations(raw)},
         }
 
     @property
@@ -190,7 +186,7 @@ class TraceTables:
             rows = [name for name in (*ROW_TABLES, "states") if name in names]
             for name, raw in self._model(rows, edges="edges" in names):
                 if name in names:
-                    yield name, self._made(name, self._finishers[name](self._chosen(name, raw)))
+                    yield name, self._finished(name, self._chosen(name, raw))
         for name in names:
             if name == "events":
                 yield from ((name, piece) for piece in self._events(None, None))
@@ -206,14 +202,14 @@ class TraceTables:
         """Yield what a model adds up, with the tables' names; see `slices.tables_and_states`."""
         self._source.learn_threads()
         for name, raw in tables_and_states(self._source, rows, times, save):
-            yield name, self._made(name, self._finishers[name](raw))
+            yield name, self._finished(name, raw)
 
     def pieces_of_slice(
         self, rows: Collection[str], times: Sequence[int], number: int, state: bytes | None
     ) -> Iterator[tuple[str, pa.Table]]:
         """Yield the rows of a slice of time, as `pieces` does; see `slices.rows_of_slice`."""
         for name, raw in rows_of_slice(self._source, rows, times, number, state):
-            yield name, self._made(name, self._finishers[name](raw))
+            yield name, self._finished(name, raw)
 
     @staticmethod
     def empty(name: str) -> pa.Table:
@@ -245,12 +241,10 @@ class TraceTables:
         shelves: dict[str, Shelf] = {}
         for made, raw in self._model(rows, edges=edges):
             if made == "threads" and self.leaves_threads_out:
-                self._kept[ALL_THREADS.name] = self._made(made, self._threads(raw))
+                self._kept[ALL_THREADS.name] = self._finished(made, raw)
             if made in self._kept:
                 continue
-            shelves.setdefault(made, Shelf()).add(
-                self._made(made, self._finishers[made](self._chosen(made, raw)))
-            )
+            shelves.setdefault(made, Shelf()).add(self._finished(made, self._chosen(made, raw)))
         for made, shelf in shelves.items():
             self._kept[made] = shelf.table()
 
@@ -274,7 +268,7 @@ class TraceTables:
         chosen = scope.has_threads(process, _numpy(raw["tid"].fill_null(0)))
         if name == "edges":
             chosen &= scope.has_sites(process, _numpy(raw["wanted_site"]))
-            held, wanted, first_ns = map(_numpy, raw.select(["held", "wanted", "first_ns"]).columns)
+            held, wanted, first_ns = map(_numpy, raw.select(["held", "wanted", "first_t"]).columns)
             chosen &= scope.has_objects(process, held, first_ns) | scope.has_objects(
                 process, wanted, first_ns
             )
@@ -324,23 +318,26 @@ class TraceTables:
             return self._sites.ids(processes, sites)
         return self._stacks.ids(processes, _numpy(raw[stack]), sites)
 
-    def _threads(self, raw: pa.Table) -> dict[str, Any]:
+    def _finished(self, name: str, raw: pa.Table) -> pa.Table:
+        """Return what the model says, with the columns that are not in it."""
+        columns = dict(zip(raw.column_names, raw.columns, strict=True))
+        columns |= self._identity(raw)
+        columns |= {column: self._stack(raw, *inputs) for column, inputs in STACKS[name]}
+        if added := self._added.get(name):
+            columns |= added(raw)
+        return self._made(name, columns)
+
+    def _policies(self, raw: pa.Table) -> dict[str, Any]:
         # A policy that is not the ordinary one is reported when a thread or a process begins.
         first = _numpy(raw["tid"]) == self._numbers.pid[_numpy(raw["process"])]
         scheduled = _numpy(raw["begun"]) | _numpy(raw["scheduled"]) | first
         return {
-            **{name: raw[name] for name in raw.column_names if name in TABLES["threads"].names},
-            **self._identity(raw),
-            "gen": raw["generation"],
-            "start_ns": raw["first_ns"],
-            "create_stack": self._stack(raw, "create_site"),
-            "start_routine": raw["routine"],
-            "policy": policies(_numpy(raw["policy"]), scheduled),
+            "policy": policies(_numpy(raw["policy_number"]), scheduled),
             "prio": pa.array(_numpy(raw["priority"]), mask=~scheduled),
         }
 
-    def _objects(self, raw: pa.Table) -> dict[str, Any]:
-        columns = (raw[name].to_pylist() for name in ("process", "object", "kind", "first_ns"))
+    def _names_of_objects(self, raw: pa.Table) -> dict[str, Any]:
+        columns = (raw[name].to_pylist() for name in ("process", "addr", "kind", "first_ns"))
         names = [self._object_name(*row) for row in zip(*columns, strict=True)]
         used = np.flatnonzero(_numpy(raw["threads"]))
         alike = np.arange(raw.num_rows)
@@ -350,17 +347,10 @@ class TraceTables:
             )
         ]
         return {
-            **{name: raw[name] for name in raw.column_names if name in TABLES["objects"].names},
-            **self._identity(raw),
-            "lock_id": raw["object_id"],
-            "addr": raw["object"],
-            "first_alike": _numpy(raw["object_id"])[alike],
+            "first_alike": _numpy(raw["lock_id"])[alike],
             "threads_alike": _users(raw).count(np.arange(raw.num_rows), alike, raw.num_rows)[alike],
-            "gen": raw["generation"],
             "name": [name for name, _ in names],
             "name_source": [source for _, source in names],
-            "first_stack": self._stack(raw, "first_site", "first_process"),
-            "init_stack": self._stack(raw, "init_site", "init_process"),
             "init_attr": init_attributes(
                 raw["kind"].combine_chunks(), _numpy(raw["attributes"]), _numpy(raw["made"])
             ),
@@ -373,7 +363,7 @@ class TraceTables:
         words = np.array([numbers[word] for word in kind.dictionary.to_pylist()], np.int64)
         first_ns = raw["first_ns"].fill_null(0)
         return Objects(
-            _numpy(raw["process"]), _numpy(raw["object"]), words[np.asarray(kind.indices)],
+            _numpy(raw["process"]), _numpy(raw["addr"]), words[np.asarray(kind.indices)],
             _numpy(raw["init_site"]), _numpy(first_ns),
         )  # fmt: skip
 
@@ -390,62 +380,6 @@ class TraceTables:
         aliases = self._symbols.aliases
         given = address in aliases.addresses or name.partition("+")[0] in aliases.symbols.values()
         return name, "alias" if given else "symbol"
-
-    def _waits(self, raw: pa.Table) -> dict[str, Any]:
-        return {
-            **{name: raw[name] for name in raw.column_names if name in TABLES["waits"].names},
-            **self._identity(raw),
-            "lock_id": raw["object_id"],
-            "op": _operations(raw),
-            "owner_stack": self._stack(raw, "owner_site", "owner_process", "owner_stack"),
-            "waker_stack": self._stack(raw, "waker_site", "waker_process", "waker_stack"),
-            "stack_id": self._stack(raw, "site", stack="stack"),
-            "holder_stack_id": self._stack(raw, "holder_site", "owner_process", "holder_stack"),
-        }
-
-    def _holds(self, raw: pa.Table) -> dict[str, Any]:
-        return {
-            **{name: raw[name] for name in raw.column_names if name in TABLES["holds"].names},
-            **self._identity(raw),
-            "lock_id": raw["object_id"],
-            "stack_id": self._stack(raw, "site", stack="stack"),
-            "release_stack": self._stack(raw, "release_site", stack="release_stack"),
-        }
-
-    def _wakeups(self, raw: pa.Table) -> dict[str, Any]:
-        return {
-            **{name: raw[name] for name in raw.column_names if name in TABLES["wakeups"].names},
-            **self._identity(raw),
-            "lock_id": raw["object_id"],
-            "waker_stack": self._stack(raw, "waker_site", "waker_process"),
-        }
-
-    def _states(self, raw: pa.Table) -> dict[str, Any]:
-        return {**{name: raw[name] for name in raw.column_names}, **self._identity(raw)}
-
-    def _edges(self, raw: pa.Table) -> dict[str, Any]:
-        return {
-            **{name: raw[name] for name in raw.column_names if name in TABLES["edges"].names},
-            **self._identity(raw),
-            "held_lock": raw["held_id"],
-            "wanted_lock": raw["wanted_id"],
-            "first_t": raw["first_ns"],
-            "stack_a": self._stack(raw, "held_site"),
-            "stack_b": self._stack(raw, "wanted_site"),
-            "mode_a": raw["held_mode"],
-            "mode_b": raw["wanted_mode"],
-            "guard_set": raw["guards"],
-        }
-
-    def _blames(self, raw: pa.Table) -> dict[str, Any]:
-        return {
-            "tid": raw["tid"],
-            "gen": raw["gen"],
-            "wait_caused_ns": raw["wait_caused_ns"],
-            **self._identity(raw),
-            "lock_id": raw["object_id"],
-            "stack_id": self._stack(raw, "site"),
-        }
 
     # ---- events ----
 
@@ -609,7 +543,7 @@ class TraceTables:
         """Return first use and number of the objects at each place, the earliest first."""
         raw = next(table for name, table in self._model((), edges=False) if name == "objects")
         found: dict[tuple[int, str, int], list[tuple[int, int]]] = {}
-        names = ("process", "kind", "object", "first_ns", "object_id")
+        names = ("process", "kind", "addr", "first_ns", "lock_id")
         for *place, first_ns, number in zip(
             *(raw[name].to_pylist() for name in names), strict=True
         ):
