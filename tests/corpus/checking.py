@@ -89,6 +89,7 @@ class Checker:
         how = *program.recording, *options
         command = self.ptt.command("record", "-q", "--force", "-o", trace, *how, "--", path)
         came = run(program, command, env=self.ptt.environment())
+        assert not came.late, f"{program.name} neither ends nor comes to rest"
         if came.status != program.status:
             return Checked(program, came, -1, [])
         left_out = (f"--ignore={kind}" for kind in sorted(OF_TIME))

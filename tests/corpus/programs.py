@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Timer
+from threading import Event, Timer
 from typing import TYPE_CHECKING
 
 from nptltrace.findings.kind import kinds
@@ -201,12 +201,14 @@ class Came:
         printed: All that it printed.
         threads: Kernel ids of threads, by the names that the program gave them.
         objects: Addresses of objects, likewise, as `0x…`.
+        late: Whether it was killed because it took too long.
     """
 
     status: int
     printed: str
     threads: dict[str, int]
     objects: dict[str, str]
+    late: bool = False
 
 
 def run(
@@ -239,7 +241,13 @@ def run(
         encoding="utf-8",
         start_new_session=True,
     ) as process:
-        limit = Timer(patience_s, os.killpg, (process.pid, signal.SIGKILL))
+        late = Event()
+
+        def give_up() -> None:
+            late.set()
+            os.killpg(process.pid, signal.SIGKILL)
+
+        limit = Timer(patience_s, give_up)
         limit.start()
         assert process.stdout
         for line in process.stdout:
@@ -260,7 +268,8 @@ def run(
                 hang.clear()
         status = process.wait()
         limit.cancel()
-    return replace(came, status=status if status >= 0 else 128 - status, printed="".join(printed))
+    status = status if status >= 0 else 128 - status
+    return replace(came, status=status, printed="".join(printed), late=late.is_set())
 
 
 def _await_rest(pids: Collection[int], *, spins: bool) -> None:
