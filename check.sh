@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the whole test suite, from lint to wheel: ./check.sh [STEP...], each of lint build nptl unit tests asan tsan fuzz.
+# Runs the whole test suite, from lint to wheel: ./check.sh [--all] [STEP...], each of lint build unit tests nptl asan tsan
+# fuzz. --all adds what takes long and finds little on most days: larger models, more forks, more time for what is at random.
 # Nothing is written outside build/ but the thread library, which belongs into the cache of the user; when run by root,
 # Debian packages that are missing are installed.
 set -uo pipefail
@@ -10,64 +11,80 @@ cd "$(dirname "$0")" || exit
 unset PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX=$PWD/build/check/pycache
 
-[ $# -gt 0 ] || set -- lint build nptl unit tests asan tsan fuzz
+if [ "${1:-}" = --all ]; then
+	shift
+	export PTT_ALL=1 PTT_AGREEMENT=all PTT_STRESS_SECONDS=${PTT_STRESS_SECONDS:-60} PTT_FUZZ_SECONDS=${PTT_FUZZ_SECONDS:-120}
+fi
+steps=("$@")
+[ $# -gt 0 ] || steps=(lint build unit tests nptl asan tsan fuzz)
 
 # The checks have a build of their own: warnings are errors in it, which a developer may not want.
 native=build/check/native
-flags=(BUILD="$native" CMAKE_FLAGS="-DPTT_WERROR=ON -DPTT_MAN=ON")
+jobs=$(nproc)
 
-step_lint() { make --jobs="$(nproc)" --output-sync=target lint PYTHON="$python"; }
-step_build() { make dev PYTHON="$python" "${flags[@]}"; }
+# ---- what the steps need, built once -------------------------------------------------------------------------------
+build_build() { make dev PYTHON="$python" BUILD="$native" CMAKE_FLAGS="-DPTT_WERROR=ON -DPTT_MAN=ON"; }
 # The thread library that tests/nptl runs programs on; it stays in the user's cache for the next time.
-step_nptl() {
-	step_build >/dev/null && PYTHONPATH=src NPTLTRACE_NATIVE_DIR=$native/stage "$python" -m nptltrace nptl build
+build_nptl() { PYTHONPATH=src NPTLTRACE_NATIVE_DIR=$native/stage "$python" -m nptltrace nptl build; }
+build_asan() { build_sanitized asan; }
+build_tsan() { build_sanitized tsan; }
+build_fuzz() { PTT_FUZZ_SECONDS=0 tests/fuzz/run.sh; }
+# build_sanitized PRESET: the C tests, and what runs inside of traced processes.
+build_sanitized() {
+	cmake --preset "$1" -DPTT_MAN=OFF -DPTT_PAGE=OFF >/dev/null &&
+		cmake --build "build/$1" --parallel "$jobs" --target ptt_sanitized &&
+		cmake --install "build/$1" --prefix "build/$1/stage" --component traced >/dev/null
 }
-step_unit() { step_build >/dev/null && ctest --test-dir "$native" --output-on-failure; }
-# Tests wait for programs more than they compute; those of one file share what they recorded.
+# beside STEP...: build in the background what these steps need, if they are to run. Whatever else runs goes first: tests
+# wait more than they compute. The steps build the same again, so they say what went wrong.
+beside() {
+	local step
+
+	renice -n 19 "$BASHPID" >/dev/null
+	for step; do
+		case " ${steps[*]} " in *" $step "*) "build_$step" >"build/check/$step.log" 2>&1 ;; esac
+	done
+}
+
+# ---- steps ---------------------------------------------------------------------------------------------------------
+step_lint() {
+	local status
+
+	beside build &
+	make --jobs="$jobs" --output-sync=target lint PYTHON="$python"
+	status=$?
+	wait
+	return $status
+}
+step_build() { build_build; }
+step_unit() { run_ctest "$native"; }
+# run_ctest BUILD [PROGRAM...]: the tests in C, started by PROGRAM.
+run_ctest() { "${@:2}" ctest --test-dir "$1" --output-on-failure --parallel "$jobs"; }
+# Those of one file share what they recorded.
 step_tests() {
 	local status=0
 
-	step_build >/dev/null && suite 'not alone' -n 3 --dist loadfile || status=1
-	suite alone || status=1
+	beside nptl asan tsan fuzz &
+	run_pytest -m 'not alone' --ignore=tests/nptl --numprocesses=3 --dist=loadfile || status=1
+	wait
+	run_pytest -m alone --ignore=tests/nptl || status=1
 	return $status
 }
-# suite WHICH [OPTION...]: the tests that are marked so.
-suite() { tried_twice "$1" -m "$1" --durations=10 "${@:2}"; }
-# tried_twice NAME OPTION...: tests. On a busy machine a program may come to a time limit that it never comes to by itself:
-# what failed has a second try, with nothing beside it. Both are printed.
-tried_twice() {
-	local again=(--last-failed --last-failed-no-failures none)
-
-	NPTLTRACE_NATIVE_DIR=$PWD/$native/stage "$python" -m pytest "${@:2}"
-	case $? in
-	0) ;;
-	1)
-		say "What failed ($1), by itself"
-		NPTLTRACE_NATIVE_DIR=$PWD/$native/stage "$python" -m pytest "${@:2}" -n 0 "${again[@]}"
-		;;
-	*) return 1 ;;
-	esac
-}
-
-# sanitize NAME: the C tests under one of the presets with a sanitizer.
-sanitize() {
+run_pytest() { NPTLTRACE_NATIVE_DIR=$PWD/$native/stage "$python" -m pytest --durations=10 "$@"; }
+step_nptl() { build_nptl && run_pytest tests/nptl; }
+step_asan() { build_asan && run_sanitized asan; }
+step_tsan() { build_tsan && run_sanitized tsan; }
+# run_sanitized PRESET: the C tests, and the mix of everything with tracer and handlers of that build.
+run_sanitized() {
 	# ThreadSanitizer wants its shadow where newer kernels may put something at random.
 	local still=(setarch "$(uname -m)" --addr-no-randomize)
 	"${still[@]}" true 2>/dev/null || still=()
-	cmake --preset "$1" -DPTT_MAN=OFF >/dev/null && cmake --build "build/$1" --parallel "$(nproc)" &&
-		"${still[@]}" ctest --test-dir "build/$1" --output-on-failure && stress "$1"
+	run_ctest "build/$1" "${still[@]}" && PTT_STRESS_BUILD=build/$1/stage run_pytest -q tests/stress
 }
-# stress NAME: the mix of everything, with tracer and handlers of that build and the rest of the ordinary one.
-stress() {
-	step_build >/dev/null && cmake --install "build/$1" --prefix "build/$1/stage" >/dev/null &&
-		PTT_STRESS_BUILD=build/$1/stage tried_twice "stress under $1" -q tests/stress
-}
-step_asan() { sanitize asan; }
-step_tsan() { sanitize tsan; }
 # The fuzzers in C; those in Python are among the tests. PTT_FUZZ_SECONDS says for how long each of them.
-step_fuzz() { tests/fuzz/run.sh; }
+step_fuzz() { build_fuzz && tests/fuzz/run.sh; }
 
-for step; do
+for step in "${steps[@]}"; do
 	declare -F "step_$step" >/dev/null || die "no step $step"
 done
 
@@ -126,22 +143,36 @@ need may x264 has x264
 need may xz-utils has xz
 need may zsh has zsh
 need may zstd has zstd
-install_wanted
 
+failed=() times=()
+# timed NAME COMMAND...: run it, and remember how long it took.
+timed() {
+	local start=$SECONDS status=0
+
+	"${@:2}" || status=$?
+	times+=("$(printf '%5d s  %s' $((SECONDS - start)) "$1")")
+	return $status
+}
+make_python() {
+	make_environment "$environment" || die "no Python environment"
+	requirements dev >build/check/requirements.txt
+	say "Installing what the tests need into $environment"
+	"$python" -m pip install --quiet --disable-pip-version-check -r build/check/requirements.txt ||
+		die "pip could not install what the tests need"
+}
 environment=build/check/venv
-make_environment "$environment" || die "no Python environment"
 python=$PWD/$environment/bin/python
-requirements dev >build/check/requirements.txt
-say "Installing what the tests need into $environment"
-"$python" -m pip install --quiet --disable-pip-version-check -r build/check/requirements.txt ||
-	die "pip could not install what the tests need"
-
-failed=()
-for step; do
+timed "Debian packages" install_wanted
+timed "Python packages" make_python
+# All but lint need what is built for the tests.
+[ "${steps[*]}" = lint ] || case " ${steps[*]} " in *" build "*) ;; *) timed build build_build >/dev/null || die "no build" ;; esac
+for step in "${steps[@]}"; do
 	say "$step"
-	start=$SECONDS
-	"step_$step" || failed+=("$step")
-	echo "$step: $((SECONDS - start)) s"
+	timed "$step" "step_$step" && continue
+	failed+=("$step")
+	[ "$step" != build ] || break # nothing can be tested
 done
+say "Time"
+printf '%s\n' "${times[@]}"
 [ ${#failed[@]} -eq 0 ] || die "failed: ${failed[*]}"
 say "All passed"

@@ -1,10 +1,17 @@
 #!/usr/bin/env bash
-# Builds the fuzzers into build/fuzz and lets each run for PTT_FUZZ_SECONDS (5): tests/fuzz/run.sh [NAME...]
+# Builds the fuzzers into build/fuzz and lets each run for PTT_FUZZ_SECONDS (3; 0 builds them only), as many side by side as
+# there are processors: tests/fuzz/run.sh [NAME...]
 # What they find worth keeping stays in build/fuzz/NAME-corpus; a small corpus to begin with lies beside this script.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-seconds=${PTT_FUZZ_SECONDS:-5}
-clang=$(command -v clang || command -v clang-14) || { echo "fuzz: skipped, there is no clang"; exit 0; }
+if [ $# -ne 1 ]; then
+	[ $# -gt 0 ] || set -- verify reader environment symbols unwind # the one that takes longest to build comes first
+	printf '%s\n' "$@" | xargs --max-procs="$(nproc)" --max-args=1 tests/fuzz/run.sh
+	exit
+fi
+name=$1
+seconds=${PTT_FUZZ_SECONDS:-3}
+clang=$(command -v clang || command -v clang-14) || { echo "fuzz: $name skipped, there is no clang"; exit 0; }
 out=build/fuzz
 mkdir -p "$out"
 # shellcheck disable=SC2054 # commas within one word
@@ -19,17 +26,18 @@ declare -A sources=(
 	[symbols]="native/tracer/call_site/reach.c"
 	[unwind]="native/tracer/call_site/unwind.c native/tracer/call_site/registers.c native/tracer/call_site/rules.c"
 )
-echo 'int LLVMFuzzerTestOneInput(const unsigned char *d, long n) { return d && n < 0; }' >"$out/try.c"
-"$clang" -fsanitize=fuzzer "$out/try.c" -o "$out/try" 2>/dev/null || { echo "fuzz: skipped, clang has no libFuzzer"; exit 0; }
-
-[ $# -gt 0 ] || set -- environment reader symbols unwind verify
-for name; do
+[ -n "${sources[$name]+known}" ] || { echo "fuzz: no fuzzer $name" >&2; exit 2; }
+program=$out/$name
+if [ ! -x "$program" ] || [ -n "$(find native tests/fuzz -newer "$program" -type f -print -quit)" ]; then
+	echo 'int LLVMFuzzerTestOneInput(const unsigned char *d, long n) { return d && n < 0; }' >"$program-try.c"
+	"$clang" -fsanitize=fuzzer "$program-try.c" -o "$program-try" 2>/dev/null ||
+		{ echo "fuzz: $name skipped, clang has no libFuzzer"; exit 0; }
 	# shellcheck disable=SC2086
-	"$clang" "${flags[@]}" tests/fuzz/fuzz_"$name".c ${sources[$name]} -lpthread -ldl -o "$out/$name"
-	mkdir -p "$out/$name-corpus"
-	echo "fuzz: $name for $seconds s"
-	ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1 "$out/$name" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 \
-		-max_len=65536 -print_final_stats=1 -artifact_prefix="$out/$name-" "$out/$name-corpus" tests/fuzz/corpus/"$name" \
-		>"$out/$name.log" 2>&1 || { tail -40 "$out/$name.log"; exit 1; }
-	grep -E "stat::number_of_executed_units|DONE" "$out/$name.log" | tail -1
-done
+	"$clang" "${flags[@]}" tests/fuzz/fuzz_"$name".c ${sources[$name]} -lpthread -ldl -o "$program"
+fi
+[ "$seconds" -gt 0 ] || exit 0
+mkdir -p "$program-corpus"
+ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1 "$program" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 \
+	-max_len=65536 -print_final_stats=1 -artifact_prefix="$program-" "$program-corpus" tests/fuzz/corpus/"$name" \
+	>"$program.log" 2>&1 || { tail -40 "$program.log"; exit 1; }
+echo "fuzz: $name for $seconds s: $(grep -E "stat::number_of_executed_units|DONE" "$program.log" | tail -1)"

@@ -400,7 +400,7 @@ _Static_assert(sizeof(struct ptt_shared_process) == 16, "shared process entry");
 #define PTT_NUMBERED_SHIFT 4
 /* As short as this, for every change of a lock is asked: of these addresses, and no others of 48 bits, the highest byte is that. */
 #define PTT_IS_NUMBERED(object) ((uint8_t)((uint64_t)(object) >> 40) == PTT_NUMBERED_PLACE >> 40)
-_Static_assert(PTT_NUMBERED_PLACE_END - PTT_NUMBERED_PLACE == UINT64_C(1) << 40 && !(PTT_NUMBERED_PLACE << 24),
+_Static_assert(PTT_NUMBERED_PLACE_END - PTT_NUMBERED_PLACE == UINT64_C(1) << 40 && (PTT_NUMBERED_PLACE << 24) == 0,
 	       "addresses of objects that have numbers");
 
 struct ptt_site_entry {
