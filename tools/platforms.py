@@ -557,18 +557,12 @@ def tests(root: Root, which: str) -> str:
     # of few files that take long; what tests of one file share is recorded twice then
     dist = "worksteal" if root.system.built_on else "loadfile"
     text = root.run(f"{pytest} -n 2 --dist {dist} {which}", "tests", status=None)
-    first = _came(text)
-    if not first:
+    came = _came(text)
+    if not came:
         raise FailedError("no: they did not run")
-    failed = first.get("failed", 0) + first.get("error", 0)
-    passed = first.get("passed", 0)
-    if failed:
-        # as in check.sh: what comes to a time limit beside others is tried by itself
-        text = root.run(f"{pytest} --last-failed {which}", "tests", status=None)
-        passed += _came(text).get("passed", 0)
-        failed = _came(text).get("failed", 0) + _came(text).get("error", 0)
+    failed = came.get("failed", 0) + came.get("error", 0)
     root.failed = sorted(set(re.findall(r"^(?:FAILED|ERROR) (\S+)", text, re.MULTILINE)))
-    counts = f"{passed:,} passed, {failed} failed, {first.get('skipped', 0)} skipped"
+    counts = f"{came.get('passed', 0):,} passed, {failed} failed, {came.get('skipped', 0)} skipped"
     return counts if which == " ".join(root.system.tests) else f"{which}: {counts}"
 
 
