@@ -23,7 +23,7 @@ TIME = 11.0
 MEMORY = 2.0
 COLUMNS = """
 import sys
-from nptltrace.trace.traceset import Traceset
+from nptltrace.api import Traceset
 
 rows = sum(table.num_rows for table in Traceset(sys.argv[1]).batches())
 sys.exit(rows != int(sys.argv[2]))

@@ -44,16 +44,16 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 COUNT = """
 import os, sys, time
 from nptltrace._binding import libpttread
-from nptltrace.trace.source import Source
+from nptltrace.api import Traceset
 
 began = time.perf_counter()
 found, _, _ = libpttread.count(
-    Source([sys.argv[1]]).reader, workers=len(os.sched_getaffinity(0)), objects=False)
+    Traceset(sys.argv[1]).reader, workers=len(os.sched_getaffinity(0)), objects=False)
 print(sum(row.events for row in found), time.perf_counter() - began)
 """
 COLUMNS = """
 import sys, time
-from nptltrace.trace.traceset import Traceset
+from nptltrace.api import Traceset
 
 began = time.perf_counter()
 rows = sum(t.num_rows for t in Traceset(sys.argv[1]).batches(fields=sys.argv[2:]))
@@ -173,11 +173,11 @@ def theirs(trace: Path) -> dict[str, Reader]:
 
 def seeks(trace: Path) -> Figures:
     """Return how many ms it takes to read a page at arbitrary times."""
-    from nptltrace.trace.traceset import Traceset
+    from nptltrace.api import Traceset
 
     traceset = Traceset(trace)
-    first, last = traceset.source.reader.key_range() or (0, 0)
-    times = [traceset.source.reader.time_of_key(key) for key in (first, last)]
+    first, last = traceset.reader.key_range() or (0, 0)
+    times = [traceset.reader.time_of_key(key) for key in (first, last)]
     arbitrary = random.Random(1)  # noqa: S311 -- places to look at
     found = []
     for _ in range(SEEKS):

@@ -45,8 +45,8 @@ from support.workloads import wait_for_port
 
 from nptltrace._binding.headers.ptt_abi import PTT_STACK_WHOLE
 from nptltrace.analysis.model import model_tables
+from nptltrace.api import Traceset
 from nptltrace.trace.places.stack import stack_sites
-from nptltrace.trace.source import Source
 from nptltrace.trace.symbols.frames import chosen_sites, frames_at, recorded_site
 from nptltrace.trace.symbols.lookup import Symbols
 
@@ -155,9 +155,9 @@ def stop_often(pid: int, stops: int, seen: Path) -> None:
 
 def compare(trace: Path, seen: Path) -> Comparison:
     """Compare what the trace has with what gdb saw."""
-    source = Source([trace])
+    source = Traceset(trace)
     symbols = Symbols(source)
-    processes = source.processes()
+    processes = source.processes
     clock = source.traces[0].info.session
     shift = (
         source.start_unix_ns
@@ -200,9 +200,9 @@ def compare(trace: Path, seen: Path) -> Comparison:
 
 def places(trace: Path) -> tuple[str, str]:
     """Return where waits come from, by one frame and by the whole stack's call site."""
-    source = Source([trace])
+    source = Traceset(trace)
     symbols = Symbols(source)
-    processes = source.processes()
+    processes = source.processes
     chosen = [chosen_sites(symbols, *numbered) for numbered in enumerate(processes)]
     table = model_tables(source).waits
     contended = table.filter(pc.equal(table["class"].cast("string"), "contended"))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from nptltrace.here import record_here
     from nptltrace.recording.api import record
-    from nptltrace.trace.traceset import Position
+    from nptltrace.trace.reading.cursor import Position
     from nptltrace.user import is_traced, user_event
 
 __all__ = [
@@ -46,7 +46,7 @@ __all__ = [
 _HOME = {
     "NativeError": "nptltrace.errors",
     "NativeFilesMissing": "nptltrace.errors",
-    "Position": "nptltrace.trace.traceset",
+    "Position": "nptltrace.trace.reading.cursor",
     "PttError": "nptltrace.errors",
     "TraceFormatError": "nptltrace.errors",
     "Traceset": "nptltrace.api",

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Self
 from nptltrace._binding import libpttread
 from nptltrace.errors import PttError, UsageError, near
 from nptltrace.trace.choices import Choice, plain, selection_of
-from nptltrace.trace.traceset import Traceset as Reader
-from nptltrace.trace.traceset import check_fields, check_time
+from nptltrace.trace.reading.cursor import EventCursor, check_fields, check_time, joined
+from nptltrace.trace.traceset import Traceset as OpenTraces
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from nptltrace.analysis.sql.query import Database
     from nptltrace.analysis.sql.tables import TraceTables
     from nptltrace.analysis.vocabulary.document_types import Check, Diff, Report, Stat
+    from nptltrace.trace.reading.cursor import Position
     from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["Choice", "Traceset", "open_traceset"]
@@ -41,7 +42,7 @@ _Part = tuple[int | None, int | None, Choice, Choice, Choice, Choice]
 _WHOLE: _Part = (None, None, None, None, None, None)
 
 
-class Traceset(Reader):
+class Traceset(OpenTraces):
     """Traces opened for reading and for questions; see `nptltrace.open`.
 
     Use it in a `with` statement, or call `close`. `stat`, `report`, `check` and `diff` return the
@@ -61,7 +62,11 @@ class Traceset(Reader):
 
     _made: TraceTables | None = None
     _database: Database | None = None
-    _names: Symbols | None = None
+    _default_symbols: Symbols | None = None
+
+    def __init__(self, *paths: str | os.PathLike[str]) -> None:
+        super().__init__(*paths)
+        self._open_cursor = EventCursor(self)
 
     def __repr__(self) -> str:
         """Return what it holds, in a line."""
@@ -102,6 +107,7 @@ class Traceset(Reader):
     def close(self) -> None:
         """Close it. What it has returned stays valid; it may be closed twice."""
         self._forget()
+        self._open_cursor.close()
         super().close()
 
     # ---- what it holds ----
@@ -143,10 +149,29 @@ class Traceset(Reader):
         part = None
         if chosen or (start_ns, end_ns) != (None, None):
             bounds = _window(start_ns, end_ns)
-            part = Part(chosen.build(self.source, self._symbols()), *bounds)
-        ended = ended_ns(self.source)
-        found = statistics(self.source, self._symbols(), part=part, ended_ns=ended)
+            part = Part(chosen.build(self, self._symbols()), *bounds)
+        ended = ended_ns(self)
+        found = statistics(self, self._symbols(), part=part, ended_ns=ended)
         return stat_document(found)
+
+    def symbols(
+        self,
+        directories: Sequence[str | os.PathLike[str]] = (),
+        aliases: Sequence[str | os.PathLike[str]] = (),
+        skip: Sequence[str] = (),
+    ) -> Symbols:
+        """Return names for the addresses in columns `object` and `site`.
+
+        Args:
+            directories: Where to look first for programs and debug files, by build-id or name.
+            aliases: Alias files, whose names win.
+            skip: Patterns of functions and modules that are no call sites, as `Lck_*`.
+        """
+        from nptltrace.trace.passed_over import PassedOver
+        from nptltrace.trace.symbols.alias import read_aliases
+        from nptltrace.trace.symbols.lookup import Symbols
+
+        return Symbols(self, read_aliases(aliases), directories, PassedOver(skip))
 
     # ---- tables ----
 
@@ -307,6 +332,101 @@ class Traceset(Reader):
         """
         return self._queried(query, params, (start_ns, end_ns, pid, tid, object, site))
 
+    # ---- reading on ----
+
+    def position(self) -> Position:
+        """Return the place before the event that would be read next."""
+        return self._cursor.position()
+
+    def seek(self, place: int | Position) -> None:
+        """Go to the first event at a time or later, in ns since the start, or to a position.
+
+        Raises:
+            UsageError: The position belongs to other traces, or its event cannot be read.
+        """
+        self._cursor.seek(place)
+
+    def read(
+        self, until: int | Position | None = None, max_events: int | None = None,
+        *, fields: Sequence[str] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """Read events from here on.
+
+        Args:
+            until: End before this time, in ns since the start, or before the event of a position;
+                None for no end.
+            max_events: End earlier, after exactly this many.
+            fields: Which of the events' own fields to add as columns; None for all that occur.
+        """
+        return self._cursor.read(until, max_events, fields)
+
+    # ---- the same in the words of LTTV ----
+
+    def seek_time(self, t_ns: int) -> None:
+        """Go to the first event at a time or later: `seek(t_ns)`."""
+        self.seek(t_ns)
+
+    def seek_position(self, position: Position) -> None:
+        """Go to a saved position: `seek(position)`."""
+        self.seek(position)
+
+    def position_save(self) -> Position:
+        """Return the place before the event that would be read next: `position()`."""
+        return self.position()
+
+    def middle_time(
+        self, end_ns: int | None = None, max_events: int | None = None,
+        *, fields: Sequence[str] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """Read events that are before a time: `read(end_ns)`, but with whole time stamps.
+
+        Args:
+            end_ns: Events at this time or later are left for the next read; None for no end.
+            max_events: End earlier, after this many, but not before the last one's time stamp is
+                complete: events that share it are all delivered.
+            fields: Which of the events' own fields to add as columns; None for all that occur.
+        """
+        tables = [self.read(end_ns, max_events, fields=fields)]
+        if max_events is not None and tables[0].num_rows and tables[0].num_rows >= max_events:
+            after = tables[0]["ts_ns"][-1].as_py() + 1
+            end = after if end_ns is None else min(check_time(end_ns), after)
+            tables.append(self.read(end, fields=fields))
+        return joined(tables)
+
+    def middle_position(
+        self, end_position: Position | None = None, max_events: int | None = None,
+        *, fields: Sequence[str] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """Read events that are before a position: `read(end_position)`.
+
+        Args:
+            end_position: The event it names is not delivered; None for no end.
+            max_events: End earlier, after exactly this many.
+            fields: Which of the events' own fields to add as columns; None for all that occur.
+        """
+        return self.read(end_position, max_events, fields=fields)
+
+    def batches(
+        self, start_ns: int | None = None, end_ns: int | None = None,
+        *, fields: Sequence[str] = (), batch_size: int = 65536,
+    ) -> Iterator[pa.Table]:  # fmt: skip
+        """Yield all events of a stretch of time in tables; the place of the calls above is kept.
+
+        Args:
+            start_ns: Begin here; None for the start.
+            end_ns: End before this; None for the end.
+            fields: Which of the events' own fields to add as columns.
+            batch_size: Events a table.
+        """
+        from nptltrace.trace.reading.parallel import event_batches
+
+        check_fields(fields)
+        if batch_size < 1:
+            raise UsageError(f"batch_size must be 1 or more, not {batch_size}")
+        yield from event_batches(
+            self, *_window(start_ns, end_ns), fields=fields, batch_size=batch_size
+        )
+
     # ---- answers ----
 
     def report(
@@ -341,7 +461,7 @@ class Traceset(Reader):
         with self._passing_over(skip) as symbols:
             scope = self._scope((start_ns, end_ns, pid, tid, object, site), symbols)
             found = contention(
-                self.source, symbols, window=scope.window, only=scope.only,
+                self, symbols, window=scope.window, only=scope.only,
                 pairs=by == "thread,object",
             )  # fmt: skip
             stacks = None
@@ -389,7 +509,7 @@ class Traceset(Reader):
         )
         with self._passing_over(skip) as symbols:
             scope = self._scope((start_ns, end_ns, pid, tid, object, site), symbols)
-            found = find(self.source, symbols, long_hold_ns=long_hold_ns, wanted=wanted.kinds)
+            found = find(self, symbols, long_hold_ns=long_hold_ns, wanted=wanted.kinds)
         if found.failures:
             raise PttError(found.failures[0])
         chosen = [
@@ -477,9 +597,16 @@ class Traceset(Reader):
     def refresh(self) -> None:
         """Take in what a running recording has written since; the place is kept."""
         super().refresh()
+        self._cursor.refresh()
         self._forget()
 
     # ---- inside ----
+
+    @property
+    def _cursor(self) -> EventCursor:
+        """Where reading goes on."""
+        self.ensure_open()
+        return self._open_cursor
 
     def _fields(self) -> list[str]:
         """Return the events' own fields that occur."""
@@ -487,13 +614,13 @@ class Traceset(Reader):
         from nptltrace.trace.reading.columns import FIELD_NAMES
 
         workers = len(os.sched_getaffinity(0))
-        counts, _, _ = libpttread.count(self.source.reader, workers=workers, objects=False)
+        counts, _, _ = libpttread.count(self.reader, workers=workers, objects=False)
         known = (BY_ID[one.id] for one in counts if one.id in BY_ID)
         found = {field.name for event in known for field in event.fields}
         return [name for name in FIELD_NAMES if name in found]
 
     def _forget(self) -> None:
-        self._made = self._names = None
+        self._made = self._default_symbols = None
         if self._database is not None:
             self._database.close()
             self._database = None
@@ -504,7 +631,7 @@ class Traceset(Reader):
 
         if _is_part(part):
             return all_tables(self, self._symbols(), self._scope(part, self._symbols()))
-        self._ensure_open()
+        self.ensure_open()
         if self._made is None:
             self._made = all_tables(self, self._symbols())
         return self._made
@@ -524,7 +651,7 @@ class Traceset(Reader):
         if _is_part(part):
             with closing(Database(self._tables(part))) as database:
                 return database.query(query, params)
-        self._ensure_open()
+        self.ensure_open()
         if self._database is None:
             self._database = Database(self._tables())
         return self._database.query(query, params)
@@ -538,9 +665,9 @@ class Traceset(Reader):
         return [*TABLES, *(view.name for view in VIEWS if view.parameters is None)]
 
     def _symbols(self) -> Symbols:
-        if self._names is None:
-            self._names = self.symbols()
-        return self._names
+        if self._default_symbols is None:
+            self._default_symbols = self.symbols()
+        return self._default_symbols
 
     @contextmanager
     def _passing_over(self, skip: Patterns) -> Iterator[Symbols]:
@@ -569,7 +696,7 @@ class Traceset(Reader):
         start_ns, end_ns, pid, tid, object_, site = part
         window = Window(*_window(start_ns, end_ns))
         chosen = selection_of(pid, tid, object_, site, generation_at)
-        scope = Scope.of(self.source, symbols, chosen, window)
+        scope = Scope.of(self, symbols, chosen, window)
         for name, given, found in (
             ("pid and tid", (pid, tid), scope.only.threads),
             ("site", site, scope.only.sites),
@@ -579,23 +706,22 @@ class Traceset(Reader):
         return scope
 
     def _span(self) -> tuple[int, int]:
-        keys = self.source.reader.key_range()
+        keys = self.reader.key_range()
         if keys is None:
             return 0, 0
-        first, last = (self.source.reader.time_of_key(key) for key in keys)
+        first, last = (self.reader.time_of_key(key) for key in keys)
         return first, last
 
     def _facts(self) -> dict[str, str]:
         """Return what it holds by name; cheap, for it is shown without being asked for."""
         if self.closed:
-            return {"traces": ", ".join(map(str, self._source.paths())), "state": "closed"}
-        source = self.source
-        infos = [source.reader.trace_info(trace.number) for trace in source.traces]
+            return {"traces": ", ".join(map(str, self.paths())), "state": "closed"}
+        infos = [self.reader.trace_info(trace.number) for trace in self.traces]
         return {
-            "traces": ", ".join(str(path) for path in source.paths()),
+            "traces": ", ".join(str(path) for path in self.paths()),
             "events": f"{sum(info.events for info in infos):,}",
-            "processes": f"{len(source.processes()):,}",
-            "threads": f"{len(source.threads()):,}",
+            "processes": f"{len(self.processes):,}",
+            "threads": f"{len(self.thread_ids):,}",
             "duration": f"{self.duration / 1e9:.6f} s",
         }
 
@@ -619,7 +745,7 @@ def _measured(run: Traceset, by: str, per: str, skip: Patterns) -> Run:
     from nptltrace.analysis.report.measures import measure
 
     with run._passing_over(skip) as symbols:  # noqa: SLF001 -- of this module
-        return measure(run.source, symbols, by=by, per=per)
+        return measure(run, symbols, by=by, per=per)
 
 
 def _several(texts: Patterns) -> list[str]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nptltrace.analysis.model import model_tables
+from nptltrace.api import Traceset
 from nptltrace.errors import PttError
-from nptltrace.trace.source import Source
 from tests.agreement.compare import compare
 from tests.agreement.live import compare_live
 from tests.agreement.recordings import FEW, RECORDINGS, Missing, Place
@@ -47,7 +47,7 @@ def test_while_it_is_recorded(place: Place) -> None:
 
         def waiting() -> bool:
             try:
-                rows = model_tables(Source([place.trace])).waits.to_pylist()
+                rows = model_tables(Traceset(place.trace)).waits.to_pylist()
             except PttError:
                 return False
             return sum(bool(row["open"]) for row in rows) == 5

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.model import Window, model_tables, run_model
-from nptltrace.trace.source import Source
+from nptltrace.api import Traceset
 from tests.analysis.reference import follow
 from tests.analysis.state import End
 from tests.analysis.text_events import read
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 ROUNDED = 64
 
 
-def reference_of(trace: Path, source: Source, window: Window) -> Reference:
+def reference_of(trace: Path, source: Traceset, window: Window) -> Reference:
     """Run the reference over a trace, to blame for a window of it."""
     clock = source.traces[0].metadata.clock
-    processes = source.processes()
+    processes = source.processes
     sites = {p.index: p.sites for p in processes}
     ends = {
         p.index: End(*times)
@@ -68,10 +68,10 @@ def assert_same(trace: Path, window: Window | None = None) -> dict[str, int]:
         window: What to compare.
     """
     window = window or Window()
-    source = Source([trace])
+    source = Traceset(trace)
     reference = reference_of(trace, source, window)
     tables = model_tables(source, window=window)
-    index = [p.index for p in source.processes()]
+    index = [p.index for p in source.processes]
     numbers, kinds = (tables.objects[name].to_pylist() for name in ("lock_id", "kind"))
     kind_of = dict(zip(numbers, kinds, strict=True))
     rows = [(r, cut(window, r.t_ns, r.t_ns + r.dur_ns)) for r in reference.rows]
@@ -134,7 +134,7 @@ def assert_same(trace: Path, window: Window | None = None) -> dict[str, int]:
     return classes
 
 
-def assert_blame(source: Source, reference: Reference, window: Window) -> None:
+def assert_blame(source: Traceset, reference: Reference, window: Window) -> None:
     """Compare what holders are blamed for; each division may be cut to whole ns."""
     roundings = len(reference.rows) + len(reference.holds)
     model = run_model(source, window=window)
@@ -143,7 +143,7 @@ def assert_blame(source: Source, reference: Reference, window: Window) -> None:
     found: dict[Any, int] = {}
     for row in model.table("blames")[1:]:
         item = objects[row["object"]]
-        process = source.processes()[int(item["process"])].index
+        process = source.processes[int(item["process"])].index
         key = (
             process, int(item["address"]), libptttrack_sums.KINDS[int(item["kind"])],
             int(threads["tid"][row["thread"]]), int(sites[row["site"]]),

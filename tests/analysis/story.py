@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nptltrace.analysis.findings import find
-from nptltrace.trace.source import Source
+from nptltrace.api import Traceset
 from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class Story:
 
     def findings(self, path: Path, **options: Any) -> list[Finding]:
         """Return what a check finds."""
-        return find(Source([self.write_to(path / "made.ptt")]), **options).findings
+        return find(Traceset(self.write_to(path / "made.ptt")), **options).findings
 
 
 def kinds(findings: list[Finding]) -> list[str]:

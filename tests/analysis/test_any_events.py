@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.model import model_tables
 from nptltrace.analysis.report.contention import contention
-from nptltrace.trace.source import Source
+from nptltrace.api import Traceset
 from tests.analysis.any_events import any_steps, write_steps
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def test_sums_are_those_of_the_rows(steps: Steps) -> None:
     directory = Path(tempfile.mkdtemp())
     try:
         trace = write_steps(directory / "run.ptt", steps)
-        tables = model_tables(Source([trace]))
-        found = contention(Source([trace]), pairs=True)
+        tables = model_tables(Traceset(trace))
+        found = contention(Traceset(trace), pairs=True)
     finally:
         shutil.rmtree(directory)
     waits = tables.waits.to_pylist()

@@ -9,7 +9,7 @@ import pytest
 
 import nptltrace
 from nptltrace.analysis.report.contention import contention
-from nptltrace.trace.source import Source
+from nptltrace.api import Traceset
 from nptltrace.trace.symbols.lookup import Symbols
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def functions(frames: Any) -> list[str]:
     [("object", "objects"), ("thread", "threads"), ("site", "sites"), ("thread,object", "pairs")],
 )
 def test_stacks_add_up_to_their_entry(trace: Path, by: str, entries: str) -> None:
-    source = Source([trace])
+    source = Traceset(trace)
     found = contention(source, Symbols(source), pairs=by == "thread,object", stacks=by)
     contended = [item for item in getattr(found, entries) if item.figures.waits]
     assert contended

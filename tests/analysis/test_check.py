@@ -8,7 +8,7 @@ import pytest
 
 import nptltrace
 from nptltrace.analysis.findings import SCHEMA, find, findings
-from nptltrace.trace.source import Source
+from nptltrace.api import Traceset
 from tests.analysis.story import (
     HEAP,
     MAIN,
@@ -483,7 +483,7 @@ def test_lost_events_say_nothing(tmp_path: Path) -> None:
     """What stands without them is still reported."""
     story = crossed().unlock(MAIN, C).lock(MAIN, D)
     story.discarded = 3
-    result = find(Source([story.write_to(tmp_path / "made.ptt")]))
+    result = find(Traceset(story.write_to(tmp_path / "made.ptt")))
     assert kinds(result.findings) == ["deadlock"]
     assert result.partial
     assert result.lost >= 3
@@ -512,7 +512,7 @@ def test_a_running_recording_is_not_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize("records", [False, True])
 def test_records_say_the_same(tmp_path: Path, records: bool) -> None:  # noqa: FBT001
     trace = crossed().write_to(tmp_path / "made.ptt", records=records)
-    assert "deadlock" in kinds(find(Source([trace])).findings)
+    assert "deadlock" in kinds(find(Traceset(trace)).findings)
 
 
 def test_the_same_is_reported_once(tmp_path: Path) -> None:
@@ -530,7 +530,7 @@ def test_what_has_happened_is_not_called_possible(tmp_path: Path) -> None:
 
 def test_the_table(tmp_path: Path) -> None:
     trace = crossed(two().unlock(1, C)).write_to(tmp_path / "made.ptt")
-    table = findings(Source([trace]))
+    table = findings(Traceset(trace))
     assert table.schema == SCHEMA
     rows = table.to_pylist()
     assert [row["kind"] for row in rows] == ["unlock-unlocked", "deadlock"]
@@ -540,7 +540,7 @@ def test_the_table(tmp_path: Path) -> None:
 
 def test_an_empty_trace(tmp_path: Path) -> None:
     trace = Story().write_to(tmp_path / "made.ptt")
-    assert findings(Source([trace])).num_rows == 0
+    assert findings(Traceset(trace)).num_rows == 0
 
 
 # ---- what is recorded from the beginning ----

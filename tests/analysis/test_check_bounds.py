@@ -20,8 +20,7 @@ from nptltrace.analysis.model import (
     model_tables,
     run_model,
 )
-from nptltrace.trace.source import Source
-from nptltrace.trace.traceset import Traceset
+from nptltrace.api import Traceset
 from tests.analysis.story import HEAP, MAIN, A, B, C, Story, found, two
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def test_a_gate_among_many_locks(tmp_path: Path, others: int) -> None:
 
 def test_more_locks_than_are_judged(tmp_path: Path, ptt: Ptt) -> None:
     trace = crossing(100).write_to(tmp_path / "made.ptt")
-    assert find(Source([trace])).crowded > 0
+    assert find(Traceset(trace)).crowded > 0
     out = ptt("check", trace)
     assert "not judged" in out.stderr
     assert "more than 64" in out.stderr
@@ -77,7 +76,7 @@ def test_the_longest_hold_is_reported(tmp_path: Path) -> None:
         story.lock(MAIN, A, site=7).wait(1, A, MAIN).sleep(ms * 1_000_000).unlock(MAIN, A)
         story.waited(1, A).unlock(1, A)
     (only,) = find(
-        Source([story.ended_and_joined(1).exit().write_to(tmp_path / "made.ptt")]),
+        Traceset(story.ended_and_joined(1).exit().write_to(tmp_path / "made.ptt")),
         long_hold_ns=10**7,
     ).findings
     assert "180 ms" in only.message
@@ -114,7 +113,7 @@ def test_edges_grow_with_the_locks(tmp_path: Path) -> None:
     rows = []
     for count in (500, 1000):
         trace = all_at_once(count).write_to(tmp_path / str(count))
-        tables = dict(model_batches(Source([trace]), ()))
+        tables = dict(model_batches(Traceset(trace), ()))
         rows.append(tables["edges"].num_rows)
     assert rows[1] <= 2.2 * rows[0]
 
@@ -144,17 +143,17 @@ def test_names_of_a_long_chain_of_threads(tmp_path: Path, monkeypatch: pytest.Mo
     for tid in range(1000, 1000 + count):
         story.create(tid, by=creator)
         creator = tid
-    source = Source([story.exit().write_to(tmp_path / "made.ptt")])
+    source = Traceset(story.exit().write_to(tmp_path / "made.ptt"))
     source.learn_threads()
-    own = Source._own_name
+    own = Traceset._own_name
 
-    def counted(self: Source, thread: int, turn: int) -> str:
+    def counted(self: Traceset, thread: int, turn: int) -> str:
         nonlocal asked
         asked += 1
         return own(self, thread, turn)
 
-    monkeypatch.setattr(Source, "_own_name", counted)
-    names = {source.thread_name(n) for n in range(len(source.threads()))}
+    monkeypatch.setattr(Traceset, "_own_name", counted)
+    names = {source.thread_name(n) for n in range(len(source.thread_ids))}
     assert len(names) == 1
     assert asked <= count + 1
 
@@ -165,7 +164,7 @@ def test_processes_are_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for n in range(200):
         story.processes[200 + n] = {"index": 1 + n, "ppid": MAIN, "parent": 0}
         story.do(200 + n, "PROCESS_START", 200 + n, pid=200 + n)
-    source = Source([story.exit().write_to(tmp_path / "made.ptt")])
+    source = Traceset(story.exit().write_to(tmp_path / "made.ptt"))
     lists, reader = 0, type(source.reader)
     real = reader.processes
 
@@ -193,7 +192,7 @@ def hung_processes(n: int) -> Callable[[], object]:
 
 def followed(story: Story, path: Path) -> Callable[[], object]:
     """The events of a program, for the checker."""
-    source = Source([story.write_to(path)])
+    source = Traceset(story.write_to(path))
 
     def run() -> None:
         check = Check(10**9, 10**6)
@@ -261,7 +260,7 @@ def test_time_for_locks_held_at_once_is_linear(tmp_path: Path) -> None:
 
 
 def test_time_for_memory_in_common_is_linear(tmp_path: Path) -> None:
-    sources = [Source([mapped(n).write_to(tmp_path / str(n))]) for n in (1000, 16000)]
+    sources = [Traceset(mapped(n).write_to(tmp_path / str(n))) for n in (1000, 16000)]
     fewer, more = (
         min(processor_time(partial(run_model, source, 0)) for _ in range(3)) for source in sources
     )
@@ -290,5 +289,5 @@ def test_memory_is_what_was_mapped_last(seed: int, tmp_path: Path) -> None:
             story.lock(MAIN, here).unlock(MAIN, here)
             there = PIECES + page * PAGE + 8
             story.do(200, "MUTEX_TAKEN", there, pid=200).do(200, "MUTEX_FREE", there, pid=200)
-    objects = model_tables(Source([story.write_to(tmp_path / "made.ptt")])).objects.to_pylist()
+    objects = model_tables(Traceset(story.write_to(tmp_path / "made.ptt"))).objects.to_pylist()
     assert [row["threads"] for row in objects] == [2] * sum(owner is not None for owner in last)

@@ -11,8 +11,8 @@ import pytest
 
 from nptltrace.analysis.model import Only, Window, model_tables
 from nptltrace.analysis.report.contention import contention
+from nptltrace.api import Traceset
 from nptltrace.trace.objects.chosen import Chosen
-from nptltrace.trace.source import Source
 from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ LOCK, OTHER, COND, SEM = 0x4040, 0x4080, 0x40C0, 0x4100
 
 
 def report_of(trace: Path, **more: Any) -> Any:
-    return contention(Source([trace]), **more)
+    return contention(Traceset(trace), **more)
 
 
 def taken(ts: int, lock: int = LOCK, *, waited: int | None = None, result: int = 0) -> Event:
@@ -197,7 +197,7 @@ def test_a_destroyed_lock_is_another_one(build: Callable[..., Path]) -> None:
             free(80),
         ]
     )
-    tables = model_tables(Source([trace]))
+    tables = model_tables(Traceset(trace))
     assert tables.objects["gen"].to_pylist() == [1, 2, 3]
     assert tables.holds["lock_id"].to_pylist() == [1, 2, 3]
     assert tables.holds["open"].to_pylist() == [False] * 3
@@ -217,7 +217,7 @@ def test_threads_are_counted_once_for_all_objects_of_an_address(
         t2001=[taken(3000), free(3010), taken(20_000), free(20_010)],
         t2002=[taken(30_000), free(30_010)],
     )
-    assert model_tables(Source([trace])).objects["threads"].to_pylist()[-2:] == [2, 2]
+    assert model_tables(Traceset(trace)).objects["threads"].to_pylist()[-2:] == [2, 2]
     lock = next(item for item in report_of(trace).objects if item.address == LOCK)
     assert (lock.generations, lock.threads) == (2, 3)
     (lock,) = report_of(trace, window=Window(15_000, None)).objects
@@ -233,7 +233,7 @@ def test_threads_are_counted_once_for_all_objects_of_an_address(
 def test_two_kinds_at_one_address(build: Callable[..., Path]) -> None:
     post = Event(T0 + 30, "SEM_POST", LOCK, 3)
     trace = build(t1=[taken(0), free(10), post])
-    assert sorted(model_tables(Source([trace])).objects["kind"].to_pylist()) == [
+    assert sorted(model_tables(Traceset(trace)).objects["kind"].to_pylist()) == [
         "mutex", "semaphore",
     ]  # fmt: skip
 
@@ -254,7 +254,7 @@ def test_only_waits_known(build: Callable[..., Path]) -> None:
 
 def test_a_lost_beginning(build: Callable[..., Path]) -> None:
     trace = build(t1=[taken(1000, waited=300), free(1100)])
-    (row,) = model_tables(Source([trace])).waits.to_pylist()
+    (row,) = model_tables(Traceset(trace)).waits.to_pylist()
     assert (row["t_ns"], row["dur_ns"], row["class"]) == (-300, 300, "contended")
 
 
@@ -300,7 +300,7 @@ def units(value: int, shared: int = 0) -> Event:
 
 def sems_of(trace: Path) -> tuple[list[Any], list[Any], dict[int, int]]:
     """Return waits, holds and who is blamed."""
-    tables = model_tables(Source([trace]))
+    tables = model_tables(Traceset(trace))
     waits = [
         (row["tid"], row["class"], row["held_ns"], row["owner_tid"], row["waker_tid"])
         for row in tables.waits.to_pylist()
@@ -423,7 +423,7 @@ def test_edges_and_guards(build: Callable[..., Path]) -> None:
         t2=[taken(10), taken(12, OTHER), free(13, OTHER), free(14)],
     )
     edges = {
-        (row["held"], row["wanted"]): row for row in model_tables(Source([trace])).edges.to_pylist()
+        (row["held"], row["wanted"]): row for row in model_tables(Traceset(trace)).edges.to_pylist()
     }
     assert set(edges) == {(gate, LOCK), (gate, OTHER), (LOCK, OTHER)}
     assert edges[LOCK, OTHER]["count"] == 2
@@ -453,7 +453,7 @@ def test_waits_that_are_left_out_are_waits(build: Callable[..., Path]) -> None:
     )  # fmt: skip
     whole = report_of(trace)
     assert [t.running_ns for t in whole.threads] == [100, 38]
-    only = contention(Source([trace]), only=Only(objects=[Chosen(0, OTHER)]))
+    only = contention(Traceset(trace), only=Only(objects=[Chosen(0, OTHER)]))
     assert [(t.figures.wait_ns, t.running_ns) for t in only.threads] == [(0, 100), (21, 38)]
 
 

@@ -31,17 +31,17 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _path(trace: Path) -> CriticalPath:
     from nptltrace.analysis.report.contention import contention
-    from nptltrace.trace.source import Source
+    from nptltrace.api import Traceset
 
-    return contention(Source([trace])).path
+    return contention(Traceset(trace)).path
 
 
 def _walked(trace: Path) -> tuple[dict[int, list[int]], int, int]:
     """Return time on the path by thread (running, waking, waiting), its pieces, and the waits."""
     from nptltrace.analysis.model import Window, event_buffers, model_tables
-    from nptltrace.trace.source import Source
+    from nptltrace.api import Traceset
 
-    source = Source([trace])
+    source = Traceset(trace)
     tables = model_tables(source)
     lived = {row["tid"]: row for row in tables.threads.to_pylist() if row["tid"]}
     names = ["wait_id", "tid", "t_ns", "dur_ns", "waker_tid", "waker_t_ns", "open"]
@@ -52,7 +52,7 @@ def _walked(trace: Path) -> tuple[dict[int, list[int]], int, int]:
     )
     # All live to the end; the path begins with the last event.
     number = [int(buffer.column("thread")[-1]) for buffer in event_buffers(source, Window())][-1]
-    _, thread = source.threads()[number]
+    _, thread = source.thread_ids[number]
     t = lived[thread]["last_ns"]
     spent: dict[int, list[int]] = {tid: [0, 0, 0] for tid in lived}
     pieces = 0

@@ -9,7 +9,7 @@ import pytest
 
 from nptltrace.analysis.model import model_tables
 from nptltrace.analysis.report.contention import contention
-from nptltrace.trace.source import Source
+from nptltrace.api import Traceset
 from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def build(tmp_path: Path) -> Callable[..., Path]:
 
 
 def waits_of(trace: Path) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = model_tables(Source([trace])).waits.to_pylist()
+    rows: list[dict[str, Any]] = model_tables(Traceset(trace)).waits.to_pylist()
     return [row for row in rows if row["class"] == "contended"]
 
 
@@ -137,7 +137,7 @@ def test_a_herd(build: Callable[..., Path], threads: int) -> None:
     assert [row["held_ns"] for row in rows] == [
         10 * US + n * 40 * US for n in range(1, threads)
     ]  # fmt: skip
-    (lock, _) = contention(Source([trace])).objects
+    (lock, _) = contention(Traceset(trace)).objects
     assert lock.figures.held_ns == sum(row["held_ns"] for row in rows)
     assert sum(blame.wait_caused_ns for blame in lock.blamed) == lock.figures.held_ns
     held = dict.fromkeys(range(2, threads + 2), 40 * US) | {1: 10 * US}

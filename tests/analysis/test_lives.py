@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nptltrace.analysis.model import Window, model_tables
-from nptltrace.trace.source import Source
+from nptltrace.api import Traceset
 from nptltrace.trace.statistics import statistics
 from tests.trace.builder import BOOT, Builder, Event
 
@@ -29,7 +29,7 @@ def at(ms: int, name: str, obj: int = 1, **fields: Any) -> Event:
     return Event(T0 + ms * MS, name, obj, 5, fields=fields)
 
 
-def lives(source: Source, window: Window | None = None) -> dict[int, tuple[int, int]]:
+def lives(source: Traceset, window: Window | None = None) -> dict[int, tuple[int, int]]:
     """Return when each thread begins and ends, in ms."""
     rows = model_tables(source, window=window).threads.to_pylist()
     return {
@@ -84,7 +84,7 @@ def test_until_the_process_ends(
 ) -> None:
     trace = made(tmp_path / "x.ptt", last, exit_line).write()
     whole = {100: (0, end), 1: (10, end), 2: (11, 20), 900: (0, 500)}
-    assert lives(Source([trace])) == whole
+    assert lives(Traceset(trace)) == whole
     # The same in a part that ends before or behind that.
     for limits in ((5, 60), (15, 250), (50, 400)):
         window = Window(*(ms * MS for ms in limits))
@@ -93,7 +93,7 @@ def test_until_the_process_ends(
             for tid, (first, last_ms) in whole.items()
             if first < limits[1] and last_ms > limits[0]
         }
-        assert lives(Source([trace]), window) == expected, limits
+        assert lives(Traceset(trace), window) == expected, limits
     found = json.loads(ptt("stat", "--format", "json", trace).stdout)
     reported = {t["tid"]: t["end_ns"] // MS for p in found["processes"] for t in p["threads"]}
     assert reported == {tid: last_ms for tid, (_, last_ms) in whole.items()}
@@ -107,7 +107,7 @@ def test_the_present_owner_of_the_number(tmp_path: Path) -> None:
         at(10, "THREAD_BEGIN", 1, creator=100, serial=1), at(20, "MUTEX_TAKEN", LOCK),
         at(50, "THREAD_BEGIN", 2, creator=100, serial=2), at(60, "MUTEX_FREE", LOCK),
     ], pid=100)  # fmt: skip
-    rows = model_tables(Source([built.write()])).threads.to_pylist()
+    rows = model_tables(Traceset(built.write())).threads.to_pylist()
     found = [(r["start_ns"] // MS, r["last_ns"] // MS) for r in rows if r["tid"] == 7]
     assert found == [(10, 20), (50, 100)]
 
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
 def test_idle_threads(arguments: tuple[str, ...], compile_c: Compiler, record: Recorder) -> None:
     """Threads that do nothing more live on; nobody saw how the child of a child ended."""
     trace = record(compile_c(WORKERS), *arguments)
-    rows = model_tables(Source([trace])).threads.to_pylist()
+    rows = model_tables(Traceset(trace)).threads.to_pylist()
     idle = [r for r in rows if r["start_ns"] is not None and r["creator_tid"]]
     assert len(idle) == 3
     for row in idle:
@@ -159,7 +159,7 @@ def test_many_of_them_take_time_by_their_number(tmp_path: Path) -> None:
         built.processes.append(
             {"process": {"index": 0, "pid": 100, "ppid": 1, "exe": "/bin/x", "cmdline": ["x"]}}
         )
-        source = Source([built.write()])
+        source = Traceset(built.write())
         rounds = []
         for _ in range(3):
             began = time.process_time()

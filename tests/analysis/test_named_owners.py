@@ -9,7 +9,7 @@ import pytest
 
 from nptltrace.analysis.model import model_tables
 from nptltrace.analysis.report.contention import contention
-from nptltrace.trace.source import Source
+from nptltrace.api import Traceset
 from tests.analysis.compare import assert_same
 from tests.trace.builder import Builder, Event
 
@@ -71,10 +71,10 @@ def traced(path: Path, first: list[Event], before: list[Event] = BEFORE["holds b
 def test_the_site_of_the_hold_that_was_waited_for(case: str, before: str, tmp_path: Path) -> None:
     events, site, held_us = CASES[case]
     trace = traced(tmp_path / "run.ptt", events, BEFORE[before])
-    (row,) = model_tables(Source([trace])).waits.to_pylist()
+    (row,) = model_tables(Traceset(trace)).waits.to_pylist()
     assert (row["owner_tid"], row["owner_site"]) == (1, site and BASE + site)
     assert (row["held_ns"], row["wake_ns"]) == (held_us * US, (90 - held_us) * US)
-    (lock,) = contention(Source([trace])).objects
+    (lock,) = contention(Traceset(trace)).objects
     assert {blame.thread.tid for blame in lock.blamed if blame.thread} <= {1}
     assert sum(blame.wait_caused_ns for blame in lock.blamed) == held_us * US
 
@@ -88,7 +88,7 @@ def test_the_reference_agrees(case: str, before: str, tmp_path: Path) -> None:
 
 def test_nothing_is_unknown_that_the_trace_reports(tmp_path: Path) -> None:
     trace = traced(tmp_path / "run.ptt", CASES["its acquisition is stamped later"][0])
-    (lock,) = contention(Source([trace])).objects
+    (lock,) = contention(Traceset(trace)).objects
     assert [blame.site for blame in lock.blamed] == [hex(BASE + TAKES)]
 
 
@@ -108,7 +108,7 @@ def nobody_named(path: Path) -> Path:
 
 
 def test_no_thread_waits_for_itself(tmp_path: Path) -> None:
-    (row,) = model_tables(Source([nobody_named(tmp_path / "run.ptt")])).waits.to_pylist()
+    (row,) = model_tables(Traceset(nobody_named(tmp_path / "run.ptt"))).waits.to_pylist()
     assert (row["tid"], row["owner_tid"], row["owner_site"]) == (2, 1, BASE + TAKES_AGAIN)
     assert row["held_ns"] == 79 * US
 
@@ -139,7 +139,7 @@ def test_a_free_lock_has_no_holder(case: str, tmp_path: Path) -> None:
     made.thread(1, [*events, other])
     keeps = Event(T0 - 2 * US, "MUTEX_TAKEN", LOCK + 64, TAKES)
     made.thread(2, [keeps, wait(10, 1)])
-    found = contention(Source([made.write()]))
+    found = contention(Traceset(made.write()))
     (owner,) = (one.owner for one in found.open_waits if one.thread.tid == 2)
     assert (owner is not None, len(found.deadlocks)) == (held, held)
     if shutil.which("babeltrace2"):
@@ -187,7 +187,7 @@ def test_an_owner_that_does_not_know_it_yet(case: str, tmp_path: Path) -> None:
     third, blamed_us = LATER[case]
     trace = handed_over(tmp_path / "run.ptt", third)
     assert_same(trace)
-    (lock,) = contention(Source([trace])).objects
+    (lock,) = contention(Traceset(trace)).objects
     blamed = {(b.thread.tid if b.thread else 0, b.site): b.wait_caused_ns for b in lock.blamed}
     expected = {(1, hex(BASE + TAKES)): blamed_us * US, (2, hex(BASE + 9)): 15 * US}
     assert blamed == {who: ns for who, ns in expected.items() if ns}
@@ -203,6 +203,6 @@ def test_another_owner_that_is_named_later(tmp_path: Path) -> None:
         {"process": {"index": 0, "pid": 100, "exe": "/bin/x"}},
         {"sites": {"process": 0, "sites": {str(n): hex(BASE + n) for n in range(1, 20)}}},
     ]
-    rows = model_tables(Source([made.write()])).waits.to_pylist()
+    rows = model_tables(Traceset(made.write())).waits.to_pylist()
     (row,) = [row for row in rows if row["tid"] == 2]
     assert (row["owner_tid"], row["owner_site"]) == (1, BASE + TAKES)

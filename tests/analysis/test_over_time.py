@@ -12,8 +12,8 @@ from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.model import Window, run_model
 from nptltrace.analysis.report import over_time as over_time_module
 from nptltrace.analysis.report.over_time import Place, over_time, significant_ends
+from nptltrace.api import Traceset
 from nptltrace.catalog import DOMAINS
-from nptltrace.trace.source import Source
 from tests.trace.builder import Builder, Event
 from tests.ui.made import MS, T0, A, B, free, process, taken, waits
 
@@ -40,7 +40,7 @@ def found_in(
     trace: Path, edges: list[int], *locks: int, window: Window | None = None
 ) -> list[LockOverTime]:
     places = [Place(0, lock, MUTEX, 0) for lock in locks]
-    return over_time(Source([trace]), window or Window(), places, np.array(edges))
+    return over_time(Traceset(trace), window or Window(), places, np.array(edges))
 
 
 def traced(path: Path, *threads: list[Event]) -> Path:
@@ -113,7 +113,7 @@ def test_bins_of_a_random_part_have_its_sums(tmp_path: Path, seed: int) -> None:
     begin, end = sorted(rng.sample(range(3000 * MS), 2))
     edges = [begin + (end - begin) * n // 7 for n in range(8)]
     (lock,) = found_in(trace, edges, A, window=Window(begin, end))
-    model = run_model(Source([trace]), window=Window(begin, end))
+    model = run_model(Traceset(trace), window=Window(begin, end))
     objects = model.table("objects")
     (whole,) = objects[(objects["address"] == A) & (objects["kind"] == MUTEX)]
     assert int(lock.holds.ns.sum()) == int(whole["hold_ns"])

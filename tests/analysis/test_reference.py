@@ -14,8 +14,8 @@ import pytest
 
 from nptltrace.analysis import model
 from nptltrace.analysis.model import Window
+from nptltrace.api import Traceset
 from nptltrace.trace.reading import prefetch
-from nptltrace.trace.source import Source
 from tests.analysis.compare import assert_same
 from tests.support import ROOT
 
@@ -98,7 +98,7 @@ def test_windows(
     """What begins before a window or ends after it is known all the same."""
     monkeypatch.setattr(prefetch, "_BATCH", 64)  # not all that follows is read
     trace = record(program("mix"), str(seed), "200", options=("-l", str(seed)))
-    end = Source([trace]).end_ns()
+    end = Traceset(trace).end_ns()
     assert end is not None
     for _, cuts in zip(range(4), random_cuts(seed, end), strict=False):
         for begin_ns, end_ns in pairwise([None, *cuts, None]):
@@ -150,7 +150,7 @@ def test_real_program(name: str, record: Recorder, place: Path) -> None:
 @pytest.mark.parametrize("level", ["2", "3"])
 def test_python(level: str, record: Recorder, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The reference knows nothing but events: no lock of an interpreter, and no stacks.
-    monkeypatch.setattr(Source, "gils", lambda _source, _process: ())
+    monkeypatch.setattr(Traceset, "gils", lambda _source, _process: ())
     (place / "queues.py").write_text(QUEUE)
     assert assert_same(record(sys.executable, "queues.py", options=("-l", level, "--stacks", "0")))[
         "idle"

@@ -182,7 +182,7 @@ def test_work_that_nobody_wants_ends(trace: Path) -> None:
     from nptltrace._binding.libpttread import Cursor
 
     unwanted = threading.Event()
-    cursor = Cursor(nptltrace.open(trace).source.reader)
+    cursor = Cursor(nptltrace.open(trace).reader)
     with stoppable(unwanted), reading_ahead(cursor) as batches:
         assert next(batches).count
         unwanted.set()
@@ -202,12 +202,12 @@ def test_a_thread_may_be_at_work_at_the_exit(ptt: Ptt, trace: Path) -> None:
         "import sys, threading, nptltrace\n"
         "from nptltrace.analysis.checking.checker import Checker\n"
         "from nptltrace.analysis.model import run_model\n"
-        "from nptltrace.trace.source import Source\n"
+        "from nptltrace.api import Traceset\n"
         "begun = threading.Barrier(3)\n"
         "def work(what):\n"
         "    begun.wait()\n"
         "    while True:\n"
-        "        what(Source([sys.argv[1]]))\n"
+        "        what(Traceset(sys.argv[1]))\n"
         "for what in run_model, lambda source: Checker(source, 10**9).read():\n"
         "    threading.Thread(target=work, args=(what,), daemon=True).start()\n"
         "begun.wait()\n"
@@ -219,9 +219,9 @@ def test_a_thread_may_be_at_work_at_the_exit(ptt: Ptt, trace: Path) -> None:
 
 def test_a_view_keeps_what_it_shows(trace: Path) -> None:
     from nptltrace.analysis.model import run_model
-    from nptltrace.trace.source import Source
+    from nptltrace.api import Traceset
 
-    model = run_model(Source([trace]))
+    model = run_model(Traceset(trace))
     view, copy = model.table("threads", copy=False), model.table("threads")
     alive = weakref.ref(model.handle)
     model.close()

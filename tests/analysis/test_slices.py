@@ -11,10 +11,10 @@ from nptltrace._binding import libpttread
 from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.model import ROW_TABLES, model_batches
 from nptltrace.analysis.slices import cuts, rows_of_slice, tables_and_states
+from nptltrace.api import Traceset
 from nptltrace.errors import PttError, UsageError
 from nptltrace.trace.copying import Part
 from nptltrace.trace.reading import prefetch
-from nptltrace.trace.source import Source
 from tests.support import ROOT
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def lists(pieces: Iterable[tuple[str, pa.Table]]) -> dict[str, list[Any]]:
     return {name: rows for name, rows in found.items() if rows}
 
 
-def sliced(source: Source, times: Sequence[int], place: Path) -> dict[str, list[Any]]:
+def sliced(source: Traceset, times: Sequence[int], place: Path) -> dict[str, list[Any]]:
     """Return all rows, each slice made by a model of its own."""
     states: dict[int, bytes] = {}
 
@@ -56,7 +56,7 @@ def sliced(source: Source, times: Sequence[int], place: Path) -> dict[str, list[
 
 def check(trace: Path, place: Path) -> dict[str, list[Any]]:
     """Compare slices of a trace with the whole of it, and return the rows."""
-    source = Source([trace])
+    source = Traceset(trace)
     source.learn_threads()
     expected = lists(model_batches(source, ROWS))
     first, end = (source.reader.time_of_key(key) for key in source.reader.key_range() or ())
@@ -108,7 +108,7 @@ def test_a_damaged_state_and_a_part_of_a_recording_are_refused(
     program: Callable[[str], Path], record: Recorder, tmp_path: Path
 ) -> None:
     trace = record(program("mix"), "3", "20")
-    source = Source([trace])
+    source = Traceset(trace)
     end = source.end_ns() or 0
     for state in (b"", b"x" * 1000):
         with pytest.raises(PttError, match="state of slice 1 is damaged"):
@@ -118,4 +118,4 @@ def test_a_damaged_state_and_a_part_of_a_recording_are_refused(
     cursor.seek_key(source.reader.key_of_time(end // 3))
     write_cut(source, part, Part(cursor.place(), begin_ns=end // 3))
     with pytest.raises(UsageError, match="part of one"):
-        cuts(Source([part]), 2)
+        cuts(Traceset(part), 2)

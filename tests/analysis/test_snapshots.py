@@ -13,9 +13,9 @@ from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace.analysis import snapshots
 from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.model import Only, Window, run_model
+from nptltrace.api import Traceset
 from nptltrace.trace.copying import Part
 from nptltrace.trace.reading import prefetch
-from nptltrace.trace.source import Source
 from nptltrace.ui.viewer import Viewer
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "nptltrace" / "states"
 
 
-def tables(source: Source, window: Window) -> dict[str, NDArray[Any]]:
+def tables(source: Traceset, window: Window) -> dict[str, NDArray[Any]]:
     model = run_model(source, ALL, window=window)
     found = {name: model.table(name) for name in ("objects", "sites", "threads", "edges")}
     # Those of which there is nothing to report may be known or not.
@@ -49,7 +49,7 @@ def tables(source: Source, window: Window) -> dict[str, NDArray[Any]]:
     return found
 
 
-def assert_same(source: Source, window: Window, expected: dict[str, NDArray[Any]]) -> None:
+def assert_same(source: Traceset, window: Window, expected: dict[str, NDArray[Any]]) -> None:
     for name, rows in tables(source, window).items():
         # Histograms have numbers in the order in which they come up.
         for column in set(rows.dtype.names or ()) - {"histogram", "used"}:
@@ -60,7 +60,7 @@ def assert_same(source: Source, window: Window, expected: dict[str, NDArray[Any]
 def test_windows_that_begin_from_them(
     options: tuple[str, ...], kept: Path, program: Callable[[str], Path], record: Recorder
 ) -> None:
-    source = Source([record(program("mix"), "3", "80", options=options)])
+    source = Traceset(record(program("mix"), "3", "80", options=options))
     end = source.end_ns() or 0
     choose = random.Random(1)  # noqa: S311
     windows = [Window(*sorted(choose.sample(range(end), 2))) for _ in range(15)]
@@ -83,7 +83,7 @@ def test_what_cannot_be_used_is_passed_over(
     kept: Path, program: Callable[[str], Path], record: Recorder
 ) -> None:
     trace = record(program("mix"), "4", "60", options=("-l", "2"))
-    source = Source([trace])
+    source = Traceset(trace)
     end = source.end_ns() or 0
     run_model(source, window=Window(end, None))
     state = snapshots.latest(source, end)
@@ -108,7 +108,7 @@ def test_what_cannot_be_used_is_passed_over(
     assert snapshots.latest(source, end) is not None
     # Of another trace, though it has that name.
     file.unlink()
-    other = Source([record(program("mix"), "5", "60", options=("-l", "2"))])
+    other = Traceset(record(program("mix"), "5", "60", options=("-l", "2")))
     run_model(other, window=Window(other.end_ns(), None))
     (foreign,) = kept.iterdir()
     assert foreign.name != file.name
@@ -119,7 +119,7 @@ def test_what_cannot_be_used_is_passed_over(
 def test_a_cut_begins_from_them(
     kept: Path, program: Callable[[str], Path], record: Recorder, tmp_path: Path
 ) -> None:
-    source = Source([record(program("mix"), "8", "60", options=("-l", "2"))])
+    source = Traceset(record(program("mix"), "8", "60", options=("-l", "2")))
     end = source.end_ns() or 0
     run_model(source, window=Window(end, None))
     state = snapshots.latest(source, end)
@@ -129,7 +129,7 @@ def test_a_cut_begins_from_them(
     parts = []
     for name in ("from-a-state.ptt", "from-the-beginning.ptt"):
         write_cut(source, tmp_path / name, Part(cursor.place()))
-        parts.append(tables(Source([tmp_path / name]), Window()))
+        parts.append(tables(Traceset(tmp_path / name), Window()))
         snapshots.forget(source)
     for name, rows in parts[0].items():
         for column in set(rows.dtype.names or ()) - {"histogram", "used"}:
@@ -144,7 +144,7 @@ def test_the_viewer_keeps_them(
     viewer.start()
     viewer.wait_ready()
     viewer.close()
-    source = Source([trace])
+    source = Traceset(trace)
     state = snapshots.latest(source, source.end_ns() or 0)
     assert state is not None
 
@@ -154,6 +154,6 @@ def test_no_more_than_there_is_room_for(
 ) -> None:
     monkeypatch.setattr(snapshots, "_FILE_MAX", 1)
     monkeypatch.setattr(_cache, "_MOST", 1)
-    source = Source([record(program("mix"), "7", "60", options=("-l", "2"))])
+    source = Traceset(record(program("mix"), "7", "60", options=("-l", "2")))
     run_model(source, window=Window(source.end_ns(), None))
     assert list(kept.iterdir()) == []

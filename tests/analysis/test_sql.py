@@ -16,8 +16,8 @@ from nptltrace.analysis.sql.schema import TABLES
 from nptltrace.analysis.sql.spill import Shelf
 from nptltrace.analysis.sql.tables import TraceTables
 from nptltrace.analysis.sql.views import VIEWS
+from nptltrace.api import Traceset
 from nptltrace.errors import PttError
-from nptltrace.trace.traceset import Traceset
 from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:

@@ -124,7 +124,7 @@ def test_call_sites_are_there(tables: dict[str, pa.Table]) -> None:
 
 def test_rows_are_those_of_the_model(recorded: list[Path]) -> None:
     traces = nptltrace.open(recorded[0])
-    model = model_tables(traces.source)
+    model = model_tables(traces)
     for name in ("waits", "holds", "wakeups", "edges", "threads", "objects"):
         assert traces.table(name).num_rows == getattr(model, name).num_rows
     waits = traces.table("waits")
@@ -331,7 +331,7 @@ def test_no_such_table(recorded: list[Path]) -> None:
         (lambda ts: ts.events(1.5), "a time is a whole number of ns, not 1.5"),
         (lambda ts: ts.middle_time("1ms"), "a time is a whole number of ns, not '1ms'"),
         (lambda ts: ts.events(fields="wait_ns"), "fields must be a list of names"),
-        (lambda ts: nptltrace.open(cast("Any", ts.source.paths())), "one by one"),
+        (lambda ts: nptltrace.open(cast("Any", ts.paths())), "one by one"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

@@ -13,9 +13,9 @@ from nptltrace._binding import libptttrack_promises
 from nptltrace.analysis.model import Window
 from nptltrace.analysis.verify import verify
 from nptltrace.analysis.vocabulary.document_types import Verify
+from nptltrace.api import Traceset
 from nptltrace.catalog import BY_ID
 from nptltrace.trace.copying import Part, write_trace
-from nptltrace.trace.source import Source
 from nptltrace.trace.symbols.alias import read_aliases
 from nptltrace.trace.symbols.lookup import Symbols
 from nptltrace.ui.shapes import fits
@@ -70,7 +70,7 @@ def build(tmp_path: Path) -> Callable[..., Path]:
 
 
 def verdict_of(trace: Path, **more: Any) -> Verdict:
-    source = Source([trace])
+    source = Traceset(trace)
     return verify(source, Symbols(source, read_aliases([]), []), **more)
 
 
@@ -181,7 +181,7 @@ def test_some_of_the_threads_are_not(build: Callable[..., Path], tmp_path: Path)
     trace = build({"t1": [NONE_LEFT, ev(10, "SEM_TAKEN", THING)], "t2": [ev(5, "SEM_POST", THING)]})
     assert verdict_of(trace).violations == []
     part = tmp_path / "part.ptt"
-    write_trace(Source([trace]), part, Part(threads=frozenset({0})))
+    write_trace(Traceset(trace), part, Part(threads=frozenset({0})))
     verdict = verdict_of(part)
     assert verdict.violations == []
     assert len(verdict.gaps) == 1
@@ -199,7 +199,7 @@ def test_a_process_that_ended_late(build: Callable[..., Path]) -> None:
     assert verdict_of(trace, patience_ns=60 * S).violations == []
     # A part of the trace ends before the process does.
     part = trace.with_name("part.ptt")
-    write_trace(Source([trace]), part, Part())
+    write_trace(Traceset(trace), part, Part())
     assert verdict_of(part).violations == []
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from nptltrace.analysis.report.documents import verify_document
 from nptltrace.analysis.verify import verify
-from nptltrace.trace.source import Source
+from nptltrace.api import Traceset
 from nptltrace.trace.symbols.alias import read_aliases
 from nptltrace.trace.symbols.lookup import Symbols
 from tests.analysis.any_events import any_steps, write_steps
@@ -44,7 +44,7 @@ def checked_of(seed: int, *, calls: bool) -> dict[str, int]:
     try:
         # S311: nothing secret.
         trace = simulate(directory / "run.ptt", random.Random(seed), calls=calls)  # noqa: S311
-        source = Source([trace])
+        source = Traceset(trace)
         verdict = verify(source, Symbols(source, read_aliases([]), []), patience_ns=1)
     finally:
         shutil.rmtree(directory)
@@ -70,7 +70,7 @@ def test_such_programs_try_the_rules() -> None:
 def test_any_events_have_a_verdict(steps: Steps) -> None:
     directory = Path(tempfile.mkdtemp())
     try:
-        source = Source([write_steps(directory / "run.ptt", steps)])
+        source = Traceset(write_steps(directory / "run.ptt", steps))
         verdict = verify(source, Symbols(source, read_aliases([]), []), patience_ns=0)
         document = verify_document(verdict)
     finally:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nptltrace.analysis.model import model_tables
-from nptltrace.trace.source import Source
+from nptltrace.api import Traceset
 from tests.analysis.story import HEAP, MAIN, A, Story
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ TIMED_OUT = 110
 
 def wakers(story: Story, path: Path) -> list[tuple[int, str, int]]:
     """Return who was woken by what, and when."""
-    woken = model_tables(Source([story.write_to(path)])).wakeups.to_pylist()
+    woken = model_tables(Traceset(story.write_to(path))).wakeups.to_pylist()
     return [(row["wakee_tid"], row["kind"], row["t_ns"]) for row in woken]
 
 

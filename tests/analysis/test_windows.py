@@ -21,10 +21,10 @@ from nptltrace.analysis.report.contention import contention
 from nptltrace.analysis.report.live_contention import Follower
 from nptltrace.analysis.scope import Scope
 from nptltrace.analysis.sql.query import Database
+from nptltrace.api import Traceset
 from nptltrace.export.writing.timeline import Timeline
 from nptltrace.trace.copying import Part
 from nptltrace.trace.reading import prefetch
-from nptltrace.trace.source import Source
 from nptltrace.ui.viewer import Viewer
 from tests.analysis.compare import cut
 from tests.trace.builder import BOOT, Builder, Event
@@ -74,7 +74,7 @@ def convoy(tmp_path: Path) -> Path:
 
 
 def test_inside_of_waits(convoy: Path) -> None:
-    found = contention(Source([convoy]), window=Window(40 * MS, 90 * MS))
+    found = contention(Traceset(convoy), window=Window(40 * MS, 90 * MS))
     assert (found.figures.waits, found.figures.wait_ns) == (3, 150 * MS)
     assert found.figures.wait_max_ns == 50 * MS
     (lock,) = found.objects
@@ -92,7 +92,7 @@ def test_inside_of_waits(convoy: Path) -> None:
 
 
 def test_inside_of_a_hold(convoy: Path) -> None:
-    tables = model_tables(Source([convoy]), window=Window(22 * MS, 25 * MS))
+    tables = model_tables(Traceset(convoy), window=Window(22 * MS, 25 * MS))
     (hold,) = tables.holds.to_pylist()
     assert (hold["tid"], hold["t_ns"], hold["dur_ns"], hold["open"]) == (1, 22 * MS, 3 * MS, False)
     assert tables.waits.num_rows == 0
@@ -101,12 +101,12 @@ def test_inside_of_a_hold(convoy: Path) -> None:
 
 
 def test_where_nothing_is(convoy: Path) -> None:
-    found = contention(Source([convoy]), window=Window(150 * MS, 160 * MS))
+    found = contention(Traceset(convoy), window=Window(150 * MS, 160 * MS))
     assert (found.figures.waits, found.figures.holds, found.objects) == (0, 0, [])
     assert {t.thread.tid for t in found.threads} == {1, *WAITERS, 5}
     assert sum(t.running_ns for t in found.threads) == 50 * MS
     for begin in (-10 * MS, 500 * MS):
-        empty = contention(Source([convoy]), window=Window(begin, begin + MS))
+        empty = contention(Traceset(convoy), window=Window(begin, begin + MS))
         assert (empty.threads, empty.objects, empty.path.threads) == ([], [], [])
 
 
@@ -118,7 +118,7 @@ def test_a_class_is_that_of_the_whole_wait(tmp_path: Path) -> None:
         event(10, "MUTEX_WAIT", LOCK, 7, owner=1),
         event(100, "MUTEX_WAIT_END", LOCK, 7, result=110, wait_ns=90 * MS),
     ])  # fmt: skip
-    found = contention(Source([made.write()]), window=Window(20 * MS, 30 * MS))
+    found = contention(Traceset(made.write()), window=Window(20 * MS, 30 * MS))
     assert (found.figures.waits, found.figures.other_ns["timeout"]) == (0, 10 * MS)
     assert found.objects[0].blamed == []
 
@@ -138,7 +138,7 @@ def test_a_wake_up_lies_in_one_window(tmp_path: Path) -> None:
         event(110, "RWLOCK_WAIT", OTHER, 7, write=1),
         event(160, "RWLOCK_TAKEN_WRITE", OTHER, 7, "WAITED", result=0, wait_ns=40 * MS),
     ])  # fmt: skip
-    source = Source([made.write()])
+    source = Traceset(made.write())
     for edges in ([25, 35, 45, 153], [10, 30, 155], [29, 31, 150, 156]):
         found = [
             row["t_ns"] // MS
@@ -152,7 +152,7 @@ def test_a_wait_that_never_ends(tmp_path: Path) -> None:
     made = Builder(tmp_path / "hung.ptt")
     made.thread(1, [event(0, "MUTEX_TAKEN", LOCK, 5), event(200, "MUTEX_TAKEN", OTHER, 6)])
     made.thread(2, [event(10, "MUTEX_WAIT", LOCK, 7, owner=1)])
-    source = Source([made.write()])
+    source = Traceset(made.write())
     found = contention(source, window=Window(50 * MS, 60 * MS))
     assert (found.figures.waits, found.figures.wait_ns) == (1, 10 * MS)
     (wait,) = found.open_waits
@@ -173,7 +173,7 @@ def test_the_path_through_waits_that_reach_out(ends: tuple[int, ...], tmp_path: 
         {"process": {"index": 0, "pid": 100, "ppid": 1, "exe": "/bin/x", "cmdline": ["x"]}},
         {"exit": {"process": 0, "end_unix_ns": BOOT + T0 + 200 * MS, "status": 137}},
     ]
-    source = Source([made.write()])
+    source = Traceset(made.write())
     for begin, end in ((0, 15), (0, 60), (15, 60), (50, 60)):
         path = contention(source, window=Window(begin * MS, end * MS)).path
         assert (path.start_ns, path.end_ns) == (begin * MS, end * MS)
@@ -182,7 +182,7 @@ def test_the_path_through_waits_that_reach_out(ends: tuple[int, ...], tmp_path: 
 
 
 def test_top_counts_from_a_time_on(convoy: Path, ptt: Ptt) -> None:
-    follower = Follower(Source([convoy]), begin_ns=40 * MS)
+    follower = Follower(Traceset(convoy), begin_ns=40 * MS)
     follower.read(70 * MS)
     before = follower.present()
     (lock,) = before.objects
@@ -197,7 +197,7 @@ def test_top_counts_from_a_time_on(convoy: Path, ptt: Ptt) -> None:
 
 def test_export_of_a_window(convoy: Path) -> None:
     window = Window(40 * MS, 90 * MS)
-    timeline = Timeline(Source([convoy]), None, Scope(window))
+    timeline = Timeline(Traceset(convoy), None, Scope(window))
     records = np.concatenate(list(timeline.records(1 << 20)))
     assert set(records["ts"].tolist()) == {40 * MS, 90 * MS}
     assert timeline.counts == {"waits": 3, "holds": 1, "wakeups": 0}
@@ -236,7 +236,7 @@ def cut_sums(table: pa.Table, window: Window, *keys: str) -> Counter[Any]:
 
 def test_report_of_windows(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prefetch, "_BATCH", 256)  # not all that follows is read
-    source = Source([recorded])
+    source = Traceset(recorded)
     whole = model_tables(source)
     for window in windows(1, source.end_ns() or 0, 100):
         found = contention(source, window=window)
@@ -257,8 +257,8 @@ def test_report_of_windows(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_sql_of_windows(recorded: Path) -> None:
     traces = nptltrace.open(recorded)
-    whole = model_tables(traces.source)
-    for window in windows(2, traces.source.end_ns() or 0, 100):
+    whole = model_tables(traces)
+    for window in windows(2, traces.end_ns() or 0, 100):
         tables = all_tables(traces, scope=Scope(window))
         database = Database(tables)
         for name, columns in (("waits", "tid, class"), ("holds", "tid, mode")):
@@ -327,7 +327,7 @@ def test_adjacent_windows_add_up(
     seed: int, recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prefetch, "_BATCH", 256)
-    source = Source([recorded])
+    source = Traceset(recorded)
     end = source.end_ns() or 0
     whole = all_sums(run_model(source, libptttrack_sums.PAIRS))
     choose = random.Random(seed)  # noqa: S311
@@ -348,18 +348,18 @@ def test_adjacent_windows_add_up(
 # ---- traces that are cut out of others ----
 
 
-def cut_of(source: Source, begin: int, path: Path) -> Source:
+def cut_of(source: Traceset, begin: int, path: Path) -> Traceset:
     cursor = libpttread.Cursor(source.reader)
     cursor.seek_key(source.reader.key_of_time(begin))
     write_cut(source, path, Part(cursor.place(), begin_ns=begin))
-    return Source([path])
+    return Traceset(path)
 
 
 # Who came last to a barrier that is just opening is not known in a part.
 UNKNOWN = ("barrier",)
 
 
-def sums_of(source: Source, window: Window | None = None) -> Counter[Any]:
+def sums_of(source: Traceset, window: Window | None = None) -> Counter[Any]:
     """Return what threads did, but for waits for some kinds of objects."""
     tables = model_tables(source, window=window)
     found: Counter[Any] = Counter()
@@ -377,7 +377,7 @@ def sums_of(source: Source, window: Window | None = None) -> Counter[Any]:
 def test_a_cut_begins_with_the_truth(
     options: tuple[str, ...], program: Callable[[str], Path], record: Recorder, tmp_path: Path
 ) -> None:
-    source = Source([record(program("mix"), "6", "100", options=options)])
+    source = Traceset(record(program("mix"), "6", "100", options=options))
     end = source.end_ns() or 0
     for number, window in enumerate(windows(4, end, 5)):
         begin = window.begin_ns or 0
@@ -430,7 +430,7 @@ def test_a_process_without_events_in_a_cut_holds_what_it_held(tmp_path: Path) ->
         {"process": {"index": n, "pid": 100 + n, "ppid": 1, "exe": "/bin/x", "cmdline": ["x"]}}
         for n in range(2)
     ]
-    source = Source([made.write()])
+    source = Traceset(made.write())
     begin, end = 40 * MS, 80 * MS
     cursor = libpttread.Cursor(source.reader)
     cursor.seek_key(source.reader.key_of_time(begin))
@@ -438,7 +438,7 @@ def test_a_process_without_events_in_a_cut_holds_what_it_held(tmp_path: Path) ->
     cursor.seek_key(source.reader.key_of_time(end))
     path = tmp_path / "part.ptt"
     write_cut(source, path, Part(first, cursor.place(), begin_ns=begin, end_ns=end))
-    part = Source([path])
+    part = Traceset(path)
     assert sums_of(part) == sums_of(source, Window(begin, end))
     held = model_tables(part).holds.to_pylist()
     assert [(one["tid"], one["dur_ns"] // MS) for one in held] == [(2, 5), (1, 40), (2, 20)]
@@ -455,7 +455,7 @@ def test_a_thread_that_has_ended_lives_in_no_cut(tmp_path: Path) -> None:
         event(25, "MUTEX_WAIT", LOCK, 7, owner=3),
         event(60, "MUTEX_TAKEN", LOCK, 7, "WAITED", result=0, wait_ns=35 * MS),
     ])  # fmt: skip
-    source = Source([made.write()])
+    source = Traceset(made.write())
     part = model_tables(cut_of(source, 50 * MS, tmp_path / "part.ptt"))
     lived = [row["tid"] for row in part.threads.to_pylist() if row["start_ns"] is not None]
     assert lived == [2]
@@ -508,7 +508,7 @@ def test_wake_ups_before_a_cut(name: str, tmp_path: Path) -> None:
     made = Builder(tmp_path / "whole.ptt")
     for tid, events in threads.items():
         made.thread(tid, events)
-    whole = Source([made.write()])
+    whole = Traceset(made.write())
     part = cut_of(whole, window.begin_ns or 0, tmp_path / "part.ptt")
     again = cut_of(part, (window.begin_ns or 0) + 1, tmp_path / "again.ptt")
     for tables in (model_tables(whole, window=window), model_tables(part), model_tables(again)):
@@ -518,7 +518,7 @@ def test_wake_ups_before_a_cut(name: str, tmp_path: Path) -> None:
 
 def test_the_viewer_shows_a_cut_from_its_beginning(convoy: Path, tmp_path: Path) -> None:
     part = tmp_path / "part.ptt"
-    cut_of(Source([convoy]), 95 * MS, part)
+    cut_of(Traceset(convoy), 95 * MS, part)
     viewer = Viewer([part])
     viewer.start()
     viewer.wait_ready()
@@ -531,7 +531,7 @@ def test_the_viewer_shows_a_cut_from_its_beginning(convoy: Path, tmp_path: Path)
 def test_cuts_of_other_programs(
     name: str, program: Callable[[str], Path], record: Recorder, tmp_path: Path
 ) -> None:
-    source = Source([record(program(name), options=("-l", "2"), status=None)])
+    source = Traceset(record(program(name), options=("-l", "2"), status=None))
     for number, window in enumerate(windows(7, source.end_ns() or 0, 6)):
         begin = window.begin_ns or 0
         part = cut_of(source, begin, tmp_path / f"{number}.ptt")

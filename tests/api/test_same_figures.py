@@ -17,9 +17,9 @@ from nptltrace.analysis.growing import ended_ns
 from nptltrace.analysis.model import model_tables
 from nptltrace.analysis.report.contention import contention
 from nptltrace.analysis.report.live_contention import Follower
+from nptltrace.api import Traceset
 from nptltrace.errors import PttError
 from nptltrace.trace.reading.watermark import Settled
-from nptltrace.trace.source import Source
 from nptltrace.trace.statistics import statistics
 
 if TYPE_CHECKING:
@@ -298,7 +298,7 @@ def test_silence(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     path, part = trace
     if part:
         return  # a check follows the whole trace
-    lives = checked(Source([path])).lives()
+    lives = checked(Traceset(path)).lives()
     assert all(isinstance(one.silent_ns, int) for one in lives)
     assert Counter(lives) == Counter(
         (one["pid"], one["end_ns"] - one["start_ns"], one["silent_ns"])
@@ -374,12 +374,12 @@ def test_while_it_is_recorded(
     assert report.first_ns == stat.first_ns == top.since_ns
 
 
-def _with_waits(trace: Path, count: int) -> Source:
+def _with_waits(trace: Path, count: int) -> Traceset:
     """Return a trace that is being recorded once so many waits go on in it."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
         with suppress(PttError):
-            source = Source([trace])
+            source = Traceset(trace)
             if sum(row["open"] for row in model_tables(source).waits.to_pylist()) == count:
                 return source
         time.sleep(0.05)

@@ -98,7 +98,7 @@ entry()
         ("nptltrace.cli.imports", -signal.SIGINT),
         ("argparse", -signal.SIGINT),
         ("nptltrace.cli.commands.stat", 130),
-        ("nptltrace.trace.source", 130),
+        ("nptltrace.trace.traceset", 130),
     ],
 )
 def test_an_interrupt_while_modules_are_imported(ptt: Ptt, module: str, status: int) -> None:

@@ -38,9 +38,9 @@ def known() -> set[str]:
 
 def _tables(trace: Path) -> Any:
     from nptltrace.analysis.model import model_tables
-    from nptltrace.trace.source import Source
+    from nptltrace.api import Traceset
 
-    return model_tables(Source([trace]))
+    return model_tables(Traceset(trace))
 
 
 def waits(trace: Path) -> list[tuple[int, int, int, int, str]]:
@@ -75,14 +75,14 @@ def owners(trace: Path) -> set[tuple[int, int]]:
 
 def stacks(trace: Path) -> dict[int, tuple[list[str], list[str]]]:
     """Return the call stacks of waits that have one, by number: the waiter's, the owner's."""
+    from nptltrace.api import Traceset
     from nptltrace.trace.places.stack import stack_sites
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.frames import stack_texts
     from nptltrace.trace.symbols.lookup import Symbols
 
-    source = Source([trace])
+    source = Traceset(trace)
     symbols = Symbols(source)
-    processes = source.processes()
+    processes = source.processes
 
     def texts(process: int | None, number: int, site: int) -> list[str]:
         if process is None or not number:

@@ -84,11 +84,11 @@ def test_objects_have_owners_and_queues(
     exported: Exported, recorded: Callable[[str], Path]
 ) -> None:
     from nptltrace.analysis.model import model_tables
-    from nptltrace.trace.source import Source
+    from nptltrace.api import Traceset
 
     trace = recorded("contention")
     lines = _dump(exported("paje", "contention"))
-    tables = model_tables(Source([trace]))
+    tables = model_tables(Traceset(trace))
     held = [line for line in lines if line[0] == "State" and line[2].startswith("Held")]
     assert len(held) == tables.holds.num_rows
     most: dict[int, float] = {}

@@ -88,7 +88,7 @@ def test_row_groups_are_sorted(
     monkeypatch.setattr(parquet, "_ROW_GROUP", 1000)
     trace = recorded("hostile")
     traces = nptltrace.open(trace)
-    options = {"symbols": Symbols(traces.source), "scope": Scope()}
+    options = {"symbols": Symbols(traces), "scope": Scope()}
     load_format("parquet").write(traces, Target(tmp_path / "out"), **options)
     (path,) = tmp_path.glob("out/dataset=events/*/*/*/*.parquet")
     file = pyarrow.parquet.ParquetFile(path)
@@ -198,7 +198,7 @@ def test_nothing_half_written_stays(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(parquet._File, "write", fail)
-    options = {"symbols": Symbols(traces.source), "scope": Scope()}
+    options = {"symbols": Symbols(traces), "scope": Scope()}
     with pytest.raises(OSError, match="No space left") as failed:
         load_format("parquet").write(traces, Target(tmp_path / "out"), **options)
     assert one_line(failed.value) == f"{tmp_path / 'out'}: No space left on device"

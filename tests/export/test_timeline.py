@@ -83,14 +83,14 @@ def test_records_are_those_of_the_whole_trace_in_order(
     recorded: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Waits and holds that go on from batch to batch are reported like those within one."""
+    from nptltrace.api import Traceset
     from nptltrace.export.writing import records as rec
     from nptltrace.export.writing.timeline import Timeline
     from nptltrace.trace.reading import prefetch
-    from nptltrace.trace.source import Source
 
     def reported(batch: int) -> NDArray[Any]:
         monkeypatch.setattr(prefetch, "_BATCH", batch)
-        batches = list(Timeline(Source([recorded("mix")]), None, None).records(1 << 40))
+        batches = list(Timeline(Traceset(recorded("mix")), None, None).records(1 << 40))
         # Viewers see what ends and what begins at one time together.
         assert all(a["ts"][-1] < b["ts"][0] for a, b in pairwise(batches))
         return np.concatenate(batches)

@@ -10,9 +10,8 @@ from uuid import UUID
 
 import pytest
 
+from nptltrace.api import Traceset
 from nptltrace.errors import UsageError
-from nptltrace.trace.source import Source
-from nptltrace.trace.traceset import Traceset
 from tests.trace.builder import BOOT, CLOCK, Builder, Event, rewrite_uuid
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def test_one_clock_is_exact_whatever_its_speed_was_measured_to_be(here: Machine)
     first = here.trace(1000 * S, 1000 * S + 40, frequency=TSC)
     other = here.trace(1000 * S + 20, frequency=TSC + 100_000, span_s=60)
     ticks = [1000 * TSC, 1000 * TSC + 100, -(-(1000 * S + 20) * (TSC + 100_000) // S)]
-    source = Source([first, other])
+    source = Traceset(first, other)
     assert source.alignment.one_clock
     assert source.alignment.uncertainty_ns == 0
     assert source.alignment.lead == 1  # it was watched for longer
@@ -136,7 +135,7 @@ def test_clocks_of_one_machine(here: Machine, ptt: Ptt) -> None:
     here.began_unix_ns -= S
     second = here.trace(S + 200, S + 600, clock="monotonic")
     assert rows(first, second) == [(0, 1), (200, 1), (400, 2), (600, 2), (800, 3)]
-    found = Source([first, second]).alignment
+    found = Traceset(first, second).alignment
     assert (found.one_clock, found.uncertainty_ns, found.start_unix_ns) == (False, 70, BOOT + S)
     message = ptt("view", first, second).stderr
     assert (
@@ -172,7 +171,7 @@ def test_machines(here: Machine, there: Machine, ptt: Ptt) -> None:
 
 def test_unsynchronised_machines(here: Machine, there: Machine) -> None:
     del there.known["max_error_ns"]
-    found = Source([here.trace(7 * S), there.trace(S)])
+    found = Traceset(here.trace(7 * S), there.trace(S))
     assert found.alignment.uncertainty_ns is None
     assert found.remarks()[0].endswith("nobody knows how well the clocks agree")
 
@@ -183,7 +182,7 @@ def test_no_common_time(here: Machine, there: Machine, ptt: Ptt) -> None:
     second = there.trace(S)
     assert "there is no common time" in ptt("stat", first, second, status=2).stderr
     with pytest.raises(UsageError, match="does not say what time of day"):
-        Source([second, first])
+        Traceset(second, first)
     assert rows(second) == [(0, 1)]
 
 
@@ -201,12 +200,12 @@ def test_merge_writes_one_clock(here: Machine, there: Machine, tmp_path: Path, p
     ]
     # The clock that ticks fastest stays; the times of others move by less than one of its ticks.
     assert all(abs(a["ts_ns"] - b["ts_ns"]) <= 1 for a, b in zip(apart, together, strict=True))
-    assert Source([both]).alignment.one_clock
+    assert Traceset(both).alignment.one_clock
     first = read_by_babeltrace(both)
     assert len(first) == 7
     assert first[0].startswith(f"[{(BOOT + 7 * S) // S}.000000000]")
     # By the clock of the first trace it still is; so they stay exact together.
-    assert Source([both, here.trace(8 * S)]).alignment.one_clock
+    assert Traceset(both, here.trace(8 * S)).alignment.one_clock
 
 
 def test_merge_of_different_handlers(here: Machine, tmp_path: Path, ptt: Ptt) -> None:
@@ -257,4 +256,4 @@ def test_merge_with_times_before_the_clock(
     lines = read_by_babeltrace(both)
     assert lines[0].startswith(f"[{(BOOT + S) // S}.000000000]")
     # Its clock is nobody else's any more.
-    assert not Source([both, late]).alignment.one_clock
+    assert not Traceset(both, late).alignment.one_clock

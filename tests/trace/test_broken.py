@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nptltrace._binding import libpttread
+from nptltrace.api import Traceset
 from nptltrace.errors import TraceFormatError, UsageError
-from nptltrace.trace.source import Source
 from nptltrace.trace.statistics import statistics
-from nptltrace.trace.traceset import Traceset
 from tests.trace.builder import HEAD, crc32c
 from tests.trace.conftest import small
 
@@ -40,12 +39,12 @@ def edit(trace: Path, name: str = "stream-00000") -> bytearray:
 def events(trace: Path) -> int:
     """Return the number of events, by the merge and by the count, which must agree."""
     merged = int(Traceset(trace).events().num_rows)
-    assert statistics(Source([trace])).events == merged
+    assert statistics(Traceset(trace)).events == merged
     return merged
 
 
 def reasons(trace: Path) -> list[str]:
-    source = Source([trace])
+    source = Traceset(trace)
     source.reader.verify()
     return [damage.reason for damage in source.damages()]
 
@@ -60,7 +59,7 @@ def test_a_flipped_bit_costs_its_packet(small_trace: Path) -> None:
     data[HEAD.size + 40] ^= 1
     (small_trace / "stream-00000").write_bytes(data)
     assert events(small_trace) == SECOND + 6
-    source = Source([small_trace])
+    source = Traceset(small_trace)
     source.reader.verify()
     (damage,) = source.damages()
     assert (damage.path, damage.offset) == (str(small_trace / "stream-00000"), 0)
@@ -123,7 +122,7 @@ def test_a_broken_record_costs_only_itself(tmp_path: Path) -> None:
     reseal(data)
     (trace / "stream-records").write_bytes(data)
     assert events(trace) == whole - 1
-    source = Source([trace])
+    source = Traceset(trace)
     (damage,) = source.damages()
     assert damage.offset == HEAD.size
     assert "checksum of this record" in damage.reason
@@ -140,15 +139,15 @@ def test_files_without_packets(small_trace: Path, content: bytes) -> None:
 def test_no_info(small_trace: Path) -> None:
     shutil.rmtree(small_trace / "info")
     assert events(small_trace) == FIRST + SECOND + 6
-    assert any("info/session.json" in remark for remark in Source([small_trace]).remarks())
+    assert any("info/session.json" in remark for remark in Traceset(small_trace).remarks())
 
 
 def test_damaged_info_lines_are_skipped(small_trace: Path) -> None:
     path = small_trace / "info" / "processes.jsonl"
     bad = '{"process": {"index": []}}\nnonsense\n[1]\n{"sites": {"process": 0, "sites": 5}}\n'
     path.write_text(bad + path.read_text() + '{"thread": {"proc')
-    source = Source([small_trace])
-    assert source.processes()[0].exe == "/bin/x"
+    source = Traceset(small_trace)
+    assert source.processes[0].exe == "/bin/x"
     assert len(source.remarks()) >= 1
 
 
@@ -166,7 +165,7 @@ def test_numbers_in_info_that_cannot_be(ptt: Ptt, small_trace: Path) -> None:
         {"exit": {"process": 0, "end_unix_ns": -(2**63)}},
     ]
     path.write_text("\n".join(map(json.dumps, bad)) + "\n" + path.read_text())
-    assert Source([small_trace]).processes()[0].exe == "/bin/x"
+    assert Traceset(small_trace).processes[0].exe == "/bin/x"
     assert events(small_trace) == FIRST + SECOND + 6
     ptt("check", small_trace)
     ptt("sql", small_trace, "select count(*) from processes")
@@ -185,7 +184,7 @@ def test_numbers_in_info_that_cannot_be(ptt: Ptt, small_trace: Path) -> None:
 def test_foreign_metadata(small_trace: Path, text: str, reason: str) -> None:
     (small_trace / "metadata").write_bytes(text.encode("latin-1"))
     with pytest.raises(TraceFormatError, match=reason):
-        Source([small_trace])
+        Traceset(small_trace)
 
 
 def test_no_trace_at_all(tmp_path: Path, ptt: Ptt) -> None:
@@ -198,14 +197,14 @@ def test_no_trace_at_all(tmp_path: Path, ptt: Ptt) -> None:
 
 def test_the_same_trace_twice(small_trace: Path) -> None:
     with pytest.raises(UsageError, match="the same trace"):
-        Source([small_trace, small_trace])
+        Traceset(small_trace, small_trace)
 
 
 def _exercise(trace: Path) -> None:
     """Call everything that looks at bytes."""
     from nptltrace._binding.libpttread_text import CSV, JSONL, RAW, TEXT, Names
 
-    source = Source([trace])
+    source = Traceset(trace)
     source.learn_threads()
     names, cursor, buffer = (
         Names(source.reader),

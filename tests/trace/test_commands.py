@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from nptltrace.trace.traceset import Traceset
+from nptltrace.api import Traceset
 from tests.trace.builder import Builder, Event, rewrite_uuid
 from tests.trace.conftest import T0, pair, small
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from nptltrace.api import Traceset
 from nptltrace.errors import TraceFormatError
-from nptltrace.trace.source import Source
 from nptltrace.trace.statistics import statistics
-from nptltrace.trace.traceset import Traceset
 from tests.support import small_file_system
 from tests.trace.builder import Builder, Event
 from tests.trace.conftest import T0
@@ -28,9 +27,9 @@ SHORTER = "became shorter while it was read"
 
 FOREIGN = """
 import mmap, sys
-from nptltrace.trace.source import Source
+from nptltrace.api import Traceset
 
-Source([sys.argv[1]])
+Traceset(sys.argv[1])
 with open(sys.argv[2], "w+b") as file:
     file.write(bytes(8192))
     file.flush()
@@ -57,7 +56,7 @@ def stream(trace: Path) -> Path:
 
 @pytest.mark.parametrize("left", [0, 100, 5000, 300_000])
 def test_reading_ends_with_an_error(long_trace: Path, left: int) -> None:
-    ts, source = Traceset(long_trace), Source([long_trace])
+    ts, source = Traceset(long_trace), Traceset(long_trace)
     ts.seek_time(0)
     assert ts.middle_position(None, 5).num_rows == 5
     os.truncate(stream(long_trace), left)
@@ -75,7 +74,7 @@ def test_reading_ends_with_an_error(long_trace: Path, left: int) -> None:
 
 def test_fields_are_never_zeros_in_place_of_what_is_gone(long_trace: Path) -> None:
     ts = Traceset(long_trace)
-    cursor = ts.source.reader
+    cursor = ts.reader
     table = ts.middle_position(None, 3, fields=[])
     assert table.num_rows == 3
     os.truncate(stream(long_trace), 128)

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nptltrace.api import Traceset
 from nptltrace.errors import UsageError
-from nptltrace.trace.traceset import Position, Traceset
+from nptltrace.trace.reading.cursor import Position
 from tests.trace.builder import Builder, Event, rewrite_uuid
 
 if TYPE_CHECKING:
@@ -251,7 +252,7 @@ def test_a_position_is_good_in_another_process(small_trace: Path, ptt: Ptt) -> N
     ts = Traceset(small_trace)
     ts.middle_position(None, 7)
     program = (
-        "import sys, nptltrace; from nptltrace.trace.traceset import Position\n"
+        "import sys, nptltrace; from nptltrace.trace.reading.cursor import Position\n"
         "ts = nptltrace.open(sys.argv[1]); ts.seek_position(Position.parse(sys.argv[2]))\n"
         "print(ts.middle_position(None, 2)['object'].to_pylist())"
     )

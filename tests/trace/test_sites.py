@@ -77,8 +77,8 @@ def test_a_site_is_an_address_and_more() -> None:
 
 MEMORY = """
 import resource, sys
-from nptltrace.trace.source import Source
-source = Source([sys.argv[1]])
+from nptltrace.api import Traceset
+source = Traceset(sys.argv[1])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 

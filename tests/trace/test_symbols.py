@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nptltrace.trace.source import Source
+from nptltrace.api import Traceset
 from nptltrace.trace.symbols.elf import code
 from nptltrace.trace.symbols.elf.demangle import demangle
 from nptltrace.trace.symbols.lookup import Symbols
@@ -53,8 +53,8 @@ class Ran:
     site: int
     lock: int
 
-    def source(self) -> Source:
-        return Source([self.trace])
+    def source(self) -> Traceset:
+        return Traceset(self.trace)
 
     def site_name(self, *directories: Path) -> str:
         return Symbols(self.source(), directories=directories).site_name(0, BIAS + self.site)
@@ -389,7 +389,7 @@ def test_variables_of_one_name(compile_c: Compiler, record: Recorder, ptt: Ptt) 
     program = compile_c(main, *other)
     trace = record(program)
     for _ in range(2):
-        symbols = Symbols(Source([trace]))
+        symbols = Symbols(Traceset(trace))
         found = set(symbols.find_object("lock"))
         for name in ("lock (desk.c)", "lock (program.c)", "lock (shelf.c)"):
             (place,) = symbols.find_object(name)

@@ -60,7 +60,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory, native_stage: Path) -> Pat
 def _record(ptt: Ptt, classes: Path, trace: Path, *options: str, program: str = "Waits") -> Run:
     done = ptt("record", "-q", *options, "-o", trace, "--", "java", "-cp", classes, program)
     with nptltrace.open(trace) as run:
-        process = run.source.traces[0].info.processes[0]
+        process = run.traces[0].info.processes[0]
         return Run(done.stdout, done.stderr, run.report(), run.check(), trace, process.cmdline)
 
 

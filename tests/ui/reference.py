@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace.analysis.model import model_tables
-from nptltrace.trace.source import Source
+from nptltrace.api import Traceset
 from nptltrace.ui import protocol
 from nptltrace.ui.jobs import Later
 
@@ -38,7 +38,7 @@ class Reference:
     @classmethod
     def of(cls, trace: Path, viewer: Viewer, by: str) -> Reference:
         """Return those of a trace, with the rows that the viewer gives them."""
-        tables = model_tables(Source([trace]))
+        tables = model_tables(Traceset(trace))
         rows = viewer._known()
         spans: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for table, is_wait in ((tables.waits, True), (tables.holds, False)):

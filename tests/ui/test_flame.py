@@ -12,7 +12,7 @@ import pytest
 
 from nptltrace.analysis.model import Window
 from nptltrace.analysis.report.stacks.sums import SHOWN
-from nptltrace.trace.source import Source
+from nptltrace.api import Traceset
 from nptltrace.trace.symbols.lookup import Symbols
 from nptltrace.ui.answers.flame import flame
 from tests.trace.builder import Builder, Event
@@ -32,7 +32,7 @@ def test_a_wrapper_splits_into_its_callers(
 ) -> None:
     trace = tmp_path / "run.ptt"
     ptt("record", "-o", trace, "--", program("five_callers"))
-    source = Source([trace])
+    source = Traceset(trace)
     symbols = Symbols(source)
     totals: dict[Shown, str] = {"waits": "wait_ns", "holders": "held_ns", "holds": "hold_ns"}
     for show, total in totals.items():
@@ -57,7 +57,7 @@ def test_it_leaves_no_file_of_the_trace_open(tmp_path: Path) -> None:
     for tid in range(1, 4):
         made.thread(tid, [Event(10**12, "MUTEX_TAKEN", 64 * tid, 5)])
     trace = made.write()
-    symbols = Symbols(Source([trace]))
+    symbols = Symbols(Traceset(trace))
 
     def mapped() -> int:
         return Path("/proc/self/maps").read_text(encoding="utf-8").count(f"{trace}/stream-")

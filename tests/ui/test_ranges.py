@@ -16,14 +16,13 @@ def test_traces_that_change_while_they_are_opened(monkeypatch: pytest.MonkeyPatc
     sums = ranges.Ranges([], cast("Any", SimpleNamespace(of=lambda source: source)), lambda: None)
     opened: list[str] = []
 
-    def open_traces(paths: list[str]) -> str:
-        del paths
+    def open_traces() -> str:
         opened.append(f"number {len(opened)}")
         if len(opened) == 1:
             sums.forget()
         return opened[-1]
 
-    monkeypatch.setattr(ranges, "Source", open_traces)
+    monkeypatch.setattr(ranges, "Traceset", open_traces)
     assert [str(sums._opened()) for _ in range(3)] == ["number 0", "number 1", "number 1"]
     sums.forget()
     assert str(sums._opened()) == "number 2"

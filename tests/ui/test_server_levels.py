@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from nptltrace.analysis.model import model_tables
+from nptltrace.api import Traceset
 from nptltrace.errors import PttError
-from nptltrace.trace.source import Source
 from nptltrace.ui import protocol
 from nptltrace.ui.answers.drawing import bin_width
 from nptltrace.ui.answers.ranges import Whole
@@ -480,7 +480,7 @@ def test_contention_is_the_report(
 
 def test_marks_have_what_lies_inside(viewer: Viewer, trace: Path) -> None:
     """Of waits and holds that reach out of a mark, the part inside; and all threads that live."""
-    whole = model_tables(Source([trace]))
+    whole = model_tables(Traceset(trace))
     first, last = column(whole.threads, "start_ns"), column(whole.threads, "last_ns")
     tables = {"waits": whole.waits, "holds": whole.holds}
     begins = {name: column(table, "t_ns") for name, table in tables.items()}
@@ -675,7 +675,7 @@ def test_what_was_kept_answers_the_same(viewer: Viewer, trace: Path, tmp_path: P
                 ask(other, "path", width=100).to_pylist(),
                 ask(other, "overview", width=100).to_pylist(),
                 ask(other, "events", count=200).to_pylist(),
-                [other._source.thread_name(n) for n in range(len(other._source.threads()))],
+                [other._source.thread_name(n) for n in range(len(other._source.thread_ids))],
                 other._source.thread_names,
             )
         )

@@ -21,7 +21,7 @@ from nptltrace.analysis.model import (
 )
 from nptltrace.trace.copying import Part, process_shifts, write_trace
 from nptltrace.trace.reading.columns import ArrayBuffer
-from nptltrace.trace.source import BEFORE, Source
+from nptltrace.trace.traceset import BEFORE, Traceset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ _RUNS = 256  # parts of a trace at most in which they are looked for
 _Key = tuple[int, tuple[int, int, int]]
 
 
-def write_cut(source: Source, path: Path, part: Part, *, force: bool = False) -> Output:
+def write_cut(source: Traceset, path: Path, part: Part, *, force: bool = False) -> Output:
     """Write a part of a traceset as one trace.
 
     Args:
@@ -53,7 +53,7 @@ def write_cut(source: Source, path: Path, part: Part, *, force: bool = False) ->
 
 
 def write_cuts(
-    source: Source, parts: Mapping[Path, Part], *, force: bool = False
+    source: Traceset, parts: Mapping[Path, Part], *, force: bool = False
 ) -> Iterator[Output]:
     """Write parts of a traceset that begin at one place, each as a trace.
 
@@ -65,7 +65,7 @@ def write_cuts(
     begin = next(iter(parts.values())).begin if parts else None
     early = source.before()
     traces = [*source.traces, *(trace for _, one in early for trace in one.traces)]
-    everything = Source([trace.path for trace in traces]) if early else source
+    everything = Traceset(*[trace.path for trace in traces]) if early else source
     if parts and begin is None and early:
         begin = libpttread.Cursor(source.reader).place()
     model = None if begin is None else _model_at(source, begin)
@@ -81,7 +81,7 @@ def write_cuts(
         yield written
 
 
-def _timed(source: Source, part: Part) -> Part:
+def _timed(source: Traceset, part: Part) -> Part:
     """Return a part that knows when it begins and ends."""
     begin, end = part.begin, part.end
     if part.begin_ns is None and begin is not None and begin.stream != libpttread.ANY:
@@ -91,7 +91,7 @@ def _timed(source: Source, part: Part) -> Part:
     return part
 
 
-def _model_at(source: Source, place: libpttread.Position) -> libptttrack_sums.Model:
+def _model_at(source: Traceset, place: libpttread.Position) -> libptttrack_sums.Model:
     """Return a model that has seen all that is before a place."""
     model = new_model(source, 0)
     begin_window(model, source, Window())
@@ -104,8 +104,8 @@ def _model_at(source: Source, place: libpttread.Position) -> libptttrack_sums.Mo
 
 
 def _before(
-    source: Source,
-    everything: Source,
+    source: Traceset,
+    everything: Traceset,
     model: libptttrack_sums.Model,
     part: Part,
 ) -> Part:
@@ -132,7 +132,7 @@ def _before(
     return Part(events=events, domains=domains)
 
 
-def _elsewhere(source: Source, part: Part) -> set[int]:
+def _elsewhere(source: Traceset, part: Part) -> set[int]:
     """Return the traces that begin after a part does, or are over by then.
 
     What led to a later beginning would count from the part's beginning on; and of windows of one
@@ -150,7 +150,7 @@ def _elsewhere(source: Source, part: Part) -> set[int]:
 
 
 def _wanted(
-    source: Source, model: libptttrack_sums.Model, shift: int, part: Part
+    source: Traceset, model: libptttrack_sums.Model, shift: int, part: Part
 ) -> dict[_Key, int]:
     """Return the events to look for, and how often each counts."""
     rows, threads = model.state(), model.table("threads")
@@ -168,10 +168,10 @@ def _wanted(
 
 
 def _found(
-    everything: Source,
+    everything: Traceset,
     wanted: dict[_Key, int],
     passing: libpttread.Filter | None,
-    source: Source,
+    source: Traceset,
 ) -> list[tuple[libpttread.Position, int]]:
     """Return where the events are that are looked for."""
     if not wanted:
@@ -179,9 +179,9 @@ def _found(
     whole = len(source.traces)
     owner = [*range(whole), *(trace.number for trace, _ in source.before())]
     known = everything.reader.processes(0)
-    identity = [(owner[known[p][0]], known[p][1], tid) for p, tid in everything.threads()]
+    identity = [(owner[known[p][0]], known[p][1], tid) for p, tid in everything.thread_ids]
     # Events before a trace that was cut itself are there as often as they count.
-    early = [known[p][0] >= whole for p, _ in everything.threads()]
+    early = [known[p][0] >= whole for p, _ in everything.thread_ids]
     times = np.unique(np.array([ts for ts, _ in wanted], np.int64))
     cursor, reader = libpttread.Cursor(everything.reader), everything.reader
     buffer, places = ArrayBuffer(_BATCH), (libpttread.Position * _BATCH)()

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from nptltrace.findings.facts import Event
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["Evidence"]
 
@@ -34,7 +34,7 @@ class Evidence:
         symbols: Names addresses, or None.
     """
 
-    def __init__(self, source: Source, symbols: Symbols | None) -> None:
+    def __init__(self, source: Traceset, symbols: Symbols | None) -> None:
         self._source, self._symbols = source, symbols
         self._cursor = libpttread.Cursor(source.reader)
         self._buffer = ArrayBuffer(_AT_ONCE)
@@ -58,7 +58,7 @@ class Evidence:
             whole: With the frames that are passed over in front of the call site.
         """
         alone = [event.site] if event.site else []
-        processes = self._source.processes()
+        processes = self._source.processes
         images = {process}
         if processes[process].pid != event.pid:
             images = {number for number, one in enumerate(processes) if one.pid == event.pid}
@@ -78,7 +78,7 @@ class Evidence:
             images: Numbers of the processes that it may be of.
             event: The event.
         """
-        reader, threads = self._source.reader, self._source.threads()
+        reader, threads = self._source.reader, self._source.thread_ids
         self._cursor.no_limit()
         self._cursor.seek_key(reader.key_of_time(event.ts_ns))
         self._cursor.limit_key(reader.key_of_time(event.ts_ns + 1))

@@ -20,7 +20,6 @@ from nptltrace.errors import PttError
 from nptltrace.findings.facts import Found, Severity
 from nptltrace.findings.kind import kinds, load_installed
 from nptltrace.scripts import place_of, what_failed
-from nptltrace.trace.traceset import Traceset
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
     from nptltrace.analysis.silence import Life
     from nptltrace.findings.facts import Event
     from nptltrace.findings.kind import Kind
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["SCHEMA", "Finding", "Findings", "find", "findings", "findings_of"]
 
@@ -118,7 +117,7 @@ class Findings:
         lost: Events that are missing.
         partial: What does not stand without the missing ones was left out.
         futex_waits: Waits for futexes that belong to no lock that is known: they are not judged.
-        uncovered: Modules of which not all is judged, and why, as `Source.uncovered` has them.
+        uncovered: Modules of which not all is judged, and why, as `Traceset.uncovered` has them.
         crowded: How often a lock was asked for while so many were held that orders are not judged.
         failures: Kinds that users added and that could not be looked for, each with the reason.
         silent: The threads that have no event and no wait for most of their life.
@@ -138,7 +137,7 @@ class Findings:
 
 
 def find(
-    source: Source,
+    source: Traceset,
     symbols: Symbols | None = None,
     *,
     long_hold_ns: int = LONG_HOLD_NS,
@@ -159,7 +158,7 @@ def find(
 
 
 def findings_of(
-    source: Source,
+    source: Traceset,
     symbols: Symbols | None,
     checker: Checker,
     *,
@@ -208,7 +207,7 @@ def findings_of(
     )
 
 
-def _unjudged(source: Source, checker: Checker) -> list[dict[str, Any]]:
+def _unjudged(source: Traceset, checker: Checker) -> list[dict[str, Any]]:
     """Return the programs that take semaphores as locks, one while they have another.
 
     And those whose threads waited for mutexes of Python.
@@ -217,7 +216,7 @@ def _unjudged(source: Source, checker: Checker) -> list[dict[str, Any]]:
     unseen = known.parked if known else frozenset()
     found = dict.fromkeys(
         (process.exe, why)
-        for number, process in enumerate(source.processes())
+        for number, process in enumerate(source.processes)
         for why, so in (
             (_UNJUDGED, checker.check.nested_semaphores(number)),
             (_UNSEEN, number in unseen),
@@ -260,12 +259,12 @@ def _finding(kind: Kind, found: object, facts: Facts) -> Finding:
 
 
 def findings(
-    traces: Source | Traceset, symbols: Symbols | None = None, checker: Checker | None = None
+    source: Traceset, symbols: Symbols | None = None, checker: Checker | None = None
 ) -> pa.Table:
     """Return the bugs that a traceset shows, the earliest first.
 
     Args:
-        traces: The opened traces.
+        source: The opened traces.
         symbols: Names addresses; without them objects and sites are numbers.
         checker: One that has seen all of them; None to read them.
 
@@ -273,7 +272,6 @@ def findings(
         NativeError: Memory is out.
         PttError: A kind that a user added cannot be looked for.
     """
-    source = traces.source if isinstance(traces, Traceset) else traces
     result = findings_of(source, symbols, checker or checked(source))
     if result.failures:
         raise PttError(result.failures[0])

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from nptltrace.trace.places.python_code import is_interpreter
 from nptltrace.trace.places.site import hex_of_site
+from nptltrace.trace.reading.parallel import event_batches
 from nptltrace.trace.symbols.gil import GIL, HAND_OVER, name_of_part
 
 if TYPE_CHECKING:
@@ -134,21 +135,20 @@ def gil_lines(traceset: Traceset, symbols: Symbols, window: Window) -> list[GilL
     return list(found.values())
 
 
-def gil_places(traceset: Traceset, symbols: Symbols, window: Window) -> Iterator[GilPlace]:
+def gil_places(source: Traceset, symbols: Symbols, window: Window) -> Iterator[GilPlace]:
     """Yield what each thread did with a GIL at each call site, by process, GIL and thread.
 
     Args:
-        traceset: The opened traces.
+        source: The opened traces.
         symbols: Names addresses.
         window: The part to look at.
     """
-    source = traceset.source
-    if not any(map(_has_interpreter, source.processes())):
+    if not any(map(_has_interpreter, source.processes)):
         return
     source.learn_threads()
-    names = {pair: source.thread_name(n) for n, pair in enumerate(source.threads())}
-    for process, events in _events(traceset, symbols, window):
-        pid, first_ns = source.processes()[process].pid, int(events.t_ns.min())
+    names = {pair: source.thread_name(n) for n, pair in enumerate(source.thread_ids)}
+    for process, events in _events(source, symbols, window):
+        pid, first_ns = source.processes[process].pid, int(events.t_ns.min())
         gil = name_of_part(symbols.gils(process), events.lock)
         for row in _sums(events):
             tid, site = row[:2]
@@ -157,10 +157,10 @@ def gil_places(traceset: Traceset, symbols: Symbols, window: Window) -> Iterator
             yield GilPlace(process, events.lock, first_ns, site, line)
 
 
-def _events(traceset: Traceset, symbols: Symbols, window: Window) -> Iterator[tuple[int, _Events]]:
+def _events(source: Traceset, symbols: Symbols, window: Window) -> Iterator[tuple[int, _Events]]:
     """Yield the processes that have a GIL, and what happened to each."""
     pieces: list[dict[str, NDArray[Any]]] = []
-    for batch in traceset.batches(window.begin_ns, window.end_ns):
+    for batch in event_batches(source, window.begin_ns, window.end_ns):
         wanted = pc.is_in(pc.cast(batch["event"], "string"), pa.array(_EVENTS))
         chosen = batch.filter(wanted)
         if chosen.num_rows:

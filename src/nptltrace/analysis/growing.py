@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from nptltrace.trace.source import Source, TraceFiles
+    from nptltrace.trace.traceset import TraceFiles, Traceset
 
 __all__ = ["ended_ns", "is_recorded", "killed", "remarks"]
 
 
-def killed(source: Source) -> list[Path]:
+def killed(source: Traceset) -> list[Path]:
     """Return the traces whose recorder was killed, and which nobody has finished."""
     return [trace.path for trace in source.traces if trace.running and is_killed(trace.path)]
 
 
-def is_recorded(source: Source) -> bool:
+def is_recorded(source: Traceset) -> bool:
     """Return whether one of the traces still grows."""
     return any(map(_grows, source.traces))
 
@@ -30,7 +30,7 @@ def _grows(trace: TraceFiles) -> bool:
     return trace.running and not is_killed(trace.path)
 
 
-def ended_ns(source: Source) -> list[int | None]:
+def ended_ns(source: Traceset) -> list[int | None]:
     """Return when each process was seen to have ended, or until when it is known to have gone on.
 
     While a trace grows, that is the time up to which all events are on disk.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from nptltrace.analysis.snapshots import State
     from nptltrace.trace.info import SharedMemory
     from nptltrace.trace.objects.chosen import Chosen
-    from nptltrace.trace.source import Source, TraceFiles
+    from nptltrace.trace.traceset import TraceFiles, Traceset
 
 __all__ = [
     "ROW_TABLES", "Only", "Sharing", "Tables", "Window", "add_parents", "add_site_uses",
@@ -74,7 +74,7 @@ class Window:
         ends = [t for t in (self.end_ns, other.end_ns) if t is not None]
         return Window(max(begins, default=None), min(ends, default=None))
 
-    def of(self, source: Source) -> Window:
+    def of(self, source: Traceset) -> Window:
         """Return what lies in traces, which may be parts of what was recorded."""
         return self.common(Window(*source.part_ns()))
 
@@ -110,7 +110,7 @@ class Only:
 
 
 def run_model(
-    source: Source,
+    source: Traceset,
     flags: int = 0,
     *,
     window: Window | None = None,
@@ -137,7 +137,7 @@ def run_model(
 
 
 def model_steps(
-    source: Source, flags: int, *, window: Window | None = None, only: Only | None = None
+    source: Traceset, flags: int, *, window: Window | None = None, only: Only | None = None
 ) -> Iterator[tuple[libptttrack_sums.Model, int]]:
     """Feed a traceset to a model, and yield that after every batch, to take rows out.
 
@@ -173,7 +173,7 @@ def restrict(model: libptttrack_sums.Model, only: Only) -> None:
 
 
 def feed_window(
-    model: libptttrack_sums.Model, source: Source, window: Window
+    model: libptttrack_sums.Model, source: Traceset, window: Window
 ) -> Iterator[ArrayBuffer]:
     """Feed a new model what it has to see to know a window; `finish` comes after that.
 
@@ -207,7 +207,7 @@ def feed_window(
             break
 
 
-def begin_window(model: libptttrack_sums.Model, source: Source, window: Window) -> None:
+def begin_window(model: libptttrack_sums.Model, source: Traceset, window: Window) -> None:
     """Give a new model its window, and the holds and waits that reach into it.
 
     Args:
@@ -231,21 +231,21 @@ def begin_window(model: libptttrack_sums.Model, source: Source, window: Window) 
 
 
 def _numbers_of(
-    model: libptttrack_sums.Model, source: Source, trace: TraceFiles, early: Source
+    model: libptttrack_sums.Model, source: Traceset, trace: TraceFiles, early: Traceset
 ) -> tuple[NDArray[Any], set[int]]:
     """Return which numbers the threads of the events before a trace have in the traceset.
 
     Then, the numbers of the processes that the model knows.
     """
-    known = {pair: number for number, pair in enumerate(source.threads())}
+    known = {pair: number for number, pair in enumerate(source.thread_ids)}
     process_of = {
         index: number
         for number, (owner, index, _) in enumerate(source.reader.processes(0))
         if owner == trace.number
     }
     indices = [index for _, index, _ in early.reader.processes(0)]
-    numbers = np.full(len(early.threads()), _UNKNOWN, np.uint32)
-    for at, (process, tid) in enumerate(early.threads()):
+    numbers = np.full(len(early.thread_ids), _UNKNOWN, np.uint32)
+    for at, (process, tid) in enumerate(early.thread_ids):
         number = process_of.get(indices[process])
         if number is not None:
             # A thread without events in the traces gets a number behind all others.
@@ -254,7 +254,7 @@ def _numbers_of(
     return numbers, {process for process, _ in known}
 
 
-def new_model(source: Source, flags: int) -> libptttrack_sums.Model:
+def new_model(source: Traceset, flags: int) -> libptttrack_sums.Model:
     """Return a model that knows the threads and processes of a traceset."""
     model = libptttrack_sums.Model(flags)
     for number, (process, tid) in enumerate(source.reader.threads()):
@@ -273,10 +273,10 @@ class Sharing(Protocol):
         """Take memory that several processes have mapped for one."""
 
 
-def add_parents(model: libptttrack_sums.Model, source: Source) -> None:
+def add_parents(model: libptttrack_sums.Model, source: Traceset) -> None:
     """Give the model the forks of processes, where their ids mean them, and their levels."""
     for number, (trace, _, _) in enumerate(source.reader.processes(0)):
-        process = source.processes()[number]
+        process = source.processes[number]
         # Those of other PID namespaces are not known by the ids that their parents use.
         model.space(number, trace + 1 if process.pid == process.inner_pid else 0)
     add_levels(model, source)
@@ -286,9 +286,9 @@ def add_parents(model: libptttrack_sums.Model, source: Source) -> None:
             model.child(number, parent)
 
 
-def add_purposes(model: libptttrack_sums.Model, source: Source) -> None:
+def add_purposes(model: libptttrack_sums.Model, source: Traceset) -> None:
     """Give the model what objects of interpreters of Python are for, as far as that is known."""
-    for number in range(len(source.processes())):
+    for number in range(len(source.processes)):
         for gil in filter(None, source.gils(number)):
             for part in GIL_PARTS:
                 model.gil(number, gil + part, HAND_OVER if part == 0 else 0)
@@ -297,11 +297,11 @@ def add_purposes(model: libptttrack_sums.Model, source: Source) -> None:
         model.semaphore(process, stack, purpose, units=units)
 
 
-def _add_gates(model: libptttrack_sums.Model, source: Source) -> None:
+def _add_gates(model: libptttrack_sums.Model, source: Traceset) -> None:
     """Give the model the locks at which programs park threads."""
     wanted = {
         number: set(gates)
-        for number, process in enumerate(source.processes())
+        for number, process in enumerate(source.processes)
         if (gates := gates_of(process.exe))
     }
     if not wanted:
@@ -318,19 +318,19 @@ def _add_gates(model: libptttrack_sums.Model, source: Source) -> None:
                     model.gate(process, place)
 
 
-def add_site_uses(model: libptttrack_sums.Model, source: Source) -> None:
+def add_site_uses(model: libptttrack_sums.Model, source: Traceset) -> None:
     """Give the model the call sites that lie in wrappers, and those where threads sleep."""
     for process, site, use in source.site_uses():
         model.site(process, site, use)
 
 
-def share_memory(model: Sharing, source: Source) -> None:
+def share_memory(model: Sharing, source: Traceset) -> None:
     """Give a model the memory that several processes have mapped."""
     users: dict[tuple[str, str], set[int]] = {}
     found: list[tuple[int, tuple[str, str], SharedMemory]] = []
     for number, (trace, _, _) in enumerate(source.reader.processes(0)):
         boot = source.traces[trace].metadata.env.get("boot_id", "")
-        for part in source.processes()[number].shared:
+        for part in source.processes[number].shared:
             key = (str(boot), part.file)
             users.setdefault(key, set()).add(number)
             found.append((number, key, part))
@@ -340,7 +340,7 @@ def share_memory(model: Sharing, source: Source) -> None:
             model.share(number, part.start, part.end, several[key], part.offset)
 
 
-def begun_from(model: libptttrack_sums.Model, source: Source, window: Window) -> State | None:
+def begun_from(model: libptttrack_sums.Model, source: Traceset, window: Window) -> State | None:
     """Let a new model begin with the state that is kept of a place before a window, if one is."""
     if window.begin_ns is None or not model.counts_all:
         return None
@@ -352,7 +352,7 @@ def begun_from(model: libptttrack_sums.Model, source: Source, window: Window) ->
 
 
 def event_buffers(
-    source: Source,
+    source: Traceset,
     window: Window,
     state: State | None = None,
     end: libpttread.Position | None = None,
@@ -389,7 +389,7 @@ def event_buffers(
             yield buffer
 
 
-def finish_model(model: libptttrack_sums.Model, source: Source) -> None:
+def finish_model(model: libptttrack_sums.Model, source: Traceset) -> None:
     """End what is open in a model that has seen all it is to see."""
     model.finish(source.killed_ns(), ended_ns(source))
 
@@ -420,7 +420,7 @@ class Tables:
     blames: pa.Table
 
 
-def model_tables(source: Source, *, window: Window | None = None) -> Tables:
+def model_tables(source: Traceset, *, window: Window | None = None) -> Tables:
     """Return all tables of a traceset.
 
     Args:
@@ -434,7 +434,7 @@ def model_tables(source: Source, *, window: Window | None = None) -> Tables:
 
 
 def model_batches(
-    source: Source,
+    source: Traceset,
     rows: Collection[str] = ROW_TABLES,
     *,
     edges: bool = True,
@@ -481,7 +481,7 @@ def model_rows(
 
 
 def model_sums(
-    model: libptttrack_sums.Model, source: Source, *, edges: bool, window: Window | None = None
+    model: libptttrack_sums.Model, source: Traceset, *, edges: bool, window: Window | None = None
 ) -> Iterator[tuple[str, pa.Table]]:
     """Yield threads, objects, edges and blames of a finished model, each with its name.
 
@@ -640,10 +640,10 @@ def _lists(values: NDArray[Any], ends: NDArray[Any]) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(ends), pa.array(values, pa.uint32()))
 
 
-def _threads(source: Source, names: _Numbers, *, part: bool) -> pa.Table:
+def _threads(source: Traceset, names: _Numbers, *, part: bool) -> pa.Table:
     rows = names.threads[1:]
     rows = rows[(rows["first_ns"] != libptttrack_sums.END) | (not part)]
-    number = {pair: n for n, pair in enumerate(source.threads())}
+    number = {pair: n for n, pair in enumerate(source.thread_ids)}
     lives = rows["last_ns"] - rows["first_ns"]
     known = (rows[name].tolist() for name in ("process", "tid", "first_ns"))
     text = [

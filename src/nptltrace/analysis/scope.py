@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.trace.selection import Selection
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["Scope", "generation_at", "places_of"]
 
@@ -42,7 +42,7 @@ class Scope:
 
     @classmethod
     def of(
-        cls, source: Source, symbols: Symbols, selection: Selection, window: Window | None = None
+        cls, source: Traceset, symbols: Symbols, selection: Selection, window: Window | None = None
     ) -> Scope:
         """Return what a selection chooses of a traceset.
 
@@ -57,7 +57,7 @@ class Scope:
         """
         threads = selection.thread_numbers(source)
         sites = selection.site_pairs(source, symbols)
-        known = source.threads()
+        known = source.thread_ids
         named = sites or ()
         return cls(
             window or Window(),
@@ -137,7 +137,7 @@ def places_of(
     return [*found, *((address, ts_ns) for address in rest)]
 
 
-def generation_at(source: Source, address: int, number: int) -> list[Chosen]:
+def generation_at(source: Traceset, address: int, number: int) -> list[Chosen]:
     """Return the objects of an address that have a number, of all processes and kinds.
 
     This reads all events.
@@ -162,9 +162,9 @@ def generation_at(source: Source, address: int, number: int) -> list[Chosen]:
 
 
 def _site_names(
-    source: Source, symbols: Symbols, pairs: Sequence[tuple[int, int]]
+    source: Traceset, symbols: Symbols, pairs: Sequence[tuple[int, int]]
 ) -> Iterable[str]:
-    everywhere = sorted(source.sites()) if any(p == ANY for p, _ in pairs) else []
+    everywhere = sorted(source.call_sites()) if any(p == ANY for p, _ in pairs) else []
     for process, site in pairs:
         if process != ANY:
             yield symbols.site_name(process, site)

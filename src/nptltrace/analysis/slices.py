@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["cuts", "rows_of_slice", "tables_and_states"]
 
 _BINS = 4096
 
 
-def cuts(source: Source, slices: int) -> list[int]:
+def cuts(source: Traceset, slices: int) -> list[int]:
     """Return times that cut a traceset into slices of about as many events.
 
     Args:
@@ -62,7 +62,7 @@ def cuts(source: Source, slices: int) -> list[int]:
 
 
 def tables_and_states(
-    source: Source,
+    source: Traceset,
     rows: Collection[str],
     times: Sequence[int],
     save: Callable[[int, libptttrack_sums.Model], None],
@@ -88,7 +88,7 @@ def tables_and_states(
 
 
 def rows_of_slice(
-    source: Source,
+    source: Traceset,
     rows: Collection[str],
     times: Sequence[int],
     number: int,
@@ -131,7 +131,7 @@ def _flags(rows: Collection[str]) -> int:
 
 
 def _fed(
-    source: Source,
+    source: Traceset,
     model: libptttrack_sums.Model,
     cursor: libpttread.Cursor,
     end_ns: int | None,

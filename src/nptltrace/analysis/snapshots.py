@@ -22,7 +22,7 @@ from nptltrace.trace.filtered import whole_filter
 
 if TYPE_CHECKING:
     from nptltrace._binding import libptttrack_sums
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["Keeper", "State", "forget", "latest"]
 
@@ -47,7 +47,7 @@ class State:
     data: bytes
 
 
-def latest(source: Source, before_ns: int) -> State | None:
+def latest(source: Traceset, before_ns: int) -> State | None:
     """Return the last state of a traceset before a time; None where none is kept."""
     place = _place(source)
     try:
@@ -79,7 +79,7 @@ def _read(place: Path, before_ns: int) -> State | None:
         return State(found[-1]["ts_ns"], found[-1]["same"], data)
 
 
-def forget(source: Source) -> None:
+def forget(source: Traceset) -> None:
     """Remove what is kept of a traceset: it is damaged."""
     place = _place(source)
     if place is not None:
@@ -98,7 +98,7 @@ class Keeper:
         wanted: Whether the traceset is large, and has none yet.
     """
 
-    def __init__(self, source: Source, model: libptttrack_sums.Model) -> None:
+    def __init__(self, source: Traceset, model: libptttrack_sums.Model) -> None:
         self._model = model
         self._place = _place(source)
         self._every = max(_total(source) // _COUNT, 1)
@@ -159,11 +159,11 @@ class Keeper:
             self._file = None
 
 
-def _total(source: Source) -> int:
+def _total(source: Traceset) -> int:
     return sum(source.reader.trace_info(trace.number).events for trace in source.traces)
 
 
-def _place(source: Source) -> Path | None:
+def _place(source: Traceset) -> Path | None:
     """Return where the states of a traceset are kept, None for one that has none."""
     if source.running or _total(source) < _EVENTS or source.before() or whole_filter(source):
         return None

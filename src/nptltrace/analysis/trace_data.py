@@ -23,17 +23,14 @@ if TYPE_CHECKING:
     from nptltrace.analysis.sql.query import Database
     from nptltrace.analysis.sql.tables import TraceTables
     from nptltrace.findings.facts import Fact
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["TraceData"]
 
 
 class TraceData:
     """A traceset as `nptltrace.findings.Trace` describes it.
-
-    The tables are read from the traces opened once more: its creator may be in the middle of
-    them.
 
     Args:
         source: The opened traces.
@@ -44,7 +41,7 @@ class TraceData:
 
     def __init__(
         self,
-        source: Source,
+        source: Traceset,
         symbols: Symbols | None,
         facts: Facts | None = None,
         scope: Scope | None = None,
@@ -57,14 +54,14 @@ class TraceData:
     @property
     def thread_count(self) -> int:
         """The number of threads."""
-        return len(self._source.threads())
+        return len(self._source.thread_ids)
 
     def lifetimes(self) -> dict[int, NDArray[np.int64]]:
         """Return how long each thread of each process lived; see `Trace.lifetimes`."""
         workers = len(os.sched_getaffinity(0))
         _, _, spans = libpttread.count(self._source.reader, workers=workers, objects=False)
         ns = np.array([span.last - span.first for span in spans], np.int64)
-        of = np.array([process for process, _ in self._source.threads()], np.int64)
+        of = np.array([process for process, _ in self._source.thread_ids], np.int64)
         order = np.argsort(of, kind="stable")
         processes, first = np.unique(of[order], return_index=True)
         return dict(zip(processes.tolist(), np.split(ns[order], first[1:]), strict=True))
@@ -118,9 +115,6 @@ class TraceData:
     def _opened(self) -> TraceTables:
         if self._tables is None:
             from nptltrace.analysis.sql.tables import TraceTables
-            from nptltrace.trace.traceset import Traceset
 
-            traceset = Traceset(*self._source.paths())
-            symbols = None if self._symbols is None else self._symbols.of(traceset.source)
-            self._tables = TraceTables(traceset, symbols, self._scope)
+            self._tables = TraceTables(self._source, self._symbols, self._scope)
         return self._tables

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nptltrace.analysis.scope import Scope
-    from nptltrace.trace.source import Source, TraceFiles
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import TraceFiles, Traceset
 
 __all__ = ["PATIENCE_NS", "Evidence", "Verdict", "Violation", "gaps", "verify"]
 
@@ -126,7 +126,7 @@ class Verdict:
 
 
 def verify(
-    source: Source,
+    source: Traceset,
     symbols: Symbols,
     *,
     window: Window | None = None,
@@ -158,9 +158,9 @@ def verify(
             incomplete=bool(missing[trace]),
         )
         verifier.process(number, facts)
-        for part in source.processes()[number].shared:
+        for part in source.processes[number].shared:
             verifier.share(number, part.start, part.end)
-    for number, (process, tid) in enumerate(source.threads()):
+    for number, (process, tid) in enumerate(source.thread_ids):
         verifier.thread(number, process, tid)
     for buffer in event_buffers(source, window):
         verifier.feed(buffer)
@@ -179,7 +179,7 @@ def verify(
 # ---- what a trace does not hold ----
 
 
-def gaps(source: Source, trace: TraceFiles) -> list[str]:
+def gaps(source: Traceset, trace: TraceFiles) -> list[str]:
     """Return why events of a trace may be missing, a sentence each.
 
     Args:
@@ -207,10 +207,10 @@ def gaps(source: Source, trace: TraceFiles) -> list[str]:
     return [f"{name}: {reason}" for reason, there in reasons.items() if there]
 
 
-def _alive_ns(source: Source, window: Window) -> list[int]:
+def _alive_ns(source: Traceset, window: Window) -> list[int]:
     """Return when each process was last seen alive, `NEVER` where nobody knows."""
     found = []
-    for process, (trace, _, _) in zip(source.processes(), source.reader.processes(), strict=True):
+    for process, (trace, _, _) in zip(source.processes, source.reader.processes(), strict=True):
         # A part of a trace may end long before the process did.
         derived = "derived_from" in source.traces[trace].info.session.raw
         seen = None if derived else process.alive_unix_ns
@@ -230,7 +230,7 @@ class _Sentences:
         symbols: Names of addresses.
     """
 
-    def __init__(self, source: Source, symbols: Symbols) -> None:
+    def __init__(self, source: Traceset, symbols: Symbols) -> None:
         self._source, self._symbols = source, symbols
         self._lines: list[bytes] = []
         self._printer = Printer(
@@ -250,7 +250,7 @@ class _Sentences:
             rule=rule,
             severity=libptttrack_promises.SEVERITIES[row.severity],
             process=row.process,
-            pid=self._source.processes()[row.process].pid,
+            pid=self._source.processes[row.process].pid,
             kind=kind,
             object=row.object,
             name=name,
@@ -261,10 +261,10 @@ class _Sentences:
         )
 
     def _evidence(self, event: libptttrack_promises.VerifyEvent) -> Evidence:
-        process, tid = self._source.threads()[event.thread]
+        process, tid = self._source.thread_ids[event.thread]
         return Evidence(
             ts_ns=event.ts,
-            pid=self._source.processes()[process].pid,
+            pid=self._source.processes[process].pid,
             tid=tid,
             event=BY_ID[event.id].name,
             object=event.object,

@@ -62,7 +62,7 @@ def record_asleep(
     from nptltrace.analysis.cutting import write_cut
     from nptltrace.trace.copying import Part
     from nptltrace.trace.selection import Selection
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
     trace = trace_of(page.pid)
     begin = time.time_ns() - _MARGIN_NS
@@ -79,7 +79,7 @@ def record_asleep(
         page.write(Levels(0))
     end = time.time_ns() + _MARGIN_NS
     time.sleep(_WRITTEN_S)
-    source = Source([trace])
+    source = Traceset(trace)
     first = max(0, begin - source.start_unix_ns)
     last = max(first, end - source.start_unix_ns)
     cursor = libpttread.Cursor(source.reader)

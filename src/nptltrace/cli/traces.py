@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from nptltrace.trace.objects.chosen import Chosen
     from nptltrace.trace.passed_over import PassedOver
     from nptltrace.trace.selection import Selection
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Processes, Symbols
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = [
     "Bound",
@@ -202,15 +202,15 @@ def selection(args: argparse.Namespace) -> Selection:
     )
 
 
-def _generation_at(source: Source, address: int, number: int) -> list[Chosen]:
+def _generation_at(source: Traceset, address: int, number: int) -> list[Chosen]:
     from nptltrace.analysis.scope import generation_at  # only where an option asks for it
 
     return generation_at(source, address, number)
 
 
 def passing(
-    args: argparse.Namespace, source: Source, symbols: Symbols
-) -> Callable[[Source], Filter] | None:
+    args: argparse.Namespace, source: Traceset, symbols: Symbols
+) -> Callable[[Traceset], Filter] | None:
     """Return what lets through the events of traces on the objects and call sites of the options.
 
     Beginnings and ends of threads and processes pass as well. None when all events do.
@@ -224,7 +224,7 @@ def passing(
         return None
     chosen.build(source, symbols)  # refuses what has no such name before anything is written
 
-    def build(traces: Source) -> Filter:
+    def build(traces: Traceset) -> Filter:
         made = chosen.build(traces, symbols.of(traces))
         made.keep_events(always_kept())
         return made
@@ -232,7 +232,7 @@ def passing(
     return build
 
 
-def part(args: argparse.Namespace, source: Source, symbols: Symbols) -> Part:
+def part(args: argparse.Namespace, source: Traceset, symbols: Symbols) -> Part:
     """Return what the options choose to write, besides threads."""
     from nptltrace._binding import libpttread
     from nptltrace.trace.copying import Part
@@ -245,7 +245,7 @@ def part(args: argparse.Namespace, source: Source, symbols: Symbols) -> Part:
     return Part(begin, end, passing=chosen, begin_ns=args.begin, end_ns=args.end)
 
 
-def scope(args: argparse.Namespace, source: Source, symbols: Symbols) -> Scope:
+def scope(args: argparse.Namespace, source: Traceset, symbols: Symbols) -> Scope:
     """Return what the options for a window, threads, objects and call sites choose."""
     from nptltrace.analysis.model import Window
     from nptltrace.analysis.scope import Scope
@@ -291,7 +291,7 @@ class Warner:
 
     SHOWN = 8
 
-    def __init__(self, args: argparse.Namespace, source: Source) -> None:
+    def __init__(self, args: argparse.Namespace, source: Traceset) -> None:
         self._args = args
         self._source = source
         self._damages = 0

@@ -12,15 +12,17 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["say_no_event", "say_no_object", "say_unmatched"]
 
 _SHOWN = 5  # processes or threads of a trace
 
 
-def say_unmatched(args: argparse.Namespace, source: Source, symbols: Symbols | None = None) -> bool:
+def say_unmatched(
+    args: argparse.Namespace, source: Traceset, symbols: Symbols | None = None
+) -> bool:
     """Say on stderr which options match nothing, and what there is; return whether any does.
 
     Args:
@@ -49,7 +51,7 @@ def say_no_object(args: argparse.Namespace) -> None:
         say(args, f"warning: no object matches {given} (ptt stat lists what there is)")
 
 
-def say_no_event(args: argparse.Namespace, source: Source) -> None:
+def say_no_event(args: argparse.Namespace, source: Traceset) -> None:
     """Say on stderr that no event is left."""
     events = sum(source.reader.trace_info(trace.number).events for trace in source.traces)
     say(args, f"warning: no event is left of the {events:,} that there are")
@@ -66,11 +68,11 @@ def _window(args: argparse.Namespace, first: int, last: int) -> Iterator[str]:
         yield f"nothing comes before --to {duration(end)}: {there}"
 
 
-def _threads(args: argparse.Namespace, source: Source) -> Iterator[str]:
+def _threads(args: argparse.Namespace, source: Traceset) -> Iterator[str]:
     if traces.selection(args).thread_numbers(source) != []:
         return
-    pids = sorted({process.pid for process in source.processes()})
-    tids = sorted({tid for _, tid in source.threads()})
+    pids = sorted({process.pid for process in source.processes})
+    tids = sorted({tid for _, tid in source.thread_ids})
     what, numbers = (
         (plural(len(tids), "thread"), tids)
         if args.tid
@@ -81,9 +83,9 @@ def _threads(args: argparse.Namespace, source: Source) -> Iterator[str]:
     yield f"no thread matches {_given(args, 'pid', 'tid')}: the trace has {what} {shown}{more}"
 
 
-def _sites(args: argparse.Namespace, source: Source, symbols: Symbols) -> Iterator[str]:
+def _sites(args: argparse.Namespace, source: Traceset, symbols: Symbols) -> Iterator[str]:
     if traces.selection(args).site_pairs(source, symbols) == []:
-        places = len(source.sites())
+        places = len(source.call_sites())
         others = f"{places:,} {plural(places, 'other')}"
         yield f"no call site matches {_given(args, 'site')}: the trace has {others}"
 

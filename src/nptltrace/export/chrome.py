@@ -51,7 +51,7 @@ def write(
         symbols: Names addresses.
         scope: What to write.
     """
-    timeline = Timeline(traceset.source, symbols, scope)
+    timeline = Timeline(traceset, symbols, scope)
     with out.file() as file:
         about = {"start_unix_ns": timeline.start_unix_ns, "tool": "ptt"}
         file.write(f'{{"displayTimeUnit":"ns","otherData":{json.dumps(about)},'.encode())

@@ -82,7 +82,7 @@ def write(
         thread = _Thread(libraries, stacks)
         thread.add(part, _NAMES[shown], labels)
         made.append(thread.document(known.get((process, tid, gen)), processes.get(process), tid))
-    begins = traceset.source.start_unix_ns / _NS_PER_MS
+    begins = traceset.start_unix_ns / _NS_PER_MS
     document = {
         "meta": _meta(TITLES[shown], begins),
         "libs": libraries.documents,

@@ -112,7 +112,7 @@ def write(
         symbols: Names addresses.
         scope: What to write.
     """
-    timeline = Timeline(traceset.source, symbols, scope)
+    timeline = Timeline(traceset, symbols, scope)
     with out.file() as file:
         for line in (*_definitions(), *_types(), *_values(timeline)):
             file.write((line + "\n").encode("utf-8", "replace"))

@@ -86,14 +86,14 @@ def write(
         symbols: Names addresses.
         scope: What to write.
     """
-    timeline = Timeline(traceset.source, symbols, scope)
+    timeline = Timeline(traceset, symbols, scope)
     with out.file() as file:
         for packet in _heading(timeline):
             file.write(packet)
         events = _Events(timeline)
         for records in timeline.records(_ROWS):
             file.writelines(events.encoded(records))
-        file.write(_switches(switches(traceset.source, scope or Scope())))
+        file.write(_switches(switches(traceset, scope or Scope())))
     return timeline.summary()
 
 

@@ -57,12 +57,12 @@ def write(
     if shown == "holds":
         types = [("holds", "count"), ("held", "nanoseconds")]
     head = [profile.value_type(_SAMPLE_TYPE, *names) for names in types]
-    span = traceset.source.reader.key_range()
-    first, last = map(traceset.source.reader.time_of_key, span) if span else (0, 0)
+    span = traceset.reader.key_range()
+    first, last = map(traceset.reader.time_of_key, span) if span else (0, 0)
     tail = [
         profile.value_type(_PERIOD_TYPE, *types[0]),
         number(_PERIOD, 1),
-        number(_TIME, max(traceset.source.start_unix_ns + first, 0)),
+        number(_TIME, max(traceset.start_unix_ns + first, 0)),
         number(_DURATION, max(last - first, 0)),
         number(_COMMENT, profile.strings[TITLES[shown]]),
         number(_DEFAULT_TYPE, profile.strings[types[1][0]]),

@@ -57,7 +57,7 @@ def write(
     document = {
         "$schema": _SCHEMA,
         "exporter": f"ptt {__version__}",
-        "name": f"{TITLES[shown]}: {', '.join(map(str, traceset.source.paths()))}",
+        "name": f"{TITLES[shown]}: {', '.join(map(str, traceset.paths()))}",
         "activeProfileIndex": 0,
         "shared": {"frames": frames.table},
         "profiles": profiles,

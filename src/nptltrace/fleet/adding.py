@@ -65,7 +65,7 @@ def add_run(
         UsageError: The recording goes on.
     """
     with closing(Traceset(path)) as traceset:
-        tables = all_tables(traceset, symbols or Symbols(traceset.source))
+        tables = all_tables(traceset, symbols or Symbols(traceset))
         run = new_run(store, path, tables)
         if run is None:
             return False

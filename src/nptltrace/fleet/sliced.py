@@ -111,11 +111,11 @@ def add_sliced(
         PttError: A worker failed.
     """
     with closing(Traceset(path)) as traceset:
-        tables = all_tables(traceset, Symbols(traceset.source))
+        tables = all_tables(traceset, Symbols(traceset))
         run = new_run(store, path, tables)
         if run is None:
             return False
-        times = cuts(traceset.source, slices)
+        times = cuts(traceset, slices)
         addition = Addition(store, start_of(run))
         with tempfile.TemporaryDirectory(prefix="ptt-slices-", dir=scratch) as states:
             rows = details_kept(least_ns)
@@ -139,7 +139,7 @@ def add_sliced(
 def _append(job: _Job, number: int) -> pa.Table:
     """Append the rows of a slice, or the rest of the tables; return sums of its waits."""
     with closing(Traceset(job.path)) as traceset:
-        tables = all_tables(traceset, Symbols(traceset.source))
+        tables = all_tables(traceset, Symbols(traceset))
         if number == job.rest:
             left_out = {"runs", "events", *DETAILS, *_MADE_BY_MODEL}
             pieces = tables.pieces([name for name in TABLES if name not in left_out])

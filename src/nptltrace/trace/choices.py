@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nptltrace.trace.objects.chosen import Chosen
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["Choice", "plain", "selection_of"]
 
@@ -32,7 +32,7 @@ def plain(value: Any) -> Any:
 
 def selection_of(
     pid: Choice, tid: Choice, object_: Choice, site: Choice,
-    generation: Callable[[Source, int, int], list[Chosen]],
+    generation: Callable[[Traceset, int, int], list[Chosen]],
 ) -> Selection:  # fmt: skip
     """Return what these choices select.
 

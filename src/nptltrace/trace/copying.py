@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace._files.directories import Directory
-    from nptltrace.trace.source import Source, TraceFiles
+    from nptltrace.trace.traceset import TraceFiles, Traceset
 
 __all__ = ["Output", "Part", "check_mergeable", "process_shifts", "write_trace"]
 
@@ -59,7 +59,7 @@ class Part:
     begin: libpttread.Position | None = None
     end: libpttread.Position | None = None
     threads: frozenset[int] | None = None
-    passing: Callable[[Source], libpttread.Filter] | None = None
+    passing: Callable[[Traceset], libpttread.Filter] | None = None
     begin_ns: int | None = None
     end_ns: int | None = None
     events: Sequence[tuple[libpttread.Position, int]] | None = None
@@ -82,7 +82,7 @@ class Output:
     bytes: int
 
 
-def check_mergeable(source: Source) -> None:
+def check_mergeable(source: Traceset) -> None:
     """Refuse traces that no one description fits.
 
     Raises:
@@ -110,7 +110,7 @@ def check_mergeable(source: Source) -> None:
             )
 
 
-def _classes(source: Source, trace: TraceFiles) -> list[int]:
+def _classes(source: Traceset, trace: TraceFiles) -> list[int]:
     """Return the layouts of the events of a trace."""
     infos = [source.reader.stream_info(stream) for stream in trace.streams.values()]
     return sorted({info.stream_class for info in infos if info.packets})
@@ -121,7 +121,7 @@ def _events_of(text: str) -> list[str]:
     return sorted(line for line in text.splitlines() if line.startswith("event {"))
 
 
-def write_trace(source: Source, path: Path, part: Part, *, force: bool = False) -> Output:
+def write_trace(source: Traceset, path: Path, part: Part, *, force: bool = False) -> Output:
     """Write a part of a traceset as one trace.
 
     Args:
@@ -144,7 +144,7 @@ def write_trace(source: Source, path: Path, part: Part, *, force: bool = False) 
     return written
 
 
-def _write(source: Source, directory: Directory, part: Part) -> Output:
+def _write(source: Traceset, directory: Directory, part: Part) -> Output:
     """Write a part of a traceset into a directory that is there."""
     uuid = uuid4()
     clock = _clock(source)
@@ -184,14 +184,14 @@ def _write(source: Source, directory: Directory, part: Part) -> Output:
     return Output(directory.path, events, size)
 
 
-def _chosen(source: Source, part: Part) -> NDArray[np.uint8] | None:
+def _chosen(source: Traceset, part: Part) -> NDArray[np.uint8] | None:
     """Return which threads to write, as the library reads it; None for all."""
     if part.threads is None:
         return None
-    return np.isin(np.arange(len(source.threads())), list(part.threads)).astype(np.uint8)
+    return np.isin(np.arange(len(source.thread_ids)), list(part.threads)).astype(np.uint8)
 
 
-def _places(source: Source, part: Part) -> list[NDArray[np.uint64]] | None:
+def _places(source: Traceset, part: Part) -> list[NDArray[np.uint64]] | None:
     """Return for each stream where the only events to write are, in order; None for all."""
     if part.passing is None:
         return None
@@ -214,7 +214,7 @@ def _places(source: Source, part: Part) -> list[NDArray[np.uint64]] | None:
 _Lane = tuple[int, int]  # packet, offset in it
 
 
-def _pieces(source: Source, part: Part) -> list[list[tuple[_Lane, _Lane]]]:
+def _pieces(source: Traceset, part: Part) -> list[list[tuple[_Lane, _Lane]]]:
     """Return for each stream what to copy of it: the first event, and the first one not to."""
     begins, ends = _lanes(source, part.begin, start=True), _lanes(source, part.end, start=False)
     if part.events is None:
@@ -230,7 +230,7 @@ def _pieces(source: Source, part: Part) -> list[list[tuple[_Lane, _Lane]]]:
 
 
 def _lanes(
-    source: Source, place: libpttread.Position | None, *, start: bool
+    source: Traceset, place: libpttread.Position | None, *, start: bool
 ) -> list[tuple[int, int]]:
     """Return for each stream the (packet, offset) of its first event from a place on."""
     count = source.reader.stream_count()
@@ -244,7 +244,7 @@ def _lanes(
     return [cursor.lane(stream) for stream in range(count)]
 
 
-def process_shifts(source: Source) -> list[int]:
+def process_shifts(source: Traceset) -> list[int]:
     """Return what to add to the process numbers of each trace, so that they do not collide."""
     # Parts of one recording keep the numbers that they share.
     if len({tuple(_roots(trace)) for trace in source.traces}) == 1:
@@ -280,7 +280,7 @@ class _Clock:
     bases: list[int]
 
 
-def _clock(source: Source) -> _Clock:
+def _clock(source: Traceset) -> _Clock:
     """Choose the clock of a new trace."""
     found = source.alignment
     lead = found.placements[found.lead]
@@ -293,7 +293,7 @@ def _clock(source: Source) -> _Clock:
     return _Clock(lead.frequency, moved, start + moved, [base + moved for base in bases])
 
 
-def _metadata(source: Source, uuid: str, clock: _Clock) -> str:
+def _metadata(source: Traceset, uuid: str, clock: _Clock) -> str:
     """Return the metadata of a new trace."""
     lead = source.traces[source.alignment.lead]
     text = _UUID.sub(rf"\g<1>{uuid}\g<2>", lead.metadata.text, count=1).rstrip() + "\n"
@@ -328,7 +328,7 @@ def _described(text: str, number: str) -> str:
 
 
 def _write_info(
-    source: Source,
+    source: Traceset,
     info: Directory,
     part: Part,
     *,
@@ -381,7 +381,7 @@ def _write_info(
         file.writelines(lines)
 
 
-def _limits(source: Source, part: Part) -> tuple[int | None, int | None]:
+def _limits(source: Traceset, part: Part) -> tuple[int | None, int | None]:
     """Return when a part of a traceset begins and ends."""
     begin, end = source.part_ns()
     begins = [ns for ns in (begin, part.begin_ns) if ns is not None]
@@ -390,7 +390,7 @@ def _limits(source: Source, part: Part) -> tuple[int | None, int | None]:
 
 
 def _reclocked(
-    source: Source, trace: TraceFiles, clock: _Clock
+    source: Traceset, trace: TraceFiles, clock: _Clock
 ) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """Return what puts the times of a trace's modules and names on the clock of the new trace."""
     place, base = source.alignment.placements[trace.number], clock.bases[trace.number]
@@ -423,7 +423,7 @@ def _session_clock(old: dict[str, Any], clock: _Clock) -> dict[str, Any]:
     return new
 
 
-def _losses(source: Source) -> dict[str, int]:
+def _losses(source: Traceset) -> dict[str, int]:
     """Return the losses of all traces by cause."""
     total: dict[str, int] = {}
     for trace in source.traces:
@@ -433,7 +433,7 @@ def _losses(source: Source) -> dict[str, int]:
 
 
 def _process_lines(
-    source: Source, trace: TraceFiles, part: Part, shift: int
+    source: Traceset, trace: TraceFiles, part: Part, shift: int
 ) -> Iterable[dict[str, Any]]:
     """Yield the lines of a trace's processes, with their new numbers."""
     wanted = _wanted(source, trace, part)
@@ -456,11 +456,11 @@ def _process_lines(
 
 
 def _name_lines(
-    source: Source, trace: TraceFiles, wanted: set[int] | None, shift: int
+    source: Traceset, trace: TraceFiles, wanted: set[int] | None, shift: int
 ) -> Iterator[dict[str, Any]]:
     """Yield lines that name threads: the events that do so may lie outside of a part."""
     known = source.reader.processes()
-    for number, (process, tid) in enumerate(source.threads()):
+    for number, (process, tid) in enumerate(source.thread_ids):
         owner, index, pid = known[process]
         if owner != trace.number or (wanted is not None and index not in wanted):
             continue
@@ -473,14 +473,14 @@ def _name_lines(
                 yield {"thread": named}
 
 
-def _wanted(source: Source, trace: TraceFiles, part: Part) -> set[int] | None:
+def _wanted(source: Traceset, trace: TraceFiles, part: Part) -> set[int] | None:
     """Return the numbers (within the trace) of the processes to carry over, None for all.
 
     Ancestors come along: a forked child's call sites are in their lines.
     """
     if part.threads is None:
         return None
-    known, threads = source.reader.processes(), source.threads()
+    known, threads = source.reader.processes(), source.thread_ids
     wanted: set[int] = set()
     for number in {threads[thread][0] for thread in part.threads}:
         owner, index, _ = known[number]
@@ -492,11 +492,11 @@ def _wanted(source: Source, trace: TraceFiles, part: Part) -> set[int] | None:
     return wanted
 
 
-def _halves_processes(source: Source, part: Part) -> bool:
+def _halves_processes(source: Traceset, part: Part) -> bool:
     """Return whether some threads of a process are written, and others are not."""
     if part.threads is None:
         return False
-    threads = source.threads()
+    threads = source.thread_ids
     whole = {threads[thread][0] for thread in part.threads}
     return any(p in whole for n, (p, _) in enumerate(threads) if n not in part.threads)
 

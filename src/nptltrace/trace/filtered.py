@@ -13,7 +13,7 @@ from nptltrace._binding import libpttread
 from nptltrace.catalog import EVENTS
 
 if TYPE_CHECKING:
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["always_kept", "knows_orders", "levels_left_out", "whole_filter"]
 
@@ -26,11 +26,11 @@ _ALWAYS = frozenset({"process", "handler"})
 _ORDERING = frozenset({"thread", "barrier"})
 
 
-def _left_out(source: Source) -> set[str]:
+def _left_out(source: Traceset) -> set[str]:
     return {name for trace in source.traces for name in trace.info.session.filtered_out}
 
 
-def levels_left_out(source: Source) -> dict[str, int]:
+def levels_left_out(source: Traceset) -> dict[str, int]:
     """Return the level from which on a domain is incomplete, for each that is."""
     out = _left_out(source)
     found: dict[str, int] = {}
@@ -40,7 +40,7 @@ def levels_left_out(source: Source) -> dict[str, int]:
     return found
 
 
-def whole_filter(source: Source) -> libpttread.Filter | None:
+def whole_filter(source: Traceset) -> libpttread.Filter | None:
     """Return what lets through the events that an analysis may rely on; None for all of them."""
     incomplete = levels_left_out(source)
     if not incomplete:
@@ -58,6 +58,6 @@ def always_kept() -> list[int]:
     return [e.id for e in EVENTS if e.role in _ALWAYS_ROLES or e.domain in _ALWAYS]
 
 
-def knows_orders(source: Source) -> bool:
+def knows_orders(source: Traceset) -> bool:
     """Return whether all is there that keeps what threads do apart in time."""
     return not _ORDERING & set(levels_left_out(source))

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nptltrace.trace.selection import Selection
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["CSV_HEADER", "STYLES", "Printer"]
 
@@ -49,7 +49,7 @@ class Printer:
 
     def __init__(
         self,
-        source: Source,
+        source: Traceset,
         symbols: Symbols,
         selection: Selection,
         *,
@@ -88,12 +88,12 @@ class Printer:
         self._filter = (
             self._selection.build(self._source, self._symbols) if self._selection else None
         )
-        processes = self._source.processes()
+        processes = self._source.processes
         self.names.show_process(on=len({process.pid for process in processes}) > 1)
         if self._source.reader.thread_count() != self._learnt:
             self._learnt = self._source.reader.thread_count()
             self._source.learn_threads(_SEARCHED)
-        for thread in range(len(self._source.threads())):
+        for thread in range(len(self._source.thread_ids)):
             for since_ns, name in self._source.thread_turns(thread):
                 self.names.set_thread(thread, since_ns, self._shown(name))
         for (process_number, pthread), threads in self._source.thread_names.pthreads.items():
@@ -154,8 +154,8 @@ class Printer:
 
     def _stack(self, buffer: libpttread.Buffer, at: int) -> bytes:
         """Return the frames behind the call site of an event, a line each."""
-        process, _ = self._source.threads()[buffer.arrays["thread"][at]]
-        stacks = self._source.processes()[process].stacks
+        process, _ = self._source.thread_ids[buffer.arrays["thread"][at]]
+        stacks = self._source.processes[process].stacks
         sites = stack_sites(stacks, buffer.arrays["stack"][at])
         frames = stack_texts(self._symbols, process, sites, buffer.arrays["site"][at])
         return "".join(f"{_INDENT}{self._shown(frame)}\n" for frame in frames[1:]).encode()

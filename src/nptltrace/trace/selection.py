@@ -19,8 +19,8 @@ from nptltrace.trace.places.site import address_of_site
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["Selection", "address_of", "event_names"]
 
@@ -70,7 +70,7 @@ class Selection:
     events: Sequence[str] = field(default_factory=list)
     suffixes: Sequence[str] = field(default_factory=list)
     sites: Sequence[str] = field(default_factory=list)
-    generation: Callable[[Source, int, int], list[Chosen]] | None = None
+    generation: Callable[[Traceset, int, int], list[Chosen]] | None = None
 
     def __bool__(self) -> bool:
         """Return whether anything is filtered at all."""
@@ -99,7 +99,7 @@ class Selection:
 
     def build(
         self,
-        source: Source,
+        source: Traceset,
         symbols: Symbols,
         *,
         threads: Iterable[int] | None = None,
@@ -130,11 +130,11 @@ class Selection:
             made.allow_sites(sites)
         return made
 
-    def thread_numbers(self, source: Source) -> list[int] | None:
+    def thread_numbers(self, source: Traceset) -> list[int] | None:
         """Return the numbers of the threads that pass, or None for all."""
         return list(self._threads(source)) if self.pids or self.tids else None
 
-    def chosen_objects(self, source: Source, symbols: Symbols) -> list[Chosen] | None:
+    def chosen_objects(self, source: Traceset, symbols: Symbols) -> list[Chosen] | None:
         """Return the objects that pass, or None for all.
 
         A name stands for the objects that have it, an address for all that lay there.
@@ -150,18 +150,18 @@ class Selection:
 
         return sorted(_all(self.objects, find, "--object", common))
 
-    def site_pairs(self, source: Source, symbols: Symbols) -> list[tuple[int, int]] | None:
+    def site_pairs(self, source: Traceset, symbols: Symbols) -> list[tuple[int, int]] | None:
         """Return (process, site) of the call sites that pass, or None for all."""
         if not self.sites:
             return None
         by_name = any(address_of(w) is None for o in self.sites for w in _words(o, "--site"))
         known = [
             (process, site, symbols.site_name(process, site))
-            for process, site in (source.sites() if by_name else ())
+            for process, site in (source.call_sites() if by_name else ())
         ]
         return sorted(_all(self.sites, lambda word: _sites(word, known), "--site", _common))
 
-    def _objects(self, word: str, source: Source, symbols: Symbols) -> list[Chosen]:
+    def _objects(self, word: str, source: Traceset, symbols: Symbols) -> list[Chosen]:
         """Return the objects that one word chooses."""
         numbered = _NUMBERED.fullmatch(word)
         if numbered and self.generation is not None:
@@ -172,11 +172,11 @@ class Selection:
             return found
         return _objects(word, symbols)
 
-    def _threads(self, source: Source) -> Iterable[int]:
+    def _threads(self, source: Traceset) -> Iterable[int]:
         """Return the numbers of the threads that pass."""
-        processes = source.processes()
+        processes = source.processes
         rows = [
-            (n, processes[process].pid, tid) for n, (process, tid) in enumerate(source.threads())
+            (n, processes[process].pid, tid) for n, (process, tid) in enumerate(source.thread_ids)
         ]
         for option in self.pids:
             wanted = _numbers(option, "--pid")

@@ -16,8 +16,8 @@ from nptltrace.trace.threads import ALL
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = [
     "ObjectStat",
@@ -152,7 +152,7 @@ class Part:
 
 
 def statistics(
-    source: Source,
+    source: Traceset,
     symbols: Symbols | None = None,
     *,
     objects: bool = True,
@@ -237,7 +237,7 @@ def _sched(types: dict[str, int]) -> Literal["perf", "schedstat", "rseq", "none"
     return "rseq" if types.get("SCHED_RAN") or types.get("SCHED_SWITCHED") else "none"
 
 
-def _stream_bytes(source: Source) -> list[int]:
+def _stream_bytes(source: Traceset) -> list[int]:
     """Return the sizes of all stream files."""
     sizes = []
     for trace in source.traces:
@@ -267,7 +267,7 @@ def _name(number: int) -> str:
 
 
 def _processes(
-    source: Source,
+    source: Traceset,
     counts: list[libpttread.ThreadCount],
     spans: list[libpttread.ThreadSpan],
 ) -> list[ProcessStat]:
@@ -278,10 +278,10 @@ def _processes(
         counts: Events by thread and type.
         spans: First and last events by thread.
     """
-    known = source.processes()
+    known = source.processes
     threads: dict[int, ThreadStat] = {}
     made = [ProcessStat(p.pid, p.ppid, readable(p.exe), p.cmdline) for p in known]
-    rows = source.threads()
+    rows = source.thread_ids
     for number in sorted(range(len(rows)), key=lambda n: (spans[n].first, rows[n])):
         process, tid = rows[number]
         span = spans[number]
@@ -312,7 +312,7 @@ def _let_live(processes: list[ProcessStat], ends: Sequence[int | None]) -> None:
 
 
 def _ends(
-    source: Source, processes: list[ProcessStat], ended_ns: Sequence[int | None]
+    source: Traceset, processes: list[ProcessStat], ended_ns: Sequence[int | None]
 ) -> list[int | None]:
     """Return when each process ended, None where it has no events.
 
@@ -335,18 +335,18 @@ def _ends(
     return found
 
 
-def process_ends(source: Source) -> list[int | None]:
+def process_ends(source: Traceset) -> list[int | None]:
     """Return when each process ended, None where it has no events or goes on."""
     counts, _, spans = libpttread.count(source.reader, workers=1, objects=False)
     found = _ends(source, _processes(source, counts, spans), source.ended_ns())
     running = [trace.running for trace in source.traces]
     return [
         None if running[source.trace_of(number)] and process.end_unix_ns is None else end
-        for number, (process, end) in enumerate(zip(source.processes(), found, strict=True))
+        for number, (process, end) in enumerate(zip(source.processes, found, strict=True))
     ]
 
 
-def _waited_for(source: Source) -> dict[tuple[int, int], list[int]]:
+def _waited_for(source: Traceset) -> dict[tuple[int, int], list[int]]:
     """Return when processes had waited for the end of children, by ids of both."""
     found: dict[tuple[int, int], list[int]] = {}
     for buffer in source.reader.find((_REAPED,), ALL):
@@ -358,13 +358,13 @@ def _waited_for(source: Source) -> dict[tuple[int, int], list[int]]:
 
 
 def _objects(
-    source: Source,
+    source: Traceset,
     symbols: Symbols | None,
     found: list[libpttread.ObjectCount],
     named: int | None,
 ) -> list[ObjectStat]:
     """Return the objects, those with most events first."""
-    processes = source.processes()
+    processes = source.processes
     mine = [count for count in found if count.domain in _OBJECT_DOMAINS and count.object]
     mine.sort(key=lambda count: (-count.events, count.process, count.object, count.domain))
     result = []

@@ -18,7 +18,7 @@ from nptltrace._version import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["Folder", "identity_of"]
 
@@ -28,7 +28,7 @@ _UNFINISHED = re.compile(r"\.[a-z]+-[0-9a-f]{12}-(?P<pid>\d+)")
 _LAYOUT = 10
 
 
-def identity_of(source: Source) -> bytes:
+def identity_of(source: Traceset) -> bytes:
     """Return 32 bytes that are others when the traces, or what is derived from them, are others."""
     return source.identity(f"{__version__} {_LAYOUT}")
 
@@ -43,7 +43,7 @@ class Folder:
         place: Where files go.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Traceset) -> None:
         from hashlib import sha256
 
         uuids = b"".join(trace.metadata.uuid.bytes for trace in source.traces)

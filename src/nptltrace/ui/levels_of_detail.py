@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.trace.reading.columns import ArrayBuffer
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
     from nptltrace.ui.folder import Folder
 
 __all__ = ["Levels"]
@@ -64,7 +64,7 @@ class Levels:
         ready: The whole trace was read.
     """
 
-    def __init__(self, source: Source, folder: Folder, lock: RLock) -> None:
+    def __init__(self, source: Traceset, folder: Folder, lock: RLock) -> None:
         self._source, self._folder, self._lock = source, folder, lock
         self.detail: libptttrack_drawing.Detail | None = None
         self.tables: Tables | None = None
@@ -320,7 +320,7 @@ class Levels:
                 self.model.thread(number, owner, tid)
             self._threads = reader.thread_count()
             add_parents(self.model, source)
-        processes = source.processes()
+        processes = source.processes
         shared = (len(processes), sum(len(process.shared) for process in processes))
         if shared != self._shared:
             self._shared = shared

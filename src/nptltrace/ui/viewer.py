@@ -30,9 +30,9 @@ from nptltrace.errors import NativeError, PttError, UsageError, one_line
 from nptltrace.trace.copying import Part, default_output
 from nptltrace.trace.reading.watermark import Settled
 from nptltrace.trace.selection import event_names
-from nptltrace.trace.source import Source
 from nptltrace.trace.symbols.alias import read_aliases
 from nptltrace.trace.symbols.lookup import Symbols
+from nptltrace.trace.traceset import Traceset
 from nptltrace.trace.tsdl_reader import read_metadata
 from nptltrace.ui import protocol
 from nptltrace.ui.answers import drawing, trace_info
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.report.stacks.sums import Shown
     from nptltrace.trace.passed_over import PassedOver
-    from nptltrace.trace.source import TraceFiles
+    from nptltrace.trace.traceset import TraceFiles
     from nptltrace.ui.answers.earlier import By
     from nptltrace.ui.answers.ranges import CyclicOrder
 
@@ -126,7 +126,7 @@ class Viewer:
         follow: bool = False,
         aliases: Sequence[str] = (),
         directories: Sequence[str] = (),
-        source: Source | None = None,
+        source: Traceset | None = None,
         passed_over: PassedOver | None = None,
         before: str | os.PathLike[str] | None = None,
     ) -> None:
@@ -139,7 +139,7 @@ class Viewer:
         self._passed_over = passed_over
         # Whoever reads the trace or what is drawn of it holds this; the worker does to change them.
         self._lock = RLock()
-        self._source = source or Source(paths)
+        self._source = source or Traceset(*paths)
         self._folder = Folder(self._source)
         self._use(self._source, Levels(self._source, self._folder, self._lock))
         self._rows: Rows | None = None
@@ -158,7 +158,7 @@ class Viewer:
         self.looking = 0
         self._worker = Thread(target=self._work, name="levels of detail", daemon=True)
 
-    def _use(self, source: Source, levels: Levels) -> None:
+    def _use(self, source: Traceset, levels: Levels) -> None:
         """Answer from opened traces, and what is drawn of them."""
         aliases, directories = self._names
         self._source, self._levels = source, levels
@@ -297,10 +297,10 @@ class Viewer:
     def _refresh(self) -> None:
         """Take in what has been written since."""
         with self._lock:
-            threads = len(self._source.threads())
+            threads = len(self._source.thread_ids)
             self._levels.refresh()
             self._events.refresh()
-            if len(self._source.threads()) != threads:
+            if len(self._source.thread_ids) != threads:
                 self._source.learn_threads()
 
     def _read_again(self) -> None:
@@ -337,8 +337,8 @@ class Viewer:
         if self._stop.is_set():
             raise _Ended
 
-    def _opened_again(self) -> Source:
-        source = Source(self._paths)
+    def _opened_again(self) -> Traceset:
+        source = Traceset(*self._paths)
         self._symbols.of(source)  # which chooses its call sites
         return source
 
@@ -472,7 +472,7 @@ class Viewer:
             "state": trace_info.state(source, self._killed),
             "follow": self._follow,
             "processes": trace_info.processes(source),
-            "threads": rows.count("thread") if rows else len(source.threads()),
+            "threads": rows.count("thread") if rows else len(source.thread_ids),
             "objects": rows.count("object") if rows else 0,
             "waits": int(tables.threads["wait_n"].sum()) if tables else 0,
             "holds": int(tables.threads["hold_n"].sum()) if tables else 0,
@@ -878,7 +878,7 @@ class Viewer:
     def cut(self, from_ns: int, to_ns: int) -> protocol.Written:
         """Answer `cut`."""
         begin, end = self._range(from_ns, to_ns)
-        source = Source(self._paths)
+        source = Traceset(*self._paths)
         reader = source.reader
         cursor = libpttread.Cursor(reader)
         cursor.seek_key(reader.key_of_time(begin))

@@ -20,7 +20,7 @@ from nptltrace.trace.symbols.gil import HAND_OVER
 
 if TYPE_CHECKING:
     from nptltrace.trace.info import Process
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["LONG_HOLD_NS", "Checker", "checked"]
 
@@ -43,7 +43,7 @@ class Checker:
         check: The native half.
     """
 
-    def __init__(self, source: Source, long_hold_ns: int = LONG_HOLD_NS) -> None:
+    def __init__(self, source: Traceset, long_hold_ns: int = LONG_HOLD_NS) -> None:
         self._source = source
         self.check = libptttrack_facts.Check(long_hold_ns, LONG_WAIT_NS)
         self._cursor = libpttread.Cursor(source.reader)
@@ -57,7 +57,7 @@ class Checker:
     @property
     def lost(self) -> int:
         """Events that are known to be missing."""
-        return max(self.check.lost, self._source.lost())
+        return max(self.check.lost, self._source.lost_events())
 
     @property
     def found(self) -> int:
@@ -91,7 +91,7 @@ class Checker:
 
     def lives(self) -> list[Life]:
         """Return how long each thread lived, and how much of that time nothing is known of."""
-        pids = [process.pid for process in self._source.processes()]
+        pids = [process.pid for process in self._source.processes]
         return [
             Life(pids[process], life_ns, silent_ns)
             for process, _, life_ns, silent_ns, _ in self._rows()
@@ -99,7 +99,7 @@ class Checker:
 
     def awaited(self) -> set[int]:
         """Return the processes that were ended while one of their threads waited for ever."""
-        pids = [process.pid for process in self._source.processes()]
+        pids = [process.pid for process in self._source.processes]
         return {pids[process] for process, _, _, _, waits in self._rows() if waits}
 
     def left_alone(self) -> list[tuple[int, int]]:
@@ -108,7 +108,7 @@ class Checker:
         Returns:
             Their ids, each with that of its parent; without those that did not live to its end.
         """
-        rows, processes = self._rows(), self._source.processes()
+        rows, processes = self._rows(), self._source.processes
         of: dict[int, list[tuple[int, int]]] = {}  # when their threads began and ended
         for process, first_ns, life_ns, _, _ in rows:
             of.setdefault(process, []).append((first_ns, first_ns + life_ns))
@@ -178,7 +178,7 @@ class Checker:
         flags = libptttrack_facts.INCOMPLETE if self.partial else 0
         flags |= libptttrack_facts.RUNNING if self.going_on else 0
         flags |= libptttrack_facts.RAGGED if self._given_up() else 0
-        for number, process in enumerate(self._source.processes()):
+        for number, process in enumerate(self._source.processes):
             if not self.check.waits_for_posts(number):
                 continue
             posters = posters_of(process, self._source)
@@ -187,14 +187,14 @@ class Checker:
         if not self.partial:
             self._learn_gils()
         start = self._source.start_unix_ns
-        ends = [process.end_unix_ns for process in self._source.processes()]
+        ends = [process.end_unix_ns for process in self._source.processes]
         self.check.finish(
             [libptttrack_facts.NEVER if ns is None else ns - start for ns in ends], flags
         )
 
     def _learn_gils(self) -> None:
         """Declare the locks of interpreters."""
-        for number in range(len(self._source.processes())):
+        for number in range(len(self._source.processes)):
             # to look for them takes as long as the trace is
             waits = self.check.has_limited_waits(number)
             for gil in filter(None, self._source.gils(number) if waits else ()):
@@ -213,13 +213,13 @@ class Checker:
         places = [(trace, index) for trace, index, _ in reader.processes()]
         # Of images of one index, as execs make them, the last.
         self._places = {place: number for number, place in enumerate(places)}
-        for number, process in enumerate(self._source.processes()):
+        for number, process in enumerate(self._source.processes):
             known = (process.parent, len(process.modules))
             if self._processes.get(number) != known:
                 self._processes[number] = known
                 self._learn_process(number, process, places[number][0])
         add_levels(self.check, self._source)
-        shared = sum(len(process.shared) for process in self._source.processes())
+        shared = sum(len(process.shared) for process in self._source.processes)
         if shared != self._shared:
             self._shared = shared
             share_memory(self.check, self._source)
@@ -245,7 +245,7 @@ class Checker:
             self.check.memory(number, module.start, module.end)
 
 
-def checked(source: Source, long_hold_ns: int = LONG_HOLD_NS) -> Checker:
+def checked(source: Traceset, long_hold_ns: int = LONG_HOLD_NS) -> Checker:
     """Return a checker that has seen all of a traceset.
 
     Args:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from nptltrace.trace.info import Process
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["posters_of"]
 
@@ -40,7 +40,7 @@ _LIBRARIES = (
 )  # fmt: skip
 
 
-def posters_of(process: Process, source: Source) -> Literal["threads", "handlers", "anyone"]:
+def posters_of(process: Process, source: Traceset) -> Literal["threads", "handlers", "anyone"]:
     """Return who can post a semaphore of a process: its own threads, or signal handlers as well.
 
     It takes a module that installs handlers, and one that posts. A module whose file is gone may be

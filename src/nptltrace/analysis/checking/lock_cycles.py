@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["REASONS", "CycleLock", "LockCycle", "lock_cycles"]
 
@@ -73,7 +73,7 @@ class LockCycle:
     suppressed: tuple[str, ...]
 
 
-def lock_cycles(source: Source, check: libptttrack_facts.Check) -> list[LockCycle]:
+def lock_cycles(source: Traceset, check: libptttrack_facts.Check) -> list[LockCycle]:
     """Return the cycles of lock orders of a traceset, the earliest first.
 
     Args:

@@ -15,8 +15,8 @@ from nptltrace.trace.symbols.frames import wrapper_sites
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["Facts"]
 
@@ -57,11 +57,11 @@ class Facts:
     """
 
     def __init__(
-        self, source: Source, symbols: Symbols | None, check: libptttrack_facts.Check
+        self, source: Traceset, symbols: Symbols | None, check: libptttrack_facts.Check
     ) -> None:
         self._source, self._symbols = source, symbols
         self._threads, self._steps = check.table("threads"), check.table("steps")
-        self._processes = source.processes()
+        self._processes = source.processes
         self._named: dict[tuple[int, int], str] = {}
         self._of: dict[str, list[Fact]] = {name: [] for name in libptttrack_facts.FACTS}
         for row in check.table("facts")[1:]:

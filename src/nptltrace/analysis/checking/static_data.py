@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from nptltrace.trace.info import Process
     from nptltrace.trace.places.module_table import Module
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["behind_all", "loaded_for_good"]
 
@@ -23,7 +23,7 @@ _ENDS = (1 << 47, 1 << 48)
 _NEAR = 1 << 36
 
 
-def loaded_for_good(process: Process, source: Source) -> list[Module]:
+def loaded_for_good(process: Process, source: Traceset) -> list[Module]:
     """Return the program and the libraries that it, or one of those, is linked with.
 
     What a program loads while it runs (`dlopen`) it may unload again, and something else comes to

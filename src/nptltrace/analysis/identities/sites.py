@@ -17,6 +17,7 @@ import pyarrow as pa
 from nptltrace._escaping import readable
 from nptltrace.trace.places.python_code import code_and_offset, is_python
 from nptltrace.trace.places.site import address_of_site, is_entry
+from nptltrace.trace.reading.parallel import event_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.trace.places.python_code import PythonCode
-    from nptltrace.trace.source import Source
     from nptltrace.trace.traceset import Traceset
 
 __all__ = ["Place", "Sites"]
@@ -56,7 +56,7 @@ class Sites:
         source: The opened traces.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Traceset) -> None:
         self._source = source
         self._code: dict[tuple[int, int], int] = {}
         self._numbers: dict[str, int] = {}
@@ -88,16 +88,15 @@ class Sites:
         found = np.array([*codes, 0], np.int32)[np.asarray(encoded.indices)]
         return pa.DictionaryArray.from_arrays(pa.array(found, mask=found < 0), identities)
 
-    def all(self, traceset: Traceset, *, frames: bool) -> Iterator[tuple[str, int, int]]:
+    def all(self, *, frames: bool) -> Iterator[tuple[str, int, int]]:
         """Yield identity, process and site of every call site there is, each run's once.
 
         Args:
-            traceset: The same traces.
             frames: Those of call stacks, too.
         """
         trace_of = self._source.trace_of
         given: set[tuple[int, int]] = set()
-        for process, site in self._occurring(traceset, frames=frames):
+        for process, site in self._occurring(frames=frames):
             with self._lock:
                 number = self._number(process, site)
             if number >= 0 and (trace_of(process), number) not in given:
@@ -110,7 +109,7 @@ class Sites:
         code = self._code_of(process, site)
         if code is not None:
             return Place(code.path, "", code_and_offset(site)[1])
-        module = self._source.processes()[process].map.at(site)
+        module = self._source.processes[process].map.at(site)
         if module is None:
             return Place("", "", address)
         bias = module.start - module.offset if module.bias is None else module.bias
@@ -119,7 +118,7 @@ class Sites:
     def _code_of(self, process: int, site: int) -> PythonCode | None:
         if not is_python(site):
             return None
-        return self._source.processes()[process].codes.get(code_and_offset(site)[0])
+        return self._source.processes[process].codes.get(code_and_offset(site)[0])
 
     def identity(self, process: int, site: int) -> str:
         """Return the identity of a call site that is not 0."""
@@ -152,7 +151,7 @@ class Sites:
         text = f"{what} {place.offset:x}{' entry' if is_entry(site) else ''}"
         return blake2b(text.encode(), digest_size=16).hexdigest()
 
-    def _occurring(self, traceset: Traceset, *, frames: bool) -> Iterator[tuple[int, int]]:
+    def _occurring(self, *, frames: bool) -> Iterator[tuple[int, int]]:
         """Yield process and site of all call sites."""
         reader = self._source.reader
         self._source.learn_threads()
@@ -161,7 +160,7 @@ class Sites:
             (process, address_of_site(site)) for process, site in self._source.thread_names.entries
         }
         shared = False
-        for number, process in enumerate(self._source.processes()):
+        for number, process in enumerate(self._source.processes):
             inner = (address for _, address in process.stacks.values() if frames)
             chosen = self._source.chosen_sites(number)
             for address in dict.fromkeys((*process.sites.values(), *chosen, *inner)):
@@ -173,7 +172,7 @@ class Sites:
         # Of which module an address is, only the time of an event says.
         if shared or any(stream.stream_class == _RECORDS for stream in streams):
             seen: set[tuple[int, int]] = set()
-            for table in traceset.batches():
+            for table in event_batches(self._source):
                 found = table.group_by(["process", "site"]).aggregate([])
                 pairs = zip(found["process"].to_pylist(), found["site"].to_pylist(), strict=True)
                 seen.update(pairs)

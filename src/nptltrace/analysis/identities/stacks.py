@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.analysis.identities.sites import Sites
-    from nptltrace.trace.source import Source
     from nptltrace.trace.traceset import Traceset
 
 __all__ = ["Stack", "Stacks"]
@@ -56,7 +55,7 @@ class Stacks:
         sites: Gives call sites theirs.
     """
 
-    def __init__(self, source: Source, sites: Sites) -> None:
+    def __init__(self, source: Traceset, sites: Sites) -> None:
         self._source, self._sites = source, sites
         self._known: dict[tuple[int, int], Stack | None] = {}
         self._lock = Lock()
@@ -96,7 +95,7 @@ class Stacks:
         with self._lock:
             return self._stack(process, number)
 
-    def all(self, traceset: Traceset) -> Iterator[Stack]:
+    def all(self) -> Iterator[Stack]:
         """Yield all stacks that events can have, each run's once; those of one frame as well.
 
         The stack of an event may be that of the caller in another stack. Such a one is among them
@@ -104,7 +103,7 @@ class Stacks:
         """
         trace_of = self._source.trace_of
         given: set[tuple[int, str]] = set()
-        for process, info in enumerate(self._source.processes()):
+        for process, info in enumerate(self._source.processes):
             calls = info.stacks
             inner = {caller for caller, _ in calls.values()}
             called_at = {calls[number][1] for number in calls.keys() - inner} | info.recorded
@@ -118,7 +117,7 @@ class Stacks:
                 if stack and (trace_of(process), stack.identity) not in given:
                     given.add((trace_of(process), stack.identity))
                     yield stack
-        for identity, process, site in self._sites.all(traceset, frames=False):
+        for identity, process, site in self._sites.all(frames=False):
             yield Stack(identity, process, site, (site,), truncated=True)
 
     def _stack(self, process: int, number: int) -> Stack | None:
@@ -128,7 +127,7 @@ class Stacks:
         return self._known[key]
 
     def _read(self, process: int, number: int) -> Stack | None:
-        info = self._source.processes()[process]
+        info = self._source.processes[process]
         frames: list[int] = []
         node = number
         while node in info.stacks and len(frames) <= len(info.stacks):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nptltrace.trace.source import Source, TraceFiles
+    from nptltrace.trace.traceset import TraceFiles, Traceset
 
 __all__ = ["monotonic_ns"]
 
 _NS = 1_000_000_000
 
 
-def monotonic_ns(source: Source, trace: TraceFiles) -> int | None:
+def monotonic_ns(source: Traceset, trace: TraceFiles) -> int | None:
     """Return CLOCK_MONOTONIC at time 0, None where the trace does not say.
 
     Args:

@@ -11,7 +11,7 @@ from nptltrace.trace.filtered import levels_left_out
 
 if TYPE_CHECKING:
     from nptltrace.trace.info import Session
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["add_levels"]
 
@@ -26,7 +26,7 @@ class Leveled(Protocol):
         """Take in of which kinds of objects, a bit each, a process has all changes of state."""
 
 
-def add_levels(consumer: Leveled, source: Source) -> None:
+def add_levels(consumer: Leveled, source: Traceset) -> None:
     """Say of which kinds of objects each process has what changes their state.
 
     Where the levels changed meanwhile, the events must show it.

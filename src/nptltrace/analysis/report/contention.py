@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.model import Window
     from nptltrace.analysis.report.stacks.both_sides import BothStacks
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["contention", "contention_of"]
 
 
 def contention(
-    source: Source,
+    source: Traceset,
     symbols: Symbols | None = None,
     *,
     window: Window | None = None,
@@ -83,7 +83,7 @@ def contention(
 
 def contention_of(
     model: libptttrack_sums.Model,
-    source: Source,
+    source: Traceset,
     symbols: Symbols | None = None,
     *,
     only: Only | None = None,
@@ -97,7 +97,7 @@ def contention_of(
     report.stacks = stacks
     report.only = only or Only()
     if report.only.threads is not None:
-        known = source.threads()
+        known = source.thread_ids
         report.chosen = frozenset(known[number] for number in report.only.threads)
     return report.contention(pairs=pairs)
 
@@ -107,7 +107,7 @@ class _Report:
 
     def __init__(
         self,
-        source: Source,
+        source: Traceset,
         symbols: Symbols | None,
         model: libptttrack_sums.Model,
         named: int | None,
@@ -134,7 +134,7 @@ class _Report:
         return Contention(
             first_ns=int(lived["first_ns"].min()) if len(lived) > 0 else 0,
             last_ns=int(lived["last_ns"].max()) if len(lived) > 0 else 0,
-            lost=max(self.model.lost, self.source.lost()),
+            lost=max(self.model.lost, self.source.lost_events()),
             figures=self._total(lived),
             objects=self._objects(),
             all_objects=self.all_objects,

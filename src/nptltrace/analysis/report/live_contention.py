@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from nptltrace.analysis.model import Only
     from nptltrace.analysis.report.naming import ThreadName
     from nptltrace.analysis.vocabulary.document_types import WaitClass
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = [
     "Follower", "LiveContention", "LiveFigures", "LiveObject", "LiveSite", "LiveThread", "LiveWait",
@@ -230,7 +230,7 @@ class Follower:
 
     def __init__(
         self,
-        source: Source,
+        source: Traceset,
         symbols: Symbols | None = None,
         *,
         begin_ns: int | None = None,
@@ -309,7 +309,7 @@ class Follower:
     def _learn(self) -> None:
         """Declare threads and processes that are new."""
         reader, source = self._source.reader, self._source
-        processes = source.processes()
+        processes = source.processes
         if reader.thread_count() != self._threads:
             for number, (owner, tid) in enumerate(reader.threads()):
                 self._model.thread(number, owner, tid)
@@ -390,7 +390,7 @@ class _View:
 
     def __init__(
         self,
-        source: Source,
+        source: Traceset,
         symbols: Symbols | None,
         model: libptttrack_sums.Model,
         before: _Sums,
@@ -411,7 +411,7 @@ class _View:
             now_ns=self._after.now_ns,
             since_ns=self._before.now_ns,
             running=source.running,
-            lost=max(self._lost, source.lost()),
+            lost=max(self._lost, source.lost_events()),
             waiting=len(np.unique(self._contended["thread"])),
             unknown_ns=int(self._wait_ns("threads", _UNKNOWN).sum()),
             given_up=self._given_up(),

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.analysis.report.stacks.values import AtStack
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.location import Location
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["Frame", "Item", "Run", "measure"]
 
@@ -87,7 +87,7 @@ class Run:
 
 
 def measure(
-    source: Source, symbols: Symbols, *, by: str, per: str = "run", scope: Scope | None = None,
+    source: Traceset, symbols: Symbols, *, by: str, per: str = "run", scope: Scope | None = None,
     step: Callable[[], None] = lambda: None,
 ) -> Run:  # fmt: skip
     """Return what a run did.
@@ -150,7 +150,7 @@ def _values(rows: NDArray[Any]) -> NDArray[np.float64]:
     return np.column_stack(columns).astype(np.float64)
 
 
-def _divisor(source: Source, name: str, elapsed_ns: int, per: str) -> float:
+def _divisor(source: Traceset, name: str, elapsed_ns: int, per: str) -> float:
     if per == "run":
         return 1.0
     if per == "second":
@@ -173,7 +173,7 @@ class _Maker:
 
     def __init__(
         self,
-        source: Source,
+        source: Traceset,
         symbols: Symbols,
         naming: Naming,
         rows: NDArray[Any],
@@ -181,7 +181,7 @@ class _Maker:
     ) -> None:
         self._symbols, self._naming = symbols, naming
         self._rows, self._sites = rows, sites
-        self._processes = source.processes()
+        self._processes = source.processes
         self._programs = [readable(PurePath(process.exe).name) for process in self._processes]
 
     def site(self, row: int, values: NDArray[np.float64]) -> Item:

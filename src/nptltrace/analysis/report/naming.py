@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["Naming", "ThreadName"]
 
@@ -60,7 +60,7 @@ class Naming:
 
     def __init__(
         self,
-        source: Source,
+        source: Traceset,
         symbols: Symbols | None,
         threads: NDArray[Any],
         objects: NDArray[Any],
@@ -68,8 +68,8 @@ class Naming:
     ) -> None:
         self._source, self._symbols = source, symbols
         self._threads, self._objects, self._sites = threads, objects, sites
-        self._processes = source.processes()
-        self._number = {pair: n for n, pair in enumerate(source.threads())}
+        self._processes = source.processes
+        self._number = {pair: n for n, pair in enumerate(source.thread_ids)}
         self._known: dict[int, ThreadName] = {}
 
     def pid(self, process: int) -> int:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.analysis.model import Window
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["Bins", "Change", "LockOverTime", "Place", "over_time", "significant_ends"]
 
@@ -120,7 +120,7 @@ class LockOverTime:
 
 
 def over_time(
-    source: Source,
+    source: Traceset,
     window: Window,
     locks: Sequence[Place],
     edges: NDArray[np.int64],

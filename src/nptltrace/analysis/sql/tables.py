@@ -31,6 +31,7 @@ from nptltrace.catalog.tables import STACKS
 from nptltrace.errors import UsageError
 from nptltrace.trace.losses import reported_losses
 from nptltrace.trace.places.site import ADDRESS, hex_of_site
+from nptltrace.trace.reading.parallel import event_batches
 from nptltrace.trace.statistics import process_ends
 from nptltrace.trace.symbols.lookup import Symbols
 
@@ -44,8 +45,7 @@ if TYPE_CHECKING:
     from nptltrace.analysis.checking.lock_cycles import CycleLock
     from nptltrace.analysis.model import Window
     from nptltrace.trace.info import Process
-    from nptltrace.trace.source import Source, TraceFiles
-    from nptltrace.trace.traceset import Traceset
+    from nptltrace.trace.traceset import TraceFiles, Traceset
 
 __all__ = ["TraceTables"]
 
@@ -65,7 +65,7 @@ _DOMAIN_SHIFT = 6
 _GIL_FIGURES = ("holds", "hold_ns", "wait_caused_ns", "waits", "wait_ns", "wait_max_ns")
 
 # Returns the findings of opened traces as rows of the table.
-Find = Callable[["Source", "Symbols", "Checker"], pa.Table]
+Find = Callable[["Traceset", "Symbols", "Checker"], pa.Table]
 
 
 class TraceTables:
@@ -89,7 +89,7 @@ class TraceTables:
         scope: Scope | None = None,
         findings: Find | None = None,
     ) -> None:
-        self._traceset, self._source = traceset, traceset.source
+        self._source = traceset
         self.symbols = self._symbols = symbols or Symbols(self._source)
         self._scope = scope or Scope()
         self._window = self._scope.window
@@ -219,8 +219,7 @@ class TraceTables:
     def places(self) -> dict[str, tuple[int, int]]:
         """Return process and address of each site of the table `sites`."""
         return {
-            identity: (process, site)
-            for identity, process, site in self._sites.all(self._traceset, frames=True)
+            identity: (process, site) for identity, process, site in self._sites.all(frames=True)
         }
 
     # ---- keeping ----
@@ -387,7 +386,7 @@ class TraceTables:
         schema = TABLES["events"].schema(columns)
         fields = [EVENT_FIELDS[name] for name in schema.names if name in EVENT_FIELDS]
         part = self._window if window is None else self._window.common(window)
-        for batch in self._traceset.batches(part.begin_ns, part.end_ns, fields=fields):
+        for batch in event_batches(self._source, part.begin_ns, part.end_ns, fields=fields):
             table = self._chosen_events(batch)
             arrays = [self._event_column(table, field.name) for field in schema]
             yield pa.table(
@@ -460,7 +459,7 @@ class TraceTables:
         }
         rows = []
         ends = process_ends(self._source)
-        for number, process in enumerate(self._source.processes()):
+        for number, process in enumerate(self._source.processes):
             trace, parent = self._numbers.processes[number][0], process.parent
             rows.append(
                 {
@@ -527,7 +526,7 @@ class TraceTables:
         from nptltrace.analysis.gil import gil_places
 
         rows = []
-        for one in gil_places(self._traceset, self._symbols, self._window):
+        for one in gil_places(self._source, self._symbols, self._window):
             line = one.line
             lock = (one.lock, one.t_ns)
             if not self._scope.includes(one.t_ns, one.process, [line.tid], [lock], [line.site]):
@@ -552,7 +551,7 @@ class TraceTables:
 
     def _site_rows(self) -> dict[str, Any]:
         rows = []
-        for identity, process, site in self._sites.all(self._traceset, frames=True):
+        for identity, process, site in self._sites.all(frames=True):
             place = self._sites.place(process, site)
             found = self._symbols.location(process, site)
             rows.append(
@@ -582,7 +581,7 @@ class TraceTables:
                 "frames": [self._sites.identity(stack.process, frame) for frame in stack.frames],
                 "truncated": stack.truncated,
             }
-            for stack in self._stacks.all(self._traceset)
+            for stack in self._stacks.all()
         ]
         return _columns(rows, "stacks")
 
@@ -597,7 +596,7 @@ class TraceTables:
                 "end": module.end,
                 "bias": module.bias,
             }
-            for number, process in enumerate(self._source.processes())
+            for number, process in enumerate(self._source.processes)
             for module in process.map.modules()
         ]
         return _columns(rows, "modules")
@@ -613,7 +612,7 @@ class TraceTables:
 
     def _reported_losses(self) -> list[dict[str, Any]]:
         """Return what handlers and the tracer reported in events."""
-        threads = self._source.threads()
+        threads = self._source.thread_ids
         rows = []
         for loss in reported_losses(self._source.reader):
             process, tid = threads[loss.thread]
@@ -630,10 +629,9 @@ class _Numbers:
         pid: Pids by process.
     """
 
-    def __init__(self, traceset: Traceset) -> None:
-        source = traceset.source
+    def __init__(self, source: Traceset) -> None:
         self.processes = source.reader.processes(0)
-        self.pid = np.array([process.pid for process in source.processes()], np.uint32)
+        self.pid = np.array([process.pid for process in source.processes], np.uint32)
         uuids = [str(trace.metadata.uuid) for trace in source.traces]
         self._runs = pa.array(uuids, pa.string())
         self._uuid = uuids

@@ -29,9 +29,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the names."""
     from nptltrace.trace.bundling.bundle_writer import write_bundle
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
-    source = Source(args.traces)
+    source = Traceset(*args.traces)
     warner = traces.Warner(args, source)
     done = write_bundle(source, traces.open_symbols(args, source))
     warner.say()

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from nptltrace.analysis.finding_rules import Rules
     from nptltrace.analysis.findings import Finding, Findings
     from nptltrace.analysis.scope import Scope
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
 
 SUMMARY = "find deadlocks, lock orders that can deadlock, lost wake-ups and misuse"
 DESCRIPTION = """\
@@ -99,13 +99,13 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.analysis.finding_rules import Rules
     from nptltrace.analysis.findings import find
     from nptltrace.cli.unmatched import say_unmatched
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
     rules = Rules.of(
         kinds=args.kind, ignored=args.ignore, suppressions=args.suppressions,
         suspects=args.suspects, files=args.rules,
     )  # fmt: skip
-    source = Source(args.traces)
+    source = Traceset(*args.traces)
     warner = traces.Warner(args, source)
     warner.say()
     symbols = traces.open_symbols(args, source)
@@ -156,7 +156,7 @@ def _within(scope: Scope, findings: list[Finding]) -> list[Finding]:
 
 def _print(
     args: argparse.Namespace,
-    source: Source,
+    source: Traceset,
     symbols: Symbols,
     result: Findings,
     chosen: list[Finding],
@@ -178,7 +178,7 @@ def _print(
         write_csv(findings_rows(chosen))
 
 
-def _name(source: Source) -> str:
+def _name(source: Traceset) -> str:
     return ", ".join(str(path) for path in source.paths())
 
 
@@ -201,7 +201,7 @@ def _unseen(result: Findings) -> list[str]:
 
 def _follow(
     args: argparse.Namespace,
-    source: Source,
+    source: Traceset,
     symbols: Symbols,
     rules: Rules,
     warner: traces.Warner,

@@ -43,14 +43,14 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.analysis.cutting import write_cut
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.copying import Part, default_output
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
     window = args.begin is not None or args.end is not None
     if not window and not args.start and args.count is None and not traces.selection(args):
         raise UsageError(
             "cut needs --from, --to, --start, --count, --pid, --tid, --object or --site"
         )
-    source = Source([args.trace])
+    source = Traceset(args.trace)
     symbols = traces.open_symbols(args, source)
     warner = traces.Warner(args, source)
     cursor = libpttread.Cursor(source.reader)

@@ -103,11 +103,11 @@ def _runs(args: argparse.Namespace, paths: Iterable[str]) -> list[Run]:
     """Return the sums of each trace."""
     from nptltrace.analysis.report.measures import measure
     from nptltrace.cli.unmatched import say_unmatched
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
     runs = []
     for path in paths:
-        source = Source([path])
+        source = Traceset(path)
         warner = traces.Warner(args, source)
         symbols = traces.open_symbols(args, source)
         scope = traces.scope(args, source, symbols)

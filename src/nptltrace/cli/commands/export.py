@@ -92,9 +92,9 @@ def run(args: argparse.Namespace) -> int:
     chosen = load_format(args.format)
     own = _own(args, getattr(chosen, "OPTIONS", ()))
     traceset = Traceset(*args.traces)
-    warner = traces.Warner(args, traceset.source)
-    symbols = traces.open_symbols(args, traceset.source)
-    scope = traces.scope(args, traceset.source, symbols)
+    warner = traces.Warner(args, traceset)
+    symbols = traces.open_symbols(args, traceset)
+    scope = traces.scope(args, traceset, symbols)
     out = Target(None if args.output == "-" else args.output, force=args.force)
     with Progress(args, lambda: f"{size(out.written())} written"):
         what = chosen.write(
@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
             **own,
         )
     warner.say()
-    say_unmatched(args, traceset.source, symbols)
+    say_unmatched(args, traceset, symbols)
     say(args, f"wrote {what} to {out}")
     return 0
 

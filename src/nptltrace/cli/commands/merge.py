@@ -39,11 +39,11 @@ def run(args: argparse.Namespace) -> int:
     """Write the trace."""
     from nptltrace.analysis.cutting import write_cut
     from nptltrace.cli.unmatched import say_unmatched
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
     if len(args.traces) < 2:  # noqa: PLR2004 -- as the word says
         raise UsageError("merge needs two traces or more")
-    source = Source(args.traces)
+    source = Traceset(*args.traces)
     symbols = traces.open_symbols(args, source)
     warner = traces.Warner(args, source)
     numbers = traces.selection(args).thread_numbers(source)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from nptltrace.analysis.scope import Scope
     from nptltrace.analysis.trace_data import TraceData
     from nptltrace.reports import Report
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
 
 SUMMARY = "say which threads waited for what, where, and who held it"
 DESCRIPTION = """\
@@ -88,12 +88,12 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.analysis.report.documents import report_document, report_rows
     from nptltrace.analysis.trace_data import TraceData
     from nptltrace.cli.unmatched import say_no_object, say_unmatched
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
     if args.gil and (args.by or args.script or args.show or args.bottom_up):
         raise UsageError("--gil is a report of its own, without --by, --script and --show")
     own = None if args.gil else _own(args)
-    source = Source(args.traces)
+    source = Traceset(*args.traces)
     warner = traces.Warner(args, source)
     symbols = traces.open_symbols(args, source)
     scope = traces.scope(args, source, symbols)
@@ -144,31 +144,27 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _stacks(
-    args: argparse.Namespace, source: Source, symbols: Symbols, scope: Scope
+    args: argparse.Namespace, source: Traceset, symbols: Symbols, scope: Scope
 ) -> ReportStacks:
     from nptltrace.analysis.report.stacks.trees import stack_figures
-    from nptltrace.trace.traceset import Traceset
 
-    traceset = Traceset(*source.paths())
-    return stack_figures(traceset, symbols.of(traceset.source), scope, args.show or "waits")
+    return stack_figures(source, symbols, scope, args.show or "waits")
 
 
-def _print_stacks(args: argparse.Namespace, source: Source, stacks: ReportStacks) -> None:
+def _print_stacks(args: argparse.Namespace, source: Traceset, stacks: ReportStacks) -> None:
     from nptltrace.cli.output.text.stack_text import lines
 
     name = ", ".join(str(path) for path in source.paths())
     write_lines(lines(stacks, name=name, bottom_up=args.bottom_up, top=args.top or None))
 
 
-def _print_gil(args: argparse.Namespace, source: Source, symbols: Symbols, scope: Scope) -> None:
+def _print_gil(args: argparse.Namespace, source: Traceset, symbols: Symbols, scope: Scope) -> None:
     from dataclasses import asdict, fields
 
     from nptltrace.analysis.gil import GilLine, gil_lines
     from nptltrace.cli.output.text.gil_text import lines
-    from nptltrace.trace.traceset import Traceset
 
-    traceset = Traceset(*source.paths())
-    found = gil_lines(traceset, symbols.of(traceset.source), scope.window)
+    found = gil_lines(source, symbols, scope.window)
     if args.format == "json":
         write_json({"report": "gil", "rows": [asdict(line) for line in found]})
     elif args.format == "csv":

@@ -13,7 +13,7 @@ from nptltrace.cli.options import add_trace, say
 if TYPE_CHECKING:
     import argparse
 
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 SUMMARY = "write one trace a process or thread"
 DESCRIPTION = """\
@@ -43,9 +43,9 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.analysis.cutting import write_cuts
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.copying import default_output
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
-    source = Source([args.trace])
+    source = Traceset(args.trace)
     warner = traces.Warner(args, source)
     symbols = traces.open_symbols(args, source)
     directory = (
@@ -68,13 +68,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(args: argparse.Namespace, source: Source) -> set[int]:
+def _chosen(args: argparse.Namespace, source: Traceset) -> set[int]:
     """Return the numbers of the threads that the options choose."""
     numbers = traces.selection(args).thread_numbers(source)
-    return set(range(len(source.threads())) if numbers is None else numbers)
+    return set(range(len(source.thread_ids)) if numbers is None else numbers)
 
 
-def _parts(source: Source, by: str, chosen: set[int]) -> dict[str, frozenset[int]]:
+def _parts(source: Traceset, by: str, chosen: set[int]) -> dict[str, frozenset[int]]:
     """Return threads by the name of their trace; names that are the same get a number.
 
     Args:
@@ -82,11 +82,11 @@ def _parts(source: Source, by: str, chosen: set[int]) -> dict[str, frozenset[int
         by: `process` or `thread`.
         chosen: Numbers of the threads to write, or of some threads of the processes.
     """
-    processes = source.processes()
+    processes = source.processes
     named: list[tuple[str, frozenset[int]]]
     if by == "process":
         of: dict[int, set[int]] = {}
-        for number, (process, _) in enumerate(source.threads()):
+        for number, (process, _) in enumerate(source.thread_ids):
             of.setdefault(process, set()).add(number)
         named = [
             (f"{process.pid}", frozenset(of[number]))
@@ -96,7 +96,7 @@ def _parts(source: Source, by: str, chosen: set[int]) -> dict[str, frozenset[int
     else:
         named = [
             (f"{processes[process].pid}-{tid}", frozenset({number}))
-            for number, (process, tid) in enumerate(source.threads())
+            for number, (process, tid) in enumerate(source.thread_ids)
             if number in chosen
         ]
     parts: dict[str, frozenset[int]] = {}

@@ -45,15 +45,15 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.analysis.growing import ended_ns, is_recorded, killed
     from nptltrace.analysis.report.documents import stat_document, stat_rows
     from nptltrace.cli.unmatched import say_unmatched
-    from nptltrace.trace.source import Source
     from nptltrace.trace.statistics import Part, statistics
+    from nptltrace.trace.traceset import Traceset
 
     if args.list_events:
         traces.list_events()
         return 0
     if not args.traces:
         raise UsageError("no trace given (see ptt stat --help)")
-    source = Source(args.traces)
+    source = Traceset(*args.traces)
     warner = traces.Warner(args, source)
     symbols = traces.open_symbols(args, source, sites=bool(args.site))
     top = args.top or None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.report.live_contention import LiveContention
     from nptltrace.cli.output.top_screen import Screen
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 SUMMARY = "watch the contention of a program while it is being recorded"
 DESCRIPTION = """\
@@ -67,9 +67,9 @@ def run(args: argparse.Namespace) -> int:
     """Show the present contention until somebody has seen enough."""
     from nptltrace.cli.output.top_screen import Screen
     from nptltrace.cli.unmatched import say_unmatched
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
-    source = Source([_find(args.trace)])
+    source = Traceset(_find(args.trace))
     warner = traces.Warner(args, source)
     warner.say()
     name = ", ".join(str(path) for path in source.paths())
@@ -97,7 +97,7 @@ def _find(text: str) -> Path:
 
 
 def _snapshots(
-    args: argparse.Namespace, source: Source, count: int, screen: Screen | None = None
+    args: argparse.Namespace, source: Traceset, count: int, screen: Screen | None = None
 ) -> Iterator[LiveContention]:
     """Yield a snapshot every interval; what was before the first is in sums only."""
     from nptltrace.analysis.growing import is_recorded

@@ -13,7 +13,7 @@ from nptltrace.errors import UsageError
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
     from nptltrace.ui.server.serving import Served
     from nptltrace.ui.viewer import Viewer
 
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
 
     from nptltrace import _paths
     from nptltrace.errors import NativeFilesMissing
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
     if args.store is not None:
         import_pyarrow()
@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
     # The trace is opened while modules are loaded; there is nothing in them for the collector.
     gc.disable()
     with ThreadPoolExecutor(1) as aside:
-        opening = aside.submit(Source, args.traces)
+        opening = aside.submit(Traceset, args.traces)
         import_pyarrow()
         from nptltrace.ui.server.serving import viewer_application
         from nptltrace.ui.viewer import Viewer
@@ -172,7 +172,7 @@ def _serve_store(args: argparse.Namespace) -> int:
     return _serve(args, viewer, store_application(viewer))
 
 
-def _open_at(args: argparse.Namespace, source: Source, viewer: Viewer) -> None:
+def _open_at(args: argparse.Namespace, source: Traceset, viewer: Viewer) -> None:
     """Have the page begin with what the options choose."""
     from nptltrace.analysis.model import Window
     from nptltrace.cli.unmatched import say_unmatched

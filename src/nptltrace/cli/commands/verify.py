@@ -56,9 +56,9 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.analysis.report.documents import verify_document, verify_rows
     from nptltrace.analysis.verify import PATIENCE_NS, verify
     from nptltrace.cli.unmatched import say_unmatched
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
-    source = Source(args.traces)
+    source = Traceset(*args.traces)
     warner = traces.Warner(args, source)
     symbols = traces.open_symbols(args, source)
     scope = traces.scope(args, source, symbols)

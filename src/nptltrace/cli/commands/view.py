@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nptltrace.trace.printing import Printer
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 SUMMARY = "show the events of a trace"
 DESCRIPTION = """\
@@ -52,14 +52,14 @@ def run(args: argparse.Namespace) -> int:
     """Print the events."""
     from nptltrace.cli.unmatched import say_no_event, say_unmatched
     from nptltrace.trace.printing import CSV_HEADER, Printer
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
     if args.list_events:
         traces.list_events()
         return 0
     if args.stacks and args.format != "text":
         raise UsageError("--stacks means something only with --format text")
-    source = Source(args.traces)
+    source = Traceset(*args.traces)
     warner = traces.Warner(args, source)
     warner.say()
     out = sys.stdout.buffer
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _limit(
-    args: argparse.Namespace, source: Source, printer: Printer, ts: int | None = None
+    args: argparse.Namespace, source: Traceset, printer: Printer, ts: int | None = None
 ) -> None:
     """Stop before `--to`, or before `ts` if that is earlier."""
     ends = [end for end in (args.end, ts) if end is not None]
@@ -107,7 +107,7 @@ def _limit(
 
 
 def _follow(
-    args: argparse.Namespace, source: Source, printer: Printer, warner: traces.Warner
+    args: argparse.Namespace, source: Traceset, printer: Printer, warner: traces.Warner
 ) -> None:
     """Print what is there, then what comes.
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.analysis.scope import Scope
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["NOBODY", "SWITCH", "switches"]
 
@@ -30,7 +30,7 @@ _TURN = np.dtype(
 )  # fmt: skip
 
 
-def switches(source: Source, scope: Scope) -> NDArray[Any]:
+def switches(source: Traceset, scope: Scope) -> NDArray[Any]:
     """Return when a processor went from one thread to another, in the order of time.
 
     `NOBODY` stands for all that is not in the trace; `ready` says that the thread that had the

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.report.naming import ThreadName
     from nptltrace.trace.info import Process
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["Depths", "Lane", "Timeline", "chosen"]
 
@@ -78,7 +78,7 @@ class Timeline:
         shift_ns: What was added to all times, so that none is negative.
     """
 
-    def __init__(self, source: Source, symbols: Symbols | None, scope: Scope | None) -> None:
+    def __init__(self, source: Traceset, symbols: Symbols | None, scope: Scope | None) -> None:
         source.learn_threads()
         scope = scope or Scope()
         self._source, self._symbols, self._window = source, symbols, scope.window.of(source)
@@ -123,7 +123,7 @@ class Timeline:
     @property
     def processes(self) -> list[Process]:
         """The processes by their number."""
-        return self._source.processes()
+        return self._source.processes
 
     def lived(self) -> list[int]:
         """Return the threads that have a kernel thread id; of a part, those that live in it."""

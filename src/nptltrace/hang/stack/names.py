@@ -43,17 +43,16 @@ class OneProcess:
 
     Attributes:
         notes: Why names are missing, a sentence each.
+        processes: The process alone.
+        thread_ids: The threads that had events: none.
     """
 
     traces = ()
 
     def __init__(self, process: Target) -> None:
-        self._processes = [process]
+        self.processes = [process]
+        self.thread_ids: list[tuple[int, int]] = []
         self.notes: list[str] = []
-
-    def processes(self) -> list[Target]:
-        """Return the process alone."""
-        return self._processes
 
     def trace_of(self, process: int) -> int:
         """Return the number of its trace, which there is none of."""
@@ -62,10 +61,6 @@ class OneProcess:
 
     def choose_sites(self, choose: ChooseSites, uses: FindSiteUses | None = None) -> None:
         """Leave call sites as they are: there are no events."""
-
-    def threads(self) -> list[tuple[int, int]]:
-        """Return the threads that had events, which are none."""
-        return []
 
     def thread_name(self, number: int) -> str:
         """Return the name of a thread, which has no number."""

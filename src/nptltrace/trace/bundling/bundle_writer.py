@@ -17,9 +17,9 @@ from nptltrace.trace.symbols.elf.code import Frame
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from nptltrace.trace.source import Source, TraceFiles
     from nptltrace.trace.symbols.location import Location
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import TraceFiles, Traceset
 
 __all__ = ["Bundled", "Occurrence", "copy_bundle", "write_bundle"]
 
@@ -47,7 +47,7 @@ class Bundled:
 
 
 def write_bundle(
-    source: Source,
+    source: Traceset,
     symbols: Symbols,
     *,
     only: Callable[[Iterable[Occurrence]], Iterator[Occurrence]] = iter,
@@ -105,10 +105,10 @@ def _write(trace: Directory, lines: Iterable[dict[str, Any]]) -> int:
     return len(text)
 
 
-def _occurring(source: Source, symbols: Symbols, events: int | None) -> Iterator[Occurrence]:
+def _occurring(source: Traceset, symbols: Symbols, events: int | None) -> Iterator[Occurrence]:
     """Yield all that may have a name, each once."""
     names, cursor = libpttread_text.Names(source.reader), libpttread.Cursor(source.reader)
-    for number in range(len(source.processes())):
+    for number in range(len(source.processes)):
         for start, end in symbols.ranges(number):
             names.add_range(number, start, end)
     buffer = libpttread.Buffer(_BATCH)
@@ -116,7 +116,7 @@ def _occurring(source: Source, symbols: Symbols, events: int | None) -> Iterator
     while (events is None or seen < events) and cursor.read(buffer):
         seen += buffer.count
         yield from names.missing(buffer)
-    for number, process in enumerate(source.processes()):
+    for number, process in enumerate(source.processes):
         for address in {address for _, address in process.stacks.values()}:
             for site in process.map.sites(address):
                 yield libpttread_text.SITE, number, site

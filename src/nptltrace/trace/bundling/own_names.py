@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nptltrace.trace.bundling.own_files import is_own_file
-from nptltrace.trace.source import Source
+from nptltrace.trace.traceset import Traceset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from nptltrace.trace.bundling.bundle_writer import Occurrence
     from nptltrace.trace.places.module_table import Module
-    from nptltrace.trace.source import TraceFiles
     from nptltrace.trace.symbols.frames import ChooseSites, FindSiteUses
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import TraceFiles
 
 __all__ = ["keep_names"]
 
@@ -58,13 +58,13 @@ def keep_names(trace: Path, seconds: float) -> list[str]:
     from nptltrace.trace.bundling.bundle_writer import write_bundle
     from nptltrace.trace.symbols.lookup import Symbols
 
-    source = _AsRecorded([trace])
+    source = _AsRecorded(trace)
     chooser = _Chooser(Symbols(source, environment=False), end)
     write_bundle(source, chooser.symbols, only=chooser, events=_EVENTS)
     return chooser.left_out
 
 
-class _AsRecorded(Source):
+class _AsRecorded(Traceset):
     """A trace whose call sites are those recorded: others are chosen when it is read."""
 
     def choose_sites(self, choose: ChooseSites, uses: FindSiteUses | None = None) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["FIELD_NAMES", "ArrayBuffer", "Converter", "column_of_field", "with_words_that_occur"]
 
@@ -99,7 +99,7 @@ class Converter:
         source: The opened traces.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Traceset) -> None:
         self._source = source
         names = list(dict.fromkeys(event.name for event in EVENTS))
         index = {name: number for number, name in enumerate(names)}
@@ -115,8 +115,8 @@ class Converter:
 
     def renew(self) -> None:
         """Take in threads that have come since."""
-        processes = self._source.processes()
-        threads = self._source.threads()
+        processes = self._source.processes
+        threads = self._source.thread_ids
         self._process = unsigned(process for process, _ in threads)
         self._tid = unsigned(tid for _, tid in threads)
         self._pid = unsigned(processes[process].pid for process, _ in threads)

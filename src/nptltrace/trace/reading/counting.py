@@ -13,7 +13,7 @@ from nptltrace.trace.reading.columns import ArrayBuffer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["count_part"]
 
@@ -22,7 +22,7 @@ _IDS = 1024
 
 
 def count_part(
-    source: Source, chosen: libpttread.Filter, begin_ns: int | None, end_ns: int | None
+    source: Traceset, chosen: libpttread.Filter, begin_ns: int | None, end_ns: int | None
 ) -> tuple[list[libpttread.ThreadCount], list[libpttread.ObjectCount], list[libpttread.ThreadSpan]]:
     """Count by thread and type, by object, and each thread's span.
 
@@ -33,10 +33,10 @@ def count_part(
         end_ns: Those before this time; None for the end.
     """
     reader = source.reader
-    threads = np.zeros((len(source.threads()), _IDS), np.int64)
+    threads = np.zeros((len(source.thread_ids), _IDS), np.int64)
     first = np.full(len(threads), 2**63 - 1, np.int64)
     last = np.full(len(threads), -(2**63), np.int64)
-    process = np.array([owner for owner, _ in source.threads()], np.uint64)
+    process = np.array([owner for owner, _ in source.thread_ids], np.uint64)
     objects: dict[tuple[int, int, int], int] = {}
     cursor = libpttread.Cursor(reader)
     if begin_ns is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttread
 from nptltrace.trace.reading.cancellation import ensure_wanted
-from nptltrace.trace.reading.columns import ArrayBuffer
+from nptltrace.trace.reading.columns import ArrayBuffer, Converter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from nptltrace.trace.reading.columns import Converter
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
-__all__ = ["parallel_batches"]
+__all__ = ["event_batches"]
+
+_BATCH = 65536
 
 _SLICE = 1 << 17  # events, if they were spread evenly
 _SLICE_PER_STREAM = 2048  # going to a slice costs something for each stream
@@ -34,7 +35,7 @@ _TURN = 8
 class _Slice:
     """A part of the order of events, read in turns."""
 
-    def __init__(self, source: Source, start: int, end: int | None, over: Event) -> None:
+    def __init__(self, source: Traceset, start: int, end: int | None, over: Event) -> None:
         self.cursor = libpttread.Cursor(source.reader)
         self._start, self._end, self._over = start, end, over
         self._begun = False
@@ -58,7 +59,7 @@ class _Slice:
         return tables
 
 
-def _slices(source: Source, start: int | None, end: int | None) -> list[tuple[int, int | None]]:
+def _slices(source: Traceset, start: int | None, end: int | None) -> list[tuple[int, int | None]]:
     """Return (first key, key behind) of the slices, the last one open where the stretch is."""
     found = source.reader.key_range()
     if found is None:
@@ -74,27 +75,29 @@ def _slices(source: Source, start: int | None, end: int | None) -> list[tuple[in
     return list(zip(edges, [*edges[1:], end], strict=True))
 
 
-def parallel_batches(
-    source: Source,
-    converter: Converter,
-    start: int | None,
-    end: int | None,
+def event_batches(
+    traceset: Traceset,
+    start_ns: int | None = None,
+    end_ns: int | None = None,
     *,
-    fields: Sequence[str],
-    batch_size: int,
+    fields: Sequence[str] = (),
+    batch_size: int = _BATCH,
 ) -> Iterator[pa.Table]:
-    """Yield the events from one key to before another, in order.
+    """Yield the events of a window in order, as tables.
 
     Args:
-        source: The opened traces.
-        converter: Makes the tables.
-        start: First key, or None.
-        end: Key behind the last, or None.
-        fields: Which fields to add as columns.
+        traceset: The opened traces.
+        start_ns: Begin here; None for the start.
+        end_ns: End before this; None for the end.
+        fields: Which of the events' own fields to add as columns.
         batch_size: Events a table, at most.
     """
+    start, end = (
+        None if t_ns is None else traceset.reader.key_of_time(t_ns) for t_ns in (start_ns, end_ns)
+    )
+    converter = Converter(traceset)
     workers = max(len(os.sched_getaffinity(0)), 1)
-    waiting = deque(_slices(source, start, end))
+    waiting = deque(_slices(traceset, start, end))
     ahead: deque[tuple[_Slice, Future[list[pa.Table]]]] = deque()
     over = Event()
     with ThreadPoolExecutor(workers) as pool, ExitStack() as stack:
@@ -102,7 +105,7 @@ def parallel_batches(
         while waiting or ahead:
             ensure_wanted()
             while waiting and len(ahead) < workers + 1:
-                part = _Slice(source, *waiting.popleft(), over)
+                part = _Slice(traceset, *waiting.popleft(), over)
                 ahead.append((part, pool.submit(part.turn, converter, fields, batch_size)))
             part, future = ahead.popleft()
             tables = future.result()

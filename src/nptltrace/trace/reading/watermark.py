@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["Settled"]
 
@@ -26,7 +26,7 @@ class Settled:
 
     LAG_S = 2.0
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Traceset) -> None:
         self._source = source
         self._ends: list[tuple[float, int]] = []
         self._here = all(_recorded_here(trace.metadata.env) for trace in source.traces)

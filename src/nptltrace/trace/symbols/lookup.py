@@ -74,8 +74,9 @@ class Processes(Protocol):
     def traces(self) -> Sequence[Trace]:
         """The traces."""
 
+    @property
     def processes(self) -> Sequence[Mapped]:
-        """Return the processes by number."""
+        """The processes by number."""
 
     def trace_of(self, process: int) -> int:
         """Return the number of the trace that a process is from."""
@@ -83,8 +84,9 @@ class Processes(Protocol):
     def choose_sites(self, choose: ChooseSites, uses: FindSiteUses | None = None) -> None:
         """Have events with a stack come from a call site that is chosen from it."""
 
-    def threads(self) -> list[tuple[int, int]]:
-        """Return (process, tid) of the threads by number."""
+    @property
+    def thread_ids(self) -> list[tuple[int, int]]:
+        """(process, tid) of the threads by number."""
 
     def thread_name(self, number: int) -> str:
         """Return the name of a thread by its number, or the empty string."""
@@ -214,7 +216,7 @@ class Symbols:
         alias = self.aliases.addresses.get(address)
         if alias is not None:
             return alias
-        processes = self._source.processes()
+        processes = self._source.processes
         codes = processes[process].codes if process < len(processes) else {}
         name = named_object(codes, address) or self.variable(process, address)[1]
         if not name or is_of_runtime(name):
@@ -235,7 +237,7 @@ class Symbols:
             of = self._source
             self._locks = (
                 known,
-                PythonLocks(self, of.processes(), of.threads(), of.thread_name, known),
+                PythonLocks(self, of.processes, of.thread_ids, of.thread_name, known),
             )
         return self._locks[1]
 
@@ -272,7 +274,7 @@ class Symbols:
         addresses, symbols = self.aliases.find(name)
         wanted = {plain, *symbols}
         found: dict[tuple[int, int], None] = {}
-        for process, known in enumerate(self._source.processes()):
+        for process, known in enumerate(self._source.processes):
             for address in numbered_objects(known.codes, name):
                 found[process, address] = None
             for address in addresses:
@@ -285,7 +287,7 @@ class Symbols:
         if not found:
             places = (
                 (process, place_of_part(self.gils(process), name))
-                for process in range(len(self._source.processes()))
+                for process in range(len(self._source.processes))
             )
             found = {(process, at): None for process, at in places if at is not None}
         locks = self.python_locks() if not found else None
@@ -297,7 +299,7 @@ class Symbols:
         locks = self.python_locks()
         if locks is not None:
             found |= dict.fromkeys(locks.all_names())
-        for process in range(len(self._source.processes())):
+        for process in range(len(self._source.processes)):
             for module in islice(self._map(process).modules(), 1):
                 loaded = self._load(process, module)
                 for elf in self._files.find(module, loaded.began_ns):
@@ -332,7 +334,7 @@ class Symbols:
 
     def _in_python(self, process: int, site: int) -> Location:
         number, instruction = code_and_offset(site)
-        code = self._source.processes()[process].codes.get(number)
+        code = self._source.processes[process].codes.get(number)
         if code is None:
             return Location()
         return Location(
@@ -400,14 +402,14 @@ class Symbols:
         return None if module is None else self._load(process, module)
 
     def _map(self, process: int) -> ModuleMap:
-        processes = self._source.processes()
+        processes = self._source.processes
         return processes[process].map if process < len(processes) else ModuleMap([])
 
     def _load(self, process: int, module: Module) -> _Loaded:
         """Find out what to add to addresses of the file."""
         known = self._loaded.get((process, module))
         if known is None:
-            began = self._source.processes()[process].start_unix_ns
+            began = self._source.processes[process].start_unix_ns
             bias = module.bias
             if bias is None:
                 files = self._files.find(module, began)

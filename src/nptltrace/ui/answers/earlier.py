@@ -7,9 +7,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
 from nptltrace.analysis.report.measures import measure
-from nptltrace.trace.source import Source
 from nptltrace.trace.symbols.alias import read_aliases
 from nptltrace.trace.symbols.lookup import Symbols
+from nptltrace.trace.traceset import Traceset
 
 if TYPE_CHECKING:
     import os
@@ -47,7 +47,7 @@ class Earlier:
         passed_over: PassedOver | None,
     ) -> None:
         self.name = Path(path).resolve().name
-        self._source = Source([path])
+        self._source = Traceset(path)
         self._symbols = Symbols(self._source, read_aliases(aliases), directories, passed_over)
         self._lock = Lock()
         self._runs: dict[By, Run] = {}
@@ -59,7 +59,7 @@ class Earlier:
                 self._runs[by] = measure(self._source, self._symbols, by=by, step=step)
             return self._runs[by]
 
-    def remarks(self, later: Source) -> list[str]:
+    def remarks(self, later: Traceset) -> list[str]:
         """Return what a user should know of it, beside a later run."""
         of = f"{self.name}, the run before"
         found = [f"{of}: {text}" for text in (*self._source.remarks(), *self._source.damages())]

@@ -20,8 +20,8 @@ from nptltrace.catalog import BY_ID
 from nptltrace.errors import UsageError
 from nptltrace.trace.printing import Printer
 from nptltrace.trace.reading import arrow
+from nptltrace.trace.reading.cursor import Position
 from nptltrace.trace.selection import Selection, event_names
-from nptltrace.trace.traceset import Position
 from nptltrace.ui import protocol
 from nptltrace.ui.answers.naming import shortened
 from nptltrace.ui.arrow_stream import table
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.trace.objects.chosen import Chosen
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
     from nptltrace.ui.answers.naming import Naming
     from nptltrace.ui.answers.rows import Rows
 
@@ -109,7 +109,7 @@ class EventList:
         identity: What positions carry of the traceset.
     """
 
-    def __init__(self, source: Source, symbols: Symbols, naming: Naming, identity: str) -> None:
+    def __init__(self, source: Traceset, symbols: Symbols, naming: Naming, identity: str) -> None:
         self._source, self._symbols, self._naming = source, symbols, naming
         self._identity = identity
         self._cursor = libpttread.Cursor(source.reader)
@@ -206,7 +206,7 @@ class EventList:
         columns = (_column(buffer.buffer, name) for name in ("ts", "stack", "site", "thread"))
         ts, stacks, sites, threads = columns
         for at in np.flatnonzero((ts == t_ns) & (stacks != 0)).tolist():
-            process, _ = self._source.threads()[int(threads[at])]
+            process, _ = self._source.thread_ids[int(threads[at])]
             return self._naming.stack(process, int(stacks[at]), int(sites[at]))
         return []
 
@@ -285,7 +285,7 @@ class EventList:
 
     def _object_rows(self, buffer: libpttread.Buffer, rows: Rows) -> list[int]:
         """Return the rows of the objects that events are about."""
-        threads = self._source.threads()
+        threads = self._source.thread_ids
         owners = [threads[n][0] for n in _column(buffer, "thread").tolist()]
         columns = (_column(buffer, name).tolist() for name in ("object", "id", "ts"))
         return rows.rows_of_objects(owners, *columns)
@@ -343,7 +343,7 @@ class EventList:
 
     def _rows(self, piece: _Piece, rows: Rows | None) -> pa.Table:
         buffer = piece.buffer
-        threads, processes = self._source.threads(), self._source.processes()
+        threads, processes = self._source.thread_ids, self._source.processes
         number = _column(buffer, "thread").tolist()
         pairs = [threads[n] for n in number]
         objects, sites = (_column(buffer, name).tolist() for name in ("object", "site"))

@@ -55,8 +55,8 @@ def _flame_of(
     shown: Shown,
     step: Callable[[float], None],
 ) -> protocol.Flame:
-    tables = TraceTables(traceset, symbols.of(traceset.source), Scope(window))
-    end = max(traceset.source.end_ns() or 0, 1)
+    tables = TraceTables(traceset, symbols.of(traceset), Scope(window))
+    end = max(traceset.end_ns() or 0, 1)
     read = stack_sums(tables, shown, ("process", "tid"), step=lambda t: step(min(t / end, 1.0)))
     sums = read.to_pylist()
     processes = tables.table("processes", ["process", "pid"]).to_pylist()

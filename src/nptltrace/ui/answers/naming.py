@@ -13,8 +13,8 @@ from nptltrace.trace.places.stack import stack_sites
 from nptltrace.trace.symbols.frames import stack_texts
 
 if TYPE_CHECKING:
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["Naming", "common_name", "presentable", "presentable_json", "shortened"]
 
@@ -73,7 +73,7 @@ class Naming:
         symbols: Names addresses.
     """
 
-    def __init__(self, source: Source, symbols: Symbols) -> None:
+    def __init__(self, source: Traceset, symbols: Symbols) -> None:
         self._source, self._symbols = source, symbols
         self._lock = Lock()
         self._sites: dict[tuple[int, int], str] = {}
@@ -82,7 +82,7 @@ class Naming:
 
     def pid(self, process: int) -> int:
         """Return a process id."""
-        processes = self._source.processes()
+        processes = self._source.processes
         return processes[process].pid if process < len(processes) else 0
 
     def object_kind(self, process: int, kind: int, flags: int) -> str:
@@ -91,7 +91,7 @@ class Naming:
 
     def thread_number(self, process: int, tid: int) -> int | None:
         """Return the number of a thread in the traceset."""
-        known = self._source.threads()
+        known = self._source.thread_ids
         if len(known) != len(self._numbers):
             self._numbers = {pair: number for number, pair in enumerate(known)}
         return self._numbers.get((process, tid))
@@ -139,7 +139,7 @@ class Naming:
 
     def stack(self, process: int, number: int, site: int) -> list[str]:
         """Return the frames of a call stack from a call site on; none where it is not known."""
-        processes = self._source.processes()
+        processes = self._source.processes
         stacks = processes[process].stacks if process < len(processes) else {}
         if number not in stacks:
             return []

@@ -25,7 +25,7 @@ from nptltrace.analysis.vocabulary import document_types
 from nptltrace.catalog import BY_ID
 from nptltrace.errors import PttError
 from nptltrace.findings.kind import digest, kinds
-from nptltrace.trace.source import Source
+from nptltrace.trace.traceset import Traceset
 from nptltrace.ui import protocol  # noqa: TC001 -- `fits` looks names up in this module
 from nptltrace.ui.answers.flame import flame
 from nptltrace.ui.answers.thread_lines import kept_threads, text_of_threads
@@ -115,7 +115,7 @@ class Whole:
                 self._report = found
             return self._report
 
-    def open(self, folder: Folder, identity: bytes, source: Source) -> bool:
+    def open(self, folder: Folder, identity: bytes, source: Traceset) -> bool:
         """Take what was kept; False if there is nothing that fits.
 
         Args:
@@ -143,7 +143,7 @@ class Whole:
                 return True
         return False
 
-    def keep(self, folder: Folder, identity: bytes, source: Source) -> None:
+    def keep(self, folder: Folder, identity: bytes, source: Traceset) -> None:
         """Keep it as far as it is there, and what is known of threads, where there is room."""
         try:
             with os.fdopen(folder.create("analysis"), "wb") as file:
@@ -160,20 +160,20 @@ class Whole:
         else:
             folder.keep("analysis")
 
-    def fill(self, model: libptttrack_sums.Model, source: Source, symbols: Symbols) -> None:
+    def fill(self, model: libptttrack_sums.Model, source: Traceset, symbols: Symbols) -> None:
         """Fill the report in from a finished model."""
         found = contention_of(model, source, symbols, named=NAMED, causes=CAUSES)
         self._report = report_document(found, by="site")
         self.uncontended = found.uncontended
         self.all_objects = found.all_objects
 
-    def find(self, source: Source, symbols: Symbols, step: Callable[[float], None]) -> None:
+    def find(self, source: Traceset, symbols: Symbols, step: Callable[[float], None]) -> None:
         """Fill the findings in; `step` is as in `checked`."""
         self.findings, self.cycles = checked(source, symbols, step)
 
 
 def checked(
-    source: Source, symbols: Symbols, step: Callable[[float], None]
+    source: Traceset, symbols: Symbols, step: Callable[[float], None]
 ) -> tuple[protocol.Findings, list[CyclicOrder]]:
     """Return what `ptt check` finds in all that there is, without rows, and the cyclic orders.
 
@@ -229,7 +229,7 @@ class Ranges:
         self._paths, self._symbols = paths, symbols
         self._jobs = Jobs(changed)
         self._lock = Lock()
-        self._source: Source | None = None
+        self._source: Traceset | None = None
         self._changes = 0
 
     def forget(self, age_s: float = 0.0) -> None:
@@ -356,12 +356,12 @@ class Ranges:
         found: tuple[Contention, NDArray[Any], int] = self._jobs.ask((window,), find)
         return found
 
-    def _opened(self) -> Source:
+    def _opened(self) -> Traceset:
         """Return the traces, which stay open while they do not change."""
         with self._lock:
             source, changes = self._source, self._changes
         if source is None:
-            source = Source(self._paths)
+            source = Traceset(*self._paths)
             self._symbols.of(source)  # which chooses its call sites
             with self._lock:
                 # Where they have changed meanwhile, no other answer is from what they were.
@@ -371,7 +371,7 @@ class Ranges:
 
 
 def _looked_at(
-    source: Source, window: Window, flags: int, step: Callable[[float], None]
+    source: Traceset, window: Window, flags: int, step: Callable[[float], None]
 ) -> tuple[libptttrack_sums.Model, NDArray[Any]]:
     """Return a model that has seen a range, and how many events of each type there are."""
     model = new_model(source, flags)

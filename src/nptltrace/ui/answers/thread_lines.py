@@ -9,7 +9,7 @@ from nptltrace.trace.threads import ThreadNames
 from nptltrace.ui.shapes import fits
 
 if TYPE_CHECKING:
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["kept_threads", "text_of_threads"]
 
@@ -42,14 +42,14 @@ def text_of_threads(names: ThreadNames) -> str:
     return json.dumps(found)
 
 
-def kept_threads(text: bytes, source: Source) -> ThreadNames | None:
+def kept_threads(text: bytes, source: Traceset) -> ThreadNames | None:
     """Return what a line says; None if it cannot be of these traces.
 
     Raises:
         ValueError: It is no JSON.
     """
     found = json.loads(text)
-    threads, processes = len(source.threads()), len(source.processes())
+    threads, processes = len(source.thread_ids), len(source.processes)
     limits = {
         "pthreads": (processes, 2**64, 2**63, threads),
         "named": (threads, 2**32),

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
     from nptltrace.ui import protocol
 
 __all__ = ["losses", "processes", "remarks", "state"]
 
 
 def state(
-    source: Source, killed: Collection[Path]
+    source: Traceset, killed: Collection[Path]
 ) -> Literal["running", "complete", "killed", "recovered"]:
     """Return how far the recording is; of several, what is the least finished.
 
@@ -36,7 +36,7 @@ def state(
     return "recovered" if "recovered" in states else "complete"
 
 
-def remarks(source: Source, killed: Collection[Path]) -> list[str]:
+def remarks(source: Traceset, killed: Collection[Path]) -> list[str]:
     """Return what a user should know of the traces, a sentence each.
 
     Args:
@@ -46,7 +46,7 @@ def remarks(source: Source, killed: Collection[Path]) -> list[str]:
     return growing.remarks(killed) + source.remarks()
 
 
-def losses(source: Source) -> list[protocol.Loss]:
+def losses(source: Traceset) -> list[protocol.Loss]:
     """Return how many events are missing, by trace and cause."""
     return [
         {"path": str(trace.path), "cause": cause, "count": count}
@@ -55,7 +55,7 @@ def losses(source: Source) -> list[protocol.Loss]:
     ]
 
 
-def processes(source: Source) -> list[protocol.Process]:
+def processes(source: Traceset) -> list[protocol.Process]:
     """Return the processes, in the order of their numbers."""
 
     def since(unix_ns: int | None) -> int | None:
@@ -72,5 +72,5 @@ def processes(source: Source) -> list[protocol.Process]:
             "start_ns": since(process.start_unix_ns),
             "end_ns": since(process.end_unix_ns),
         }
-        for number, process in enumerate(source.processes())
+        for number, process in enumerate(source.processes)
     ]

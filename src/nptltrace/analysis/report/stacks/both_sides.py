@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace._binding.libptttrack_sums import Model
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["BothStacks", "WaitStacks"]
 
@@ -87,7 +87,7 @@ class WaitStacks:
         if len(self._pieces) > _PIECES:
             self._pieces = [_summed(pa.concat_tables(self._pieces))]
 
-    def finish(self, model: Model, source: Source, symbols: Symbols | None) -> None:
+    def finish(self, model: Model, source: Traceset, symbols: Symbols | None) -> None:
         """Get ready for `of`: all waits were added.
 
         Args:
@@ -137,7 +137,7 @@ class WaitStacks:
         return self._texts[key]
 
     def _named(self, process: int, stack: int, site: int) -> list[str]:
-        processes = self._source.processes()
+        processes = self._source.processes
         stacks = processes[process].stacks if process < len(processes) else {}
         if self._symbols is None:
             return [hex_of_site(site)] if site else []
