@@ -109,6 +109,7 @@ struct ptt_collector {
 	struct packet *packet;
 	uint32_t packet_max; /* bytes */
 	struct shared_drain *shared; /* NULL unless there is one buffer for all */
+	struct ptt_shared_process *shared_process; /* then: one a process entry */
 	struct sched *sched; /* NULL unless context switches are recorded */
 	struct ptt_collector_stats stats;
 	uint32_t doorbell_seen;
@@ -225,28 +226,17 @@ void stream_name(const struct ptt_collector *c, uint32_t index, uint32_t generat
 /* drain.c */
 void drain(struct ptt_collector *c, uint32_t flags);
 
-/* thread_entries.c */
-uint32_t threads_high(const struct ptt_collector *c); /* entries below this have been used */
-void threads_look(struct ptt_collector *c);
-void threads_recycle(struct ptt_collector *c);
-void threads_sum_losses(struct ptt_collector *c);
-void threads_take_up(struct ptt_collector *c);
-void threads_mark_processes(struct ptt_collector *c);
+/* identity.c: identity_pid - @process's pid here; 0 if no such process runs. May read all of /proc. */
+void identity_init(struct ptt_collector *c, int segment_fd);
+uint32_t identity_pid(const struct ptt_collector *c, const struct ptt_process *process);
 
 /* process_entries.c */
 int processes_init(struct ptt_collector *c) PTT_MUST_CHECK;
 uint32_t process_high(const struct ptt_collector *c);
 uint32_t process_image(const struct ptt_collector *c, uint32_t index);
 bool process_is_gone(const struct ptt_collector *c, uint32_t index); /* index of its entry */
-void processes_recycle(struct ptt_collector *c);
+void processes_recycle(struct ptt_collector *c); /* gives back entries that process_used says no thread has */
 uint64_t processes_lost_threads(const struct ptt_collector *c);
-
-/* identity.c: identity_pid - @process's pid here; 0 if no such process runs. May read all of /proc. */
-void identity_init(struct ptt_collector *c, int segment_fd);
-uint32_t identity_pid(const struct ptt_collector *c, const struct ptt_process *process);
-
-/* revoke.c */
-void revoke_idle(struct ptt_collector *c);
 
 /* shared/: in place of chunks and threads where there is one buffer for all */
 uint64_t shared_lay_out(struct ptt_segment *segment, struct ptt_shared *shared, uint64_t size);
@@ -254,12 +244,21 @@ bool shared_is_sound(const struct ptt_segment *segment, const char *base);
 int shared_open(struct ptt_collector *c, const char *path, struct ptt_message *message) PTT_MUST_CHECK;
 void shared_take_up(struct ptt_collector *c);
 void shared_pass(struct ptt_collector *c, uint32_t flags);
-void shared_process_gone(struct ptt_collector *c, uint32_t index);
-void shared_process_reset(struct ptt_collector *c, uint32_t index);
 int shared_threads(const struct ptt_collector *c, struct ptt_collector_thread *threads, uint32_t count);
 void shared_close(struct ptt_collector *c);
 void shared_finish(struct ptt_collector *c);
 void shared_destroy(struct ptt_collector *c);
+
+/* thread_entries.c */
+uint32_t threads_high(const struct ptt_collector *c); /* entries below this have been used */
+void threads_look(struct ptt_collector *c);
+void threads_recycle(struct ptt_collector *c);
+void threads_sum_losses(struct ptt_collector *c);
+void threads_take_up(struct ptt_collector *c);
+void threads_mark_processes(struct ptt_collector *c); /* in process_used */
+
+/* revoke.c */
+void revoke_idle(struct ptt_collector *c);
 
 /* sched/switches.c: sched_pass - write what has settled; @everything: partly filled packets, too. */
 void sched_read(struct ptt_collector *c);

@@ -348,6 +348,14 @@ int ptt_collector_attach(const struct ptt_collector_options *o, struct ptt_colle
 	return begin(o, false, 0, collector, message);
 }
 
+static void recycle_processes(struct ptt_collector *c)
+{
+	if (!c->gone_processes)
+		return;
+	threads_mark_processes(c);
+	processes_recycle(c);
+}
+
 int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_collector_stats *stats)
 {
 	struct ptt_collector_stats ended;
@@ -362,7 +370,7 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 	c->stats.cut = c->cut || ptt_guard_cut(c->guard);
 	if (c->shared) {
 		shared_pass(c, flags);
-		processes_recycle(c);
+		recycle_processes(c);
 		if (stats)
 			*stats = c->stats;
 		return 0;
@@ -377,7 +385,7 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 			revoke_idle(c);
 	}
 	threads_recycle(c);
-	processes_recycle(c);
+	recycle_processes(c);
 	if (!stats)
 		return 0;
 	/* What ended threads lost is in c->stats for good; what live ones lost up to now is added for the caller only. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* agent.h - what the parts of the agent share: the machine, and what is known of methods, objects and owners. */
+/* agent.h - what the parts of the agent share, in the order in which they may call one another. */
 #ifndef PTT_JAVA_AGENT_H
 #define PTT_JAVA_AGENT_H
 
@@ -7,9 +7,10 @@
 
 #include "origin/java.h"
 
-extern jvmtiEnv *ja_jvmti;
+/* ---- classes.c ---- */
 
-/* ---- texts.c ---- */
+/* Set once, when the agent begins. */
+extern jvmtiEnv *ja_jvmti;
 
 /* ja_class_name - of a class, as a source has it, to be freed; NULL: it is not known. */
 char *ja_class_name(jclass type);
@@ -46,15 +47,21 @@ void ja_parked_no_more(void);
 /* ja_parked - puts into @wait kind and object that a thread is parked for. Return: false if it is not. */
 bool ja_parked(jthread thread, struct ptt_java_wait *wait);
 
-/* ---- owners.c ---- */
-
-/* ja_owner - the kernel's id of the thread that has a monitor; 0 if it is not known, or to ask now would cost too much. */
-uint32_t ja_owner(JNIEnv *jni, jobject object);
-
-/* ---- agent.c ---- */
-
+/* ja_threads_begin - there may be virtual threads from now on. */
+void ja_threads_begin(JNIEnv *jni);
 /* ja_is_virtual - is it one of which nothing is reported, since it may go on in another thread of the kernel's? Remembers it. */
 bool ja_is_virtual(JNIEnv *jni, jthread thread);
+/* ja_has_virtual - has there been any virtual thread so far? */
+bool ja_has_virtual(void);
+
+/* ---- waits.c ---- */
+
+/* So many frames are reported of each stack. */
+extern uint32_t ja_frames;
+
+/* ja_thread_name - reports the calling thread's name, once, if the kernel's is shorter. ja_thread_rename - reports it in any case. */
+void ja_thread_name(JNIEnv *jni, jthread thread);
+void ja_thread_rename(JNIEnv *jni, jthread thread);
 /*
  * ja_wait_begin - the calling thread begins to wait for an object
  * @owner: thread that has it, 0 if that is not known; @timeout_ns: 0 if there is no limit
@@ -65,6 +72,17 @@ bool ja_wait_begin(JNIEnv *jni, jthread thread, jobject object, enum ptt_java_ki
 void ja_wake(JNIEnv *jni, jthread thread, struct ptt_java_wait *wait);
 /* ja_wait_end - the innermost wait of the calling thread is over; see __nptl_trace_java_waited(). */
 void ja_wait_end(int result);
+/* ja_wait_cancel - all waits of the calling thread are over. */
+void ja_wait_cancel(void);
+/* ja_waits_for - is the innermost wait of the calling thread of this kind? */
+bool ja_waits_for(enum ptt_java_kind kind);
+
+/* ---- monitors.c: events of the machine ---- */
+
+void JNICALL ja_contended_enter(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object);
+void JNICALL ja_contended_entered(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object);
+void JNICALL ja_monitor_wait(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object, jlong timeout_ms);
+void JNICALL ja_monitor_waited(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object, jboolean timed_out);
 
 /* ---- parks.c ---- */
 

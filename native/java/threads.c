@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* threads.c - what other threads may ask of a thread: its number in the kernel, and what it is parked for. */
+/* threads.c - what other threads may ask of a thread: its number in the kernel, what it is parked for, whether it is virtual. */
 /* The machine keeps it with the thread. What a thread leaves behind is given to another one; it is never unmapped. */
 #include "agent.h"
 
@@ -21,6 +21,9 @@ static struct known *left; /* by threads that have ended */
 static uint32_t taking;  /* a thread changes the list */
 
 static __thread struct known *self;
+
+static jclass virtual_thread; /* of Java 21 and later, or NULL */
+static bool has_virtual;      /* relaxed: such threads use monitors, more or less since when */
 
 static void lock(void)
 {
@@ -110,4 +113,29 @@ bool ja_parked(jthread thread, struct ptt_java_wait *wait)
 	wait->kind = (enum ptt_java_kind)kind;
 	wait->object = __atomic_load_n(&one->object, __ATOMIC_RELAXED);
 	return true;
+}
+
+/* ---- virtual threads ---- */
+
+void ja_threads_begin(JNIEnv *jni)
+{
+	jclass found = (*jni)->FindClass(jni, "java/lang/BaseVirtualThread");
+
+	if (found)
+		virtual_thread = (*jni)->NewGlobalRef(jni, found);
+	else
+		(*jni)->ExceptionClear(jni);
+}
+
+bool ja_is_virtual(JNIEnv *jni, jthread thread)
+{
+	if (!virtual_thread || !(*jni)->IsInstanceOf(jni, thread, virtual_thread))
+		return false;
+	__atomic_store_n(&has_virtual, true, __ATOMIC_RELAXED);
+	return true;
+}
+
+bool ja_has_virtual(void)
+{
+	return __atomic_load_n(&has_virtual, __ATOMIC_RELAXED);
 }

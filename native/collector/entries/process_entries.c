@@ -86,8 +86,8 @@ int ptt_collector_process_gone(struct ptt_collector *c, uint32_t index)
 {
 	if (index >= c->head.process_count)
 		return -EINVAL;
-	if (c->shared)
-		shared_process_gone(c, index);
+	if (c->shared_process)
+		c->shared_process[index].gone = 1;
 	/* acquire: whatever the process announced it had reserved before it went */
 	c->process_note[index].sites = __atomic_load_n(&c->segment->site_head, __ATOMIC_ACQUIRE);
 	if (!c->process_note[index].gone)
@@ -104,8 +104,8 @@ static void give_back(struct ptt_collector *c, uint32_t index)
 	c->process_note[index] = (struct process_note){0};
 	c->gone_processes--;
 	*p = (struct ptt_process){.state = p->state};
-	if (c->shared)
-		shared_process_reset(c, index);
+	if (c->shared_process)
+		c->shared_process[index] = (struct ptt_shared_process){0};
 	/* release: pairs with the acquire of the process that takes the entry next */
 	__atomic_store_n(&p->state, PTT_PROCESS_FREE, __ATOMIC_RELEASE);
 	/* relaxed: only a hint */
@@ -117,9 +117,6 @@ void processes_recycle(struct ptt_collector *c)
 {
 	uint64_t read = __atomic_load_n(&c->segment->site_tail, __ATOMIC_RELAXED);
 
-	if (!c->gone_processes)
-		return;
-	threads_mark_processes(c);
 	for (uint32_t i = 0; i < process_high(c); i++) {
 		struct process_note *note = &c->process_note[i];
 

@@ -17,7 +17,6 @@ struct shared_thread {
 struct shared_drain {
 	struct ptt_shared *shared;
 	struct ptt_shared head; /* what of it does not change, as it was when it was mapped */
-	struct ptt_shared_process *process;
 	uint32_t *array; /* mapped twice, end to end */
 	struct ptt_guard *guard; /* of that */
 	uint64_t given_up_words;

@@ -70,7 +70,7 @@ int shared_open(struct ptt_collector *c, const char *path, struct ptt_message *m
 		return fail(message, -ENOMEM, "cannot begin to collect");
 	d->shared = (void *)(c->base + c->head.shared_offset);
 	d->head = *d->shared;
-	d->process = (void *)(c->base + d->head.process_offset);
+	c->shared_process = (void *)(c->base + d->head.process_offset);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return fail(message, -errno, "%s", path);
@@ -168,13 +168,11 @@ static bool has_ended(uint32_t pid)
 /* Did the process of entry @index start another program since? The new image has an entry of its own. */
 static bool has_other_image(const struct ptt_collector *c, uint32_t index)
 {
-	const struct shared_drain *d = c->shared;
-
 	for (uint32_t i = 0; i < process_high(c); i++) {
 		if (i != index && c->process[i].pid == c->process[index].pid &&
 		    c->process[i].pid_namespace == c->process[index].pid_namespace &&
 		    c->process[i].image > c->process[index].image &&
-		    d->process[i].start_time == d->process[index].start_time)
+		    c->shared_process[i].start_time == c->shared_process[index].start_time)
 			return true;
 	}
 	return false;
@@ -190,7 +188,7 @@ static bool is_another(uint32_t pid, uint64_t start_time)
 
 static bool lives(struct ptt_collector *c, uint32_t index)
 {
-	struct ptt_shared_process *p = &c->shared->process[index];
+	struct ptt_shared_process *p = &c->shared_process[index];
 	uint32_t pid = p->gone ? 0 : ptt_collector_process_pid(c, index);
 
 	if (!p->gone && (!pid || has_ended(pid) || is_another(pid, p->start_time) || has_other_image(c, index)))
@@ -202,7 +200,7 @@ bool shared_any_writer_lives(struct ptt_collector *c)
 {
 	for (uint32_t i = 0; i < process_high(c); i++) {
 		/* seq_cst: pairs with the writer's increment before it reserves */
-		if (__atomic_load_n(&c->shared->process[i].writing, __ATOMIC_SEQ_CST) && lives(c, i))
+		if (__atomic_load_n(&c->shared_process[i].writing, __ATOMIC_SEQ_CST) && lives(c, i))
 			return true;
 	}
 	return false;
@@ -231,21 +229,11 @@ bool shared_any_writer_runs(struct ptt_collector *c)
 {
 	for (uint32_t i = 0; i < process_high(c); i++) {
 		/* relaxed: a writer that did not write before came too late to be waited for */
-		if (__atomic_load_n(&c->shared->process[i].writing, __ATOMIC_RELAXED) && lives(c, i) &&
+		if (__atomic_load_n(&c->shared_process[i].writing, __ATOMIC_RELAXED) && lives(c, i) &&
 		    has_running_thread(ptt_collector_process_pid(c, i)))
 			return true;
 	}
 	return false;
-}
-
-void shared_process_gone(struct ptt_collector *c, uint32_t index)
-{
-	c->shared->process[index].gone = 1;
-}
-
-void shared_process_reset(struct ptt_collector *c, uint32_t index)
-{
-	c->shared->process[index] = (struct ptt_shared_process){0};
 }
 
 /* ------------------------------------------------------------ notes */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* texts.c - names of classes and of their source files. */
+/* classes.c - the machine, and names of its classes and of their source files. */
 #include "agent.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+jvmtiEnv *ja_jvmti;
 
 /* The signature of a class: Ljava/lang/Object; or of an array: [[I */
 static const char *word_of(char type)

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* monitors.c - waits for monitors and in them, as the machine reports them, and which thread has a monitor. */
+/*
+ * The machine stops all of its threads for a moment to say who owns a monitor. The agent asks only while the answers take
+ * little of the time: a first wait gets its owner, the ten thousandth wait of a second does not.
+ */
+#include "agent.h"
+
+#include <errno.h>
+#include <time.h>
+
+#define AT_ONCE_NS 20000000 /* this may be spent at any time, */
+#define PART 100	    /* and from then on this part of the time */
+
+static uint64_t began, spent; /* relaxed, both: more or less */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static void forget(JNIEnv *jni, jthread *threads, jint count)
+{
+	for (jint i = 0; i < count; i++)
+		(*jni)->DeleteLocalRef(jni, threads[i]);
+	(*ja_jvmti)->Deallocate(ja_jvmti, (unsigned char *)threads);
+}
+
+static uint32_t ask(JNIEnv *jni, jobject object)
+{
+	jvmtiMonitorUsage usage;
+	uint32_t owner;
+
+	if ((*ja_jvmti)->GetObjectMonitorUsage(ja_jvmti, object, &usage) != JVMTI_ERROR_NONE)
+		return 0;
+	owner = usage.owner && !ja_is_virtual(jni, usage.owner) ? ja_id_of(usage.owner) : 0;
+	if (usage.owner)
+		(*jni)->DeleteLocalRef(jni, usage.owner);
+	forget(jni, usage.waiters, usage.waiter_count);
+	forget(jni, usage.notify_waiters, usage.notify_waiter_count);
+	return owner;
+}
+
+static bool may_ask(uint64_t now)
+{
+	uint64_t none = 0, first;
+
+	__atomic_compare_exchange_n(&began, &none, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	first = __atomic_load_n(&began, __ATOMIC_RELAXED);
+	return __atomic_load_n(&spent, __ATOMIC_RELAXED) < AT_ONCE_NS + (now - first) / PART;
+}
+
+/* The kernel's id of the thread that has a monitor; 0 if it is not known, or to ask now would cost too much. */
+static uint32_t owner_of(JNIEnv *jni, jobject object)
+{
+	uint64_t before = now_ns();
+	uint32_t owner;
+
+	if (!may_ask(before))
+		return 0;
+	owner = ask(jni, object);
+	__atomic_fetch_add(&spent, now_ns() - before, __ATOMIC_RELAXED);
+	return owner;
+}
+
+/* ---- what the machine calls ---- */
+
+/* Where virtual threads have monitors, one whose owner is not known is not that of the thread which was seen to have it last. */
+void JNICALL ja_contended_enter(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object)
+{
+	uint32_t owner;
+
+	(void)jvmti;
+	if (ja_is_virtual(jni, thread))
+		return;
+	owner = owner_of(jni, object);
+	ja_wait_begin(jni, thread, object,
+		      owner || !ja_has_virtual() ? PTT_JAVA_MONITOR : PTT_JAVA_VIRTUAL, owner, 0);
+}
+
+void JNICALL ja_contended_entered(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object)
+{
+	(void)jvmti;
+	(void)object;
+	if (!ja_is_virtual(jni, thread) && (ja_waits_for(PTT_JAVA_MONITOR) || ja_waits_for(PTT_JAVA_VIRTUAL)))
+		ja_wait_end(0);
+}
+
+void JNICALL ja_monitor_wait(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object, jlong timeout_ms)
+{
+	(void)jvmti;
+	/* one that was refused, since the thread did not have the monitor, has no end */
+	if (!ja_is_virtual(jni, thread))
+		ja_wait_cancel();
+	ja_wait_begin(jni, thread, object, PTT_JAVA_NOTIFY, 0, (uint64_t)timeout_ms * 1000000);
+}
+
+void JNICALL ja_monitor_waited(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object, jboolean timed_out)
+{
+	(void)jvmti;
+	(void)object;
+	if (!ja_is_virtual(jni, thread) && ja_waits_for(PTT_JAVA_NOTIFY))
+		ja_wait_end(timed_out ? ETIMEDOUT : 0);
+}
