@@ -202,8 +202,8 @@ struct px_registry_slot {
 	uint32_t owner_pid;
 	uint32_t inherited;
 	uint64_t created; /* CLOCK_BOOTTIME, in nanoseconds */
-	uint64_t heir_start;
-	uint32_t heir_pid; /* process that sees to the stream when its owner is gone; 0 = none */
+	uint64_t finisher_start;
+	uint32_t finisher_pid; /* process that sees to the stream when its owner is gone; 0 = none */
 	uint32_t pad;
 };
 struct px_registry {
@@ -291,8 +291,8 @@ struct px_log_status {
 	uint64_t lost;
 	/* the stream, and the process that writes the rest of the log if the controller cannot; 0 = none */
 	uint64_t serial;
-	uint64_t heir_start;
-	uint32_t heir_pid;
+	uint64_t finisher_start;
+	uint32_t finisher_pid;
 	uint32_t user;
 };
 _Static_assert(sizeof(struct px_log_status) == 64, "log status");

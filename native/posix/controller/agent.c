@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* agent.c - the thread that holds a stream while its controller lives, and has it flushed to its log. */
-#include "agent.h"
+#include "controller.h"
 
 #include <linux/futex.h>
 
-#include "flush.h"
-#include "heir.h"
 #include "platform/raw_syscall.h"
-#include "wake.h"
 
 #define STACK_SIZE (256u << 10)
 
@@ -82,8 +79,8 @@ int px_agent_end(struct px_trace *t)
 	__atomic_store_n(&t->ending, 1, __ATOMIC_SEQ_CST);
 	px_wake_agent(t->buffer.stream);
 	pthread_join(t->agent, NULL);
-	if (t->heir)
-		px_heir_end(t->heir);
+	if (t->finisher)
+		px_finisher_end(t->finisher);
 	pthread_setcancelstate(cancel, &ignored);
 	return t->log ? t->last_error : 0;
 }

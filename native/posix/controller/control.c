@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* control.c - what a controller does to a stream: start, stop, filter, clear, flush; and what it asks. */
-#include "control.h"
-
-#include "flush.h"
-#include "ring_put.h"
+#include "controller.h"
 
 /* Auto-stopped: UNTIL_FULL, and full. In FLUSH the same flag says that events are being lost. */
 static bool has_stopped_itself(const struct px_stream *stream, uint64_t head)

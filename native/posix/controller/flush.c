@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* flush.c - puts into the log what the stream holds, what an analyzer has taken, the names, and the stream's status. */
-#include "flush.h"
+#include "controller.h"
 
 #include <stdlib.h>
-
-#include "gaps.h"
-#include "ring_put.h"
-#include "trace_names.h"
-#include "wake.h"
 
 /* So many bytes that an analyzer has taken are not left lying. */
 #define KEPT_MANY (64u << 10)
@@ -74,7 +69,7 @@ static bool fill_block(struct px_trace *t, uint64_t end, bool *unfinished)
 	if (t->kept_at == t->kept_size)
 		t->kept_at = t->kept_size = 0;
 	while (!full && (t->reading->phase != PX_NORMAL || (int64_t)(end - t->reading->reader.expected) > 0)) {
-		enum px_take taken = px_next(t, t->scratch);
+		enum px_take taken = px_next_event(t, t->scratch);
 
 		*unfinished = taken == PX_TAKE_UNFINISHED;
 		if (taken != PX_TAKE_RECORD)
@@ -125,8 +120,8 @@ static struct px_log_status status_of(struct px_trace *t, bool final)
 		.final = final,
 		.lost = __atomic_load_n(&stream->lost, __ATOMIC_RELAXED),
 		.serial = stream->serial,
-		.heir_start = t->heir_start,
-		.heir_pid = t->heir,
+		.finisher_start = t->finisher_start,
+		.finisher_pid = t->finisher,
 		.user = t->user,
 	};
 }

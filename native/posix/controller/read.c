@@ -2,8 +2,7 @@
 /* read.c - the analyzer: events out of a stream or a log. */
 #include <linux/futex.h>
 
-#include "flush.h"
-#include "gaps.h"
+#include "controller.h"
 #include "platform/raw_syscall.h"
 
 #define BILLION INT64_C(1000000000)
@@ -52,7 +51,7 @@ static enum px_take try_stream(struct px_trace *t, const struct request *r)
 	enum px_take taken;
 
 	pthread_mutex_lock(&t->lock);
-	taken = px_next(t, t->scratch);
+	taken = px_next_event(t, t->scratch);
 	if (taken == PX_TAKE_RECORD) {
 		px_keep(t, t->scratch);
 		deliver(t, t->scratch, r);

@@ -4,12 +4,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "agent.h"
-#include "control.h"
-#include "flush.h"
-#include "heir.h"
-#include "place.h"
-#include "sweep.h"
+#include "controller.h"
 
 #define STREAM_SIZE_MAX (UINT64_C(1) << 36)
 
@@ -76,16 +71,16 @@ static int check_attributes(struct px_attr *attr, bool with_log)
 }
 
 /* If this process ends without a shutdown, another one is to see to the log. */
-static void name_heir(struct px_trace *t, struct px_registry_slot *slot)
+static void name_finisher(struct px_trace *t, struct px_registry_slot *slot)
 {
-	struct px_process heir;
+	struct px_process finisher;
 
-	t->heir = px_heir_start(t);
-	if (!t->heir || !px_process_find(t->heir, &heir))
+	t->finisher = px_finisher_start(t);
+	if (!t->finisher || !px_process_find(t->finisher, &finisher))
 		return;
-	slot->heir_start = t->heir_start = heir.start;
-	slot->heir_pid = heir.pid;
-	/* a process that opens the log after our death is to wait for the heir; what cannot be written now will not be later either */
+	slot->finisher_start = t->finisher_start = finisher.start;
+	slot->finisher_pid = finisher.pid;
+	/* a process that opens the log after our death is to wait for the finisher; what cannot be written now will not be later either */
 	px_write_status(t, false);
 }
 
@@ -93,18 +88,18 @@ static int make_registered(struct px_trace *t, struct px_registry *registry)
 {
 	int err;
 
-	px_sweep_locked(&t->directory, registry);
-	err = px_place_register(t, registry);
+	px_clean_up_locked(&t->directory, registry);
+	err = px_stream_register(t, registry);
 	if (err)
 		return err;
 	err = px_agent_start(t);
 	if (err) {
-		px_place_withdraw(t, registry);
+		px_stream_withdraw(t, registry);
 		return err;
 	}
 	if (t->log)
-		name_heir(t, &registry->slot[t->buffer.stream->slot]);
-	px_place_enter(t);
+		name_finisher(t, &registry->slot[t->buffer.stream->slot]);
+	px_stream_enter(t);
 	return 0;
 }
 
@@ -127,7 +122,7 @@ static int make(struct px_trace *t, pid_t pid, int fd)
 				 0, &err);
 	if (!t->reading || !t->scratch)
 		return ENOMEM;
-	err = px_place_page(t);
+	err = px_page_map(t);
 	if (!err && fd >= 0)
 		err = px_log_begin(&t->log, fd, &t->attr, t->pid, t->real_offset);
 	if (err)
@@ -165,13 +160,13 @@ int posix_trace_shutdown(trace_id_t trid)
 	px_guard_enter(&guard);
 	registry_fd = px_registry_lock(&t->directory, t->user, &registry);
 	if (registry_fd >= 0) {
-		px_place_withdraw(t, registry);
+		px_stream_withdraw(t, registry);
 		/* the process may have ended, and only we have kept its names */
 		if (!px_process_lives(t->pid, t->start))
-			px_sweep_locked(&t->directory, registry);
+			px_clean_up_locked(&t->directory, registry);
 		px_registry_unlock(registry_fd, registry);
 	} else {
-		px_place_leave(t);
+		px_stream_leave(t);
 	}
 	px_log_end(t->log);
 	px_trace_release(t);

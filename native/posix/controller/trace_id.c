@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* trace_id.c - the table of streams and logs of this process. */
-#include "trace_id.h"
+#include "controller.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-
-#include "wake.h"
 
 #define TRACES 256u
 

@@ -45,7 +45,7 @@ struct px_log_reader;
 int px_log_read(struct px_log_reader **reader, int fd);
 
 /*
- * px_log_read_whole - the same; but if the controller died, what its heir writes is there too: waits for that, 30 s at most
+ * px_log_read_whole - the same; but if the controller died, what its finisher writes is there too: waits for that, 30 s at most
  * Return: 0, EINVAL or ENOMEM. Blocks, is no cancellation point.
  */
 int px_log_read_whole(struct px_log_reader **reader, int fd);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* log_read.c - logs as they are read: whatever is sound in a file, in the order in which it was written. */
+/* log_read.c - reads logs: whatever is sound in a file, in the order in which it was written. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "layout/crc32c.h"
 #include "log.h"
+#include "platform/raw_syscall.h"
+#include "records.h"
 
 struct events {
 	uint64_t number;
@@ -164,7 +166,7 @@ static void select_events(struct px_log_reader *r)
 
 	if (r->count)
 		qsort(r->events, r->count, sizeof(*r->events), by_number);
-	/* of a block that was written twice, as an heir may do, the second */
+	/* of a block that was written twice, as a finisher may do, the second */
 	for (size_t i = 0; i < r->count; i++) {
 		if (kept && r->events[kept - 1].number == r->events[i].number)
 			kept--;
@@ -282,4 +284,39 @@ void px_log_rewind(struct px_log_reader *r)
 {
 	r->block = 0;
 	r->at = 0;
+}
+
+/* ------------------------------------------------------------ logs of controllers that died */
+
+#define FINISHER_WAIT_NS UINT64_C(30000000000)
+
+static const struct timespec moment = {.tv_nsec = 1000000};
+
+/* Does the controller still hold the stream of this log? True if that cannot be found out. */
+static bool is_held(const struct px_log_status *status)
+{
+	struct px_path directory, path;
+
+	if (px_directory(&directory, status->user, false) < 0)
+		return true;
+	px_path_add(&path, &directory, 's', status->serial, 0);
+	return px_is_held(&path);
+}
+
+int px_log_read_whole(struct px_log_reader **reader, int fd)
+{
+	uint64_t since = px_now();
+	struct px_log_status status;
+	int err = px_log_read(reader, fd);
+
+	if (err)
+		return err;
+	status = *px_log_status_of(*reader);
+	if (status.final || !status.finisher_pid || is_held(&status))
+		return 0;
+	while (px_process_lives(status.finisher_pid, status.finisher_start) && px_now() - since < FINISHER_WAIT_NS)
+		ptt_raw_syscall(SYS_nanosleep, (long)&moment, 0, 0, 0, 0, 0);
+	/* also if it had ended before we looked for it: that may have been after we read */
+	px_log_read_end(*reader);
+	return px_log_read(reader, fd);
 }

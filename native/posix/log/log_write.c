@@ -20,7 +20,7 @@
 /* Records that are made here, STOP among them, are one cell long. */
 #define STOP_SIZE PX_CELL
 
-/* How far the log is: from one state to the next in one step, so that an heir finds one or the other. */
+/* How far the log is: from one state to the next in one step, so that a finisher finds one or the other. */
 struct progress {
 	uint64_t at;	 /* offset in the log of the next block; in LOOP: in the ring */
 	uint64_t number; /* of the next EVENTS block */
@@ -68,7 +68,7 @@ static void step(struct px_log *log, const struct progress *next)
 	uint32_t other = !log->current;
 
 	log->progress[other] = *next;
-	/* release: an heir, which begins when we are dead, finds what is current written */
+	/* release: a finisher, which begins when we are dead, finds what is current written */
 	__atomic_store_n(&log->current, other, __ATOMIC_RELEASE);
 }
 
@@ -218,7 +218,7 @@ static uint64_t longest_record(const struct px_attr *attr)
 	return (uint64_t)px_cells(attr->max_data) * PX_CELL + 16 * PX_CELL;
 }
 
-/* In memory that the heir of this process shares. */
+/* In memory that the finisher of this process shares. */
 static struct px_log *allocate(const struct px_attr *attr)
 {
 	size_t whole = sizeof(struct px_log) + sizeof(struct px_block) + BLOCK_ROOM + longest_record(attr) + STOP_SIZE +

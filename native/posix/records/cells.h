@@ -3,9 +3,8 @@
 #ifndef PX_CELLS_H
 #define PX_CELLS_H
 
-#include "buffer.h"
+#include "records.h"
 #include "record_handover.h"
-#include "wake.h"
 
 /* ------------------------------------------------------------ marks */
 

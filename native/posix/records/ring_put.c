@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* ring_put.c - records go in where something is in the way: no room, a flag, another writer; and events of the stream's own. */
-#include "ring_put.h"
+#include "records.h"
 
 #include <linux/futex.h>
 
 #include "cells.h"
-#include "meet.h"
+#include "registry.h"
 #include "platform/raw_syscall.h"
-#include "unfinished.h"
 
 /* FLUSH waits for room while its agent makes any; after that time without, it loses events. */
 #define ROOM_WAIT_NS UINT64_C(5000000000)

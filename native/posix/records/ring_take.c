@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ring_take.c - takes records out of a stream, and gives up those that nobody finishes. */
-#include "ring_take.h"
+#include "records.h"
 
 #include "cells.h"
-#include "unfinished.h"
 
 #define STALL_NS UINT64_C(10000000000)
 

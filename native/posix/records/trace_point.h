@@ -4,7 +4,7 @@
 #define PX_TRACE_POINT_H
 
 #include "cells.h"
-#include "ring_put.h"
+#include "records.h"
 
 /* px_put - record an event of a traced process. */
 static inline __attribute__((always_inline)) void px_put(const struct px_buffer *b, const struct px_event *event)

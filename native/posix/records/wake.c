@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* wake.c - wakes the waiters of a stream. */
-#include "wake.h"
+#include "records.h"
 
 #include <linux/futex.h>
 

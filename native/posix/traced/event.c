@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* event.c - posix_trace_event(): the trace point, and how a process comes to know of the streams that trace it. */
-#include "event.h"
+#include "traced.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -9,7 +9,6 @@
 #include "platform/missing.h"
 #include "platform/raw_syscall.h"
 #include "system_event.h"
-#include "to_tracer.h"
 #include "trace_point.h"
 
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* guard.c - one thread of the process at a time, with no signal, cancellation or fork in between. */
-#include "guard.h"
+#include "traced.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* to_tracer.c - reports user events to a tracer in the same process; where there is none, its functions are null. */
-#include "to_tracer.h"
+#include "traced.h"
 
 #include <stdio.h>
 

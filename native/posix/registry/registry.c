@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* meet.c - the directory of a user and the files in it; processes as /proc shows them. */
-#include "meet.h"
+/* registry.c - the directory of a user and the files in it; processes as /proc shows them. */
+#include "registry.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gaps.c - puts OVERFLOW and RESUME where events were overwritten. */
-#include "gaps.h"
+/* next_event.c - puts OVERFLOW and RESUME where events were overwritten. */
+#include "controller.h"
 
 /* An event that reports a gap; no process and no thread made it. Return: false if it is filtered out. */
 static bool make_mark(const struct px_trace *t, struct px_record *to, trace_event_id_t id, uint64_t time)
@@ -21,7 +21,7 @@ static void copy_record(struct px_record *to, const struct px_record *from)
 	memcpy(to, from, (size_t)from->cells * PX_CELL);
 }
 
-enum px_take px_next(struct px_trace *t, struct px_record *to)
+enum px_take px_next_event(struct px_trace *t, struct px_record *to)
 {
 	uint64_t gap = 0;
 	enum px_take taken;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep.c - what dead processes have left: control pages, names, streams and their slots. */
-#include "sweep.h"
+/* cleanup.c - what dead processes have left: control pages, names, streams and their slots. */
+#include "traced.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "buffer.h"
+#include "records.h"
 #include "platform/raw_syscall.h"
 
 /* Families that live processes belong to; more than that are spared. */
@@ -50,7 +50,7 @@ static void sweep_streams(const struct px_path *directory, struct px_registry *r
 			continue;
 		px_path_add(&path, directory, 's', slot->serial, 0);
 		if ((px_process_lives(slot->owner_pid, slot->owner_start) && px_is_held(&path)) ||
-		    (slot->heir_pid && px_process_lives(slot->heir_pid, slot->heir_start)))
+		    (slot->finisher_pid && px_process_lives(slot->finisher_pid, slot->finisher_start)))
 			continue;
 		close_stream(&path);
 		unlink(path.text);
@@ -143,7 +143,7 @@ static void sweep_files(DIR *dir, const struct px_path *directory, const struct 
 	}
 }
 
-void px_sweep_locked(const struct px_path *directory, struct px_registry *registry)
+void px_clean_up_locked(const struct px_path *directory, struct px_registry *registry)
 {
 	struct family *family = calloc(FAMILIES, sizeof(*family));
 	DIR *dir = opendir(directory->text);
@@ -159,13 +159,13 @@ void px_sweep_locked(const struct px_path *directory, struct px_registry *regist
 	free(family);
 }
 
-void px_sweep(const struct px_path *directory)
+void px_clean_up(const struct px_path *directory)
 {
 	struct px_registry *registry;
 	int fd = px_registry_lock(directory, PX_NOT_MADE, &registry);
 
 	if (fd < 0)
 		return;
-	px_sweep_locked(directory, registry);
+	px_clean_up_locked(directory, registry);
 	px_registry_unlock(fd, registry);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* meet.h - where the processes meet: the directory of a user, its registry, control pages; the identity of a process and whether it lives. */
+/* registry.h - where the processes meet: the directory of a user, its registry, control pages; the identity of a process and whether it lives. */
 /*
  * Everything here works by raw system calls: no errno, no cancellation point, nothing allocated, safe in signal handlers.
  */
-#ifndef PX_MEET_H
-#define PX_MEET_H
+#ifndef PX_REGISTRY_H
+#define PX_REGISTRY_H
 
 #include <linux/futex.h>
 

@@ -3,7 +3,7 @@
 #ifndef PX_NAMES_H
 #define PX_NAMES_H
 
-#include "meet.h"
+#include "registry.h"
 
 /* px_standard_name - of an event type that every stream has; NULL of all others. */
 const char *px_standard_name(trace_event_id_t id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* place.c - makes a stream, and enters it where the processes that it traces look for it. */
-#include "place.h"
+/* registration.c - makes a stream, and enters it where the processes that it traces look for it. */
+#include "controller.h"
 
 #include <sys/mman.h>
 
@@ -88,7 +88,7 @@ static int make_file(struct px_trace *t, uint64_t serial, uint32_t slot)
 	return err ? ENOMEM : 0;
 }
 
-int px_place_page(struct px_trace *t)
+int px_page_map(struct px_trace *t)
 {
 	int fd = -ENOENT, err;
 
@@ -126,7 +126,7 @@ static int find_slot(const struct px_trace *t, const struct px_registry *registr
 	return -1;
 }
 
-void px_place_enter(struct px_trace *t)
+void px_stream_enter(struct px_trace *t)
 {
 	uint32_t slot = t->buffer.stream->slot;
 
@@ -134,7 +134,7 @@ void px_place_enter(struct px_trace *t)
 	px_control_enter(t->control, slot, t->buffer.stream->serial);
 }
 
-void px_place_leave(struct px_trace *t)
+void px_stream_leave(struct px_trace *t)
 {
 	px_control_leave(t->control, t->buffer.stream->slot, t->buffer.stream->serial);
 }
@@ -150,18 +150,18 @@ static void remove_file(const struct px_trace *t)
 	ptt_raw_syscall(SYS_madvise, (long)stream + PX_PAGE, (long)(stream->size - PX_PAGE), MADV_REMOVE, 0, 0, 0);
 }
 
-void px_place_withdraw(struct px_trace *t, struct px_registry *registry)
+void px_stream_withdraw(struct px_trace *t, struct px_registry *registry)
 {
 	struct px_stream *stream = t->buffer.stream;
 	struct px_registry_slot *slot = &registry->slot[stream->slot];
 
-	px_place_leave(t);
+	px_stream_leave(t);
 	remove_file(t);
 	if (slot->serial == stream->serial)
 		slot->serial = 0;
 }
 
-int px_place_register(struct px_trace *t, struct px_registry *registry)
+int px_stream_register(struct px_trace *t, struct px_registry *registry)
 {
 	uint64_t serial;
 	int slot, err;

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* own.c - the calling process: its beginning, its children, its names and its end. */
-#include "own.h"
+/* process.c - the calling process: its beginning, its children, its names and its end. */
+#include "traced.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 
 #include "platform/raw_syscall.h"
-#include "sweep.h"
 #include "system_event.h"
-#include "to_tracer.h"
 
 /* How far up a process looks for one whose streams it takes over: over shells and the like, which do not know of us. */
 #define ANCESTORS 8
@@ -225,7 +223,7 @@ static __attribute__((constructor)) void begin(void)
 	}
 	px_own.start = self.start;
 	if (px_own_pid() % SWEEP_EACH == 0)
-		px_sweep(&px_own.directory);
+		px_clean_up(&px_own.directory);
 	if (map_control() < 0) {
 		do_without();
 		return;
@@ -247,7 +245,7 @@ static void leave(void)
 	ptt_raw_syscall(SYS_unlinkat, AT_FDCWD, (long)path.text, 0, 0, 0, 0);
 	/* the names go with the last of the family */
 	if (px_own.names)
-		px_sweep(&px_own.directory);
+		px_clean_up(&px_own.directory);
 }
 
 /* exit() is no cancellation point, and much of the above is. */

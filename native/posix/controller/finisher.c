@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* heir.c - a process that outlives a controller, and ends its stream as posix_trace_shutdown() would have. */
+/* finisher.c - a process that outlives a controller, and ends its stream as posix_trace_shutdown() would have. */
 /*
  * A controller that is killed, leaves by _exit() or executes another program cannot flush its streams any more. So each
- * stream with a log has an heir: a child that shares the log's state, waits for the mutex that the agent holds, and is
+ * stream with a log has a finisher: a child that shares the log's state, waits for the mutex that the agent holds, and is
  * woken by the kernel if the agent died holding it. No signal reports the child's end, and no wait() of the program finds
  * it. The child begins with all that its parent had in memory, but without its other threads, so it allocates nothing and
  * takes no lock that one of these might have held.
  */
-#include "heir.h"
+#include "controller.h"
 
 #include <linux/futex.h>
 #include <sys/wait.h>
 
-#include "flush.h"
 #include "platform/missing.h"
-#include "place.h"
-#include "ring_put.h"
 #include "platform/raw_syscall.h"
 
 #ifdef __SANITIZE_THREAD__
 /* ThreadSanitizer does not survive in a child that it has not made itself. */
-uint32_t px_heir_start(struct px_trace *t)
+uint32_t px_finisher_start(struct px_trace *t)
 {
 	(void)t;
 	return 0;
@@ -66,7 +63,7 @@ static void recover_last(struct px_trace *t)
 	t->reading->reader.expected = place;
 }
 
-static void bury(struct px_trace *t, uint32_t controller)
+static void finish(struct px_trace *t, uint32_t controller)
 {
 	static const int asked_for = 0;
 	struct px_event event = {
@@ -81,12 +78,12 @@ static void bury(struct px_trace *t, uint32_t controller)
 	px_flush(t, true);
 	fd = px_registry_lock(&t->directory, t->user, &registry);
 	if (fd >= 0) {
-		px_place_withdraw(t, registry);
+		px_stream_withdraw(t, registry);
 		px_registry_unlock(fd, registry);
 	}
 }
 
-uint32_t px_heir_start(struct px_trace *t)
+uint32_t px_finisher_start(struct px_trace *t)
 {
 	uint32_t controller = px_own_pid();
 	long pid = ptt_raw_syscall(SYS_clone, 0, 0, 0, 0, 0, 0);
@@ -98,14 +95,14 @@ uint32_t px_heir_start(struct px_trace *t)
 	ptt_raw_syscall(SYS_setsid, 0, 0, 0, 0, 0, 0);
 	close_all_but((unsigned int)px_log_descriptor(t->log));
 	if (wait_for_death(t->buffer.stream))
-		bury(t, controller);
+		finish(t, controller);
 	ptt_raw_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
 	__builtin_unreachable();
 }
 #endif
 
-void px_heir_end(uint32_t heir)
+void px_finisher_end(uint32_t finisher)
 {
-	while (ptt_raw_syscall(SYS_wait4, heir, 0, (long)__WCLONE, 0, 0, 0) == -EINTR)
+	while (ptt_raw_syscall(SYS_wait4, finisher, 0, (long)__WCLONE, 0, 0, 0) == -EINTR)
 		continue;
 }
