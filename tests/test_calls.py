@@ -22,22 +22,14 @@ Calls = dict[tuple[str, str], set[str]]
 
 # What is still to be mended. Remove a line with its circle; never add a line.
 CIRCLES = {
-    "collector: process_entries shared_writers thread_entries",
-    "java: agent methods objects owners parks texts threads",
     "ring: attach readings writer",
     "tracer: call_site modules python registers wrappers",
     "tracer: children fork",
     "tracer: covered handler",
     "tracer: lock_by_name lock_call real_lock stubs team team_run",
-    "tracker: blame holds objects",
-    "tracker: feed turns",
-    "tracker: objects state",
-    "tracker: states waits",
 }
 FOLDER_CIRCLES = {
-    "collector: entries shared",
     "tracer: attach handler hooks locks points process syscall",
-    "tracker: deadlocks misuse",
 }
 UPWARD = {
     "ring/origin/module_log -> tracer/globals: __nptl_trace_confined",

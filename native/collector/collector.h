@@ -255,6 +255,7 @@ void threads_look(struct ptt_collector *c);
 void threads_recycle(struct ptt_collector *c);
 void threads_sum_losses(struct ptt_collector *c);
 void threads_take_up(struct ptt_collector *c);
+int threads_list(const struct ptt_collector *c, struct ptt_collector_thread *threads, uint32_t count);
 void threads_mark_processes(struct ptt_collector *c); /* in process_used */
 
 /* revoke.c */

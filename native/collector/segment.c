@@ -348,6 +348,11 @@ int ptt_collector_attach(const struct ptt_collector_options *o, struct ptt_colle
 	return begin(o, false, 0, collector, message);
 }
 
+int ptt_collector_threads(struct ptt_collector *c, struct ptt_collector_thread *threads, uint32_t count)
+{
+	return c->shared ? shared_threads(c, threads, count) : threads_list(c, threads, count);
+}
+
 static void recycle_processes(struct ptt_collector *c)
 {
 	if (!c->gone_processes)

@@ -218,12 +218,10 @@ void threads_mark_processes(struct ptt_collector *c)
 	}
 }
 
-int ptt_collector_threads(struct ptt_collector *c, struct ptt_collector_thread *threads, uint32_t count)
+int threads_list(const struct ptt_collector *c, struct ptt_collector_thread *threads, uint32_t count)
 {
 	uint32_t n = 0;
 
-	if (c->shared)
-		return shared_threads(c, threads, count);
 	for (uint32_t i = 0; i < threads_high(c) && n < count; i++) {
 		const struct ptt_thread *t = &c->thread[i];
 

@@ -176,3 +176,13 @@ struct ptt_check_step *ck_step_now(struct ptt_check *c, enum ptt_check_what what
 {
 	return ck_step(c, what, e->thread, e->ts, e->site, object);
 }
+
+bool ck_lasting(const struct ptt_check *c, const struct ck_object *o)
+{
+	const struct ck_process *p = CK_PROCESS(c, o->process);
+
+	for (uint32_t i = 0; i < p->memory_count; i++)
+		if (o->address >= p->memory[2 * i] && o->address < p->memory[2 * i + 1])
+			return true;
+	return false;
+}

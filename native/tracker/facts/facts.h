@@ -309,6 +309,9 @@ void ck_step_held(struct ptt_check *c, uint32_t wait, uint32_t thread);
 struct ptt_check_step *ck_step_now(struct ptt_check *c, enum ptt_check_what what, const struct tk_event *e,
 				   uint32_t object);
 
+/* ck_lasting - an object lies in memory that is there as long as its process, such as a global variable. */
+bool ck_lasting(const struct ptt_check *c, const struct ck_object *o);
+
 /* ---- semaphores.c ---- */
 
 /* ck_sem_use - what an interpreter uses a semaphore for, PTT_USED_…. */
@@ -357,7 +360,6 @@ static inline uint32_t ck_object(struct ptt_check *c, const struct tk_event *e, 
 void ck_object_made(struct tracker *t, uint32_t object);
 /* ck_use - the object that an event is about, for one that uses it: of a destroyed one another becomes. */
 uint32_t ck_use(struct ptt_check *c, const struct tk_event *e, uint32_t kind);
-bool ck_lasting(const struct ptt_check *c, const struct ck_object *o);
 void ck_init(struct ptt_check *c, const struct tk_event *e);
 void ck_destroy(struct ptt_check *c, const struct tk_event *e);
 void ck_use_destroyed(struct ptt_check *c, const struct tk_event *e, uint32_t object);

@@ -34,16 +34,6 @@ uint32_t ck_wait_begin(struct ptt_check *c, const struct tk_event *e, uint32_t o
 	return wait;
 }
 
-bool ck_lasting(const struct ptt_check *c, const struct ck_object *o)
-{
-	const struct ck_process *p = CK_PROCESS(c, o->process);
-
-	for (uint32_t i = 0; i < p->memory_count; i++)
-		if (o->address >= p->memory[2 * i] && o->address < p->memory[2 * i + 1])
-			return true;
-	return false;
-}
-
 /* Whether an object may have been initialized again without a call: by its initializer, as C++ constructs a condition. */
 static bool may_be_made_anew(const struct ck_object *o)
 {
