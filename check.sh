@@ -65,7 +65,7 @@ step_tests() {
 	local status=0
 
 	beside nptl asan tsan fuzz &
-	run_pytest -m 'not alone' --ignore=tests/nptl --numprocesses=3 --dist=loadfile || status=1
+	run_pytest -m 'not alone' --ignore=tests/nptl --numprocesses=3 --dist=loadfile --no-loadscope-reorder || status=1
 	wait
 	run_pytest -m alone --ignore=tests/nptl || status=1
 	return $status

@@ -47,6 +47,13 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("same")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let workers begin with the files that take long: none of them is left for the end."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        slow = {item.path for item in items if item.get_closest_marker("slow")}
+        items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _interruptible() -> None:
     """Take SIGINT as it is by default: background jobs of a shell ignore it, and so do children."""
