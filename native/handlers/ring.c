@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* ring.c - the default handler: events go to per-thread buffers in shared memory, which a collector drains. */
 #define NPTL_TRACE_IMPLEMENTATION
-#include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "origin/call_site.h"
 #include "origin/module_log.h"
 #include "writer/readings.h"
 #include "catalog.h"
+#include "joining.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
-#include "platform/complaint.h"
-#include "platform/other_user.h"
-#include "platform/removed.h"
 #include "ring_stack.h"
-#include "writer/unjoined.h"
 #include "writer/writer.h"
 #include "origin/site.h"
 #include "writer/taker.h"
@@ -106,24 +100,6 @@ static void choose_ways(void)
 	}
 }
 
-/* @args: session directory, its place, the recorder's standard error, the trace directory; all but the first may be missing */
-static void refuse(char **args, const char *what, int err)
-{
-	const char *place = args[0] && args[1] ? args[2] : NULL, *trace = place ? args[3] : NULL;
-
-	if (args[0] && args[0][0])
-		ptt_ring_count_unjoined(args[0], trace);
-	if (ptt_may_complain(place))
-		fprintf(stderr, "ptt: ring: %s%s%s; the program runs untraced\n", what, err ? ": " : "", err ? strerror(err) : "");
-	__nptl_trace_enabled = 0;
-}
-
-/* The session is not found: it was removed when the recording ended, or this process sees other directories than the recorder. */
-static bool is_over(char **args)
-{
-	return args[1] && ptt_is_removed(args[0], args[1]);
-}
-
 EXPORT void nptl_trace_init(char **args)
 {
 	int err;
@@ -133,7 +109,7 @@ EXPORT void nptl_trace_init(char **args)
 	} else if (attached) {
 		err = ptt_ring_rejoin(args[0]);
 	} else if (!args[0] || !args[0][0]) {
-		refuse(args, "no session directory given (start the program with ptt record)", 0);
+		ptt_refuse("ring", args, "no session directory given (start the program with ptt record)", 0);
 		return;
 	} else {
 		err = ptt_ring_attach(args[0]);
@@ -141,15 +117,7 @@ EXPORT void nptl_trace_init(char **args)
 		choose_ways();
 	}
 	attached = err == 0;
-	/* -EAGAIN is counted in the segment: whose standard error this is nobody knows */
-	if (err == -EAGAIN || err == -ESHUTDOWN || (err == -ENOENT && is_over(args)))
-		__nptl_trace_enabled = 0;
-	else if (ptt_is_of_another_user(args[0], err))
-		refuse(args, PTT_OF_ANOTHER_USER, 0);
-	else if (err == -ENOENT)
-		refuse(args, PTT_OUT_OF_SIGHT, 0);
-	else if (err)
-		refuse(args, "cannot join the recording", -err);
+	ptt_joined("ring", args, err);
 }
 
 EXPORT void nptl_trace_handler_module(const struct nptl_trace_module *module)

@@ -50,22 +50,17 @@
 #define NPTL_TRACE_IMPLEMENTATION
 #include "shared.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "writer/session.h"
 #include "writer/bell.h"
 #include "platform/confined.h"
-#include "platform/complaint.h"
-#include "platform/other_user.h"
-#include "platform/removed.h"
 #include "origin/call_site.h"
 #include "origin/module_log.h"
+#include "joining.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
 #include "record/record.h"
-#include "writer/unjoined.h"
 #include "writer/writer.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -80,45 +75,19 @@ static __thread volatile bool writing INITIAL_EXEC;
 static __thread volatile uint64_t writing_at INITIAL_EXEC;
 static __thread uint32_t self_tid INITIAL_EXEC;
 
-/* @args: session directory, its place, the recorder's standard error, the trace directory; all but the first may be missing */
-static void refuse(char **args, const char *what, int err)
-{
-	const char *place = args[0] && args[1] ? args[2] : NULL, *trace = place ? args[3] : NULL;
-
-	if (args[0] && args[0][0])
-		ptt_ring_count_unjoined(args[0], trace);
-	if (ptt_may_complain(place))
-		fprintf(stderr, "ptt: shared: %s%s%s; the program runs untraced\n", what, err ? ": " : "", err ? strerror(err) : "");
-	__nptl_trace_enabled = 0;
-}
-
-/* The session is not found: it was removed when the recording ended, or this process sees other directories than the recorder. */
-static bool is_over(char **args)
-{
-	return args[0] && args[1] && ptt_is_removed(args[0], args[1]);
-}
-
 EXPORT void nptl_trace_init(char **args)
 {
 	int err;
 
 	if (!shared_buffer && (!args[0] || !args[0][0])) {
-		refuse(args, "no session directory given (start the program with ptt record)", 0);
+		ptt_refuse("shared", args, "no session directory given (start the program with ptt record)", 0);
 		return;
 	}
 	err = shared_attach(shared_buffer ? NULL : args[0]);
 	/* in the child of a fork: whatever this thread was writing is its parent's */
 	writing = false;
 	self_tid = 0;
-	/* -EAGAIN is counted in the segment: whose standard error this is nobody knows */
-	if (err == -EAGAIN || err == -ESHUTDOWN || (err == -ENOENT && is_over(args)))
-		__nptl_trace_enabled = 0;
-	else if (ptt_is_of_another_user(args[0], err))
-		refuse(args, PTT_OF_ANOTHER_USER, 0);
-	else if (err == -ENOENT)
-		refuse(args, PTT_OUT_OF_SIGHT, 0);
-	else if (err)
-		refuse(args, "cannot join the recording", -err);
+	ptt_joined("shared", args, err);
 }
 
 EXPORT void nptl_trace_handler_module(const struct nptl_trace_module *module)
