@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
     # The trace is opened while modules are loaded; there is nothing in them for the collector.
     gc.disable()
     with ThreadPoolExecutor(1) as aside:
-        opening = aside.submit(Traceset, args.traces)
+        opening = aside.submit(Traceset, *args.traces)
         import_pyarrow()
         from nptltrace.ui.server.serving import viewer_application
         from nptltrace.ui.viewer import Viewer
