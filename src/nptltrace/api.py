@@ -577,21 +577,19 @@ class Traceset(OpenTraces):
         Raises:
             UsageError: An argument is wrong, or something is there already.
         """
-        from nptltrace.export import load_format
+        from nptltrace.export import Export, load_format
         from nptltrace.export.writing.target import Target
 
         writer = load_format(format)
         options: dict[str, Any] = {"tables": tables} if tables else {}
         options |= {"show": show} if show else {}
         for name in options:
-            if name not in getattr(writer, "OPTIONS", ()):
+            if name not in writer.OPTIONS:
                 raise UsageError(f"{name} means nothing to {format}")
         with self._passing_over(skip) as symbols:
             scope = self._scope((start_ns, end_ns, pid, tid, object, site), symbols)
-            writer.write(
-                self, Target(os.fspath(output), force=force), symbols=symbols, scope=scope,
-                **options,
-            )  # fmt: skip
+            what = Export(self, symbols, scope, **options)
+            writer.write(what, Target(os.fspath(output), force=force))
         return Path(output)
 
     def refresh(self) -> None:

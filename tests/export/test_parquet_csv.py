@@ -19,7 +19,7 @@ import nptltrace.export
 from nptltrace.analysis.scope import Scope
 from nptltrace.analysis.sql.schema import TABLES
 from nptltrace.errors import one_line
-from nptltrace.export import FORMATS, load_format, parquet
+from nptltrace.export import FORMATS, Export, load_format, parquet
 from nptltrace.export.writing.target import Target
 from nptltrace.trace.symbols.lookup import Symbols
 
@@ -88,8 +88,8 @@ def test_row_groups_are_sorted(
     monkeypatch.setattr(parquet, "_ROW_GROUP", 1000)
     trace = recorded("hostile")
     traces = nptltrace.open(trace)
-    options = {"symbols": Symbols(traces), "scope": Scope()}
-    load_format("parquet").write(traces, Target(tmp_path / "out"), **options)
+    what = Export(traces, Symbols(traces), Scope())
+    load_format("parquet").write(what, Target(tmp_path / "out"))
     (path,) = tmp_path.glob("out/dataset=events/*/*/*/*.parquet")
     file = pyarrow.parquet.ParquetFile(path)
     events = traces.table("events").num_rows
@@ -198,9 +198,9 @@ def test_nothing_half_written_stays(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(parquet._File, "write", fail)
-    options = {"symbols": Symbols(traces), "scope": Scope()}
+    what = Export(traces, Symbols(traces), Scope())
     with pytest.raises(OSError, match="No space left") as failed:
-        load_format("parquet").write(traces, Target(tmp_path / "out"), **options)
+        load_format("parquet").write(what, Target(tmp_path / "out"))
     assert one_line(failed.value) == f"{tmp_path / 'out'}: No space left on device"
     assert list(tmp_path.iterdir()) == []
 

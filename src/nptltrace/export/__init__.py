@@ -2,26 +2,35 @@
 
 The module of a format has
 
-* `write(traceset, out, **options)`: writes what `options` choose to a `Target`, and returns what
-  it wrote in a few words, for the user to read. Every format takes the options `symbols` (a
-  `Symbols`, names addresses) and `scope` (a `Scope`, what to write);
-* `OPTIONS`, where it takes others: their names.
+* `write(what, out)`: writes an `Export` to a `Target`, and returns what it wrote in a few words
+  for the user to read;
+* `OPTIONS`: the names of the options that it takes, besides `symbols` and `scope`.
 
 They are imported when they are used, for `ptt --help` must not wait for what they need.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nptltrace.analysis.report.stacks.sums import Shown
+    from nptltrace.analysis.scope import Scope
+    from nptltrace.analysis.sql.tables import TraceTables
+    from nptltrace.export.writing.stacks import Sample
     from nptltrace.export.writing.target import Target
+    from nptltrace.export.writing.timeline import Timeline
+    from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
-__all__ = ["FORMATS", "Format", "load_format"]
+__all__ = ["FORMATS", "Export", "Format", "load_format"]
 
 FORMATS = {
     "chrome": "Chrome's JSON of trace events, which many viewers read",
@@ -36,11 +45,64 @@ FORMATS = {
 }
 
 
+@dataclass(frozen=True)
+class Export:
+    """What to export.
+
+    Attributes:
+        traceset: The opened traces.
+        symbols: Names addresses.
+        scope: What to write; None for everything.
+        show: What the times of stacks are of; see `stack_sums.SHOWN`.
+        tables: Names of the tables to write; all when empty.
+    """
+
+    traceset: Traceset
+    symbols: Symbols | None = None
+    scope: Scope | None = None
+    show: str = "waits"
+    tables: Sequence[str] = ()
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """The states of threads and objects, for formats that draw them."""
+        from nptltrace.export.writing.timeline import Timeline
+
+        return Timeline(self.traceset, self.symbols, self.scope)
+
+    @cached_property
+    def trace_tables(self) -> TraceTables:
+        """The tables that formats with stacks read."""
+        from nptltrace.analysis.sql.tables import TraceTables
+
+        return TraceTables(self.traceset, self.symbols, self.scope)
+
+    @cached_property
+    def shown(self) -> Shown:
+        """What the times of stacks are of.
+
+        Raises:
+            UsageError: There is no such thing.
+        """
+        from nptltrace.analysis.report.stacks.sums import shown_of
+
+        return shown_of(self.show)
+
+    @cached_property
+    def samples(self) -> list[Sample]:
+        """The times of each stack and object, the longest first."""
+        from nptltrace.export.writing.stacks import samples
+
+        return samples(self.trace_tables, self.shown)
+
+
 class Format(Protocol):
     """The interface of the module of a format."""
 
-    def write(self, traceset: Traceset, out: Target, **options: Any) -> str:
-        """Write a traceset and return what was written, in a few words."""
+    OPTIONS: tuple[str, ...]
+
+    def write(self, what: Export, out: Target) -> str:
+        """Write an export and return what was written, in a few words."""
 
 
 def load_format(name: str) -> Format:

@@ -16,42 +16,28 @@ from nptltrace._escaping import readable
 from nptltrace.export.writing import records as rec
 from nptltrace.export.writing import timeline as tl
 from nptltrace.export.writing.lines import Words, decimals, digits, joined
-from nptltrace.export.writing.timeline import Timeline, chosen
+from nptltrace.export.writing.timeline import chosen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from nptltrace.analysis.scope import Scope
+    from nptltrace.export import Export
     from nptltrace.export.writing.target import Target
-    from nptltrace.trace.symbols.lookup import Symbols
-    from nptltrace.trace.traceset import Traceset
+    from nptltrace.export.writing.timeline import Timeline
 
-__all__ = ["write"]
+__all__ = ["OPTIONS", "write"]
 
-
+OPTIONS = ()
 # Rows that are no thread have numbers above those of the kernel.
 _LANE_TID = 10_000_000
 _ROWS = 1 << 14
 
 
-def write(
-    traceset: Traceset,
-    out: Target,
-    *,
-    symbols: Symbols | None = None,
-    scope: Scope | None = None,
-) -> str:
-    """Write a trace as JSON.
-
-    Args:
-        traceset: The opened traces.
-        out: A file.
-        symbols: Names addresses.
-        scope: What to write.
-    """
-    timeline = Timeline(traceset, symbols, scope)
+def write(what: Export, out: Target) -> str:
+    """Write a trace as JSON."""
+    timeline = what.timeline
     with out.file() as file:
         about = {"start_unix_ns": timeline.start_unix_ns, "tool": "ptt"}
         file.write(f'{{"displayTimeUnit":"ns","otherData":{json.dumps(about)},'.encode())

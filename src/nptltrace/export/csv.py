@@ -8,34 +8,18 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 from nptltrace._units import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
 
-    from nptltrace.analysis.scope import Scope
+    from nptltrace.export import Export
     from nptltrace.export.writing.target import Target
-    from nptltrace.trace.symbols.lookup import Symbols
-    from nptltrace.trace.traceset import Traceset
 
 OPTIONS = ("tables",)
 
 
-def write(
-    traceset: Traceset,
-    out: Target,
-    *,
-    symbols: Symbols,
-    scope: Scope,
-    tables: Sequence[str] = (),
-) -> str:
+def write(what: Export, out: Target) -> str:
     """Write tables as CSV, lists as JSON, nothing where a value is null.
 
-    Args:
-        traceset: The opened traces.
-        out: Where to; a directory unless one table is chosen.
-        symbols: Names addresses.
-        scope: What to write.
-        tables: Which tables; all when empty.
+    All tables go into a directory, a single table into a file.
 
     Raises:
         UsageError: There is no such table, or several for standard output.
@@ -44,7 +28,7 @@ def write(
     from nptltrace.analysis.sql.schema import TABLES, table_type
     from nptltrace.errors import UsageError
 
-    chosen = [table_type(name) for name in dict.fromkeys(tables)] or list(TABLES.values())
+    chosen = [table_type(name) for name in dict.fromkeys(what.tables)] or list(TABLES.values())
     if out.path is None and len(chosen) > 1:
         raise UsageError("standard output takes one table: choose it with --table")
     rows = 0
@@ -59,7 +43,7 @@ def write(
                 for table in chosen
             }
         writers = {t.name: stack.enter_context(_Writer(files[t.name], t.schema())) for t in chosen}
-        made = all_tables(traceset, symbols, scope)
+        made = all_tables(what.traceset, what.symbols, what.scope)
         for name, piece in made.pieces(list(writers)):
             writers[name].write(piece)
             rows += piece.num_rows

@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 from nptltrace._units import plural
 from nptltrace._version import __version__
 from nptltrace.analysis.frames import UNKNOWN, Frames
-from nptltrace.analysis.report.stacks.sums import TITLES, shown_of
-from nptltrace.analysis.sql.tables import TraceTables
+from nptltrace.analysis.report.stacks.sums import TITLES
 from nptltrace.export.writing.numbers import Numbers
 from nptltrace.export.writing.stacks import OPTIONS, modules, object_labels
 
@@ -27,10 +26,9 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.frames import Frame
     from nptltrace.analysis.report.stacks.sums import Shown
-    from nptltrace.analysis.scope import Scope
+    from nptltrace.analysis.sql.tables import TraceTables
+    from nptltrace.export import Export
     from nptltrace.export.writing.target import Target
-    from nptltrace.trace.symbols.lookup import Symbols
-    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["OPTIONS", "write"]
 
@@ -53,25 +51,9 @@ _NAMES: dict[Shown, str] = {
 }  # fmt: skip
 
 
-def write(
-    traceset: Traceset,
-    out: Target,
-    *,
-    symbols: Symbols | None = None,
-    scope: Scope | None = None,
-    show: str = "waits",
-) -> str:
-    """Write a processed profile.
-
-    Args:
-        traceset: The opened traces.
-        out: A file.
-        symbols: Names addresses.
-        scope: What to write.
-        show: What the markers are; see `stack_sums.SHOWN`.
-    """
-    shown = shown_of(show)
-    tables = TraceTables(traceset, symbols, scope)
+def write(what: Export, out: Target) -> str:
+    """Write a processed profile."""
+    shown, tables = what.shown, what.trace_tables
     rows, objects, threads = _rows(tables, shown)
     known = {(row["process"], row["tid"], row["gen"]): row for row in threads}
     processes = {row["process"]: row for row in tables.table("processes").to_pylist()}
@@ -82,7 +64,7 @@ def write(
         thread = _Thread(libraries, stacks)
         thread.add(part, _NAMES[shown], labels)
         made.append(thread.document(known.get((process, tid, gen)), processes.get(process), tid))
-    begins = traceset.start_unix_ns / _NS_PER_MS
+    begins = what.traceset.start_unix_ns / _NS_PER_MS
     document = {
         "meta": _meta(TITLES[shown], begins),
         "libs": libraries.documents,

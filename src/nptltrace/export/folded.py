@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nptltrace.analysis.report.stacks.sums import shown_of
-from nptltrace.export.writing.stacks import OPTIONS, samples, summary
+from nptltrace.export.writing.stacks import OPTIONS, summary
 
 if TYPE_CHECKING:
-    from nptltrace.analysis.scope import Scope
+    from nptltrace.export import Export
     from nptltrace.export.writing.target import Target
-    from nptltrace.trace.symbols.lookup import Symbols
-    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["OPTIONS", "write"]
 
@@ -19,25 +16,9 @@ __all__ = ["OPTIONS", "write"]
 _REPLACED = str.maketrans({";": ":", "\n": " ", "\r": " "})
 
 
-def write(
-    traceset: Traceset,
-    out: Target,
-    *,
-    symbols: Symbols | None = None,
-    scope: Scope | None = None,
-    show: str = "waits",
-) -> str:
-    """Write a line a stack: the functions from the outermost on, and nanoseconds.
-
-    Args:
-        traceset: The opened traces.
-        out: A file.
-        symbols: Names addresses.
-        scope: What to write.
-        show: What the times are of; see `stack_sums.SHOWN`.
-    """
-    shown = shown_of(show)
-    found, _ = samples(traceset, symbols, scope, shown)
+def write(what: Export, out: Target) -> str:
+    """Write a line a stack: the functions from the outermost on, and nanoseconds."""
+    found, shown = what.samples, what.shown
     lines: dict[str, int] = {}
     for sample in found:
         names = (frame.name.translate(_REPLACED) for frame in reversed(sample.frames))

@@ -16,21 +16,20 @@ from nptltrace._escaping import readable
 from nptltrace.export.writing import records as rec
 from nptltrace.export.writing import timeline as tl
 from nptltrace.export.writing.lines import Ordered, Words, decimals, digits
-from nptltrace.export.writing.timeline import Timeline, chosen
+from nptltrace.export.writing.timeline import chosen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from nptltrace.analysis.scope import Scope
+    from nptltrace.export import Export
     from nptltrace.export.writing.target import Target
-    from nptltrace.trace.symbols.lookup import Symbols
-    from nptltrace.trace.traceset import Traceset
+    from nptltrace.export.writing.timeline import Timeline
 
-__all__ = ["write"]
+__all__ = ["OPTIONS", "write"]
 
-
+OPTIONS = ()
 _ROWS = 1 << 14
 
 # The events of the file, by their numbers, with the fields that they have.
@@ -97,22 +96,9 @@ _LIFE_COLOR = ("0.0 0.62 0.45", "0.3 0.3 0.3", "0.1 0.1 0.1")
 _OWNER_COLOR = "0.0 0.45 0.7"
 
 
-def write(
-    traceset: Traceset,
-    out: Target,
-    *,
-    symbols: Symbols | None = None,
-    scope: Scope | None = None,
-) -> str:
-    """Write a trace for Pajé.
-
-    Args:
-        traceset: The opened traces.
-        out: A file.
-        symbols: Names addresses.
-        scope: What to write.
-    """
-    timeline = Timeline(traceset, symbols, scope)
+def write(what: Export, out: Target) -> str:
+    """Write a trace for Pajé."""
+    timeline = what.timeline
     with out.file() as file:
         for line in (*_definitions(), *_types(), *_values(timeline)):
             file.write((line + "\n").encode("utf-8", "replace"))

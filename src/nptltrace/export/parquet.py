@@ -10,15 +10,13 @@ from urllib.parse import quote
 from nptltrace._units import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     import pyarrow as pa
 
-    from nptltrace.analysis.scope import Scope
+    from nptltrace.export import Export
     from nptltrace.export.writing.target import Target
-    from nptltrace.trace.symbols.lookup import Symbols
-    from nptltrace.trace.traceset import Traceset
 
 OPTIONS = ("tables",)
 
@@ -27,22 +25,8 @@ _MADE = r"dataset=\w+/day=[^/]+/host=[^/]+/run=[^/]+/part-0\.parquet"
 _NS = 10**9
 
 
-def write(
-    traceset: Traceset,
-    out: Target,
-    *,
-    symbols: Symbols,
-    scope: Scope,
-    tables: Sequence[str] = (),
-) -> str:
+def write(what: Export, out: Target) -> str:
     """Write tables as `dataset=TABLE/day=…/host=…/run=…/part-0.parquet`.
-
-    Args:
-        traceset: The opened traces.
-        out: The directory.
-        symbols: Names addresses.
-        scope: What to write.
-        tables: Which tables; all when empty.
 
     Raises:
         UsageError: There is no such table.
@@ -50,8 +34,8 @@ def write(
     from nptltrace.analysis.all_tables import all_tables
     from nptltrace.analysis.sql.schema import TABLES, table_type
 
-    chosen = [table_type(name) for name in dict.fromkeys(tables)] or list(TABLES.values())
-    made = all_tables(traceset, symbols, scope)
+    chosen = [table_type(name) for name in dict.fromkeys(what.tables)] or list(TABLES.values())
+    made = all_tables(what.traceset, what.symbols, what.scope)
     runs = {row["run_id"]: _partition(row) for row in made.table("runs").to_pylist()}
     rows = 0
     with out.directory(_MADE) as directory, ExitStack() as stack:

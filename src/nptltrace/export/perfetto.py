@@ -25,13 +25,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nptltrace.export import Export
     from nptltrace.export.writing.target import Target
-    from nptltrace.trace.symbols.lookup import Symbols
-    from nptltrace.trace.traceset import Traceset
 
-__all__ = ["write"]
+__all__ = ["OPTIONS", "write"]
 
-
+OPTIONS = ()
 # Fields of the messages, as perfetto_trace.proto numbers them.
 _PACKET = 1
 _CLOCK_SNAPSHOT, _TIMESTAMP, _SEQUENCE, _TRACK_EVENT, _INTERNED, _FLAGS = 6, 8, 10, 11, 12, 13
@@ -71,29 +70,16 @@ _WAKES, _WOKEN_BY, _CREATES, _BLOCKS, _IS, _BEGINS, _ENDS, _JOINED = range(8)
 _ROWS = 1 << 16  # records to encode at once
 
 
-def write(
-    traceset: Traceset,
-    out: Target,
-    *,
-    symbols: Symbols | None = None,
-    scope: Scope | None = None,
-) -> str:
-    """Write a trace for Perfetto.
-
-    Args:
-        traceset: The opened traces.
-        out: A file.
-        symbols: Names addresses.
-        scope: What to write.
-    """
-    timeline = Timeline(traceset, symbols, scope)
+def write(what: Export, out: Target) -> str:
+    """Write a trace for Perfetto."""
+    timeline = what.timeline
     with out.file() as file:
         for packet in _heading(timeline):
             file.write(packet)
         events = _Events(timeline)
         for records in timeline.records(_ROWS):
             file.writelines(events.encoded(records))
-        file.write(_switches(switches(traceset, scope or Scope())))
+        file.write(_switches(switches(what.traceset, what.scope or Scope())))
     return timeline.summary()
 
 

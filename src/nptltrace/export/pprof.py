@@ -9,21 +9,19 @@ from __future__ import annotations
 import gzip
 from typing import TYPE_CHECKING
 
-from nptltrace.analysis.report.stacks.sums import TITLES, shown_of
+from nptltrace.analysis.report.stacks.sums import TITLES
 from nptltrace.export.writing.numbers import Numbers
 from nptltrace.export.writing.protobuf import message, number, packed
-from nptltrace.export.writing.stacks import OPTIONS, modules, samples, summary
+from nptltrace.export.writing.stacks import OPTIONS, modules, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nptltrace.analysis.frames import Frame
-    from nptltrace.analysis.scope import Scope
     from nptltrace.analysis.sql.tables import TraceTables
+    from nptltrace.export import Export
     from nptltrace.export.writing.stacks import Sample
     from nptltrace.export.writing.target import Target
-    from nptltrace.trace.symbols.lookup import Symbols
-    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["OPTIONS", "write"]
 
@@ -32,37 +30,21 @@ _SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING = range(1, 7)
 _TIME, _DURATION, _PERIOD_TYPE, _PERIOD, _COMMENT, _DEFAULT_TYPE = 9, 10, 11, 12, 13, 14
 
 
-def write(
-    traceset: Traceset,
-    out: Target,
-    *,
-    symbols: Symbols | None = None,
-    scope: Scope | None = None,
-    show: str = "waits",
-) -> str:
-    """Write a profile.
-
-    Args:
-        traceset: The opened traces.
-        out: A file.
-        symbols: Names addresses.
-        scope: What to write.
-        show: What the values are of; see `stack_sums.SHOWN`.
-    """
-    shown = shown_of(show)
-    found, tables = samples(traceset, symbols, scope, shown)
-    profile = _Profile(tables)
+def write(what: Export, out: Target) -> str:
+    """Write a profile."""
+    found, shown = what.samples, what.shown
+    profile = _Profile(what.trace_tables)
     body = [profile.sample(sample) for sample in found]
     types = [("contentions", "count"), ("delay", "nanoseconds")]
     if shown == "holds":
         types = [("holds", "count"), ("held", "nanoseconds")]
     head = [profile.value_type(_SAMPLE_TYPE, *names) for names in types]
-    span = traceset.reader.key_range()
-    first, last = map(traceset.reader.time_of_key, span) if span else (0, 0)
+    span = what.traceset.reader.key_range()
+    first, last = map(what.traceset.reader.time_of_key, span) if span else (0, 0)
     tail = [
         profile.value_type(_PERIOD_TYPE, *types[0]),
         number(_PERIOD, 1),
-        number(_TIME, max(traceset.start_unix_ns + first, 0)),
+        number(_TIME, max(what.traceset.start_unix_ns + first, 0)),
         number(_DURATION, max(last - first, 0)),
         number(_COMMENT, profile.strings[TITLES[shown]]),
         number(_DEFAULT_TYPE, profile.strings[types[1][0]]),

@@ -6,19 +6,17 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._version import __version__
-from nptltrace.analysis.report.stacks.sums import TITLES, shown_of
+from nptltrace.analysis.report.stacks.sums import TITLES
 from nptltrace.export.writing.numbers import Numbers
-from nptltrace.export.writing.stacks import OPTIONS, samples, summary
+from nptltrace.export.writing.stacks import OPTIONS, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from nptltrace.analysis.frames import Frame
-    from nptltrace.analysis.scope import Scope
+    from nptltrace.export import Export
     from nptltrace.export.writing.stacks import Sample
     from nptltrace.export.writing.target import Target
-    from nptltrace.trace.symbols.lookup import Symbols
-    from nptltrace.trace.traceset import Traceset
 
 __all__ = ["OPTIONS", "write"]
 
@@ -27,25 +25,9 @@ _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _OBJECTS = 50
 
 
-def write(
-    traceset: Traceset,
-    out: Target,
-    *,
-    symbols: Symbols | None = None,
-    scope: Scope | None = None,
-    show: str = "waits",
-) -> str:
-    """Write sampled profiles, whose weights are nanoseconds.
-
-    Args:
-        traceset: The opened traces.
-        out: A file.
-        symbols: Names addresses.
-        scope: What to write.
-        show: What the times are of; see `stack_sums.SHOWN`.
-    """
-    shown = shown_of(show)
-    found, _ = samples(traceset, symbols, scope, shown)
+def write(what: Export, out: Target) -> str:
+    """Write sampled profiles, whose weights are nanoseconds."""
+    found, shown = what.samples, what.shown
     frames = _Frames()
     profiles = [_profile(TITLES[shown], found, frames)]
     by_object: dict[str, list[Sample]] = {}
@@ -57,7 +39,7 @@ def write(
     document = {
         "$schema": _SCHEMA,
         "exporter": f"ptt {__version__}",
-        "name": f"{TITLES[shown]}: {', '.join(map(str, traceset.paths()))}",
+        "name": f"{TITLES[shown]}: {', '.join(map(str, what.traceset.paths()))}",
         "activeProfileIndex": 0,
         "shared": {"frames": frames.table},
         "profiles": profiles,

@@ -9,7 +9,7 @@ from nptltrace.cli import traces
 from nptltrace.cli.imports import import_pyarrow
 from nptltrace.cli.options import add_show, add_traces, duration_ns, say
 from nptltrace.errors import UsageError
-from nptltrace.export import FORMATS, load_format
+from nptltrace.export import FORMATS, Export, load_format
 
 SUMMARY = "write a trace in another program's format"
 EXAMPLE = """\
@@ -90,20 +90,14 @@ def run(args: argparse.Namespace) -> int:
     if args.format is None:
         raise UsageError(f"no --format given: there are {', '.join(FORMATS)}")
     chosen = load_format(args.format)
-    own = _own(args, getattr(chosen, "OPTIONS", ()))
+    own = _own(args, chosen.OPTIONS)
     traceset = Traceset(*args.traces)
     warner = traces.Warner(args, traceset)
     symbols = traces.open_symbols(args, traceset)
     scope = traces.scope(args, traceset, symbols)
     out = Target(None if args.output == "-" else args.output, force=args.force)
     with Progress(args, lambda: f"{size(out.written())} written"):
-        what = chosen.write(
-            traceset,
-            out,
-            symbols=symbols,
-            scope=scope,
-            **own,
-        )
+        what = chosen.write(Export(traceset, symbols, scope, **own), out)
     warner.say()
     say_unmatched(args, traceset, symbols)
     say(args, f"wrote {what} to {out}")

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any
 from nptltrace._units import plural
 from nptltrace.analysis.frames import UNKNOWN, Frames
 from nptltrace.analysis.report.stacks.sums import TITLES, stack_sums
-from nptltrace.analysis.sql.tables import TraceTables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from nptltrace.analysis.frames import Frame
     from nptltrace.analysis.report.stacks.sums import Shown
-    from nptltrace.analysis.scope import Scope
-    from nptltrace.trace.symbols.lookup import Symbols
-    from nptltrace.trace.traceset import Traceset
+    from nptltrace.analysis.sql.tables import TraceTables
 
 __all__ = ["OPTIONS", "Sample", "modules", "object_labels", "samples", "summary"]
 
@@ -42,21 +39,17 @@ class Sample:
     ns: int
 
 
-def samples(
-    traceset: Traceset, symbols: Symbols | None, scope: Scope | None, shown: Shown
-) -> tuple[list[Sample], TraceTables]:
-    """Return the samples, the longest first, and the tables that they are from."""
-    tables = TraceTables(traceset, symbols, scope)
-    beside = {"objects": TraceTables.empty("objects")}
+def samples(tables: TraceTables, shown: Shown) -> list[Sample]:
+    """Return the samples, the longest first."""
+    beside = {"objects": tables.empty("objects")}
     sums = stack_sums(tables, shown, ("lock_id",), beside)
     labels = object_labels(beside["objects"].to_pylist())
     stacks = Frames(tables)
-    found = [
+    return [
         Sample(stacks.of(row["stack_id"]) or (UNKNOWN,), labels.get(row["lock_id"], ""),
                row["count"], row["ns"])
         for row in sums.to_pylist()
     ]  # fmt: skip
-    return found, tables
 
 
 def object_labels(rows: Iterable[dict[str, object]]) -> dict[object, str]:
