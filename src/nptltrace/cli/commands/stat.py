@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nptltrace._units import date, duration, plural, seconds, size
+from nptltrace._units import date, duration, seconds, size
 from nptltrace.cli import traces
 from nptltrace.cli.options import add_format, write_csv, write_json, write_lines
+from nptltrace.cli.output.text.table import Table, cut, many
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -101,11 +102,11 @@ def _text(found: Statistics, name: str, top: int | None) -> Iterator[str]:
 
 
 def _summary(found: Statistics, name: str) -> Iterator[str]:
-    yield _cut(name, _WIDTH)
+    yield cut(name, _WIDTH)
     processes, threads = len(found.processes), found.thread_count
     yield (
-        f"  {_many(found.events, 'event')} of {_many(threads, 'thread')} in "
-        f"{_many(processes, 'process', 'processes')}, {duration(found.duration_ns)}, "
+        f"  {many(found.events, 'event')} of {many(threads, 'thread')} in "
+        f"{many(processes, 'process', 'processes')}, {duration(found.duration_ns)}, "
         f"{size(found.bytes)}"
     )
     facts = [f"level {found.level}"] if found.level else []
@@ -118,13 +119,13 @@ def _summary(found: Statistics, name: str) -> Iterator[str]:
         yield f"  {', '.join(facts)}"
     if found.lost:
         causes = ", ".join(f"{cause} {n:,}" for cause, n in found.lost_by_cause.items())
-        yield f"  {_many(found.lost, 'event')} lost" + (f" ({causes})" if causes else "")
+        yield f"  {many(found.lost, 'event')} lost" + (f" ({causes})" if causes else "")
     elif found.state == "recovered":
         yield "  no events counted as lost"
     else:
         yield "  no events lost"
     if found.untraced_processes:
-        untraced = _many(found.untraced_processes, "process", "processes")
+        untraced = many(found.untraced_processes, "process", "processes")
         yield f"  {untraced} ran untraced"
     if found.damage_bytes:
         yield f"  {size(found.damage_bytes)} damaged and left out"
@@ -134,7 +135,7 @@ def _process(process: ProcessStat, top: int | None) -> Iterator[str]:
     # One line, whatever a script given as an argument looks like.
     command = " ".join(" ".join(process.cmdline).split()) or process.exe
     head = f"process {process.pid}"
-    yield f"{head}  {_cut(command, _WIDTH - len(head) - 2)}"
+    yield f"{head}  {cut(command, _WIDTH - len(head) - 2)}"
     threads = sorted(process.threads, key=lambda thread: -thread.events)
     # The busiest are shown, in the order in which they began.
     shown = {id(thread) for thread in threads[:top]}
@@ -144,7 +145,7 @@ def _process(process: ProcessStat, top: int | None) -> Iterator[str]:
         if id(thread) in shown:
             begin = "-" if thread.start_ns is None else seconds(thread.start_ns)
             end = "-" if thread.end_ns is None else seconds(thread.end_ns)
-            name = _cut(thread.name, 20)
+            name = cut(thread.name, 20)
             yield f"  {thread.tid:>8}  {name:<20}{thread.events:>16,}{begin:>15}{end:>15}"
     if len(threads) > len(shown):
         rest = sum(thread.events for thread in threads[len(shown) :])
@@ -161,17 +162,10 @@ def _types(found: Statistics) -> Iterator[str]:
 def _objects(found: Statistics, top: int | None) -> Iterator[str]:
     shown = found.objects[:top]
     pids = len({process.pid for process in found.processes}) > 1
-    yield f"{'objects':<46}{'events':>16}" + (f"{'pid':>9}" if pids else "")
+    table = Table("objects", 46, {"events": 16, "pid": 9} if pids else {"events": 16})
+    yield table.head
     for item in shown:
         what = f"{item.kind} {item.name}" if item.name else f"{item.kind} {item.address:#x}"
-        yield f"  {_cut(what, 43):<44}{item.events:>16,}" + (f"{item.pid:>9}" if pids else "")
+        yield table.row(what, f"{item.events:,}", str(item.pid))
     if len(found.objects) > len(shown):
         yield f"  {len(found.objects) - len(shown)} more (-n 0 shows all)"
-
-
-def _many(n: int, what: str, many: str = "") -> str:
-    return f"{n:,} {plural(n, what, many)}"
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"

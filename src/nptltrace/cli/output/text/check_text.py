@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
 from nptltrace._units import plural, seconds
 from nptltrace.cli.options import columns
 from nptltrace.cli.output.text.folding import folded
+from nptltrace.cli.output.text.table import wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,14 +34,14 @@ def summary(findings: Sequence[Finding], name: str, unseen: Sequence[str]) -> It
         many = "nothing found in what is covered" if unseen else "nothing found"
     yield f"{name}: {many}"
     for sentence in unseen:
-        yield from _wrap(f"not covered: {sentence}", "  ")
+        yield from wrap(f"not covered: {sentence}", "  ", "  ")
 
 
 def finding(found: Finding, *, stacks: bool = False) -> Iterator[str]:
     """Yield the lines of one finding, an empty one last; with its stacks, if they are wanted."""
     times = f", {found.count:,} times" if found.count > 1 else ""
     yield f"{found.severity}: {found.kind} at {seconds(found.ts_ns)} in process {found.pid}{times}"
-    yield from _wrap(found.message[:1].upper() + found.message[1:] + ".", "  ")
+    yield from wrap(found.message[:1].upper() + found.message[1:] + ".", "  ", "  ")
     width = max((len(event.thread) for event in found.events), default=0)
     for event in sorted(found.events, key=lambda e: e.ts_ns):
         text = f"{event.thread:<{width}}  {event.text}"
@@ -53,10 +53,3 @@ def finding(found: Finding, *, stacks: bool = False) -> Iterator[str]:
         for site in found.sites:
             yield f"    at {site}"
     yield ""
-
-
-def _wrap(text: str, indent: str) -> Iterator[str]:
-    yield from textwrap.wrap(
-        text, columns(), initial_indent=indent, subsequent_indent=indent, break_long_words=False,
-        break_on_hyphens=False,
-    )  # fmt: skip

@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from nptltrace._units import duration
+from nptltrace.cli.output.text.table import duration_or_dash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,7 +58,7 @@ def _row(what: str, rows: Sequence[GilLine]) -> Iterator[str]:
     held, waits = sum(row.hold_ns for row in rows), sum(row.waits for row in rows)
     numbers = _ROW.format(
         "", duration(held), f"{100 * sum(row.share for row in rows):.1f}%",
-        f"{sum(row.holds for row in rows):,}", duration(caused) if caused else "-",
+        f"{sum(row.holds for row in rows):,}", duration_or_dash(caused),
         f"{waits:,}", duration(waited) if waits else "-",
         duration(max(row.wait_max_ns for row in rows)) if waits else "-",
     )[40:]  # fmt: skip

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
 from nptltrace._escaping import readable
 from nptltrace._units import plural
-from nptltrace.cli.options import columns
+from nptltrace.cli.output.text.table import wrap
 from nptltrace.hang.verdicts import waits_sentence
 
 if TYPE_CHECKING:
@@ -46,11 +45,11 @@ def lines(
     for one in found:
         yield f"{one.severity}: {one.kind} in process {picture.pid}"
         text = readable(one.message)
-        yield from _wrap(text[:1].upper() + text[1:] + ".", "  ")
+        yield from wrap(text[:1].upper() + text[1:] + ".", "  ")
         yield ""
     yield f"{name}: {_summary(picture, found)}"
     for path, why in picture.uncovered:
-        yield from _wrap(readable(f"not covered: {path}: {why}"), "  ")
+        yield from wrap(readable(f"not covered: {path}: {why}"), "  ")
     if stoppable and not found and any(seen.state == "runnable" for seen in picture.threads):
         yield f"where threads are that run: ptt hang --stop {picture.pid}"
 
@@ -66,7 +65,7 @@ def _thread(
     text = f"{thread} {waits_sentence(seen, by_tid)}"
     if unmoved is not None and thread.tid in unmoved:
         text += "; it did not run while it was watched"
-    yield from _wrap(readable(text), "  ")
+    yield from wrap(readable(text), "  ")
     frames = [str(frame) or "?" for frame in seen.frames] if stacks else [seen.site]
     yield from (f"      {readable(frame)}" for frame in frames if frame)
 
@@ -91,14 +90,3 @@ def _summary(picture: Picture, found: Sequence[Verdict]) -> str:
         if count
     ]
     return "nothing found: " + ", ".join(counts)
-
-
-def _wrap(text: str, indent: str) -> Iterator[str]:
-    width = columns()
-    if len(indent) + len(text) <= width:
-        yield indent + text
-        return
-    yield from textwrap.wrap(
-        text, width, initial_indent=indent, subsequent_indent=f"{indent}  ",
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip

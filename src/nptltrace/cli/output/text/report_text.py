@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
 from nptltrace._units import duration, plural, seconds
@@ -10,6 +9,7 @@ from nptltrace.analysis.kinds import NO_LOCKS
 from nptltrace.catalog import FUTEX_KINDS
 from nptltrace.cli.options import columns
 from nptltrace.cli.output.text import not_covered
+from nptltrace.cli.output.text.table import Table, cut, duration_or_dash, many, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,7 +57,7 @@ def lines(
         top: How many rows, or None for all.
         part: It counts some threads, objects or call sites alone.
     """
-    yield _cut(name, columns())
+    yield cut(name, columns())
     yield from _summary(found)
     yield from _never_ended(found)
     if by == "object":
@@ -74,26 +74,26 @@ def lines(
 
 def _summary(found: Contention) -> Iterator[str]:
     figures = found.figures
-    contended = f"contended for {duration(figures.wait_ns)} in {_many(figures.waits, 'wait')}"
+    contended = f"contended for {duration(figures.wait_ns)} in {many(figures.waits, 'wait')}"
     yield (
-        f"  {duration(found.elapsed_ns)}, {_many(len(found.threads), 'thread')}; "
+        f"  {duration(found.elapsed_ns)}, {many(len(found.threads), 'thread')}; "
         f"{found.uncontended or contended}"
     )
     if figures.is_mostly_wake:
         wake = f"{duration(figures.wake_ns)} of that went by after the lock was free"
-        yield from _wrap(f"mostly until awake: {wake}, before the waiting threads ran", "  ")
+        yield from wrap(f"mostly until awake: {wake}, before the waiting threads ran", "  ")
     parts = _others(figures, but="unknown")
     if parts:
-        yield from _wrap(f"not contention: {', '.join(parts)}", "  ")
+        yield from wrap(f"not contention: {', '.join(parts)}", "  ")
     if figures.other_ns["gil"]:
         yield "  which thread had the GIL at which line: ptt report --gil"
     waits, wait_ns = figures.other_waits["unknown"], figures.other_ns["unknown"]
     for sentence in not_covered.unknown(waits, wait_ns):
-        yield from _wrap(f"not known: {sentence}", "  ")
+        yield from wrap(f"not known: {sentence}", "  ")
     for sentence in not_covered.modules(found.uncovered):
-        yield from _wrap(f"not covered: {sentence}", "  ")
+        yield from wrap(f"not covered: {sentence}", "  ")
     for sentence in not_covered.silent(found.silent_threads):
-        yield from _wrap(f"not covered: {sentence}", "  ")
+        yield from wrap(f"not covered: {sentence}", "  ")
     if found.lost:
         were = plural(found.lost, "event was", "events were")
         yield f"  {found.lost:,} {were} lost: what follows is incomplete"
@@ -117,7 +117,7 @@ def _never_ended(found: Contention) -> Iterator[str]:
         text = f"DEADLOCK: {cycle[0].thread} waits for {_thing(cycle[0])}"
         for wait in cycle[1:]:
             text += f"{_held_by(wait.thread, cycle)}, which waits for {_thing(wait)}"
-        yield from _wrap(text + _held_by(cycle[0].thread, cycle), "", "  ")
+        yield from wrap(text + _held_by(cycle[0].thread, cycle), "", "  ")
         for wait in cycle:
             yield from _open(wait)
     rest = [wait for wait in found.open_waits if id(wait) not in in_cycle]
@@ -140,7 +140,7 @@ def _still_waiting(waits: list[OpenWait], what: str) -> Iterator[str]:
     yield f"{many} still waiting {what}"
     for wait in waits[:_SHOWN]:
         text = f"{wait.thread} for {_thing(wait)} since {seconds(wait.t_ns)}"
-        yield from _wrap(text + (f" at {wait.site}" if wait.site else ""), "  ")
+        yield from wrap(text + (f" at {wait.site}" if wait.site else ""), "  ")
     if len(waits) > _SHOWN:
         yield f"  and {len(waits) - _SHOWN:,} more"
 
@@ -159,12 +159,12 @@ def _thing(wait: OpenWait) -> str:
 
 def _open(wait: OpenWait) -> Iterator[str]:
     since = f"{wait.thread} waits since {seconds(wait.t_ns)} ({duration(wait.dur_ns)})"
-    yield from _wrap(f"{since} for {_thing(wait)}", "  ")
+    yield from wrap(f"{since} for {_thing(wait)}", "  ")
     if wait.site:
-        yield from _wrap(f"at {wait.site}", "      ")
+        yield from wrap(f"at {wait.site}", "      ")
     if wait.owner and wait.kind != "thread":
         where = f", taken at {wait.owner_site}" if wait.owner_site else ""
-        yield from _wrap(f"held by {wait.owner}{where}", "      ")
+        yield from wrap(f"held by {wait.owner}{where}", "      ")
 
 
 # ---- tables ----
@@ -175,7 +175,8 @@ def _threads(threads: list[ThreadFigures], top: int | None, *, causes: bool) -> 
     heads = {"lived": 10, "not waiting": 13, "contended": 12, "idle": 11, "joining": 11}
     if any(thread.figures.other_ns["gil"] for thread in threads):
         heads["the GIL"] = 11
-    yield f"{'threads':<23}" + "".join(f"{name:>{width}}" for name, width in heads.items())
+    table = Table("threads", 23, heads)
+    yield table.head
     order = sorted(threads, key=lambda t: (-t.figures.wait_ns, -t.figures.blocked_ns))
     # The worst are shown, in the order in which they began.
     shown = {id(thread) for thread in order[:top]}
@@ -183,18 +184,17 @@ def _threads(threads: list[ThreadFigures], top: int | None, *, causes: bool) -> 
         if id(thread) not in shown:
             continue
         figures = thread.figures
-        label = _cut(f"{thread.thread.tid} {thread.thread.name}", 20)
         other = figures.other_ns
         times = (
             thread.life_ns, thread.running_ns, figures.wait_ns, other["idle"], other["join"],
             other["gil"],
         )  # fmt: skip
-        cells = zip(times, heads.values(), strict=False)
-        yield f"  {label:<21}" + "".join(f"{_short(ns):>{width}}" for ns, width in cells)
+        label = f"{thread.thread.tid} {thread.thread.name}"
+        yield table.row(label, *map(duration_or_dash, times))
         if causes:
             yield from _processor(thread)
             for cause in thread.causes[:_SHOWN]:
-                yield from _wrap(_because(cause), "      ")
+                yield from wrap(_because(cause), "      ")
             yield from _stacks(thread.stacks)
     more = len(threads) - len(shown)
     if more:
@@ -208,7 +208,7 @@ def _processor(thread: ThreadFigures) -> Iterator[str]:
     text = f"on a processor for {duration(thread.cpu_ns)}"
     if thread.ready_ns is not None:
         text += f", ready to run for {duration(thread.ready_ns)}"
-    yield from _wrap(text, "      ")
+    yield from wrap(text, "      ")
 
 
 def _because(cause: Cause) -> str:
@@ -227,17 +227,16 @@ def _because(cause: Cause) -> str:
     return f"{text}, {how} {cause.thread}{where}"
 
 
-def _head(title: str) -> str:
-    return f"{title:<36}{'waits':>8}{'total':>12}{'longest':>12}{'p99':>12}"
+def _waits_of(title: str) -> Table:
+    return Table(title, _LABEL + 3, {"waits": 8, "total": 12, "longest": 12, "p99": 12})
 
 
 def _row(label: str, figures: Figures) -> Iterator[str]:
     times = (figures.wait_ns, figures.wait_max_ns, figures.wait_p99_ns or 0)
     if len(label) > _LABEL:
-        yield f"  {_cut(label, 76)}"
+        yield f"  {cut(label, 76)}"
         label = ""
-    text = f"  {label:<{_LABEL + 1}}{figures.waits:>8,}"
-    yield text + "".join(f"{_short(ns):>12}" for ns in times)
+    yield _waits_of("").row(label, f"{figures.waits:,}", *map(duration_or_dash, times))
 
 
 def _objects(found: Contention, top: int | None) -> Iterator[str]:
@@ -245,20 +244,20 @@ def _objects(found: Contention, top: int | None) -> Iterator[str]:
     if not objects:
         return
     yield ""
-    yield _head("objects: contended waits")
+    yield _waits_of("objects: contended waits").head
     pids = len({item.pid for item in objects}) > 1
     # Of objects that made nobody wait there may be hundreds, and they say nothing about waiting.
     shown = objects if top is None else objects[: min(top, found.waited_objects)]
     for item in shown:
         owner = f" of {item.pid}" if pids else ""
         yield from _row(f"{item.kind} {item.label}{owner}", item.figures)
-        yield from _wrap(_facts(item), "      ")
+        yield from wrap(_facts(item), "      ")
         for blame in item.blamed[:_SHOWN]:
-            yield from _wrap(f"{duration(blame.wait_caused_ns)} {_caused(blame, item)}", "    > ")
+            yield from wrap(f"{duration(blame.wait_caused_ns)} {_caused(blame, item)}", "    > ")
         if not item.blamed:
             for blame in item.wakers[:_SHOWN]:
                 where = f" at {blame.site}" if blame.site else ""
-                yield from _wrap(f"{blame.count:,} ended by {blame.thread}{where}", "    < ")
+                yield from wrap(f"{blame.count:,} ended by {blame.thread}{where}", "    < ")
         yield from _stacks(item.stacks)
     yield from _left_out(found, len(shown))
 
@@ -270,7 +269,7 @@ def _left_out(found: Contention, shown: int) -> Iterator[str]:
     if found.waited_objects > shown:
         parts.append(f"{found.waited_objects - shown:,} more")
     if quiet:
-        parts.append(f"{_many(quiet, 'object')} that nobody waited for")
+        parts.append(f"{many(quiet, 'object')} that nobody waited for")
     if parts and shown < found.all_objects:
         yield f"  {' and '.join(parts)} (-n 0 shows all)"
 
@@ -296,7 +295,7 @@ def _facts(item: ObjectFigures) -> str:
         parts.append(_held(figures))
     if figures.waits:
         parts.append(_divided(item))
-    parts.append(f"used by {_many(item.threads, 'thread')}")
+    parts.append(f"used by {many(item.threads, 'thread')}")
     if item.max_waiters > 1:
         parts.append(f"up to {item.max_waiters} waiting")
     if item.generations > 1:
@@ -323,17 +322,17 @@ def _divided(item: ObjectFigures) -> str:
 
 def _held(figures: Figures) -> str:
     total, longest = duration(figures.hold_ns), duration(figures.hold_max_ns)
-    return f"held {_many(figures.holds, 'time')} for {total}, at most {longest}"
+    return f"held {many(figures.holds, 'time')} for {total}, at most {longest}"
 
 
 def _sites(sites: list[SiteFigures], top: int | None) -> Iterator[str]:
     yield ""
-    yield _head("call sites: contended waits")
+    yield _waits_of("call sites: contended waits").head
     pids = len({item.pid for item in sites}) > 1
     for item in sites[:top]:
         owner = f" of {item.pid}" if pids else ""
         yield from _row(f"{item.kind}{owner}", item.figures)
-        yield from _wrap(f"at {item.site}", "      ")
+        yield from wrap(f"at {item.site}", "      ")
         parts = []
         if item.wait_caused_ns:
             parts.append(f"others waited {duration(item.wait_caused_ns)} because of it")
@@ -341,40 +340,41 @@ def _sites(sites: list[SiteFigures], top: int | None) -> Iterator[str]:
             parts.append(_held(item.figures))
         parts += _others(item.figures)
         if parts:
-            yield from _wrap(", ".join(parts), "      ")
+            yield from wrap(", ".join(parts), "      ")
         yield from _stacks(item.stacks)
 
 
 def _pairs(pairs: list[PairFigures], top: int | None) -> Iterator[str]:
     yield ""
-    yield f"{'threads and objects':<39}{'waits':>8}{'total':>11}{'held':>11}{'caused':>11}"
+    heads = {"waits": 8, "total": 11, "held": 11, "caused": 11}
+    table = Table("threads and objects", 39, heads)
+    yield table.head
     for item in pairs[:top]:
         label = f"{item.thread.tid} {item.thread.name}".rstrip()
-        label = _cut(f"{label}, {item.kind} {item.label}", 36)
         times = (item.figures.wait_ns, item.figures.hold_ns, item.wait_caused_ns)
-        numbers = "".join(f"{_short(ns):>11}" for ns in times)
-        yield f"  {label:<37}{item.figures.waits:>8,}{numbers}"
+        label = f"{label}, {item.kind} {item.label}"
+        yield table.row(label, f"{item.figures.waits:,}", *map(duration_or_dash, times))
         rest = _others(item.figures)
         if rest:
-            yield from _wrap(", ".join(rest), "      ")
+            yield from wrap(", ".join(rest), "      ")
         yield from _stacks(item.stacks)
 
 
 def _stacks(stacks: list[BothStacks]) -> Iterator[str]:
     """Yield the call stacks of an entry's waits, those with the longest first."""
     for both in stacks[:_SHOWN]:
-        yield f"      {_many(both.waits, 'wait')}, {duration(both.wait_ns)}"
+        yield f"      {many(both.waits, 'wait')}, {duration(both.wait_ns)}"
         yield from _frames("waited", both.waiter)
         yield from _frames("released" if both.released else "held", both.holder)
     rest = stacks[_SHOWN:]
     if rest:
         ns, waits = sum(both.wait_ns for both in rest), sum(both.waits for both in rest)
-        yield f"      {_many(waits, 'wait')}, {duration(ns)}, with {len(rest):,} other stacks"
+        yield f"      {many(waits, 'wait')}, {duration(ns)}, with {len(rest):,} other stacks"
 
 
 def _frames(what: str, frames: tuple[str, ...]) -> Iterator[str]:
     for what_of, frame in zip((what, *[""] * len(frames)), frames or ("[unknown]",), strict=False):
-        yield from _wrap(f"{what_of:<8} {frame}", "        ", " " * 19)
+        yield from wrap(f"{what_of:<8} {frame}", "        ", " " * 19)
 
 
 def _path(path: CriticalPath, *, part: bool) -> Iterator[str]:
@@ -390,36 +390,10 @@ def _path(path: CriticalPath, *, part: bool) -> Iterator[str]:
         text += f", {duration(item.latency_ns)} until it was awake" if item.latency_ns else ""
         text += f" ({duration(item.ready_ns)} through the run queue)" if item.ready_ns else ""
         text += f", {duration(item.open_ns)} waiting" if item.open_ns else ""
-        yield from _wrap(text, "  ", "          ")
+        yield from wrap(text, "  ", "          ")
     through = [f"{link.kind} {link.label} ({link.count:,})" for link in path.links[:_SHOWN]]
     through = [text for text in through if not text.startswith("thread ")]
     if through:
-        yield from _wrap(f"from thread to thread through {', '.join(through)}", "  ", "      ")
+        yield from wrap(f"from thread to thread through {', '.join(through)}", "  ", "      ")
     if path.resolution_ns:
         yield f"  waits below {duration(path.resolution_ns)} are left out of it"
-
-
-# ---- words ----
-
-
-def _many(n: int, what: str) -> str:
-    return f"{n:,} {plural(n, what)}"
-
-
-def _short(ns: int) -> str:
-    return duration(ns) if ns else "-"
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def _wrap(text: str, indent: str, further: str | None = None) -> list[str]:
-    return textwrap.wrap(
-        text,
-        columns(),
-        initial_indent=indent,
-        subsequent_indent=further or " " * len(indent) + "  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

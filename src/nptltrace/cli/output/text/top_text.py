@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from nptltrace._units import duration, plural, seconds
+from nptltrace._units import duration, seconds
 from nptltrace.analysis.kinds import nothing_contended
+from nptltrace.cli.output.text.table import Table, count_or_dash, cut, duration_or_dash, many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +44,7 @@ def lines(found: LiveContention, *, name: str, by: str, top: int | None) -> Iter
         by: `object`, `thread` or `site`.
         top: How many rows, or None for all.
     """
-    yield Line(_cut(name, WIDTH))
+    yield Line(cut(name, WIDTH))
     yield from _summary(found)
     yield Line("")
     table: dict[str, Callable[[LiveContention, int | None], Iterator[Line]]] = {
@@ -61,9 +62,9 @@ def lines(found: LiveContention, *, name: str, by: str, top: int | None) -> Iter
 def _summary(found: LiveContention) -> Iterator[Line]:
     interval = found.now_ns - found.since_ns
     state = "" if found.running else ", the recording has ended"
-    lost = f", {found.lost:,} {plural(found.lost, 'event')} lost" if found.lost else ""
+    lost = f", {many(found.lost, 'event')} lost" if found.lost else ""
     yield Line(f"  at {seconds(found.now_ns)}, the last {duration(interval)}{state}{lost}")
-    waits = f"{found.figures.waits:,} {plural(found.figures.waits, 'wait')}"
+    waits = many(found.figures.waits, "wait")
     now = "1 thread waits" if found.waiting == 1 else f"{found.waiting:,} threads wait"
     yield Line(
         f"  contended: {duration(found.figures.wait_ns)}, {waits} ended; "
@@ -74,30 +75,26 @@ def _summary(found: LiveContention) -> Iterator[Line]:
         yield Line(f"  not known what for: {unknown} at futexes and semaphores of no known lock")
     for item in found.uncovered:
         module = str(item.get("module", "?")).rpartition("/")[2]
-        yield Line(_cut(f"  not covered: {module}: {item.get('why', '?')}", WIDTH))
-
-
-def _head(what: str, width: int, *columns: tuple[str, int]) -> Line:
-    text = f"{what:<{width}}" + "".join(f"{title:>{size}}" for title, size in columns)
-    return Line(text, "head")
+        yield Line(cut(f"  not covered: {module}: {item.get('why', '?')}", WIDTH))
 
 
 def _objects(found: LiveContention, top: int | None) -> Iterator[Line]:
-    yield _head("objects", 30, ("now", 4), ("ended", 7), ("waited", 11), ("while held", 11),
-                ("mean", 6), ("in all", 11))  # fmt: skip
+    heads = {"now": 4, "ended": 7, "waited": 11, "while held": 11, "mean": 6, "in all": 11}
+    table = Table("objects", 30, heads)
+    yield Line(table.head, "head")
     pids = len({item.pid for item in found.objects}) > 1
     for item in found.objects[:top]:
         sums = item.figures
         owner = f" of {item.pid}" if pids else ""
-        label = _cut(f"{item.kind} {item.label}{owner}", 27)
-        yield Line(
-            f"  {label:<28}{_n(item.waiters):>4}{_n(sums.waits):>7}{_short(sums.wait_ns):>11}"
-            f"{_short(sums.held_ns):>11}{_mean(sums.wait_ns, found):>6}"
-            f"{_short(sums.total_wait_ns):>11}",
-            "alarm" if item.waiters else "",
-        )
+        text = table.row(
+            f"{item.kind} {item.label}{owner}", count_or_dash(item.waiters),
+            count_or_dash(sums.waits), duration_or_dash(sums.wait_ns),
+            duration_or_dash(sums.held_ns), _mean(sums.wait_ns, found),
+            duration_or_dash(sums.total_wait_ns),
+        )  # fmt: skip
+        yield Line(text, "alarm" if item.waiters else "")
         if item.waiters and item.holder:
-            yield Line(_cut(_held(item), WIDTH), "faint")
+            yield Line(cut(_held(item), WIDTH), "faint")
 
 
 def _held(item: LiveObject) -> str:
@@ -108,18 +105,19 @@ def _held(item: LiveObject) -> str:
 
 
 def _threads(found: LiveContention, top: int | None) -> Iterator[Line]:
-    yield _head("threads", 30, ("holds", 6), ("waited", 11), ("idle", 11), ("caused", 11),
-                ("in all", 11))  # fmt: skip
+    heads = {"holds": 6, "waited": 11, "idle": 11, "caused": 11, "in all": 11}
+    table = Table("threads", 30, heads)
+    yield Line(table.head, "head")
     for item in found.threads[:top]:
-        label = _cut(f"{item.thread.tid} {item.thread.name}".rstrip(), 27)
-        yield Line(
-            f"  {label:<28}{_n(item.held):>6}{_short(item.figures.wait_ns):>11}"
-            f"{_short(item.idle_ns):>11}{_short(item.caused_ns):>11}"
-            f"{_short(item.figures.total_wait_ns):>11}",
-            "alarm" if item.wanted and item.wanted.wait_class == "contended" else "",
-        )
+        times = (item.figures.wait_ns, item.idle_ns, item.caused_ns, item.figures.total_wait_ns)
+        text = table.row(
+            f"{item.thread.tid} {item.thread.name}".rstrip(), count_or_dash(item.held),
+            *map(duration_or_dash, times),
+        )  # fmt: skip
+        alarm = item.wanted and item.wanted.wait_class == "contended"
+        yield Line(text, "alarm" if alarm else "")
         if item.wanted:
-            yield Line(_cut(f"      {_wants(item.wanted)}", WIDTH), "faint")
+            yield Line(cut(f"      {_wants(item.wanted)}", WIDTH), "faint")
 
 
 def _wants(wanted: LiveWait) -> str:
@@ -130,30 +128,20 @@ def _wants(wanted: LiveWait) -> str:
 
 
 def _sites(found: LiveContention, top: int | None) -> Iterator[Line]:
-    yield _head("call sites", 37, ("now", 5), ("ended", 8), ("waited", 10), ("caused", 10),
-                ("in all", 10))  # fmt: skip
+    table = Table(
+        "call sites", 37, {"now": 5, "ended": 8, "waited": 10, "caused": 10, "in all": 10}
+    )
+    yield Line(table.head, "head")
     for item in found.sites[:top]:
-        yield Line(
-            f"  {_cut(item.site, 34):<35}{_n(item.waiters):>5}{_n(item.figures.waits):>8}"
-            f"{_short(item.figures.wait_ns):>10}{_short(item.caused_ns):>10}"
-            f"{_short(item.figures.total_wait_ns):>10}",
-            "alarm" if item.waiters else "",
-        )
+        times = (item.figures.wait_ns, item.caused_ns, item.figures.total_wait_ns)
+        text = table.row(
+            item.site, count_or_dash(item.waiters), count_or_dash(item.figures.waits),
+            *map(duration_or_dash, times),
+        )  # fmt: skip
+        yield Line(text, "alarm" if item.waiters else "")
 
 
 def _mean(ns: int, found: LiveContention) -> str:
     """Return how many threads waited at a time."""
     interval = found.now_ns - found.since_ns
     return f"{ns / interval:.2f}" if ns and interval > 0 else "-"
-
-
-def _short(ns: int) -> str:
-    return duration(ns) if ns else "-"
-
-
-def _n(count: int) -> str:
-    return f"{count:,}" if count else "-"
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,71 @@
+"""Parts of the commands' texts: tables of labels and numbers, and sentences that are wrapped."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from nptltrace._units import duration, plural
+from nptltrace.cli.options import columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["Table", "count_or_dash", "cut", "duration_or_dash", "many", "wrap"]
+
+
+class Table:
+    """Lays out a table: a label at the left, values at the right of their columns.
+
+    Args:
+        title: The title of the labels.
+        width: The width of the labels.
+        heads: The widths of the values, by their titles.
+    """
+
+    def __init__(self, title: str, width: int, heads: Mapping[str, int]) -> None:
+        self._width, self._widths = width, tuple(heads.values())
+        self.head = f"{title:<{width}}{self._cells(heads)}"
+
+    def _cells(self, values: Iterable[str]) -> str:
+        cells = zip(values, self._widths, strict=False)
+        return "".join(f"{value:>{width}}" for value, width in cells)
+
+    def row(self, label: str, *values: str) -> str:
+        """Return a line of the table; the label is cut to its width."""
+        return f"  {cut(label, self._width - 3):<{self._width - 2}}{self._cells(values)}"
+
+
+def cut(text: str, width: int) -> str:
+    """Return a text that fits into a width."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def duration_or_dash(ns: int) -> str:
+    """Return a duration, a dash for none."""
+    return duration(ns) if ns else "-"
+
+
+def count_or_dash(count: int) -> str:
+    """Return a count, a dash for none."""
+    return f"{count:,}" if count else "-"
+
+
+def many(count: int, noun: str, nouns: str = "") -> str:
+    """Return a number of things, as `1,234 waits`; see `plural`."""
+    return f"{count:,} {plural(count, noun, nouns)}"
+
+
+def wrap(text: str, indent: str, further: str | None = None) -> list[str]:
+    """Return a sentence as lines that fit the terminal.
+
+    Args:
+        text: The sentence.
+        indent: What stands before the first line.
+        further: What stands before the other lines; two columns more if not given.
+    """
+    return textwrap.wrap(
+        text, columns(), initial_indent=indent,
+        subsequent_indent=" " * (len(indent) + 2) if further is None else further,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
