@@ -163,15 +163,22 @@ def test_other_readers_read_the_streams(
     assert [done.stdout.count(f" {name}: ") for name in names] == [types.get(n, 0) for n in names]
 
 
-def until_idle(pid: int) -> None:
-    """Wait until a recorder has nothing to do: it has brought the buffers of the beginning."""
-    used = -1
-    while True:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        before, used = used, int(fields[11]) + int(fields[12])
-        if used == before:
-            return
-        time.sleep(0.3)
+def until_drained(pid: int) -> None:
+    """Wait until a recorder has taken what is in the buffers.
+
+    Two of its threads look again and again, and sleep in between: both have slept some times more.
+    """
+
+    def sleeps() -> dict[str, int]:
+        found = {}
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            text = (task / "status").read_text(encoding="utf-8")
+            found[task.name] = int(text.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+        return found
+
+    before = sleeps()
+    while sorted(now - before.get(tid, 0) for tid, now in sleeps().items())[-2] < 10:
+        time.sleep(0.02)
 
 
 @pytest.mark.usefixtures("native_in_process")
@@ -187,14 +194,14 @@ def test_what_a_recorder_misses_is_unknown(
         assert recorder.stdout is not None
         assert recorder.stdin is not None
         assert recorder.stdout.readline() == "ready\n"
-        until_idle(recorder.pid)
+        until_drained(recorder.pid)
         recorder.send_signal(signal.SIGSTOP)
         recorder.stdin.write("\n")
         recorder.stdin.flush()
         assert recorder.stdout.readline() == "done\n"
         recorder.send_signal(signal.SIGCONT)
         # The kernel says how many it had no room for when it has room again, with its next record.
-        time.sleep(0.5)
+        until_drained(recorder.pid)
         recorder.stdin.write("\n")
         recorder.stdin.close()
         assert recorder.wait(timeout=60) == 0
