@@ -8,10 +8,13 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.fork_server import ForkServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -96,6 +99,7 @@ class Ptt:
         cwd: Path | None = None,
         stdin: str | None = None,
         timeout: float = 120,
+        fork: bool = True,
     ) -> Result:
         """Run `ptt ARGS` and return what came of it.
 
@@ -106,23 +110,37 @@ class Ptt:
             cwd: Where to run.
             stdin: Text for standard input, which is empty otherwise.
             timeout: Seconds after which the test fails.
+            fork: Whether the command may run as a fork of a process that has imported the package.
+                Say no where a test measures the start of `ptt`, its processor time or its memory.
         """
-        result = subprocess.run(
-            self.command(*args),
-            env=self.environment(env),
-            cwd=cwd,
-            input=stdin or "",
-            capture_output=True,
-            encoding="utf-8",
-            timeout=timeout,
-            check=False,
-        )
+        command, environment = self.command(*args), self.environment(env)
+        server = _fork_server(self)
+        if fork and server.serves(environment, stdin or ""):
+            place = os.fspath(cwd or Path.cwd())
+            status_of = server.run(command[3:], environment, place, stdin or "", timeout)
+            result = subprocess.CompletedProcess(command, *status_of)
+        else:
+            result = subprocess.run(
+                command,
+                env=environment,
+                cwd=cwd,
+                input=stdin or "",
+                capture_output=True,
+                encoding="utf-8",
+                timeout=timeout,
+                check=False,
+            )
         if status is not None and result.returncode != status:
             raise AssertionError(
-                f"{' '.join(self.command(*args)[2:])}: exit status {result.returncode}, "
+                f"{' '.join(command[2:])}: exit status {result.returncode}, "
                 f"not {status}\nstdout:\n{result.stdout[-4000:]}\nstderr:\n{result.stderr[-4000:]}"
             )
         return result
+
+
+@cache
+def _fork_server(ptt: Ptt) -> ForkServer:
+    return ForkServer(ptt.environment())
 
 
 @dataclass(frozen=True, slots=True)

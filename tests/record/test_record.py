@@ -240,7 +240,7 @@ class TestWhole:
             began = time.monotonic()
             subprocess.run([sys.executable, "-c", "import argparse, subprocess"], check=True)
             between = time.monotonic()
-            ptt("record", "-o", tmp_path / str(i), "--", "true")
+            ptt("record", "-o", tmp_path / str(i), "--", "true", fork=False)
             bare.append(between - began)
             recording.append(time.monotonic() - between)
             if i >= 4 and min(recording) < 6 * min(bare):
@@ -312,7 +312,8 @@ class TestWhole:
                 pytest.skip("so many threads are not permitted")
             with tempfile.TemporaryDirectory(dir=place) as directory:
                 before = children_cpu_s()
-                done = ptt("record", "-o", Path(directory, "t"), "--", program, str(threads))
+                command = (program, str(threads))
+                done = ptt("record", "-o", Path(directory, "t"), "--", *command, fork=False)
                 spent.append(children_cpu_s() - before)
             printed = last_line(done.stderr)
             assert (printed["lost"], printed["threads"]) == ("0", str(threads + 1))
