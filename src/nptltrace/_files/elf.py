@@ -236,10 +236,10 @@ class Elf:
         Raises:
             ValueError: The file ends before them.
         """
-        first = self._section_headers(1)
-        if self._sections_at and not first:
+        found = self._section_headers(self._section_count or 1)
+        if self._sections_at and not found:
             raise ValueError("its section headers are not in it")
-        return self._section_headers(self._section_count or sum(s.size for s in first))
+        return found if self._section_count else self._section_headers(sum(s.size for s in found))
 
     @cached_property
     def _names(self) -> bytes:
