@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from nptltrace.analysis.answers import Answers
     from nptltrace.analysis.report.measures import Run
-    from nptltrace.analysis.scope import Scope
-    from nptltrace.analysis.sql.query import Database
-    from nptltrace.analysis.sql.tables import TraceTables
     from nptltrace.analysis.vocabulary.document_types import Check, Diff, Report, Stat
+    from nptltrace.trace.objects.chosen import Chosen
     from nptltrace.trace.reading.cursor import Position
     from nptltrace.trace.symbols.lookup import Symbols
 
@@ -60,8 +59,7 @@ class Traceset(OpenTraces):
     A part that matches nothing gives a `UserWarning`.
     """
 
-    _made: TraceTables | None = None
-    _database: Database | None = None
+    _whole: Answers | None = None
     _default_symbols: Symbols | None = None
 
     def __init__(self, *paths: str | os.PathLike[str]) -> None:
@@ -140,19 +138,10 @@ class Traceset(OpenTraces):
         object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
     ) -> Stat:  # fmt: skip
         """Return what it holds: processes, threads, events, objects, losses; see `ptt stat`."""
-        from nptltrace.analysis.growing import ended_ns
         from nptltrace.analysis.report.documents import stat_document
-        from nptltrace.analysis.scope import generation_at
-        from nptltrace.trace.statistics import Part, statistics
 
-        chosen = selection_of(pid, tid, object, site, generation_at)
-        part = None
-        if chosen or (start_ns, end_ns) != (None, None):
-            bounds = _window(start_ns, end_ns)
-            part = Part(chosen.build(self, self._symbols()), *bounds)
-        ended = ended_ns(self)
-        found = statistics(self, self._symbols(), part=part, ended_ns=ended)
-        return stat_document(found)
+        part = (start_ns, end_ns, pid, tid, object, site)
+        return stat_document(self._answers(part, self._symbols()).stat())
 
     def symbols(
         self,
@@ -218,7 +207,7 @@ class Traceset(OpenTraces):
             return self._queried(f'select {chosen} from "{name}"', None, part)  # noqa: S608 -- names
         if name == "events" and columns is None and all(one is None for one in part[2:]):
             return self.events(start_ns, end_ns)
-        return with_words_that_occur(self._tables(part).table(name, columns))
+        return with_words_that_occur(self._about(part).table(name, columns))
 
     def table_batches(
         self, name: str, columns: Collection[str] | None = None
@@ -232,7 +221,7 @@ class Traceset(OpenTraces):
         Raises:
             UsageError: There is no such table or column.
         """
-        yield from self._tables().batches(name, columns)
+        yield from self._about().tables.batches(name, columns)
 
     def events(
         self, start_ns: int | None = None, end_ns: int | None = None,
@@ -260,7 +249,7 @@ class Traceset(OpenTraces):
         columns += [column_of_field(name) for name in chosen]
         window = Window(*_window(start_ns, end_ns))
         empty = TABLES["events"].schema(columns).empty_table()
-        pieces = self._tables().batches("events", columns, window)
+        pieces = self._about().tables.batches("events", columns, window)
         return with_words_that_occur(pa.concat_tables([empty, *pieces]))
 
     def threads(
@@ -454,22 +443,17 @@ class Traceset(OpenTraces):
         Raises:
             UsageError: An argument is wrong.
         """
-        from nptltrace.analysis.report.contention import contention
         from nptltrace.analysis.report.documents import report_document
 
         _one_of("by", by, ("object", "thread", "site", "thread,object", "stack"))
         with self._passing_over(skip) as symbols:
-            scope = self._scope((start_ns, end_ns, pid, tid, object, site), symbols)
-            found = contention(
-                self, symbols, window=scope.window, only=scope.only,
-                pairs=by == "thread,object",
-            )  # fmt: skip
+            answers = self._answers_about((start_ns, end_ns, pid, tid, object, site), symbols)
+            found = answers.report(pairs=by == "thread,object")
             stacks = None
             if by == "stack":
                 from nptltrace.analysis.report.stacks.sums import shown_of
-                from nptltrace.analysis.report.stacks.trees import stack_figures
 
-                stacks = stack_figures(self, symbols, scope, shown_of(show))
+                stacks = answers.stacks(shown_of(show))
         return report_document(found, by=by, stacks=stacks)
 
     def check(
@@ -501,27 +485,25 @@ class Traceset(OpenTraces):
             UsageError: An argument is wrong.
         """
         from nptltrace.analysis.finding_rules import Rules
-        from nptltrace.analysis.findings import find
         from nptltrace.analysis.report.documents import findings_document
 
         wanted = Rules.of(
             kinds=_several(kind), ignored=_several(ignore), suspects=suspects, files=rules
         )
         with self._passing_over(skip) as symbols:
-            scope = self._scope((start_ns, end_ns, pid, tid, object, site), symbols)
-            found = find(self, symbols, long_hold_ns=long_hold_ns, wanted=wanted.kinds)
+            answers = self._answers_about((start_ns, end_ns, pid, tid, object, site), symbols)
+            found, chosen = answers.check(wanted, long_hold_ns)
         if found.failures:
             raise PttError(found.failures[0])
-        chosen = [
-            one
-            for one in wanted.chosen(found.findings)
-            if scope.includes(one.ts_ns, one.process, one.threads, one.places, one.sites)
-        ]
         return findings_document(chosen, found.uncovered, found.futex_waits)
 
     def diff(
         self, after: Traceset | Sequence[Traceset], *, before: Sequence[Traceset] = (),
-        by: str = "site", per: str = "run", confidence: float = 0.95, skip: Patterns = (),
+        by: str = "site", per: str = "run", confidence: float = 0.95,
+        start_ns: int | None = None, end_ns: int | None = None,
+        pid: Choice = None, tid: Choice = None,
+        object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
+        skip: Patterns = (),
     ) -> Diff:  # fmt: skip
         """Return what changed from this run to others; see `ptt diff`.
 
@@ -531,6 +513,12 @@ class Traceset(OpenTraces):
             by: What to compare: `site`, `stack`, `object` or `thread`.
             per: What to divide by: `run`, `second`, or the name of a type of event.
             confidence: How sure a change must be, between 0.5 and 1.
+            start_ns: Begin of the window, in each run.
+            end_ns: End of the window.
+            pid: Count these processes only.
+            tid: Count these threads only.
+            object: Count these objects only.
+            site: Count these call sites only.
             skip: Which functions and modules are passed over.
 
         Raises:
@@ -542,7 +530,11 @@ class Traceset(OpenTraces):
         _one_of("by", by, ("site", "stack", "object", "thread"))
         others = [after] if isinstance(after, Traceset) else list(after)
         sides = [self, *before], others
-        runs = [[_measured(run, by, per, skip) for run in side] for side in sides]
+        part = (start_ns, end_ns, pid, tid, object, site)
+        runs = [
+            [run._run(part, by, per, skip) for run in side]  # noqa: SLF001 -- of this class
+            for side in sides
+        ]
         return diff_document(compare(*runs, confidence=confidence), by=by, per=per)
 
     def export(
@@ -587,7 +579,7 @@ class Traceset(OpenTraces):
             if name not in writer.OPTIONS:
                 raise UsageError(f"{name} means nothing to {format}")
         with self._passing_over(skip) as symbols:
-            scope = self._scope((start_ns, end_ns, pid, tid, object, site), symbols)
+            scope = self._answers_about((start_ns, end_ns, pid, tid, object, site), symbols).scope
             what = Export(self, symbols, scope, **options)
             writer.write(what, Target(os.fspath(output), force=force))
         return Path(output)
@@ -618,41 +610,41 @@ class Traceset(OpenTraces):
         return [name for name in FIELD_NAMES if name in found]
 
     def _forget(self) -> None:
-        self._made = self._default_symbols = None
-        if self._database is not None:
-            self._database.close()
-            self._database = None
+        self._default_symbols = None
+        if self._whole is not None:
+            self._whole.close()
+            self._whole = None
 
-    def _tables(self, part: _Part = _WHOLE) -> TraceTables:
-        """Return the tables of a part; the tables of the whole are kept."""
-        from nptltrace.analysis.all_tables import all_tables
-
+    def _about(self, part: _Part = _WHOLE) -> Answers:
+        """Return what answers questions about a part; what answers about the whole is kept."""
         if _is_part(part):
-            return all_tables(self, self._symbols(), self._scope(part, self._symbols()))
+            return self._answers_about(part, self._symbols())
         self.ensure_open()
-        if self._made is None:
-            self._made = all_tables(self, self._symbols())
-        return self._made
+        if self._whole is None:
+            self._whole = self._answers(part, self._symbols())
+        return self._whole
 
     def _queried(
         self, query: str, params: Sequence[Any] | Mapping[str, Any] | None, part: _Part
     ) -> pa.Table:
         """Answer a query over the tables of a part."""
-        from nptltrace.analysis.sql.query import Database
-
         if params is not None and not isinstance(params, str):
             params = (
                 {name: plain(value) for name, value in params.items()}
                 if hasattr(params, "items")
                 else [plain(value) for value in params]
             )
-        if _is_part(part):
-            with closing(Database(self._tables(part))) as database:
-                return database.query(query, params)
-        self.ensure_open()
-        if self._database is None:
-            self._database = Database(self._tables())
-        return self._database.query(query, params)
+        answers = self._about(part)
+        try:
+            return answers.sql(query, params)
+        finally:
+            if answers is not self._whole:
+                answers.close()
+
+    def _run(self, part: _Part, by: str, per: str, skip: Patterns) -> Run:
+        """Return the sums of a part, for a comparison."""
+        with self._passing_over(skip) as symbols:
+            return self._answers_about(part, symbols).run(by=by, per=per)
 
     @staticmethod
     def _names_of_tables() -> list[str]:
@@ -682,26 +674,29 @@ class Traceset(OpenTraces):
         finally:
             self._symbols()  # events have their own call sites again
 
-    def _scope(self, part: _Part, symbols: Symbols) -> Scope:
-        """Return what a part chooses.
+    def _answers(self, part: _Part, symbols: Symbols) -> Answers:
+        """Return what answers questions about a part.
 
         Raises:
             UsageError: A value is wrong, or the window ends before it begins.
         """
-        from nptltrace.analysis.model import Window
-        from nptltrace.analysis.scope import Scope, generation_at
+        from nptltrace.analysis.answers import Answers
 
         start_ns, end_ns, pid, tid, object_, site = part
-        window = Window(*_window(start_ns, end_ns))
-        chosen = selection_of(pid, tid, object_, site, generation_at)
-        scope = Scope.of(self, symbols, chosen, window)
+        chosen = selection_of(pid, tid, object_, site, _generation_at)
+        return Answers(self, symbols, chosen, _window(start_ns, end_ns))
+
+    def _answers_about(self, part: _Part, symbols: Symbols) -> Answers:
+        """Return what answers questions about a part, and warn if it is empty; see `_answers`."""
+        answers = self._answers(part, symbols)
+        only = answers.scope.only
+        _, _, pid, tid, _, site = part
         for name, given, found in (
-            ("pid and tid", (pid, tid), scope.only.threads),
-            ("site", site, scope.only.sites),
-        ):
+            ("pid and tid", (pid, tid), only.threads), ("site", site, only.sites),
+        ):  # fmt: skip
             if found is not None and not len(found):
                 warnings.warn(f"nothing matches {name} = {given!r}", UserWarning, stacklevel=4)
-        return scope
+        return answers
 
     def _span(self) -> tuple[int, int]:
         keys = self.reader.key_range()
@@ -739,13 +734,6 @@ def _counted(number: str, plural: str) -> str:
     return f"{number} {one if number == '1' else plural}"
 
 
-def _measured(run: Traceset, by: str, per: str, skip: Patterns) -> Run:
-    from nptltrace.analysis.report.measures import measure
-
-    with run._passing_over(skip) as symbols:  # noqa: SLF001 -- of this module
-        return measure(run, symbols, by=by, per=per)
-
-
 def _several(texts: Patterns) -> list[str]:
     return [texts] if isinstance(texts, str) else list(texts)
 
@@ -760,6 +748,12 @@ def _window(start_ns: int | None, end_ns: int | None) -> tuple[int | None, int |
     if begin is not None and end is not None and begin > end:
         raise UsageError(f"end_ns ({end}) lies before start_ns ({begin})")
     return begin, end
+
+
+def _generation_at(source: OpenTraces, address: int, number: int) -> list[Chosen]:
+    from nptltrace.analysis.scope import generation_at  # only where a choice asks for it
+
+    return generation_at(source, address, number)
 
 
 def _is_part(part: _Part) -> bool:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import nptltrace
 from nptltrace._units import duration
-from nptltrace.analysis.all_tables import all_tables
+from nptltrace.analysis.answers import all_tables
 from nptltrace.analysis.model import Window
 from nptltrace.analysis.scope import Scope
 from nptltrace.analysis.sql.query import Database

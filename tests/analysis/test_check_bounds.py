@@ -11,7 +11,7 @@ import pytest
 
 from nptltrace._binding import libptttrack_sums
 from nptltrace._binding.libptttrack_facts import Check
-from nptltrace.analysis.all_tables import all_tables
+from nptltrace.analysis.answers import all_tables
 from nptltrace.analysis.findings import find
 from nptltrace.analysis.model import (
     Window,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import nptltrace
-from nptltrace.analysis.all_tables import all_tables
+from nptltrace.analysis.answers import all_tables
 from nptltrace.analysis.sql.tables import TraceTables
 from nptltrace.trace.reading.cancellation import CancelledError, stoppable
 from nptltrace.trace.reading.prefetch import reading_ahead

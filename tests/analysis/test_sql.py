@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import nptltrace
-from nptltrace.analysis.all_tables import all_tables
+from nptltrace.analysis.answers import all_tables
 from nptltrace.analysis.sql.query import Database
 from nptltrace.analysis.sql.schema import TABLES
 from nptltrace.analysis.sql.spill import Shelf

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 import nptltrace
-from nptltrace.analysis.all_tables import all_tables
+from nptltrace.analysis.answers import all_tables
 from nptltrace.analysis.findings import SCHEMA
 from nptltrace.analysis.model import ROW_TABLES, Window, model_tables
 from nptltrace.analysis.scope import Scope

@@ -13,7 +13,7 @@ import pytest
 
 import nptltrace
 from nptltrace._binding import libpttread, libptttrack_sums
-from nptltrace.analysis.all_tables import all_tables
+from nptltrace.analysis.answers import all_tables
 from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.findings import find
 from nptltrace.analysis.model import Window, model_tables, run_model

@@ -303,3 +303,12 @@ def test_a_closed_traceset_says_its_name(trace: Path) -> None:
     for use in (opened.report, opened.stat, opened.read, opened.position, opened.threads):
         with pytest.raises(ClosedError, match=f"{trace} is closed"):
             use()
+
+
+def test_a_comparison_takes_a_part(ts: nptltrace.Traceset) -> None:
+    middle = (ts.start + ts.end) // 2
+    parts = [ts.diff(ts, by="object"), ts.diff(ts, by="object", end_ns=middle)]
+    whole, first = (part["total"]["elapsed_ns"]["before"] for part in parts)
+    assert first < whole
+    with pytest.raises(UsageError, match="lies before start_ns"):
+        ts.diff(ts, start_ns=2, end_ns=1)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nptltrace._binding.libpttread import Filter
-    from nptltrace.analysis.scope import Scope
+    from nptltrace.analysis.answers import Answers
     from nptltrace.trace.copying import Part
     from nptltrace.trace.objects.chosen import Chosen
     from nptltrace.trace.passed_over import PassedOver
@@ -28,13 +28,14 @@ __all__ = [
     "add_rules",
     "add_traces_or_list",
     "add_window",
+    "answers",
     "list_events",
     "load_rules",
+    "names",
     "open_symbols",
     "part",
     "passed_over",
     "passing",
-    "scope",
     "selection",
     "whole",
 ]
@@ -245,12 +246,16 @@ def part(args: argparse.Namespace, source: Traceset, symbols: Symbols) -> Part:
     return Part(begin, end, passing=chosen, begin_ns=args.begin, end_ns=args.end)
 
 
-def scope(args: argparse.Namespace, source: Traceset, symbols: Symbols) -> Scope:
-    """Return what the options for a window, threads, objects and call sites choose."""
-    from nptltrace.analysis.model import Window
-    from nptltrace.analysis.scope import Scope
+def answers(args: argparse.Namespace, traceset: Traceset, symbols: Symbols) -> Answers:
+    """Return what answers questions about the part that the options choose."""
+    from nptltrace.analysis.answers import Answers
 
-    return Scope.of(source, symbols, selection(args), Window(args.begin, args.end))
+    return Answers(traceset, symbols, selection(args), (args.begin, args.end))
+
+
+def names(traceset: Traceset) -> str:
+    """Return the paths of the traces, as they were given."""
+    return ", ".join(str(path) for path in traceset.paths())
 
 
 def open_symbols(args: argparse.Namespace, source: Processes, *, sites: bool = True) -> Symbols:

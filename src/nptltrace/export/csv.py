@@ -24,7 +24,7 @@ def write(what: Export, out: Target) -> str:
     Raises:
         UsageError: There is no such table, or several for standard output.
     """
-    from nptltrace.analysis.all_tables import all_tables
+    from nptltrace.analysis.answers import all_tables
     from nptltrace.analysis.sql.schema import TABLES, table_type
     from nptltrace.errors import UsageError
 

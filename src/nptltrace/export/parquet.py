@@ -31,7 +31,7 @@ def write(what: Export, out: Target) -> str:
     Raises:
         UsageError: There is no such table.
     """
-    from nptltrace.analysis.all_tables import all_tables
+    from nptltrace.analysis.answers import all_tables
     from nptltrace.analysis.sql.schema import TABLES, table_type
 
     chosen = [table_type(name) for name in dict.fromkeys(what.tables)] or list(TABLES.values())

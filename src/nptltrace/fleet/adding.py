@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nptltrace.analysis.all_tables import all_tables
+from nptltrace.analysis.answers import all_tables
 from nptltrace.analysis.sql.schema import TABLES
 from nptltrace.errors import UsageError
 from nptltrace.fleet.store import Addition

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from nptltrace.analysis.all_tables import all_tables
+from nptltrace.analysis.answers import all_tables
 from nptltrace.analysis.slices import cuts
 from nptltrace.analysis.sql.schema import TABLES
 from nptltrace.errors import PttError, one_line

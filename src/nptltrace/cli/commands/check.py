@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.finding_rules import Rules
     from nptltrace.analysis.findings import Finding, Findings
-    from nptltrace.analysis.scope import Scope
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
@@ -97,7 +96,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the findings."""
     from nptltrace.analysis.finding_rules import Rules
-    from nptltrace.analysis.findings import find
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.traceset import Traceset
 
@@ -111,9 +109,8 @@ def run(args: argparse.Namespace) -> int:
     symbols = traces.open_symbols(args, source)
     if args.follow:
         return _follow(args, source, symbols, rules, warner)
-    result = find(source, symbols, long_hold_ns=args.long_hold, wanted=rules.kinds)
+    result, chosen = traces.answers(args, source, symbols).check(rules, args.long_hold)
     warner.say()
-    chosen = _within(traces.scope(args, source, symbols), rules.chosen(result.findings))
     say_unmatched(args, source, symbols)
     suspects = 0 if rules.suspects else sum(found.suspect for found in result.findings)
     if result.partial:
@@ -145,15 +142,6 @@ def _say_failures(result: Findings, reported: set[str]) -> None:
     reported.update(result.failures)
 
 
-def _within(scope: Scope, findings: list[Finding]) -> list[Finding]:
-    """Return the findings about what the options choose."""
-    return [
-        one
-        for one in findings
-        if scope.includes(one.ts_ns, one.process, one.threads, one.places, one.sites)
-    ]
-
-
 def _print(
     args: argparse.Namespace,
     source: Traceset,
@@ -169,17 +157,13 @@ def _print(
         # errors first: why a program hangs is not to be looked for behind what might be better
         for found in sorted(chosen, key=lambda found: found.severity != "error"):
             write_lines(check_text.finding(found, stacks=args.verbosity > 0))
-        write_lines(check_text.summary(chosen, _name(source), _unseen(result)))
+        write_lines(check_text.summary(chosen, traces.names(source), _unseen(result)))
     elif args.format == "json":
         write_json(findings_document(chosen, result.uncovered, result.futex_waits))
     elif args.format == "sarif":
         write_json(sarif.sarif_document(chosen, symbols.named(), Path(args.source_root)))
     else:
         write_csv(findings_rows(chosen))
-
-
-def _name(source: Traceset) -> str:
-    return ", ".join(str(path) for path in source.paths())
 
 
 def _unseen(result: Findings) -> list[str]:
@@ -230,8 +214,8 @@ def _follow(
             known, begin_s = checker.found, time.monotonic()
             source.learn_threads()
             result = findings_of(source, symbols, checker, wanted=rules.kinds, tables=tables)
-            scope = traces.scope(args, source, symbols)
-            chosen = _within(scope, rules.chosen(result.findings))
+            answers = traces.answers(args, source, symbols)
+            chosen = answers.within(rules.chosen(result.findings))
             _say_failures(result, reported)
             if tables:
                 end_s = time.monotonic()
@@ -252,7 +236,7 @@ def _follow(
     if args.format != "text":
         _print(args, source, symbols, result, chosen)
     else:
-        write_lines(check_text.summary(chosen, _name(source), _unseen(result)))
+        write_lines(check_text.summary(chosen, traces.names(source), _unseen(result)))
     return _status(result, chosen)
 
 

@@ -101,7 +101,6 @@ def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 def _runs(args: argparse.Namespace, paths: Iterable[str]) -> list[Run]:
     """Return the sums of each trace."""
-    from nptltrace.analysis.report.measures import measure
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.traceset import Traceset
 
@@ -110,8 +109,7 @@ def _runs(args: argparse.Namespace, paths: Iterable[str]) -> list[Run]:
         source = Traceset(path)
         warner = traces.Warner(args, source)
         symbols = traces.open_symbols(args, source)
-        scope = traces.scope(args, source, symbols)
-        runs.append(measure(source, symbols, by=args.by, per=args.per, scope=scope))
+        runs.append(traces.answers(args, source, symbols).run(by=args.by, per=args.per))
         warner.say()
         say_unmatched(args, source, symbols)
     return runs

@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     traceset = Traceset(*args.traces)
     warner = traces.Warner(args, traceset)
     symbols = traces.open_symbols(args, traceset)
-    scope = traces.scope(args, traceset, symbols)
+    scope = traces.answers(args, traceset, symbols).scope
     out = Target(None if args.output == "-" else args.output, force=args.force)
     with Progress(args, lambda: f"{size(out.written())} written"):
         what = chosen.write(Export(traceset, symbols, scope, **own), out)

@@ -20,11 +20,11 @@ from nptltrace.errors import UsageError
 if TYPE_CHECKING:
     import argparse
 
+    from nptltrace.analysis.answers import Answers
+    from nptltrace.analysis.gil import GilLine
     from nptltrace.analysis.report.stacks.trees import ReportStacks
-    from nptltrace.analysis.scope import Scope
     from nptltrace.analysis.trace_data import TraceData
     from nptltrace.reports import Report
-    from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
 SUMMARY = "say which threads waited for what, where, and who held it"
@@ -84,95 +84,87 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the report."""
-    from nptltrace.analysis.report.contention import contention
-    from nptltrace.analysis.report.documents import report_document, report_rows
     from nptltrace.analysis.trace_data import TraceData
-    from nptltrace.cli.unmatched import say_no_object, say_unmatched
+    from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.traceset import Traceset
 
     if args.gil and (args.by or args.script or args.show or args.bottom_up):
         raise UsageError("--gil is a report of its own, without --by, --script and --show")
     own = None if args.gil else _own(args)
-    source = Traceset(*args.traces)
-    warner = traces.Warner(args, source)
-    symbols = traces.open_symbols(args, source)
-    scope = traces.scope(args, source, symbols)
+    traceset = Traceset(*args.traces)
+    warner = traces.Warner(args, traceset)
+    symbols = traces.open_symbols(args, traceset)
+    answers = traces.answers(args, traceset, symbols)
     if own is not None:
+        trace = TraceData(traceset, symbols, scope=answers.scope)
         warner.say()
-        _print_own(own, args, TraceData(source, symbols, scope=scope))
-        return 0
-    top = args.top or None
-    if args.gil:
+        _print_own(own, args, trace)
+    elif args.gil:
+        gil = answers.gil()
         warner.say()
-        _print_gil(args, source, symbols, scope)
-        return 0
+        _print_gil(args, traceset, gil)
+    elif args.by == "stack" and args.format == "text":
+        stacks = answers.stacks(args.show or "waits")
+        warner.say()
+        say_unmatched(args, traceset, symbols)
+        _print_stacks(args, traceset, stacks)
+    else:
+        _print_report(args, answers, warner)
+    return 0
+
+
+def _print_report(args: argparse.Namespace, answers: Answers, warner: traces.Warner) -> None:
+    from nptltrace.analysis.report.documents import report_document, report_rows
+    from nptltrace.cli.output.text.report_text import lines
+    from nptltrace.cli.unmatched import say_no_object, say_unmatched
+
     stacks = None
     if args.by == "stack":
-        stacks = _stacks(args, source, symbols, scope)
+        stacks = answers.stacks(args.show or "waits")
     elif args.show or args.bottom_up:
         given = "--show" if args.show else "--bottom-up"
         raise UsageError(f"{given} means something only with --by stack")
-    if stacks is not None and args.format == "text":
-        warner.say()
-        say_unmatched(args, source, symbols)
-        _print_stacks(args, source, stacks)
-        return 0
-    found = contention(
-        source,
-        symbols,
-        window=scope.window,
-        only=scope.only,
-        named=top if args.format == "text" else None,
-        causes=_CAUSES if args.format == "text" else None,
+    is_text, top = args.format == "text", args.top or None
+    found = answers.report(
+        named=top if is_text else None,
+        causes=_CAUSES if is_text else None,
         pairs=args.by == "thread,object",
-        stacks=args.by if args.verbosity > 0 and args.format == "text" else "",
+        stacks=args.by if args.verbosity > 0 and is_text else "",
     )
     warner.say()
-    if not say_unmatched(args, source, symbols) and not found.all_objects:
+    if not say_unmatched(args, answers.traceset, answers.symbols) and not found.all_objects:
         say_no_object(args)
-    if args.format == "text":
-        from nptltrace.cli.output.text.report_text import lines
-
-        name = ", ".join(str(path) for path in source.paths())
+    if is_text:
         part = bool(traces.selection(args))
-        write_lines(lines(found, name=name, by=args.by, top=top, part=part))
+        write_lines(
+            lines(found, name=traces.names(answers.traceset), by=args.by, top=top, part=part)
+        )
     elif args.format == "json":
         write_json(report_document(found, by=args.by, stacks=stacks))
     else:
         write_csv(report_rows(found, by=args.by, stacks=stacks))
-    return 0
 
 
-def _stacks(
-    args: argparse.Namespace, source: Traceset, symbols: Symbols, scope: Scope
-) -> ReportStacks:
-    from nptltrace.analysis.report.stacks.trees import stack_figures
-
-    return stack_figures(source, symbols, scope, args.show or "waits")
-
-
-def _print_stacks(args: argparse.Namespace, source: Traceset, stacks: ReportStacks) -> None:
+def _print_stacks(args: argparse.Namespace, traceset: Traceset, stacks: ReportStacks) -> None:
     from nptltrace.cli.output.text.stack_text import lines
 
-    name = ", ".join(str(path) for path in source.paths())
-    write_lines(lines(stacks, name=name, bottom_up=args.bottom_up, top=args.top or None))
+    top = args.top or None
+    write_lines(lines(stacks, name=traces.names(traceset), bottom_up=args.bottom_up, top=top))
 
 
-def _print_gil(args: argparse.Namespace, source: Traceset, symbols: Symbols, scope: Scope) -> None:
+def _print_gil(args: argparse.Namespace, traceset: Traceset, found: list[GilLine]) -> None:
     from dataclasses import asdict, fields
 
-    from nptltrace.analysis.gil import GilLine, gil_lines
+    from nptltrace.analysis.gil import GilLine
     from nptltrace.cli.output.text.gil_text import lines
 
-    found = gil_lines(source, symbols, scope.window)
     if args.format == "json":
         write_json({"report": "gil", "rows": [asdict(line) for line in found]})
     elif args.format == "csv":
         names = [field.name for field in fields(GilLine)]
         write_csv([names, *([getattr(line, name) for name in names] for line in found)])
     else:
-        name = ", ".join(str(path) for path in source.paths())
-        write_lines(lines(found, name=name, top=args.top or None))
+        write_lines(lines(found, name=traces.names(traceset), top=args.top or None))
 
 
 def _own(args: argparse.Namespace) -> Report | None:

@@ -72,8 +72,6 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--engine is for a store: name it with --store")
     if args.master is not None or args.remote is not None:
         raise UsageError("--master and --remote are for --store STORE --engine spark")
-    from nptltrace.analysis.all_tables import all_tables
-    from nptltrace.analysis.sql.query import Database
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.traceset import Traceset
 
@@ -84,8 +82,7 @@ def run(args: argparse.Namespace) -> int:
     warner.say()
     symbols = traces.open_symbols(args, traceset)
     say_unmatched(args, traceset, symbols)
-    scope = traces.scope(args, traceset, symbols)
-    _ask(args, Database(all_tables(traceset, symbols, scope)), query)
+    _ask(args, traces.answers(args, traceset, symbols).database, query)
     warner.say()
     return 0
 

@@ -43,10 +43,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the statistics."""
-    from nptltrace.analysis.growing import ended_ns, is_recorded, killed
+    from nptltrace.analysis.growing import is_recorded, killed
     from nptltrace.analysis.report.documents import stat_document, stat_rows
     from nptltrace.cli.unmatched import say_unmatched
-    from nptltrace.trace.statistics import Part, statistics
     from nptltrace.trace.traceset import Traceset
 
     if args.list_events:
@@ -58,19 +57,14 @@ def run(args: argparse.Namespace) -> int:
     warner = traces.Warner(args, source)
     symbols = traces.open_symbols(args, source, sites=bool(args.site))
     top = args.top or None
-    chosen = traces.selection(args)
-    part = None
-    if chosen or (args.begin, args.end) != (None, None):
-        part = Part(chosen.build(source, symbols), args.begin, args.end)
     named = top if args.format == "text" else None
-    found = statistics(source, symbols, named=named, part=part, ended_ns=ended_ns(source))
+    found = traces.answers(args, source, symbols).stat(named=named)
     say_unmatched(args, source, symbols)
     if killed(source) and not is_recorded(source):
         found.state = "killed"
     warner.say()
     if args.format == "text":
-        name = ", ".join(str(path) for path in source.paths())
-        write_lines(_text(found, name, top))
+        write_lines(_text(found, traces.names(source), top))
     elif args.format == "json":
         write_json(stat_document(found))
     else:

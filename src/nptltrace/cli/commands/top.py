@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     source = Traceset(_find(args.trace))
     warner = traces.Warner(args, source)
     warner.say()
-    name = ", ".join(str(path) for path in source.paths())
+    name = traces.names(source)
     if args.format == "text" and sys.stdin.isatty() and sys.stdout.isatty():
         with Screen(name, args.by) as screen:
             last = None

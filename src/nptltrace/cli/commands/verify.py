@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     source = Traceset(*args.traces)
     warner = traces.Warner(args, source)
     symbols = traces.open_symbols(args, source)
-    scope = traces.scope(args, source, symbols)
+    scope = traces.answers(args, source, symbols).scope
     verdict = verify(
         source,
         symbols,
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     say_unmatched(args, source, symbols)
     verdict = verdict.within(scope)
     if args.format == "text":
-        name = ", ".join(str(path) for path in source.paths())
+        name = traces.names(source)
         write_lines(_text(verdict, name))
     elif args.format == "json":
         write_json(verify_document(verdict))

@@ -1,0 +1,200 @@
+"""Answers questions about a part of a traceset, for commands, the viewer and Python callers.
+
+What an answer needs is imported when somebody asks for it: most commands ask for one answer.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from nptltrace.trace.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from nptltrace.analysis.finding_rules import Rules
+    from nptltrace.analysis.findings import Finding, Findings
+    from nptltrace.analysis.gil import GilLine
+    from nptltrace.analysis.report.figures import Contention
+    from nptltrace.analysis.report.measures import Run
+    from nptltrace.analysis.report.stacks.sums import Shown
+    from nptltrace.analysis.report.stacks.trees import ReportStacks
+    from nptltrace.analysis.scope import Scope
+    from nptltrace.analysis.sql.query import Database
+    from nptltrace.analysis.sql.tables import TraceTables
+    from nptltrace.trace.statistics import Statistics
+    from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
+
+__all__ = ["Answers", "all_tables"]
+
+
+class Answers:
+    """Answers questions about a part of a traceset.
+
+    Args:
+        traceset: The opened traces.
+        symbols: Names addresses.
+        selection: The threads, objects and call sites of the part; None for all.
+        window: When the part begins and ends, in ns since the traceset's start; None for no bound.
+
+    Attributes:
+        traceset: As given.
+        symbols: As given.
+    """
+
+    def __init__(
+        self,
+        traceset: Traceset,
+        symbols: Symbols,
+        selection: Selection | None = None,
+        window: tuple[int | None, int | None] = (None, None),
+    ) -> None:
+        self.traceset, self.symbols = traceset, symbols
+        self._selection = selection or Selection()
+        self._window = window
+        self._database: Database | None = None
+
+    @cached_property
+    def scope(self) -> Scope:
+        """The part, as numbers of threads, objects and call sites.
+
+        Raises:
+            UsageError: A value is wrong, or nothing has such a name.
+        """
+        from nptltrace.analysis.model import Window
+        from nptltrace.analysis.scope import Scope
+
+        return Scope.of(self.traceset, self.symbols, self._selection, Window(*self._window))
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the scope leaves anything out."""
+        return bool(self._selection) or self._window != (None, None)
+
+    # ---- figures ----
+
+    def stat(self, *, named: int | None = None) -> Statistics:
+        """Return what the part holds: processes, threads, events, objects and losses.
+
+        Args:
+            named: How many of the objects to name; None for all.
+        """
+        from nptltrace.analysis.growing import ended_ns
+        from nptltrace.trace.statistics import Part, statistics
+
+        part = None
+        if self.is_part:
+            chosen = self._selection.build(self.traceset, self.symbols)
+            part = Part(chosen, *self._window)
+        ended = ended_ns(self.traceset)
+        return statistics(self.traceset, self.symbols, named=named, part=part, ended_ns=ended)
+
+    def report(self, **options: Any) -> Contention:
+        """Return who waited for what, and because of whom.
+
+        Args:
+            options: `named`, `causes`, `pairs` and `stacks` of `contention`.
+        """
+        from nptltrace.analysis.report.contention import contention
+
+        window, only = self.scope.window, self.scope.only
+        return contention(self.traceset, self.symbols, window=window, only=only, **options)
+
+    def stacks(self, shown: Shown) -> ReportStacks:
+        """Return what happened at each call stack, the longest first.
+
+        Args:
+            shown: What to add up.
+        """
+        from nptltrace.analysis.report.stacks.trees import stack_figures
+
+        return stack_figures(self.traceset, self.symbols, self.scope, shown)
+
+    def gil(self) -> list[GilLine]:
+        """Return what each thread did with the lock of Python's interpreter, by line."""
+        from nptltrace.analysis.gil import gil_lines
+
+        return gil_lines(self.traceset, self.symbols, self.scope.window)
+
+    def run(self, *, by: str, per: str = "run") -> Run:
+        """Return the sums of the part, which `compare` sets beside those of other runs.
+
+        Args:
+            by: `site`, `stack`, `object` or `thread`.
+            per: What to divide by: `run`, `second`, or the name of a type of event.
+
+        Raises:
+            UsageError: The trace has no time or no such events to divide by.
+        """
+        from nptltrace.analysis.report.measures import measure
+
+        return measure(self.traceset, self.symbols, by=by, per=per, scope=self.scope)
+
+    # ---- findings ----
+
+    def check(self, rules: Rules, long_hold_ns: int) -> tuple[Findings, list[Finding]]:
+        """Return all findings, and those that the rules and the scope choose.
+
+        Args:
+            rules: Which findings to look for and to show.
+            long_hold_ns: From which time on a lock is held for too long.
+        """
+        from nptltrace.analysis.findings import find
+
+        found = find(
+            self.traceset, self.symbols, long_hold_ns=long_hold_ns, wanted=rules.kinds
+        )  # fmt: skip
+        return found, self.within(rules.chosen(found.findings))
+
+    def within(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return the findings that are about the scope."""
+        includes = self.scope.includes
+        return [
+            one
+            for one in findings
+            if includes(one.ts_ns, one.process, one.threads, one.places, one.sites)
+        ]
+
+    # ---- tables ----
+
+    @cached_property
+    def tables(self) -> TraceTables:
+        """The tables of the part."""
+        return all_tables(self.traceset, self.symbols, self.scope)
+
+    def table(self, name: str, columns: Collection[str] | None = None) -> pa.Table:
+        """Return a table; see `TraceTables.table`."""
+        return self.tables.table(name, columns)
+
+    @property
+    def database(self) -> Database:
+        """A database of the tables; `close` closes it."""
+        from nptltrace.analysis.sql.query import Database
+
+        if self._database is None:
+            self._database = Database(self.tables)
+        return self._database
+
+    def sql(self, query: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> pa.Table:
+        """Return what an SQL query over the tables answers; see `Database.query`."""
+        return self.database.query(query, params)
+
+    def close(self) -> None:
+        """Close the database, if there is one."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+
+def all_tables(
+    traceset: Traceset, symbols: Symbols | None = None, scope: Scope | None = None
+) -> TraceTables:
+    """Return the tables of a traceset, the findings among them; arguments as of `TraceTables`."""
+    from nptltrace.analysis.findings import findings
+    from nptltrace.analysis.sql.tables import TraceTables
+
+    return TraceTables(traceset, symbols, scope, findings)
