@@ -27,7 +27,7 @@ from futex_names import c_futex_kinds, c_futex_names, doc_futexes, load_futexes
 from lock_stubs import c_lock_stubs, c_lock_types, doc_locks, load_locks
 from plain_hooks import c_plain_hooks, c_routines
 from sleep_hooks import c_sleep_hooks, c_sleep_routines, load_sleeps
-from tables import load_tables, py_tables
+from tables import c_rows, load_tables, py_tables
 from wrapper_functions import c_wrapper_symbols, load_wrappers, py_wrappers
 
 if TYPE_CHECKING:
@@ -450,6 +450,7 @@ def outputs(source: Path) -> dict[Path, str]:
     futexes = load_futexes(source.with_name("futexes.toml"))
     calls, sleep_hooks = load_sleeps(source.with_name("sleeps.toml"))
     wrappers = load_wrappers(source.with_name("wrappers.toml"))
+    tables = load_tables(source.with_name("tables.toml"))
     return {
         ROOT / "native/include/nptl_trace_events.h": c_header(events),
         ROOT / "native/include/nptl_trace_points.h": c_points(points, lll_purposes),
@@ -471,7 +472,8 @@ def outputs(source: Path) -> dict[Path, str]:
         package / "_domains.py": py_domains(events, lll_purposes, locks.types, futexes, calls),
         package / "_events.py": py_table(events),
         package / "_wrappers.py": py_wrappers(wrappers),
-        package / "tables.py": py_tables(*load_tables(source.with_name("tables.toml"))),
+        package / "tables.py": py_tables(tables),
+        ROOT / "native/tracker/sums/model_rows.h": c_rows(tables),
         package / "slot_events.tsdl": metadata_events(events, 0),
         package / "record_events.tsdl": metadata_events(events, 1),
         ROOT / "docs/reference/locks.md": doc_locks(locks, doc_futexes(futexes)),

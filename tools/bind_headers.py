@@ -94,6 +94,7 @@ HEADERS = (
     Header("tasks.h"),
     Header("pttread.h"),
     Header("ptttrack.h", ("PTT_PREVENTED", "PTT_SILENT_NS", "PTT_THREAD_")),
+    Header("model_rows.h"),
     Header("pttmodel.h"),
     Header("pttcheck.h"),
     Header("pttverify.h"),

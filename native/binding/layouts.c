@@ -7,6 +7,7 @@
 #include "convert.h"
 #include "inject.h"
 #include "lock_function.h"
+#include "model_rows.h"
 #include "nptl_trace.h"
 #include "ptt_abi.h"
 #include "pttcheck.h"
@@ -145,6 +146,35 @@ AT(uuid, 16); AT(instance, 32); AT(threads, 40); AT(events, 48); AT(event_count,
 AT(process_shift, 64); AT(sequence, 68); AT(tick_origin, 72); AT(tick_base, 80); AT(tick_mul, 88);
 AT(tick_div, 96);
 #undef LAYOUT
+#define LAYOUT struct ptt_model_wait
+SIZE(128); AT(id, 0); AT(t_ns, 8); AT(dur_ns, 16); AT(ready_ns, 24); AT(waker_t_ns, 32);
+AT(chain, 40); AT(parent, 48); AT(held_ns, 56); AT(thread, 64); AT(object, 68); AT(result, 72);
+AT(owner, 76); AT(waker, 80); AT(queue_depth, 84); AT(site, 88); AT(stack, 92); AT(owner_site, 96);
+AT(owner_stack, 100); AT(waker_site, 104); AT(waker_stack, 108); AT(holder_site, 112);
+AT(holder_stack, 116); AT(kind, 120); AT(wait_class, 121); AT(open, 122); AT(mode, 123);
+AT(reserved, 124);
+#undef LAYOUT
+#define LAYOUT struct ptt_model_hold
+SIZE(64); AT(t_ns, 0); AT(dur_ns, 8); AT(off_ns, 16); AT(ready_ns, 24); AT(thread, 32);
+AT(object, 36); AT(max_waiters, 40); AT(site, 44); AT(stack, 48); AT(release_site, 52);
+AT(release_stack, 56); AT(mode, 60); AT(open, 61); AT(thread_place, 62); AT(object_place, 63);
+#undef LAYOUT
+#define LAYOUT struct ptt_model_state
+SIZE(40); AT(t_ns, 0); AT(dur_ns, 8); AT(wait, 16); AT(thread, 24); AT(call, 28); AT(cpu, 30);
+AT(state, 32); AT(reserved, 33);
+#undef LAYOUT
+#define LAYOUT struct ptt_model_wakeup
+SIZE(48); AT(t_ns, 0); AT(woken_ns, 8); AT(wait, 16); AT(wakee, 24); AT(waker, 28); AT(object, 32);
+AT(site, 36); AT(kind, 40); AT(reserved, 41);
+#undef LAYOUT
+#define LAYOUT struct ptt_model_edge
+SIZE(64); AT(n, 0); AT(first_ns, 8); AT(held, 16); AT(wanted, 20); AT(thread, 24);
+AT(held_site, 28); AT(wanted_site, 32); AT(threads, 36); AT(guard, 40); AT(held_mode, 56);
+AT(wanted_mode, 57); AT(blocked, 58); AT(tries, 59); AT(reserved, 60);
+#undef LAYOUT
+#define LAYOUT struct ptt_model_blame
+SIZE(24); AT(caused_ns, 0); AT(thread, 8); AT(object, 12); AT(site, 16); AT(released, 20);
+#undef LAYOUT
 #define LAYOUT struct ptt_sums
 SIZE(168); AT(wait_n, 0); AT(wait_ns, 56); AT(wait_max, 112); AT(held_ns, 120); AT(hold_n, 128);
 AT(hold_ns, 136); AT(hold_max, 144); AT(used_ns, 152); AT(undivided_ns, 160);
@@ -174,41 +204,12 @@ AT(priority, 436); AT(cpu_ns, 440); AT(ready_ns, 448);
 SIZE(200); AT(sums, 0); AT(caused_ns, 168); AT(balance_ns, 176); AT(thread, 184); AT(object, 188);
 AT(balance, 192); AT(used, 196);
 #undef LAYOUT
-#define LAYOUT struct ptt_model_blame
-SIZE(24); AT(caused_ns, 0); AT(object, 8); AT(thread, 12); AT(site, 16); AT(released, 20);
-#undef LAYOUT
 #define LAYOUT struct ptt_model_cause
 SIZE(56); AT(n, 0); AT(ns, 8); AT(held_ns, 16); AT(max, 24); AT(thread, 32); AT(object, 36);
 AT(site, 40); AT(cause, 44); AT(cause_site, 48); AT(wait_class, 52);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_waker
 SIZE(32); AT(n, 0); AT(ns, 8); AT(object, 16); AT(thread, 20); AT(site, 24); AT(reserved, 28);
-#undef LAYOUT
-#define LAYOUT struct ptt_model_edge
-SIZE(64); AT(n, 0); AT(first_ns, 8); AT(held, 16); AT(wanted, 20); AT(held_site, 24);
-AT(wanted_site, 28); AT(thread, 32); AT(threads, 36); AT(guard, 40); AT(held_mode, 56);
-AT(wanted_mode, 57); AT(blocked, 58); AT(tries, 59); AT(reserved, 60);
-#undef LAYOUT
-#define LAYOUT struct ptt_model_wait
-SIZE(128); AT(t_ns, 0); AT(dur_ns, 8); AT(held_ns, 16); AT(waker_t_ns, 24); AT(ready_ns, 32);
-AT(id, 40); AT(parent, 48); AT(chain, 56); AT(thread, 64); AT(object, 68); AT(site, 72);
-AT(owner, 76); AT(owner_site, 80); AT(waker, 84); AT(waker_site, 88); AT(queue_depth, 92);
-AT(result, 96); AT(stack, 100); AT(owner_stack, 104); AT(waker_stack, 108); AT(holder_stack, 112);
-AT(holder_site, 116); AT(reserved, 120); AT(wait_class, 124); AT(kind, 125); AT(mode, 126);
-AT(open, 127);
-#undef LAYOUT
-#define LAYOUT struct ptt_model_hold
-SIZE(64); AT(t_ns, 0); AT(dur_ns, 8); AT(off_ns, 16); AT(ready_ns, 24); AT(thread, 32);
-AT(object, 36); AT(site, 40); AT(release_site, 44); AT(max_waiters, 48); AT(stack, 52);
-AT(release_stack, 56); AT(mode, 60); AT(open, 61); AT(thread_place, 62); AT(object_place, 63);
-#undef LAYOUT
-#define LAYOUT struct ptt_model_state
-SIZE(40); AT(t_ns, 0); AT(dur_ns, 8); AT(wait, 16); AT(thread, 24); AT(state, 28); AT(reserved, 29);
-AT(call, 30); AT(cpu, 32); AT(pad, 34);
-#undef LAYOUT
-#define LAYOUT struct ptt_model_wakeup
-SIZE(48); AT(t_ns, 0); AT(woken_ns, 8); AT(wait, 16); AT(waker, 24); AT(wakee, 28); AT(object, 32);
-AT(site, 36); AT(kind, 40); AT(reserved, 41);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_segment
 SIZE(40); AT(start_ns, 0); AT(end_ns, 8); AT(ready_ns, 16); AT(thread, 24); AT(object, 28);

@@ -27,6 +27,7 @@ from nptltrace.analysis.model import Window
 from nptltrace.analysis.scope import Scope
 from nptltrace.analysis.sql.query import Database
 from nptltrace.analysis.vocabulary import document_types
+from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.cli import main
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ def tables(asked: Asked, found: Differences) -> None:
                 "sum(wake_ns)::bigint wake, max(dur_ns) most from waits group by all"
             )
         }
-        for name in document_types.WAIT_CLASSES:
+        for name in WAIT_CLASSES:
             row = classes.get(name, {})
             waits, ns = (
                 ("waits", "wait_ns") if name == "contended" else (f"{name}_waits", f"{name}_ns")
@@ -490,7 +491,7 @@ def exports(asked: Asked, found: Differences, directory: Path) -> None:
             weights = profiles[0]["weights"] if profiles else []
             found.same(name, sum(weights), report[name], _ROUNDED * len(weights))
     kinds = {"contended": "wait_ns", "hold": "hold_ns"} | {
-        name: f"{name}_ns" for name in document_types.WAIT_CLASSES if name != "contended"
+        name: f"{name}_ns" for name in WAIT_CLASSES if name != "contended"
     }
     with found.about("chrome"):
         events = json.loads(export("chrome").read_text())["traceEvents"]

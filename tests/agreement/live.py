@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from nptltrace.analysis.vocabulary import document_types
+from nptltrace.catalog.tables import WAIT_CLASSES
 from tests.agreement.compare import FIGURES, Asked, Differences, ptt
 from tests.agreement.viewed import Page
 
@@ -81,7 +81,7 @@ def _top(trace: Path) -> tuple[Mapping[str, Any], dict[str, str]]:
 def _tables(asked: Asked) -> tuple[Mapping[str, Any], dict[str, str]]:
     rows = asked.sql("select class, count(*) n, sum(dur_ns)::bigint ns from waits group by all")
     figures: dict[str, int] = {}
-    for name in document_types.WAIT_CLASSES:
+    for name in WAIT_CLASSES:
         [row] = [row for row in rows if row["class"] == name] or [{"n": 0, "ns": 0}]
         waits, ns = ("waits", "wait_ns") if name == "contended" else (f"{name}_waits", f"{name}_ns")
         figures |= {waits: row["n"], ns: row["ns"]}

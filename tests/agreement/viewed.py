@@ -12,6 +12,7 @@ import httpx
 import pyarrow as pa
 
 from nptltrace.analysis.vocabulary import document_types
+from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.ui import protocol
 from nptltrace.ui.answers.naming import presentable
 from nptltrace.ui.server.app import application
@@ -144,7 +145,7 @@ class Page:
 
     def _waits(self, asked: Asked, part: dict[str, int], found: Differences) -> None:
         report = asked.report
-        for name in document_types.WAIT_CLASSES:
+        for name in WAIT_CLASSES:
             listed = self.ask("wait-list", wait_class=name, limit=5000, **part)
             about = listed.schema.metadata
             waits, ns = (

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.model import model_tables
 from nptltrace.analysis.report.contention import contention
 from nptltrace.api import Traceset
+from nptltrace.catalog.tables import WAIT_CLASSES
 from tests.analysis.any_events import any_steps, write_steps
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def test_sums_are_those_of_the_rows(steps: Steps) -> None:
     finally:
         shutil.rmtree(directory)
     waits = tables.waits.to_pylist()
-    for name in libptttrack_sums.CLASSES:
+    for name in WAIT_CLASSES:
         mine = [row["dur_ns"] for row in waits if row["class"] == name]
         figures = found.figures
         n, ns = (

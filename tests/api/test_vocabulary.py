@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 import pyarrow as pa
 import pytest
 
-from nptltrace._binding import libptttrack_sums
+from nptltrace._binding.headers import model_rows
 from nptltrace.analysis.sql.query import view_columns, view_schemas
 from nptltrace.analysis.sql.schema import EVENT_FIELDS, TABLES
 from nptltrace.analysis.sql.views import VIEWS
-from nptltrace.analysis.vocabulary.document_types import WAIT_CLASSES
 from nptltrace.analysis.vocabulary.meanings import NAMES
+from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.cli.pages import json_page
 from nptltrace.ui.shapes import fits
 from tests.support import ROOT
@@ -108,7 +108,8 @@ def agrees(table: str, name: str, type_: pa.DataType) -> None:
 
 
 def test_classes_of_waits_are_those_of_the_model() -> None:
-    assert libptttrack_sums.CLASSES == WAIT_CLASSES
+    numbers = [getattr(model_rows, f"PTT_{name.upper()}") for name in WAIT_CLASSES]
+    assert numbers == list(range(model_rows.PTT_CLASSES))
 
 
 def test_the_page_is_fresh() -> None:

@@ -23,11 +23,12 @@
 #define PTTMODEL_H
 
 #include "../ptttrack.h"
+#include "model_rows.h"
 
 struct ptt_columns;
 struct ptt_model;
 
-#define PTT_MODEL_VERSION 22
+#define PTT_MODEL_VERSION 23
 #define PTT_MODEL_API __attribute__((visibility("default")))
 
 /* What ptt_model_create() takes. */
@@ -36,12 +37,6 @@ struct ptt_model;
 #define PTT_MODEL_PATH 4u  /* keeps what ptt_model_path() needs */
 #define PTT_MODEL_PAIRS_OF 8u /* sums by thread and object */
 #define PTT_MODEL_STATES_OF 16u /* what each thread does, one state after another */
-
-/*
- * Classes of waits. PTT_UNKNOWN: for a futex that belongs to no lock that is known. PTT_GIL: for the interpreter's lock of
- * Python, however it ended.
- */
-enum { PTT_CONTENDED, PTT_IDLE, PTT_JOIN, PTT_TIMEOUT, PTT_CANCELLED, PTT_UNKNOWN, PTT_GIL, PTT_CLASSES };
 
 /* What an object of an interpreter is for, which its events do not say. */
 /* What a call site is. */
@@ -145,14 +140,6 @@ struct ptt_model_pair {
 	uint32_t used;    /* the thread is counted: 1 among those that use the object, 2 those that use its address */
 };
 
-struct ptt_model_blame {
-	uint64_t caused_ns;
-	uint32_t object;
-	uint32_t thread;
-	uint32_t site; /* where the hold began, or the wake-up came from */
-	uint32_t released; /* 1: where the hold ended, for where it began is not known */
-};
-
 /* What a thread waited for, where, and because of which thread. */
 struct ptt_model_cause {
 	uint64_t n;
@@ -175,110 +162,6 @@ struct ptt_model_waker {
 	uint32_t thread;
 	uint32_t site;
 	uint32_t reserved;
-};
-
-struct ptt_model_edge {
-	uint64_t n;
-	int64_t first_ns;
-	uint32_t held;
-	uint32_t wanted;
-	uint32_t held_site; /* of the first time */
-	uint32_t wanted_site;
-	uint32_t thread;    /* the first */
-	uint32_t threads;   /* 1, or 2 for more */
-	uint32_t guard[4];  /* locks that were held as well every time; 0 = no more */
-	uint8_t held_mode;  /* enum below */
-	uint8_t wanted_mode;
-	uint8_t blocked;    /* it had to wait at least once */
-	uint8_t tries;      /* all of them were try-locks, as far as the trace says */
-	uint32_t reserved;
-};
-
-/* A wait, when it has ended or the trace has. */
-struct ptt_model_wait {
-	int64_t t_ns;
-	int64_t dur_ns;
-	int64_t held_ns; /* of a contended one: while what it was for was held; the rest went by until it was awake */
-	int64_t waker_t_ns; /* when the wake-up was given; INT64_MIN when unknown */
-	int64_t ready_ns; /* meanwhile it could have run, and had no processor; -1 = not known */
-	uint64_t id;     /* from 1, in the order of beginnings */
-	uint64_t parent; /* wait in which the holder itself was then, or 0 */
-	uint64_t chain;	 /* the first of the parents, or the wait itself */
-	uint32_t thread;
-	uint32_t object;
-	uint32_t site;
-	uint32_t owner; /* holder when it began (when the trace ends, for one that never did) */
-	uint32_t owner_site;
-	uint32_t waker;
-	uint32_t waker_site;
-	uint32_t queue_depth; /* waiters of the object, this one included */
-	int32_t result;
-	uint32_t stack; /* numbers in the processes of those concerned, 0 = unknown */
-	uint32_t owner_stack;  /* where the holder took it */
-	uint32_t waker_stack;
-	uint32_t holder_stack; /* where the holder took it, or where that is not known released it meanwhile */
-	uint32_t holder_site;  /* with which that begins */
-	uint32_t reserved;
-	uint8_t wait_class;
-	uint8_t kind;
-	uint8_t mode;
-	uint8_t open; /* it never ended */
-};
-
-struct ptt_model_hold {
-	int64_t t_ns;
-	int64_t dur_ns;
-	int64_t off_ns; /* meanwhile its thread had no processor; -1 = not known */
-	int64_t ready_ns; /* of that, it could have run; -1 likewise */
-	uint32_t thread;
-	uint32_t object;
-	uint32_t site;
-	uint32_t release_site;
-	uint32_t max_waiters; /* most that waited for the object meanwhile */
-	uint32_t stack; /* as of a wait */
-	uint32_t release_stack;
-	uint8_t mode;
-	uint8_t open; /* not released in the trace */
-	/* The first place that was free when it began, among what its thread held and among the holders of its object. */
-	uint8_t thread_place;
-	uint8_t object_place; /* PTT_MODEL_PLACES - 1 where there was none left */
-};
-
-/* What a thread does. */
-enum {
-	PTT_STATE_UNKNOWN,
-	PTT_STATE_RUNNING,
-	PTT_STATE_READY,     /* it could run, and has no processor */
-	PTT_STATE_PREEMPTED, /* the same, since its processor was taken away */
-	PTT_STATE_ASLEEP,    /* in a system call that is no wait */
-	PTT_STATE_BLOCKED,   /* it waits for what another thread has, or does */
-	PTT_STATE_IDLE,	     /* it waits for work */
-	PTT_STATES,
-};
-
-/* From the first event of a thread to its end, one after another: they add up to its life. */
-struct ptt_model_state {
-	int64_t t_ns;
-	int64_t dur_ns;
-	uint64_t wait; /* in which it was, or 0 */
-	uint32_t thread;
-	uint8_t state;
-	uint8_t reserved;
-	uint16_t call; /* in which it slept: a number of the catalogue; 0 = that is not known, or it did not sleep */
-	uint16_t cpu; /* on which it ran; UINT16_MAX = that is not known, or it did not run */
-	uint16_t pad[3];
-};
-
-struct ptt_model_wakeup {
-	int64_t t_ns;     /* when the wake-up was given, but not before the wait began */
-	int64_t woken_ns; /* when the thread went on */
-	uint64_t wait;
-	uint32_t waker;
-	uint32_t wakee;
-	uint32_t object;
-	uint32_t site; /* of the waker */
-	uint8_t kind;
-	uint8_t reserved[7];
 };
 
 /* A piece of the critical path. */
@@ -308,14 +191,8 @@ _Static_assert(sizeof(struct ptt_model_object) == 320, "object");
 _Static_assert(sizeof(struct ptt_model_site) == 200, "site");
 _Static_assert(sizeof(struct ptt_model_thread) == 456, "thread");
 _Static_assert(sizeof(struct ptt_model_pair) == 200, "pair");
-_Static_assert(sizeof(struct ptt_model_state) == 40, "state");
-_Static_assert(sizeof(struct ptt_model_blame) == 24, "blame");
 _Static_assert(sizeof(struct ptt_model_cause) == 56, "cause");
 _Static_assert(sizeof(struct ptt_model_waker) == 32, "waker");
-_Static_assert(sizeof(struct ptt_model_edge) == 64, "edge");
-_Static_assert(sizeof(struct ptt_model_wait) == 128, "wait");
-_Static_assert(sizeof(struct ptt_model_hold) == 64, "hold");
-_Static_assert(sizeof(struct ptt_model_wakeup) == 48, "wakeup");
 _Static_assert(sizeof(struct ptt_model_segment) == 40, "segment");
 
 enum ptt_model_table_id {

@@ -12,6 +12,7 @@ import numpy as np
 
 from nptltrace._binding.arrays import dtype_of, rows
 from nptltrace._binding.handle import Handle, own
+from nptltrace._binding.headers import model_rows
 from nptltrace._binding.headers import pttmodel as c
 from nptltrace._binding.library import Library, check
 
@@ -23,21 +24,18 @@ if TYPE_CHECKING:
     from nptltrace._binding.libpttread import Buffer
 
 __all__ = [
-    "CLASSES", "EDGES", "KINDS", "NEVER", "PAIRS", "PATH", "ROWS", "STATES", "STATES_OF",
-    "TYPE_SHIFT", "WAKES", "Lanes", "Model", "percentile",
+    "EDGES", "KINDS", "NEVER", "PAIRS", "PATH", "ROWS", "STATES_OF", "TYPE_SHIFT", "Lanes",
+    "Model", "percentile",
 ]  # fmt: skip
 
 ROWS, EDGES = c.PTT_MODEL_ROWS, c.PTT_MODEL_EDGES
 PATH, PAIRS = c.PTT_MODEL_PATH, c.PTT_MODEL_PAIRS_OF
 STATES_OF = c.PTT_MODEL_STATES_OF
 BUCKETS = c.PTT_BUCKETS
-CLASSES = ("contended", "idle", "join", "timeout", "cancelled", "unknown", "gil")
 KINDS = {
     1: "thread", 2: "mutex", 3: "rwlock", 4: "spinlock", 5: "cond", 6: "barrier", 7: "semaphore",
     8: "once", 10: "futex", 14: "lll",
 }  # fmt: skip
-STATES = ("unknown", "running", "ready", "preempted", "asleep", "blocked", "idle")
-WAKES = ("", "unlock", "signal", "broadcast", "post", "barrier", "end", "once", "futex")
 NEVER = -(2**63)
 END = 2**63 - 1
 # From this bit on, the flags of a low-level lock say what it is for: a place in LLL_PURPOSES. Those
@@ -51,18 +49,18 @@ _TABLES: dict[str, tuple[int, np.dtype[Any]]] = {
     "sites": (c.PTT_MODEL_SITES, dtype_of(c.ModelSite)),
     "threads": (c.PTT_MODEL_THREADS, dtype_of(c.ModelThread)),
     "pairs": (c.PTT_MODEL_PAIRS, dtype_of(c.ModelPair)),
-    "blames": (c.PTT_MODEL_BLAMES, dtype_of(c.ModelBlame)),
+    "blames": (c.PTT_MODEL_BLAMES, dtype_of(model_rows.ModelBlame)),
     "causes": (c.PTT_MODEL_CAUSES, dtype_of(c.ModelCause)),
     "wakers": (c.PTT_MODEL_WAKERS, dtype_of(c.ModelWaker)),
-    "edges": (c.PTT_MODEL_EDGES_TABLE, dtype_of(c.ModelEdge)),
+    "edges": (c.PTT_MODEL_EDGES_TABLE, dtype_of(model_rows.ModelEdge)),
     "histograms": (c.PTT_MODEL_HISTOGRAMS, np.dtype([("counts", "u4", (c.PTT_BUCKETS,))])),
-    "waits": (c.PTT_MODEL_WAITS, dtype_of(c.ModelWait)),
-    "holds": (c.PTT_MODEL_HOLDS, dtype_of(c.ModelHold)),
-    "wakeups": (c.PTT_MODEL_WAKEUPS, dtype_of(c.ModelWakeup)),
-    "open": (c.PTT_MODEL_OPEN, dtype_of(c.ModelWait)),
+    "waits": (c.PTT_MODEL_WAITS, dtype_of(model_rows.ModelWait)),
+    "holds": (c.PTT_MODEL_HOLDS, dtype_of(model_rows.ModelHold)),
+    "wakeups": (c.PTT_MODEL_WAKEUPS, dtype_of(model_rows.ModelWakeup)),
+    "open": (c.PTT_MODEL_OPEN, dtype_of(model_rows.ModelWait)),
     "segments": (c.PTT_MODEL_SEGMENTS, dtype_of(c.ModelSegment)),
     "state": (c.PTT_MODEL_STATE, dtype_of(c.ModelEvent)),
-    "states": (c.PTT_MODEL_THREAD_STATES, dtype_of(c.ModelState)),
+    "states": (c.PTT_MODEL_THREAD_STATES, dtype_of(model_rows.ModelState)),
 }
 
 

@@ -17,7 +17,6 @@ from nptltrace.analysis.growing import ended_ns
 from nptltrace.analysis.identities.objects import Users
 from nptltrace.analysis.recorded.levels import add_levels
 from nptltrace.analysis.snapshots import Keeper, forget, latest
-from nptltrace.catalog import SYS_CALLS
 from nptltrace.catalog.tables import FROM_ROWS
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.objects.gates import gates_of
@@ -547,32 +546,22 @@ class _Numbers:
         return pa.array(self.sites["process"][rows])
 
 
-# The lists of words, by their names in `catalog/tables.toml`.
-_WORDS = {
-    "classes": libptttrack_sums.CLASSES,
-    "modes": ("exclusive", "shared"),
-    "states": libptttrack_sums.STATES,
-    "wakes": libptttrack_sums.WAKES,
-    "calls": SYS_CALLS,
-}
-
-
-def _words(numbers: NDArray[Any], words: str, unknown: NDArray[Any] | None = None) -> pa.Array:
+def _words(
+    numbers: NDArray[Any], words: tuple[str, ...], unknown: NDArray[Any] | None = None
+) -> pa.Array:
     """Return numbers as words; null where they are unknown."""
     codes = pa.array(numbers.astype(np.int8), mask=unknown)
-    return pa.DictionaryArray.from_arrays(codes, pa.array(_WORDS[words]))
+    return pa.DictionaryArray.from_arrays(codes, pa.array(words))
 
 
-def _words_or_null(numbers: NDArray[Any], words: str) -> pa.Array:
+def _words_or_null(numbers: NDArray[Any], words: tuple[str, ...]) -> pa.Array:
     return _words(numbers, words, numbers == 0)
 
 
 def _kind(numbers: NDArray[Any]) -> pa.Array:
     known = sorted(libptttrack_sums.KINDS)
-    codes = pa.array(np.searchsorted(known, numbers).astype(np.int8))
-    return pa.DictionaryArray.from_arrays(
-        codes, pa.array([libptttrack_sums.KINDS[number] for number in known])
-    )
+    words = tuple(libptttrack_sums.KINDS[number] for number in known)
+    return _words(np.searchsorted(known, numbers), words)
 
 
 def _time(values: NDArray[Any]) -> pa.Array:

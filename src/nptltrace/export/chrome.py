@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._escaping import readable
+from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.export.writing import records as rec
 from nptltrace.export.writing import timeline as tl
 from nptltrace.export.writing.lines import Words, decimals, digits, joined
@@ -131,9 +132,7 @@ class _Events:
                 for row in range(len(timeline.objects))
             ]
         )
-        self._class = Words(
-            ("contended", "idle", "join", "timeout", "cancelled", "unknown", "gil", "hold")
-        )
+        self._class = Words((*WAIT_CLASSES, "hold"))
         self._flags = Words(("", ',"mode":"shared"', ',"open":true',
                              ',"mode":"shared","open":true'))  # fmt: skip
         pids = np.array([process.pid for process in timeline.processes] + [0], np.int64)

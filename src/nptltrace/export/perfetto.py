@@ -14,6 +14,7 @@ import numpy as np
 
 from nptltrace._escaping import readable
 from nptltrace.analysis.scope import Scope
+from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.export.writing import records as rec
 from nptltrace.export.writing import timeline as tl
 from nptltrace.export.writing.processors import switches
@@ -53,8 +54,7 @@ _UUID_BYTES, _TIME_BYTES, _IID_BYTES, _TEXT_BYTES, _COUNT_BYTES = 5, 9, 6, 5, 5
 _NEGATIVE_BYTES = 10
 
 # Waits are of the categories of their classes, in their order.
-_CATEGORY = ("contended", "idle", "join", "timeout", "cancelled", "unknown", "gil", "hold",
-             "owner", "wakeup", "life", "blocks")  # fmt: skip
+_CATEGORY = (*WAIT_CLASSES, "hold", "owner", "wakeup", "life", "blocks")
 _NOTE = ("site", "owner_name", "owner_site", "waker_name", "waker_site", "release_site",
          "queue_depth", "max_waiters", "result", "mode", "open", "wait_id", "stack",
          "owner_stack")  # fmt: skip

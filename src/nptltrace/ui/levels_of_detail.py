@@ -22,6 +22,7 @@ from nptltrace.analysis.model import (
     share_memory,
 )
 from nptltrace.analysis.snapshots import Keeper
+from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.errors import NativeError
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.prefetch import reading_ahead
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["Levels"]
 
 _IDS = 1024
-_CONTENDED = libptttrack_sums.CLASSES.index("contended")
+_CONTENDED = WAIT_CLASSES.index("contended")
 # How often what is there so far is shown while a trace is read.
 _SHOWN_S = 0.5
 

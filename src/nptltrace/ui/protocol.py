@@ -22,9 +22,9 @@ from nptltrace.analysis.vocabulary.document_types import (  # noqa: TC001 -- sha
     Finding,
     Report,
     Uncovered,
-    WaitClass,
 )
 from nptltrace.catalog import SYS_CALLS
+from nptltrace.catalog.tables import WAIT_CLASSES, WaitClass  # noqa: TC001 -- read at run time
 
 __all__ = [
     "ARROWS", "ARROW_KINDS", "CALLS", "ENDPOINTS", "EVENTS", "FLAGS", "INVITE", "INVITED_S",
@@ -50,8 +50,7 @@ MAX_LOCKS = 50
 # Column `state`. Between the spans of a thread's lane 0 it is `not waiting`: it ran, or slept, or
 # was ready to run, and which of these is not known.
 STATES = (
-    "not waiting", "contended", "idle", "join", "timeout", "cancelled", "unknown", "gil", "held",
-    "shared", "running", "ready", "asleep", "preempted",
+    "not waiting", *WAIT_CLASSES, "held", "shared", "running", "ready", "asleep", "preempted",
 )  # fmt: skip
 # Where a thread is asleep, column `other` is a number in this list of system calls.
 CALLS = SYS_CALLS
@@ -639,7 +638,6 @@ _ROWS = Parameter("rows", "rows", f"which rows, at most {MAX_ROWS}")
 _FROM = Parameter("from_ns", "int", "where the range begins", -1)
 _TO = Parameter("to_ns", "int", "first time behind the range", -1)
 _WIDTH = Parameter("width", "int", f"pixels that the range is drawn in, at most {MAX_WIDTH}", 1000)
-_CLASSES = STATES[1 : STATES.index("held")]
 _LIMIT = Parameter("limit", "int", "how many at most", 1000)
 
 ENDPOINTS = (
@@ -685,7 +683,7 @@ ENDPOINTS = (
             _FROM,
             _TO,
             Parameter("least_ns", "int", "only such as are as long", 0),
-            Parameter("wait_class", ("", *_CLASSES), "only of this class", ""),
+            Parameter("wait_class", ("", *WAIT_CLASSES), "only of this class", ""),
             Parameter("thread", "rows", "only of these threads", ""),
             Parameter("object", "rows", "only for these objects", ""),
             Parameter("site", "text", "part of a call site's name, or its address", ""),

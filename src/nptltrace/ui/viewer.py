@@ -26,6 +26,7 @@ from nptltrace.analysis.report.documents import (
     uncovered_modules,
 )
 from nptltrace.analysis.vocabulary import document_types
+from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.errors import NativeError, PttError, UsageError, one_line
 from nptltrace.trace.copying import Part, default_output
 from nptltrace.trace.reading.watermark import Settled
@@ -77,8 +78,7 @@ _CHAIN = 100
 # To say who had an object during a wait, so many spans are looked at.
 _MOST_SPANS = 200_000
 _AT_ONCE = 4
-_CLASSES = document_types.WAIT_CLASSES
-_NOT_HELD = frozenset(_CLASSES.index(name) for name in ("idle", "join"))
+_NOT_HELD = frozenset(WAIT_CLASSES.index(name) for name in ("idle", "join"))
 _POLL_S = 0.2
 # What is said of a range of a running recording may be as old.
 _OLD_S = 3.0
@@ -584,7 +584,7 @@ class Viewer:
         kind, wait_class = int(found["kind"]), int(found["wait_class"])
         owner, woken = int(found["owner"]), int(found["waker_t_ns"])
         t_ns, dur_ns, held_ns = (int(found[name]) for name in ("t_ns", "dur_ns", "held_ns"))
-        is_contended = wait_class == _CLASSES.index("contended")
+        is_contended = wait_class == WAIT_CLASSES.index("contended")
         mode: Any = "shared" if found["mode"] else "exclusive"
         return {
             "wait_id": number,
@@ -592,7 +592,7 @@ class Viewer:
             "dur_ns": dur_ns,
             "held_ns": held_ns if is_contended else None,
             "wake_ns": dur_ns - held_ns if is_contended else None,
-            "wait_class": _CLASSES[min(wait_class, len(_CLASSES) - 1)],
+            "wait_class": WAIT_CLASSES[min(wait_class, len(WAIT_CLASSES) - 1)],
             "kind": libptttrack_sums.KINDS.get(kind, "object"),
             "mode": mode,
             "open": bool(found["open"]),

@@ -16,19 +16,10 @@ f64 = ctypes.c_double
 i32 = ctypes.c_int32
 i64 = ctypes.c_int64
 p = ctypes.c_void_p
-u16 = ctypes.c_uint16
 u32 = ctypes.c_uint32
 u64 = ctypes.c_uint64
 u8 = ctypes.c_uint8
 
-PTT_CONTENDED = 0
-PTT_IDLE = 1
-PTT_JOIN = 2
-PTT_TIMEOUT = 3
-PTT_CANCELLED = 4
-PTT_UNKNOWN = 5
-PTT_GIL = 6
-PTT_CLASSES = 7
 PTT_SITE_IN_WRAPPER = 1
 PTT_SITE_OF_SLEEP = 2
 PTT_FOR_ANYTHING = 0
@@ -37,14 +28,6 @@ PTT_FOR_END = 2
 PTT_FOR_HOLDER = 3
 PTT_FOR_GIL = 4
 PTT_FOR_LOCK = 5
-PTT_STATE_UNKNOWN = 0
-PTT_STATE_RUNNING = 1
-PTT_STATE_READY = 2
-PTT_STATE_PREEMPTED = 3
-PTT_STATE_ASLEEP = 4
-PTT_STATE_BLOCKED = 5
-PTT_STATE_IDLE = 6
-PTT_STATES = 7
 PTT_PATH_RUN = 0
 PTT_PATH_WAKE = 1
 PTT_PATH_WAIT = 2
@@ -66,7 +49,7 @@ PTT_MODEL_SEGMENTS = 13
 PTT_MODEL_STATE = 14
 PTT_MODEL_THREAD_STATES = 15
 PTT_MODEL_TABLES = 16
-PTT_MODEL_VERSION = 22
+PTT_MODEL_VERSION = 23
 PTT_MODEL_ROWS = 1
 PTT_MODEL_EDGES = 2
 PTT_MODEL_PATH = 4
@@ -147,15 +130,6 @@ class ModelPair(Structure):
     sums: Sums; caused_ns: int; balance_ns: int; thread: int; object: int; balance: int; used: int
 
 
-class ModelBlame(Structure):
-    """`struct ptt_model_blame`, 24 bytes."""
-
-    _fields_ = (
-        ("caused_ns", u64), ("object", u32), ("thread", u32), ("site", u32), ("released", u32),
-    )
-    caused_ns: int; object: int; thread: int; site: int; released: int
-
-
 class ModelCause(Structure):
     """`struct ptt_model_cause`, 56 bytes."""
 
@@ -174,73 +148,6 @@ class ModelWaker(Structure):
         ("n", u64), ("ns", u64), ("object", u32), ("thread", u32), ("site", u32), ("reserved", u32),
     )
     n: int; ns: int; object: int; thread: int; site: int; reserved: int
-
-
-class ModelEdge(Structure):
-    """`struct ptt_model_edge`, 64 bytes."""
-
-    _fields_ = (
-        ("n", u64), ("first_ns", i64), ("held", u32), ("wanted", u32), ("held_site", u32),
-        ("wanted_site", u32), ("thread", u32), ("threads", u32), ("guard", u32 * 4),
-        ("held_mode", u8), ("wanted_mode", u8), ("blocked", u8), ("tries", u8), ("reserved", u32),
-    )
-    n: int; first_ns: int; held: int; wanted: int; held_site: int; wanted_site: int; thread: int;
-    threads: int; guard: Any; held_mode: int; wanted_mode: int; blocked: int; tries: int;
-    reserved: int
-
-
-class ModelWait(Structure):
-    """`struct ptt_model_wait`, 128 bytes."""
-
-    _fields_ = (
-        ("t_ns", i64), ("dur_ns", i64), ("held_ns", i64), ("waker_t_ns", i64), ("ready_ns", i64),
-        ("id", u64), ("parent", u64), ("chain", u64), ("thread", u32), ("object", u32),
-        ("site", u32), ("owner", u32), ("owner_site", u32), ("waker", u32), ("waker_site", u32),
-        ("queue_depth", u32), ("result", i32), ("stack", u32), ("owner_stack", u32),
-        ("waker_stack", u32), ("holder_stack", u32), ("holder_site", u32), ("reserved", u32),
-        ("wait_class", u8), ("kind", u8), ("mode", u8), ("open", u8),
-    )
-    t_ns: int; dur_ns: int; held_ns: int; waker_t_ns: int; ready_ns: int; id: int; parent: int;
-    chain: int; thread: int; object: int; site: int; owner: int; owner_site: int; waker: int;
-    waker_site: int; queue_depth: int; result: int; stack: int; owner_stack: int; waker_stack: int;
-    holder_stack: int; holder_site: int; reserved: int; wait_class: int; kind: int; mode: int;
-    open: int
-
-
-class ModelHold(Structure):
-    """`struct ptt_model_hold`, 64 bytes."""
-
-    _fields_ = (
-        ("t_ns", i64), ("dur_ns", i64), ("off_ns", i64), ("ready_ns", i64), ("thread", u32),
-        ("object", u32), ("site", u32), ("release_site", u32), ("max_waiters", u32), ("stack", u32),
-        ("release_stack", u32), ("mode", u8), ("open", u8), ("thread_place", u8),
-        ("object_place", u8),
-    )
-    t_ns: int; dur_ns: int; off_ns: int; ready_ns: int; thread: int; object: int; site: int;
-    release_site: int; max_waiters: int; stack: int; release_stack: int; mode: int; open: int;
-    thread_place: int; object_place: int
-
-
-class ModelState(Structure):
-    """`struct ptt_model_state`, 40 bytes."""
-
-    _fields_ = (
-        ("t_ns", i64), ("dur_ns", i64), ("wait", u64), ("thread", u32), ("state", u8),
-        ("reserved", u8), ("call", u16), ("cpu", u16), ("pad", u16 * 3),
-    )
-    t_ns: int; dur_ns: int; wait: int; thread: int; state: int; reserved: int; call: int; cpu: int;
-    pad: Any
-
-
-class ModelWakeup(Structure):
-    """`struct ptt_model_wakeup`, 48 bytes."""
-
-    _fields_ = (
-        ("t_ns", i64), ("woken_ns", i64), ("wait", u64), ("waker", u32), ("wakee", u32),
-        ("object", u32), ("site", u32), ("kind", u8), ("reserved", u8 * 7),
-    )
-    t_ns: int; woken_ns: int; wait: int; waker: int; wakee: int; object: int; site: int; kind: int;
-    reserved: Any
 
 
 class ModelSegment(Structure):

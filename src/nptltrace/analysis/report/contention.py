@@ -27,7 +27,7 @@ from nptltrace.analysis.report.figures import (
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.analysis.report.stacks.both_sides import WaitStacks
 from nptltrace.analysis.scope import Scope
-from nptltrace.analysis.vocabulary.document_types import WAIT_CLASSES
+from nptltrace.catalog.tables import WAIT_CLASSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,8 +181,8 @@ class _Report:
             wait_max_ns=int(row["wait_max"]),
             wait_p50_ns=p50,
             wait_p99_ns=p99,
-            other_waits=dict(zip(libptttrack_sums.CLASSES[1:], n[1:], strict=True)),
-            other_ns=dict(zip(libptttrack_sums.CLASSES[1:], ns[1:], strict=True)),
+            other_waits=dict(zip(WAIT_CLASSES[1:], n[1:], strict=True)),
+            other_ns=dict(zip(WAIT_CLASSES[1:], ns[1:], strict=True)),
             holds=int(row["hold_n"]),
             hold_ns=int(row["hold_ns"]),
             hold_max_ns=int(row["hold_max"]),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nptltrace.analysis.report.critical_path import CriticalPath
     from nptltrace.analysis.report.naming import ThreadName
     from nptltrace.analysis.report.stacks.both_sides import BothStacks
-    from nptltrace.analysis.vocabulary.document_types import WaitClass
+    from nptltrace.catalog.tables import WaitClass
 
 __all__ = [
     "Blame", "Cause", "Contention", "Figures", "ObjectFigures", "OpenWait", "PairFigures",

@@ -23,7 +23,7 @@ from nptltrace.analysis.model import (
     share_memory,
 )
 from nptltrace.analysis.report.naming import Naming
-from nptltrace.analysis.vocabulary.document_types import WAIT_CLASSES
+from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.prefetch import reading_ahead
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.model import Only
     from nptltrace.analysis.report.naming import ThreadName
-    from nptltrace.analysis.vocabulary.document_types import WaitClass
+    from nptltrace.catalog.tables import WaitClass
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
@@ -44,8 +44,7 @@ __all__ = [
 
 _UNSEEN = 2**63 - 1
 _CONTENDED, _IDLE, _UNKNOWN, _TIMEOUT, _CANCELLED = (
-    libptttrack_sums.CLASSES.index(name)
-    for name in ("contended", "idle", "unknown", "timeout", "cancelled")
+    WAIT_CLASSES.index(name) for name in ("contended", "idle", "unknown", "timeout", "cancelled")
 )
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.model import Only, model_steps
 from nptltrace.catalog import DOMAINS
+from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.trace.objects.chosen import Chosen
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bins", "Change", "LockOverTime", "Place", "over_time", "significant_ends"]
 
-_CONTENDED = libptttrack_sums.CLASSES.index("contended")
+_CONTENDED = WAIT_CLASSES.index("contended")
 _ROW = np.dtype(
     [
         ("object", np.uint32), ("t_ns", np.int64), ("dur_ns", np.int64), ("waker_t_ns", np.int64),

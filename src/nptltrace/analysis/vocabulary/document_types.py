@@ -6,10 +6,12 @@ or the empty text for names of things and call sites.
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict, get_args
+from typing import Literal, TypedDict
+
+from nptltrace.catalog.tables import WaitClass
 
 __all__ = [
-    "WAIT_CLASSES", "Blamed", "Cause", "Certainty", "Check", "CriticalPath", "Diff",
+    "Blamed", "Cause", "Certainty", "Check", "CriticalPath", "Diff",
     "DiffLabel", "DiffMetric", "DiffRow", "DiffRun", "Event", "Figures", "Finding",
     "FindingEvent", "FleetChange", "FleetCheck", "FleetDiff", "FleetFinding", "FleetGroup",
     "FleetOrder", "FleetPlace", "FleetPlaceChange", "FleetReport", "FleetRun", "FleetRuns",
@@ -17,12 +19,10 @@ __all__ = [
     "PathLink", "PathThread", "Report", "ReportObject", "ReportPair", "ReportParts", "ReportSite",
     "ReportStack", "ReportThread", "Severity", "StackTimes",
     "Stat", "StatObject", "StatProcess", "StatThread", "Top", "TopObject", "TopSite",
-    "TopThread", "TopWait", "Uncovered", "Verify", "Violation", "ViolationEvent", "WaitClass",
+    "TopThread", "TopWait", "Uncovered", "Verify", "Violation", "ViolationEvent",
     "Waker",
 ]  # fmt: skip
 
-WaitClass = Literal["contended", "idle", "join", "timeout", "cancelled", "unknown", "gil"]
-WAIT_CLASSES: tuple[WaitClass, ...] = get_args(WaitClass)
 Severity = Literal["error", "warning"]
 Certainty = Literal["sure", "chance", "unknown"]
 

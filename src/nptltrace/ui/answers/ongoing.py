@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._binding import libptttrack_drawing
-from nptltrace.analysis.vocabulary.document_types import WAIT_CLASSES
+from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.ui import protocol
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._binding import libptttrack_drawing
-from nptltrace.analysis.vocabulary import document_types
+from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.ui import protocol
 from nptltrace.ui.arrow_stream import table
 
@@ -107,7 +107,7 @@ def _fits(
     fits: NDArray[np.bool_] = (waits["thread"] > 0) & (waits["dur_ns"] >= wanted.least_ns)
     fits &= (waits["t_ns"] < wanted.to_ns) & (waits["t_ns"] + waits["dur_ns"] >= wanted.from_ns)
     if wanted.wait_class:
-        number = document_types.WAIT_CLASSES.index(wanted.wait_class)
+        number = WAIT_CLASSES.index(wanted.wait_class)
         fits &= waits["wait_class"] == number
     if wanted.threads:
         fits &= np.isin(waits["thread"], wanted.threads)

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from nptltrace._binding import libptttrack_sums
+from nptltrace.catalog.tables import WAIT_CLASSES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from nptltrace._binding import libptttrack_sums
 
 __all__ = ["AtStack", "StackValues"]
 
 _KEYS = ("process", "stack", "site", "kind")
 # Sums of waits by class, of the first also while held; of holds; and what was caused.
-_CLASSES = len(libptttrack_sums.CLASSES)
+_CLASSES = len(WAIT_CLASSES)
 _WAIT = [f"wait_ns_{number}" for number in range(_CLASSES)]
 _SUMS = (*_WAIT, "held_ns", "waits", "hold_ns", "holds", "caused_ns")
 _PIECES = 100  # sums to keep before they are made one
