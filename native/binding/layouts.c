@@ -149,10 +149,10 @@ AT(tick_div, 96);
 #define LAYOUT struct ptt_model_wait
 SIZE(128); AT(id, 0); AT(t_ns, 8); AT(dur_ns, 16); AT(ready_ns, 24); AT(waker_t_ns, 32);
 AT(chain, 40); AT(parent, 48); AT(held_ns, 56); AT(thread, 64); AT(object, 68); AT(result, 72);
-AT(owner, 76); AT(waker, 80); AT(queue_depth, 84); AT(site, 88); AT(stack, 92); AT(owner_site, 96);
-AT(owner_stack, 100); AT(waker_site, 104); AT(waker_stack, 108); AT(holder_site, 112);
-AT(holder_stack, 116); AT(kind, 120); AT(wait_class, 121); AT(open, 122); AT(mode, 123);
-AT(reserved, 124);
+AT(owner, 76); AT(waker, 80); AT(queue_depth, 84); AT(locks_held, 88); AT(site, 92); AT(stack, 96);
+AT(owner_site, 100); AT(owner_stack, 104); AT(waker_site, 108); AT(waker_stack, 112);
+AT(holder_site, 116); AT(holder_stack, 120); AT(kind, 124); AT(wait_class, 125); AT(open, 126);
+AT(mode, 127);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_hold
 SIZE(64); AT(t_ns, 0); AT(dur_ns, 8); AT(off_ns, 16); AT(ready_ns, 24); AT(thread, 32);

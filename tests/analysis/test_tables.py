@@ -188,6 +188,28 @@ def test_call_sites_of_records(tmp_path: Path) -> None:
     assert sorted(traces.table("sites")["site"].to_pylist()) == ["0x5", "0x6"]
 
 
+def locks_held(trace: Path) -> list[int | None]:
+    """Return the column of waits, in the order in which they began."""
+    waits = nptltrace.open(trace).table("waits", ["t_ns", "locks_held"]).to_pylist()
+    return [row["locks_held"] for row in sorted(waits, key=lambda row: row["t_ns"])]
+
+
+def test_locks_held_during_waits(tmp_path: Path) -> None:
+    """A thread has one lock while it waits for another, and gives that back for a condition."""
+    waited = Event(T0 + 100, "MUTEX_TAKEN", A, 5, variant="WAITED", fields={"wait_ns": 80})
+    cond, gone = A + 0x1000, Event(T0 + 201, "MUTEX_FREE", A, 6)
+    whole = Builder(tmp_path / "whole.ptt")
+    whole.thread(1, [taken(0, A), Event(T0 + 90, "MUTEX_FREE", A, 6)])
+    sleep = Event(T0 + 200, "COND_WAIT_IN", cond, 8, fields={"mutex": A})
+    whole.thread(2, [taken(10, B), wait(20, A, 1), waited, sleep, gone])
+    whole.thread(3, [Event(T0 + 210, "COND_WAIT_IN", cond, 8, fields={"mutex": A})])
+    assert locks_held(whole.write()) == [1, 1, 0]
+    # At level 1 nobody knows.
+    waits_only = Builder(tmp_path / "waits.ptt", session={"state": "complete", "level": "1"})
+    waits_only.thread(2, [wait(20, A, 1), waited])
+    assert locks_held(waits_only.write()) == [None]
+
+
 def test_a_chain_of_waits(tmp_path: Path) -> None:
     traces = nptltrace.open(chain(tmp_path / "run.ptt"))
     waits = {row["tid"]: row for row in traces.table("waits").to_pylist()}

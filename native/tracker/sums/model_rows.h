@@ -68,6 +68,11 @@ struct ptt_model_wait {
 	uint32_t waker;
 	/* waiters of the object, this one included */
 	uint32_t queue_depth;
+	/*
+	 * locks that the trace shows in the hands of the thread meanwhile, without the mutex that a wait for a condition
+	 * gives back; null when it does not record who has mutexes; -1 = null
+	 */
+	int32_t locks_held;
 	uint32_t site;
 	uint32_t stack;
 	uint32_t owner_site;
@@ -83,7 +88,6 @@ struct ptt_model_wait {
 	/* it never ended */
 	uint8_t open;
 	uint8_t mode;
-	uint8_t reserved[4];
 };
 
 _Static_assert(sizeof(struct ptt_model_wait) == 128, "wait");

@@ -44,6 +44,7 @@ struct md_wait {
 	uint32_t released_stack; /* of the first release by the owner, 0 = none is known */
 	uint32_t released_site;
 	uint32_t depth;
+	int32_t locks_held; /* by its thread; -1 = not known */
 	uint32_t crowd; /* waiters when it began, and those a signal has woken that wait for its condition still */
 	bool named; /* the owner was named by the event: no hold of it was known */
 	bool owner_follows; /* and nobody has taken it since */

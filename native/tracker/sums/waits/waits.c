@@ -128,6 +128,12 @@ static void begin_for_end(struct ptt_model *m, const struct md_object *o, struct
 		md_wait_behind(w, MD_WAITING(m, MD_THREAD(m, o->maker)->pub.waits));
 }
 
+/* How many locks a thread holds, where the trace says which mutexes are taken and given back. */
+static int32_t locks_held(struct ptt_model *m, const struct tk_event *e)
+{
+	return tk_knows_holds(TK_PROCESS(&m->t, e->process), PTT_KIND_MUTEX, 0) ? (int32_t)MD_THREAD(m, e->thread)->pub.held : -1;
+}
+
 uint32_t md_wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint8_t mode)
 {
 	struct md_object *o = MD_OBJECT(m, object);
@@ -156,6 +162,7 @@ uint32_t md_wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t o
 	else if (o->purpose == PTT_FOR_END)
 		begin_for_end(m, o, w);
 	w->depth = o->pub.waiters;
+	w->locks_held = locks_held(m, e);
 	w->crowd = o->pub.waiters + o->awaited;
 	md_crowd(o, w->crowd);
 	if (!o->pub.first_site)
@@ -217,6 +224,7 @@ bool md_wait_take(struct ptt_model *m, const struct tk_event *e, uint32_t object
 		.site_row = md_site(m, e->thread, e->site, o->pub.kind),
 		.owner = md_is_lock(o->pub.kind) && o->pub.releaser != e->thread ? o->pub.releaser : 0,
 		.depth = o->pub.waiters + 1,
+		.locks_held = locks_held(m, e),
 		.crowd = o->pub.waiters + 1,
 		.kind = (uint8_t)o->pub.kind,
 	};
@@ -397,6 +405,7 @@ void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait
 		.waker = end->waker,
 		.waker_site = end->waker_site,
 		.queue_depth = w->depth,
+		.locks_held = w->locks_held,
 		.stack = w->stack,
 		.owner_stack = w->owner_stack,
 		.waker_stack = end->waker_stack,

@@ -141,6 +141,9 @@ void md_cond_in(struct ptt_model *m, const struct tk_event *e)
 	if (!address || !wait)
 		return;
 	MD_WAITING(m, wait)->mutex = md_object(m, e, PTT_KIND_MUTEX, address, &pair);
+	/* The thread gives the mutex back while it waits. */
+	if (MD_WAITING(m, wait)->locks_held > 0 && tk_hold_find(&m->t, e->thread, MD_WAITING(m, wait)->mutex))
+		MD_WAITING(m, wait)->locks_held--;
 	md_log_of(m, MD_OBJECT(m, MD_WAITING(m, wait)->mutex));
 }
 
