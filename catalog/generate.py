@@ -23,6 +23,7 @@ from declarations import (
     load_lll_purposes,
     load_points,
 )
+from documents import load_documents, py_meanings, py_shapes, py_sources
 from futex_names import c_futex_kinds, c_futex_names, doc_futexes, load_futexes
 from lock_stubs import c_lock_stubs, c_lock_types, doc_locks, load_locks
 from plain_hooks import c_plain_hooks, c_routines
@@ -451,6 +452,8 @@ def outputs(source: Path) -> dict[Path, str]:
     calls, sleep_hooks = load_sleeps(source.with_name("sleeps.toml"))
     wrappers = load_wrappers(source.with_name("wrappers.toml"))
     tables = load_tables(source.with_name("tables.toml"))
+    documents = load_documents(source.with_name("documents.toml"))
+    vocabulary = ROOT / "src/nptltrace/analysis/vocabulary"
     return {
         ROOT / "native/include/nptl_trace_events.h": c_header(events),
         ROOT / "native/include/nptl_trace_points.h": c_points(points, lll_purposes),
@@ -473,6 +476,9 @@ def outputs(source: Path) -> dict[Path, str]:
         package / "_events.py": py_table(events),
         package / "_wrappers.py": py_wrappers(wrappers),
         package / "tables.py": py_tables(tables),
+        vocabulary / "document_fields.py": py_sources(documents),
+        vocabulary / "document_types.py": py_shapes(documents),
+        vocabulary / "meanings.py": py_meanings(documents),
         ROOT / "native/tracker/sums/model_rows.h": c_rows(tables),
         package / "slot_events.tsdl": metadata_events(events, 0),
         package / "record_events.tsdl": metadata_events(events, 1),
