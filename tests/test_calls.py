@@ -31,23 +31,7 @@ CIRCLES = {
 FOLDER_CIRCLES = {
     "tracer: attach handler hooks locks points process syscall",
 }
-UPWARD = {
-    "ring/origin/module_log -> tracer/globals: __nptl_trace_confined",
-    "ring/origin/python_code -> tracer/globals: __nptl_trace_confined",
-    "ring/origin/site -> tracer/call_site/modules: __nptl_trace_closing",
-    "ring/origin/site -> tracer/globals: __nptl_trace_confined",
-    "ring/origin/stack -> tracer/call_site/call_site: __nptl_trace_stack",
-    "ring/origin/stack -> tracer/locks/team: __nptl_trace_is_of_other_thread",
-    "ring/record/record -> tracer/call_site/call_site: __nptl_trace_outer_site",
-    "ring/writer/attach -> tracer/globals: __nptl_trace_before_exit",
-    "ring/writer/attach -> tracer/globals: __nptl_trace_confined",
-    "ring/writer/attach -> tracer/hooks/thread: __nptl_trace_thread_enters",
-    "ring/writer/chunk -> tracer/globals: __nptl_trace_confined",
-    "ring/writer/contended -> tracer/locks/lock_call: __nptl_trace_other_lock",
-    "ring/writer/readings -> tracer/globals: __nptl_trace_before_rseq",
-    "ring/writer/readings -> tracer/globals: __nptl_trace_confined",
-    "ring/writer/taker -> tracer/locks/lock_call: __nptl_trace_other_lock",
-}
+UPWARD: set[str] = set()
 
 
 def calls_between(objects: Mapping[Path, str]) -> Calls:

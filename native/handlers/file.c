@@ -265,7 +265,7 @@ EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 	if (__builtin_expect(ptt_record_is_small(&event), 1))
 		put_event(record, PTT_RECORD_SMALL, &event, NULL);
 	else
-		put_large(&event, ptt_user_site());
+		put_large(&event, ptt_upcalls.user_site());
 	if (!process && !buffer.others)
 		buffer.others = 1;
 	if (process && event.event == NPTL_EV_PROCESS_EXEC)

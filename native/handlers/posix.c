@@ -71,7 +71,7 @@ EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 	if (!type)
 		return;
 	if (event.source == NPTL_TRACE_SOURCE_PROGRAM)
-		site = ptt_user_site();
+		site = ptt_upcalls.user_site();
 	else
 		site = param && event.param_size >= sizeof(*param) ? ptt_program_site(param->site) : NULL;
 	px_system_event(type, event.param, event.param_size, site);

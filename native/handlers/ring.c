@@ -414,7 +414,7 @@ static __attribute__((cold, noinline)) void put_uncommon(struct nptl_trace_event
 	bool first = false;
 
 	if (event.source == NPTL_TRACE_SOURCE_PROGRAM) {
-		put_user(&event, ptt_user_site());
+		put_user(&event, ptt_upcalls.user_site());
 		return;
 	}
 	/* what the thread has run in all is known by its end */

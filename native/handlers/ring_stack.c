@@ -35,7 +35,7 @@ static enum ptt_stack_when when_of_lock(const struct ptt_event_type *type)
 /* Locks of Python are semaphores, and that of the interpreter is a condition: a release posts or signals. */
 static bool has_python(void)
 {
-	return &__nptl_trace_python && __nptl_trace_python;
+	return *ptt_upcalls.python;
 }
 
 /* Also a thread of another process, whose waits this one does not know of; the kernel's part in it takes longer than a stack. */
@@ -119,9 +119,9 @@ static void begin_wait(uint32_t id, uint64_t object)
 
 	ptt_contended_wait(object);
 	/* relaxed: whoever does not see it yet has the stack found later */
-	if ((domain == NPTL_DOMAIN_MUTEX || domain == NPTL_DOMAIN_RWLOCK) && &__nptl_trace_before_lock &&
-	    !__atomic_load_n(&__nptl_trace_before_lock, __ATOMIC_RELAXED))
-		__atomic_store_n(&__nptl_trace_before_lock, before_lock, __ATOMIC_RELAXED);
+	if ((domain == NPTL_DOMAIN_MUTEX || domain == NPTL_DOMAIN_RWLOCK) &&
+	    !__atomic_load_n(ptt_upcalls.before_lock, __ATOMIC_RELAXED))
+		__atomic_store_n(ptt_upcalls.before_lock, before_lock, __ATOMIC_RELAXED);
 }
 
 /* The stack of an acquisition: where none was looked for before it, now, with the lock in hand. */

@@ -286,12 +286,12 @@ EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 		return;
 	if (__builtin_expect(!self_tid, 0)) {
 		self_tid = ptt_own_tid();
-		ptt_report_entry();
+		ptt_upcalls.thread_enters();
 	}
 	if (__builtin_expect(ptt_record_is_small(&event), 1))
 		put_event(b, record, PTT_RECORD_SMALL, &event, NULL);
 	else
-		put_large(b, &event, ptt_user_site());
+		put_large(b, &event, ptt_upcalls.user_site());
 	if (event.source != NPTL_TRACE_SOURCE_NPTL)
 		return;
 	if (event.domain == NPTL_DOMAIN_HANDLER && event.event == NPTL_EV_EVENTS_LOST)

@@ -322,5 +322,5 @@ EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 	if (ptt_record_is_small(&event))
 		put_event(record, PTT_RECORD_SMALL, &event, NULL);
 	else
-		put_large(&event, ptt_user_site());
+		put_large(&event, ptt_upcalls.user_site());
 }

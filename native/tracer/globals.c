@@ -22,9 +22,9 @@ static void plain_as_event(void *object, void *site, unsigned int domain, unsign
 	ptt_call_getevent((char)domain, (char)event, &param, sizeof(param));
 }
 
-void (*__nptl_trace_before_lock)(const void *object, void *site);
-void (*__nptl_trace_before_rseq)(void);
-void (*__nptl_trace_before_exit)(void);
+void (*ptt_before_lock_is_tried)(const void *object, void *site);
+void (*ptt_before_rseq_is_called)(void);
+void (*ptt_before_exit)(void);
 
 struct ptt_receiver ptt_receiver = {.getevent = ptt_ignore_event, .getplain = plain_as_event};
 

@@ -4,14 +4,40 @@
 #include <unistd.h>
 
 #include "handler.h"
+#include "lock_call.h"
+#include "modules.h"
+#include "platform/upcalls.h"
 #include "points.h"
 #include "process.h"
+#include "python.h"
+#include "team.h"
+#include "thread.h"
+
+/* What the tracer answers to the ring, here and in the handler that is loaded. */
+static void fill_upcalls(void)
+{
+	ptt_upcalls.confined = &__nptl_trace_confined;
+	ptt_upcalls.before_lock = &ptt_before_lock_is_tried;
+	ptt_upcalls.before_exit = &ptt_before_exit;
+	ptt_upcalls.before_rseq = &ptt_before_rseq_is_called;
+	ptt_upcalls.is_of_other_thread = ptt_is_of_other_thread;
+	ptt_upcalls.user_site = ptt_user_site;
+	ptt_upcalls.other_lock = ptt_find_other_lock;
+	ptt_upcalls.thread_enters = ptt_thread_enters;
+#if PTT_UNWINDS
+	ptt_upcalls.closing = &ptt_closing_count;
+	ptt_upcalls.python = &ptt_has_python;
+	ptt_upcalls.outer_site = ptt_find_outer_site;
+	ptt_upcalls.stack = __nptl_trace_stack;
+#endif
+}
 
 static void start_tracing(void)
 {
 	const char *variable = getenv("PTHREAD_NPTL_TRACE");
 
 	ptt_resolve();
+	fill_upcalls();
 	if (!variable || !*variable || !ptt_load_handler(variable))
 		return;
 	ptt_python_start();

@@ -171,20 +171,16 @@ static inline __attribute__((always_inline)) void ptt_emit_plain(char domain, ch
 	ptt_receiver.getplain((void *)object, site, (uint8_t)domain, (uint8_t)event);
 }
 
-/* See origin/call_site.h. Whoever sets it, the tracer's own is meant. */
-extern void (*__nptl_trace_before_lock)(const void *object, void *site) __attribute__((visibility("protected")));
-
-/* What a handler has called before the process ends by _exit(); safe in signal handlers. */
-extern void (*__nptl_trace_before_exit)(void) __attribute__((visibility("protected")));
-
-/* See writer/readings.h. */
-extern void (*__nptl_trace_before_rseq)(void) __attribute__((visibility("protected")));
+/* Functions of the handler, or NULL: see platform/upcalls.h. */
+extern void (*ptt_before_lock_is_tried)(const void *object, void *site) HIDDEN;
+extern void (*ptt_before_exit)(void) HIDDEN;
+extern void (*ptt_before_rseq_is_called)(void) HIDDEN;
 
 /* ptt_before_rseq - the program registers an area of its own for restartable sequences, or ends that of the C library. */
 static inline void ptt_before_rseq(void)
 {
 	/* relaxed: set when the handler begins */
-	void (*before)(void) = __atomic_load_n(&__nptl_trace_before_rseq, __ATOMIC_RELAXED);
+	void (*before)(void) = __atomic_load_n(&ptt_before_rseq_is_called, __ATOMIC_RELAXED);
 
 	if (before)
 		before();
@@ -197,7 +193,7 @@ static inline void ptt_before_rseq(void)
 static inline __attribute__((always_inline)) void ptt_before_lock(const void *object, void *site)
 {
 	/* relaxed: set once, to a function that is there for good */
-	void (*before)(const void *, void *) = __atomic_load_n(&__nptl_trace_before_lock, __ATOMIC_RELAXED);
+	void (*before)(const void *, void *) = __atomic_load_n(&ptt_before_lock_is_tried, __ATOMIC_RELAXED);
 
 	if (unlikely(before))
 		before(object, site);
@@ -382,6 +378,9 @@ void ptt_map_control(const char *directory) HIDDEN;
  */
 uint16_t ptt_site_futex(const void *site) HIDDEN;
 void ptt_forget_call_sites(void) HIDDEN;	     /* call_site.c: addresses may be another module's */
+void *ptt_find_outer_site(void *site) HIDDEN;	     /* call_site.c: see outer_site() in platform/upcalls.h */
+struct ptt_stack_wanted;
+EXPORT uint32_t __nptl_trace_stack(void *site, const struct ptt_stack_wanted *wanted); /* call_site.c: see stack() there */
 void ptt_reach_begin(size_t room) HIDDEN;	     /* reach.c: the calling thread begins, and was given so much stack */
 void ptt_python_start(void) HIDDEN;		     /* python.c: look for an interpreter */
 /*
@@ -445,6 +444,7 @@ void ptt_resume_levels(void) HIDDEN;
 bool ptt_leave_control(void) HIDDEN;   /* in the child: levels 0, on a page that is not the parent's */
 void ptt_inherit_levels(void) HIDDEN;  /* in the child, once it is ready */
 void ptt_restart_handler(void) HIDDEN; /* handler.c: in the child of a fork */
+void *ptt_user_site(void) HIDDEN;      /* user.c: see platform/upcalls.h */
 extern pid_t ptt_pid HIDDEN;	       /* globals.c: the process that is traced */
 
 #endif

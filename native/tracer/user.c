@@ -11,7 +11,7 @@
 /* What the event has no room for: handlers ask for it, whatever stands before them. */
 static __thread void *user_site INITIAL_EXEC;
 
-EXPORT void *__nptl_trace_user_site(void)
+void *ptt_user_site(void)
 {
 	return user_site;
 }

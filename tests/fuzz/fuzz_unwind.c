@@ -17,8 +17,7 @@
 #define ON_STACK UINT64_C(0x57AC)
 #define FRAMES 64
 
-uint64_t __nptl_trace_closing;
-bool __nptl_trace_python;
+bool ptt_has_python;
 __thread const struct ptt_java_wait *ptt_java_now;
 
 uint32_t ptt_java_stack(const struct ptt_stack_wanted *wanted)

@@ -13,18 +13,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OWN = {
-    "__nptl_trace_attach", "__nptl_trace_before_lock", "__nptl_trace_before_rseq",
-    "__nptl_trace_before_exit",
-    "__nptl_trace_closing",
-    "__nptl_trace_confined", "__nptl_trace_detail_level", "__nptl_trace_with_linker_lock",
-    "__nptl_trace_dlsym", "__nptl_trace_enabled", "__nptl_trace_is_of_other_thread",
+    "__nptl_trace_attach", "__nptl_trace_confined", "__nptl_trace_detail_level",
+    "__nptl_trace_dlsym", "__nptl_trace_enabled", "__nptl_trace_lock_entry",
     "__nptl_trace_java_name", "__nptl_trace_java_wait", "__nptl_trace_java_waited",
-    "__nptl_trace_java_wake", "JLI_Launch", "JNI_CreateJavaVM",
-    "__nptl_trace_other_lock", "ompt_start_tool",
-    "__nptl_trace_lock_entry",
-    "__nptl_trace_outer_site", "__nptl_trace_point", "__nptl_trace_python",
-    "__nptl_trace_stack", "__nptl_trace_user_site",
-    "__nptl_trace_thread_enters", "nptl_trace_send_posix_event", "nptl_trace_send_user_event",
+    "__nptl_trace_java_wake", "JLI_Launch", "JNI_CreateJavaVM", "ompt_start_tool",
+    "__nptl_trace_point", "__nptl_trace_stack", "__nptl_trace_with_linker_lock",
+    "nptl_trace_send_posix_event", "nptl_trace_send_user_event",
 }  # fmt: skip
 VERSIONS = {"GLIBC_2.2.5", "GLIBC_2.3.2", "GLIBC_2.15", "GLIBC_2.34"}
 NEWEST = (2, 34)

@@ -5,13 +5,18 @@
 #include <stdio.h>
 
 #include "nptl_trace.h"
+#include "platform/upcalls.h"
 
 bool px_tracer_there;
+
+extern int __nptl_trace_confined __attribute__((weak));
 
 void px_tracer_begin(void)
 {
 	/* it may begin after us, so this says nothing of whether it wants anything */
 	px_tracer_there = &nptl_trace_send_posix_event != NULL;
+	if (&__nptl_trace_confined)
+		ptt_upcalls.confined = &__nptl_trace_confined;
 }
 
 void px_tracer_event(const struct px_event *event)

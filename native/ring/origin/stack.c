@@ -68,11 +68,11 @@ uint32_t ptt_ring_stack(void *site)
 	};
 	uint32_t id;
 
-	if (!seg || !seg->stack_depth || !__nptl_trace_stack || ptt_ring_is_strange_child() || ptt_is_of_other_thread())
+	if (!seg || !seg->stack_depth || ptt_ring_is_strange_child() || ptt_upcalls.is_of_other_thread())
 		return PTT_STACK_NONE;
 	wanted.room = seg->stack_depth < PTT_STACK_DEPTH_MAX ? seg->stack_depth : PTT_STACK_DEPTH_MAX;
 	wanted.python = seg->python ? ptt_ring_python_code : NULL;
-	id = __nptl_trace_stack(site, &wanted);
+	id = ptt_upcalls.stack(site, &wanted);
 	if (id == PTT_STACK_NONE)
 		/* relaxed: a count */
 		__atomic_fetch_add(&seg->without_stack, 1, __ATOMIC_RELAXED);

@@ -11,14 +11,12 @@
 #include <time.h>
 
 #include "raw_syscall.h"
-
-/* The tracer's, where there is one. */
-extern int __nptl_trace_confined __attribute__((weak));
+#include "upcalls.h"
 
 static inline bool ptt_is_confined(void)
 {
 	/* relaxed: set before the filter is, which is a system call of the same thread or one that all threads see */
-	return &__nptl_trace_confined && __atomic_load_n(&__nptl_trace_confined, __ATOMIC_RELAXED);
+	return __atomic_load_n(ptt_upcalls.confined, __ATOMIC_RELAXED);
 }
 
 /* ptt_own_tid - kernel id of the calling thread. The library knows it, and lets it show in the clock of the thread. */

@@ -218,9 +218,6 @@ static void take_part_in_barriers(struct ptt_segment *seg)
 		__atomic_store_n(&seg->slow_barrier, 1, __ATOMIC_RELAXED);
 }
 
-/* The tracer's, where there is one. */
-extern void (*__nptl_trace_before_exit)(void) __attribute__((weak));
-
 /* A process that lives for a moment only may have mapped, since it joined, what it shares with another one. */
 static void before_exit(void)
 {
@@ -238,8 +235,7 @@ static int join_session(uint32_t parent)
 	if (parent == PTT_NO_IMAGE)
 		save_proc("exe", copy_link);
 	save_proc("cmdline", copy_file);
-	if (&__nptl_trace_before_exit)
-		__atomic_store_n(&__nptl_trace_before_exit, before_exit, __ATOMIC_RELAXED); /* hands nothing over */
+	__atomic_store_n(ptt_upcalls.before_exit, before_exit, __ATOMIC_RELAXED); /* hands nothing over */
 	save_proc("maps", copy_file);
 	/* release: the collector's acquire load of LIVE sees the entry and the files */
 	__atomic_store_n(&ptt_session.process->state, PTT_PROCESS_LIVE, __ATOMIC_RELEASE);
@@ -404,15 +400,6 @@ static struct ptt_thread *enter_thread(void)
 	return self;
 }
 
-/* The tracer's, where there is one. */
-extern void __nptl_trace_thread_enters(void) __attribute__((weak));
-
-void ptt_report_entry(void)
-{
-	if (&__nptl_trace_thread_enters)
-		__nptl_trace_thread_enters();
-}
-
 /*
  * With signals held: a child that a handler forked in between would take the parent's entry for its own. And a handler that
  * came just before has entered the thread, whose events would be those of two threads if that entry were forgotten.
@@ -429,7 +416,7 @@ struct ptt_thread *ptt_ring_enter_thread(void)
 	}
 	ptt_let_signals(before);
 	if (enters && self)
-		ptt_report_entry();
+		ptt_upcalls.thread_enters();
 	return self;
 }
 

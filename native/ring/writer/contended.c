@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../platform/clock.h"
-#include "../platform/other_lock.h"
+#include "../platform/upcalls.h"
 #include "taker.h"
 
 #define WAITER (UINT64_C(1) << 48)
@@ -205,7 +205,7 @@ static bool has_sleeper(uint64_t object)
 	const pthread_mutex_t *mutex = (const pthread_mutex_t *)(uintptr_t)object;
 	int kind;
 
-	if (ptt_other_lock_at(object) != PTT_OTHER_NONE)
+	if (ptt_upcalls.other_lock(object) != PTT_OTHER_NONE)
 		return true;
 	/* relaxed: the kind does not change, and the holder's release is what a waiter's write of the word is ordered with */
 	kind = __atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED);

@@ -148,8 +148,8 @@ void ptt_readings_choose(const struct ptt_segment *segment)
 	ptt_ring.section = (uint64_t)(uintptr_t)&nothing;
 	if (*own_word() != 0 || !sleeping_clears_it())
 		turn_off();
-	else if (&__nptl_trace_before_rseq)
-		__atomic_store_n(&__nptl_trace_before_rseq, before_rseq, __ATOMIC_RELAXED);
+	else
+		__atomic_store_n(ptt_upcalls.before_rseq, before_rseq, __ATOMIC_RELAXED);
 }
 
 /* ------------------------------------------------------------ the thread's file */

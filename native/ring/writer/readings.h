@@ -26,9 +26,6 @@
 /* ptt_readings_choose - once the segment is known: whether all this works here. Makes system calls, and sleeps for a moment. */
 void ptt_readings_choose(const struct ptt_segment *segment) __attribute__((visibility("hidden")));
 
-/* The tracer's, where there is one: what it calls before the program's system call rseq, in any thread. */
-extern void (*__nptl_trace_before_rseq)(void) __attribute__((weak));
-
 /* ptt_processor_kept - has the calling thread kept its processor since ptt_reading_put()? True where that is not asked. */
 static inline bool ptt_processor_kept(void)
 {

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "../platform/other_lock.h"
+#include "../platform/upcalls.h"
 #include "session.h"
 
 /* In glibc's word for a mutex's type, protocol and robustness: it may lie in memory of several processes. */
@@ -19,7 +19,7 @@ uint64_t ptt_ring_taker[PTT_TAKER_COUNT];
 static bool is_shared(enum ptt_taking taking, uint64_t object)
 {
 	const void *at = (const void *)(uintptr_t)object;
-	enum ptt_other_lock other = ptt_other_lock_at(object);
+	enum ptt_other_lock other = ptt_upcalls.other_lock(object);
 
 	if (other != PTT_OTHER_NONE)
 		return other == PTT_OTHER_UNKNOWN;

@@ -78,11 +78,6 @@ void ptt_ring_exec(bool begin);
 /* ptt_ring_lost - an event of the trace says that so many others were lost. */
 void ptt_ring_lost(uint64_t count);
 
-/*
- * ptt_report_entry - the calling thread sends its first event: the tracer, where there is one, says before it that a thread
- * has begun which it does not know yet. Safe in signal handlers.
- */
-void ptt_report_entry(void);
 /* ptt_ring_thread_end - the calling thread is over; late events take a new entry. */
 void ptt_ring_thread_end(void);
 

@@ -319,7 +319,7 @@ __attribute__((noinline)) PTT_UNWATCHED uint16_t ptt_site_futex(const void *site
 	return best;
 }
 
-EXPORT __attribute__((noinline)) PTT_UNWATCHED void *__nptl_trace_outer_site(void *site)
+__attribute__((noinline)) PTT_UNWATCHED void *ptt_find_outer_site(void *site)
 {
 	uint64_t entry = look((uintptr_t)site);
 	struct ptt_registers all;
@@ -469,7 +469,7 @@ static __attribute__((noinline)) PTT_UNWATCHED uint32_t number_with_python(struc
 
 static inline bool has_python(const struct ptt_stack_wanted *wanted)
 {
-	return __nptl_trace_python && wanted->python;
+	return ptt_has_python && wanted->python;
 }
 
 /* @kept: where to remember it, or NULL */
@@ -518,7 +518,7 @@ static uint32_t number_by_memory(struct own own, uintptr_t site, const struct pt
 	return number;
 }
 
-EXPORT __attribute__((noinline)) uint32_t __nptl_trace_stack(void *site, const struct ptt_stack_wanted *wanted)
+__attribute__((noinline)) uint32_t __nptl_trace_stack(void *site, const struct ptt_stack_wanted *wanted)
 {
 	struct ptt_remembered_stack *kept;
 	uint32_t number;

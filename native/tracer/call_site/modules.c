@@ -25,9 +25,7 @@
 #define TABLE_SIZE (1u << TABLE_BITS)
 #define BUILD_ID_MAX 64u
 
-/* See call_site.h. */
-extern uint64_t __nptl_trace_closing __attribute__((visibility("default")));
-uint64_t __nptl_trace_closing;
+uint64_t ptt_closing_count;
 static __thread uint32_t own_closing INITIAL_EXEC;
 
 static struct ptt_module *table[TABLE_SIZE];
@@ -325,7 +323,7 @@ void ptt_begin_closing(void)
 {
 	own_closing++;
 	/* seq_cst: whoever keeps something afterwards looks again, and finds this; pairs with the loads of caches */
-	__atomic_fetch_add(&__nptl_trace_closing, (UINT64_C(1) << 32) + 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&ptt_closing_count, (UINT64_C(1) << 32) + 1, __ATOMIC_SEQ_CST);
 	forget();
 }
 
@@ -347,12 +345,12 @@ void ptt_end_closing(const void *library)
 	forget();
 	own_closing--;
 	/* seq_cst: as at the beginning */
-	__atomic_fetch_add(&__nptl_trace_closing, (UINT64_C(1) << 32) - 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&ptt_closing_count, (UINT64_C(1) << 32) - 1, __ATOMIC_SEQ_CST);
 }
 
 void ptt_closing_in_child(void)
 {
-	__atomic_store_n(&__nptl_trace_closing, own_closing, __ATOMIC_RELAXED);
+	__atomic_store_n(&ptt_closing_count, own_closing, __ATOMIC_RELAXED);
 }
 
 void ptt_modules_anew(void)

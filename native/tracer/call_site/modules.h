@@ -42,4 +42,7 @@ void ptt_module_extent(const struct dl_find_object *found, uintptr_t *begin, uin
 /* ptt_take_memory - some that is never given back, zeroed; NULL if there is none. Safe in signal handlers. */
 void *ptt_take_memory(size_t size) HIDDEN;
 
+/* What is being closed: see platform/upcalls.h. */
+extern uint64_t ptt_closing_count HIDDEN;
+
 #endif

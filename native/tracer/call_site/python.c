@@ -25,7 +25,7 @@
 #define STACK_REF_MARKS ((uintptr_t)3)
 #define TEXT(literal) (literal), sizeof(literal) - 1
 
-bool __nptl_trace_python;
+bool ptt_has_python;
 
 static struct ptt_python_layout layout;
 static struct {
@@ -150,7 +150,7 @@ void ptt_python_start(void)
 	    is_interpreter(module.dlfo_link_map->l_name))
 		ptt_module_extent(&module, &python.begin, &python.end);
 	find_functions();
-	__nptl_trace_python = true;
+	ptt_has_python = true;
 }
 
 bool ptt_python_has(uintptr_t pc)
@@ -496,7 +496,7 @@ size_t ptt_python_thread_name(char *name, size_t room)
 	uintptr_t thread;
 	size_t length = 0;
 
-	if (!__nptl_trace_python || !layout.locals || !interpreter.state || !interpreter.error || !interpreter.clear_error ||
+	if (!ptt_has_python || !layout.locals || !interpreter.state || !interpreter.error || !interpreter.clear_error ||
 	    !interpreter.text || !interpreter.attribute || !interpreter.bytes || !interpreter.let_go)
 		return 0;
 	/* it has the interpreter's lock, or what stands for that */

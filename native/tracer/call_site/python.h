@@ -46,7 +46,7 @@ uint32_t ptt_python_run(struct ptt_python *p, uint64_t *frame, uint32_t room, pt
 /* ptt_python_has - does code at @pc belong to a module that is nothing but the interpreter? */
 bool ptt_python_has(uintptr_t pc) __attribute__((visibility("hidden")));
 
-/* An interpreter was found; handlers look at it too. */
-extern bool __nptl_trace_python __attribute__((visibility("default")));
+/* An interpreter was found when the program began. */
+extern bool ptt_has_python __attribute__((visibility("hidden")));
 
 #endif

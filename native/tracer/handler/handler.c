@@ -12,6 +12,7 @@
 #include "handler.h"
 #include "writer/identity.h"
 #include "platform/signals.h"
+#include "platform/upcalls.h"
 #include "writer/unjoined.h"
 
 #define ARGS_MAX 63
@@ -175,6 +176,7 @@ static bool load(void)
 {
 	char reason[PATH_MAX];
 	void *library = open_handler(handler.name, reason, sizeof(reason));
+	ptt_take_upcalls_t *take_upcalls;
 	ptt_getplain_t *getplain;
 
 	if (!library) {
@@ -186,11 +188,14 @@ static bool load(void)
 	*(void **)&getplain = dlsym(library, "nptl_trace_handler_getplain");
 	*(void **)&handler.fini = dlsym(library, "nptl_trace_fini");
 	*(void **)&ptt_handler_module = dlsym(library, "nptl_trace_handler_module");
+	*(void **)&take_upcalls = dlsym(library, PTT_TAKE_UPCALLS);
 	if (!handler.getevent) {
 		complain("the trace handler has no nptl_trace_handler_getevent", handler.name);
 		dlclose(library);
 		return false;
 	}
+	if (take_upcalls)
+		take_upcalls(&ptt_upcalls, sizeof(ptt_upcalls));
 	ptt_handler_reentrant = dlsym(library, "nptl_trace_handler_reentrant") != NULL;
 	if (ptt_handler_reentrant)
 		ptt_receive(handler.getevent, getplain);

@@ -113,7 +113,7 @@ static inline __attribute__((always_inline)) int lock(pthread_mutex_t *mutex)
 {
 	int result;
 
-	if (unlikely(__atomic_load_n(&__nptl_trace_before_lock, __ATOMIC_RELAXED)))
+	if (unlikely(__atomic_load_n(&ptt_before_lock_is_tried, __ATOMIC_RELAXED)))
 		return lock_after_other(mutex, CALL_SITE);
 	result = try_to_take(mutex, &plain_lock);
 	if (unlikely(result))

@@ -243,7 +243,7 @@ static int c11_trampoline(void *given)
 }
 
 /* A thread that the C library started by itself, as for SIGEV_THREAD: its first event says that it has begun. */
-EXPORT void __nptl_trace_thread_enters(void)
+void ptt_thread_enters(void)
 {
 	if (self.known || self.ended || self.inside)
 		return;

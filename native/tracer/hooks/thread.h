@@ -24,7 +24,7 @@ void ptt_thread_starts(void *routine) HIDDEN;
 /* ptt_thread_dies - the thread library is done with the calling thread. */
 void ptt_thread_dies(void) HIDDEN;
 
-/* Handlers call it when they see a thread for the first time (ring/attach.c). */
-void __nptl_trace_thread_enters(void) EXPORT;
+/* ptt_thread_enters - see thread_enters() in platform/upcalls.h. */
+void ptt_thread_enters(void) HIDDEN;
 
 #endif

@@ -24,7 +24,7 @@ __thread uint32_t ptt_in_lock INITIAL_EXEC;
 /* That of a call that was jumped out of stays. */
 __thread uint64_t ptt_lock_of_call INITIAL_EXEC;
 
-EXPORT enum ptt_other_lock __nptl_trace_other_lock(uint64_t object)
+enum ptt_other_lock ptt_find_other_lock(uint64_t object)
 {
 	if (PTT_IS_NUMBERED(object))
 		return PTT_OTHER_UNKNOWN;

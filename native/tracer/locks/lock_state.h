@@ -9,7 +9,7 @@
 
 #include "lock_events.h"
 #include "layout/ptt_abi.h"
-#include "platform/other_lock.h"
+#include "platform/upcalls.h"
 
 #define PTT_LOCK_HASH(object, bits) ((uint64_t)(uintptr_t)(object) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - (bits)))
 

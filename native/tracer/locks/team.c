@@ -36,7 +36,7 @@ static __thread bool of_other_thread INITIAL_EXEC;
 
 static struct ptt_team too_deep; /* stands for all that have no place */
 
-EXPORT bool __nptl_trace_is_of_other_thread(void)
+bool ptt_is_of_other_thread(void)
 {
 	return of_other_thread;
 }

@@ -47,4 +47,7 @@ long ptt_team_run_plainly(const long *arguments, void (*real)(void)) HIDDEN;
 /* OpenMP's own interface for tools reports teams: what stubs see of them is the same once more. */
 extern bool ptt_teams_by_ompt HIDDEN;
 
+/* ptt_is_of_other_thread - what the calling thread reports now belongs to the call that began the work. */
+bool ptt_is_of_other_thread(void) HIDDEN;
+
 #endif

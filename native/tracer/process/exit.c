@@ -11,7 +11,7 @@
 static void before_exit(void)
 {
 	/* relaxed: set when the handler begins */
-	void (*before)(void) = __atomic_load_n(&__nptl_trace_before_exit, __ATOMIC_RELAXED);
+	void (*before)(void) = __atomic_load_n(&ptt_before_exit, __ATOMIC_RELAXED);
 
 	int cancellation;
 
