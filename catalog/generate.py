@@ -25,7 +25,7 @@ from declarations import (
 )
 from documents import load_documents, py_meanings, py_shapes, py_sources
 from futex_names import c_futex_kinds, c_futex_names, doc_futexes, load_futexes
-from lock_stubs import c_lock_stubs, c_lock_types, doc_locks, load_locks
+from lock_stubs import c_lock_stubs, c_lock_table, c_lock_types, doc_locks, load_locks
 from plain_hooks import c_plain_hooks, c_routines
 from sleep_hooks import c_sleep_hooks, c_sleep_routines, load_sleeps
 from tables import c_rows, load_tables, py_tables
@@ -461,6 +461,7 @@ def outputs(source: Path) -> dict[Path, str]:
         ROOT / "native/tracer/real/routines.def": c_routines(hooks),
         ROOT / "native/tracer/hooks/sleeps.c": c_sleep_hooks(sleep_hooks),
         ROOT / "native/tracer/real/sleeps.def": c_sleep_routines(sleep_hooks),
+        ROOT / "native/tracer/locks/lock_table.c": c_lock_table(locks),
         ROOT / "native/tracer/locks/stubs.c": c_lock_stubs(locks),
         ROOT / "native/tracer/locks/lock_types.h": c_lock_types(locks, futexes),
         ROOT / "native/tracer/call_site/futex_names.h": c_futex_names(futexes),

@@ -33,9 +33,8 @@ def _symbol(word: str) -> str:
 
 
 def _entry(f: LockFunction, types: tuple[str, ...]) -> str:
-    """The line of the table."""
+    """What a table says of a function, but for its name."""
     fields = {
-        "name": f'"{f.name}"',
         "does": f"PTT_LOCK_{_symbol(f.does)}",
         "domain": f"NPTL_DOMAIN_{f.like.upper()}",
         "type": f.type + 1,
@@ -47,8 +46,13 @@ def _entry(f: LockFunction, types: tuple[str, ...]) -> str:
         "needs": "PTT_LOCK_NONE" if f.needs is None else f.needs,
     }
     if not f.argument:
-        fields["only"] = f"&{types[f.type].replace('-', '_')}"
-    return "{" + ", ".join(f".{name} = {value}" for name, value in fields.items()) + "},"
+        fields["only"] = f"&{_only(types[f.type])}"
+    return ", ".join(f".{name} = {value}" for name, value in fields.items())
+
+
+def _only(name: str) -> str:
+    """What stands for the one object that all calls of some functions are about."""
+    return f"ptt_lock_only_{name.replace('-', '_')}"
 
 
 def _has_hook(f: LockFunction) -> bool:
@@ -88,25 +92,49 @@ def _hook(number: int, locks: Locks) -> str:
     return f"LOCK_TAKES_TRYING({', '.join(parts)})"
 
 
+def c_lock_table(locks: Locks) -> str:
+    """The table of the functions."""
+    out = [
+        "/* SPDX-License-Identifier: MIT */",
+        "/* lock_table.c - the functions of other libraries' locks. */",
+        f"/* {NOTE} */",
+        '#include "lock_table.h"',
+        '#include "lock_types.h"',
+        "",
+        *(f"const char {name} = 0;" for name in _only_objects(locks)),
+        "",
+        "/* clang-format off */",
+        "const struct ptt_lock_function ptt_lock_functions[] = {",
+        *(f'\t{{.name = "{f.name}", {_entry(f, locks.types)}}},' for f in locks.functions),
+        "};",
+        "/* clang-format on */",
+        f"const uint32_t ptt_lock_count = {len(locks.functions)};",
+        "",
+    ]
+    return "\n".join(out)
+
+
+def _only_objects(locks: Locks) -> list[str]:
+    return sorted({_only(locks.types[f.type]) for f in locks.functions if not f.argument})
+
+
 def c_lock_stubs(locks: Locks) -> str:
-    """The table of the functions, and the exported ones that stand before them."""
-    types, functions = locks.types, locks.functions
-    only = sorted({types[f.type].replace("-", "_") for f in functions if not f.argument})
+    """The exported functions that stand before those of the table."""
+    functions = locks.functions
+    hooked = {n for n, f in enumerate(functions) if _has_hook(f)}
+    hooked |= {tries for n in hooked if (tries := functions[n].try_with) is not None}
     out = [
         "/* SPDX-License-Identifier: MIT */",
         "/* stubs.c - the exported functions that stand before those of other libraries' locks. */",
         f"/* {NOTE} */",
         '#include "lock_hook.h"',
-        '#include "lock_table.h"',
-        "",
-        "/* What stands for the one object that all calls of some functions are about. */",
-        *(f"static const char {name} = 0;" for name in only),
+        '#include "lock_types.h"',
         "",
         "/* clang-format off */",
-        "const struct ptt_lock_function ptt_lock_functions[] = {",
-        *(f"\t{_entry(f, types)}" for f in functions),
+        "/* What the table says of functions that have hooks, where the compiler sees it. */",
+        "static const struct ptt_lock_function functions[] = {",
+        *(f"\t[{n}] = {{{_entry(functions[n], locks.types)}}}," for n in sorted(hooked)),
         "};",
-        f"const uint32_t ptt_lock_count = {len(functions)};",
         "",
         "/* A stub puts its number into a register that no call passes anything in. */",
         "#if defined(__x86_64__)",
@@ -132,7 +160,7 @@ def c_lock_stubs(locks: Locks) -> str:
 
 
 def c_lock_types(locks: Locks, futexes: list[Futex]) -> str:
-    """The numbers of the types, for what is reported without a function of the table."""
+    """The numbers of the types, and what else the tables of functions share with other code."""
     out = [
         "/* SPDX-License-Identifier: MIT */",
         "/* lock_types.h - the numbers of the types of other libraries' locks. */",
@@ -155,6 +183,11 @@ def c_lock_types(locks: Locks, futexes: list[Futex]) -> str:
         f"#define PTT_LOCK_NUMBER_{_symbol(f.name)} {number}"
         for number, f in enumerate(locks.functions)
         if f.own_hook
+    ]
+    out += ["", "/* What stands for the one object that all calls of some functions are about. */"]
+    out += [
+        f'extern const char {name} __attribute__((visibility("hidden")));'
+        for name in _only_objects(locks)
     ]
     return "\n".join([*out, "", "#endif", ""])
 

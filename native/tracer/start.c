@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "handler.h"
-#include "lock_call.h"
+#include "lock_state.h"
 #include "modules.h"
 #include "platform/upcalls.h"
 #include "points.h"

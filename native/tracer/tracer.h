@@ -377,7 +377,6 @@ void ptt_map_control(const char *directory) HIDDEN;
  * catalog/futexes.toml, or 0. Safe in signal handlers, takes no lock.
  */
 uint16_t ptt_site_futex(const void *site) HIDDEN;
-void ptt_forget_call_sites(void) HIDDEN;	     /* call_site.c: addresses may be another module's */
 void *ptt_find_outer_site(void *site) HIDDEN;	     /* call_site.c: see outer_site() in platform/upcalls.h */
 struct ptt_stack_wanted;
 EXPORT uint32_t __nptl_trace_stack(void *site, const struct ptt_stack_wanted *wanted); /* call_site.c: see stack() there */
@@ -443,7 +442,7 @@ void ptt_suspend_levels(void) HIDDEN;  /* they are 0 until they are resumed */
 void ptt_resume_levels(void) HIDDEN;
 bool ptt_leave_control(void) HIDDEN;   /* in the child: levels 0, on a page that is not the parent's */
 void ptt_inherit_levels(void) HIDDEN;  /* in the child, once it is ready */
-void ptt_restart_handler(void) HIDDEN; /* handler.c: in the child of a fork */
+bool ptt_restart_handler(void) HIDDEN; /* handler.c: in the child of a fork. Return: whether the child is traced. */
 void *ptt_user_site(void) HIDDEN;      /* user.c: see platform/upcalls.h */
 extern pid_t ptt_pid HIDDEN;	       /* globals.c: the process that is traced */
 

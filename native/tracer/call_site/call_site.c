@@ -30,14 +30,10 @@
 _Static_assert(RULE_SHIFT + PTT_RULES_BITS == 64, "a word");
 
 #define WORD sizeof(uintptr_t)
-#define KNOWN_BITS 13
-#define KNOWN_COUNT (1u << KNOWN_BITS)
 #define PROBES 8u
 #define OWN_FRAMES_MAX 12 /* of tracer, handler, and the C library's where it calls back, below the program's */
 #define WRAPPERS_MAX 40
 #define PYTHON_STEPS_MAX 512 /* frames of C, most of which do not stay */
-
-static uint64_t known[KNOWN_COUNT];
 
 static enum ptt_kind_of_code kind_of(uint64_t entry)
 {
@@ -81,9 +77,9 @@ static __attribute__((noinline)) uint64_t search(uintptr_t address, uint32_t at)
 
 	if (!address || address & ~ADDRESS_MASK)
 		return 0;
-	for (i = 0; i < PROBES; i++, at = (at + 1) % KNOWN_COUNT) {
+	for (i = 0; i < PROBES; i++, at = (at + 1) % PTT_KNOWN_COUNT) {
 		/* relaxed, all: the word is all there is */
-		uint64_t found = __atomic_load_n(&known[at], __ATOMIC_RELAXED);
+		uint64_t found = __atomic_load_n(&ptt_known_sites[at], __ATOMIC_RELAXED);
 
 		if ((found & ADDRESS_MASK) == address)
 			return found;
@@ -96,9 +92,9 @@ static __attribute__((noinline)) uint64_t search(uintptr_t address, uint32_t at)
 		uint64_t empty = 0;
 
 		/* seq_cst: between the two looks at ptt_closing() */
-		__atomic_compare_exchange_n(&known[at], &empty, entry, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+		__atomic_compare_exchange_n(&ptt_known_sites[at], &empty, entry, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 		if (ptt_closing() != closing)
-			__atomic_store_n(&known[at], 0, __ATOMIC_RELAXED);
+			__atomic_store_n(&ptt_known_sites[at], 0, __ATOMIC_RELAXED);
 	}
 	return entry;
 }
@@ -106,9 +102,9 @@ static __attribute__((noinline)) uint64_t search(uintptr_t address, uint32_t at)
 /* What is known of a return address, or is now found out; 0 if it can be none. */
 static inline uint64_t look(uintptr_t address)
 {
-	uint32_t at = (uint32_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> (64 - KNOWN_BITS));
+	uint32_t at = (uint32_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PTT_KNOWN_BITS));
 	/* relaxed: the word is all there is */
-	uint64_t found = __atomic_load_n(&known[at], __ATOMIC_RELAXED);
+	uint64_t found = __atomic_load_n(&ptt_known_sites[at], __ATOMIC_RELAXED);
 
 	return likely((found & ADDRESS_MASK) == address) && found ? found : search(address, at);
 }
@@ -536,13 +532,4 @@ __attribute__((noinline)) uint32_t __nptl_trace_stack(void *site, const struct p
 	/* release: whoever has it next sees it whole */
 	__atomic_store_n(&kept->busy, 0, __ATOMIC_RELEASE);
 	return number;
-}
-
-void ptt_forget_call_sites(void)
-{
-	uint32_t i;
-
-	for (i = 0; i < KNOWN_COUNT; i++)
-		if (__atomic_load_n(&known[i], __ATOMIC_RELAXED))
-			__atomic_store_n(&known[i], 0, __ATOMIC_RELAXED);
 }

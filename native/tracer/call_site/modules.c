@@ -6,7 +6,7 @@
  * here. There is an entry for each different module, not for each time that one is loaded.
  */
 #include <elf.h>
-#include <errno.h>
+#include <gnu/libc-version.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,10 +15,12 @@
 #include <sys/syscall.h>
 
 #include "platform/confined.h"
+#include "memory.h"
 #include "modules.h"
 #include "nptl_trace.h"
 #include "platform/raw_syscall.h"
 #include "reach.h"
+#include "rules.h"
 #include "wrappers.h"
 
 #define TABLE_BITS 15
@@ -31,52 +33,7 @@ static __thread uint32_t own_closing INITIAL_EXEC;
 static struct ptt_module *table[TABLE_SIZE];
 static struct ptt_module *all;
 
-/* ------------------------------------------------------------ memory */
-
-#define SLAB_SIZE 65536u
-
-/* So much comes with the library, before the program looks at what it uses and limits it (RLIMIT_DATA). */
-#define FIRST_SIZE (256u << 10)
-
-struct slab {
-	size_t used;
-	size_t size;
-	char *memory;
-};
-static char first_memory[FIRST_SIZE] __attribute__((aligned(64)));
-static struct slab first = {.size = FIRST_SIZE, .memory = first_memory}, *current = &first;
-
-static void *map(size_t size)
-{
-	long at = ptt_raw_syscall(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return at < 0 && at > -4096 ? NULL : (void *)at;
-}
-
-void *ptt_take_memory(size_t size)
-{
-	size = (size + 15) & ~(size_t)15;
-	if (size > SLAB_SIZE / 4)
-		return map(size);
-	for (;;) {
-		/* acquire: pairs with the release of whoever put it there */
-		struct slab *slab = __atomic_load_n(&current, __ATOMIC_ACQUIRE), *fresh;
-		/* relaxed: each gets a part of its own */
-		size_t at = __atomic_fetch_add(&slab->used, size, __ATOMIC_RELAXED);
-
-		if (at + size <= slab->size)
-			return slab->memory + at;
-		fresh = map(SLAB_SIZE);
-		if (!fresh)
-			return NULL;
-		*fresh = (struct slab){.used = 64, .size = SLAB_SIZE, .memory = (char *)fresh};
-		/* release: pairs with the acquire above */
-		if (!__atomic_compare_exchange_n(&current, &slab, fresh, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-			ptt_raw_syscall(SYS_munmap, (long)fresh, SLAB_SIZE, 0, 0, 0, 0);
-	}
-}
-
-/* ------------------------------------------------------------ what a module is */
+/* ------------------------------------------------------------ what the headers say */
 
 struct build_id {
 	const uint8_t *at;
@@ -308,6 +265,36 @@ const struct ptt_module *ptt_module_of(const struct dl_find_object *inside)
 	if (m && !ptt_is_confined() && !__atomic_load_n(&m->present, __ATOMIC_ACQUIRE))
 		report_module(m, found, &whole, &id);
 	return m;
+}
+
+/* ------------------------------------------------------------ kinds of code */
+
+static bool holds(const struct dl_find_object *module, const void *place)
+{
+	return place >= module->dlfo_map_start && place < module->dlfo_map_end;
+}
+
+enum ptt_kind_of_code ptt_kind_of_code(const struct dl_find_object *module, uintptr_t function)
+{
+	const struct ptt_module *m;
+
+	if (holds(module, (const void *)(uintptr_t)gnu_get_libc_version) || holds(module, &ptt_real))
+		return PTT_CODE_LIBRARY;
+	m = ptt_module_of(module);
+	if (!m)
+		return PTT_CODE_PROGRAM;
+	if (m->foreign)
+		return PTT_CODE_LIBRARY;
+	if (m->passed_over)
+		return PTT_CODE_RUNTIME;
+	return ptt_find_wrapper(m, function) ? PTT_CODE_WRAPPER : PTT_CODE_PROGRAM;
+}
+
+uint8_t ptt_futex_kind(const struct dl_find_object *module, uintptr_t function)
+{
+	const struct ptt_module *m = ptt_module_of(module);
+
+	return m ? (uint8_t)(ptt_find_wrapper(m, function) >> PTT_WRAPPER_FUTEX_SHIFT) : 0;
 }
 
 /* ------------------------------------------------------------ dlclose() */

@@ -39,8 +39,24 @@ const struct ptt_module *ptt_module_of(const struct dl_find_object *found) HIDDE
 /* ptt_module_extent - from where to where a module that was found lies, all its segments. */
 void ptt_module_extent(const struct dl_find_object *found, uintptr_t *begin, uintptr_t *end) HIDDEN;
 
-/* ptt_take_memory - some that is never given back, zeroed; NULL if there is none. Safe in signal handlers. */
-void *ptt_take_memory(size_t size) HIDDEN;
+enum ptt_kind_of_code {
+	PTT_CODE_PROGRAM, /* the program's own, or a library's that it might like to know about */
+	PTT_CODE_WRAPPER, /* std::mutex::lock() and the like: what calls it is of interest, not what it calls */
+	PTT_CODE_RUNTIME, /* the same in a library where nothing of the program is to be seen, as C++'s own */
+	PTT_CODE_LIBRARY, /* the C library and the tracer, which call back what they were given */
+};
+
+/*
+ * ptt_kind_of_code - what kind of function is this?
+ * @module: that it lies in
+ * @function: where it begins
+ *
+ * Reads the symbols of a module when it first sees the module: opens, maps and closes its file. As ptt_module_of().
+ */
+enum ptt_kind_of_code ptt_kind_of_code(const struct dl_find_object *module, uintptr_t function);
+
+/* ptt_futex_kind - as ptt_futex_of_name(), of a function. Parameters, and what it does: as ptt_kind_of_code(). */
+uint8_t ptt_futex_kind(const struct dl_find_object *module, uintptr_t function);
 
 /* What is being closed: see platform/upcalls.h. */
 extern uint64_t ptt_closing_count HIDDEN;

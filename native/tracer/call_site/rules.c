@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rules.c - gives numbers to rules of unwinding. Takes no lock; safe in signal handlers. */
+/* rules.c - what is known of code: rules of unwinding by number, and call sites. Takes no lock; safe in signal handlers. */
 #include "rules.h"
 
 #include <stdbool.h>
@@ -36,4 +36,14 @@ uint32_t ptt_rule_number(const struct ptt_unwind_rule *rule)
 			return at;
 	}
 	return 0;
+}
+
+uint64_t ptt_known_sites[PTT_KNOWN_COUNT];
+
+void ptt_forget_call_sites(void)
+{
+	/* relaxed, both: the word is all there is */
+	for (uint32_t i = 0; i < PTT_KNOWN_COUNT; i++)
+		if (__atomic_load_n(&ptt_known_sites[i], __ATOMIC_RELAXED))
+			__atomic_store_n(&ptt_known_sites[i], 0, __ATOMIC_RELAXED);
 }

@@ -29,4 +29,13 @@ static inline uint64_t ptt_rule(uint64_t number)
 	return __atomic_load_n(&ptt_rules[number], __ATOMIC_RELAXED);
 }
 
+/* What is known of return addresses, by hash: words that call_site.c fills. */
+#define PTT_KNOWN_BITS 13
+#define PTT_KNOWN_COUNT (1u << PTT_KNOWN_BITS)
+
+extern uint64_t ptt_known_sites[PTT_KNOWN_COUNT] __attribute__((visibility("hidden")));
+
+/* ptt_forget_call_sites - a module is closed: another module may come to lie at these addresses. */
+void ptt_forget_call_sites(void) __attribute__((visibility("hidden")));
+
 #endif

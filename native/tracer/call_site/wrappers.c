@@ -2,13 +2,13 @@
 /* wrappers.c - which functions of a module are wrappers of thread functions: a set that its symbols give once. */
 #include <elf.h>
 #include <fcntl.h>
-#include <gnu/libc-version.h>
 #include <link.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "memory.h"
 #include "platform/confined.h"
 #include "platform/raw_syscall.h"
 #include "reach.h"
@@ -99,20 +99,16 @@ static uint32_t place_of(uint32_t offset, uint32_t mask)
 	return (offset * UINT32_C(0x9e3779b1) >> 7) & mask;
 }
 
-/* An entry has the offset of a function and, above that, the kind of futex that threads wait for in it, or 0. */
-#define FUTEX_SHIFT 32
-
 static void put_into(uint64_t *set, uint32_t mask, uint32_t offset, uint8_t futex)
 {
 	uint32_t at = place_of(offset, mask);
 
 	while (set[at] && (uint32_t)set[at] != offset)
 		at = (at + 1) & mask;
-	set[at] = offset | (uint64_t)futex << FUTEX_SHIFT;
+	set[at] = offset | (uint64_t)futex << PTT_WRAPPER_FUTEX_SHIFT;
 }
 
-/* Return: what the set has of a function, or 0. */
-static uint64_t find_in(const struct ptt_module *m, uintptr_t function)
+uint64_t ptt_find_wrapper(const struct ptt_module *m, uintptr_t function)
 {
 	uint32_t offset = (uint32_t)(function - m->base), at;
 
@@ -303,29 +299,4 @@ void ptt_read_wrappers(struct ptt_module *m, const struct dl_find_object *found)
 	if (is_of(&file, found) && open_symbols(&file, &symbols))
 		collect(m, &symbols);
 	ptt_raw_syscall(SYS_munmap, (long)file.at, (long)file.size, 0, 0, 0, 0);
-}
-
-/* ------------------------------------------------------------ lookup */
-
-enum ptt_kind_of_code ptt_kind_of_code(const struct dl_find_object *module, uintptr_t function)
-{
-	const struct ptt_module *m;
-
-	if (lies_in(module, (const void *)(uintptr_t)gnu_get_libc_version) || lies_in(module, &ptt_real))
-		return PTT_CODE_LIBRARY;
-	m = ptt_module_of(module);
-	if (!m)
-		return PTT_CODE_PROGRAM;
-	if (m->foreign)
-		return PTT_CODE_LIBRARY;
-	if (m->passed_over)
-		return PTT_CODE_RUNTIME;
-	return find_in(m, function) ? PTT_CODE_WRAPPER : PTT_CODE_PROGRAM;
-}
-
-uint8_t ptt_futex_kind(const struct dl_find_object *module, uintptr_t function)
-{
-	const struct ptt_module *m = ptt_module_of(module);
-
-	return m ? (uint8_t)(find_in(m, function) >> FUTEX_SHIFT) : 0;
 }

@@ -191,7 +191,7 @@ static bool load(void)
 	*(void **)&take_upcalls = dlsym(library, PTT_TAKE_UPCALLS);
 	if (!handler.getevent) {
 		complain("the trace handler has no nptl_trace_handler_getevent", handler.name);
-		dlclose(library);
+		ptt_real.dlclose(library);
 		return false;
 	}
 	if (take_upcalls)
@@ -286,13 +286,6 @@ void ptt_begin_levels_attached(void)
 	ptt_set_levels(handler.verbosity, handler.tracing_arg);
 }
 
-void ptt_report_start(void)
-{
-	REPORT_WITH(PROCESS, PROCESS_START, process_start, (uintptr_t)getpid(), NULL, .ppid = (uint32_t)getppid(),
-		    .pthread = (uintptr_t)pthread_self());
-	ptt_report_own_priority();
-}
-
 static struct ptt_receiver suspended;
 
 void ptt_suspend(void)
@@ -310,36 +303,25 @@ void ptt_resume(void)
 	ptt_resume_levels();
 }
 
-static void restart_handler(void)
+bool ptt_restart_handler(void)
 {
 	if (!__nptl_trace_enabled)
-		return;
+		return false;
 	if (!ptt_leave_control()) {
 		__nptl_trace_enabled = 0;
 		ptt_receive(ptt_ignore_event, NULL);
-		return;
+		return false;
 	}
-	if (__nptl_trace_confined) { /* it could neither report itself nor leave anything behind */
+	/* a confined child could neither report itself nor leave anything behind */
+	if (__nptl_trace_confined || !ptt_traces_children()) {
 		__nptl_trace_enabled = 0;
-		return;
-	}
-	if (!ptt_traces_children()) {
-		__nptl_trace_enabled = 0;
-		return;
+		return false;
 	}
 	if (!ptt_begin_handler())
-		return;
+		return false;
 	ptt_inherit_levels();
 	share_control();
-	ptt_report_start();
-}
-
-void ptt_restart_handler(void)
-{
-	int before = ptt_hold_cancellation();
-
-	restart_handler();
-	ptt_allow_cancellation(before);
+	return true;
 }
 
 void ptt_end_handler(void)

@@ -32,9 +32,6 @@ uintptr_t ptt_handler_address(void) HIDDEN;
 /* ptt_traces_children - whether programs of other processes are traced too. */
 bool ptt_traces_children(void) HIDDEN;
 
-/* ptt_report_start - the first events of a process. */
-void ptt_report_start(void) HIDDEN;
-
 /* ptt_end_handler - its last call. */
 void ptt_end_handler(void) HIDDEN;
 

@@ -35,10 +35,10 @@ static inline void ptt_sleep_end(struct ptt_sleep *call)
 		    .wait_ns = ptt_now_ns() - call->began);
 }
 
-/* ptt_flock - the same as flock(), called at @site; a wait for the lock is reported. See syscall/file_lock.c. */
+/* ptt_flock - the same as flock(), called at @site; a wait for the lock is reported. See file_lock.c. */
 int ptt_flock(int fd, int operation, void *site) HIDDEN;
 
-/* The same as wait() and others, called at @site; the end of a child is reported. See process/reap.c. */
+/* The same as wait() and others, called at @site; the end of a child is reported. See reap.c. */
 pid_t ptt_wait(int *status, void *site) HIDDEN;
 pid_t ptt_waitpid(pid_t pid, int *status, int options, void *site) HIDDEN;
 int ptt_waitid(idtype_t type, id_t id, siginfo_t *info, int options, void *site) HIDDEN;

@@ -31,6 +31,21 @@ void *ptt_dlsym(void *handle, const char *name)
 	return found;
 }
 
+const void *ptt_linked_module(const void *address, struct link_map **map)
+{
+	Dl_info about;
+
+	return dladdr1(address, &about, (void **)map, RTLD_DL_LINKMAP) ? about.dli_fbase : NULL;
+}
+
+bool ptt_lock_is_stub(const void *function)
+{
+	struct link_map *map;
+	const void *module = ptt_linked_module(function, &map);
+
+	return module && (module == ptt_linked_module(&ptt_real, &map) || module == ptt_linked_module(__nptl_trace_locks, &map));
+}
+
 ptt_lock_fn *ptt_asked_lock(uint32_t number)
 {
 	void *found = __atomic_load_n(&asked[number % PTT_LOCK_GIVEN], __ATOMIC_ACQUIRE);

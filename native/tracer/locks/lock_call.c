@@ -19,18 +19,6 @@ struct call {
 	void *site;
 };
 
-__thread uint32_t ptt_in_lock INITIAL_EXEC;
-
-/* That of a call that was jumped out of stays. */
-__thread uint64_t ptt_lock_of_call INITIAL_EXEC;
-
-enum ptt_other_lock ptt_find_other_lock(uint64_t object)
-{
-	if (PTT_IS_NUMBERED(object))
-		return PTT_OTHER_UNKNOWN;
-	return object == PTT_LOCK_WORD_OBJECT(ptt_lock_of_call) ? PTT_LOCK_WORD_IS(ptt_lock_of_call) : PTT_OTHER_NONE;
-}
-
 static inline long argument(const struct ptt_lock_arguments *with, uint32_t number)
 {
 	return with->at[number];
@@ -68,44 +56,7 @@ static inline struct ptt_lock_used used_in(const struct call *call)
 	};
 }
 
-/* ------------------------------------------------------------ types */
-
-uint64_t ptt_lock_typed[1u << PTT_TYPED_BITS];
-uint64_t ptt_lock_generation;
-
-void ptt_forget_lock_types(void)
-{
-	ptt_lock_generation += UINT64_C(1) << 56;
-}
-
-static void forget_type(const void *object)
-{
-	__atomic_store_n(ptt_lock_typed_at(object), 0, __ATOMIC_RELAXED);
-}
-
-/* Which type of lock an object is; said again where it was forgotten that it was said, which does no harm. */
-static inline __attribute__((always_inline)) void tell_type(const struct ptt_lock_used *lock)
-{
-	if (likely(ptt_lock_type_is_told(lock)))
-		return;
-	__atomic_store_n(ptt_lock_typed_at(lock->object), ptt_lock_type_key(lock), __ATOMIC_RELAXED);
-	ptt_report_lock_type(lock);
-}
-
-void ptt_report_type_once(const struct ptt_lock_used *lock)
-{
-	tell_type(lock);
-}
-
-void ptt_report_type_anew(const struct ptt_lock_used *lock)
-{
-	forget_type(lock->object);
-	tell_type(lock);
-}
-
 /* ------------------------------------------------------------ take and give back */
-
-uint64_t ptt_lock_held[1u << PTT_HELD_BITS];
 
 /* A lock that another thread has: the wait is reported however the call is left. */
 struct lock_wait {
@@ -186,7 +137,7 @@ static long acquire(const struct call *call)
 	bool tried = call->function->try_with != PTT_LOCK_NONE;
 	long result;
 
-	tell_type(&lock);
+	ptt_tell_lock_type(&lock);
 	if (tried) {
 		number = ptt_lock_beside(call->number, call->function->try_with);
 		try_real = ptt_real_lock(number, call->site);
@@ -204,7 +155,7 @@ static long try_to_acquire(const struct call *call)
 	struct ptt_lock_used lock = used_in(call);
 	long result;
 
-	tell_type(&lock);
+	ptt_tell_lock_type(&lock);
 	result = call_real(call);
 	if (!ptt_lock_has_done(call->function, result))
 		return result;
@@ -244,7 +195,7 @@ static long destroy(const struct call *call)
 	struct ptt_lock_used lock = used_in(call);
 
 	ptt_report_lock_destroy(&lock);
-	forget_type(lock.object);
+	ptt_forget_lock_type(lock.object);
 	return call_real(call);
 }
 
@@ -279,7 +230,7 @@ static long wait_for_cond(const struct call *call)
 
 	if (!ptt_wait_is_traced())
 		return call_plainly(call);
-	tell_type(&cond);
+	ptt_tell_lock_type(&cond);
 	REPORT_WITH(COND, COND_WAIT_IN, cond_wait_in, cond.object, call->site, .mutex = ptt_ptr48(mutex));
 	{
 		struct ptt_wait wait WAIT_GUARD =
@@ -297,7 +248,7 @@ static long wake(const struct call *call)
 {
 	struct ptt_lock_used cond = used_in(call);
 
-	tell_type(&cond);
+	ptt_tell_lock_type(&cond);
 	if (call->function->does == PTT_LOCK_WAKE_ALL)
 		REPORT(COND, COND_BROADCAST, cond.object, call->site);
 	else
@@ -323,7 +274,7 @@ static long meet(const struct call *call)
 {
 	struct ptt_lock_used barrier = used_in(call);
 
-	tell_type(&barrier);
+	ptt_tell_lock_type(&barrier);
 	EMIT(BARRIER, BARRIER_WAIT_IN, barrier.object, call->site);
 	{
 		struct ptt_wait wait WAIT_GUARD =

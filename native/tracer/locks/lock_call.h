@@ -3,7 +3,6 @@
 #ifndef PTT_LOCK_CALL_H
 #define PTT_LOCK_CALL_H
 
-#include "platform/upcalls.h"
 #include "tracer.h"
 
 /* The arguments of a call, in the registers of integers and pointers. */
@@ -21,8 +20,5 @@ struct ptt_lock_arguments {
  * Return: what the function behind the stub returns.
  */
 long ptt_lock_call(struct ptt_lock_arguments *with, uint32_t number, void *site) HIDDEN;
-
-/* ptt_find_other_lock - see other_lock() in platform/upcalls.h. */
-enum ptt_other_lock ptt_find_other_lock(uint64_t object) HIDDEN;
 
 #endif

@@ -117,10 +117,4 @@ static inline void ptt_report_lock_type(const struct ptt_lock_used *lock)
 		REPORT_WITH(MUTEX, MUTEX_TYPE, mutex_type, lock->object, lock->site, .type = type);
 }
 
-/* ptt_report_type_once - of which type an object is, where that was not reported before. */
-void ptt_report_type_once(const struct ptt_lock_used *lock) HIDDEN;
-
-/* ptt_report_type_anew - the same of an object that has just come to be, where another one may have been. */
-void ptt_report_type_anew(const struct ptt_lock_used *lock) HIDDEN;
-
 #endif

@@ -2,7 +2,7 @@
 /* lock_hook.h - the functions that take and give back, of which it is known how many arguments they have. */
 /*
  * They are called most, so each has a hook of its own that does what most calls need, with all that the table says known to the
- * compiler; what is not usual goes the way of the others, ptt_lock_call(). Included where the table is, which is generated.
+ * compiler; what is not usual goes the way of the others, ptt_lock_call(). stubs.c, which is generated, has that table of functions before this.
  */
 #ifndef PTT_LOCK_HOOK_H
 #define PTT_LOCK_HOOK_H
@@ -53,7 +53,7 @@ static inline __attribute__((always_inline)) void ptt_lock_free(const struct ptt
 	EXPORT long ptt_lock_hook_##number params                                                                   \
 	{                                                                                                           \
 		typedef long real_fn params;                                                                        \
-		const struct ptt_lock_function *function = &ptt_lock_functions[number];                             \
+		const struct ptt_lock_function *function = &functions[number];                             \
 		struct ptt_lock_used lock = {                                                                       \
 			.function = function,                                                                       \
 			.object = (const void *)(of),                                                               \
@@ -75,7 +75,7 @@ static inline __attribute__((always_inline)) void ptt_lock_free(const struct ptt
 				(long(*) try_params)(void (*)(void))ptt_lock_known(tries, lock.site);               \
                                                                                                                     \
 			if (likely(try_real) && ptt_lock_is_plain(&lock) &&                                         \
-			    likely(ptt_lock_has_done(&ptt_lock_functions[tries], try_real try_arguments))) {        \
+			    likely(ptt_lock_has_done(&functions[tries], try_real try_arguments))) {        \
 				ptt_lock_taken(&lock);                                                              \
 				if (ptt_lock_is_rwlock(&lock))                                                      \
 					ptt_lock_note_held(&lock);                                                  \

@@ -35,6 +35,24 @@ static inline bool ptt_lock_type_is_told(const struct ptt_lock_used *lock)
 	return __atomic_load_n(ptt_lock_typed_at(lock->object), __ATOMIC_RELAXED) == ptt_lock_type_key(lock);
 }
 
+static inline void ptt_forget_lock_type(const void *object)
+{
+	__atomic_store_n(ptt_lock_typed_at(object), 0, __ATOMIC_RELAXED);
+}
+
+/* ptt_tell_lock_type - report which type of lock an object is. Says it again where it was forgotten, which does no harm. */
+static inline __attribute__((always_inline)) void ptt_tell_lock_type(const struct ptt_lock_used *lock)
+{
+	if (likely(ptt_lock_type_is_told(lock)))
+		return;
+	__atomic_store_n(ptt_lock_typed_at(lock->object), ptt_lock_type_key(lock), __ATOMIC_RELAXED);
+	ptt_report_lock_type(lock);
+}
+
+/* ptt_report_type_once - the same, as a call. ptt_report_type_anew - of an object that has just come to be, where another one may have been. */
+void ptt_report_type_once(const struct ptt_lock_used *lock) HIDDEN;
+void ptt_report_type_anew(const struct ptt_lock_used *lock) HIDDEN;
+
 /* ------------------------------------------------------------ the holder */
 
 /*
@@ -75,6 +93,9 @@ extern __thread uint64_t ptt_lock_of_call INITIAL_EXEC HIDDEN;
 #define PTT_LOCK_WORD(object, is) ((uint64_t)(uintptr_t)(object) << 2 | (is))
 #define PTT_LOCK_WORD_OBJECT(word) ((word) >> 2 & PTT_OBJECT_MASK)
 #define PTT_LOCK_WORD_IS(word) ((enum ptt_other_lock)((word) & 3))
+
+/* ptt_find_other_lock - see other_lock() in platform/upcalls.h. */
+enum ptt_other_lock ptt_find_other_lock(uint64_t object) HIDDEN;
 
 /* Left in whatever way: by return, by cancellation or by an exception. */
 static inline void ptt_leave_lock(const uint32_t *entered)

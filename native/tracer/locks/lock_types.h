@@ -35,4 +35,9 @@
 #define PTT_LOCK_NUMBER_RB_MUTEX_SLEEP 81
 #define PTT_LOCK_NUMBER_RB_DATA_TYPED_OBJECT_ZALLOC 82
 
+/* What stands for the one object that all calls of some functions are about. */
+extern const char ptt_lock_only_omp_atomic __attribute__((visibility("hidden")));
+extern const char ptt_lock_only_omp_barrier __attribute__((visibility("hidden")));
+extern const char ptt_lock_only_omp_critical __attribute__((visibility("hidden")));
+
 #endif

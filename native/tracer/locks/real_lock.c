@@ -48,13 +48,6 @@ static int find_extent(struct dl_phdr_info *info, size_t size, void *arg)
 
 /* ------------------------------------------------------------ functions */
 
-static const void *module_of(const void *address, struct link_map **map)
-{
-	Dl_info about;
-
-	return dladdr1(address, &about, (void **)map, RTLD_DL_LINKMAP) ? about.dli_fbase : NULL;
-}
-
 /* In a module or what it was linked with, by the name that it is loaded by. */
 static void *find_in(const char *path, const char *name)
 {
@@ -72,7 +65,7 @@ void *ptt_lock_found_beside(const void *function, const char *name)
 {
 	struct link_map *map = NULL;
 
-	return module_of(function, &map) && map ? find_in(map->l_name, name) : NULL;
+	return ptt_linked_module(function, &map) && map ? find_in(map->l_name, name) : NULL;
 }
 
 struct name_of_module {
@@ -121,20 +114,12 @@ static COLD ptt_lock_fn *find(uint32_t number, const void *site)
 	void *found = ptt_dlsym(RTLD_NEXT, name);
 	struct link_map *map = NULL;
 
-	if (!found && module_of(site, &map) && map)
+	if (!found && ptt_linked_module(site, &map) && map)
 		found = find_in(map->l_name, name);
 	if (!found)
 		found = find_anywhere(name);
 	__asm__ volatile("" : "+r"(found)); /* no tail call: dlsym() looks at its caller */
 	return *(ptt_lock_fn **)&found;
-}
-
-bool ptt_lock_is_stub(const void *function)
-{
-	struct link_map *map;
-	const void *module = module_of(function, &map);
-
-	return module && (module == module_of(&ptt_real, &map) || module == module_of(__nptl_trace_locks, &map));
 }
 
 /* Functions of both tables have their places in one array. */

@@ -55,6 +55,10 @@ static inline ptt_lock_fn *ptt_lock_known(uint32_t number, const void *site)
  */
 ptt_lock_fn *ptt_real_lock(uint32_t number, const void *site) HIDDEN;
 
+/* ptt_linked_module - where the module of an address begins, and its @map; NULL if there is none. Takes the dynamic linker's lock. */
+struct link_map;
+const void *ptt_linked_module(const void *address, struct link_map **map) HIDDEN;
+
 /* ptt_lock_is_stub - is this a function that stands before one of a lock? Takes the dynamic linker's lock. */
 bool ptt_lock_is_stub(const void *function) HIDDEN;
 

@@ -14,6 +14,12 @@
 #include "process.h"
 #include "platform/raw_syscall.h"
 
+void ptt_report_fork(enum ptt_fork_kind kind, long child, void *site)
+{
+	REPORT_WITH(PROCESS, PROCESS_FORK, process_fork, (uintptr_t)ptt_pid, site, .kind = kind,
+		    .child = (int32_t)child);
+}
+
 static void report_spawn(pid_t child, void *site)
 {
 	REPORT_WITH(PROCESS, PROCESS_SPAWN, process_spawn, (uintptr_t)ptt_pid, site, .child = child);

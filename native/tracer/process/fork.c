@@ -42,13 +42,20 @@ static void restore_signals(const ptt_signal_set *before)
 	ptt_restore_signals(before);
 }
 
+void ptt_report_start(void)
+{
+	REPORT_WITH(PROCESS, PROCESS_START, process_start, (uintptr_t)getpid(), NULL, .ppid = (uint32_t)getppid(),
+		    .pthread = (uintptr_t)pthread_self());
+	ptt_report_own_priority();
+}
+
 /* ------------------------------------------------------------ fork */
 
 static __thread ptt_signal_set mask_before INITIAL_EXEC;
 
 static void become_child(void)
 {
-	int before = errno;
+	int before = errno, state;
 
 	ptt_forget_tid();
 	ptt_forget_lock_types();
@@ -56,7 +63,10 @@ static void become_child(void)
 	ptt_forget_purposes();
 	ptt_forget_storage();
 	ptt_closing_in_child();
-	ptt_restart_handler();
+	state = ptt_hold_cancellation();
+	if (ptt_restart_handler())
+		ptt_report_start();
+	ptt_allow_cancellation(state);
 	errno = before;
 }
 
@@ -95,12 +105,6 @@ EXPORT UNWATCHED int __register_atfork(void (*before)(void), void (*parent)(void
 {
 	ptt_start_process();
 	return ptt_real.__register_atfork(before, parent, child, library);
-}
-
-void ptt_report_fork(enum ptt_fork_kind kind, long child, void *site)
-{
-	REPORT_WITH(PROCESS, PROCESS_FORK, process_fork, (uintptr_t)ptt_pid, site, .kind = kind,
-		    .child = (int32_t)child);
 }
 
 EXPORT pid_t fork(void)

@@ -16,10 +16,13 @@ enum ptt_fork_kind { PTT_FORK, PTT_BARE_FORK, PTT_VFORK, PTT_CLONE, PTT_FORK_BY_
 /* ptt_start_process - see to the children of forks, before anybody else does. */
 void ptt_start_process(void) HIDDEN;
 
-/* ptt_report_fork - the calling thread has made process @child, 0 if its id is not known. */
-void ptt_report_fork(enum ptt_fork_kind kind, long child, void *site) HIDDEN;
+/* ptt_report_start - the first events of a process. */
+void ptt_report_start(void) HIDDEN;
 
 /* ------------------------------------------------------------ children.c */
+
+/* ptt_report_fork - the calling thread has made process @child, 0 if its id is not known. */
+void ptt_report_fork(enum ptt_fork_kind kind, long child, void *site) HIDDEN;
 
 /*
  * ptt_proc_has_our_ids - does /proc have processes under the ids by which this one knows them?
