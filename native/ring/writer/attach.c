@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attach.c - joining and leaving a session: map the segment, claim process and thread entries, fork, exec. */
+/* attach.c - a process joins and leaves a session: map the segment, claim a process entry, fork, exec. */
 #include "session.h"
 
 #include <dlfcn.h>
@@ -20,11 +20,10 @@
 #include "../platform/may_write.h"
 #include "readings.h"
 #include "retired.h"
+#include "schedstat.h"
 #include "../platform/signals.h"
 #include "taker.h"
 #include "writer.h"
-
-/* ------------------------------------------------------------ the process */
 
 static int session_path(char *path, size_t size, const char *name)
 {
@@ -90,16 +89,6 @@ static int map_segment(const char *directory, struct ptt_segment **segment)
 	return 0;
 }
 
-static void raise_high(uint32_t *high, uint32_t wanted)
-{
-	/* release: pairs with the acquire of the collector's look at it */
-	uint32_t seen = __atomic_load_n(high, __ATOMIC_RELAXED);
-
-	while (seen < wanted &&
-	       !__atomic_compare_exchange_n(high, &seen, wanted, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		;
-}
-
 static bool take_process(struct ptt_segment *seg, uint32_t index)
 {
 	struct ptt_process *table = (struct ptt_process *)((char *)seg + seg->process_offset);
@@ -111,7 +100,7 @@ static bool take_process(struct ptt_segment *seg, uint32_t index)
 		return false;
 	ptt_session.process = &table[index];
 	ptt_session.process_index = index;
-	raise_high(&seg->process_high, index + 1);
+	ptt_raise_high(&seg->process_high, index + 1);
 	/* relaxed: only a hint */
 	__atomic_store_n(&seg->process_hint, index + 1, __ATOMIC_RELAXED);
 	return true;
@@ -306,7 +295,7 @@ int ptt_ring_fork_child(bool move)
 	if (move)
 		ptt_session.segment = ptt_segment_move(ptt_session.segment, ptt_ring_is_nowhere(self) ? NULL : self);
 	ptt_ring_forget_thread();
-	ptt_readings_forget_parent();
+	ptt_schedstat_forget_parent();
 	if (!ptt_session.segment)
 		return -ENOMEM;
 	err = join_session(parent);
@@ -338,99 +327,4 @@ void ptt_ring_detach(void)
 	ptt_retired_note(ptt_session.segment);
 	/* release: the collector's acquire load of ENDED sees the last maps; late events are still in order */
 	__atomic_store_n(&ptt_session.process->state, PTT_PROCESS_ENDED, __ATOMIC_RELEASE);
-}
-
-/* ------------------------------------------------------------ threads */
-
-static struct ptt_thread *claim_thread(void)
-{
-	struct ptt_segment *seg = ptt_session.segment;
-	uint32_t n, i, *owner = ptt_thread_owners(seg), count = seg->thread_count;
-	/* relaxed: only a hint; so many threads begin at once that each could not look at the entries of all others */
-	uint32_t hint = __atomic_load_n(&seg->thread_hint, __ATOMIC_RELAXED);
-
-	for (n = 0, i = hint; n < count; n++, i++) {
-		uint32_t expected = 0;
-
-		if (i >= count)
-			i = 0;
-		/* relaxed: the swap looks again */
-		if (__atomic_load_n(&owner[i], __ATOMIC_RELAXED))
-			continue;
-		/* acquire: pairs with the collector's release when it gave the entry back */
-		if (__atomic_compare_exchange_n(&owner[i], &expected, ptt_session.process_index + 1, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED)) {
-			raise_high(&seg->thread_high, i + 1);
-			/* relaxed: a failure means that a lower one has been given back, which is to be used first */
-			__atomic_compare_exchange_n(&seg->thread_hint, &hint, i + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-			return &ptt_threads(seg)[i];
-		}
-	}
-	return NULL;
-}
-
-static struct ptt_thread *enter_thread(void)
-{
-	struct ptt_thread *self;
-
-	if (!ptt_session.segment)
-		return NULL;
-	self = claim_thread();
-	if (!self) {
-		/* relaxed: a count */
-		__atomic_fetch_add(&ptt_session.process->lost_threads, 1, __ATOMIC_RELAXED);
-		return NULL;
-	}
-	ptt_take_from_others();
-	self->head = (self->head & ~PTT_HEAD_OFFSET_MASK) + PTT_HEAD_CHANGE;
-	self->t_base = ptt_clock(ptt_ring.clock);
-	self->pid = ptt_session.pid;
-	self->tid = ptt_own_tid();
-	self->process = ptt_session.image;
-	self->hint = (uint32_t)(self - ptt_threads(ptt_session.segment)) * PTT_HOME_STRIDE;
-	if (!ptt_ring_take_entry(self)) {
-		/* a signal handler registered this thread meanwhile */
-		__atomic_store_n(&ptt_thread_owners(ptt_session.segment)[self - ptt_threads(ptt_session.segment)], 0,
-				 __ATOMIC_RELEASE);
-		return ptt_ring_self;
-	}
-	ptt_readings_begin_thread();
-	/* release: the collector's acquire load of LIVE sees the entry */
-	__atomic_store_n(&self->state, PTT_THREAD_LIVE, __ATOMIC_RELEASE);
-	return self;
-}
-
-/*
- * With signals held: a child that a handler forked in between would take the parent's entry for its own. And a handler that
- * came just before has entered the thread, whose events would be those of two threads if that entry were forgotten.
- */
-struct ptt_thread *ptt_ring_enter_thread(void)
-{
-	uint64_t before = ptt_hold_signals();
-	struct ptt_thread *self = ptt_ring_self;
-	bool enters = ptt_segment_of(self) != ptt_session.segment;
-
-	if (enters) {
-		ptt_ring_forget_thread(); /* of an earlier session, or none yet */
-		self = enter_thread();
-	}
-	ptt_let_signals(before);
-	if (enters && self)
-		ptt_upcalls.thread_enters();
-	return self;
-}
-
-void ptt_ring_thread_end(void)
-{
-	uint64_t before = ptt_hold_signals();
-	struct ptt_thread *self = ptt_ring_self;
-
-	ptt_readings_end_thread();
-	if (!ptt_ring_is_nowhere(self)) {
-		ptt_ring_forget_thread();
-		ptt_leave_to_others();
-		/* release: the collector's acquire load of ENDED sees the thread's last slots */
-		__atomic_store_n(&self->state, PTT_THREAD_ENDED, __ATOMIC_RELEASE);
-	}
-	ptt_let_signals(before);
 }

@@ -59,11 +59,4 @@ enum ptt_reading_need { PTT_READING_WHOLE, PTT_READING_LIMITED, PTT_READING_HELD
  */
 void ptt_reading_put(enum ptt_reading_need need) __attribute__((cold, noinline, visibility("hidden")));
 
-/* ptt_readings_begin_thread, _end_thread - the calling thread has got an entry; it gives its entry back. */
-void ptt_readings_begin_thread(void) __attribute__((visibility("hidden")));
-void ptt_readings_end_thread(void) __attribute__((visibility("hidden")));
-
-/* ptt_readings_forget_parent - in the child of a fork: what the parent's threads had open is closed. */
-void ptt_readings_forget_parent(void) __attribute__((visibility("hidden")));
-
 #endif

@@ -37,6 +37,17 @@ static inline uint32_t *ptt_chunk_states(struct ptt_segment *segment)
 	return (uint32_t *)((char *)segment + segment->chunk_state_offset);
 }
 
+/* ptt_raise_high - let the collector look at entries up to @wanted. */
+static inline void ptt_raise_high(uint32_t *high, uint32_t wanted)
+{
+	/* release: pairs with the acquire of the collector's look at it */
+	uint32_t seen = __atomic_load_n(high, __ATOMIC_RELAXED);
+
+	while (seen < wanted &&
+	       !__atomic_compare_exchange_n(high, &seen, wanted, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
 /* In the entry of the site table that is no site: this table is that of this process. */
 #define PTT_SITE_MARK UINT64_C(1)
 

@@ -107,6 +107,13 @@ static inline uint32_t ptt_ring_cpu(void)
 #endif
 }
 
+/* ptt_rseq_word - the word that readings.h is about, of the calling thread. */
+static inline volatile uint64_t *ptt_rseq_word(void)
+{
+	/* relaxed: see ptt_processor_kept() */
+	return (volatile uint64_t *)((char *)ptt_thread_pointer() + __atomic_load_n(&ptt_ring.section_offset, __ATOMIC_RELAXED));
+}
+
 #define PTT_RECENT_SHIFT 12
 
 /*
