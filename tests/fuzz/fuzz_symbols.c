@@ -7,20 +7,9 @@
 #include "../../native/tracer/call_site/wrapper_names.c"
 #include "../../native/tracer/call_site/wrappers.c"
 
-int __nptl_trace_confined;
-struct ptt_real ptt_real;
-
-int (*ptt_find_object)(void *address, struct dl_find_object *found);
-
 void *ptt_take_memory(size_t size)
 {
 	return calloc(1, size);
-}
-
-const struct ptt_module *ptt_module_of(const struct dl_find_object *found)
-{
-	(void)found;
-	return NULL;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -45,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	collect(&module, &symbols);
 	for (i = 0; i < symbols.count; i++)
 		if ((uint32_t)symbols.symbol[i].st_value && wrapper_of(&symbols, &symbols.symbol[i]) != PTT_NAME_OF_PROGRAM)
-			must(find_in(&module, symbols.symbol[i].st_value), "a wrapper that is not in the set");
+			must(ptt_find_wrapper(&module, symbols.symbol[i].st_value), "a wrapper that is not in the set");
 	free((void *)(uintptr_t)module.wrappers);
 	return 0;
 }
