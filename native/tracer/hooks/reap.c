@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "process.h"
 #include "sleep.h"
 
 static uint64_t begin(void)
