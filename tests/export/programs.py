@@ -94,7 +94,7 @@ def stacks(trace: Path) -> dict[int, tuple[list[str], list[str]]]:
     for row in _tables(trace).waits.to_pylist():
         both = (
             texts(row["process"], row["stack"], row["site"]),
-            texts(row["owner_process"], row["owner_stack"], row["owner_site"]),
+            texts(row["owner_process"], row["owner_stack_number"], row["owner_site"]),
         )
         if row["stack"]:
             found[row["wait_id"]] = both

@@ -371,7 +371,7 @@ def test_waits_are_those_of_the_table(viewer: Viewer, trace: Path) -> None:
         assert found["object"]["object"] == f"{wait['object']:#x}"
         assert bool(found["stack"]) is bool(wait["stack"])
         assert not found["stack"] or found["stack"][0] == found["site"]
-        assert not wait["owner_stack"] or found["owner_stack"][0] == found["owner_site"]
+        assert not wait["owner_stack_number"] or found["owner_stack"][0] == found["owner_site"]
         following = chain[1]["wait_id"] if len(chain) > 1 else None
         assert following == wait["parent_wait"]
     with pytest.raises(NotFound):
