@@ -14,10 +14,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.errors import UsageError
 from nptltrace.scripts import installed, run_script
 

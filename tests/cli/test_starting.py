@@ -6,6 +6,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -14,10 +16,16 @@ if TYPE_CHECKING:
 # As it is unless a user has chosen something.
 UNSET = {"OPENBLAS_NUM_THREADS": None}
 PROGRAM = """
-import atexit, os, sys
+import atexit, sys
+from pathlib import Path
 from nptltrace.cli import entry
 
-atexit.register(lambda: print("numpy" in sys.modules, len(os.listdir("/proc/self/task"))))
+def threads():
+    # A thread has the name of the thread that made it, unless it gets another name.
+    names = [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]
+    return names.count(Path("/proc/self/comm").read_text())
+
+atexit.register(lambda: print("numpy" in sys.modules, threads()))
 entry()
 """
 
@@ -25,10 +33,53 @@ entry()
 def test_libraries_start_no_thread_for_each_processor(ptt: Ptt, record: Recorder) -> None:
     trace = record("true")
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, "stat", trace],
+        [sys.executable, "-c", PROGRAM, "report", trace],
         env=ptt.environment(UNSET), capture_output=True, encoding="utf-8", timeout=60, check=True,
     )  # fmt: skip
     assert done.stdout.splitlines()[-1] == "True 1"
+
+
+_LIGHT = ("dataclasses", "importlib.resources", "tempfile", "tomllib", "logging", "hashlib")
+_NUMPY = ("numpy._core._add_newdocs", "numpy._typing", "numpy.f2py", "numpy.testing")
+
+
+@pytest.mark.parametrize(
+    ("command", "unused"),
+    [
+        (["stat"], ("numpy", "pyarrow", "inspect", *_LIGHT)),
+        (["view"], ("numpy", "pyarrow", "inspect", *_LIGHT)),
+        (["report"], ("duckdb", "tomllib", "importlib.resources", *_NUMPY)),
+        (["check"], ("duckdb", "tomllib", *_NUMPY)),
+    ],
+)
+def test_a_command_does_not_import_what_it_does_not_use(
+    ptt: Ptt, record: Recorder, command: list[str], unused: tuple[str, ...]
+) -> None:
+    """On a small trace, a command takes longer to import libraries than for all else."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "nptltrace", *command, record("true")],
+        env=ptt.environment(), capture_output=True, encoding="utf-8", timeout=60, check=True,
+    )  # fmt: skip
+    modules = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "nptltrace.trace.traceset" in modules
+    assert modules.isdisjoint(unused)
+
+
+def test_numpy_has_all_that_somebody_asks_for(ptt: Ptt) -> None:
+    program = """
+from nptltrace.cli.imports import trim_numpy
+
+trim_numpy()
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+print(np.linalg.inv(np.eye(2)).tolist(), NDArray[np.int64])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=ptt.environment(), capture_output=True, encoding="utf-8", timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stdout.startswith("[[1.0, 0.0], [0.0, 1.0]] numpy.ndarray[")
 
 
 def test_pandas_is_not_imported_by_what_has_no_use_for_it(ptt: Ptt, record: Recorder) -> None:

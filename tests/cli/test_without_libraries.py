@@ -29,7 +29,7 @@ sys.argv = ["ptt", *sys.argv[1:]]
 entry()
 """
 READING = [
-    ["check"], ["report"], ["stat"], ["top"], ["verify"], ["sql", "select 1"], ["cut", "-o", "out"],
+    ["check"], ["report"], ["top"], ["verify"], ["sql", "select 1"], ["cut", "-o", "out"],
     ["ui", "--no-browser"], ["export", "--format", "parquet", "-o", "out"],
 ]  # fmt: skip
 
@@ -59,6 +59,7 @@ def recorded(ptt: Ptt, tmp_path: Path) -> Path:
 
 def test_what_is_recorded_so_can_be_read(ptt: Ptt, recorded: Path) -> None:
     assert "1 process" in ptt("stat", recorded).stdout
+    assert "1 process" in alone(ptt, "stat", str(recorded)).stdout
 
 
 def test_recording_stands_alone(ptt: Ptt, recorded: Path) -> None:

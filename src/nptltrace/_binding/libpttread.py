@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from nptltrace._binding.handle import Handle
 from nptltrace._binding.headers import pttread as c
 from nptltrace._binding.headers.pttread import Copy, ObjectCount, Position, ThreadCount, ThreadSpan
 from nptltrace._binding.library import Library, check
+from nptltrace._dataclasses import dataclass
 from nptltrace.errors import TraceFormatError
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import tempfile
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -84,6 +83,8 @@ class Model(Handle):
         self.counts_all = True
         self._own("make a model", lib.ptt_model_create(flags), lib.ptt_model_destroy)
         if flags & PATH:
+            import tempfile
+
             with suppress(OSError):  # without it short waits are left out
                 file = tempfile.TemporaryFile(prefix="ptt-path-")  # noqa: SIM115 -- closed below
                 own(self, file.close)

@@ -6,12 +6,12 @@ small trace in `info/before`, which readers of CTF do not look at; `begin_window
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nptltrace._binding import libpttread, libptttrack_sums
+from nptltrace._dataclasses import replace
 from nptltrace.analysis.model import (
     Window,
     begin_window,

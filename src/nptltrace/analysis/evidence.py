@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nptltrace._binding import libpttread
+from nptltrace._dataclasses import replace
 from nptltrace.trace.places.stack import stack_sites
 from nptltrace.trace.reading.columns import ArrayBuffer
 from nptltrace.trace.symbols.frames import stack_texts

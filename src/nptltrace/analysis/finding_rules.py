@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.errors import UsageError
 from nptltrace.findings.kind import kinds as all_kinds
 from nptltrace.findings.kind import load, load_installed

@@ -5,11 +5,11 @@ What is a finding, and of which kind, the modules of `nptltrace.findings` say; h
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 
+from nptltrace._dataclasses import dataclass, replace
 from nptltrace.analysis.checking.checker import LONG_HOLD_NS, checked
 from nptltrace.analysis.checking.named_facts import Facts
 from nptltrace.analysis.evidence import Evidence

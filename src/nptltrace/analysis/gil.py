@@ -8,7 +8,6 @@ still at that line.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nptltrace._dataclasses import dataclass, replace
 from nptltrace.trace.places.python_code import is_interpreter
 from nptltrace.trace.places.site import hex_of_site
 from nptltrace.trace.reading.parallel import event_batches

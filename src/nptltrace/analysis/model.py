@@ -6,13 +6,13 @@ have its inputs too, and lack what `analysis.sql.tables` adds. Sites are address
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from nptltrace._binding import libpttread, libptttrack_sums
+from nptltrace._dataclasses import dataclass
 from nptltrace.analysis.growing import ended_ns
 from nptltrace.analysis.identities.objects import Users
 from nptltrace.analysis.recorded.levels import add_levels

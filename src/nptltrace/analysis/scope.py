@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nptltrace._binding.libpttread import ANY
+from nptltrace._dataclasses import dataclass, field
 from nptltrace.analysis.model import Only, Window, run_model
 from nptltrace.trace.objects.chosen import BEGIN, END, Chosen, among
 from nptltrace.trace.places.site import ADDRESS

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from nptltrace._cache import cache_directory, shrink
+from nptltrace._dataclasses import dataclass
 from nptltrace._version import __version__
 from nptltrace.trace.filtered import whole_filter
 
@@ -127,6 +126,8 @@ class Keeper:
         assert self._place is not None  # noqa: S101
         if self._file is None:
             self._place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            import tempfile
+
             self._file = tempfile.NamedTemporaryFile(  # noqa: SIM115 -- closed when all is kept
                 dir=self._place.parent, prefix="."
             )

@@ -6,12 +6,12 @@ Times are ns since the traceset's start.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttread, libptttrack_promises
 from nptltrace._binding.headers.pttread import PTT_CPU_UNKNOWN
 from nptltrace._binding.libptttrack_sums import KINDS
+from nptltrace._dataclasses import dataclass, replace
 from nptltrace._units import plural
 from nptltrace.analysis.model import Window, event_buffers
 from nptltrace.analysis.recorded.clocks import monotonic_ns

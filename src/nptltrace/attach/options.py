@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.recording.settings.options import RecordOptions
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ library at their top; what is heavy is imported by `run`.
 
 from __future__ import annotations
 
-from nptltrace.cli import imports  # noqa: F401 -- before what it imports in its way
+from nptltrace.cli import imports  # before what it imports in its way
 
 # isort: split
 
@@ -231,7 +231,7 @@ def entry() -> NoReturn:
     """Run `ptt` as a program of its own, and end."""
     # What is imported stays; to look through it again and again for garbage is in vain.
     gc.set_threshold(_GARBAGE)
-    _keep_numpy_from_threads()
+    imports.trim_numpy()
     _fill_standard_streams()
     for stream in (sys.stdout, sys.stderr):  # whatever the encoding, and however odd a name
         if isinstance(stream, io.TextIOWrapper):
@@ -267,16 +267,6 @@ def _end(status: int) -> NoReturn:
         sys.stderr.flush()
     finally:
         os._exit(status)
-
-
-def _keep_numpy_from_threads() -> None:
-    """Have numpy's linear algebra, of which nothing is used, start no thread for each processor.
-
-    To start two of them takes a third of the processor time that it takes to import numpy, and
-    large machines have hundreds. Programs that are run get `os.environ`, where it does not stand.
-    """
-    if "OPENBLAS_NUM_THREADS" not in os.environ:
-        os.putenv("OPENBLAS_NUM_THREADS", "1")
 
 
 def _fill_standard_streams() -> None:

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import argparse
 import re
-from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.cli.options import duration_ns
 from nptltrace.errors import UsageError
 

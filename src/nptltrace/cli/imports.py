@@ -8,10 +8,14 @@ imported as always by what asks for them later.
 pyarrow, which is imported only by what needs it, looks for pandas when it converts anything for the
 first time, in case it is given something of pandas. Where that is installed, it took a third of the
 time of a query.
+
+numpy, where a command needs it, makes the types of its annotations, texts for `help()` and threads
+for linear algebra. These took half of the time to import it, and `ptt` needs none of them.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from types import ModuleType
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from typing import Any
 
-__all__ = ["import_pyarrow"]
+__all__ = ["import_pyarrow", "trim_numpy"]
 
 
 def _one_or_many(one: str, many: str, count: int) -> str:
@@ -76,3 +80,32 @@ def import_pyarrow() -> None:
         import_module("pyarrow").array([None])
     finally:
         sys.meta_path.remove(finder)
+
+
+class _Types(ModuleType):
+    """Stands in for `numpy._typing` until somebody asks for more than the annotation `NDArray`."""
+
+    NDArray = list
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        sys.modules.pop(self.__name__, None)
+        vars(self).update(vars(import_module(self.__name__)))
+        return vars(self)[name]
+
+
+def trim_numpy() -> None:
+    """Have numpy, if it is imported later, leave out what no command uses.
+
+    To start two threads takes a third of the processor time that it takes to import numpy, and
+    large machines have hundreds of processors. Programs that are run get `os.environ`, where the
+    setting does not stand.
+    """
+    if "numpy" in sys.modules:
+        return
+    if "OPENBLAS_NUM_THREADS" not in os.environ:
+        os.putenv("OPENBLAS_NUM_THREADS", "1")
+    for name in ("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars"):
+        sys.modules[name] = ModuleType(name)
+    sys.modules["numpy._typing"] = _Types("numpy._typing")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.errors import UsageError, named
 
 __all__ = ["Settings"]
@@ -40,7 +38,7 @@ class Settings:
         """
         path = cls.path()
         try:
-            found = tomllib.loads(path.read_text())
+            text = path.read_text()
         except (FileNotFoundError, NotADirectoryError):
             return cls()
         except OSError as error:
@@ -48,7 +46,13 @@ class Settings:
             if isinstance(error, PermissionError) and not os.access(path, os.F_OK):
                 return cls()
             raise named(error, str(path)) from None
-        except ValueError as error:  # of TOML, or of UTF-8
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{path}: {error}") from None
+        import tomllib
+
+        try:
+            found = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
             raise UsageError(f"{path}: {error}") from None
         skip = found.pop("skip", [])
         if not isinstance(skip, list) or not all(isinstance(one, str) and one for one in skip):
@@ -63,6 +67,8 @@ class Settings:
         Raises:
             UsageError: The file cannot be written.
         """
+        import tempfile
+
         path = self.path()
         text = f"skip = {json.dumps(list(self.skip), ensure_ascii=False)}\n"
         try:

@@ -11,11 +11,11 @@ They are imported when they are used, for `ptt --help` must not wait for what th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:

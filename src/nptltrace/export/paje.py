@@ -7,11 +7,11 @@ from a waker to the thread that it woke, and from the holder of a lock to a wait
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nptltrace._dataclasses import dataclass
 from nptltrace._escaping import readable
 from nptltrace.export.writing import records as rec
 from nptltrace.export.writing import timeline as tl

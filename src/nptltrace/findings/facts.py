@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.errors import error_name
 from nptltrace.findings.words import duration, priority
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import marshal
 import re
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.errors import UsageError
 from nptltrace.findings.facts import Severity
 from nptltrace.scripts import installed, run_script
@@ -139,6 +138,8 @@ def load_installed() -> list[str]:
 def digest() -> str:
     """Return a text that is another one when the kinds that users added are."""
     load_installed()
+    import hashlib
+
     sums = hashlib.sha256()
     for kind in kinds().values():
         if not kind.group:

@@ -11,9 +11,10 @@ cycle that can close within a single run is a matter of `ptt check`, which knows
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
+
+from nptltrace._dataclasses import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence

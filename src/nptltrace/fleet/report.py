@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.analysis.report.significance import chances_of_all
 from nptltrace.errors import UsageError
 from nptltrace.fleet.waiting import waiting

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.errors import UsageError, near
 from nptltrace.fleet.tables import LABEL
 

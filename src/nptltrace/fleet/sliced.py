@@ -13,13 +13,13 @@ import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.analysis.answers import all_tables
 from nptltrace.analysis.slices import cuts
 from nptltrace.analysis.sql.schema import TABLES

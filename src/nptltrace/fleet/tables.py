@@ -7,11 +7,11 @@ only rows of additions that `runs` lists are part of the store.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.analysis.sql.schema import TABLES
 
 if TYPE_CHECKING:

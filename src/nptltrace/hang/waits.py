@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.libptttasks import AROUND_FUTEX, BEFORE_FUTEX
+from nptltrace._dataclasses import dataclass
 from nptltrace.hang.conditions import LAYOUTS
 from nptltrace.hang.routines import has_object, routine_kind, wants_to_write
 

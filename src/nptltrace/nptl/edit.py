@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from nptltrace._dataclasses import dataclass, field
 from nptltrace.errors import PttError
 
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from nptltrace._binding.headers.trace import TraceEventSet
 from nptltrace._binding.libposixtrace import call, library
+from nptltrace._dataclasses import dataclass
 from nptltrace.posix.constants import EventFill
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ import errno
 import os
 import threading
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from nptltrace._binding.headers import trace as c
 from nptltrace._binding.libposixtrace import PosixTraceError, call, ns_of, timespec_of
+from nptltrace._dataclasses import dataclass
 from nptltrace.posix.attributes import Attributes, attributes_of, native_attributes
 from nptltrace.posix.constants import FilterChange, StreamState, Truncation
 from nptltrace.posix.events import Event, EventSet, EventType

@@ -8,8 +8,8 @@ from ctypes import sizeof
 from pathlib import Path
 
 from nptltrace._binding.headers.ptt_abi import Control
+from nptltrace._dataclasses import dataclass
 from nptltrace._files.directories import Directory
-from nptltrace._values import Values
 from nptltrace.catalog import DOMAINS
 from nptltrace.errors import PttError, UsageError
 from nptltrace.recording.files.session import (
@@ -29,7 +29,8 @@ _SIZE = sizeof(Control)
 _MAJOR = 1
 
 
-class ControlPage(Values):
+@dataclass(frozen=True)
+class ControlPage:
     """The page with the levels of one process.
 
     Attributes:

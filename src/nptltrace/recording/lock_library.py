@@ -19,7 +19,7 @@ import struct
 
 from nptltrace import _paths
 from nptltrace._binding.headers import lock_function as c
-from nptltrace._values import Values
+from nptltrace._dataclasses import dataclass
 from nptltrace.catalog import DOMAINS
 from nptltrace.errors import PttError
 
@@ -44,7 +44,8 @@ _LOAD, _DYNAMIC, _STACK = 1, 2, 0x6474E551
 _READ, _WRITE, _EXECUTE = 4, 2, 1
 
 
-class _Processor(Values):
+@dataclass(frozen=True)
+class _Processor:
     """What differs from processor to processor.
 
     Attributes:

@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 
 from nptltrace._binding.libpttcollect import Collector, CollectorError, Stats, read_clock
+from nptltrace._dataclasses import dataclass
 from nptltrace._escaping import talk
 from nptltrace._files import trace_directories
 from nptltrace._units import plural
-from nptltrace._values import Values
 from nptltrace.errors import PttError, UsageError
 from nptltrace.recording import launch
 from nptltrace.recording.drains import NoDrain, RingDrain
@@ -51,7 +51,8 @@ _PROGRESS_AFTER_S = 3.0
 _FAULTS_REPORTED = 5
 
 
-class Outcome(Values):
+@dataclass(frozen=True)
+class Outcome:
     """How a recording ended.
 
     Attributes:

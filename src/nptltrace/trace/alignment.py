@@ -6,9 +6,9 @@ took of them at one moment; machines, by the time of day.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -13,6 +12,7 @@ from uuid import uuid4
 import numpy as np
 
 from nptltrace._binding import libpttread
+from nptltrace._dataclasses import dataclass
 from nptltrace._files import trace_directories
 from nptltrace._files.whole import read_whole
 from nptltrace.errors import UsageError

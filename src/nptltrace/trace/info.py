@@ -7,11 +7,11 @@ off or damaged is skipped, and what the others say still counts.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding.headers import ptt_abi
+from nptltrace._dataclasses import dataclass, field, replace
 from nptltrace._escaping import readable
 from nptltrace._files.whole import read_whole
 from nptltrace.catalog.runtimes import AGENT, FUTEXES, library_of, unseen

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from nptltrace._binding import libpttread
 from nptltrace.catalog import EVENTS
 from nptltrace.trace.threads import ALL
@@ -13,6 +11,7 @@ from nptltrace.trace.threads import ALL
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["ReportedLoss", "reported_losses"]
@@ -54,6 +53,8 @@ def reported_losses(reader: libpttread.Reader) -> Iterator[ReportedLoss]:
 
 def _field(buffer: libpttread.Buffer, name: str) -> NDArray[np.int64]:
     """Return a field of events, 0 where there is none."""
+    import numpy as np
+
     values, valid = np.zeros(buffer.count, np.int64), np.zeros(buffer.count, np.uint8)
     libpttread.field_column(buffer, name, values.ctypes.data, valid.ctypes.data)
     return values

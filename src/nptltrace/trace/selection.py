@@ -7,10 +7,10 @@ as well.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from nptltrace._binding import libpttread
+from nptltrace._dataclasses import dataclass, field
 from nptltrace.catalog import EVENTS
 from nptltrace.errors import UsageError, near
 from nptltrace.trace.objects.chosen import Chosen, common

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from nptltrace._binding import libpttread
+from nptltrace._dataclasses import dataclass, field
 from nptltrace._escaping import readable
 from nptltrace.catalog import BY_ID, DOMAINS, EVENTS
 from nptltrace.trace.losses import reported_losses

@@ -9,10 +9,10 @@ the other: each is known by the number and by its turn.
 from __future__ import annotations
 
 import bisect
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttread
+from nptltrace._dataclasses import dataclass, field
 from nptltrace.catalog import EVENTS
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding import libpttread, libpttread_text
+from nptltrace._dataclasses import dataclass
 from nptltrace._escaping import readable
 from nptltrace._units import plural
 from nptltrace.errors import ClosedError, PttError, TraceFormatError, UsageError

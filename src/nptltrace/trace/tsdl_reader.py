@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from nptltrace._dataclasses import dataclass, field
 from nptltrace._files.whole import read_whole
 from nptltrace.errors import TraceFormatError
 

@@ -10,11 +10,11 @@ error is JSON of the shape `Problem`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
 import pyarrow as pa
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.analysis.vocabulary.document_types import (  # noqa: TC001 -- shapes are read at run time
     CriticalPath,
     Diff,

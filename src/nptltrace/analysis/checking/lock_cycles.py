@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding import libptttrack_facts
+from nptltrace._dataclasses import dataclass
 from nptltrace.trace.filtered import knows_orders
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.catalog import DOMAINS
 
 if TYPE_CHECKING:

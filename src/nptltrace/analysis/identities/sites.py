@@ -5,7 +5,6 @@ They need no symbols, and no files but what the trace says of modules.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import PurePath
 from threading import Lock
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from nptltrace._dataclasses import dataclass
 from nptltrace._escaping import readable
 from nptltrace.trace.places.python_code import code_and_offset, is_python
 from nptltrace.trace.places.site import address_of_site, is_entry

@@ -6,7 +6,6 @@ no stack of an event, its call site stands for one of a single frame.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import blake2b
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from nptltrace._binding.headers.ptt_abi import PTT_STACK_WHOLE
+from nptltrace._dataclasses import dataclass
 from nptltrace.trace.symbols.frames import recorded_site
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ wake-up, and so on to the beginning. A wait that nobody in the trace ended stays
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from nptltrace._dataclasses import dataclass
 
 if TYPE_CHECKING:
     from nptltrace._binding import libptttrack_sums

@@ -6,9 +6,9 @@ in `waits` and `wait_ns`; those of the other classes stand beside them by class.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from nptltrace._dataclasses import dataclass, field
 from nptltrace._units import plural
 from nptltrace.analysis.kinds import is_lock, nothing_contended
 from nptltrace.analysis.silence import silent

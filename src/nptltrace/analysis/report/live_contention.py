@@ -5,12 +5,12 @@ Times and durations are ns; times count from the traceset's start.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nptltrace._binding import libpttread, libptttrack_sums
+from nptltrace._dataclasses import dataclass
 from nptltrace.analysis.growing import ended_ns, is_recorded
 from nptltrace.analysis.kinds import is_lock
 from nptltrace.analysis.model import (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nptltrace._binding import libptttrack_sums
+from nptltrace._dataclasses import dataclass
 from nptltrace._escaping import readable
 from nptltrace.analysis.model import run_model
 from nptltrace.analysis.report.naming import Naming

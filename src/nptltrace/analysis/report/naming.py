@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding import libptttrack_sums
+from nptltrace._dataclasses import dataclass
 from nptltrace._escaping import for_terminal
 from nptltrace.analysis.identities.objects import Objects
 from nptltrace.analysis.kinds import kind_of

@@ -9,13 +9,13 @@ for in those that lie in the range as a whole.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from nptltrace._binding import libptttrack_sums
+from nptltrace._dataclasses import dataclass
 from nptltrace.analysis.model import Only, model_steps
 from nptltrace.catalog import DOMAINS
 from nptltrace.catalog.tables import WAIT_CLASSES

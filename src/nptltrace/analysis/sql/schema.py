@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from nptltrace._dataclasses import dataclass, replace
 from nptltrace._version import __version__
 from nptltrace.catalog import tables
 from nptltrace.catalog.tables import SCHEMA_VERSION

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nptltrace._dataclasses import replace
 from nptltrace._units import plural
 from nptltrace.cli import traces
 from nptltrace.cli.options import add_traces, say

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nptltrace._dataclasses import replace
 from nptltrace.cli import traces
 from nptltrace.cli.options import add_format, duration_ns, write_lines
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+
+from nptltrace._dataclasses import dataclass
 
 __all__ = ["Argument", "arguments"]
 

@@ -11,12 +11,12 @@ one batch of events to another, then to write. Nothing else has to be kept, howe
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nptltrace._binding import libptttrack_sums
+from nptltrace._dataclasses import dataclass
 from nptltrace._units import plural
 from nptltrace.analysis.model import Window, model_steps
 from nptltrace.analysis.report.naming import Naming

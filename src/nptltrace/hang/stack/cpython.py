@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.hang.stack.cpython_layouts import DEBUG_SIZE, LAYOUTS, debug_layout
 from nptltrace.hang.stack.cpython_objects import LOCALS, attributes_of
 from nptltrace.trace.places.python_lines import line_of

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.trace.symbols.location import Location
 
 __all__ = ["CalledLocation", "GuessedLocation", "SignalFrame", "signal_name"]

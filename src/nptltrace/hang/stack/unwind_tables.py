@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import bisect
 import struct
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from nptltrace._dataclasses import dataclass, field, replace
 from nptltrace._files.elf import Elf
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import struct
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from nptltrace._dataclasses import dataclass, field
 from nptltrace._files.elf import notes_of
 from nptltrace.hang.targets.mapped import Mapping
 from nptltrace.hang.targets.registers import SIZE, Registers

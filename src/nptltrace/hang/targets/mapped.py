@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace._dataclasses import replace
 from nptltrace._files.elf import Elf
 from nptltrace.trace.places.module_table import Module
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-from dataclasses import replace
 from functools import cached_property
 from itertools import count, pairwise
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from nptltrace._binding import libptttasks
 from nptltrace._binding.libc import read_memory
+from nptltrace._dataclasses import replace
 from nptltrace.errors import NativeError, PttError
 from nptltrace.hang.targets.files import Files
 from nptltrace.hang.targets.mapped import Mapping as MappedFile

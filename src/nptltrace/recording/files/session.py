@@ -13,9 +13,9 @@ import os
 import time
 from pathlib import Path
 
+from nptltrace._dataclasses import dataclass
 from nptltrace._files.directories import Directory
 from nptltrace._files.whole import read_whole
-from nptltrace._values import Values
 from nptltrace.errors import PttError, UsageError
 
 TYPE_CHECKING = False
@@ -231,7 +231,8 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-class LeftOver(Values):
+@dataclass(frozen=True)
+class LeftOver:
     """A session whose recorder is dead.
 
     Attributes:
@@ -428,7 +429,8 @@ def _age_s(directory: Directory) -> float:
     return time.time() - os.fstat(directory.fd).st_mtime
 
 
-class _Note(Values):
+@dataclass(frozen=True)
+class _Note:
     """What `SessionDir.note` wrote."""
 
     trace: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nptltrace._values import Values
+from nptltrace._dataclasses import dataclass
 from nptltrace.catalog import event_classes_tsdl
 
 TYPE_CHECKING = False
@@ -85,7 +85,8 @@ _STREAMS = {
 }
 
 
-class Calibration(Values):
+@dataclass(frozen=True)
+class Calibration:
     """How the trace's clock maps to the time of day.
 
     Attributes:

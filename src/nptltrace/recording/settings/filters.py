@@ -10,7 +10,7 @@ name, as for `ptt view --event` and `--suffix`; upper and lower case do not matt
 
 from __future__ import annotations
 
-from nptltrace._values import Values
+from nptltrace._dataclasses import dataclass
 from nptltrace.errors import UsageError
 
 TYPE_CHECKING = False
@@ -27,7 +27,8 @@ _ALWAYS = frozenset({"NEW_THREAD_CREATED", "THREAD_BEGIN", "THREAD_END", "THREAD
 _ALWAYS_DOMAINS = frozenset({"process", "handler"})
 
 
-class EventFilter(Values):
+@dataclass(frozen=True)
+class EventFilter:
     """A choice of event types.
 
     Attributes:

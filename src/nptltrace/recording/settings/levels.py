@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from nptltrace._values import Values
+from nptltrace._dataclasses import dataclass
 from nptltrace.catalog import DOMAINS
 from nptltrace.errors import UsageError
 
@@ -21,7 +21,8 @@ _PTT_LEVELS = {"ALL": 4, "IO": 3}
 _ALWAYS = ("handler", "process", "user")
 
 
-class Levels(Values):
+@dataclass(frozen=True)
+class Levels:
     """Detail levels of all domains.
 
     Attributes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from nptltrace._values import Values
+from nptltrace._dataclasses import dataclass
 from nptltrace.errors import UsageError
 
 TYPE_CHECKING = False
@@ -37,7 +37,8 @@ _FUNCTIONS = 254  # numbers of a byte, without the one for none
 _TYPES = 127
 
 
-class LockFunction(Values):
+@dataclass(frozen=True)
+class LockFunction:
     """A function of a lock, with arguments from 1.
 
     Attributes:
@@ -70,7 +71,8 @@ class LockFunction(Values):
     own_hook: bool
 
 
-class Locks(Values):
+@dataclass(frozen=True)
+class Locks:
     """What a file says.
 
     Attributes:

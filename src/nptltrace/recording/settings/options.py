@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 from nptltrace._binding.headers import ptt_abi
-from nptltrace._values import Values
+from nptltrace._dataclasses import dataclass
 from nptltrace.errors import UsageError
 from nptltrace.recording.settings.levels import Levels
 
@@ -39,7 +39,8 @@ class WhenFull(enum.IntEnum):
     DROP = ptt_abi.PTT_WHEN_FULL_DROP
 
 
-class BufferOptions(Values):
+@dataclass(frozen=True)
+class BufferOptions:
     """Sizes and policies of the buffers and of the files they go to.
 
     Attributes:
@@ -105,7 +106,8 @@ class BufferOptions(Values):
 _WRITE_TRACES = ("ring", "shared", "file")
 
 
-class HandlerChoice(Values):
+@dataclass(frozen=True)
+class HandlerChoice:
     """The trace handler and its arguments.
 
     Attributes:
@@ -127,7 +129,8 @@ class HandlerChoice(Values):
         return cls(name, tuple(rest.split(",")) if rest else ())
 
 
-class RecordOptions(Values):
+@dataclass(frozen=True)
+class RecordOptions:
     """All of `ptt record`.
 
     Attributes:

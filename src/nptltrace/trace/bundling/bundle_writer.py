@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding import libpttread, libpttread_text
+from nptltrace._dataclasses import dataclass, field
 from nptltrace._files.directories import Directory
 from nptltrace.errors import PttError
 from nptltrace.trace.places.site import ENTRY, is_entry

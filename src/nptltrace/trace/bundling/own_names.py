@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from nptltrace._dataclasses import dataclass, field
 from nptltrace.trace.bundling.own_files import is_own_file
 from nptltrace.trace.traceset import Traceset
 

@@ -1,11 +1,12 @@
-"""Where threads wait that have nothing to do, or sleep; it is listed in `gates.toml`."""
+"""Locks at which programs park idle threads, and functions in which threads sleep.
+
+A wait at such a place is idle. The thread that keeps such a lock does nothing wrong, however long
+it keeps the lock.
+"""
 
 from __future__ import annotations
 
-import tomllib
 from fnmatch import fnmatchcase
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from nptltrace.trace.passed_over import bare_name
@@ -16,16 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["gates_of", "is_gate", "is_sleep", "waits_for_turn"]
 
 
-@cache
-def _gates() -> tuple[dict[str, list[str]], ...]:
-    text = files(__package__).joinpath("gates.toml").read_text()
-    return tuple(tomllib.loads(text).values())
-
-
-@cache
-def _sleeps() -> dict[str, list[str]]:
-    """Return patterns of functions by the file name of the module."""
-    return {module: table["sleeps"] for table in _gates() for module in table.get("modules", ())}
+# Names of global variables that are a lock or an array of locks, by patterns of file names of
+# executables. Of Redis, one file is the server and its checks, and the others are links to it.
+_LOCKS = {("redis-*", "valkey-*", "keydb-*"): ("io_threads_mutex",)}
+# Patterns of functions in which a thread waits for time to pass, by file name of the module.
+_SLEEPS = {"libjvm.so": ("JavaThread::sleep*", "WatcherThread::sleep", "os::sleep*", "JVM_Sleep*")}
+# Patterns of frames, as they are shown, of threads that wait for their turn to wait for work. With
+# multiprocessing, one process sleeps until the queue has something, and the others wait for it.
+_WAITERS = ("*get (queues.py:*)", "*get_payload (queues.py:*)")
 
 
 def gates_of(program: str) -> list[str]:
@@ -37,9 +36,9 @@ def gates_of(program: str) -> list[str]:
     name = program.rpartition("/")[2]
     return [
         lock
-        for table in _gates()
-        if any(fnmatchcase(name, one) for one in table.get("programs", ()))
-        for lock in table.get("locks", ())
+        for programs, locks in _LOCKS.items()
+        if any(fnmatchcase(name, program) for program in programs)
+        for lock in locks
     ]
 
 
@@ -60,10 +59,7 @@ def is_sleep(function: str, module: str) -> bool:
         function: Its name, demangled.
         module: File name of its module.
     """
-    patterns = _sleeps().get(module)
-    return patterns is not None and any(
-        fnmatchcase(bare_name(function), pattern) for pattern in patterns
-    )
+    return any(fnmatchcase(bare_name(function), pattern) for pattern in _SLEEPS.get(module, ()))
 
 
 def waits_for_turn(stack: Iterable[str]) -> bool:
@@ -72,5 +68,4 @@ def waits_for_turn(stack: Iterable[str]) -> bool:
     Args:
         stack: The frames of the thread, as text.
     """
-    patterns = [pattern for table in _gates() for pattern in table.get("waiters", ())]
-    return any(fnmatchcase(frame, pattern) for frame in stack for pattern in patterns)
+    return any(fnmatchcase(frame, pattern) for frame in stack for pattern in _WAITERS)

@@ -6,7 +6,6 @@ begin with the first wait that is seen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from nptltrace._binding import libpttread
 from nptltrace._binding.headers import pttcheck
 from nptltrace._binding.headers import pttmodel as c
+from nptltrace._dataclasses import dataclass
 from nptltrace.catalog import EVENTS, FUTEX_KINDS
 from nptltrace.trace.objects.chosen import END
 from nptltrace.trace.objects.purposes import made_with, purpose_of, purpose_of_wait

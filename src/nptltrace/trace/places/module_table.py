@@ -7,9 +7,9 @@ generation of the range, and which of them is meant stands in the number of a ca
 from __future__ import annotations
 
 import bisect
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from nptltrace._dataclasses import dataclass, field, replace
 from nptltrace.trace.places.site import address_of_site, generation_of_site
 
 if TYPE_CHECKING:

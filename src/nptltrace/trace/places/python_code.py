@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding.headers import ptt_abi
+from nptltrace._dataclasses import dataclass, field, replace
 from nptltrace._escaping import readable
 from nptltrace.trace.places.python_lines import line_of
 from nptltrace.trace.places.site import address_of_site

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from nptltrace._binding import libpttread
+from nptltrace._dataclasses import dataclass, field
 from nptltrace.errors import UsageError, near
 from nptltrace.trace.reading.columns import (
     FIELD_NAMES,

@@ -5,10 +5,10 @@ A line is `0xADDRESS name` or `symbol name`; `#` begins a comment.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nptltrace._dataclasses import dataclass, field
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:

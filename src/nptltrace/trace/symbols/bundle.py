@@ -8,9 +8,9 @@ small. `bundling` writes them.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nptltrace._dataclasses import dataclass
 from nptltrace._files.whole import read_whole
 from nptltrace.trace.symbols.elf.code import Frame
 

@@ -7,11 +7,11 @@ was written. Frames that are passed over lie between the tracer's hook and the c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from nptltrace._binding.headers import pttmodel as c
+from nptltrace._dataclasses import dataclass, replace
 from nptltrace.trace.objects.gates import is_sleep
 from nptltrace.trace.places.python_code import is_interpreter, is_python
 from nptltrace.trace.places.site import address_of_site, hex_of_site, is_entry

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from nptltrace._dataclasses import dataclass
 
 if TYPE_CHECKING:
     from nptltrace.trace.passed_over import PassedOver

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from copy import copy
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from nptltrace._dataclasses import dataclass, replace
 from nptltrace._escaping import readable
 from nptltrace.catalog import DOMAINS
 from nptltrace.trace.objects.chosen import Chosen

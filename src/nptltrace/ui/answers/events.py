@@ -7,7 +7,6 @@ piece, without one event being shown twice or left out.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import pyarrow as pa
 
 from nptltrace._binding import libpttread, libpttread_text
 from nptltrace._binding.headers.pttread import PTT_CPU_UNKNOWN
+from nptltrace._dataclasses import dataclass
 from nptltrace.analysis.scope import generation_at
 from nptltrace.catalog import BY_ID
 from nptltrace.errors import UsageError

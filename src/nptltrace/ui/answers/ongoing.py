@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nptltrace._binding import libptttrack_drawing
+from nptltrace._dataclasses import dataclass
 from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.ui import protocol
 

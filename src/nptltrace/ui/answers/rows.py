@@ -6,12 +6,12 @@ the same place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nptltrace._binding import libptttrack_sums
+from nptltrace._dataclasses import dataclass
 from nptltrace.analysis.report.over_time import Place
 from nptltrace.trace.objects.chosen import Chosen
 from nptltrace.trace.reading import arrow

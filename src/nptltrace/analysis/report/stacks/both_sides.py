@@ -6,12 +6,12 @@ numbers the entries of a report find theirs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.trace.places.site import hex_of_site
 from nptltrace.trace.places.stack import stack_sites
 from nptltrace.trace.symbols.frames import stack_texts

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from nptltrace._dataclasses import dataclass, field
 from nptltrace.analysis.frames import UNKNOWN, Frames
 from nptltrace.analysis.report.stacks.sums import stack_sums
 from nptltrace.analysis.sql.tables import TraceTables

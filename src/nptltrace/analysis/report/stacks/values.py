@@ -6,12 +6,12 @@ meanwhile at the holder's. Where a trace has no stack of a hold, its call site a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.catalog.tables import WAIT_CLASSES
 
 if TYPE_CHECKING:

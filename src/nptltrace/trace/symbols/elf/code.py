@@ -7,11 +7,11 @@ cache, by build-id.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._cache import cache_directory, shrink
+from nptltrace._dataclasses import dataclass, replace
 from nptltrace.trace.symbols.elf.demangle import demangle
 from nptltrace.trace.symbols.elf.names_copy import copied_names
 

@@ -7,10 +7,10 @@ what lies in the files of split debug information.
 from __future__ import annotations
 
 import bisect
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from nptltrace._dataclasses import dataclass, field
 from nptltrace.trace.symbols.elf.dwarf_forms import (
     BY_ADDRESS_NUMBER,
     BY_STRING_NUMBER,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import bisect
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from nptltrace._dataclasses import dataclass
 from nptltrace.trace.symbols.elf.dwarf_forms import Bytes
 
 if TYPE_CHECKING:
