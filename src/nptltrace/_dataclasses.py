@@ -162,6 +162,13 @@ def _lt(self: Any, other: Any) -> Any:
     return values(self) < values(other)
 
 
+def _le(self: Any, other: Any) -> Any:
+    if type(self) is not type(other):
+        return NotImplemented
+    values = self.__made__.values
+    return values(self) <= values(other)
+
+
 def _hash(self: Any) -> int:
     return hash(self.__made__.values(self))
 
@@ -191,7 +198,7 @@ def _methods(*, frozen: bool, slots: bool, eq: bool, order: bool) -> dict[str, A
     if eq:
         methods |= {"__eq__": _eq, "__hash__": _hash if frozen else None}
     if order:
-        methods["__lt__"] = _lt
+        methods |= {"__lt__": _lt, "__le__": _le}  # Python asks the other object for > and >=
     if frozen:
         methods |= {"__setattr__": _setattr, "__delattr__": _delattr}
         if slots:
@@ -210,7 +217,7 @@ if not TYPE_CHECKING:
         eq: bool = True,
         order: bool = False,
     ) -> Any:
-        """Make a data class of a class with annotations. Of `order`, there is only `<`."""
+        """Make a data class of a class with annotations."""
         if cls is None:
             return lambda cls: dataclass(cls, frozen=frozen, slots=slots, eq=eq, order=order)
         members = dict(vars(cls))

@@ -57,6 +57,7 @@ def test_objects_show_compare_and_hash_their_fields() -> None:
     assert repr(Derived(1, b=5)) == "Derived(a=1, b=5)"
     assert len({Derived(1), Derived(1, 2), Derived(2)}) == 2
     assert min(Order(2), Order(1, "x")).note == "x"
+    assert Order(1) < Order(2) >= Order(2) > Order(1) <= Order(1)
     assert Order(1, "x") == Order(1, "y")
     assert len({Order(1, "x"), Order(1, "y")}) == 1
     match Span(1, 2):
