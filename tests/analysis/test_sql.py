@@ -11,19 +11,21 @@ import pytest
 
 import nptltrace
 from nptltrace.analysis.answers import all_tables
+from nptltrace.analysis.sql import tables
 from nptltrace.analysis.sql.query import Database
 from nptltrace.analysis.sql.schema import TABLES
 from nptltrace.analysis.sql.spill import Shelf
 from nptltrace.analysis.sql.tables import TraceTables
 from nptltrace.analysis.sql.views import VIEWS
-from nptltrace.api import Traceset
 from nptltrace.errors import PttError
+from nptltrace.trace.reading.parallel import event_batches
 from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from nptltrace.api import Traceset
     from tests.support import Ptt
 
 T0 = 10**12
@@ -198,15 +200,12 @@ def test_guarded_cycles_say_so(build: Callable[..., Any]) -> None:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """What was read of the events: begin, end, fields."""
     calls: list[tuple[Any, ...]] = []
-    batches = Traceset.batches
 
-    def spy(
-        self: Traceset, start: int | None = None, end: int | None = None, **more: Any
-    ) -> Iterator[Any]:
-        calls.append((start, end, sorted(more.get("fields", ()))))
-        return batches(self, start, end, **more)
+    def spy(source: Any, begin_ns: int | None, end_ns: int | None, **more: Any) -> Iterator[Any]:
+        calls.append((begin_ns, end_ns, sorted(more["fields"])))
+        return event_batches(source, begin_ns, end_ns, **more)
 
-    monkeypatch.setattr(Traceset, "batches", spy)
+    monkeypatch.setattr(tables, "event_batches", spy)
     return calls
 
 

@@ -49,6 +49,11 @@ def running(
         process.wait()
 
 
+def naps(thread: dict[str, Any]) -> bool:
+    """Return whether a thread is in a sleep that may be over soon."""
+    return "nanosleep" in (thread["waits_for"] or {}).get("kind", "")
+
+
 def asleep(ptt: Ptt, pid: str, threads: int, *, ended: int = 0) -> dict[str, Any]:
     """Return what `ptt hang` says when so many threads have come to where they sleep.
 
@@ -58,10 +63,15 @@ def asleep(ptt: Ptt, pid: str, threads: int, *, ended: int = 0) -> dict[str, Any
         threads: How many of its threads sleep.
         ended: How many have ended, and are still there.
     """
-    until = time.monotonic() + 60
+    until, watched = time.monotonic() + 60, "50ms"
     while True:
-        done = ptt("hang", "--format", "json", "--watch", "50ms", pid, status=None)
+        done = ptt("hang", "--format", "json", "--watch", watched, pid, status=None)
         found: dict[str, Any] = json.loads(done.stdout)
+        # Programs sleep for a moment to let another thread be first.
+        if watched == "50ms" and any(naps(thread) for thread in found["threads"]):
+            watched = "500ms"
+            continue
+        watched = "50ms"
         still = [t for t in found["threads"] if t["waits_for"] and t["moved"] is False]
         if len(still) == threads == len(found["threads"]) - ended or time.monotonic() > until:
             assert done.returncode == (1 if found["findings"] else 0)
