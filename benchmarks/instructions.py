@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -41,7 +42,9 @@ class Counter:
     def run(self, command: list[str], before: list[str] | None = None) -> int:
         """Return the instructions of a command, which may be started by another."""
         out = self.work / "callgrind"
-        grind = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}"]
+        # Addresses are hashed: where they differ from run to run, so do collisions.
+        still = ["setarch", os.uname().machine, "--addr-no-randomize"]
+        grind = [*still, "valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}"]
         done = subprocess.run(
             [*(before or []), *grind, *command],
             env=self.env, check=False, capture_output=True, text=True,
