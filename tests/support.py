@@ -20,15 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 __all__ = [
-    "ALL", "ROOT", "Compiler", "Ptt", "Recorder", "Result", "clean_environment", "hooked_functions",
+    "ROOT", "Compiler", "Ptt", "Recorder", "Result", "clean_environment", "hooked_functions",
     "small_file_system",
 ]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "tests" / "programs"
-
-ALL = bool(os.environ.get("PTT_ALL"))
-"""Whether tests that take long and find little on most days run too: `./check.sh --all`."""
 
 Result = subprocess.CompletedProcess[str]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the fuzzers into build/fuzz and lets each run for PTT_FUZZ_SECONDS (3; 0 builds them only), as many side by side as
+# Builds the fuzzers into build/fuzz and lets each run for PTT_FUZZ_SECONDS (5; 0 builds them only), as many side by side as
 # there are processors: tests/fuzz/run.sh [NAME...]
 # What they find worth keeping stays in build/fuzz/NAME-corpus; a small corpus to begin with lies beside this script.
 set -euo pipefail
@@ -10,7 +10,7 @@ if [ $# -ne 1 ]; then
 	exit
 fi
 name=$1
-seconds=${PTT_FUZZ_SECONDS:-3}
+seconds=${PTT_FUZZ_SECONDS:-5}
 clang=$(command -v clang || command -v clang-14) || { echo "fuzz: $name skipped, there is no clang"; exit 0; }
 out=build/fuzz
 mkdir -p "$out"

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import ALL
-
 HERE = Path(__file__).parent
 
 # What each model is searched with here; what takes longer is named at the top of the model.
@@ -20,8 +18,7 @@ SEARCHES = [
     ("posix", ["-DUNTIL_FULL", "-DA_EVENTS=1"]),
     ("posix", ["-DFLUSH", "-DORPHAN", "-DA_EVENTS=1"]),
     ("processes", []),
-    ("ring", ["-DASKS=1"]),
-    ("ring", ["-DMAIN_EVENTS=1"]),
+    ("ring", []),
     ("shared", ["-DREADERS=1"]),
     ("shared", ["-DUNHURT"]),
     ("shared", ["-DFORKED", "-DREADERS=1"]),
@@ -31,8 +28,6 @@ SEARCHES = [
     ("taker", []),
     ("threads", []),
     ("threads", ["-DREAP", "-DQ_LIVES=0"]),
-    # Twenty times as many states as in its smaller variants.
-    *([("ring", list[str]())] if ALL else []),
 ]
 # What has tens of millions of states takes a third longer with a table of the usual 2^24 places.
 LARGE = {"ring": ["-w26"]}

@@ -41,7 +41,7 @@ static void *naps(void *unused)
 	until = now(CLOCK_THREAD_CPUTIME_ID) + 3000000;
 	while (now(CLOCK_THREAD_CPUTIME_ID) < until)
 		;
-	printf("%d %ld\n", (int)syscall(SYS_gettid), (long)now(CLOCK_THREAD_CPUTIME_ID));
+	dprintf(1, "%d %ld\n", (int)syscall(SYS_gettid), (long)now(CLOCK_THREAD_CPUTIME_ID));
 	return unused;
 }
 

@@ -1,6 +1,6 @@
 """Everything at once, at random, in 64 threads: no hang, no report, and every event in the trace.
 
-`PTT_STRESS_SECONDS` says for how long (3); `PTT_STRESS_BUILD` runs it under a sanitizer, see
+`PTT_STRESS_SECONDS` says for how long (10); `PTT_STRESS_BUILD` runs it under a sanitizer, see
 `tests.sanitized`.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.support import Compiler
 
 HERE = Path(__file__).parent
-SECONDS = int(os.environ.get("PTT_STRESS_SECONDS", "3"))
+SECONDS = int(os.environ.get("PTT_STRESS_SECONDS", "10"))
 LIMIT = 120 + 3 * SECONDS  # of recording, and of counting what was recorded
 
 

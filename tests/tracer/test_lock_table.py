@@ -131,8 +131,7 @@ def _is_found(what: str, report: Any, check: Any, truth_ns: int) -> bool:
         return not FINDINGS[what].isdisjoint(one["kind"] for one in check["findings"])
     if what == "contend":
         longest = max((one["wait_max_ns"] for one in report["objects"]), default=0)
-        # Of the time that a lock takes, some may have passed before the thread slept.
-        return bool(truth_ns / 2 <= longest <= truth_ns * 1.1)
+        return bool(abs(longest - truth_ns) <= truth_ns / 10)
     longest = max((one["wait_max_ns"] for one in report["objects"]), default=0)
     return bool(report["idle_ns"] > longest and not report["unknown_waits"])
 
