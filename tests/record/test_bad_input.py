@@ -8,11 +8,12 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.real.real import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,19 +36,23 @@ STATUS = 3
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108
 
 
-def left_over(here: Path) -> list[Path]:
-    """Return the session directories of recorders that recorded to `here` and are gone.
+def left_over(here: Path) -> tuple[list[Path], list[Path]]:
+    """Return the session directories of recorders that are gone and recorded to `here`.
 
-    A directory without a note may be another test's, whose recorder was killed or removes it.
+    Then, those that do not say where: they may be another test's that are just being removed.
     """
-    found = []
+    named, unnamed = [], []
     for place in (SHARED_MEMORY, Path("/tmp"), Path("/var/tmp")):  # noqa: S108
         for path in place.glob(f"ptt-{os.getuid()}-*-*"):
-            with suppress(OSError):
+            if Path("/proc", path.name.split("-")[2]).exists():
+                continue
+            try:
                 note = (path / "session.json").read_text(encoding="utf-8")
-                if str(here) in note and not Path("/proc", path.name.split("-")[2]).exists():
-                    found.append(path)
-    return found
+            except OSError:
+                unnamed.append(path)
+            else:
+                named += [path] if str(here) in note else []
+    return named, unnamed
 
 
 @pytest.fixture
@@ -58,7 +63,11 @@ def here(tmp_path: Path) -> Iterator[Path]:
     before = left_over(directory)
     yield directory
     assert list(directory.iterdir()) == []
-    assert [path for path in left_over(directory) if path not in before] == []
+    assert set(left_over(directory)[0]) <= set(before[0])
+    wait_until(
+        lambda: all(path in before[1] or not path.exists() for path in left_over(directory)[1]),
+        "a session directory without a note is removed",
+    )
 
 
 @pytest.fixture
