@@ -146,7 +146,7 @@ class ObjectFigures:
         label: How to call it, never empty.
         init_site: Where it was initialized; empty where no event says so.
         first_site: Where it was first used.
-        generations: How many objects there were at this address.
+        generations: How many objects at this address were used.
         threads: How many threads used it.
         max_waiters: Most threads that waited at once.
         wasted_signals: Signals that found no waiter.

@@ -116,7 +116,7 @@ NAMES: dict[str, Name] = {
     "waiters": Name("count", "threads that wait at the end"),
     "waiting": Name("count", "threads in a contended wait at the end"),
     "wasted_signals": Name("count", "signals that found no waiter"),
-    "generations": Name("count", "objects that were at this address, one after the other"),
+    "generations": Name("count", "used objects at this address, one after the other"),
     "longest_ns": Name("ns", "how long the first of the waiters has waited"),
     "total_waits": Name("count", "`waits` since the start"),
     "total_wait_ns": Name("ns", "`wait_ns` since the start"),

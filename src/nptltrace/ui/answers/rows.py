@@ -123,6 +123,8 @@ class Rows:
         start, end = np.full(count, _UNSEEN), np.full(count, -(2**63))
         np.minimum.at(start, row_of, objects["first_ns"])
         np.maximum.at(end, row_of, objects["last_ns"])
+        # As in a report: an object that was made and never used is no generation.
+        used = np.bincount(row_of[objects["threads"] > 0], minlength=count)
         sums = {}
         for name, column in _sums(objects).items():
             sums[name] = most(column)
@@ -133,7 +135,7 @@ class Rows:
             "row": np.arange(count, dtype=np.uint32),
             "process": first["process"],
             "tid": np.zeros(count, np.uint32),
-            "generations": np.bincount(row_of, minlength=count).astype(np.uint32),
+            "generations": used.astype(np.uint32),
             "threads": most(np.maximum(objects["address_threads"], objects["threads"])),
             "lanes": self._lanes("object", count),
             "start_ns": start,
