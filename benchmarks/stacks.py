@@ -46,7 +46,7 @@ from support.workloads import wait_for_port
 from nptltrace._binding.headers.ptt_abi import PTT_STACK_WHOLE
 from nptltrace.analysis.model import model_tables
 from nptltrace.api import Traceset
-from nptltrace.trace.places.stack import stack_sites
+from nptltrace.trace.code.call_site import stack_sites
 from nptltrace.trace.symbols.frames import chosen_sites, frames_at, recorded_site
 from nptltrace.trace.symbols.lookup import Symbols
 

@@ -76,7 +76,7 @@ def owners(trace: Path) -> set[tuple[int, int]]:
 def stacks(trace: Path) -> dict[int, tuple[list[str], list[str]]]:
     """Return the call stacks of waits that have one, by number: the waiter's, the owner's."""
     from nptltrace.api import Traceset
-    from nptltrace.trace.places.stack import stack_sites
+    from nptltrace.trace.code.call_site import stack_sites
     from nptltrace.trace.symbols.frames import stack_texts
     from nptltrace.trace.symbols.lookup import Symbols
 

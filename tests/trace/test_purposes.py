@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nptltrace._binding.headers import pttmodel as c
+from nptltrace.trace.code.python_code import PythonCode
 from nptltrace.trace.objects.purposes import Made
-from nptltrace.trace.places.python_code import PythonCode
 
 LIBRARY = "/usr/lib/python3.14/"
 WORK = ("work", "app.py")

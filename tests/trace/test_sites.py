@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nptltrace.trace.places.site import ENTRY, address_of_site, is_entry
+from nptltrace.trace.code.call_site import ENTRY, address_of_site, is_entry
 from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:

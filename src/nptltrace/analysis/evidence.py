@@ -8,7 +8,7 @@ import numpy as np
 
 from nptltrace._binding import libpttread
 from nptltrace._dataclasses import replace
-from nptltrace.trace.places.stack import stack_sites
+from nptltrace.trace.code.call_site import stack_sites
 from nptltrace.trace.reading.columns import ArrayBuffer
 from nptltrace.trace.symbols.frames import stack_texts
 

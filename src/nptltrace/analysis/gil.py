@@ -8,7 +8,6 @@ still at that line.
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nptltrace._dataclasses import dataclass, replace
-from nptltrace.trace.places.python_code import is_interpreter
-from nptltrace.trace.places.site import hex_of_site
+from nptltrace.trace.code.call_site import hex_of_site
 from nptltrace.trace.reading.parallel import event_batches
 from nptltrace.trace.symbols.gil import GIL, HAND_OVER, name_of_part
 
@@ -180,7 +178,7 @@ def _events(source: Traceset, symbols: Symbols, window: Window) -> Iterator[tupl
 
 def _has_interpreter(process: Process) -> bool:
     """Return whether a process has a module that is an interpreter, by its name."""
-    return any(is_interpreter(PurePath(one.path).name) for one in process.map.modules())
+    return any(module.is_interpreter for module in process.map.modules())
 
 
 def _of(gil: int, mine: dict[str, NDArray[Any]]) -> _Events:

@@ -9,8 +9,8 @@ import numpy as np
 from nptltrace._binding.libpttread import ANY
 from nptltrace._dataclasses import dataclass, field
 from nptltrace.analysis.model import Only, Window, run_model
+from nptltrace.trace.code.call_site import ADDRESS
 from nptltrace.trace.objects.chosen import BEGIN, END, Chosen, among
-from nptltrace.trace.places.site import ADDRESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

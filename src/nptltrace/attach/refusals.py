@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.process import Process
-    from nptltrace.trace.places.module_table import Module
+    from nptltrace.trace.code.modules import Module
 
 __all__ = ["c_library", "owner_of", "why_not", "why_not_itself"]
 

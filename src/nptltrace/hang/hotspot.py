@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.target import Target
-    from nptltrace.trace.places.module_table import Module
+    from nptltrace.trace.code.modules import Module
 
 __all__ = ["JVM", "fields_of"]
 

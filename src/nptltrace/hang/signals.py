@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.target import Target
-    from nptltrace.trace.places.module_table import Module
+    from nptltrace.trace.code.modules import Module
 
 __all__ = ["BY_ITSELF", "handlers"]
 

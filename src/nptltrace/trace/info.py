@@ -15,15 +15,15 @@ from nptltrace._dataclasses import dataclass, field, replace
 from nptltrace._escaping import readable
 from nptltrace._files.whole import read_whole
 from nptltrace.catalog.runtimes import AGENT, FUTEXES, library_of, unseen
-from nptltrace.trace.places.module_table import Module, ModuleMap
-from nptltrace.trace.places.python_code import add_targets, read_codes
+from nptltrace.trace.code.modules import Module, ModuleMap
+from nptltrace.trace.code.python_code import add_targets, read_codes
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
-    from nptltrace.trace.places.python_code import PythonCode
+    from nptltrace.trace.code.python_code import PythonCode
 
 __all__ = ["Info", "Process", "Session", "SharedMemory", "read_info"]
 

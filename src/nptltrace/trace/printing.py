@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttread, libpttread_text
 from nptltrace._escaping import for_terminal, readable
-from nptltrace.trace.places.stack import stack_sites
+from nptltrace.trace.code.call_site import stack_sites
 from nptltrace.trace.symbols.frames import stack_texts
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from nptltrace._binding import libpttread
 from nptltrace._dataclasses import dataclass, field
 from nptltrace.catalog import EVENTS
 from nptltrace.errors import UsageError, near
+from nptltrace.trace.code.call_site import address_of_site
 from nptltrace.trace.objects.chosen import Chosen, common
-from nptltrace.trace.places.site import address_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

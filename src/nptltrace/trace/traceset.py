@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +18,8 @@ from nptltrace._units import plural
 from nptltrace.errors import ClosedError, PttError, TraceFormatError, UsageError
 from nptltrace.trace import posix_log
 from nptltrace.trace.alignment import Clocked, align
+from nptltrace.trace.code.call_site import ENTRY
 from nptltrace.trace.info import Process, read_info
-from nptltrace.trace.places.python_code import in_interpreter, is_interpreter
-from nptltrace.trace.places.site import ENTRY
 from nptltrace.trace.symbols.gil import find_gils
 from nptltrace.trace.threads import ALL, ThreadNames, thread_names
 from nptltrace.trace.tsdl_reader import read_metadata
@@ -611,7 +609,7 @@ class Traceset:
 
     def _find_gils(self, process: int) -> tuple[int, ...]:
         map_ = self.processes[process].map
-        if not any(is_interpreter(PurePath(one.path).name) for one in map_.modules()):
+        if not any(module.is_interpreter for module in map_.modules()):
             return ()
         if self._conditions is None:
             from nptltrace.trace.objects.conditions import find_conditions
@@ -619,7 +617,7 @@ class Traceset:
             budget = _SEARCHED if self.running else ALL
             self._conditions = find_conditions(self.reader, self.processes, self.thread_ids, budget)
 
-        return find_gils(self._conditions.get(process, {}), partial(in_interpreter, map_))
+        return find_gils(self._conditions.get(process, {}), map_.in_interpreter)
 
     # ---- call sites ----
 

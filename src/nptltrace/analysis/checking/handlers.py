@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from nptltrace.trace.places.python_code import is_interpreter
+from nptltrace.trace.code.modules import is_interpreter
 from nptltrace.trace.symbols.elf.object_file import ElfFile
 
 if TYPE_CHECKING:

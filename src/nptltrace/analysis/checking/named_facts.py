@@ -8,8 +8,8 @@ from nptltrace._binding import libptttrack_facts
 from nptltrace.analysis.evidence import Evidence
 from nptltrace.catalog import DOMAINS, FUTEX_KINDS, SYS_CALLS
 from nptltrace.findings.facts import Fact, Step
+from nptltrace.trace.code.call_site import hex_of_site
 from nptltrace.trace.objects.gates import is_gate, waits_for_turn
-from nptltrace.trace.places.site import hex_of_site
 from nptltrace.trace.symbols.frames import wrapper_sites
 
 if TYPE_CHECKING:

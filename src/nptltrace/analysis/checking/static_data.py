@@ -12,8 +12,8 @@ from nptltrace.trace.symbols.elf.object_file import ElfFile
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from nptltrace.trace.code.modules import Module
     from nptltrace.trace.info import Process
-    from nptltrace.trace.places.module_table import Module
     from nptltrace.trace.traceset import Traceset
 
 __all__ = ["behind_all", "loaded_for_good"]

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from nptltrace._dataclasses import dataclass
 from nptltrace._escaping import readable
-from nptltrace.trace.places.python_code import code_and_offset, is_python
-from nptltrace.trace.places.site import address_of_site, is_entry
+from nptltrace.trace.code.call_site import address_of_site, is_entry
+from nptltrace.trace.code.python_code import code_and_offset, is_python
 from nptltrace.trace.reading.parallel import event_batches
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nptltrace.trace.places.python_code import PythonCode
+    from nptltrace.trace.code.python_code import PythonCode
     from nptltrace.trace.traceset import Traceset
 
 __all__ = ["Place", "Sites"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from nptltrace.analysis.report.metrics import METRICS
 from nptltrace.analysis.vocabulary.document_fields import FIELDS
-from nptltrace.trace.places.site import hex_of_site
+from nptltrace.trace.code.call_site import hex_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

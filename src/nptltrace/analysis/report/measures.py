@@ -15,8 +15,8 @@ from nptltrace.analysis.report.naming import Naming
 from nptltrace.analysis.report.stacks.values import StackValues
 from nptltrace.analysis.scope import Scope
 from nptltrace.errors import UsageError
-from nptltrace.trace.places.python_code import is_interpreter
-from nptltrace.trace.places.stack import stack_sites
+from nptltrace.trace.code.call_site import stack_sites
+from nptltrace.trace.code.modules import is_interpreter
 from nptltrace.trace.symbols.frames import is_tracer
 
 if TYPE_CHECKING:

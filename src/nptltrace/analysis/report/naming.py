@@ -10,7 +10,7 @@ from nptltrace._escaping import for_terminal
 from nptltrace.analysis.identities.objects import Objects
 from nptltrace.analysis.kinds import kind_of
 from nptltrace.catalog import DOMAINS, LLL_PURPOSES
-from nptltrace.trace.places.site import hex_of_site
+from nptltrace.trace.code.call_site import hex_of_site
 
 if TYPE_CHECKING:
     import numpy as np

@@ -29,8 +29,8 @@ from nptltrace.analysis.sql.spill import Shelf
 from nptltrace.catalog import DOMAINS, EVENTS
 from nptltrace.catalog.tables import STACKS
 from nptltrace.errors import UsageError
+from nptltrace.trace.code.call_site import ADDRESS, hex_of_site
 from nptltrace.trace.losses import reported_losses
-from nptltrace.trace.places.site import ADDRESS, hex_of_site
 from nptltrace.trace.reading.parallel import event_batches
 from nptltrace.trace.statistics import process_ends
 from nptltrace.trace.symbols.lookup import Symbols

@@ -23,8 +23,7 @@ from nptltrace.analysis.report.naming import Naming
 from nptltrace.analysis.scope import Scope
 from nptltrace.export.writing import records as rec
 from nptltrace.export.writing.sorting import Sorter, in_order
-from nptltrace.trace.places.site import hex_of_site
-from nptltrace.trace.places.stack import stack_sites
+from nptltrace.trace.code.call_site import hex_of_site, stack_sites
 from nptltrace.trace.symbols.frames import recorded_site, stack_texts
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.thread_picture import ShownFrame, ThreadPicture
-    from nptltrace.trace.places.module_table import Module
+    from nptltrace.trace.code.modules import Module
 
 __all__ = ["with_initializers", "with_runners"]
 

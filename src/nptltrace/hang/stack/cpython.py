@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nptltrace._dataclasses import dataclass
 from nptltrace.hang.stack.cpython_layouts import DEBUG_SIZE, LAYOUTS, debug_layout
 from nptltrace.hang.stack.cpython_objects import LOCALS, attributes_of
-from nptltrace.trace.places.python_lines import line_of
+from nptltrace.trace.code.python_lines import line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nptltrace.hang.stack.cpython_layouts import Layout
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.target import Target
-    from nptltrace.trace.places.module_table import Module
+    from nptltrace.trace.code.modules import Module
 
 __all__ = ["InsideFrame", "PythonFrame", "PythonRun", "Pythons"]
 

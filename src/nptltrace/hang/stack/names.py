@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nptltrace.hang.routines import is_plumbing, routine_kind
 from nptltrace.hang.stack.shown import CalledLocation, GuessedLocation
 from nptltrace.hang.stack.static_calls import refers_to
-from nptltrace.trace.places.site import ENTRY
+from nptltrace.trace.code.call_site import ENTRY
 from nptltrace.trace.symbols.elf.code import Frame as CodeFrame
 from nptltrace.trace.symbols.location import Location
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from nptltrace.hang.stack.stacks import Frame
     from nptltrace.hang.targets.target import Target
-    from nptltrace.trace.places.module_table import Module
+    from nptltrace.trace.code.modules import Module
     from nptltrace.trace.symbols.frames import ChooseSites, FindSiteUses
     from nptltrace.trace.symbols.lookup import Symbols
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nptltrace.hang.stack.unwind_tables import Row
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.targets.thread import Thread
-    from nptltrace.trace.places.module_table import Module
+    from nptltrace.trace.code.modules import Module
 
 __all__ = ["UNKNOWN_SIGNAL", "Frame", "Stacks"]
 

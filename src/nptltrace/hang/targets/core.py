@@ -16,7 +16,7 @@ from nptltrace.errors import NativeError, PttError, UsageError
 from nptltrace.hang.targets.core_notes import read_notes
 from nptltrace.hang.targets.mapped import modules_of
 from nptltrace.hang.targets.thread import Thread
-from nptltrace.trace.places.module_table import Module, ModuleMap
+from nptltrace.trace.code.modules import Module, ModuleMap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from nptltrace.hang.targets.core_notes import CoreNotes
     from nptltrace.hang.targets.files import Files
-    from nptltrace.trace.places.python_code import PythonCode
+    from nptltrace.trace.code.python_code import PythonCode
 
 __all__ = ["Core"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._dataclasses import replace
 from nptltrace._files.elf import Elf
-from nptltrace.trace.places.module_table import Module
+from nptltrace.trace.code.modules import Module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -19,14 +19,14 @@ from nptltrace.hang.targets.mapped import Mapping as MappedFile
 from nptltrace.hang.targets.mapped import modules_of
 from nptltrace.hang.targets.shared_memory import sharers
 from nptltrace.hang.targets.thread import Call, Thread
-from nptltrace.trace.places.module_table import ModuleMap
+from nptltrace.trace.code.modules import ModuleMap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from nptltrace.hang.targets.registers import Registers
-    from nptltrace.trace.places.module_table import Module
-    from nptltrace.trace.places.python_code import PythonCode
+    from nptltrace.trace.code.modules import Module
+    from nptltrace.trace.code.python_code import PythonCode
 
 __all__ = ["Process"]
 

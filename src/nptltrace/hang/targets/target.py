@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
     from nptltrace.hang.targets.files import Files
     from nptltrace.hang.targets.thread import Thread
-    from nptltrace.trace.places.module_table import Module, ModuleMap
-    from nptltrace.trace.places.python_code import PythonCode
+    from nptltrace.trace.code.modules import Module, ModuleMap
+    from nptltrace.trace.code.python_code import PythonCode
 
 __all__ = ["Target"]
 

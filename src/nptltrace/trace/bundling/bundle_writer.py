@@ -10,7 +10,7 @@ from nptltrace._binding import libpttread, libpttread_text
 from nptltrace._dataclasses import dataclass, field
 from nptltrace._files.directories import Directory
 from nptltrace.errors import PttError
-from nptltrace.trace.places.site import ENTRY, is_entry
+from nptltrace.trace.code.call_site import ENTRY, is_entry
 from nptltrace.trace.symbols.bundle import Key, bundle_lines
 from nptltrace.trace.symbols.elf.code import Frame
 

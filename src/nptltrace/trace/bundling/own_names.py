@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nptltrace.trace.bundling.bundle_writer import Occurrence
-    from nptltrace.trace.places.module_table import Module
+    from nptltrace.trace.code.modules import Module
     from nptltrace.trace.symbols.frames import ChooseSites, FindSiteUses
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import TraceFiles

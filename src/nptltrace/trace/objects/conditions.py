@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from nptltrace.catalog import EVENTS
-from nptltrace.trace.places.python_code import in_interpreter, is_python
-from nptltrace.trace.places.site import address_of_site
+from nptltrace.trace.code.call_site import address_of_site
+from nptltrace.trace.code.python_code import is_python
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,4 +90,4 @@ def _some(
 def _is_own(process: Process, site: int, stack: int) -> bool:
     """Return whether the innermost function of a call is one of the interpreter, or of Python."""
     innermost = process.stacks.get(stack, (0, 0))[1] or address_of_site(site)
-    return is_python(innermost) or in_interpreter(process.map, innermost)
+    return is_python(innermost) or process.map.in_interpreter(innermost)

@@ -20,16 +20,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.headers import pttcheck
 from nptltrace._binding.headers import pttmodel as c
+from nptltrace.trace.code.call_site import stack_sites
+from nptltrace.trace.code.modules import is_interpreter
+from nptltrace.trace.code.python_code import code_and_offset, is_python
 from nptltrace.trace.passed_over import PassedOver
-from nptltrace.trace.places.python_code import code_and_offset, is_interpreter, is_python
-from nptltrace.trace.places.stack import stack_sites
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from nptltrace.trace.code.modules import Mapped
+    from nptltrace.trace.code.python_code import PythonCode
     from nptltrace.trace.info import Process
-    from nptltrace.trace.places.mapped import Mapped
-    from nptltrace.trace.places.python_code import PythonCode
 
 __all__ = ["Made", "how_made", "made_with", "purpose_of", "purpose_of_wait"]
 

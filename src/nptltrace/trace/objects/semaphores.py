@@ -15,10 +15,10 @@ from nptltrace._binding.headers import pttcheck
 from nptltrace._binding.headers import pttmodel as c
 from nptltrace._dataclasses import dataclass
 from nptltrace.catalog import EVENTS, FUTEX_KINDS
+from nptltrace.trace.code.call_site import stack_sites
+from nptltrace.trace.code.python_code import is_python
 from nptltrace.trace.objects.chosen import END
 from nptltrace.trace.objects.purposes import made_with, purpose_of, purpose_of_wait
-from nptltrace.trace.places.python_code import is_python
-from nptltrace.trace.places.stack import stack_sites
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from nptltrace._binding.headers import pttmodel as c
 from nptltrace._dataclasses import dataclass, replace
+from nptltrace.trace.code.call_site import address_of_site, hex_of_site, is_entry, stack_sites
+from nptltrace.trace.code.modules import is_interpreter
+from nptltrace.trace.code.python_code import is_python
 from nptltrace.trace.objects.gates import is_sleep
-from nptltrace.trace.places.python_code import is_interpreter, is_python
-from nptltrace.trace.places.site import address_of_site, hex_of_site, is_entry
-from nptltrace.trace.places.stack import stack_sites
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

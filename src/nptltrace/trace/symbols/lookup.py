@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Protocol
 from nptltrace._dataclasses import dataclass, replace
 from nptltrace._escaping import readable
 from nptltrace.catalog import DOMAINS
-from nptltrace.trace.objects.chosen import Chosen
-from nptltrace.trace.passed_over import PassedOver
-from nptltrace.trace.places.module_table import ModuleMap
-from nptltrace.trace.places.python_code import (
+from nptltrace.trace.code.call_site import ENTRY, address_of_site, is_entry
+from nptltrace.trace.code.modules import ModuleMap
+from nptltrace.trace.code.python_code import (
     code_and_offset,
     is_python,
     named_object,
     numbered_objects,
 )
-from nptltrace.trace.places.site import ENTRY, address_of_site, is_entry
+from nptltrace.trace.objects.chosen import Chosen
+from nptltrace.trace.passed_over import PassedOver
 from nptltrace.trace.symbols.alias import Aliases
 from nptltrace.trace.symbols.bundle import Bundles, Code, Key
 from nptltrace.trace.symbols.elf.code import CodeTable, Frame
@@ -41,9 +41,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
+    from nptltrace.trace.code.modules import Mapped, Module
     from nptltrace.trace.objects.semaphores import Semaphores
-    from nptltrace.trace.places.mapped import Mapped
-    from nptltrace.trace.places.module_table import Module
     from nptltrace.trace.symbols.elf.object_file import ElfFile
     from nptltrace.trace.symbols.frames import ChooseSites, FindSiteUses
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nptltrace._binding.headers import pttmodel as c
 from nptltrace.catalog import DOMAINS
+from nptltrace.trace.code.call_site import stack_sites
+from nptltrace.trace.code.python_code import code_and_offset, is_python
 from nptltrace.trace.objects.chosen import Chosen
 from nptltrace.trace.objects.purposes import how_made
-from nptltrace.trace.places.python_code import code_and_offset, is_python
-from nptltrace.trace.places.stack import stack_sites
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from nptltrace.trace.code.modules import Mapped
+    from nptltrace.trace.code.python_code import PythonCode
     from nptltrace.trace.objects.semaphores import Semaphore, Semaphores
-    from nptltrace.trace.places.mapped import Mapped
-    from nptltrace.trace.places.python_code import PythonCode
     from nptltrace.trace.symbols.location import Locations
 
 __all__ = ["PythonLocks"]

@@ -8,8 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from nptltrace.analysis.kinds import kind_of
-from nptltrace.trace.places.site import hex_of_site
-from nptltrace.trace.places.stack import stack_sites
+from nptltrace.trace.code.call_site import hex_of_site, stack_sites
 from nptltrace.trace.symbols.frames import stack_texts
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from nptltrace._dataclasses import dataclass
-from nptltrace.trace.places.site import hex_of_site
-from nptltrace.trace.places.stack import stack_sites
+from nptltrace.trace.code.call_site import hex_of_site, stack_sites
 from nptltrace.trace.symbols.frames import stack_texts
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from nptltrace.trace.symbols.elf.object_file import ElfFile, checksum
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from nptltrace.trace.places.module_table import Module
+    from nptltrace.trace.code.modules import Module
 
 __all__ = ["ModuleFiles", "environment_directories"]
 

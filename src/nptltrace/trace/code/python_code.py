@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any
 from nptltrace._binding.headers import ptt_abi
 from nptltrace._dataclasses import dataclass, field, replace
 from nptltrace._escaping import readable
-from nptltrace.trace.places.python_lines import line_of
-from nptltrace.trace.places.site import address_of_site
+from nptltrace.trace.code.call_site import address_of_site
+from nptltrace.trace.code.python_lines import line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from nptltrace.trace.places.module_table import ModuleMap
-
 __all__ = [
-    "PythonCode", "add_targets", "code_and_offset", "in_interpreter", "is_interpreter",
-    "is_python", "named_object", "numbered_objects", "read_codes",
+    "PythonCode", "add_targets", "code_and_offset", "is_python", "named_object",
+    "numbered_objects", "read_codes",
 ]  # fmt: skip
 
 # The version whose frames count instructions; those of others count bytes, of which an
@@ -26,7 +24,6 @@ __all__ = [
 _COUNTS_INSTRUCTIONS = 10
 # How the identity of a code object becomes its number.
 _HASH, _HASH_SHIFT, _PROBES = 0x9E3779B97F4A7C15, 49, 32
-_INTERPRETERS = ("python3", "libpython3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +113,6 @@ def code_and_offset(site: int) -> tuple[int, int]:
     """Return the number of the code object of such a site, and that of the instruction."""
     at = address_of_site(site) - ptt_abi.PTT_PYTHON_PLACE
     return at >> ptt_abi.PTT_PYTHON_SHIFT, at & ((1 << ptt_abi.PTT_PYTHON_SHIFT) - 1)
-
-
-def is_interpreter(module: str) -> bool:
-    """Return whether a module, by its file name, is an interpreter of Python or its library."""
-    return module.startswith(_INTERPRETERS)
-
-
-def in_interpreter(map_: ModuleMap, address: int) -> bool:
-    """Return whether an address is one of an interpreter of Python, or of its library."""
-    module = map_.only(address)
-    return module is not None and is_interpreter(module.path.rpartition("/")[2])
 
 
 def read_codes(rows: Iterable[Any]) -> Iterator[tuple[int, PythonCode]]:

@@ -1,25 +1,27 @@
-"""Which module lies at an address of a process, of several that had it one after the other.
+"""Which module lies at an address of a process.
 
-Modules that share addresses form a range. Each of them that differs from the others is a
-generation of the range, and which of them is meant stands in the number of a call site.
+Several modules may have an address one after the other. Modules that share addresses form a range,
+and each different module in it is a generation of the range. A call site holds its generation.
 """
 
 from __future__ import annotations
 
 import bisect
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from nptltrace._dataclasses import dataclass, field, replace
-from nptltrace.trace.places.site import address_of_site, generation_of_site
+from nptltrace.trace.code.call_site import address_of_site, generation_of_site
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from nptltrace.trace.code.python_code import PythonCode
 
-__all__ = ["GENERATIONS", "Module", "ModuleMap", "Tenant"]
+__all__ = ["GENERATIONS", "Mapped", "Module", "ModuleMap", "Tenant", "is_interpreter"]
 
-# So many fit in the number of a call site.
+# The last generation that fits in the number of a call site.
 GENERATIONS = 0x7FFF
+_INTERPRETERS = ("python3", "libpython3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,11 @@ class Module:
         """Return it with another segment of the same file."""
         first = min(self, other, key=lambda module: module.start)
         return replace(first, end=max(self.end, other.end))
+
+    @property
+    def is_interpreter(self) -> bool:
+        """Whether it is an interpreter of Python, or the library of one."""
+        return is_interpreter(self.path.rpartition("/")[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +138,11 @@ class ModuleMap:
         there = [m for m in found.generations if m.start <= address < m.end] if found else []
         return there[0] if len(there) == 1 else None
 
+    def in_interpreter(self, address: int) -> bool:
+        """Return whether an address lies in an interpreter of Python, or in its library."""
+        module = self.only(address)
+        return module is not None and module.is_interpreter
+
     def sites(self, address: int) -> list[int]:
         """Return the call sites that an address may be, one for each module that has had it."""
         found = self._range(address)
@@ -180,6 +192,27 @@ class ModuleMap:
     def _range(self, address: int) -> _Range | None:
         at = bisect.bisect_right(self._starts, address) - 1
         return self._ranges[at] if at >= 0 and address < self._ranges[at].end else None
+
+
+class Mapped(Protocol):
+    """A process by which addresses are looked up."""
+
+    @property
+    def map(self) -> ModuleMap:
+        """Which module lies at an address."""
+
+    @property
+    def start_unix_ns(self) -> int | None:
+        """When it began: files without a build-id must not be younger."""
+
+    @property
+    def codes(self) -> Mapping[int, PythonCode]:
+        """Code of Python and Java by the numbers that it has in stacks."""
+
+
+def is_interpreter(name: str) -> bool:
+    """Return whether the file name of a module is the name of a Python interpreter or library."""
+    return name.startswith(_INTERPRETERS)
 
 
 def _identity(module: Module) -> tuple[str, int]:

@@ -1,0 +1,1 @@
+"""Code at addresses of a process: call sites, modules, functions of Python and Java."""

@@ -1,1 +1,0 @@
-"""Places in code as a trace has them: numbers of call sites, modules, code objects of Python."""
