@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nptltrace.analysis.checking.checker import checked
-from nptltrace.analysis.growing import ended_ns
 from nptltrace.analysis.model import model_tables
+from nptltrace.analysis.recording_state import ended_ns
 from nptltrace.analysis.report.contention import contention
 from nptltrace.analysis.report.live_contention import Follower
 from nptltrace.api import Traceset

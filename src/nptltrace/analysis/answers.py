@@ -83,7 +83,7 @@ class Answers:
         Args:
             named: How many of the objects to name; None for all.
         """
-        from nptltrace.analysis.growing import ended_ns
+        from nptltrace.analysis.recording_state import ended_ns
         from nptltrace.trace.statistics import Part, statistics
 
         part = None

@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace._dataclasses import dataclass
-from nptltrace.analysis.growing import ended_ns
 from nptltrace.analysis.identities.objects import Users
-from nptltrace.analysis.recorded.levels import add_levels
+from nptltrace.analysis.recording_state import add_levels, ended_ns
 from nptltrace.analysis.snapshots import Keeper, forget, latest
 from nptltrace.catalog.tables import FROM_ROWS
 from nptltrace.trace.filtered import whole_filter

@@ -14,7 +14,7 @@ from nptltrace._binding.libptttrack_sums import KINDS
 from nptltrace._dataclasses import dataclass, replace
 from nptltrace._units import plural
 from nptltrace.analysis.model import Window, event_buffers
-from nptltrace.analysis.recorded.clocks import monotonic_ns
+from nptltrace.analysis.recording_state import monotonic_ns
 from nptltrace.catalog import BY_ID
 from nptltrace.errors import error_name
 from nptltrace.trace.printing import Printer

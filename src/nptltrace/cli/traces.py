@@ -304,9 +304,11 @@ class Warner:
 
     def say(self) -> None:
         """Say what has come since the last time."""
-        from nptltrace.analysis import growing
+        from nptltrace.analysis import recording_state
 
-        remarks = growing.remarks(growing.killed(self._source)) + self._source.remarks()
+        remarks = (
+            recording_state.remarks(recording_state.killed(self._source)) + self._source.remarks()
+        )
         for remark in remarks:
             if remark not in self._said:
                 self._said.add(remark)

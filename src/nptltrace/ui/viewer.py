@@ -18,8 +18,8 @@ import numpy as np
 from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace._version import __version__
 from nptltrace.analysis.cutting import write_cut
-from nptltrace.analysis.growing import is_recorded, killed
 from nptltrace.analysis.model import Window
+from nptltrace.analysis.recording_state import is_recorded, killed
 from nptltrace.analysis.report.documents import (
     diff_document,
     report_document,

@@ -9,10 +9,8 @@ import numpy as np
 from nptltrace._binding import libpttread, libptttrack_facts
 from nptltrace.analysis.checking.handlers import posters_of
 from nptltrace.analysis.checking.static_data import behind_all, loaded_for_good
-from nptltrace.analysis.growing import ended_ns
 from nptltrace.analysis.model import share_memory
-from nptltrace.analysis.recorded.clocks import monotonic_ns
-from nptltrace.analysis.recorded.levels import add_levels
+from nptltrace.analysis.recording_state import add_levels, ended_ns, monotonic_ns
 from nptltrace.analysis.silence import Life
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.prefetch import reading_ahead

@@ -11,7 +11,6 @@ import numpy as np
 
 from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace._dataclasses import dataclass
-from nptltrace.analysis.growing import ended_ns, is_recorded
 from nptltrace.analysis.kinds import is_lock
 from nptltrace.analysis.model import (
     Window,
@@ -22,6 +21,7 @@ from nptltrace.analysis.model import (
     restrict,
     share_memory,
 )
+from nptltrace.analysis.recording_state import ended_ns, is_recorded
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.trace.filtered import whole_filter

@@ -193,7 +193,7 @@ def _follow(
     """Print findings as they show; the recording's end ends it."""
     from nptltrace.analysis.checking.checker import Checker
     from nptltrace.analysis.findings import findings_of
-    from nptltrace.analysis.growing import is_recorded
+    from nptltrace.analysis.recording_state import is_recorded
     from nptltrace.cli.output.text import check_text
     from nptltrace.trace.reading.watermark import Settled
 

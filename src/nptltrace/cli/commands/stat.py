@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the statistics."""
-    from nptltrace.analysis.growing import is_recorded, killed
+    from nptltrace.analysis.recording_state import is_recorded, killed
     from nptltrace.analysis.report.documents import stat_document, stat_rows
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.traceset import Traceset

@@ -114,7 +114,7 @@ def _follow(
     Streams are written one after another, so what is newest in one may be followed by older events
     of another: each round stops where the trace ended one round before.
     """
-    from nptltrace.analysis.growing import is_recorded
+    from nptltrace.analysis.recording_state import is_recorded
 
     horizon = source.end_ns()
     running = is_recorded(source)

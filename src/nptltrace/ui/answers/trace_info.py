@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from nptltrace._escaping import readable
-from nptltrace.analysis import growing
+from nptltrace.analysis import recording_state
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -43,7 +43,7 @@ def remarks(source: Traceset, killed: Collection[Path]) -> list[str]:
         source: The opened traces.
         killed: Those whose recorder is dead, and which nobody has finished.
     """
-    return growing.remarks(killed) + source.remarks()
+    return recording_state.remarks(killed) + source.remarks()
 
 
 def losses(source: Traceset) -> list[protocol.Loss]:

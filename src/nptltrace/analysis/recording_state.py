@@ -1,0 +1,126 @@
+"""What a recording says of itself: whether it goes on, its clocks, and its levels.
+
+A recorder that was killed leaves a trace that says that it is still recorded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from nptltrace.catalog import DOMAINS
+from nptltrace.errors import UsageError
+from nptltrace.recording.files.session import is_killed
+from nptltrace.recording.settings.levels import parse_levels
+from nptltrace.trace.filtered import levels_left_out
+from nptltrace.trace.reading.watermark import Settled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from nptltrace.trace.info import Session
+    from nptltrace.trace.traceset import TraceFiles, Traceset
+
+__all__ = [
+    "Leveled", "add_levels", "ended_ns", "is_recorded", "killed", "monotonic_ns", "remarks",
+]  # fmt: skip
+
+_NS = 1_000_000_000
+# From this level on a trace has who takes a lock, and not only who waits for it.
+_STATES = 2
+
+
+def killed(source: Traceset) -> list[Path]:
+    """Return the traces whose recorder was killed and that nobody has recovered."""
+    return [trace.path for trace in source.traces if trace.running and is_killed(trace.path)]
+
+
+def remarks(paths: Iterable[Path]) -> list[str]:
+    """Return how to recover traces whose recorder was killed, a sentence each."""
+    return [
+        f"{path}: its recorder was killed: `ptt recover {path}` finishes the trace"
+        for path in paths
+    ]
+
+
+def is_recorded(source: Traceset) -> bool:
+    """Return whether one of the traces still grows."""
+    return any(map(_grows, source.traces))
+
+
+def _grows(trace: TraceFiles) -> bool:
+    return trace.running and not is_killed(trace.path)
+
+
+def ended_ns(source: Traceset) -> list[int | None]:
+    """Return when each process was seen to have ended, or until when it is known to have run.
+
+    While a trace grows, that is the time up to which all events are on disk.
+
+    Returns:
+        A time for each process by its number, in ns since the traceset's start; None if unknown.
+    """
+    settled = Settled(source)
+    return source.ended_ns(lambda trace: settled.until_ns() if _grows(trace) else None)
+
+
+def monotonic_ns(source: Traceset, trace: TraceFiles) -> int | None:
+    """Return CLOCK_MONOTONIC at time 0 of the traceset in ns, None if the trace does not say.
+
+    Args:
+        source: The opened traces.
+        trace: A trace among them.
+    """
+    place, session = source.alignment.placements[trace.number], trace.info.session
+    start, at = session.number("clock", "start"), session.number("clock", "start_monotonic_ns")
+    if session.string("clock", "name") == "monotonic" and place.frequency == _NS:
+        start = at = 0
+    elif "derived_from" in session.raw:
+        at = None  # a part of a trace says when it starts itself
+    if start is None or at is None:
+        return None
+    return at + (place.origin - start) * _NS // place.frequency - place.shift_ns
+
+
+class Leveled(Protocol):
+    """A model or checker that follows the events of processes."""
+
+    def level(self, process: int, kinds: int) -> None:
+        """Take in the kinds of objects, a bit each, for which a process has all changes of state.
+
+        Args:
+            process: The number of the process.
+            kinds: The kinds, as bits numbered by `DOMAINS`.
+        """
+
+
+def add_levels(consumer: Leveled, source: Traceset) -> None:
+    """Tell a model for which kinds of objects each process has all changes of state.
+
+    If the levels changed during the recording, the events must show it.
+
+    Args:
+        consumer: Follows the events.
+        source: The opened traces.
+    """
+    left_out = levels_left_out(source)
+    sessions = [trace.info.session for trace in source.traces]
+    kinds = [_kinds(session, left_out) for session in sessions]
+    for number, (trace, _, _) in enumerate(source.reader.processes(0)):
+        if kinds[trace]:
+            consumer.level(number, kinds[trace])
+
+
+def _kinds(session: Session, left_out: dict[str, int]) -> int:
+    """Return the kinds of objects for which a trace has all changes of state, a bit each."""
+    if not session.level or session.raw.get("level_changed"):
+        return 0
+    try:
+        levels = parse_levels(session.level)
+    except UsageError:
+        return 0
+    return sum(
+        1 << number
+        for name, number in DOMAINS.items()
+        if min(levels.of(name) or 0, left_out.get(name, _STATES + 1) - 1) >= _STATES
+    )
