@@ -751,7 +751,7 @@ def _window(start_ns: int | None, end_ns: int | None) -> tuple[int | None, int |
 
 
 def _generation_at(source: OpenTraces, address: int, number: int) -> list[Chosen]:
-    from nptltrace.analysis.scope import generation_at  # only where a choice asks for it
+    from nptltrace.analysis.question_scope import generation_at  # only where a choice asks for it
 
     return generation_at(source, address, number)
 

@@ -24,7 +24,7 @@ import nptltrace
 from nptltrace._units import duration
 from nptltrace.analysis.answers import all_tables
 from nptltrace.analysis.model import Window
-from nptltrace.analysis.scope import Scope
+from nptltrace.analysis.question_scope import Scope
 from nptltrace.analysis.sql.query import Database
 from nptltrace.analysis.vocabulary import document_types
 from nptltrace.catalog.tables import WAIT_CLASSES

@@ -10,7 +10,7 @@ import pytest
 from nptltrace._binding import libpttread
 from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.model import ROW_TABLES, model_batches
-from nptltrace.analysis.slices import cuts, rows_of_slice, tables_and_states
+from nptltrace.analysis.model_slices import cuts, rows_of_slice, tables_and_states
 from nptltrace.api import Traceset
 from nptltrace.errors import PttError, UsageError
 from nptltrace.trace.copying import Part

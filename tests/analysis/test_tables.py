@@ -14,7 +14,7 @@ import nptltrace
 from nptltrace.analysis.answers import all_tables
 from nptltrace.analysis.findings import SCHEMA
 from nptltrace.analysis.model import ROW_TABLES, Window, model_tables
-from nptltrace.analysis.scope import Scope
+from nptltrace.analysis.question_scope import Scope
 from nptltrace.analysis.sql import tables as made
 from nptltrace.analysis.sql.schema import SCHEMA_VERSION, TABLES
 from nptltrace.cli.pages import tables_page

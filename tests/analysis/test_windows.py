@@ -17,9 +17,9 @@ from nptltrace.analysis.answers import all_tables
 from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.findings import find
 from nptltrace.analysis.model import Window, model_tables, run_model
+from nptltrace.analysis.question_scope import Scope
 from nptltrace.analysis.report.contention import contention
 from nptltrace.analysis.report.live_contention import Follower
-from nptltrace.analysis.scope import Scope
 from nptltrace.analysis.sql.query import Database
 from nptltrace.api import Traceset
 from nptltrace.export.writing.timeline import Timeline

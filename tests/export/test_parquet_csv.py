@@ -16,7 +16,7 @@ import pytest
 
 import nptltrace
 import nptltrace.export
-from nptltrace.analysis.scope import Scope
+from nptltrace.analysis.question_scope import Scope
 from nptltrace.analysis.sql.schema import TABLES
 from nptltrace.errors import one_line
 from nptltrace.export import FORMATS, Export, load_format, parquet

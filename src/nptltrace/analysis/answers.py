@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from nptltrace.analysis.finding_rules import Rules
     from nptltrace.analysis.findings import Finding, Findings
     from nptltrace.analysis.gil import GilLine
+    from nptltrace.analysis.question_scope import Scope
     from nptltrace.analysis.report.figures import Contention
     from nptltrace.analysis.report.measures import Run
     from nptltrace.analysis.report.stacks.sums import Shown
     from nptltrace.analysis.report.stacks.trees import ReportStacks
-    from nptltrace.analysis.scope import Scope
     from nptltrace.analysis.sql.query import Database
     from nptltrace.analysis.sql.tables import TraceTables
     from nptltrace.trace.statistics import Statistics
@@ -66,7 +66,7 @@ class Answers:
             UsageError: A value is wrong, or nothing has such a name.
         """
         from nptltrace.analysis.model import Window
-        from nptltrace.analysis.scope import Scope
+        from nptltrace.analysis.question_scope import Scope
 
         return Scope.of(self.traceset, self.symbols, self._selection, Window(*self._window))
 

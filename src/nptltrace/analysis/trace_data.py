@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.analysis.checking.named_facts import Facts
-    from nptltrace.analysis.scope import Scope
+    from nptltrace.analysis.question_scope import Scope
     from nptltrace.analysis.sql.query import Database
     from nptltrace.analysis.sql.tables import TraceTables
     from nptltrace.findings.facts import Fact

@@ -23,7 +23,7 @@ from nptltrace.trace.selection import Selection
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nptltrace.analysis.scope import Scope
+    from nptltrace.analysis.question_scope import Scope
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import TraceFiles, Traceset
 

@@ -204,7 +204,7 @@ def selection(args: argparse.Namespace) -> Selection:
 
 
 def _generation_at(source: Traceset, address: int, number: int) -> list[Chosen]:
-    from nptltrace.analysis.scope import generation_at  # only where an option asks for it
+    from nptltrace.analysis.question_scope import generation_at  # only where an option asks for it
 
     return generation_at(source, address, number)
 

@@ -21,8 +21,8 @@ from nptltrace.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nptltrace.analysis.question_scope import Scope
     from nptltrace.analysis.report.stacks.sums import Shown
-    from nptltrace.analysis.scope import Scope
     from nptltrace.analysis.sql.tables import TraceTables
     from nptltrace.export.writing.stacks import Sample
     from nptltrace.export.writing.target import Target

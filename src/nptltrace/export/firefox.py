@@ -16,17 +16,17 @@ import pyarrow.compute as pc
 
 from nptltrace._units import plural
 from nptltrace._version import __version__
-from nptltrace.analysis.frames import UNKNOWN, Frames
 from nptltrace.analysis.report.stacks.sums import TITLES
+from nptltrace.analysis.stack_names import UNKNOWN, Frames
 from nptltrace.export.writing.numbers import Numbers
 from nptltrace.export.writing.stacks import OPTIONS, modules, object_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nptltrace.analysis.frames import Frame
     from nptltrace.analysis.report.stacks.sums import Shown
     from nptltrace.analysis.sql.tables import TraceTables
+    from nptltrace.analysis.stack_names import Frame
     from nptltrace.export import Export
     from nptltrace.export.writing.target import Target
 

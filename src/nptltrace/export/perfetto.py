@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._escaping import readable
-from nptltrace.analysis.scope import Scope
+from nptltrace.analysis.question_scope import Scope
 from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.export.writing import records as rec
 from nptltrace.export.writing import timeline as tl

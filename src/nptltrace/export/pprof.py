@@ -17,8 +17,8 @@ from nptltrace.export.writing.stacks import OPTIONS, modules, summary
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nptltrace.analysis.frames import Frame
     from nptltrace.analysis.sql.tables import TraceTables
+    from nptltrace.analysis.stack_names import Frame
     from nptltrace.export import Export
     from nptltrace.export.writing.stacks import Sample
     from nptltrace.export.writing.target import Target

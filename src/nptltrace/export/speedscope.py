@@ -13,7 +13,7 @@ from nptltrace.export.writing.stacks import OPTIONS, summary
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nptltrace.analysis.frames import Frame
+    from nptltrace.analysis.stack_names import Frame
     from nptltrace.export import Export
     from nptltrace.export.writing.stacks import Sample
     from nptltrace.export.writing.target import Target

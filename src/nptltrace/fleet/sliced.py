@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from nptltrace._dataclasses import dataclass
 from nptltrace.analysis.answers import all_tables
-from nptltrace.analysis.slices import cuts
+from nptltrace.analysis.model_slices import cuts
 from nptltrace.analysis.sql.schema import TABLES
 from nptltrace.errors import PttError, one_line
 from nptltrace.fleet.adding import (

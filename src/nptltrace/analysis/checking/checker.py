@@ -11,7 +11,7 @@ from nptltrace.analysis.checking.handlers import posters_of
 from nptltrace.analysis.checking.static_data import behind_all, loaded_for_good
 from nptltrace.analysis.model import share_memory
 from nptltrace.analysis.recording_state import add_levels, ended_ns, monotonic_ns
-from nptltrace.analysis.silence import Life
+from nptltrace.analysis.silent_threads import Life
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.prefetch import reading_ahead
 from nptltrace.trace.symbols.gil import HAND_OVER

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding import libptttrack_facts
-from nptltrace.analysis.evidence import Evidence
+from nptltrace.analysis.event_stacks import Evidence
 from nptltrace.catalog import DOMAINS, FUTEX_KINDS, SYS_CALLS
 from nptltrace.findings.facts import Fact, Step
 from nptltrace.trace.code.call_site import hex_of_site

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._binding import libptttrack_sums
-from nptltrace.analysis.identities.objects import Users
 from nptltrace.analysis.model import Only, run_model
+from nptltrace.analysis.object_groups import Users
+from nptltrace.analysis.question_scope import Scope
 from nptltrace.analysis.report.critical_path import critical_path
 from nptltrace.analysis.report.figures import (
     Blame,
@@ -26,7 +27,6 @@ from nptltrace.analysis.report.figures import (
 )
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.analysis.report.stacks.both_sides import WaitStacks
-from nptltrace.analysis.scope import Scope
 from nptltrace.catalog.tables import WAIT_CLASSES
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace._dataclasses import dataclass, field
 from nptltrace._units import plural
-from nptltrace.analysis.kinds import is_lock, nothing_contended
-from nptltrace.analysis.silence import silent
+from nptltrace.analysis.object_kinds import is_lock, nothing_contended
+from nptltrace.analysis.silent_threads import silent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

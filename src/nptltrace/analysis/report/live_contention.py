@@ -11,7 +11,6 @@ import numpy as np
 
 from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace._dataclasses import dataclass
-from nptltrace.analysis.kinds import is_lock
 from nptltrace.analysis.model import (
     Window,
     add_parents,
@@ -21,6 +20,7 @@ from nptltrace.analysis.model import (
     restrict,
     share_memory,
 )
+from nptltrace.analysis.object_kinds import is_lock
 from nptltrace.analysis.recording_state import ended_ns, is_recorded
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.catalog.tables import WAIT_CLASSES

@@ -11,9 +11,9 @@ from nptltrace._binding import libptttrack_sums
 from nptltrace._dataclasses import dataclass
 from nptltrace._escaping import readable
 from nptltrace.analysis.model import run_model
+from nptltrace.analysis.question_scope import Scope
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.analysis.report.stacks.values import StackValues
-from nptltrace.analysis.scope import Scope
 from nptltrace.errors import UsageError
 from nptltrace.trace.code.call_site import stack_sites
 from nptltrace.trace.code.modules import is_interpreter

@@ -17,15 +17,14 @@ import pyarrow as pa
 
 from nptltrace._binding.libptttrack_sums import KINDS
 from nptltrace._escaping import readable
-from nptltrace.analysis.identities.objects import Objects, Users
-from nptltrace.analysis.identities.sites import Sites
-from nptltrace.analysis.identities.stacks import Stacks
 from nptltrace.analysis.model import ROW_TABLES, Only, model_batches
-from nptltrace.analysis.scope import Scope, places_of
-from nptltrace.analysis.slices import rows_of_slice, tables_and_states
+from nptltrace.analysis.model_slices import rows_of_slice, tables_and_states
+from nptltrace.analysis.object_groups import Objects, Users
+from nptltrace.analysis.question_scope import Scope, places_of
 from nptltrace.analysis.sql.attributes import init_attributes, policies
 from nptltrace.analysis.sql.schema import ALL_THREADS, EVENT_FIELDS, TABLES, table_type
 from nptltrace.analysis.sql.spill import Shelf
+from nptltrace.analysis.stable_ids import Sites, Stacks
 from nptltrace.catalog import DOMAINS, EVENTS
 from nptltrace.catalog.tables import STACKS
 from nptltrace.errors import UsageError

@@ -100,9 +100,9 @@ def _snapshots(
     args: argparse.Namespace, source: Traceset, count: int, screen: Screen | None = None
 ) -> Iterator[LiveContention]:
     """Yield a snapshot every interval; what was before the first is in sums only."""
+    from nptltrace.analysis.question_scope import Scope
     from nptltrace.analysis.recording_state import is_recorded
     from nptltrace.analysis.report.live_contention import Follower
-    from nptltrace.analysis.scope import Scope
     from nptltrace.trace.reading.watermark import Settled
 
     symbols = traces.open_symbols(args, source)

@@ -13,7 +13,7 @@ from nptltrace.analysis.model import model_batches
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nptltrace.analysis.scope import Scope
+    from nptltrace.analysis.question_scope import Scope
     from nptltrace.trace.traceset import Traceset
 
 __all__ = ["NOBODY", "SWITCH", "switches"]

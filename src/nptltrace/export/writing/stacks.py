@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace._dataclasses import dataclass
 from nptltrace._units import plural
-from nptltrace.analysis.frames import UNKNOWN, Frames
 from nptltrace.analysis.report.stacks.sums import TITLES, stack_sums
+from nptltrace.analysis.stack_names import UNKNOWN, Frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nptltrace.analysis.frames import Frame
     from nptltrace.analysis.report.stacks.sums import Shown
     from nptltrace.analysis.sql.tables import TraceTables
+    from nptltrace.analysis.stack_names import Frame
 
 __all__ = ["OPTIONS", "Sample", "modules", "object_labels", "samples", "summary"]
 

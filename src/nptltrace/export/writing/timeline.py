@@ -19,8 +19,8 @@ from nptltrace._binding import libptttrack_sums
 from nptltrace._dataclasses import dataclass
 from nptltrace._units import plural
 from nptltrace.analysis.model import Window, model_steps
+from nptltrace.analysis.question_scope import Scope
 from nptltrace.analysis.report.naming import Naming
-from nptltrace.analysis.scope import Scope
 from nptltrace.export.writing import records as rec
 from nptltrace.export.writing.sorting import Sorter, in_order
 from nptltrace.trace.code.call_site import hex_of_site, stack_sites

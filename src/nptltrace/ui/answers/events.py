@@ -15,7 +15,7 @@ import pyarrow as pa
 from nptltrace._binding import libpttread, libpttread_text
 from nptltrace._binding.headers.pttread import PTT_CPU_UNKNOWN
 from nptltrace._dataclasses import dataclass
-from nptltrace.analysis.scope import generation_at
+from nptltrace.analysis.question_scope import generation_at
 from nptltrace.catalog import BY_ID
 from nptltrace.errors import UsageError
 from nptltrace.trace.printing import Printer

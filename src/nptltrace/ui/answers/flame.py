@@ -5,19 +5,19 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from nptltrace.analysis.frames import UNKNOWN, Frames
+from nptltrace.analysis.question_scope import Scope
 from nptltrace.analysis.report.stacks.sums import TITLES, stack_sums
-from nptltrace.analysis.scope import Scope
 from nptltrace.analysis.sql.tables import TraceTables
+from nptltrace.analysis.stack_names import UNKNOWN, Frames
 from nptltrace.trace.traceset import Traceset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from nptltrace.analysis.frames import Frame
     from nptltrace.analysis.model import Window
     from nptltrace.analysis.report.stacks.sums import Shown
+    from nptltrace.analysis.stack_names import Frame
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.ui import protocol
 

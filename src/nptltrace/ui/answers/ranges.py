@@ -15,12 +15,12 @@ from nptltrace.analysis.checking.checker import Checker
 from nptltrace.analysis.checking.lock_cycles import lock_cycles
 from nptltrace.analysis.findings import findings_of
 from nptltrace.analysis.model import Window, feed_window, finish_model, new_model
+from nptltrace.analysis.question_scope import Scope
 from nptltrace.analysis.report.contention import contention_of
 from nptltrace.analysis.report.diff import compare
 from nptltrace.analysis.report.documents import findings_document, report_document
 from nptltrace.analysis.report.measures import measure
 from nptltrace.analysis.report.over_time import over_time
-from nptltrace.analysis.scope import Scope
 from nptltrace.analysis.vocabulary import document_types
 from nptltrace.catalog import BY_ID
 from nptltrace.errors import PttError

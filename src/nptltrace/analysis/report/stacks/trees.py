@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nptltrace._dataclasses import dataclass, field
-from nptltrace.analysis.frames import UNKNOWN, Frames
 from nptltrace.analysis.report.stacks.sums import stack_sums
 from nptltrace.analysis.sql.tables import TraceTables
+from nptltrace.analysis.stack_names import UNKNOWN, Frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from nptltrace.analysis.question_scope import Scope
     from nptltrace.analysis.report.stacks.sums import Shown
-    from nptltrace.analysis.scope import Scope
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 

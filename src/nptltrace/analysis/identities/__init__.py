@@ -1,1 +1,0 @@
-"""Identities of call sites and call stacks that are the same in all runs."""
