@@ -689,10 +689,10 @@ class Traceset(OpenTraces):
     def _answers_about(self, part: _Part, symbols: Symbols) -> Answers:
         """Return what answers questions about a part, and warn if it is empty; see `_answers`."""
         answers = self._answers(part, symbols)
-        only = answers.scope.only
+        counted = answers.scope.counted
         _, _, pid, tid, _, site = part
         for name, given, found in (
-            ("pid and tid", (pid, tid), only.threads), ("site", site, only.sites),
+            ("pid and tid", (pid, tid), counted.threads), ("site", site, counted.sites),
         ):  # fmt: skip
             if found is not None and not len(found):
                 warnings.warn(f"nothing matches {name} = {given!r}", UserWarning, stacklevel=4)

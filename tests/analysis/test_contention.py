@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nptltrace.analysis.model import Only, Window, model_tables
+from nptltrace.analysis.model import Counted, Window, model_tables
 from nptltrace.analysis.report.contention import contention
 from nptltrace.api import Traceset
 from nptltrace.trace.objects.chosen import Chosen
@@ -435,8 +435,8 @@ def test_edges_and_guards(build: Callable[..., Path]) -> None:
 def test_window_and_choice(build: Callable[..., Path]) -> None:
     trace = build(t1=[taken(0), free(10), taken(20), free(30)])
     assert report_of(trace, window=Window(15, None)).figures.holds == 1
-    assert report_of(trace, only=Only(objects=[])).figures.holds == 0
-    assert report_of(trace, only=Only(threads=[0])).figures.holds == 2
+    assert report_of(trace, counted=Counted(objects=[])).figures.holds == 0
+    assert report_of(trace, counted=Counted(threads=[0])).figures.holds == 2
 
 
 def test_waits_that_are_left_out_are_waits(build: Callable[..., Path]) -> None:
@@ -453,7 +453,7 @@ def test_waits_that_are_left_out_are_waits(build: Callable[..., Path]) -> None:
     )  # fmt: skip
     whole = report_of(trace)
     assert [t.running_ns for t in whole.threads] == [100, 38]
-    only = contention(Traceset(trace), only=Only(objects=[Chosen(0, OTHER)]))
+    only = contention(Traceset(trace), counted=Counted(objects=[Chosen(0, OTHER)]))
     assert [(t.figures.wait_ns, t.running_ns) for t in only.threads] == [(0, 100), (21, 38)]
 
 

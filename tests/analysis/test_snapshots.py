@@ -12,7 +12,7 @@ from nptltrace import _cache
 from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace.analysis import snapshots
 from nptltrace.analysis.cutting import write_cut
-from nptltrace.analysis.model import Only, Window, run_model
+from nptltrace.analysis.model import Counted, Window, run_model
 from nptltrace.api import Traceset
 from nptltrace.trace.copying import Part
 from nptltrace.trace.reading import prefetch
@@ -113,7 +113,7 @@ def test_what_cannot_be_used_is_passed_over(
     (foreign,) = kept.iterdir()
     assert foreign.name != file.name
     # A choice is followed from the beginning.
-    run_model(other, window=Window(other.end_ns(), None), only=Only(threads=[0]))
+    run_model(other, window=Window(other.end_ns(), None), counted=Counted(threads=[0]))
 
 
 def test_a_cut_begins_from_them(

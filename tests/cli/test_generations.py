@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import nptltrace
-from nptltrace.analysis.model import Only
+from nptltrace.analysis.model import Counted
 from nptltrace.analysis.report.live_contention import Follower
 from nptltrace.api import Traceset
 from nptltrace.catalog import DOMAINS
@@ -131,7 +131,7 @@ def test_a_lock_that_follows_while_it_is_watched(tmp_path: Path) -> None:
 
     made.thread(1, [*turn(0), *turn(100), *turn(200)])
     known = [Chosen(0, lock, DOMAINS["mutex"], 100)]
-    follower = Follower(Traceset(made.write()), choose=lambda: Only(objects=known))
+    follower = Follower(Traceset(made.write()), choose=lambda: Counted(objects=known))
     follower.read(190)
     assert follower.present().figures.total_waits == 1
     known[:] = [known[0]._replace(end_ns=200)]

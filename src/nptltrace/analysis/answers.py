@@ -101,8 +101,8 @@ class Answers:
         """
         from nptltrace.analysis.report.contention import contention
 
-        window, only = self.scope.window, self.scope.only
-        return contention(self.traceset, self.symbols, window=window, only=only, **options)
+        window, counted = self.scope.window, self.scope.counted
+        return contention(self.traceset, self.symbols, window=window, counted=counted, **options)
 
     def stacks(self, shown: Shown) -> ReportStacks:
         """Return what happened at each call stack, the longest first.

@@ -34,10 +34,27 @@ if TYPE_CHECKING:
     from nptltrace.trace.traceset import TraceFiles, Traceset
 
 __all__ = [
-    "ROW_TABLES", "Only", "Sharing", "Tables", "Window", "add_parents", "add_site_uses",
-    "begin_window", "begun_from", "event_buffers", "feed_window", "finish_model", "model_batches",
-    "model_rows", "model_steps", "model_sums", "model_tables", "new_model", "restrict",
-    "run_model", "share_memory",
+    "ROW_TABLES",
+    "Counted",
+    "Sharing",
+    "Tables",
+    "Window",
+    "add_parents",
+    "add_site_uses",
+    "begin_window",
+    "begun_from",
+    "event_buffers",
+    "feed_window",
+    "finish_model",
+    "model_batches",
+    "model_rows",
+    "model_steps",
+    "model_sums",
+    "model_tables",
+    "new_model",
+    "restrict",
+    "run_model",
+    "share_memory",
 ]  # fmt: skip
 
 ROW_TABLES = ("waits", "holds", "wakeups")
@@ -93,7 +110,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Only:
+class Counted:
     """What to count; everything is followed all the same. None stands for all.
 
     Attributes:
@@ -112,7 +129,7 @@ def run_model(
     flags: int = 0,
     *,
     window: Window | None = None,
-    only: Only | None = None,
+    counted: Counted | None = None,
     take: Callable[[libptttrack_sums.Model], None] | None = None,
 ) -> libptttrack_sums.Model:
     """Feed a traceset to a model and finish it.
@@ -121,13 +138,13 @@ def run_model(
         source: The opened traces.
         flags: What the model keeps, as in `libptttrack_sums.Model`.
         window: The part to read.
-        only: What to count.
+        counted: What to count.
         take: Takes rows out after every batch of events, and once more at the end.
 
     Raises:
         NativeError: Memory is out.
     """
-    for model, _ in model_steps(source, flags, window=window, only=only):
+    for model, _ in model_steps(source, flags, window=window, counted=counted):
         if take is not None:
             take(model)
             model.drop_rows()
@@ -135,7 +152,7 @@ def run_model(
 
 
 def model_steps(
-    source: Traceset, flags: int, *, window: Window | None = None, only: Only | None = None
+    source: Traceset, flags: int, *, window: Window | None = None, counted: Counted | None = None
 ) -> Iterator[tuple[libptttrack_sums.Model, int]]:
     """Feed a traceset to a model, and yield that after every batch, to take rows out.
 
@@ -146,28 +163,28 @@ def model_steps(
         source: The opened traces.
         flags: What the model keeps, as in `libptttrack_sums.Model`.
         window: The part to read.
-        only: What to count.
+        counted: What to count.
 
     Raises:
         NativeError: Memory is out.
     """
-    window, only = window or Window(), only or Only()
+    window, counted = window or Window(), counted or Counted()
     model = new_model(source, flags)
-    restrict(model, only)
+    restrict(model, counted)
     for buffer in feed_window(model, source, window):
         yield model, int(buffer.column("ts")[-1])
     finish_model(model, source)
     yield model, libptttrack_sums.END
 
 
-def restrict(model: libptttrack_sums.Model, only: Only) -> None:
+def restrict(model: libptttrack_sums.Model, counted: Counted) -> None:
     """Let a model count some threads, objects and call sites alone; it follows all of them."""
-    if only.threads is not None:
-        model.only_threads(only.threads)
-    if only.objects is not None:
-        model.only_objects(only.objects)
-    if only.sites is not None:
-        model.only_sites(only.sites)
+    if counted.threads is not None:
+        model.only_threads(counted.threads)
+    if counted.objects is not None:
+        model.only_objects(counted.objects)
+    if counted.sites is not None:
+        model.only_sites(counted.sites)
 
 
 def feed_window(
@@ -437,7 +454,7 @@ def model_batches(
     *,
     edges: bool = True,
     window: Window | None = None,
-    only: Only | None = None,
+    counted: Counted | None = None,
 ) -> Iterator[tuple[str, pa.Table]]:
     """Yield the tables of a traceset in pieces, each with its name, as the events are read.
 
@@ -449,12 +466,12 @@ def model_batches(
         rows: Which of waits, holds, wakeups and states to yield.
         edges: Whether to make the edges, of which there may be many more than events.
         window: The part to read.
-        only: What to count.
+        counted: What to count.
     """
     flags = libptttrack_sums.ROWS if any(name in ROW_TABLES for name in rows) else 0
     flags |= libptttrack_sums.EDGES if edges else 0
     flags |= libptttrack_sums.STATES_OF if "states" in rows else 0
-    for model, _ in model_steps(source, flags, window=window, only=only):
+    for model, _ in model_steps(source, flags, window=window, counted=counted):
         yield from model_rows(model, rows)
         model.drop_rows()
     names = _Numbers(model)

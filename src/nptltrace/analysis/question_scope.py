@@ -8,7 +8,7 @@ import numpy as np
 
 from nptltrace._binding.libpttread import ANY
 from nptltrace._dataclasses import dataclass, field
-from nptltrace.analysis.model import Only, Window, run_model
+from nptltrace.analysis.model import Counted, Window, run_model
 from nptltrace.trace.code.call_site import ADDRESS
 from nptltrace.trace.objects.chosen import BEGIN, END, Chosen, among
 
@@ -30,13 +30,13 @@ class Scope:
 
     Attributes:
         window: The part of the time.
-        only: The threads, objects and call sites.
+        counted: The threads, objects and call sites.
         tids: The threads as (process, thread id), for what has no numbers of threads.
         site_names: The call sites as text, for what has no addresses of them.
     """
 
     window: Window = field(default_factory=Window)
-    only: Only = field(default_factory=Only)
+    counted: Counted = field(default_factory=Counted)
     tids: frozenset[tuple[int, int]] = frozenset()
     site_names: frozenset[str] = frozenset()
 
@@ -61,7 +61,9 @@ class Scope:
         named = sites or ()
         return cls(
             window or Window(),
-            Only(threads=threads, objects=selection.chosen_objects(source, symbols), sites=sites),
+            Counted(
+                threads=threads, objects=selection.chosen_objects(source, symbols), sites=sites
+            ),
             frozenset(known[number] for number in threads or ()),
             frozenset(_site_names(source, symbols, named)),
         )
@@ -79,30 +81,30 @@ class Scope:
             objects: Addresses of the objects, each with a time at which it was there.
             sites: The call sites as text.
         """
-        only = self.only
+        counted = self.counted
         return (
             bool(self.window.includes(np.array([ts_ns]))[0])
-            and (only.threads is None or any((process, tid) in self.tids for tid in tids))
+            and (counted.threads is None or any((process, tid) in self.tids for tid in tids))
             and (
-                only.objects is None
+                counted.objects is None
                 or any(
                     bool(self.has_objects(*map(np.array, ([process], [address], [at_ns])))[0])
                     for address, at_ns in objects
                 )
             )
-            and (only.sites is None or not self.site_names.isdisjoint(sites))
+            and (counted.sites is None or not self.site_names.isdisjoint(sites))
         )
 
     def has_threads(self, process: NDArray[Any], tid: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which of some threads are in it."""
-        if self.only.threads is None:
+        if self.counted.threads is None:
             return np.ones(len(process), np.bool_)
         wanted = np.array([p << 32 | t for p, t in self.tids], np.uint64)
         return np.isin(process.astype(np.uint64) << np.uint64(32) | tid.astype(np.uint64), wanted)
 
     def has_processes(self, process: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which of some processes have threads in it."""
-        if self.only.threads is None:
+        if self.counted.threads is None:
             return np.ones(len(process), np.bool_)
         return np.isin(process, [number for number, _ in self.tids])
 
@@ -114,11 +116,11 @@ class Scope:
         kind: NDArray[Any] | None = None,
     ) -> NDArray[np.bool_]:
         """Return which of some objects are in it; see `chosen.among`."""
-        return among(self.only.objects, process, address, at_ns, kind)
+        return among(self.counted.objects, process, address, at_ns, kind)
 
     def has_sites(self, process: NDArray[Any], site: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which of some call sites are in it."""
-        return _among(self.only.sites, process, site)
+        return _among(self.counted.sites, process, site)
 
 
 def places_of(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._binding import libptttrack_sums
-from nptltrace.analysis.model import Only, run_model
+from nptltrace.analysis.model import Counted, run_model
 from nptltrace.analysis.object_groups import Users
 from nptltrace.analysis.question_scope import Scope
 from nptltrace.analysis.report.critical_path import critical_path
@@ -47,7 +47,7 @@ def contention(
     symbols: Symbols | None = None,
     *,
     window: Window | None = None,
-    only: Only | None = None,
+    counted: Counted | None = None,
     named: int | None = None,
     causes: int | None = None,
     pairs: bool = False,
@@ -59,7 +59,7 @@ def contention(
         source: The opened traces.
         symbols: Names addresses; without them objects and sites are numbers.
         window: The part to look at.
-        only: What to count.
+        counted: What to count.
         named: How many objects, sites and pairs to report, those with most waiting; None for all.
         causes: How many causes of each thread's waits to report; None for all.
         pairs: Whether to add up by thread and object as well, which takes longer.
@@ -73,11 +73,20 @@ def contention(
     flags = libptttrack_sums.PATH | (libptttrack_sums.PAIRS if pairs else 0)
     flags |= libptttrack_sums.ROWS if stacks else 0
     both = WaitStacks(stacks) if stacks else None
-    model = run_model(source, flags, window=window, only=only, take=both.add if both else None)
+    model = run_model(
+        source, flags, window=window, counted=counted, take=both.add if both else None
+    )
     if both is not None:
         both.finish(model, source, symbols)
     return contention_of(
-        model, source, symbols, only=only, named=named, causes=causes, pairs=pairs, stacks=both
+        model,
+        source,
+        symbols,
+        counted=counted,
+        named=named,
+        causes=causes,
+        pairs=pairs,
+        stacks=both,
     )
 
 
@@ -86,7 +95,7 @@ def contention_of(
     source: Traceset,
     symbols: Symbols | None = None,
     *,
-    only: Only | None = None,
+    counted: Counted | None = None,
     named: int | None = None,
     causes: int | None = None,
     pairs: bool = False,
@@ -95,10 +104,10 @@ def contention_of(
     """Return the contention that a finished model knows of, which keeps paths; see `contention`."""
     report = _Report(source, symbols, model, named, causes)
     report.stacks = stacks
-    report.only = only or Only()
-    if report.only.threads is not None:
+    report.counted = counted or Counted()
+    if report.counted.threads is not None:
         known = source.thread_ids
-        report.chosen = frozenset(known[number] for number in report.only.threads)
+        report.chosen = frozenset(known[number] for number in report.counted.threads)
     return report.contention(pairs=pairs)
 
 
@@ -115,7 +124,7 @@ class _Report:
     ) -> None:
         self.source, self.model, self.named = source, model, named
         self.stacks: WaitStacks | None = None
-        self.only = Only()
+        self.counted = Counted()
         self.chosen: frozenset[tuple[int, int]] | None = None
         self.most_causes = most_causes
         self.threads = model.table("threads")
@@ -204,13 +213,13 @@ class _Report:
         All of them, unless some objects are chosen. Where threads or call sites are chosen as well,
         an object counts if it has waits or holds of theirs.
         """
-        if self.only == Only():
+        if self.counted == Counted():
             return numbers
         rows = self.objects[numbers]
         counted = _used(rows)
-        if self.only.threads is None and self.only.sites is None:
+        if self.counted.threads is None and self.counted.sites is None:
             columns = (rows[name] for name in ("process", "address", "first_ns", "kind"))
-            counted |= Scope(only=self.only).has_objects(*columns)
+            counted |= Scope(counted=self.counted).has_objects(*columns)
         alike = self.names.first_alike(numbers)
         return numbers[np.isin(alike, alike[counted])]
 

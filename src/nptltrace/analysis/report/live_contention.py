@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nptltrace.analysis.model import Only
+    from nptltrace.analysis.model import Counted
     from nptltrace.analysis.report.naming import ThreadName
     from nptltrace.catalog.tables import WaitClass
     from nptltrace.trace.symbols.lookup import Symbols
@@ -233,7 +233,7 @@ class Follower:
         symbols: Symbols | None = None,
         *,
         begin_ns: int | None = None,
-        choose: Callable[[], Only] | None = None,
+        choose: Callable[[], Counted] | None = None,
     ) -> None:
         self._choose = choose
         self._source, self._symbols = source, symbols
@@ -317,10 +317,10 @@ class Follower:
             source.learn_threads()
             add_parents(self._model, source)
         if self._choose is not None and self._asks:
-            only = self._choose()
-            restrict(self._model, only)
+            counted = self._choose()
+            restrict(self._model, counted)
             # An object that follows at the address has not been seen yet.
-            self._asks = any(one.is_open for one in only.objects or ())
+            self._asks = any(one.is_open for one in counted.objects or ())
         known = (len(processes), sum(len(process.shared) for process in processes))
         if known != self._known_processes:
             self._known_processes = known

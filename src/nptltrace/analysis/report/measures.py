@@ -113,7 +113,7 @@ def measure(
         if stacks is not None:
             stacks.add(model)
 
-    model = run_model(source, flags, window=scope.window, only=scope.only, take=take)
+    model = run_model(source, flags, window=scope.window, counted=scope.counted, take=take)
     threads, objects = model.table("threads"), model.table("objects")
     sites = model.table("sites")
     naming = Naming(source, symbols, threads, objects, sites)

@@ -16,7 +16,7 @@ import numpy as np
 
 from nptltrace._binding import libptttrack_sums
 from nptltrace._dataclasses import dataclass
-from nptltrace.analysis.model import Only, model_steps
+from nptltrace.analysis.model import Counted, model_steps
 from nptltrace.catalog import DOMAINS
 from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.trace.objects.chosen import Chosen
@@ -142,9 +142,9 @@ def over_time(
     if not locks:
         return []
     parts: dict[str, list[NDArray[Any]]] = {"waits": [], "holds": []}
-    only = Only(objects=[Chosen(lock.process, lock.address) for lock in locks])
+    counted = Counted(objects=[Chosen(lock.process, lock.address) for lock in locks])
     numbers: dict[Place, list[int]] = {lock: [] for lock in locks}
-    for model, ts in model_steps(source, libptttrack_sums.ROWS, window=window, only=only):
+    for model, ts in model_steps(source, libptttrack_sums.ROWS, window=window, counted=counted):
         rows = model.table("waits")
         parts["waits"].append(_kept(rows[rows["wait_class"] == _CONTENDED]))
         parts["holds"].append(_kept(model.table("holds")))

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from nptltrace._binding.libptttrack_sums import KINDS
 from nptltrace._escaping import readable
-from nptltrace.analysis.model import ROW_TABLES, Only, model_batches
+from nptltrace.analysis.model import ROW_TABLES, Counted, model_batches
 from nptltrace.analysis.model_slices import rows_of_slice, tables_and_states
 from nptltrace.analysis.object_groups import Objects, Users
 from nptltrace.analysis.question_scope import Scope, places_of
@@ -120,7 +120,7 @@ class TraceTables:
     @property
     def leaves_threads_out(self) -> bool:
         """Whether the scope has some threads only."""
-        return self._scope.only.threads is not None
+        return self._scope.counted.threads is not None
 
     # ---- questions ----
 
@@ -256,7 +256,7 @@ class TraceTables:
 
     def _chosen(self, name: str, raw: pa.Table) -> pa.Table:
         """Return what is in the scope, of tables that the model does not restrict itself."""
-        if self._scope.only == Only() or name not in {"threads", "objects", "edges"}:
+        if self._scope.counted == Counted() or name not in {"threads", "objects", "edges"}:
             return raw
         process, scope = _numpy(raw["process"]), self._scope
         if name == "objects":
@@ -275,8 +275,8 @@ class TraceTables:
     def _model(self, rows: Sequence[str], *, edges: bool) -> Iterator[tuple[str, pa.Table]]:
         with self._lock:
             self._source.learn_threads()
-        window, only = self._scope.window, self._scope.only
-        return model_batches(self._source, rows, edges=edges, window=window, only=only)
+        window, counted = self._scope.window, self._scope.counted
+        return model_batches(self._source, rows, edges=edges, window=window, counted=counted)
 
     @staticmethod
     def _made(name: str, columns: dict[str, Any]) -> pa.Table:
@@ -394,7 +394,7 @@ class TraceTables:
             )
 
     def _chosen_events(self, table: pa.Table) -> pa.Table:
-        if self._scope.only == Only():
+        if self._scope.counted == Counted():
             return table
         process, scope = _numpy(table["process"]), self._scope
         chosen = scope.has_threads(process, _numpy(table["tid"]))

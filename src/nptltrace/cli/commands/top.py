@@ -109,7 +109,7 @@ def _snapshots(
     chosen = traces.selection(args)
     follower = Follower(
         source, symbols, begin_ns=args.begin,
-        choose=lambda: Scope.of(source, symbols, chosen).only,
+        choose=lambda: Scope.of(source, symbols, chosen).counted,
     )  # fmt: skip
     settled = Settled(source)
     running = is_recorded(source)

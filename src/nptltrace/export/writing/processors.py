@@ -38,7 +38,9 @@ def switches(source: Traceset, scope: Scope) -> NDArray[Any]:
     """
     if all(trace.info.session.string("sched") != "perf" for trace in source.traces):
         return np.empty(0, SWITCH)
-    found = model_batches(source, ("states",), edges=False, window=scope.window, only=scope.only)
+    found = model_batches(
+        source, ("states",), edges=False, window=scope.window, counted=scope.counted
+    )
     turns = _turns(pa.concat_tables([table for name, table in found if name == "states"]))
     follows = np.zeros(len(turns), np.bool_)
     follows[1:] = (turns["cpu"][1:] == turns["cpu"][:-1]) & (

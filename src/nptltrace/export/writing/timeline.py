@@ -81,7 +81,7 @@ class Timeline:
         source.learn_threads()
         scope = scope or Scope()
         self._source, self._symbols, self._window = source, symbols, scope.window.of(source)
-        self._only = scope.only
+        self._counted = scope.counted
         self._late = Sorter(rec.RECORD)
         self._verbs: list[NDArray[np.uint64]] = []
         self._stacks: list[NDArray[np.uint64]] = []
@@ -239,7 +239,7 @@ class Timeline:
 
     def _steps(self) -> Iterator[tuple[libptttrack_sums.Model, int]]:
         return model_steps(
-            self._source, libptttrack_sums.ROWS, window=self._window, only=self._only
+            self._source, libptttrack_sums.ROWS, window=self._window, counted=self._counted
         )
 
     def _pairs(
