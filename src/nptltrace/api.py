@@ -451,9 +451,9 @@ class Traceset(OpenTraces):
             found = answers.report(pairs=by == "thread,object")
             stacks = None
             if by == "stack":
-                from nptltrace.analysis.report.stacks.sums import shown_of
+                from nptltrace.analysis.report.stacks.sums import stack_measure
 
-                stacks = answers.stacks(shown_of(show))
+                stacks = answers.stacks(stack_measure(show))
         return report_document(found, by=by, stacks=stacks)
 
     def check(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nptltrace.analysis.model import Window
-from nptltrace.analysis.report.stacks.sums import SHOWN
+from nptltrace.analysis.report.stacks.sums import STACK_MEASURES
 from nptltrace.api import Traceset
 from nptltrace.trace.symbols.lookup import Symbols
 from nptltrace.ui.answers.flame import flame
@@ -20,7 +20,7 @@ from tests.trace.builder import Builder, Event
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nptltrace.analysis.report.stacks.sums import Shown
+    from nptltrace.analysis.report.stacks.sums import StackMeasure
     from tests.support import Ptt
 
 CALLERS = {"read_row", "write_row", "flush_log", "take_snapshot", "drop_table"}
@@ -34,7 +34,7 @@ def test_a_wrapper_splits_into_its_callers(
     ptt("record", "-o", trace, "--", program("five_callers"))
     source = Traceset(trace)
     symbols = Symbols(source)
-    totals: dict[Shown, str] = {"waits": "wait_ns", "holders": "held_ns", "holds": "hold_ns"}
+    totals: dict[StackMeasure, str] = {"waits": "wait_ns", "holders": "held_ns", "holds": "hold_ns"}
     for show, total in totals.items():
         found = flame([trace], symbols, Window(), show, lambda _: None)
         names = [frame["name"] for frame in found["frames"]]
@@ -66,7 +66,7 @@ def test_it_leaves_no_file_of_the_trace_open(tmp_path: Path) -> None:
     assert before == 3
     gc.disable()
     try:
-        for show in SHOWN:
+        for show in STACK_MEASURES:
             flame([trace], symbols, Window(), show, lambda _: None)
         assert mapped() == before
     finally:

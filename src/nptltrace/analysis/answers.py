@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nptltrace.analysis.question_scope import Scope
     from nptltrace.analysis.report.figures import Contention
     from nptltrace.analysis.report.measures import Run
-    from nptltrace.analysis.report.stacks.sums import Shown
+    from nptltrace.analysis.report.stacks.sums import StackMeasure
     from nptltrace.analysis.report.stacks.trees import ReportStacks
     from nptltrace.analysis.sql.query import Database
     from nptltrace.analysis.sql.tables import TraceTables
@@ -104,15 +104,15 @@ class Answers:
         window, counted = self.scope.window, self.scope.counted
         return contention(self.traceset, self.symbols, window=window, counted=counted, **options)
 
-    def stacks(self, shown: Shown) -> ReportStacks:
+    def stacks(self, measure: StackMeasure) -> ReportStacks:
         """Return what happened at each call stack, the longest first.
 
         Args:
-            shown: What to add up.
+            measure: What to add up.
         """
         from nptltrace.analysis.report.stacks.trees import stack_figures
 
-        return stack_figures(self.traceset, self.symbols, self.scope, shown)
+        return stack_figures(self.traceset, self.symbols, self.scope, measure)
 
     def gil(self) -> list[GilLine]:
         """Return what each thread did with the lock of Python's interpreter, by line."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nptltrace.analysis.question_scope import Scope
-    from nptltrace.analysis.report.stacks.sums import Shown
+    from nptltrace.analysis.report.stacks.sums import StackMeasure
     from nptltrace.analysis.sql.tables import TraceTables
     from nptltrace.export.writing.stacks import Sample
     from nptltrace.export.writing.target import Target
@@ -53,7 +53,7 @@ class Export:
         traceset: The opened traces.
         symbols: Names addresses.
         scope: What to write; None for everything.
-        show: What the times of stacks are of; see `stack_sums.SHOWN`.
+        show: What the times of stacks are of; see `STACK_MEASURES`.
         tables: Names of the tables to write; all when empty.
     """
 
@@ -78,15 +78,15 @@ class Export:
         return TraceTables(self.traceset, self.symbols, self.scope)
 
     @cached_property
-    def shown(self) -> Shown:
+    def shown(self) -> StackMeasure:
         """What the times of stacks are of.
 
         Raises:
             UsageError: There is no such thing.
         """
-        from nptltrace.analysis.report.stacks.sums import shown_of
+        from nptltrace.analysis.report.stacks.sums import stack_measure
 
-        return shown_of(self.show)
+        return stack_measure(self.show)
 
     @cached_property
     def samples(self) -> list[Sample]:

@@ -24,7 +24,7 @@ from nptltrace.export.writing.stacks import OPTIONS, modules, object_labels
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nptltrace.analysis.report.stacks.sums import Shown
+    from nptltrace.analysis.report.stacks.sums import StackMeasure
     from nptltrace.analysis.sql.tables import TraceTables
     from nptltrace.analysis.stack_names import Frame
     from nptltrace.export import Export
@@ -40,13 +40,13 @@ _NS_PER_MS = 1e6
 
 _THREAD = ("process", "tid", "gen")
 # The columns of a row: the thread that it is drawn at, stack, and how long.
-_COLUMNS: dict[Shown, tuple[str, str, str, str, str]] = {
+_COLUMNS: dict[StackMeasure, tuple[str, str, str, str, str]] = {
     "waits": ("process", "tid", "gen", "stack_id", "dur_ns"),
     "holders": ("owner_process", "owner_tid", "owner_gen", "holder_stack_id", "held_ns"),
     "holds": ("process", "tid", "gen", "stack_id", "dur_ns"),
     "idle": ("process", "tid", "gen", "stack_id", "dur_ns"),
 }
-_NAMES: dict[Shown, str] = {
+_NAMES: dict[StackMeasure, str] = {
     "waits": "contended wait", "holders": "others wait", "holds": "hold", "idle": "idle wait",
 }  # fmt: skip
 
@@ -78,7 +78,7 @@ def write(what: Export, out: Target) -> str:
 
 
 def _rows(
-    tables: TraceTables, shown: Shown
+    tables: TraceTables, shown: StackMeasure
 ) -> tuple[pa.Table, list[dict[str, Any]], list[dict[str, Any]]]:
     """Return what to draw with columns of one name, the objects and the threads."""
     table = "holds" if shown == "holds" else "waits"

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nptltrace import _paths
-from nptltrace.analysis.report.stacks.sums import SHOWN
+from nptltrace.analysis.report.stacks.sums import STACK_MEASURES
 from nptltrace.errors import PttError, UsageError
 from nptltrace.ui import protocol
 from nptltrace.ui.answers.naming import presentable_json
@@ -141,7 +141,7 @@ class _Part:
         for by in _VIEWS:
             ask = partial(viewer.contention, by=by, limit=_WORST, **ends)
             made[f"contention-{by.replace(',', '-')}"] = self._wait(ask)
-        for show in SHOWN:
+        for show in STACK_MEASURES:
             made[f"flame-{show}"] = self._wait(
                 partial(viewer.flame, show=show, limit=_STACKS, **ends)
             )

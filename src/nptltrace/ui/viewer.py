@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from nptltrace.analysis.report.stacks.sums import Shown
+    from nptltrace.analysis.report.stacks.sums import StackMeasure
     from nptltrace.trace.passed_over import PassedOver
     from nptltrace.trace.traceset import TraceFiles
     from nptltrace.ui.answers.earlier import By
@@ -738,7 +738,7 @@ class Viewer:
             uncontended, totals = found.uncontended, {"objects": found.all_objects}
         return with_rows(document, uncontended, by, limit, self._known(), totals)
 
-    def flame(self, show: Shown, from_ns: int, to_ns: int, limit: int) -> protocol.Flame:
+    def flame(self, show: StackMeasure, from_ns: int, to_ns: int, limit: int) -> protocol.Flame:
         """Answer `flame`."""
         self._is_partial(self._levels.ready or None)
         window = Window(None if from_ns == -1 else from_ns, None if to_ns == -1 else to_ns)

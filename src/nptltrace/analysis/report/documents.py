@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nptltrace.analysis.report.diff import Difference, Row
     from nptltrace.analysis.report.figures import Contention
     from nptltrace.analysis.report.live_contention import LiveContention
-    from nptltrace.analysis.report.stacks.sums import Shown
+    from nptltrace.analysis.report.stacks.sums import StackMeasure
     from nptltrace.analysis.report.stacks.trees import ReportStacks
     from nptltrace.analysis.verify import Verdict, Violation
     from nptltrace.analysis.vocabulary import document_types as shapes
@@ -111,7 +111,7 @@ def report_rows(
 ) -> Iterator[list[Any]]:
     """Yield the rows of `ptt report --format csv`, the header first."""
     if stacks is not None:
-        yield ["stack", *_STACK_COLUMNS[stacks.shown]]
+        yield ["stack", *_STACK_COLUMNS[stacks.measure]]
         yield from (["; ".join(one.frames), one.count, one.ns] for one in stacks.stacks)
         return
     columns = _COLUMNS[by] + _FIGURES
@@ -143,7 +143,7 @@ _COLUMNS = {
 
 
 # How often and how long, of what is added up by stack.
-_STACK_COLUMNS: dict[Shown, tuple[str, str]] = {
+_STACK_COLUMNS: dict[StackMeasure, tuple[str, str]] = {
     "waits": ("waits", "wait_ns"),
     "holders": ("waits", "wait_caused_ns"),
     "holds": ("holds", "hold_ns"),
@@ -152,7 +152,7 @@ _STACK_COLUMNS: dict[Shown, tuple[str, str]] = {
 
 
 def _stacks(found: ReportStacks) -> list[shapes.ReportStack]:
-    count, ns = _STACK_COLUMNS[found.shown]
+    count, ns = _STACK_COLUMNS[found.measure]
     return [
         cast("shapes.ReportStack", {"stack": list(one.frames), count: one.count, ns: one.ns})
         for one in found.stacks

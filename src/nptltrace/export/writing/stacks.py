@@ -12,7 +12,7 @@ from nptltrace.analysis.stack_names import UNKNOWN, Frames
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nptltrace.analysis.report.stacks.sums import Shown
+    from nptltrace.analysis.report.stacks.sums import StackMeasure
     from nptltrace.analysis.sql.tables import TraceTables
     from nptltrace.analysis.stack_names import Frame
 
@@ -39,7 +39,7 @@ class Sample:
     ns: int
 
 
-def samples(tables: TraceTables, shown: Shown) -> list[Sample]:
+def samples(tables: TraceTables, shown: StackMeasure) -> list[Sample]:
     """Return the samples, the longest first."""
     beside = {"objects": tables.empty("objects")}
     sums = stack_sums(tables, shown, ("lock_id",), beside)
@@ -57,7 +57,7 @@ def object_labels(rows: Iterable[dict[str, object]]) -> dict[object, str]:
     return {row["lock_id"]: f"{row['kind']} {row['name']}" for row in rows}
 
 
-def summary(found: list[Sample], shown: Shown) -> str:
+def summary(found: list[Sample], shown: StackMeasure) -> str:
     """Return in a few words what was written."""
     n = len({sample.frames for sample in found})
     ns = sum(sample.ns for sample in found)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nptltrace.analysis.model import Window
-    from nptltrace.analysis.report.stacks.sums import Shown
+    from nptltrace.analysis.report.stacks.sums import StackMeasure
     from nptltrace.analysis.stack_names import Frame
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.ui import protocol
@@ -31,7 +31,7 @@ def flame(
     paths: Sequence[Path],
     symbols: Symbols,
     window: Window,
-    shown: Shown,
+    shown: StackMeasure,
     step: Callable[[float], None],
 ) -> protocol.Flame:
     """Return the stacks of a range; of each thread those with most time first.
@@ -52,7 +52,7 @@ def _flame_of(
     traceset: Traceset,
     symbols: Symbols,
     window: Window,
-    shown: Shown,
+    shown: StackMeasure,
     step: Callable[[float], None],
 ) -> protocol.Flame:
     tables = TraceTables(traceset, symbols.of(traceset), Scope(window))

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from nptltrace.analysis.report.diff import Difference
     from nptltrace.analysis.report.figures import Contention
     from nptltrace.analysis.report.over_time import LockOverTime, Place
-    from nptltrace.analysis.report.stacks.sums import Shown
+    from nptltrace.analysis.report.stacks.sums import StackMeasure
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.ui.answers.earlier import By, Earlier
     from nptltrace.ui.answers.rows import Rows
@@ -289,7 +289,7 @@ class Ranges:
         found: PathPieces = self._jobs.ask("path", find)
         return found
 
-    def flame(self, window: Window, shown: Shown) -> protocol.Flame:
+    def flame(self, window: Window, shown: StackMeasure) -> protocol.Flame:
         """Return the stacks of a range, without rows.
 
         Raises:

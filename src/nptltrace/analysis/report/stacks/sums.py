@@ -1,8 +1,13 @@
 """Waits, holds and idle time added up by call stack.
 
-What is shown is one of `SHOWN`: contended waits by the stack of the waiter, the same by the stack
-of whoever held the object meanwhile, holds, and idle waits. The times add up to what the tables
-say: `dur_ns` of contended waits, their `held_ns`, `dur_ns` of holds, and of idle waits.
+A `StackMeasure` says what is added up, and by which stack:
+
+- `waits`: `dur_ns` of contended waits, by the stack of the waiter
+- `holders`: `held_ns` of contended waits, by the stack of whoever held the object meanwhile
+- `holds`: `dur_ns` of holds
+- `idle`: `dur_ns` of idle waits
+
+The sums are the sums of these columns of the tables.
 """
 
 from __future__ import annotations
@@ -19,12 +24,12 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.sql.tables import TraceTables
 
-__all__ = ["SHOWN", "TITLES", "Shown", "shown_of", "stack_sums"]
+__all__ = ["STACK_MEASURES", "TITLES", "StackMeasure", "stack_measure", "stack_sums"]
 
-Shown = Literal["waits", "holders", "holds", "idle"]
-SHOWN: tuple[Shown, ...] = get_args(Shown)
+StackMeasure = Literal["waits", "holders", "holds", "idle"]
+STACK_MEASURES: tuple[StackMeasure, ...] = get_args(StackMeasure)
 
-TITLES: dict[Shown, str] = {
+TITLES: dict[StackMeasure, str] = {
     "waits": "contended waits, by waiter",
     "holders": "contended waits, by holder",
     "holds": "holds",
@@ -32,7 +37,7 @@ TITLES: dict[Shown, str] = {
 }
 
 # Of which table, and which of its columns are the stack and the time.
-_SOURCES: dict[Shown, tuple[str, str, str]] = {
+_SOURCES: dict[StackMeasure, tuple[str, str, str]] = {
     "waits": ("waits", "stack_id", "dur_ns"),
     "holders": ("waits", "holder_stack_id", "held_ns"),
     "holds": ("holds", "stack_id", "dur_ns"),
@@ -43,21 +48,21 @@ _HOLDER = {"process": "owner_process", "tid": "owner_tid"}
 _CLASS = {"waits": "contended", "holders": "contended", "idle": "idle"}
 
 
-def shown_of(name: str) -> Shown:
-    """Return what is to be shown by its name.
+def stack_measure(name: str) -> StackMeasure:
+    """Return a measure by its name.
 
     Raises:
-        UsageError: There is no such thing.
+        UsageError: There is no such measure.
     """
-    for shown in SHOWN:
-        if shown == name:
-            return shown
-    raise UsageError(f"nothing to show is called {name!r}: there are {', '.join(SHOWN)}")
+    for measure in STACK_MEASURES:
+        if measure == name:
+            return measure
+    raise UsageError(f"nothing to show is called {name!r}: there are {', '.join(STACK_MEASURES)}")
 
 
 def stack_sums(
     tables: TraceTables,
-    shown: Shown,
+    measure: StackMeasure,
     by: Sequence[str] = (),
     beside: dict[str, pa.Table] | None = None,
     step: Callable[[int], None] | None = None,
@@ -66,7 +71,7 @@ def stack_sums(
 
     Args:
         tables: The tables of a traceset.
-        shown: What to add up.
+        measure: What to add up.
         by: Further columns to add up by, of numbers.
         beside: Tables of these names are put in here, where reading the trace makes them anyway.
         step: Called back now and then with the time up to which the trace was read.
@@ -76,7 +81,7 @@ def stack_sums(
         `ns`.
     """
     keys = [*by, "stack_id"]
-    pieces = list(_pieces(tables, shown, keys, {} if beside is None else beside, step))
+    pieces = list(_pieces(tables, measure, keys, {} if beside is None else beside, step))
     if not pieces:
         pieces = [_empty(keys)]
     found = pa.concat_tables(pieces).group_by(keys).aggregate([("count", "sum"), ("ns", "sum")])
@@ -85,12 +90,12 @@ def stack_sums(
 
 
 def _pieces(
-    tables: TraceTables, shown: Shown, keys: list[str], beside: dict[str, pa.Table],
+    tables: TraceTables, measure: StackMeasure, keys: list[str], beside: dict[str, pa.Table],
     step: Callable[[int], None] | None,
 ) -> Iterator[pa.Table]:  # fmt: skip
     """Yield sums of parts of the table, all of one schema."""
-    table, stack, time = _SOURCES[shown]
-    renamed = _HOLDER if shown == "holders" else {}
+    table, stack, time = _SOURCES[measure]
+    renamed = _HOLDER if measure == "holders" else {}
     for name, piece in tables.pieces((table, *beside)):
         if name in beside:
             beside[name] = piece
@@ -99,8 +104,8 @@ def _pieces(
         if step is not None:
             step(pc.max(piece["t_ns"]).as_py())
         chosen = piece
-        if shown in _CLASS:
-            chosen = piece.filter(pc.equal(piece["class"].cast("string"), _CLASS[shown]))
+        if measure in _CLASS:
+            chosen = piece.filter(pc.equal(piece["class"].cast("string"), _CLASS[measure]))
         stacks = chosen[stack].combine_chunks()
         columns = [chosen[renamed.get(key, key)] for key in keys[:-1]]
         rows = pa.table([*columns, stacks.indices, chosen[time].cast("int64")], [*keys, "ns"])

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from nptltrace.analysis.question_scope import Scope
-    from nptltrace.analysis.report.stacks.sums import Shown
+    from nptltrace.analysis.report.stacks.sums import StackMeasure
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
@@ -40,11 +40,11 @@ class ReportStacks:
     """The stacks of a report.
 
     Attributes:
-        shown: What is added up.
+        measure: What is added up.
         stacks: The stacks, the longest first.
     """
 
-    shown: Shown
+    measure: StackMeasure
     stacks: list[StackFigures]
 
 
@@ -65,17 +65,19 @@ class Node:
     under: dict[str, Node] = field(default_factory=dict)
 
 
-def stack_figures(traceset: Traceset, symbols: Symbols, scope: Scope, shown: Shown) -> ReportStacks:
+def stack_figures(
+    traceset: Traceset, symbols: Symbols, scope: Scope, measure: StackMeasure
+) -> ReportStacks:
     """Return what happened at each stack, the longest first.
 
     Args:
         traceset: The opened traces.
         symbols: Names addresses.
         scope: What to look at.
-        shown: What to add up.
+        measure: What to add up.
     """
     tables = TraceTables(traceset, symbols, scope)
-    sums = stack_sums(tables, shown).to_pylist()
+    sums = stack_sums(tables, measure).to_pylist()
     stacks = Frames(tables)
     found: dict[tuple[str, ...], list[int]] = {}
     for row in sums:  # of stacks that differ only in what is passed over, one is made
@@ -84,7 +86,7 @@ def stack_figures(traceset: Traceset, symbols: Symbols, scope: Scope, shown: Sho
         both[0] += row["count"]
         both[1] += row["ns"]
     order = sorted(found.items(), key=lambda item: (-item[1][1], -item[1][0], item[0]))
-    return ReportStacks(shown, [StackFigures(frames, count, ns) for frames, (count, ns) in order])
+    return ReportStacks(measure, [StackFigures(frames, count, ns) for frames, (count, ns) in order])
 
 
 def tree(stacks: Iterable[StackFigures], *, bottom_up: bool) -> Node:

@@ -37,13 +37,13 @@ def lines(found: ReportStacks, *, name: str, bottom_up: bool, top: int | None) -
     total, count = sum(stack.ns for stack in stacks), sum(stack.count for stack in stacks)
     yield name
     yield (
-        f"  {TITLES[found.shown]}: {duration(total)} in {count:,}, at {len(stacks):,} call "
+        f"  {TITLES[found.measure]}: {duration(total)} in {count:,}, at {len(stacks):,} call "
         f"{plural(len(stacks), 'stack')}"
     )
     if not stacks:
         return
     yield ""
-    number = "holds" if found.shown == "holds" else "waits"
+    number = "holds" if found.measure == "holds" else "waits"
     order = "call sites, and their callers" if bottom_up else "callers, and what they call"
     yield _NUMBERS.format("total", "share", number) + order
     yield from _under(tree(stacks[:top], bottom_up=bottom_up), 0, total)
