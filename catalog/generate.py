@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from cpython_layouts import c_layouts, load_layouts, py_layouts
 from declarations import (
     MARK,
-    NOTE,
     SLOT,
+    SOURCE,
     TYPES,
     load,
     load_hooks,
@@ -25,6 +25,7 @@ from declarations import (
 )
 from documents import load_documents, py_meanings, py_shapes, py_sources
 from futex_names import c_futex_kinds, c_futex_names, doc_futexes, load_futexes
+from heads import c_head, note, py_head
 from lock_stubs import c_lock_stubs, c_lock_table, c_lock_types, doc_locks, load_locks
 from plain_hooks import c_plain_hooks, c_routines
 from sleep_hooks import c_sleep_hooks, c_sleep_routines, load_sleeps
@@ -48,9 +49,9 @@ def domains(events: list[Event]) -> dict[str, int]:
 def c_header(events: list[Event]) -> str:
     """The installed header: ids, levels and parameter structs."""
     out = [
-        "/* SPDX-License-Identifier: MIT */",
-        "/* nptl_trace_events.h - ids, detail levels and parameter structs of all events. */",
-        f"/* {NOTE} */",
+        *c_head(
+            "nptl_trace_events.h - ids, detail levels and parameter structs of all events.", SOURCE
+        ),
         "#ifndef NPTL_TRACE_EVENTS_H",
         "#define NPTL_TRACE_EVENTS_H",
         "",
@@ -118,9 +119,9 @@ def c_header(events: list[Event]) -> str:
 def c_points(points: list[Point], lll_purposes: list[str]) -> str:
     """The installed header with which a thread library is built."""
     out = [
-        "/* SPDX-License-Identifier: MIT */",
-        "/* nptl_trace_points.h - the trace points inside a trace-enabled thread library. */",
-        f"/* {NOTE} */",
+        *c_head(
+            "nptl_trace_points.h - the trace points inside a trace-enabled thread library.", SOURCE
+        ),
         "#ifndef NPTL_TRACE_POINTS_H",
         "#define NPTL_TRACE_POINTS_H",
         "",
@@ -148,9 +149,7 @@ def c_points(points: list[Point], lll_purposes: list[str]) -> str:
 def c_point_table(points: list[Point]) -> str:
     """The tracer's table: which events are reported for a trace point, and how."""
     out = [
-        "/* SPDX-License-Identifier: MIT */",
-        "/* point_table.c - the events that are reported for each trace point. */",
-        f"/* {NOTE} */",
+        *c_head("point_table.c - the events that are reported for each trace point.", SOURCE),
         '#include "points.h"',
         "",
         "const struct ptt_point ptt_points[NPTL_POINT_COUNT] = {",
@@ -188,9 +187,7 @@ def c_table(
 ) -> str:
     """The C table that the text handler, the classic records and the reader use."""
     out = [
-        "/* SPDX-License-Identifier: MIT */",
-        "/* event_table.c - names, fields and sentences of all events. */",
-        f"/* {NOTE} */",
+        *c_head("event_table.c - names, fields and sentences of all events.", SOURCE),
         '#include "catalog.h"',
         "",
     ]
@@ -325,9 +322,10 @@ def c_string(text: str) -> str:
 def c_metadata(events: list[Event]) -> str:
     """The TSDL event classes for handlers that write their own trace."""
     out = [
-        "/* SPDX-License-Identifier: MIT */",
-        "/* metadata_text.c - CTF event classes, for handlers that write a trace themselves. */",
-        f"/* {NOTE} */",
+        *c_head(
+            "metadata_text.c - CTF event classes, for handlers that write a trace themselves.",
+            SOURCE,
+        ),
         '#include "catalog.h"',
         "",
         "const char ptt_metadata_record_events[] =",
@@ -340,13 +338,7 @@ def c_metadata(events: list[Event]) -> str:
 def py_table(events: list[Event]) -> str:
     """The Python table, one row an event. Plain data: recording needs no NumPy."""
     out = [
-        '"""The event table.',
-        "",
-        NOTE,
-        '"""',
-        "",
-        "from __future__ import annotations",
-        "",
+        *py_head("The event table.", SOURCE),
         "from nptltrace.catalog.types import EventType, Field",
         "",
         "EVENTS: tuple[EventType, ...] = (",
@@ -371,13 +363,10 @@ def py_domains(
 ) -> str:
     """The Python table of domains, for code that needs no more than that."""
     out = [
-        '"""The domains of events with their ids, purposes, types of locks and system calls.',
-        "",
-        NOTE,
-        '"""',
-        "",
-        "from __future__ import annotations",
-        "",
+        *py_head(
+            "The domains of events with their ids, purposes, types of locks and system calls.",
+            SOURCE,
+        ),
         "DOMAINS: dict[str, int] = {",
     ]
     out += [f'    "{n}": {i},' for n, i in domains(events).items()]
@@ -417,7 +406,7 @@ def doc_table(events: list[Event], points: list[Point]) -> str:
     out = [
         "# Events",
         "",
-        f"<!-- {NOTE} -->",
+        f"<!-- {note(SOURCE)} -->",
         "",
         (
             "Every event carries its time, process, thread, processor (where the kernel gives it "

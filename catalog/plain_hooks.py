@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from declarations import NOTE
+from declarations import SOURCE
+from heads import c_head
 
 if TYPE_CHECKING:
     from declarations import Event, Field, Hook, Parameter
@@ -279,9 +280,10 @@ def c_hook(hook: Hook) -> list[str]:
 def c_plain_hooks(hooks: list[Hook]) -> str:
     """The hooks that need no more than the catalogue says of them."""
     out = [
-        "/* SPDX-License-Identifier: MIT */",
-        "/* plain.c - the hooks that are all alike: initialize, destroy, try, release, signal. */",
-        f"/* {NOTE} */",
+        *c_head(
+            "plain.c - the hooks that are all alike: initialize, destroy, try, release, signal.",
+            SOURCE,
+        ),
         "/*",
         " * What wakes another thread, or ends the life of an object, is stamped before the real",
         " * call, and what the calling thread gets after it: no effect is earlier than its cause.",
@@ -300,9 +302,10 @@ def c_plain_hooks(hooks: list[Hook]) -> str:
 def c_routines(hooks: list[Hook]) -> str:
     """The part of hooks.def that the catalogue has."""
     out = [
-        "/* SPDX-License-Identifier: MIT */",
-        "/* routines.def - the functions of the routines of the event catalogue; see hooks.def. */",
-        f"/* {NOTE} */",
+        *c_head(
+            "routines.def - the functions of the routines of the event catalogue; see hooks.def.",
+            SOURCE,
+        ),
     ]
     for hook in hooks:
         params, args = declared(hook.parameters), arguments(hook)

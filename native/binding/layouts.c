@@ -146,6 +146,49 @@ AT(uuid, 16); AT(instance, 32); AT(threads, 40); AT(events, 48); AT(event_count,
 AT(process_shift, 64); AT(sequence, 68); AT(tick_origin, 72); AT(tick_base, 80); AT(tick_mul, 88);
 AT(tick_div, 96);
 #undef LAYOUT
+#define LAYOUT struct ptt_sums
+SIZE(168); AT(wait_n, 0); AT(wait_ns, 56); AT(wait_max, 112); AT(held_ns, 120); AT(hold_n, 128);
+AT(hold_ns, 136); AT(hold_max, 144); AT(used_ns, 152); AT(undivided_ns, 160);
+#undef LAYOUT
+#define LAYOUT struct ptt_model_site
+SIZE(200); AT(sums, 0); AT(address, 168); AT(caused_ns, 176); AT(process, 184); AT(kind, 188);
+AT(histogram, 192); AT(reserved, 196);
+#undef LAYOUT
+#define LAYOUT struct ptt_model_pair
+SIZE(200); AT(sums, 0); AT(caused_ns, 168); AT(balance_ns, 176); AT(thread, 184); AT(object, 188);
+AT(balance, 192); AT(used, 196);
+#undef LAYOUT
+#define LAYOUT struct ptt_model_cause
+SIZE(56); AT(n, 0); AT(ns, 8); AT(held_ns, 16); AT(max, 24); AT(thread, 32); AT(object, 36);
+AT(site, 40); AT(cause, 44); AT(cause_site, 48); AT(wait_class, 52);
+#undef LAYOUT
+#define LAYOUT struct ptt_model_waker
+SIZE(32); AT(n, 0); AT(ns, 8); AT(object, 16); AT(thread, 20); AT(site, 24); AT(reserved, 28);
+#undef LAYOUT
+#define LAYOUT struct ptt_model_segment
+SIZE(40); AT(start_ns, 0); AT(end_ns, 8); AT(ready_ns, 16); AT(thread, 24); AT(object, 28);
+AT(site, 32); AT(kind, 36); AT(reserved, 37);
+#undef LAYOUT
+#define LAYOUT struct ptt_model_event
+SIZE(16); AT(t_ns, 0); AT(thread, 8); AT(times, 12);
+#undef LAYOUT
+#define LAYOUT struct ptt_model_thread
+SIZE(456); AT(pthread, 0); AT(first_ns, 8); AT(last_ns, 16); AT(end_ns, 24); AT(process, 32);
+AT(tid, 36); AT(number, 40); AT(generation, 44); AT(creator, 48); AT(flags, 52); AT(held, 56);
+AT(holds, 60); AT(waits, 64); AT(process_next, 68); AT(sums, 72); AT(create_ns, 240);
+AT(join_ns, 248); AT(routine, 256); AT(cpu_ns, 264); AT(ready_ns, 272); AT(kind_ns, 280);
+AT(blocked_ns, 408); AT(caused_ns, 416); AT(buffer_ns, 424); AT(silent_ns, 432);
+AT(create_site, 440); AT(policy, 444); AT(priority, 448); AT(histogram, 452);
+#undef LAYOUT
+#define LAYOUT struct ptt_model_object
+SIZE(320); AT(address, 0); AT(first_ns, 8); AT(process, 16); AT(kind, 20); AT(generation, 24);
+AT(before, 28); AT(flags, 32); AT(waiters, 36); AT(holders, 40); AT(holder, 44); AT(holds, 48);
+AT(waits, 52); AT(opens, 56); AT(process_next, 60); AT(release_ns, 64); AT(release_site, 72);
+AT(release_stack, 80); AT(releaser, 84); AT(waking, 88); AT(arrived, 92); AT(sums, 96);
+AT(last_ns, 264); AT(wasted, 272); AT(users, 280); AT(threads, 288); AT(max_waiters, 292);
+AT(first_site, 296); AT(init_site, 300); AT(attributes, 304); AT(histogram, 308);
+AT(address_threads, 312); AT(reserved, 316);
+#undef LAYOUT
 #define LAYOUT struct ptt_model_wait
 SIZE(128); AT(id, 0); AT(t_ns, 8); AT(dur_ns, 16); AT(ready_ns, 24); AT(waker_t_ns, 32);
 AT(chain, 40); AT(parent, 48); AT(held_ns, 56); AT(thread, 64); AT(object, 68); AT(result, 72);
@@ -174,49 +217,6 @@ AT(wanted_mode, 57); AT(blocked, 58); AT(tries, 59); AT(reserved, 60);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_blame
 SIZE(24); AT(caused_ns, 0); AT(thread, 8); AT(object, 12); AT(site, 16); AT(released, 20);
-#undef LAYOUT
-#define LAYOUT struct ptt_sums
-SIZE(168); AT(wait_n, 0); AT(wait_ns, 56); AT(wait_max, 112); AT(held_ns, 120); AT(hold_n, 128);
-AT(hold_ns, 136); AT(hold_max, 144); AT(used_ns, 152); AT(undivided_ns, 160);
-#undef LAYOUT
-#define LAYOUT struct ptt_model_object
-SIZE(320); AT(address, 0); AT(first_ns, 8); AT(process, 16); AT(kind, 20); AT(generation, 24);
-AT(before, 28); AT(flags, 32); AT(waiters, 36); AT(holders, 40); AT(holder, 44); AT(holds, 48);
-AT(waits, 52); AT(opens, 56); AT(process_next, 60); AT(release_ns, 64); AT(release_site, 72);
-AT(release_stack, 80); AT(releaser, 84); AT(waking, 88); AT(arrived, 92); AT(sums, 96);
-AT(last_ns, 264); AT(wasted, 272); AT(users, 280); AT(threads, 288); AT(max_waiters, 292);
-AT(first_site, 296); AT(histogram, 300); AT(init_site, 304); AT(attributes, 308);
-AT(address_threads, 312);
-#undef LAYOUT
-#define LAYOUT struct ptt_model_site
-SIZE(200); AT(sums, 0); AT(address, 168); AT(caused_ns, 176); AT(process, 184); AT(kind, 188);
-AT(histogram, 192); AT(reserved, 196);
-#undef LAYOUT
-#define LAYOUT struct ptt_model_thread
-SIZE(456); AT(pthread, 0); AT(first_ns, 8); AT(last_ns, 16); AT(end_ns, 24); AT(process, 32);
-AT(tid, 36); AT(number, 40); AT(generation, 44); AT(creator, 48); AT(flags, 52); AT(held, 56);
-AT(holds, 60); AT(waits, 64); AT(process_next, 68); AT(sums, 72); AT(kind_ns, 240);
-AT(blocked_ns, 368); AT(caused_ns, 376); AT(routine, 384); AT(create_ns, 392); AT(join_ns, 400);
-AT(buffer_ns, 408); AT(silent_ns, 416); AT(create_site, 424); AT(histogram, 428); AT(policy, 432);
-AT(priority, 436); AT(cpu_ns, 440); AT(ready_ns, 448);
-#undef LAYOUT
-#define LAYOUT struct ptt_model_pair
-SIZE(200); AT(sums, 0); AT(caused_ns, 168); AT(balance_ns, 176); AT(thread, 184); AT(object, 188);
-AT(balance, 192); AT(used, 196);
-#undef LAYOUT
-#define LAYOUT struct ptt_model_cause
-SIZE(56); AT(n, 0); AT(ns, 8); AT(held_ns, 16); AT(max, 24); AT(thread, 32); AT(object, 36);
-AT(site, 40); AT(cause, 44); AT(cause_site, 48); AT(wait_class, 52);
-#undef LAYOUT
-#define LAYOUT struct ptt_model_waker
-SIZE(32); AT(n, 0); AT(ns, 8); AT(object, 16); AT(thread, 20); AT(site, 24); AT(reserved, 28);
-#undef LAYOUT
-#define LAYOUT struct ptt_model_segment
-SIZE(40); AT(start_ns, 0); AT(end_ns, 8); AT(ready_ns, 16); AT(thread, 24); AT(object, 28);
-AT(site, 32); AT(kind, 36); AT(reserved, 37);
-#undef LAYOUT
-#define LAYOUT struct ptt_model_event
-SIZE(16); AT(t_ns, 0); AT(thread, 8); AT(times, 12);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_table
 SIZE(24); AT(items, 0); AT(count, 8); AT(stride, 16);

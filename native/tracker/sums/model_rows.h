@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#include "../ptttrack.h"
+
 /*
  * Classes of waits. PTT_UNKNOWN: for a futex of no lock that is known. PTT_GIL: for the interpreter's lock of
  * Python, however it ended.
@@ -36,6 +38,176 @@ enum {
 	PTT_STATE_IDLE,
 	PTT_STATES,
 };
+
+/* Waits and holds, added up. */
+struct ptt_sums {
+	/* waits of each class */
+	uint64_t wait_n[PTT_CLASSES];
+	uint64_t wait_ns[PTT_CLASSES];
+	/* of contended waits */
+	uint64_t wait_max;
+	/* of contended waits: while a thread held the object that they waited for */
+	uint64_t held_ns;
+	uint64_t hold_n;
+	uint64_t hold_ns;
+	uint64_t hold_max;
+	/* of hold_ns: without the time in which holders could have run and had no processor */
+	uint64_t used_ns;
+	/* of hold_ns: the part of which it is not known whether the holder could have run. It is not in used_ns */
+	uint64_t undivided_ns;
+};
+
+_Static_assert(sizeof(struct ptt_sums) == 168, "sums");
+
+/* A call site. */
+struct ptt_model_site {
+	struct ptt_sums sums;
+	uint64_t address;
+	/* contended waits of others during holds that began here */
+	uint64_t caused_ns;
+	uint32_t process;
+	uint32_t kind;
+	uint32_t histogram;
+	uint8_t reserved[4];
+};
+
+_Static_assert(sizeof(struct ptt_model_site) == 200, "site");
+
+/* A thread and an object. Without PTT_MODEL_PAIRS_OF some pairs are missing, and the others have no sums. */
+struct ptt_model_pair {
+	struct ptt_sums sums;
+	uint64_t caused_ns;
+	/* when the thread took the last of these units */
+	int64_t balance_ns;
+	uint32_t thread;
+	uint32_t object;
+	/* units of a semaphore that the thread took and did not give back */
+	uint32_t balance;
+	/* the thread is counted: 1 among the threads that use the object, 2 among the threads that use its address */
+	uint32_t used;
+};
+
+_Static_assert(sizeof(struct ptt_model_pair) == 200, "pair");
+
+/* What a thread waited for, where, and because of which thread. */
+struct ptt_model_cause {
+	uint64_t n;
+	uint64_t ns;
+	uint64_t held_ns;
+	uint64_t max;
+	uint32_t thread;
+	uint32_t object;
+	uint32_t site;
+	/* holder at the wait's beginning, or waker where nothing is held */
+	uint32_t cause;
+	uint32_t cause_site;
+	uint32_t wait_class;
+};
+
+_Static_assert(sizeof(struct ptt_model_cause) == 56, "cause");
+
+/* A thread that ended waits of others. */
+struct ptt_model_waker {
+	uint64_t n;
+	uint64_t ns;
+	uint32_t object;
+	uint32_t thread;
+	uint32_t site;
+	uint8_t reserved[4];
+};
+
+_Static_assert(sizeof(struct ptt_model_waker) == 32, "waker");
+
+/* A piece of the critical path. */
+struct ptt_model_segment {
+	int64_t start_ns;
+	int64_t end_ns;
+	/* of PTT_PATH_WAKE: so long the thread could have run, and had no processor; -1 = not known */
+	int64_t ready_ns;
+	uint32_t thread;
+	/* the object that links it with the piece before */
+	uint32_t object;
+	uint32_t site;
+	/* PTT_PATH_… */
+	uint8_t kind;
+	uint8_t reserved[3];
+};
+
+_Static_assert(sizeof(struct ptt_model_segment) == 40, "segment");
+
+/* An event that is needed to know what goes on. */
+struct ptt_model_event {
+	int64_t t_ns;
+	uint32_t thread;
+	/* how often it is to be fed early: a lock taken again, units of a semaphore, threads yet to go on */
+	uint32_t times;
+};
+
+_Static_assert(sizeof(struct ptt_model_event) == 16, "event");
+
+/* A thread. */
+struct ptt_model_thread {
+	PTT_TRACK_THREAD
+	struct ptt_sums sums;
+	/* when it was created; null when unknown; INT64_MIN = null */
+	int64_t create_ns;
+	/* the time when it was joined; null when it was not; INT64_MIN = null */
+	int64_t join_ns;
+	/* the function it began with */
+	uint64_t routine;
+	/* how long it had a processor; null when unknown, and in a part of a trace; -1 = null */
+	int64_t cpu_ns;
+	/* how long it could have run and had none; null likewise; -1 = null */
+	int64_t ready_ns;
+	/* blocked, whatever the class, by kind of object */
+	uint64_t kind_ns[PTT_KINDS];
+	/* the same of all kinds, with the waits that are not counted */
+	uint64_t blocked_ns;
+	uint64_t caused_ns;
+	/* waited for room in the trace buffers */
+	uint64_t buffer_ns;
+	/* without any event, for PTT_SILENT_NS or more at a time, and not in a wait */
+	uint64_t silent_ns;
+	uint32_t create_site;
+	/* SCHED_…: the last in the trace */
+	uint32_t policy;
+	int32_t priority;
+	uint32_t histogram;
+};
+
+_Static_assert(sizeof(struct ptt_model_thread) == 456, "thread");
+
+/* An object. */
+struct ptt_model_object {
+	PTT_TRACK_OBJECT
+	struct ptt_sums sums;
+	/* its last use; INT64_MIN = null */
+	int64_t last_ns;
+	/* signals that found no waiter */
+	uint64_t wasted;
+	/* the threads that used it, a bit for each of the first 63; the pairs say it of later threads */
+	uint64_t users;
+	/* how many threads used it */
+	uint32_t threads;
+	/* most threads that waited at once */
+	uint32_t max_waiters;
+	uint32_t first_site;
+	uint32_t init_site;
+	/*
+	 * as it was initialized. Mutex: kind, protocol, robustness, a byte each; rwlock: preference; condition: clock;
+	 * barrier: threads it takes; semaphore: value
+	 */
+	uint32_t attributes;
+	uint32_t histogram;
+	/*
+	 * how many used it or another object of its address that was initialized at the same place; when the model is
+	 * finished
+	 */
+	uint32_t address_threads;
+	uint8_t reserved[4];
+};
+
+_Static_assert(sizeof(struct ptt_model_object) == 320, "object");
 
 /* A wait, when it has ended or the trace has. */
 struct ptt_model_wait {

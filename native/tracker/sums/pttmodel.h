@@ -22,13 +22,12 @@
 #ifndef PTTMODEL_H
 #define PTTMODEL_H
 
-#include "../ptttrack.h"
 #include "model_rows.h"
 
 struct ptt_columns;
 struct ptt_model;
 
-#define PTT_MODEL_VERSION 23
+#define PTT_MODEL_VERSION 24
 #define PTT_MODEL_API __attribute__((visibility("default")))
 
 /* What ptt_model_create() takes. */
@@ -38,13 +37,13 @@ struct ptt_model;
 #define PTT_MODEL_PAIRS_OF 8u /* sums by thread and object */
 #define PTT_MODEL_STATES_OF 16u /* what each thread does, one state after another */
 
-/* What an object of an interpreter is for, which its events do not say. */
 /* What a call site is. */
 enum ptt_site_use {
 	PTT_SITE_IN_WRAPPER = 1, /* in a wrapper: a release says more of who held a lock */
 	PTT_SITE_OF_SLEEP = 2,	 /* a thread waits at a condition there for time to pass, and for nothing else */
 };
 
+/* What an object of an interpreter is for, which its events do not say. */
 enum ptt_purpose {
 	PTT_FOR_ANYTHING,
 	PTT_FOR_WORK,	/* a semaphore: threads wait for work there */
@@ -56,21 +55,8 @@ enum ptt_purpose {
 
 #define PTT_MODEL_PLACES 64
 
-
 /* Histogram of durations: 16 steps an octave, see ptt_model_bucket_ns(). */
 #define PTT_BUCKETS 768
-
-struct ptt_sums {
-	uint64_t wait_n[PTT_CLASSES];
-	uint64_t wait_ns[PTT_CLASSES];
-	uint64_t wait_max; /* of contended waits */
-	uint64_t held_ns; /* of contended waits: the part in which what was waited for was held */
-	uint64_t hold_n;
-	uint64_t hold_ns;
-	uint64_t hold_max;
-	uint64_t used_ns; /* of hold_ns: but for the time in which holders could have run and had no processor */
-	uint64_t undivided_ns; /* of hold_ns, that of which this is not known: it is not in it */
-};
 
 /*
  * Bits from here on: the purpose of a low-level lock, enum nptl_trace_lll; of others the type of lock of another library, as
@@ -78,122 +64,8 @@ struct ptt_sums {
  */
 #define PTT_OBJECT_TYPE_SHIFT 8
 
-struct ptt_model_object {
-	PTT_TRACK_OBJECT
-	struct ptt_sums sums;
-	int64_t last_ns;
-	uint64_t wasted; /* signals that found nobody waiting */
-	/* Which threads used it, a bit for each of the first 63; of later threads the pairs say it. */
-	uint64_t users;
-	uint32_t threads;    /* how many used it */
-	uint32_t max_waiters;
-	uint32_t first_site;
-	uint32_t histogram;
-	uint32_t init_site;
-	/*
-	 * As it was initialized. Mutex: kind, protocol, robustness, a byte each; rwlock: preference; condition: clock; barrier:
-	 * threads it takes; semaphore: value.
-	 */
-	uint32_t attributes;
-	/* How many used it or another object of its address that was initialized at the same place; when the model is finished. */
-	uint32_t address_threads;
-};
-
-struct ptt_model_site {
-	struct ptt_sums sums;
-	uint64_t address;
-	uint64_t caused_ns; /* contended waits of others during holds that began here */
-	uint32_t process;
-	uint32_t kind;
-	uint32_t histogram;
-	uint32_t reserved;
-};
-
-struct ptt_model_thread {
-	PTT_TRACK_THREAD
-	struct ptt_sums sums;
-	uint64_t kind_ns[PTT_KINDS]; /* blocked, whatever the class */
-	uint64_t blocked_ns; /* that, with the waits that are not counted */
-	uint64_t caused_ns;
-	uint64_t routine;
-	int64_t create_ns;
-	int64_t join_ns;
-	uint64_t buffer_ns; /* waited for room in the trace buffers */
-	uint64_t silent_ns; /* without any event, for PTT_SILENT_NS or more at a time, and not in a wait */
-	uint32_t create_site;
-	uint32_t histogram;
-	uint32_t policy; /* SCHED_…: the last that is known, if it ever was */
-	int32_t priority;
-	/* When the model is finished, of all its life; -1 where that is not known, as in a window. */
-	int64_t cpu_ns;
-	int64_t ready_ns; /* it could have run, and had no processor */
-};
-
-/* Without PTT_MODEL_PAIRS_OF some are missing, and those that are there say nothing. */
-struct ptt_model_pair {
-	struct ptt_sums sums;
-	uint64_t caused_ns;
-	int64_t balance_ns; /* when the last of them was taken */
-	uint32_t thread;
-	uint32_t object;
-	uint32_t balance; /* units of a semaphore taken and not given back */
-	uint32_t used;    /* the thread is counted: 1 among those that use the object, 2 those that use its address */
-};
-
-/* What a thread waited for, where, and because of which thread. */
-struct ptt_model_cause {
-	uint64_t n;
-	uint64_t ns;
-	uint64_t held_ns;
-	uint64_t max;
-	uint32_t thread;
-	uint32_t object;
-	uint32_t site;
-	uint32_t cause; /* holder at the wait's beginning, or waker where nothing is held */
-	uint32_t cause_site;
-	uint32_t wait_class;
-};
-
-/* Wakers: threads that ended waits of others. */
-struct ptt_model_waker {
-	uint64_t n;
-	uint64_t ns;
-	uint32_t object;
-	uint32_t thread;
-	uint32_t site;
-	uint32_t reserved;
-};
-
-/* A piece of the critical path. */
+/* Kinds of pieces of the critical path. */
 enum { PTT_PATH_RUN, PTT_PATH_WAKE, PTT_PATH_WAIT, PTT_PATH_CREATE };
-
-struct ptt_model_segment {
-	int64_t start_ns;
-	int64_t end_ns;
-	int64_t ready_ns; /* of PTT_PATH_WAKE: so long the thread could have run, and had no processor; -1 = not known */
-	uint32_t thread;
-	uint32_t object; /* that links it with what went on before */
-	uint32_t site;
-	uint8_t kind;
-	uint8_t reserved[3];
-};
-
-/* An event that is needed to know what goes on. */
-struct ptt_model_event {
-	int64_t t_ns;
-	uint32_t thread;
-	uint32_t times; /* how often it is to be fed early: a lock taken again, units of a semaphore, threads yet to go on */
-};
-
-_Static_assert(sizeof(struct ptt_model_event) == 16, "event");
-_Static_assert(sizeof(struct ptt_sums) == 168, "sums");
-_Static_assert(sizeof(struct ptt_model_object) == 320, "object");
-_Static_assert(sizeof(struct ptt_model_site) == 200, "site");
-_Static_assert(sizeof(struct ptt_model_thread) == 456, "thread");
-_Static_assert(sizeof(struct ptt_model_pair) == 200, "pair");
-_Static_assert(sizeof(struct ptt_model_cause) == 56, "cause");
-_Static_assert(sizeof(struct ptt_model_waker) == 32, "waker");
-_Static_assert(sizeof(struct ptt_model_segment) == 40, "segment");
 
 enum ptt_model_table_id {
 	PTT_MODEL_OBJECTS,

@@ -44,21 +44,21 @@ _ANY = 2**32 - 1
 
 # Number of the table, and what a row of it is.
 _TABLES: dict[str, tuple[int, np.dtype[Any]]] = {
-    "objects": (c.PTT_MODEL_OBJECTS, dtype_of(c.ModelObject)),
-    "sites": (c.PTT_MODEL_SITES, dtype_of(c.ModelSite)),
-    "threads": (c.PTT_MODEL_THREADS, dtype_of(c.ModelThread)),
-    "pairs": (c.PTT_MODEL_PAIRS, dtype_of(c.ModelPair)),
+    "objects": (c.PTT_MODEL_OBJECTS, dtype_of(model_rows.ModelObject)),
+    "sites": (c.PTT_MODEL_SITES, dtype_of(model_rows.ModelSite)),
+    "threads": (c.PTT_MODEL_THREADS, dtype_of(model_rows.ModelThread)),
+    "pairs": (c.PTT_MODEL_PAIRS, dtype_of(model_rows.ModelPair)),
     "blames": (c.PTT_MODEL_BLAMES, dtype_of(model_rows.ModelBlame)),
-    "causes": (c.PTT_MODEL_CAUSES, dtype_of(c.ModelCause)),
-    "wakers": (c.PTT_MODEL_WAKERS, dtype_of(c.ModelWaker)),
+    "causes": (c.PTT_MODEL_CAUSES, dtype_of(model_rows.ModelCause)),
+    "wakers": (c.PTT_MODEL_WAKERS, dtype_of(model_rows.ModelWaker)),
     "edges": (c.PTT_MODEL_EDGES_TABLE, dtype_of(model_rows.ModelEdge)),
     "histograms": (c.PTT_MODEL_HISTOGRAMS, np.dtype([("counts", "u4", (c.PTT_BUCKETS,))])),
     "waits": (c.PTT_MODEL_WAITS, dtype_of(model_rows.ModelWait)),
     "holds": (c.PTT_MODEL_HOLDS, dtype_of(model_rows.ModelHold)),
     "wakeups": (c.PTT_MODEL_WAKEUPS, dtype_of(model_rows.ModelWakeup)),
     "open": (c.PTT_MODEL_OPEN, dtype_of(model_rows.ModelWait)),
-    "segments": (c.PTT_MODEL_SEGMENTS, dtype_of(c.ModelSegment)),
-    "state": (c.PTT_MODEL_STATE, dtype_of(c.ModelEvent)),
+    "segments": (c.PTT_MODEL_SEGMENTS, dtype_of(model_rows.ModelSegment)),
+    "state": (c.PTT_MODEL_STATE, dtype_of(model_rows.ModelEvent)),
     "states": (c.PTT_MODEL_THREAD_STATES, dtype_of(model_rows.ModelState)),
 }
 

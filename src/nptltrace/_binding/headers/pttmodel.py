@@ -18,7 +18,6 @@ i64 = ctypes.c_int64
 p = ctypes.c_void_p
 u32 = ctypes.c_uint32
 u64 = ctypes.c_uint64
-u8 = ctypes.c_uint8
 
 PTT_SITE_IN_WRAPPER = 1
 PTT_SITE_OF_SLEEP = 2
@@ -49,7 +48,7 @@ PTT_MODEL_SEGMENTS = 13
 PTT_MODEL_STATE = 14
 PTT_MODEL_THREAD_STATES = 15
 PTT_MODEL_TABLES = 16
-PTT_MODEL_VERSION = 23
+PTT_MODEL_VERSION = 24
 PTT_MODEL_ROWS = 1
 PTT_MODEL_EDGES = 2
 PTT_MODEL_PATH = 4
@@ -58,116 +57,6 @@ PTT_MODEL_STATES_OF = 16
 PTT_MODEL_PLACES = 64
 PTT_BUCKETS = 768
 PTT_OBJECT_TYPE_SHIFT = 8
-
-
-class Sums(Structure):
-    """`struct ptt_sums`, 168 bytes."""
-
-    _fields_ = (
-        ("wait_n", u64 * 7), ("wait_ns", u64 * 7), ("wait_max", u64), ("held_ns", u64),
-        ("hold_n", u64), ("hold_ns", u64), ("hold_max", u64), ("used_ns", u64),
-        ("undivided_ns", u64),
-    )
-    wait_n: Any; wait_ns: Any; wait_max: int; held_ns: int; hold_n: int; hold_ns: int;
-    hold_max: int; used_ns: int; undivided_ns: int
-
-
-class ModelObject(Structure):
-    """`struct ptt_model_object`, 320 bytes."""
-
-    _fields_ = (
-        ("address", u64), ("first_ns", i64), ("process", u32), ("kind", u32), ("generation", u32),
-        ("before", u32), ("flags", u32), ("waiters", u32), ("holders", u32), ("holder", u32),
-        ("holds", u32), ("waits", u32), ("opens", u32), ("process_next", u32), ("release_ns", i64),
-        ("release_site", u64), ("release_stack", u32), ("releaser", u32), ("waking", u32),
-        ("arrived", u32), ("sums", Sums), ("last_ns", i64), ("wasted", u64), ("users", u64),
-        ("threads", u32), ("max_waiters", u32), ("first_site", u32), ("histogram", u32),
-        ("init_site", u32), ("attributes", u32), ("address_threads", u32),
-    )
-    address: int; first_ns: int; process: int; kind: int; generation: int; before: int; flags: int;
-    waiters: int; holders: int; holder: int; holds: int; waits: int; opens: int; process_next: int;
-    release_ns: int; release_site: int; release_stack: int; releaser: int; waking: int;
-    arrived: int; sums: Sums; last_ns: int; wasted: int; users: int; threads: int; max_waiters: int;
-    first_site: int; histogram: int; init_site: int; attributes: int; address_threads: int
-
-
-class ModelSite(Structure):
-    """`struct ptt_model_site`, 200 bytes."""
-
-    _fields_ = (
-        ("sums", Sums), ("address", u64), ("caused_ns", u64), ("process", u32), ("kind", u32),
-        ("histogram", u32), ("reserved", u32),
-    )
-    sums: Sums; address: int; caused_ns: int; process: int; kind: int; histogram: int; reserved: int
-
-
-class ModelThread(Structure):
-    """`struct ptt_model_thread`, 456 bytes."""
-
-    _fields_ = (
-        ("pthread", u64), ("first_ns", i64), ("last_ns", i64), ("end_ns", i64), ("process", u32),
-        ("tid", u32), ("number", u32), ("generation", u32), ("creator", u32), ("flags", u32),
-        ("held", u32), ("holds", u32), ("waits", u32), ("process_next", u32), ("sums", Sums),
-        ("kind_ns", u64 * 16), ("blocked_ns", u64), ("caused_ns", u64), ("routine", u64),
-        ("create_ns", i64), ("join_ns", i64), ("buffer_ns", u64), ("silent_ns", u64),
-        ("create_site", u32), ("histogram", u32), ("policy", u32), ("priority", i32),
-        ("cpu_ns", i64), ("ready_ns", i64),
-    )
-    pthread: int; first_ns: int; last_ns: int; end_ns: int; process: int; tid: int; number: int;
-    generation: int; creator: int; flags: int; held: int; holds: int; waits: int; process_next: int;
-    sums: Sums; kind_ns: Any; blocked_ns: int; caused_ns: int; routine: int; create_ns: int;
-    join_ns: int; buffer_ns: int; silent_ns: int; create_site: int; histogram: int; policy: int;
-    priority: int; cpu_ns: int; ready_ns: int
-
-
-class ModelPair(Structure):
-    """`struct ptt_model_pair`, 200 bytes."""
-
-    _fields_ = (
-        ("sums", Sums), ("caused_ns", u64), ("balance_ns", i64), ("thread", u32), ("object", u32),
-        ("balance", u32), ("used", u32),
-    )
-    sums: Sums; caused_ns: int; balance_ns: int; thread: int; object: int; balance: int; used: int
-
-
-class ModelCause(Structure):
-    """`struct ptt_model_cause`, 56 bytes."""
-
-    _fields_ = (
-        ("n", u64), ("ns", u64), ("held_ns", u64), ("max", u64), ("thread", u32), ("object", u32),
-        ("site", u32), ("cause", u32), ("cause_site", u32), ("wait_class", u32),
-    )
-    n: int; ns: int; held_ns: int; max: int; thread: int; object: int; site: int; cause: int;
-    cause_site: int; wait_class: int
-
-
-class ModelWaker(Structure):
-    """`struct ptt_model_waker`, 32 bytes."""
-
-    _fields_ = (
-        ("n", u64), ("ns", u64), ("object", u32), ("thread", u32), ("site", u32), ("reserved", u32),
-    )
-    n: int; ns: int; object: int; thread: int; site: int; reserved: int
-
-
-class ModelSegment(Structure):
-    """`struct ptt_model_segment`, 40 bytes."""
-
-    _fields_ = (
-        ("start_ns", i64), ("end_ns", i64), ("ready_ns", i64), ("thread", u32), ("object", u32),
-        ("site", u32), ("kind", u8), ("reserved", u8 * 3),
-    )
-    start_ns: int; end_ns: int; ready_ns: int; thread: int; object: int; site: int; kind: int;
-    reserved: Any
-
-
-class ModelEvent(Structure):
-    """`struct ptt_model_event`, 16 bytes."""
-
-    _fields_ = (
-        ("t_ns", i64), ("thread", u32), ("times", u32),
-    )
-    t_ns: int; thread: int; times: int
 
 
 class ModelTable(Structure):
