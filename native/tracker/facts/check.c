@@ -331,8 +331,10 @@ static void settle(struct ptt_check *c, uint32_t flags)
 
 int ptt_check_finish(struct ptt_check *c, const int64_t *ends, uint32_t count, uint32_t flags)
 {
-	for (uint32_t i = 1; i < c->t.threads.count; i++)
+	for (uint32_t i = 1; i < c->t.threads.count; i++) {
 		ck_tries_report(c, i);
+		ck_still_waits(c, i);
+	}
 	ck_extra_finish(c);
 	if (!(flags & PTT_CHECK_RUNNING))
 		at_end(c, ends, count);

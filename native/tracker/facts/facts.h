@@ -23,6 +23,7 @@ struct ck_wait {
 	bool in_cycle; /* a fact says so; known at the end */
 	bool limit_over; /* a long time before it began */
 	int64_t limit_by_other; /* ns to its limit by the clock that it does not go by, if that is near; 0: it is not */
+	uint32_t overtaken; /* of its lock, when the wait began */
 	bool asks_again; /* for the interpreter's lock: the limit is there to ask for it again; known at the end */
 	uint8_t futex; /* its kind: a place in ptt_futex_kinds */
 };
@@ -80,6 +81,8 @@ struct ck_object {
 	int64_t clock;	     /* of a condition that was initialized: its waits go by this one */
 	struct ck_last gil;  /* the condition of an interpreter's lock: who has the lock; known at the end */
 	uint32_t extra;	     /* of a semaphore: in the table of those that were posted once too often */
+	uint32_t overtaken;  /* of a read-write lock: readers took it so often at once while others waited, */
+	struct ck_last overtaker; /* and this was the last of them */
 	uint32_t kept;	     /* fact of a thread that ended and had it, as long as nobody asks for it */
 };
 
@@ -485,6 +488,8 @@ void ck_leaks(struct ptt_check *c);
 
 void ck_lock_wait(struct ptt_check *c, const struct tk_event *e, uint32_t kind);
 void ck_lock_waited(struct ptt_check *c, const struct tk_event *e, uint32_t object);
+/* ck_still_waits - a thread waits to the end: readers may have kept it from its lock. */
+void ck_still_waits(struct ptt_check *c, uint32_t thread);
 void ck_sem_taken(struct ptt_check *c, const struct tk_event *e);
 void ck_sem_post(struct ptt_check *c, const struct tk_event *e);
 

@@ -58,6 +58,7 @@ void ck_lock_wait(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 	ck_asked_for(c, o->sem_hold);
 	o->kept = 0;
 	o->asked = e->ts;
+	w->overtaken = o->overtaken;
 	w->priority = (int32_t)CK_THREAD(c, e->thread)->priority;
 	/* A mutex says of itself, in the bits of glibc, whether other processes may use it, and whether it lends priority. */
 	bits = kind == NPTL_DOMAIN_MUTEX ? tk_number(&e->e, TK_KIND, 0) : 0;
@@ -91,6 +92,31 @@ static void inversion(struct ptt_check *c, const struct tk_event *e, const struc
 	ck_step_now(c, PTT_STEP_TOOK, e, w->object);
 }
 
+/* So many readers that took the lock at once while a writer waited are a fact. */
+#define OVERTAKEN 100u
+
+static void overtaken(struct ptt_check *c, const struct ck_wait *w, int64_t until)
+{
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+	uint32_t count = o->overtaken - w->overtaken;
+	struct tk_event at = { .ts = until, .site = w->site, .thread = w->thread, .process = CK_THREAD(c, w->thread)->process };
+
+	if (count < OVERTAKEN || w->mode != PTT_MODE_EXCLUSIVE || until - w->since < c->long_wait)
+		return;
+	if (!ck_found_more(c, PTT_FACT_WRITER_OVERTAKEN, &at, (uint64_t)w->object << 16, w->site, count))
+		return;
+	ck_step(c, PTT_STEP_TOOK, o->overtaker.thread, o->overtaker.ts, o->overtaker.site, w->object)->value = PTT_MODE_SHARED;
+	ck_step(c, PTT_STEP_WAITS, w->thread, w->since, w->site, w->object);
+}
+
+void ck_still_waits(struct ptt_check *c, uint32_t thread)
+{
+	const struct ck_thread *t = CK_THREAD(c, thread);
+
+	for (uint32_t wait = t->waits; wait; wait = CK_WAITING(c, wait)->thread_next)
+		overtaken(c, CK_WAITING(c, wait), CK_PROCESS(c, t->process)->last);
+}
+
 void ck_lock_waited(struct ptt_check *c, const struct tk_event *e, uint32_t object)
 {
 	uint32_t wait = tk_wait_of(&c->t, e->thread, object);
@@ -99,6 +125,7 @@ void ck_lock_waited(struct ptt_check *c, const struct tk_event *e, uint32_t obje
 	if (!wait)
 		return;
 	tk_wait_end(&c->t, wait);
+	overtaken(c, w, e->ts);
 	if (w->inverter && e->ts - w->since >= c->long_wait && tk_number(&e->e, TK_RESULT, 0) == 0)
 		inversion(c, e, w);
 }

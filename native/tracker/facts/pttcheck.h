@@ -57,6 +57,7 @@ enum ptt_fact_kind {
 	PTT_FACT_LIMIT_OVER,	   /* long before the wait began; value: ns ahead by the other clock, 0 if it is not near */
 	PTT_FACT_TRIES_REFUSED,	   /* tries in a row to take a lock that others have; value: so many */
 	PTT_FACT_EXTRA_POST,	   /* of a semaphore that is used as a lock: two threads had it at the same time */
+	PTT_FACT_WRITER_OVERTAKEN, /* of a read-write lock: readers took it meanwhile; value: so often */
 	PTT_FACT_KINDS,
 };
 

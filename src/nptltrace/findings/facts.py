@@ -56,6 +56,8 @@ FACTS = {
     "while other threads had the lock, and did nothing else meanwhile",
     "extra-post": "a post of a semaphore that is used as a lock, by a thread that had not taken "
     "the semaphore; two threads had the semaphore at the same time afterwards",
+    "writer-overtaken": "a writer that waited 1 ms or more for a read-write lock, while readers "
+    "that asked for the lock later took it `value` times, 100 or more",
 }
 """What the checker sees, by name, in the order of `enum ptt_fact_kind`."""
 

@@ -29,6 +29,10 @@ void ck_acquire(struct ptt_check *c, const struct tk_event *e, uint32_t object, 
 	if (unlikely(o->holds && (mode == PTT_MODE_EXCLUSIVE || CK_HOLD(c, o->holds)->mode == PTT_MODE_EXCLUSIVE)))
 		contradicted(c, e, object);
 	o->kept = 0;
+	if (unlikely(o->waiters) && mode == PTT_MODE_SHARED && how != TK_WAITED) {
+		o->overtaken++;
+		o->overtaker = ck_now(e);
+	}
 	if (t->holds && how != TK_WAITED && o->kind != PTT_KIND_ONCE)
 		ck_ask(c, e, object, mode, how == TK_TRIED);
 	if (mode == PTT_MODE_EXCLUSIVE && how == TK_PLAIN)
