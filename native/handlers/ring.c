@@ -1,5 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* ring.c - the default handler: events go to per-thread buffers in shared memory, which a collector drains. */
+/*
+ * The path of an event:
+ *
+ *   function           event                                                          waits for room  system calls
+ *   -----------------  -------------------------------------------------------------  --------------  ----------------------
+ *   put_plain          without fields; the fast path: one slot                        no              no
+ *   put_plain_shared   the same, of an object that several threads use, or whose      no              no
+ *                      users are not known
+ *   put_plain_checked  changes the last taker of its object, may have a stack, or     yes             for the reading and the
+ *                      bounds a wait                                                                  stack
+ *   put_plain_slow     the thread has lost its processor, or the number of the call   yes             yes
+ *                      site is not its hash
+ *   put_with_fields    has fields                                                     yes             yes
+ *   put_user           of the program                                                 yes             yes
+ *
+ * The first two jump to one of the next two, in tail position. Where the buffer has no room, all of them jump to ptt_ring_put_slow(),
+ * which takes the next buffer, or waits for room as the segment's policy says; both may take system calls. No function of the table
+ * allocates, takes a lock, is a cancellation point or changes errno. Each may run in a signal handler that interrupts another function of
+ * the table in the same thread. nptl_trace_init(), nptl_trace_fini() and nptl_trace_handler_module() block and make system calls.
+ */
 #define NPTL_TRACE_IMPLEMENTATION
 #include <stdbool.h>
 #include <string.h>
@@ -24,24 +44,29 @@
 EXPORT extern const int nptl_trace_handler_reentrant;
 EXPORT const int nptl_trace_handler_reentrant = 1;
 
-/* By event id, NULL where it is none. */
+/* By event id; NULL where no event has the id. */
 static const struct ptt_event_type *types[1024];
 
-/* By event id: what it does to its object, enum ptt_taking. */
+/* By event id: what the event does to its object, enum ptt_taking. */
 static int8_t takings[1024];
 
-/* The same as far as it decides about the short way; negative: never that. */
+/*
+ * By event id: which path an event without fields takes. PTT_TAKING_NONE: the fast path. PTT_TAKING_UNKNOWN: put_plain_shared().
+ * PTT_TAKING_LOOK: put_plain_checked(). Others: the fast path if the thread is known to be the last taker of the object.
+ */
 static int8_t ways[1024];
 
-/* The same: does a wait begin or end with it, or the thread? A reading that belongs to it is whole, but see need_of(). */
+/* By event id: does the event begin or end a wait, or the thread? The reading before such an event is whole, but see need_of(). */
 enum bound { NO_BOUND, BEGINS_WAIT, TAKES, ENDS };
 static uint8_t bounds[1024];
 
-/* The calling thread's last event of these began a wait. */
+/* The last event of the calling thread that bounds a wait began a wait. */
 static __thread bool in_wait __attribute__((tls_model("initial-exec")));
 
-/* Its last reading was behind a wait for a lock, and may not have been whole; so many of the next ones of these will be. */
+/* The last reading of the calling thread was behind a wait for a lock, and may not have been whole. */
 static __thread bool owes_of_wait __attribute__((tls_model("initial-exec")));
+
+/* So many of the next readings behind waits for locks will be whole. */
 static __thread uint8_t whole_takes __attribute__((tls_model("initial-exec")));
 
 static bool attached;
@@ -52,7 +77,7 @@ static enum ptt_taking taking_of(const struct ptt_event_type *type)
 	bool lock = domain == NPTL_DOMAIN_MUTEX || domain == NPTL_DOMAIN_RWLOCK;
 
 	if (strncmp(type->role, "acquire", 7) == 0) {
-		/* a post by a thread that never takes leaves no mark, and a spin lock does not say whether it is shared */
+		/* a post by a thread that never takes a unit leaves no mark, and a spin lock does not say whether it is shared */
 		if (!lock)
 			return PTT_TAKING_UNKNOWN;
 		if (domain == NPTL_DOMAIN_MUTEX)
@@ -87,6 +112,13 @@ static enum bound bound_of(const struct ptt_event_type *type)
 	return NO_BOUND;
 }
 
+static enum ptt_taking way_of(uint32_t id)
+{
+	if (bounds[id] || ptt_stack_needs_look(id))
+		return PTT_TAKING_LOOK;
+	return takings[id] == PTT_TAKING_UNKNOWN && ptt_stack_when[id] ? PTT_TAKING_LOOK : (enum ptt_taking)takings[id];
+}
+
 static void choose_ways(void)
 {
 	for (unsigned int i = 0; i < ptt_event_type_count; i++) {
@@ -96,7 +128,7 @@ static void choose_ways(void)
 		types[id] = type;
 		takings[id] = (int8_t)taking_of(type);
 		bounds[id] = (uint8_t)bound_of(type);
-		ways[id] = bounds[id] || ptt_stack_needs_look(id) ? PTT_TAKING_LOOK : takings[id];
+		ways[id] = (int8_t)way_of(id);
 	}
 }
 
@@ -133,17 +165,12 @@ EXPORT void nptl_trace_fini(void)
 	ptt_ring_detach();
 }
 
-/* Every acquisition must leave its mark, also one that is stamped behind a fence anyway. */
-static void note_taking(uint32_t id, uint64_t object)
-{
-	if (takings[id])
-		ptt_taker_mark(takings[id], object & PTT_OBJECT_MASK, ptt_ring_self);
-}
+/* ------------------------------------------------------------ call sites */
 
-/* A site in a wrapper, where the program's own could not be found: known by another name than one that is its own. */
+/* A call site in a wrapper, where the program's own call site was not found: it is told from the site by this bit. */
 #define IN_WRAPPER (UINT64_C(1) << 63)
 
-/* The number of a call site that is not where its hash points. That of a wrapper stands for another one each time. */
+/* The number of a call site that is not its hash. A site in a wrapper stands for another site of the program each time. */
 static __attribute__((noinline)) uint64_t number_of_other_site(void *site)
 {
 	uint64_t address = (uint64_t)(uintptr_t)site;
@@ -156,169 +183,22 @@ static __attribute__((noinline)) uint64_t number_of_other_site(void *site)
 	return ptt_ring_site(address);
 }
 
-static inline uint64_t number_of_site(void *site)
+/* The second word of an event: its object and the number of its call site. */
+static inline __attribute__((always_inline)) uint64_t place(uint64_t object, void *site)
 {
-	uint64_t address = (uint64_t)(uintptr_t)site;
+	uint64_t address = (uint64_t)(uintptr_t)site, number = PTT_SITE_HASH(address);
 
-	return __builtin_expect(ptt_ring_knows_site(address), 1) ? PTT_SITE_HASH(address) : number_of_other_site(site);
+	if (__builtin_expect(!ptt_ring_knows_site(address), 0))
+		number = number_of_other_site(site);
+	return object | number << PTT_SITE_SHIFT;
 }
 
-static uint64_t place(const struct nptl_trace_param *param)
+static inline uint64_t object_of(const void *object)
 {
-	return ((uint64_t)(uintptr_t)param->object & PTT_OBJECT_MASK) | number_of_site(param->site) << PTT_SITE_SHIFT;
+	return (uint64_t)(uintptr_t)object & PTT_OBJECT_MASK;
 }
 
-/* Cut @size bytes into continuation slots of 14. Return: how many. */
-static uint32_t cut_pieces(struct ptt_slot *slot, const char *data, size_t size)
-{
-	uint32_t count = 0;
-
-	for (; size; count++) {
-		size_t part = size < PTT_PIECE_SIZE ? size : PTT_PIECE_SIZE;
-		char *to = (char *)&slot[count];
-
-		memset(to, 0, sizeof(slot[count]));
-		memcpy(to + 2, data, part);
-		data += part;
-		size -= part;
-	}
-	return count;
-}
-
-/* Mark the continuation slots of an event, each with how many of them still follow. */
-static void mark(struct ptt_slot *slot, uint32_t count)
-{
-	uint32_t i;
-
-	for (i = 0; i < count; i++) {
-		uint32_t left = count - 1 - i;
-
-		slot[i].w0 = (slot[i].w0 & ~UINT64_C(0xffff)) | PTT_ID_MORE | (left < 63 ? left : 63) << PTT_ID_BITS;
-	}
-}
-
-/*
- * Nearly all events have few slots. A frame that held the longest one would be too large for the stacks of some signal
- * handlers; so each is put by a function whose frame fits it.
- */
-#define FEW_SLOTS 24u
-
-static uint32_t pieces(size_t size)
-{
-	return (uint32_t)((size + PTT_PIECE_SIZE - 1) / PTT_PIECE_SIZE);
-}
-
-/* An event with fields: its parameter struct has the shape of the slots, variable data of @kept bytes follows it. */
-static inline __attribute__((always_inline)) void put_fields(uint32_t id, uint32_t fixed, const struct nptl_trace_param *param,
-							     size_t kept, struct ptt_slot *slot)
-{
-	const char *more = (const char *)(param + 1);
-	uint32_t count = fixed;
-
-	memcpy(slot, more, count * sizeof(*slot));
-	if (kept)
-		count += cut_pieces(slot + count, more + count * sizeof(*slot), kept);
-	mark(slot, count);
-	note_taking(id, (uint64_t)(uintptr_t)param->object);
-	count += ptt_stack_slot(id, (uint64_t)(uintptr_t)param->object & PTT_OBJECT_MASK, param->site, slot + count);
-	ptt_ring_put_slow(id, place(param), slot, count, true);
-}
-
-static __attribute__((noinline)) void put_many_fields(uint32_t id, uint32_t fixed, const struct nptl_trace_param *param,
-						      size_t kept)
-{
-	struct ptt_slot slot[PTT_EVENT_SLOTS_MAX];
-
-	put_fields(id, fixed, param, kept, slot);
-}
-
-static __attribute__((noinline)) void put_long(uint32_t id, const struct nptl_trace_event *event)
-{
-	const struct ptt_event_type *type = types[id];
-	const struct nptl_trace_param *param = event->param;
-	size_t left = event->param_size - sizeof(*param), kept = 0;
-	struct ptt_slot slot[FEW_SLOTS];
-
-	if (!type || left < type->slots * sizeof(struct ptt_slot))
-		return;
-	left -= type->slots * sizeof(struct ptt_slot);
-	if (type->has_bytes)
-		kept = left < PTT_BYTES_MAX ? left : PTT_BYTES_MAX;
-	if (kept && type->slots + pieces(kept) + 1 > FEW_SLOTS)
-		put_many_fields(id, type->slots, param, kept);
-	else
-		put_fields(id, type->slots, param, kept, slot);
-}
-
-static inline __attribute__((always_inline)) void put_user_slots(const struct nptl_trace_event *event, size_t kept,
-								 void *site, struct ptt_slot *slot)
-{
-	struct nptl_trace_param param = {.site = site};
-	struct nptl_trace_user head = {
-		.user_domain = (uint8_t)event->domain,
-		.user_event = (uint8_t)event->event,
-		.size = event->param ? (uint32_t)event->param_size : 0,
-		.data_pieces = pieces(kept),
-	};
-	uint32_t count;
-
-	memcpy(slot, (const char *)&head + sizeof(param), sizeof(*slot));
-	count = 1 + cut_pieces(slot + 1, event->param, kept);
-	mark(slot, count);
-	count += ptt_stack_slot(ID(NPTL_DOMAIN_USER, NPTL_EV_USER), 0, site, slot + count);
-	ptt_ring_put_slow(ID(NPTL_DOMAIN_USER, NPTL_EV_USER), place(&param), slot, count, true);
-}
-
-static __attribute__((noinline)) void put_small_user(const struct nptl_trace_event *event, size_t kept, void *site)
-{
-	struct ptt_slot slot[FEW_SLOTS];
-
-	put_user_slots(event, kept, site, slot);
-}
-
-static __attribute__((noinline)) void put_large_user(const struct nptl_trace_event *event, size_t kept, void *site)
-{
-	struct ptt_slot slot[PTT_EVENT_SLOTS_MAX];
-
-	put_user_slots(event, kept, site, slot);
-}
-
-/* An event of the program, whose parameters are its own affair. */
-static void put_user(const struct nptl_trace_event *event, void *site)
-{
-	size_t size = event->param ? event->param_size : 0;
-	size_t kept = size < PTT_BYTES_MAX ? size : PTT_BYTES_MAX;
-
-	if (1 + pieces(kept) + 1 <= FEW_SLOTS)
-		put_small_user(event, kept, site);
-	else
-		put_large_user(event, kept, site);
-}
-
-static __attribute__((noinline)) void put_with_stack(uint64_t id, uint64_t w1, void *site, bool fence)
-{
-	struct ptt_slot stack;
-	uint32_t count = ptt_stack_find((uint32_t)id, w1 & PTT_OBJECT_MASK, site, &stack);
-
-	if (count)
-		ptt_ring_put_slow(id, w1, &stack, count, fence);
-	else
-		ptt_ring_put1(ptt_ring_self, id, w1, fence);
-}
-
-/* One whose fence is decided, and that may have a stack. */
-static inline __attribute__((always_inline)) void put_fenced(uint64_t id, uint64_t w1, void *site, bool fence)
-{
-	if (__builtin_expect(ptt_stack_may_follow((uint32_t)id, w1 & PTT_OBJECT_MASK), 0))
-		return put_with_stack(id, w1, site, fence);
-	ptt_ring_put1(ptt_ring_self, id, w1, fence);
-}
-
-/* One that changes what is known of the object's last taker. */
-static __attribute__((noinline)) void put_changing(uint64_t id, uint64_t w1, void *site)
-{
-	put_fenced(id, w1, site, ptt_taker_change(takings[id], w1 & PTT_OBJECT_MASK, ptt_ring_self));
-}
+/* ------------------------------------------------------------ readings of the processor */
 
 /*
  * A thread that has just taken a lock keeps others waiting while it reads. So there the rest may be owed until its next wait
@@ -341,7 +221,10 @@ static enum ptt_reading_need need_of(uint32_t id)
 	return takings[id] == PTT_TAKING_RELEASE ? PTT_READING_HELD : PTT_READING_LIMITED;
 }
 
-/* Says before an event that its thread has lost the processor. Return: it is the thread's first, with which its life begins. */
+/*
+ * Record before an event that its thread has lost the processor. Return: the event is the first of its thread, whose life begins with
+ * it; then read_behind() does this.
+ */
 static bool read_before(uint32_t id)
 {
 	enum ptt_reading_need need;
@@ -364,57 +247,214 @@ static bool read_before(uint32_t id)
 	return false;
 }
 
-/* An event that bounds a wait, or the thread: also one whose thread has kept the processor gets the reading that it is owed. */
-static __attribute__((noinline)) void before_bound(uint32_t id)
-{
-	if (ptt_reading_is_owed && bounds[id] != TAKES)
-		read_before(id);
-	in_wait = bounds[id] == BEGINS_WAIT;
-}
-
-/* One whose taker is not known to be the last one too, or that is stamped behind a fence, or may have a stack, or bounds a wait. */
-static __attribute__((noinline)) void put_marked(uint64_t id, uint64_t w1, void *site)
-{
-	bool fence;
-
-	if (__builtin_expect(bounds[id], 0))
-		before_bound((uint32_t)id);
-	if (!ptt_taker_knows(takings[id], w1 & PTT_OBJECT_MASK, &fence))
-		return put_changing(id, w1, site);
-	put_fenced(id, w1, site, fence);
-}
-
-/* An event one slot long. */
-static inline __attribute__((always_inline)) void put_one(uint64_t id, uint64_t object, uint64_t number_of_site, void *site)
-{
-	struct ptt_thread *self = ptt_ring_self;
-	int way = ways[id];
-
-	if (way && __builtin_expect(way < 0 || !ptt_taker_is_known(object, self), 0))
-		return put_marked(id, object | number_of_site << PTT_SITE_SHIFT, site);
-	ptt_ring_put1(self, id, object | number_of_site << PTT_SITE_SHIFT, false);
-}
-
-/* One whose site is not where its hash points, or is new, or in a wrapper. */
-static __attribute__((noinline)) void put_other_site(uint64_t id, uint64_t object, void *site)
-{
-	put_one(id, object, number_of_other_site(site), site);
-}
-
-/* And behind its first one, from where on it is asked. */
+/* Record behind the first event of a thread; from then on the thread is asked whether it kept its processor. */
 static void read_behind(bool first)
 {
 	if (first && !ptt_ring_is_nowhere(ptt_ring_self))
 		ptt_reading_put(PTT_READING_WHOLE);
 }
 
-static __attribute__((cold, noinline)) void put_uncommon(struct nptl_trace_event event)
+/* Before an event that bounds a wait or the thread: a thread that has kept its processor gets the reading that it is owed, too. */
+static void before_bound(uint32_t id)
+{
+	if (ptt_reading_is_owed && bounds[id] != TAKES)
+		read_before(id);
+	in_wait = bounds[id] == BEGINS_WAIT;
+}
+
+/* ------------------------------------------------------------ events without fields */
+
+static __attribute__((noinline)) void put_plain_checked(uint64_t id, uint64_t w1, void *site)
+{
+	uint64_t object = w1 & PTT_OBJECT_MASK;
+	struct ptt_slot stack;
+	bool fence;
+
+	if (__builtin_expect(bounds[id], 0))
+		before_bound((uint32_t)id);
+	fence = ptt_taker_mark(takings[id], object, ptt_ring_self);
+	if (__builtin_expect(ptt_stack_slot((uint32_t)id, object, site, &stack), 0))
+		ptt_ring_put_slow(id, w1, &stack, 1, fence);
+	else
+		ptt_ring_put1(ptt_ring_self, id, w1, fence);
+}
+
+static __attribute__((noinline)) void put_plain_shared(uint64_t id, uint64_t w1, void *site)
+{
+	uint64_t object = w1 & PTT_OBJECT_MASK;
+	int way = ways[id];
+	bool fence = true;
+
+	if (way != PTT_TAKING_UNKNOWN && (way < 0 || !ptt_taker_knows((enum ptt_taking)way, object, &fence) ||
+					  ptt_stack_may_follow((uint32_t)id, object)))
+		return put_plain_checked(id, w1, site);
+	ptt_ring_put1(ptt_ring_self, id, w1, fence);
+}
+
+static __attribute__((noinline)) void put_plain_slow(uint64_t id, void *object, void *site)
+{
+	bool first = !ptt_processor_kept() && read_before((uint32_t)id);
+
+	put_plain_checked(id, place(object_of(object), site), site);
+	read_behind(first);
+}
+
+static inline __attribute__((always_inline)) void put_plain(uint64_t id, void *object, void *site)
+{
+	uint64_t at = object_of(object), address = (uint64_t)(uintptr_t)site, w1;
+	struct ptt_thread *self;
+	int way;
+
+	if (__builtin_expect(!ptt_processor_kept(), 0) || __builtin_expect(!ptt_ring_knows_site(address), 0))
+		return put_plain_slow(id, object, site);
+	self = ptt_ring_self;
+	way = ways[id];
+	w1 = at | (uint64_t)PTT_SITE_HASH(address) << PTT_SITE_SHIFT;
+	if (way && __builtin_expect(way < 0 || !ptt_taker_is_known(at, self), 0))
+		return put_plain_shared(id, w1, site);
+	ptt_ring_put1(self, id, w1, false);
+}
+
+/* ------------------------------------------------------------ events with fields */
+
+/* An event with fields: slots as its parameter struct has them, and data of variable size behind them. */
+struct fields {
+	uint32_t id;
+	uint32_t count;	   /* slots of 16 bytes that do not vary */
+	const void *slots;
+	const char *data;
+	size_t size;	   /* bytes of it */
+	const void *object;
+	void *site;
+};
+
+static uint32_t pieces(size_t size)
+{
+	return (uint32_t)((size + PTT_PIECE_SIZE - 1) / PTT_PIECE_SIZE);
+}
+
+/* Cut @size bytes into continuation slots of 14. Return: how many. */
+static uint32_t cut_pieces(struct ptt_slot *slot, const char *data, size_t size)
+{
+	uint32_t count = 0;
+
+	for (; size; count++) {
+		size_t part = size < PTT_PIECE_SIZE ? size : PTT_PIECE_SIZE;
+		char *to = (char *)&slot[count];
+
+		memset(to, 0, sizeof(slot[count]));
+		memcpy(to + 2, data, part);
+		data += part;
+		size -= part;
+	}
+	return count;
+}
+
+/* Mark the continuation slots of an event, each with how many of them still follow. */
+static inline __attribute__((always_inline)) void mark(struct ptt_slot *slot, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		uint32_t left = count - 1 - i;
+
+		slot[i].w0 = (slot[i].w0 & ~UINT64_C(0xffff)) | PTT_ID_MORE | (left < 63 ? left : 63) << PTT_ID_BITS;
+	}
+}
+
+/* Every acquisition must leave its mark in the table of takers, also an acquisition that is stamped behind a fence anyway. */
+static inline __attribute__((always_inline)) void put_slots(struct fields f, struct ptt_slot *slot)
+{
+	uint64_t object = object_of(f.object);
+	uint32_t count = f.count;
+
+	memcpy(slot, f.slots, count * sizeof(*slot));
+	if (f.size)
+		count += cut_pieces(slot + count, f.data, f.size);
+	mark(slot, count);
+	if (takings[f.id])
+		ptt_taker_mark(takings[f.id], object, ptt_ring_self);
+	count += ptt_stack_slot(f.id, object, f.site, slot + count);
+	ptt_ring_put_slow(f.id, place(object, f.site), slot, count, true);
+}
+
+/*
+ * Nearly all events have few slots. A frame that held the longest event would be too large for the stacks of some signal handlers. So
+ * only this function has such a frame.
+ */
+#define FEW_SLOTS 24u
+
+static __attribute__((noinline)) void put_many_slots(struct fields f)
+{
+	struct ptt_slot slot[PTT_EVENT_SLOTS_MAX];
+
+	put_slots(f, slot);
+}
+
+static inline __attribute__((always_inline)) void put_fields(struct fields f)
+{
+	struct ptt_slot slot[FEW_SLOTS];
+
+	/* another slot is for the stack */
+	if (__builtin_expect(f.count + pieces(f.size) + 1 > FEW_SLOTS, 0))
+		put_many_slots(f);
+	else
+		put_slots(f, slot);
+}
+
+static size_t at_most(size_t size, size_t most)
+{
+	return size < most ? size : most;
+}
+
+/* An event of the program. Its parameters are data for PTT. */
+static __attribute__((noinline)) void put_user(const struct nptl_trace_event *event)
+{
+	size_t size = event->param ? event->param_size : 0, kept = at_most(size, PTT_BYTES_MAX);
+	struct nptl_trace_user head = {
+		.user_domain = (uint8_t)event->domain,
+		.user_event = (uint8_t)event->event,
+		.size = (uint32_t)size,
+		.data_pieces = pieces(kept),
+	};
+
+	put_fields((struct fields){
+		.id = ID(NPTL_DOMAIN_USER, NPTL_EV_USER),
+		.count = 1,
+		.slots = (const char *)&head + sizeof(struct nptl_trace_param),
+		.data = event->param,
+		.size = kept,
+		.site = ptt_upcalls.user_site(),
+	});
+}
+
+/* Struct and data of the event, as its type says. An event that is shorter than its type, or of no known type, is left out. */
+static __attribute__((noinline)) void put_known(uint32_t id, const struct nptl_trace_event *event)
+{
+	const struct nptl_trace_param *param = event->param;
+	const struct ptt_event_type *type = types[id];
+	size_t left = event->param_size - sizeof(*param), fixed = type ? type->slots * sizeof(struct ptt_slot) : 0;
+
+	if (!type || left < fixed)
+		return;
+	put_fields((struct fields){
+		.id = id,
+		.count = type->slots,
+		.slots = param + 1,
+		.data = (const char *)(param + 1) + fixed,
+		.size = type->has_bytes ? at_most(left - fixed, PTT_BYTES_MAX) : 0,
+		.object = param->object,
+		.site = param->site,
+	});
+}
+
+static __attribute__((cold, noinline)) void put_with_fields(struct nptl_trace_event event)
 {
 	uint32_t id = ID((uint8_t)event.domain, (uint8_t)event.event) & PTT_ID_MASK;
 	bool first = false;
 
 	if (event.source == NPTL_TRACE_SOURCE_PROGRAM) {
-		put_user(&event, ptt_upcalls.user_site());
+		put_user(&event);
 		return;
 	}
 	/* what the thread has run in all is known by its end */
@@ -422,7 +462,7 @@ static __attribute__((cold, noinline)) void put_uncommon(struct nptl_trace_event
 		first = read_before(id);
 	if (bounds[id])
 		before_bound(id);
-	put_long(id, &event);
+	put_known(id, &event);
 	read_behind(first);
 	switch (id) {
 	case ID(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_END):
@@ -440,37 +480,12 @@ static __attribute__((cold, noinline)) void put_uncommon(struct nptl_trace_event
 	}
 }
 
-/* An event without fields. */
-static inline __attribute__((always_inline)) void put_plain(uint64_t id, void *object, void *site)
-{
-	uint64_t place = (uint64_t)(uintptr_t)object & PTT_OBJECT_MASK;
-	uint64_t address = (uint64_t)(uintptr_t)site;
+/* ------------------------------------------------------------ what the tracer calls */
 
-	if (__builtin_expect(!ptt_ring_knows_site(address), 0))
-		return put_other_site(id, place, site);
-	put_one(id, place, PTT_SITE_HASH(address), site);
-}
-
-/* The thread has not kept the processor since its previous event, or this is its first. */
-static __attribute__((cold, noinline)) void put_switched(uint64_t id, void *object, void *site)
-{
-	bool first = read_before((uint32_t)id);
-
-	put_plain(id, object, site);
-	read_behind(first);
-}
-
-static inline __attribute__((always_inline)) void put_kept(uint64_t id, void *object, void *site)
-{
-	if (__builtin_expect(!ptt_processor_kept(), 0))
-		return put_switched(id, object, site);
-	put_plain(id, object, site);
-}
-
-/* The one common case, in as few instructions as it can be: see what ptt_ring_put1() says of calls in tail position. */
+/* The common case, in as few instructions as possible: see what ptt_ring_put1() says of calls in tail position. */
 EXPORT void nptl_trace_handler_getplain(void *object, void *site, unsigned int domain, unsigned int event)
 {
-	put_kept(ID(domain, event), object, site);
+	put_plain(ID(domain, event), object, site);
 }
 
 EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
@@ -478,6 +493,6 @@ EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 	const struct nptl_trace_param *param = event.param;
 
 	if (event.source != NPTL_TRACE_SOURCE_NPTL || event.param_size != sizeof(*param))
-		return put_uncommon(event);
-	put_kept(ID((uint8_t)event.domain, (uint8_t)event.event), param->object, param->site);
+		return put_with_fields(event);
+	put_plain(ID((uint8_t)event.domain, (uint8_t)event.event), param->object, param->site);
 }

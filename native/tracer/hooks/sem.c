@@ -58,7 +58,15 @@ struct call {
 	int result;
 };
 
-static void report_wait_end(struct call *call)
+/* Not inlined, as the next two: what a call without a wait does not need costs it no registers and no stack. */
+static COLD void report_wait(struct call *call, uint16_t lock)
+{
+	EMIT_WITH(SEM, SEM_WAIT, sem_wait, call->object, call->site, .timed = ptt_request_is_timed(call->request),
+		  .lock = lock ? lock : ptt_site_futex(call->site));
+	call->began = ptt_now_ns();
+}
+
+static COLD void report_wait_end(const struct call *call)
 {
 	uint64_t waited = ptt_now_ns() - call->began;
 
@@ -67,6 +75,12 @@ static void report_wait_end(struct call *call)
 			    .wait_ns = waited);
 	else
 		REPORT_WITH(SEM, SEM_TAKEN_WAITED, sem_taken_waited, call->object, call->site, .wait_ns = waited);
+}
+
+static COLD void report_out(const struct call *call)
+{
+	EMIT_PARAM(NPTL_DOMAIN_SEM, (char)(call->request->routine + 1), sem_wait_out, call->object, call->site,
+		   .result = call->result);
 }
 
 static void end_call(struct call *call)
@@ -79,13 +93,8 @@ static void end_call(struct call *call)
 		REPORT(SEM, SEM_TAKEN, call->object, call->site);
 	if (result && result != ETIMEDOUT && result != EINTR && result != ECANCELED)
 		REPORT_ERROR(SEM, call->object, call->request->routine, result, call->site);
-	if (must_trace(SEM, SEM_WAIT_OUT)) {
-		struct nptl_trace_sem_wait_out param = {
-			.object = (void *)(uintptr_t)call->object, .site = call->site, .result = result,
-		};
-
-		ptt_send(NPTL_DOMAIN_SEM, (char)(call->request->routine + 1), &param, sizeof(param));
-	}
+	if (must_trace(SEM, SEM_WAIT_OUT))
+		report_out(call);
 }
 
 static int wait_real(sem_t *sem, const struct ptt_request *r)
@@ -119,11 +128,8 @@ int ptt_sem_take(sem_t *sem, const struct ptt_request *r, void *site)
 			call.result = 0;
 			return 0;
 		}
-		if (errno == EAGAIN && !ptt_in_lock) {
-			EMIT_WITH(SEM, SEM_WAIT, sem_wait, call.object, site, .timed = ptt_request_is_timed(r),
-				  .lock = parked.kind ? parked.kind : ptt_site_futex(site));
-			call.began = ptt_now_ns();
-		}
+		if (errno == EAGAIN && !ptt_in_lock)
+			report_wait(&call, parked.kind);
 		errno = before;
 	}
 	value = wait_real(sem, r);
