@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from tests.support import ROOT
 from tests.trace.builder import Builder, Event
-from tests.ui.made import MS, T0, A, free, process, taken, waits
-from tests.ui.page import opened, serving
+from tests.ui.made import MS, T0, A, B, free, process, taken, waits
+from tests.ui.page import LANE, opened, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,36 +118,45 @@ def test_the_page_says_that_its_server_is_gone(browser: Browser, ptt: Ptt, story
             server.kill()
 
 
-def test_a_tooltip_is_of_what_is_under_the_pointer(browser: Browser, story_url: str) -> None:
-    with opened(browser, story_url, reduced_motion="reduce") as look:
+def test_a_tooltip_is_of_what_is_under_the_pointer(
+    browser: Browser, ptt: Ptt, tmp_path: Path
+) -> None:
+    # In a recorded program every span may go on where the pointer moves to: how long its threads
+    # wait depends on how busy the machine is.
+    made = Builder(tmp_path / "two-waits.ptt")
+    made.thread(1, [taken(0, A, 1), free(30, A, 2)])
+    made.thread(2, [
+        waits(10, A, 1, 3), taken(30, A, 3, waited_ms=20), free(31, A, 4),
+        taken(99, B, 5), free(100, B, 6),
+    ])  # fmt: skip
+    made.processes = process(0, {1: "holder", 2: "waiter"})
+    with (
+        serving(ptt, made.write()) as url,
+        opened(browser, url, reduced_motion="reduce") as look,
+    ):
         look.page.locator(".events-body .table-row").first.wait_for()
-        tooltip = look.page.locator(".tooltip")
+        look.wait_for(f"asked => ({LANE})(asked)?.[0] > 0", ["waiter", ["--state-contended"]])
+        row = look.page.locator("section[aria-label=Threads] .name.row", has_text="waiter")
+        place = row.bounding_box()
         canvas = look.page.locator("section[aria-label=Threads] .drawing").bounding_box()
+        assert place
         assert canvas
 
-        def message(x: float, y: float) -> str:
-            """Return what the tooltip says of a place in the drawing, nothing if there is none."""
-            look.page.mouse.move(
-                canvas["x"] + canvas["width"] * x, canvas["y"] + canvas["height"] * y
-            )
-            return tooltip.inner_text() if tooltip.is_visible() else ""
+        def point_at(ms: int) -> None:
+            """Move the pointer to a time in the lane of the waits, while all 100 ms are shown."""
+            x = canvas["x"] + canvas["width"] * ms / 100
+            look.page.mouse.move(x, place["y"] + 8)
 
-        # Something in the first half that ends long before the last fifth, which is looked at then.
-        places = [(x / 10, y / 50) for y in range(1, 50) for x in range(1, 5)]
-        # On a busy machine it is not drawn yet.
-        x, y = next(
-            (x, y) for x, y in places * 20 if message(x, y) and message(x, y) != message(x + 0.3, y)
-        )
-        before = message(x, y)
-        assert before
+        tooltip = look.page.locator(".tooltip")
+        wait = tooltip.get_by_text("waits for")
+        point_at(20)
+        wait.wait_for()
+        point_at(60)
+        tooltip.wait_for(state="hidden")
+        point_at(20)
+        wait.wait_for()
         look.press(*"wwww", *"d" * 60)
-        look.wait_for(
-            """text => {
-                const box = document.querySelector('.tooltip');
-                return box.hidden || box.innerText !== text;
-            }""",
-            before,
-        )
+        tooltip.wait_for(state="hidden")
 
 
 def test_a_mark_in_the_one_file_says_what_the_sums_are_of(
