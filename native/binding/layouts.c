@@ -190,12 +190,12 @@ AT(first_site, 296); AT(init_site, 300); AT(attributes, 304); AT(histogram, 308)
 AT(address_threads, 312); AT(reserved, 316);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_wait
-SIZE(128); AT(id, 0); AT(t_ns, 8); AT(dur_ns, 16); AT(ready_ns, 24); AT(waker_t_ns, 32);
-AT(chain, 40); AT(parent, 48); AT(held_ns, 56); AT(thread, 64); AT(object, 68); AT(result, 72);
-AT(owner, 76); AT(waker, 80); AT(queue_depth, 84); AT(locks_held, 88); AT(site, 92); AT(stack, 96);
-AT(owner_site, 100); AT(owner_stack, 104); AT(waker_site, 108); AT(waker_stack, 112);
-AT(holder_site, 116); AT(holder_stack, 120); AT(kind, 124); AT(wait_class, 125); AT(open, 126);
-AT(mode, 127);
+SIZE(136); AT(id, 0); AT(t_ns, 8); AT(dur_ns, 16); AT(begin_ns, 24); AT(ready_ns, 32);
+AT(waker_t_ns, 40); AT(chain, 48); AT(parent, 56); AT(held_ns, 64); AT(thread, 72); AT(object, 76);
+AT(result, 80); AT(owner, 84); AT(waker, 88); AT(queue_depth, 92); AT(locks_held, 96);
+AT(site, 100); AT(stack, 104); AT(owner_site, 108); AT(owner_stack, 112); AT(waker_site, 116);
+AT(waker_stack, 120); AT(holder_site, 124); AT(holder_stack, 128); AT(kind, 132);
+AT(wait_class, 133); AT(open, 134); AT(mode, 135);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_hold
 SIZE(64); AT(t_ns, 0); AT(dur_ns, 8); AT(off_ns, 16); AT(ready_ns, 24); AT(thread, 32);

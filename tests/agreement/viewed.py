@@ -28,6 +28,7 @@ __all__ = ["Page"]
 
 _PATIENCE_S = 60
 _DETAILS = 150
+_ALL_ROWS = 1_000_000
 _STATES = protocol.STATES
 
 
@@ -176,7 +177,7 @@ class Page:
             for name in ("waits", "wait_ns", "holds", "hold_ns"):
                 mine[name] += one[name]
         # A global variable that is initialized at several places has several rows.
-        all_rows = self.ask("rows", by="object", limit=1000).to_pylist()
+        all_rows = self.ask("rows", by="object", limit=_ALL_ROWS).to_pylist()
         places = Counter((row["object"], row["pid"]) for row in all_rows)
         alone = {row["row"] for row in all_rows if places[row["object"], row["pid"]] == 1}
         for lock in self.ask("over-time", bins=7, limit=50, **part)["locks"]:
@@ -213,7 +214,7 @@ class Page:
                 [(r["pid"], r["tid"], *(r[n] for n in names), sum(r[n] for n in other),
                   r["wait_caused_ns"], r["start_ns"], r["end_ns"]) for r in report["threads"]],
             )  # fmt: skip
-        rows = self.ask("rows", by="object", limit=1000).to_pylist()
+        rows = self.ask("rows", by="object", limit=_ALL_ROWS).to_pylist()
         if len(report["objects"]) <= 1000:
             found.same_rows(
                 "objects",

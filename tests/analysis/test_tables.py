@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from nptltrace.analysis.findings import SCHEMA
 from nptltrace.analysis.model import ROW_TABLES, Window, model_tables
 from nptltrace.analysis.question_scope import Scope
 from nptltrace.analysis.sql import tables as made
+from nptltrace.analysis.sql.query import Database
 from nptltrace.analysis.sql.schema import SCHEMA_VERSION, TABLES
 from nptltrace.cli.pages import tables_page
 from tests.analysis.story import MAIN, Story, pthread
@@ -290,6 +292,12 @@ def test_a_window(tmp_path: Path) -> None:
     # The first of them began before; of both there is what lies in the window.
     assert waits == [
         {"tid": 2, "t_ns": 25, "dur_ns": 875}, {"tid": 3, "t_ns": 30, "dur_ns": 870}
+    ]  # fmt: skip
+    # What hangs says since when it does, as in a report.
+    with closing(Database(late)) as database:
+        hung = database.query("select tid, t_ns, dur_ns from open_waits", None).to_pylist()
+    assert hung == [
+        {"tid": 2, "t_ns": 20, "dur_ns": 880}, {"tid": 3, "t_ns": 30, "dur_ns": 870}
     ]  # fmt: skip
 
 

@@ -213,10 +213,12 @@ _Static_assert(sizeof(struct ptt_model_object) == 320, "object");
 struct ptt_model_wait {
 	/* its number, in the order of beginnings */
 	uint64_t id;
-	/* when it began */
+	/* when the wait began; the beginning of a window that cuts the wait */
 	int64_t t_ns;
 	/* how long; up to the end for one that never ended */
 	int64_t dur_ns;
+	/* when the wait began, also if that is before the window */
+	int64_t begin_ns;
 	/* meanwhile the thread could have run and had no processor; null when unknown; -1 = null */
 	int64_t ready_ns;
 	/* when the wake-up was given; null when unknown; INT64_MIN = null */
@@ -262,7 +264,7 @@ struct ptt_model_wait {
 	uint8_t mode;
 };
 
-_Static_assert(sizeof(struct ptt_model_wait) == 128, "wait");
+_Static_assert(sizeof(struct ptt_model_wait) == 136, "wait");
 
 /* A hold, when it has ended or the trace has. */
 struct ptt_model_hold {

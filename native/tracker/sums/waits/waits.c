@@ -391,6 +391,7 @@ void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait
 	*row = (struct ptt_model_wait){
 		.t_ns = since,
 		.dur_ns = until - since,
+		.begin_ns = w->since,
 		.held_ns = end->wait_class == PTT_CONTENDED ? (int64_t)end->held : 0,
 		.waker_t_ns = end->wake,
 		.ready_ns = !end->open && until - since == (end->dur >= 0 ? end->dur : end->ts - w->since) ? tk_sched_since(&MD_THREAD(m, w->thread)->sched, &w->sched).ready_ns : -1,

@@ -150,21 +150,21 @@ class ModelObject(Structure):
 
 
 class ModelWait(Structure):
-    """`struct ptt_model_wait`, 128 bytes."""
+    """`struct ptt_model_wait`, 136 bytes."""
 
     _fields_ = (
-        ("id", u64), ("t_ns", i64), ("dur_ns", i64), ("ready_ns", i64), ("waker_t_ns", i64),
-        ("chain", u64), ("parent", u64), ("held_ns", i64), ("thread", u32), ("object", u32),
-        ("result", i32), ("owner", u32), ("waker", u32), ("queue_depth", u32), ("locks_held", i32),
-        ("site", u32), ("stack", u32), ("owner_site", u32), ("owner_stack", u32),
-        ("waker_site", u32), ("waker_stack", u32), ("holder_site", u32), ("holder_stack", u32),
-        ("kind", u8), ("wait_class", u8), ("open", u8), ("mode", u8),
+        ("id", u64), ("t_ns", i64), ("dur_ns", i64), ("begin_ns", i64), ("ready_ns", i64),
+        ("waker_t_ns", i64), ("chain", u64), ("parent", u64), ("held_ns", i64), ("thread", u32),
+        ("object", u32), ("result", i32), ("owner", u32), ("waker", u32), ("queue_depth", u32),
+        ("locks_held", i32), ("site", u32), ("stack", u32), ("owner_site", u32),
+        ("owner_stack", u32), ("waker_site", u32), ("waker_stack", u32), ("holder_site", u32),
+        ("holder_stack", u32), ("kind", u8), ("wait_class", u8), ("open", u8), ("mode", u8),
     )
-    id: int; t_ns: int; dur_ns: int; ready_ns: int; waker_t_ns: int; chain: int; parent: int;
-    held_ns: int; thread: int; object: int; result: int; owner: int; waker: int; queue_depth: int;
-    locks_held: int; site: int; stack: int; owner_site: int; owner_stack: int; waker_site: int;
-    waker_stack: int; holder_site: int; holder_stack: int; kind: int; wait_class: int; open: int;
-    mode: int
+    id: int; t_ns: int; dur_ns: int; begin_ns: int; ready_ns: int; waker_t_ns: int; chain: int;
+    parent: int; held_ns: int; thread: int; object: int; result: int; owner: int; waker: int;
+    queue_depth: int; locks_held: int; site: int; stack: int; owner_site: int; owner_stack: int;
+    waker_site: int; waker_stack: int; holder_site: int; holder_stack: int; kind: int;
+    wait_class: int; open: int; mode: int
 
 
 class ModelHold(Structure):
