@@ -92,6 +92,7 @@ HEADERS = (
     Header("collect.h"),
     Header("inject.h"),
     Header("tasks.h"),
+    Header("unwind_image.h"),
     Header("pttread.h"),
     Header("ptttrack.h", ("PTT_PREVENTED", "PTT_SILENT_NS", "PTT_THREAD_")),
     Header("model_rows.h"),

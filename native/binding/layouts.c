@@ -18,6 +18,7 @@
 #include "pttverify.h"
 #include "tasks.h"
 #include "trace.h"
+#include "unwind_image.h"
 
 #define MESSAGE "a header has changed: run make binding"
 #define SIZE(size) _Static_assert(sizeof(LAYOUT) == (size), MESSAGE)
@@ -99,6 +100,10 @@ AT(text, 32);
 #define LAYOUT struct ptt_task
 SIZE(120); AT(tid, 0); AT(inner_tid, 4); AT(turns, 8); AT(call, 16); AT(arguments, 24); AT(sp, 72);
 AT(pc, 80); AT(name, 88); AT(state, 112); AT(has_stack, 113); AT(has_futex, 114); AT(pad, 115);
+#undef LAYOUT
+#define LAYOUT struct ptt_unwind_callers
+SIZE(152); AT(function, 0); AT(cfa_offset, 8); AT(cfa_register, 16); AT(is_signal, 20);
+AT(saved, 24);
 #undef LAYOUT
 #define LAYOUT struct ptt_tenant
 SIZE(48); AT(range_start, 0); AT(range_end, 8); AT(start, 16); AT(end, 24); AT(since, 32);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define PTT_TASKS_API __attribute__((visibility("default")))
-#define PTT_TASKS_ABI 2
+#define PTT_TASKS_ABI 3
 
 /* what stands for the number of a system call */
 #define PTT_TASK_IN_NO_CALL (-1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_unwind.c - the walk up the stack under libFuzzer: unwind tables and a stack of any content, by rules and by registers. */
+/* fuzz_unwind.c - unwind tables and a stack of any content under libFuzzer: the walk up the stack, and tables of files. */
 /*
  * An input is a module, whose unwind table comes first, and a stack: the second half of it. Addresses on that stack which
  * lead into the module must lead to where it lies in this run, so they are written as offsets: see place(). The walker is
@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "../../native/tracer/call_site/call_site.c"
+#include "unwind_image.h"
 
 #define IN_MODULE UINT64_C(0xC0DE)
 #define ON_STACK UINT64_C(0x57AC)
@@ -188,6 +189,23 @@ static void walk_up(const struct ptt_registers *first)
 		must(frame[n] && frame[n] <= ADDRESS_MASK, "a frame that is no address");
 }
 
+/* The module is the table of a file as well: with a header and without it, for either processor. */
+static void look_up(void)
+{
+	uint64_t pc = *(uint64_t *)stack.at, at = ((uint64_t *)stack.at)[1] % (module.size + 1);
+
+	for (int32_t processor = PTT_UNWIND_X86_64; processor <= PTT_UNWIND_AARCH64; processor++) {
+		for (uint64_t header = 0; header <= module.size; header += module.size) {
+			struct ptt_unwind_callers callers;
+			int32_t known = ptt_unwind_image_callers((const char *)module.at, module.size, (uintptr_t)module.at, header,
+								 at, processor, pc, &callers);
+
+			must(!known || callers.function <= pc, "a function that begins behind the place");
+			must(!known || callers.is_signal || callers.cfa_register < PTT_UNWIND_REGISTERS, "an address from no register");
+		}
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ptt_registers first = {.known = (1u << PTT_REG_COUNT) - 1};
@@ -206,6 +224,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		place((uint64_t *)(stack.at + i));
 	memcpy(first.value, stack.at, sizeof(first.value));
 	walk_up(&first);
+	look_up();
 	ptt_forget_call_sites();
 	memset(ptt_rules, 0, sizeof(ptt_rules));
 	free(module.at);

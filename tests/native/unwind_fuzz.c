@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* unwind_fuzz.c - looks up places in damaged unwind tables, of which no byte outside may be read: unwind_fuzz LIBRARY ROUNDS */
+/* unwind_fuzz.c - looks up places in damaged unwind tables, and no byte outside may be read: unwind_fuzz LIBRARY ROUNDS */
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "unwind.h"
+#include "unwind_image.h"
 
 static uint64_t state = 1;
 
@@ -17,7 +18,7 @@ static uint64_t any(uint64_t below)
 
 struct image {
 	uint8_t *at;
-	uint64_t size, table, table_size;
+	uint64_t size, table, table_size, frames;
 };
 
 static int load(const char *path, struct image *image)
@@ -44,6 +45,8 @@ static int load(const char *path, struct image *image)
 			image->table_size = p[i].p_memsz;
 		}
 	}
+	/* the header says how far .eh_frame is from its second word, in 32 bits */
+	image->frames = image->table + 4 + (uint64_t)(int64_t)*(int32_t *)(image->at + image->table + 4);
 	return image->table ? 0 : -1;
 }
 
@@ -58,14 +61,17 @@ int main(int count, char **arg)
 		/* the entries lie behind the table that leads to them */
 		uint64_t span = any(4) ? 1 << 16 : image.table_size, at = image.table + any(span);
 		uint8_t *byte = &image.at[at < image.size ? at : image.table], before = *byte;
+		struct ptt_unwind_table table =
+			ptt_unwind_module(image.at + image.table, (uintptr_t)image.at, (uintptr_t)image.at + image.size);
+		struct ptt_unwind_callers callers;
 		struct ptt_unwind_row row;
-		uintptr_t function;
 
 		*byte = any(2) ? (uint8_t)any(256) : (uint8_t)(before ^ 1 << any(8));
 		for (int k = 0; k < 64; k++)
-			found += ptt_unwind_row(image.at + image.table, (uintptr_t)image.at,
-						(uintptr_t)image.at + image.size,
-						(uintptr_t)image.at + any(image.table), &row, &function);
+			found += ptt_unwind_row(&table, (uintptr_t)image.at + any(image.table), &row);
+		/* by all entries, for either processor */
+		found += (unsigned long)ptt_unwind_image_callers((const char *)image.at, image.size, 0, image.size,
+								 image.frames, i % 2, any(image.table), &callers);
 		if (i % 64)
 			*byte = before;
 	}

@@ -8,10 +8,10 @@
 
 static void print_place(const char *name, const struct ptt_place *place)
 {
-	static const char *const from[] = {[PTT_SAME] = "same", [PTT_BY_CFA] = "c", [PTT_BY_FP] = "rbp", [PTT_IN] = "r", [PTT_UNKNOWN] = "?", [PTT_NOWHERE] = "u"};
+	static const char *const from[] = {[PTT_PLACE_SAME] = "same", [PTT_PLACE_BY_CFA] = "c", [PTT_PLACE_BY_FP] = "rbp", [PTT_PLACE_IN] = "r", [PTT_PLACE_UNKNOWN] = "?", [PTT_PLACE_NOWHERE] = "u"};
 
 	printf(" %s=%s", name, from[place->how]);
-	if (place->how == PTT_BY_CFA || place->how == PTT_BY_FP)
+	if (place->how == PTT_PLACE_BY_CFA || place->how == PTT_PLACE_BY_FP)
 		printf("%+d", place->offset);
 }
 
@@ -24,7 +24,7 @@ static const int kept[] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, PTT_REG_BP, P
 /* There it is in a register when a function begins, of which readelf says what it says of none. */
 static int is_outermost(const struct ptt_unwind_row *row)
 {
-	return row->place[PTT_REG_RA].how == PTT_NOWHERE || row->place[PTT_REG_RA].how == PTT_UNKNOWN;
+	return row->place[PTT_REG_RA].how == PTT_PLACE_NOWHERE || row->place[PTT_REG_RA].how == PTT_PLACE_UNKNOWN;
 }
 #else
 static const char *const name[PTT_REG_COUNT] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
@@ -33,7 +33,7 @@ static const int kept[] = {PTT_REG_BX, PTT_REG_BP, PTT_REG_12, PTT_REG_12 + 1, P
 
 static int is_outermost(const struct ptt_unwind_row *row)
 {
-	return row->place[PTT_REG_RA].how == PTT_NOWHERE;
+	return row->place[PTT_REG_RA].how == PTT_PLACE_NOWHERE;
 }
 #endif
 
@@ -56,7 +56,7 @@ static int agrees(const struct ptt_unwind_row *row, const struct ptt_unwind_rule
 	if (rule->cfa == PTT_CFA_ROW || rule->cfa == PTT_CFA_OUTERMOST || rule->cfa == PTT_CFA_SIGNAL)
 		return rule->cfa == row->cfa || rule->cfa != PTT_CFA_SIGNAL;
 	return rule->cfa == row->cfa && rule->cfa_offset == row->cfa_offset &&
-	       (rule->fp == PTT_FP_SAME) == (row->place[PTT_REG_BP].how == PTT_SAME) &&
+	       (rule->fp == PTT_FP_SAME) == (row->place[PTT_REG_BP].how == PTT_PLACE_SAME) &&
 #if defined(__aarch64__)
 	       rule->fp_offset + (int)sizeof(void *) == row->place[PTT_REG_RA].offset;
 #else
@@ -69,25 +69,24 @@ int main(int count, char **arg)
 	struct link_map *library = count == 2 ? dlopen(arg[1], RTLD_NOW) : NULL;
 	struct dl_find_object module;
 	struct ptt_unwind_rule rule;
+	struct ptt_unwind_table table;
 	struct ptt_unwind_row row;
 	unsigned long offset;
-	uintptr_t function;
 
 	if (!library)
 		return 2;
 	while (scanf("%lx", &offset) == 1) {
-		uintptr_t at = library->l_addr + offset, from, end;
+		uintptr_t at = library->l_addr + offset;
 
 		if (_dl_find_object((void *)at, &module))
 			return 3;
-		from = (uintptr_t)module.dlfo_map_start;
-		end = (uintptr_t)module.dlfo_map_end;
-		if (!ptt_unwind_row(module.dlfo_eh_frame, from, end, at, &row, &function))
+		table = ptt_unwind_module(module.dlfo_eh_frame, (uintptr_t)module.dlfo_map_start, (uintptr_t)module.dlfo_map_end);
+		if (!ptt_unwind_row(&table, at, &row))
 			printf("%lx none\n", offset);
-		else if (!ptt_unwind_rule(module.dlfo_eh_frame, from, end, at, &rule) || !agrees(&row, &rule))
+		else if (!ptt_unwind_rule(&table, at, &rule) || !agrees(&row, &rule))
 			printf("%lx another rule\n", offset);
 		else
-			print_row(offset, function - library->l_addr, &row);
+			print_row(offset, row.function - library->l_addr, &row);
 	}
 	return 0;
 }

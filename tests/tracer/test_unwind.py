@@ -104,14 +104,14 @@ def _place(message: str) -> str:
 
 def _build(processor: _Processor, name: str, directory: Path) -> Path:
     """Compile a program of tests/native with what it tests, under sanitizers where they run."""
-    program, tracer = directory / name, ROOT / "native" / "tracer"
+    program, native = directory / name, ROOT / "native"
     sanitizers = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     subprocess.run(
         [
             processor.tool("gcc"), "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g",
-            *(sanitizers if processor.is_here() else ()), f"-I{tracer}/call_site",
-            ROOT / "tests" / "native" / f"{name}.c", tracer / "call_site" / "unwind.c",
-            "-o", program,
+            *(sanitizers if processor.is_here() else ()), f"-I{native}/unwind", f"-I{native}/tasks",
+            ROOT / "tests" / "native" / f"{name}.c", native / "unwind" / "unwind.c",
+            native / "tasks" / "unwind_image.c", "-o", program,
         ],
         check=True,
     )  # fmt: skip

@@ -43,14 +43,15 @@ static enum ptt_kind_of_code kind_of(uint64_t entry)
 /* The module of a place in the code, and how to go up from there. */
 static bool find_rule(uintptr_t pc, struct dl_find_object *module, struct ptt_unwind_rule *rule)
 {
+	struct ptt_unwind_table table;
 	uintptr_t begin, end;
 
 	if (ptt_find_object((void *)pc, module) != 0 || !module->dlfo_link_map)
 		return false;
 	ptt_module_extent(module, &begin, &end);
+	table = ptt_unwind_module(module->dlfo_eh_frame, begin, end);
 	/* the program may have taken away what it can do without */
-	return module->dlfo_eh_frame && ptt_can_read(module->dlfo_eh_frame, WORD) &&
-	       ptt_unwind_rule(module->dlfo_eh_frame, begin, end, pc, rule);
+	return table.header && ptt_can_read(table.header, WORD) && ptt_unwind_rule(&table, pc, rule);
 }
 
 /* The entry to be of a return address. */

@@ -50,13 +50,15 @@
 /* What is said of the call that returns to @address. */
 static bool find_row(uintptr_t address, struct ptt_unwind_row *row)
 {
+	struct ptt_unwind_table table;
 	struct dl_find_object module;
-	uintptr_t begin, end, function;
+	uintptr_t begin, end;
 
 	if (ptt_find_object((void *)(address - 1), &module) != 0 || !module.dlfo_link_map)
 		return false;
 	ptt_module_extent(&module, &begin, &end);
-	return ptt_unwind_row(module.dlfo_eh_frame, begin, end, address - 1, row, &function);
+	table = ptt_unwind_module(module.dlfo_eh_frame, begin, end);
+	return ptt_unwind_row(&table, address - 1, row);
 }
 
 /* The kernel has saved all; the code that was interrupted is not at a return address, so the next one stands for it. */
@@ -98,13 +100,13 @@ static PTT_UNWATCHED bool find_caller_register(const struct ptt_registers *all, 
 					       uintptr_t cfa, unsigned int reg, uintptr_t *value)
 {
 	switch (place.how) {
-	case PTT_SAME:
+	case PTT_PLACE_SAME:
 		return PRESERVED & BIT(reg) && find_register(all, reg, value);
-	case PTT_BY_CFA:
+	case PTT_PLACE_BY_CFA:
 		return ptt_peek(reach, cfa + (uintptr_t)place.offset, value);
-	case PTT_BY_FP:
+	case PTT_PLACE_BY_FP:
 		return find_register(all, PTT_REG_BP, value) && ptt_peek(reach, *value + (uintptr_t)place.offset, value);
-	case PTT_IN:
+	case PTT_PLACE_IN:
 		return find_register(all, (uint64_t)place.offset, value);
 	default:
 		return false;

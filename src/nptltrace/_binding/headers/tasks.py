@@ -21,7 +21,7 @@ u32 = ctypes.c_uint32
 u64 = ctypes.c_uint64
 u8 = ctypes.c_uint8
 
-PTT_TASKS_ABI = 2
+PTT_TASKS_ABI = 3
 PTT_TASK_IN_NO_CALL = -1
 PTT_TASK_RUNS = -2
 PTT_TASK_GONE = -3

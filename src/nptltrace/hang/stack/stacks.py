@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.libptttasks import STACK
 from nptltrace.hang.stack.prologue import CODE_SIZE, frame_size
-from nptltrace.hang.stack.unwind_tables import UnwindTable
+from nptltrace.hang.stack.unwind_table import PROCESSORS, Processor, UnwindTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from nptltrace.hang.stack.unwind_tables import Row
+    from nptltrace.hang.stack.unwind_table import Row
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.targets.thread import Thread
     from nptltrace.trace.code.modules import Module
@@ -42,18 +42,9 @@ _CONTEXT = struct.Struct("<40x17Q120xQ")
 _CONTEXT_REGISTERS = (8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7)
 
 
-class _Registers(NamedTuple):
-    """Numbers that DWARF gives to the registers of an architecture."""
-
-    stack: int
-    frame: int
-
-
-_MACHINES = {"x86_64": _Registers(7, 6), "aarch64": _Registers(31, 29)}
-_UNKNOWN = _Registers(-1, -1)
-
-
 UNKNOWN_SIGNAL = -1
+# Of a processor whose stacks cannot be walked.
+_UNKNOWN = Processor(-1, -1, -1, -1)
 
 
 class Frame(NamedTuple):
@@ -108,7 +99,7 @@ class _Walk:
     """
 
     def __init__(
-        self, thread: Thread, numbers: _Registers, memory: _Memory, blocked: Callable[[], int]
+        self, thread: Thread, numbers: Processor, memory: _Memory, blocked: Callable[[], int]
     ) -> None:
         self.memory, self.blocked = memory, blocked
         self.frames = [Frame(thread.pc)]
@@ -172,7 +163,7 @@ class Stacks:
 
     def __init__(self, process: Target, files: Callable[[Module], Sequence[Path]]) -> None:
         self._process, self._files = process, files
-        self._registers = _MACHINES.get(process.machine, _UNKNOWN)
+        self._registers = PROCESSORS.get(process.machine, _UNKNOWN)
         self._tables: dict[Module, UnwindTable] = {}
         self._rows: dict[int, Row | None] = {}
         self._code: dict[int, bool] = {}
@@ -208,7 +199,7 @@ class Stacks:
     def is_whole(self, frames: Sequence[Frame]) -> bool:
         """Return whether nothing called the last of some frames, as its table says."""
         row = self._row(self._inside(frames)) if frames else None
-        return row is not None and not row.signal and row.saved.get(row.returns) is None
+        return row is not None and not row.signal and row.returns is None
 
     def _step(self, walk: _Walk, top: int) -> Frame | None:
         """Find the caller of the last frame, and its registers."""
@@ -220,7 +211,7 @@ class Stacks:
             return None
         if row.signal:
             return self._interrupted(walk, top)
-        at = row.saved.get(row.returns)
+        at = row.returns
         if at is None:
             return None if row.register in known else self._search(known, memory, top)
         if row.register in known:
@@ -249,7 +240,7 @@ class Stacks:
             guessed: That address was recognized by what lies there.
         """
         known, memory = walk.known, walk.memory
-        at = row.saved[row.returns]
+        at = row.returns
         if at is None or frame <= known[self._registers.stack]:
             return None
         by_table = row.register in known
@@ -259,12 +250,11 @@ class Stacks:
         if not address or not self._is_code(address - 1):
             return None
         for register, offset in row.saved.items():
-            if register != row.returns:
-                known.pop(register, None)
-                walk.origin.pop(register, None)
-                if offset is not None and (value := memory.word(frame + offset)) is not None:
-                    known[register] = value
-                    walk.origin[register] = frame + offset
+            known.pop(register, None)
+            walk.origin.pop(register, None)
+            if offset is not None and (value := memory.word(frame + offset)) is not None:
+                known[register] = value
+                walk.origin[register] = frame + offset
         known[self._registers.stack] = frame
         kept = tuple(saved - top for saved in walk.origin.values())
         return Frame(address, guessed, by_table, frame - top, kept=kept)
@@ -424,7 +414,7 @@ class Stacks:
             row = self._row(address - 1) if self._is_return(address) else None
             if row is None or row.signal or row.register != self._registers.stack:
                 continue
-            behind = row.saved.get(row.returns)
+            behind = row.returns
             further = memory.word(at + 8 + row.offset + behind) if behind is not None else None
             if further is not None and self._is_return(further):
                 known.clear()
@@ -462,7 +452,7 @@ class Stacks:
             return None
         table = self._tables.get(module)
         if table is None:
-            table = self._tables[module] = UnwindTable(self._files(module))
+            table = self._tables[module] = UnwindTable(self._files(module), self._registers)
         return table.row(address - (module.bias or 0))
 
 

@@ -2,8 +2,9 @@
 /* unwind.c - reads unwind tables (.eh_frame_hdr, .eh_frame: DWARF call frame information) as far as stacks need them. */
 /*
  * The common subset only: tables with 32-bit entries, a frame address that is an offset from stack or frame pointer or was
- * saved beside the frame pointer, registers saved at fixed places. What counts from other registers has no rule, but a row;
- * whatever else a table says, the answer is that there is none. A damaged table is nothing else: no byte outside of its module is looked at, and no entry is gone through twice.
+ * saved beside the frame pointer, registers saved at fixed places. What counts from other registers has no rule, but a row.
+ * Whatever else a table says, the answer is that there is no row. The same holds for a damaged table: no byte outside of
+ * the table is read, and no entry is gone through twice.
  */
 #include <stddef.h>
 #include <string.h>
@@ -20,6 +21,9 @@
 #define PE_SDATA4 0x0b
 #define PE_SDATA8 0x0c
 #define PE_ALIGNED 0x50
+#define PE_SIGNED 0x08
+#define PE_BASE 0x70
+#define PE_FROM_HERE 0x10
 #define PE_FROM_TABLE 0x30
 
 /* Instructions, the first three with an operand in their low six bits. */
@@ -67,6 +71,9 @@ enum {
 	OP_REG_COUNT = 32,
 };
 
+const struct ptt_processor ptt_x86_64 = {.sp = 7, .fp = 6, .ra = 16, .ra_is_pc = true};
+const struct ptt_processor ptt_aarch64 = {.sp = 31, .fp = 29, .ra = 30};
+
 /* ------------------------------------------------------------ bytes */
 
 struct bytes {
@@ -74,14 +81,9 @@ struct bytes {
 	bool bad; /* something lay past the end, or is not understood */
 };
 
-/* A module, all that may be looked at. */
-struct extent {
-	const uint8_t *from, *end;
-};
-
-static bool lies_in(const struct extent *module, const uint8_t *at, uint64_t size)
+static bool lies_in(const struct ptt_unwind_table *table, const uint8_t *at, uint64_t size)
 {
-	return at >= module->from && at <= module->end && (uint64_t)(module->end - at) >= size;
+	return at >= table->from && at <= table->end && (uint64_t)(table->end - at) >= size;
 }
 
 static uint64_t take(struct bytes *b, size_t size)
@@ -171,14 +173,14 @@ struct common {
 };
 
 /* An entry begins with its length; the long form is not for tables with 32-bit entries. */
-static bool open_entry(const struct extent *module, const uint8_t *at, struct bytes *entry)
+static bool open_entry(const struct ptt_unwind_table *table, const uint8_t *at, struct bytes *entry)
 {
 	uint32_t length;
 
-	if (!lies_in(module, at, sizeof(length)))
+	if (!lies_in(table, at, sizeof(length)))
 		return false;
 	memcpy(&length, at, sizeof(length));
-	if (!length || length >= 0xfffffff0 || !lies_in(module, at + sizeof(length), length))
+	if (!length || length >= 0xfffffff0 || !lies_in(table, at + sizeof(length), length))
 		return false;
 	*entry = (struct bytes){.at = at + sizeof(length), .end = at + sizeof(length) + length};
 	return true;
@@ -205,11 +207,9 @@ static bool read_augmentation(struct bytes *b, const char *letter, struct common
 		case 'S':
 			c->signal = true;
 			break;
-#if defined(__aarch64__)
-		case 'B': /* which key signs return addresses */
-		case 'G': /* tags of stack memory */
+		case 'B': /* of aarch64: which key signs return addresses */
+		case 'G': /* of aarch64: tags of stack memory */
 			break;
-#endif
 		default:
 			return false;
 		}
@@ -217,13 +217,13 @@ static bool read_augmentation(struct bytes *b, const char *letter, struct common
 	return true;
 }
 
-static bool read_common(const struct extent *module, const uint8_t *at, struct common *c)
+static bool read_common(const struct ptt_unwind_table *table, const uint8_t *at, struct common *c)
 {
 	struct bytes b, more;
 	const char *letters;
 	uint64_t version;
 
-	if (!open_entry(module, at, &b) || take(&b, 4) != 0)
+	if (!open_entry(table, at, &b) || take(&b, 4) != 0)
 		return false;
 	version = take(&b, 1);
 	letters = (const char *)b.at;
@@ -233,7 +233,7 @@ static bool read_common(const struct extent *module, const uint8_t *at, struct c
 		return false;
 	c->code_unit = take_uleb(&b);
 	c->data_unit = take_sleb(&b);
-	if ((version == 1 ? take(&b, 1) : take_uleb(&b)) != PTT_REG_RA || b.bad)
+	if ((version == 1 ? take(&b, 1) : take_uleb(&b)) != table->processor->ra || b.bad)
 		return false;
 	c->encoding = PE_ABSPTR;
 	c->signal = false;
@@ -255,6 +255,7 @@ static bool read_common(const struct extent *module, const uint8_t *at, struct c
 /* ------------------------------------------------------------ programs */
 
 struct machine {
+	const struct ptt_processor *processor;
 	const struct common *common;
 	struct ptt_unwind_row row, initial;
 	struct ptt_unwind_row saved[4];
@@ -265,11 +266,11 @@ struct machine {
 
 static void set_place(struct ptt_unwind_row *row, uint64_t reg, enum ptt_how how, int64_t offset)
 {
-	if (reg >= PTT_REG_COUNT)
+	if (reg >= PTT_PLACE_COUNT)
 		return;
-	row->place[reg] = (struct ptt_place){(int32_t)offset, (uint8_t)how};
+	row->place[reg] = (struct ptt_place){(int32_t)offset, how};
 	if (row->place[reg].offset != offset)
-		row->place[reg] = (struct ptt_place){0, PTT_UNKNOWN};
+		row->place[reg] = (struct ptt_place){0, PTT_PLACE_UNKNOWN};
 }
 
 /* Offsets in units are small, or nonsense. */
@@ -282,19 +283,21 @@ static int64_t in_bytes(const struct machine *m, int64_t units)
 
 static void set_saved(struct machine *m, uint64_t reg, int64_t units)
 {
-	set_place(&m->row, reg, PTT_BY_CFA, in_bytes(m, units));
+	set_place(&m->row, reg, PTT_PLACE_BY_CFA, in_bytes(m, units));
 }
 
 static void set_unsaved(struct machine *m, uint64_t reg)
 {
-	if (reg < PTT_REG_COUNT)
+	if (reg < PTT_PLACE_COUNT)
 		m->row.place[reg] = m->initial.place[reg];
 }
 
-static void set_cfa_register(struct ptt_unwind_row *row, uint64_t reg)
+static void set_cfa_register(struct machine *m, uint64_t reg)
 {
-	row->cfa = reg == PTT_REG_SP ? PTT_CFA_SP : reg == PTT_REG_BP ? PTT_CFA_FP : reg < PTT_REG_RA ? PTT_CFA_ROW : PTT_CFA_UNKNOWN;
-	row->cfa_register = (uint8_t)reg;
+	const struct ptt_processor *p = m->processor;
+
+	m->row.cfa = reg == p->sp ? PTT_CFA_SP : reg == p->fp ? PTT_CFA_FP : reg < p->ra ? PTT_CFA_ROW : PTT_CFA_UNKNOWN;
+	m->row.cfa_register = (uint32_t)reg;
 }
 
 /* ------------------------------------------------------------ expressions */
@@ -326,27 +329,23 @@ static void combine(struct bytes *b, uint8_t op, struct value *left, const struc
 		b->bad = true;
 }
 
-static struct value above_register(struct bytes *b, uint64_t reg, uintptr_t pc)
+static struct value above_register(const struct machine *m, struct bytes *b, uint64_t reg)
 {
 	int64_t offset = take_sleb(b);
 
-	(void)pc; /* not every processor counts it as a register */
-	switch (reg) {
-	case PTT_REG_SP:
+	if (reg == m->processor->sp)
 		return (struct value){ABOVE_SP, offset};
-	case PTT_REG_BP:
+	if (reg == m->processor->fp)
 		return (struct value){ABOVE_FP, offset};
-#if defined(__x86_64__)
-	case PTT_REG_RA: /* where the frame itself is, as stubs that push what to call count from it */
-		return (struct value){NUMBER, (int64_t)(pc + (uint64_t)offset)};
-#endif
-	}
+	/* where the frame itself is, as stubs that push what to call count from it */
+	if (reg == m->processor->ra && m->processor->ra_is_pc)
+		return (struct value){NUMBER, (int64_t)(m->pc + (uint64_t)offset)};
 	b->bad = true;
 	return (struct value){0};
 }
 
 /* What an expression comes to; NO_VALUE if it is none of the few that compilers and linkers write. */
-static struct value evaluate(struct bytes *program, uintptr_t pc)
+static struct value evaluate(const struct machine *m, struct bytes *program)
 {
 	uint64_t size = take_uleb(program);
 	struct bytes b = *program;
@@ -363,7 +362,7 @@ static struct value evaluate(struct bytes *program, uintptr_t pc)
 		if (op >= OP_LIT0 && op < OP_LIT0 + OP_REG_COUNT && n < VALUES_MAX)
 			value[n++] = (struct value){NUMBER, op - OP_LIT0};
 		else if (op >= OP_BREG0 && op < OP_BREG0 + OP_REG_COUNT && n < VALUES_MAX)
-			value[n++] = above_register(&b, op - OP_BREG0, pc);
+			value[n++] = above_register(m, &b, op - OP_BREG0);
 		else if (op == OP_CONST1U && n < VALUES_MAX)
 			value[n++] = (struct value){NUMBER, (int64_t)take(&b, 1)};
 		else if (op == OP_CONST1S && n < VALUES_MAX)
@@ -386,19 +385,19 @@ static void set_cfa_expression(struct machine *m, struct bytes *b)
 {
 	static const enum ptt_cfa cfa[] = {
 		[NO_VALUE] = PTT_CFA_UNKNOWN, [NUMBER] = PTT_CFA_UNKNOWN, [ABOVE_SP] = PTT_CFA_SP, [ABOVE_FP] = PTT_CFA_FP, [AT_FP] = PTT_CFA_FP_SAVED};
-	struct value value = evaluate(b, m->pc);
+	struct value value = evaluate(m, b);
 
 	m->row.cfa = cfa[value.what];
-	m->row.cfa_register = value.what == ABOVE_SP ? PTT_REG_SP : PTT_REG_BP;
+	m->row.cfa_register = value.what == ABOVE_SP ? m->processor->sp : m->processor->fp;
 	m->row.cfa_offset = value.number;
 }
 
 static void set_saved_by_expression(struct machine *m, struct bytes *b)
 {
 	uint64_t reg = take_uleb(b);
-	struct value value = evaluate(b, m->pc);
+	struct value value = evaluate(m, b);
 
-	set_place(&m->row, reg, value.what == ABOVE_FP ? PTT_BY_FP : PTT_UNKNOWN, value.number);
+	set_place(&m->row, reg, value.what == ABOVE_FP ? PTT_PLACE_BY_FP : PTT_PLACE_UNKNOWN, value.number);
 }
 
 /* ------------------------------------------------------------ instructions */
@@ -426,6 +425,7 @@ static void run_extended(struct machine *m, struct bytes *b, uint8_t code)
 
 	switch (code) {
 	case CFA_NOP:
+	case CFA_NEGATE_RA_STATE:
 		break;
 	case CFA_OFFSET_EXTENDED:
 		reg = take_uleb(b);
@@ -439,14 +439,14 @@ static void run_extended(struct machine *m, struct bytes *b, uint8_t code)
 		set_unsaved(m, take_uleb(b));
 		break;
 	case CFA_SAME_VALUE:
-		set_place(row, take_uleb(b), PTT_SAME, 0);
+		set_place(row, take_uleb(b), PTT_PLACE_SAME, 0);
 		break;
 	case CFA_UNDEFINED: /* as the return address of whatever comes first in a thread */
-		set_place(row, take_uleb(b), PTT_NOWHERE, 0);
+		set_place(row, take_uleb(b), PTT_PLACE_NOWHERE, 0);
 		break;
 	case CFA_REGISTER:
 		reg = take_uleb(b);
-		set_place(row, reg, PTT_IN, (int64_t)take_uleb(b));
+		set_place(row, reg, PTT_PLACE_IN, (int64_t)take_uleb(b));
 		break;
 	case CFA_REMEMBER_STATE:
 		push_row(m, b);
@@ -455,15 +455,15 @@ static void run_extended(struct machine *m, struct bytes *b, uint8_t code)
 		pop_row(m, b);
 		break;
 	case CFA_DEF_CFA:
-		set_cfa_register(row, take_uleb(b));
+		set_cfa_register(m, take_uleb(b));
 		row->cfa_offset = (int64_t)take_uleb(b);
 		break;
 	case CFA_DEF_CFA_SF:
-		set_cfa_register(row, take_uleb(b));
+		set_cfa_register(m, take_uleb(b));
 		row->cfa_offset = in_bytes(m, take_sleb(b));
 		break;
 	case CFA_DEF_CFA_REGISTER:
-		set_cfa_register(row, take_uleb(b));
+		set_cfa_register(m, take_uleb(b));
 		break;
 	case CFA_DEF_CFA_OFFSET:
 		row->cfa_offset = (int64_t)take_uleb(b);
@@ -478,16 +478,12 @@ static void run_extended(struct machine *m, struct bytes *b, uint8_t code)
 		set_saved_by_expression(m, b);
 		break;
 	case CFA_VAL_EXPRESSION:
-		set_place(row, take_uleb(b), PTT_UNKNOWN, 0);
+		set_place(row, take_uleb(b), PTT_PLACE_UNKNOWN, 0);
 		skip(b, take_uleb(b));
 		break;
 	case CFA_GNU_ARGS_SIZE:
 		take_uleb(b);
 		break;
-#if defined(__aarch64__)
-	case CFA_NEGATE_RA_STATE:
-		break;
-#endif
 	default:
 		b->bad = true;
 	}
@@ -535,23 +531,35 @@ static bool run(struct machine *m, struct bytes program)
 
 /* ------------------------------------------------------------ tables */
 
-/* The entry of the last piece of code that begins at @pc or before, by the sorted table; NULL if there is none. */
-static const uint8_t *find_entry(const struct extent *module, const uint8_t *table, uintptr_t pc, uintptr_t *begin)
+/* A piece of code with an entry. */
+struct piece {
+	const uint8_t *entry; /* NULL: none */
+	uintptr_t begin;
+};
+
+/* Is it a header with a sorted table whose pairs are 32-bit offsets from the header? */
+static bool is_sorted(const struct ptt_unwind_table *table)
 {
-	struct pair {
-		int32_t location, entry; /* both from the beginning of the table */
-	} pair;
-	int64_t wanted = (int64_t)(pc - (uintptr_t)table);
-	const uint8_t *pairs = table + 12;
-	uint32_t low = 0, high;
+	const uint8_t *header = table->header;
 
 	/* version, then encodings of: the address of .eh_frame, the count, the pairs */
-	if (!lies_in(module, table, 12) || table[0] != 1 || pointer_size(table[1]) != 4 || table[2] != PE_UDATA4 ||
-	    table[3] != (PE_FROM_TABLE | PE_SDATA4))
-		return NULL;
-	memcpy(&high, table + 8, sizeof(high));
-	if (!lies_in(module, pairs, (uint64_t)high * sizeof(pair)))
-		return NULL;
+	return header && lies_in(table, header, 12) && header[0] == 1 && pointer_size(header[1]) == 4 && header[2] == PE_UDATA4 &&
+	       header[3] == (PE_FROM_TABLE | PE_SDATA4);
+}
+
+/* The last piece of code that begins at @pc or before, by the sorted table. */
+static struct piece find_piece(const struct ptt_unwind_table *table, uintptr_t pc)
+{
+	struct pair {
+		int32_t location, entry; /* both from the beginning of the header */
+	} pair;
+	const uint8_t *header = table->header, *pairs = header + 12;
+	int64_t wanted = (int64_t)(pc - table->shift - (uintptr_t)header);
+	uint32_t low = 0, high;
+
+	memcpy(&high, header + 8, sizeof(high));
+	if (!lies_in(table, pairs, (uint64_t)high * sizeof(pair)))
+		return (struct piece){0};
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
@@ -562,39 +570,94 @@ static const uint8_t *find_entry(const struct extent *module, const uint8_t *tab
 			high = middle;
 	}
 	if (!low)
-		return NULL;
+		return (struct piece){0};
 	memcpy(&pair, pairs + (uint64_t)(low - 1) * sizeof(pair), sizeof(pair));
-	*begin = (uintptr_t)(table + pair.location);
-	return table + pair.entry;
+	return (struct piece){header + pair.entry, (uintptr_t)(header + pair.location) + table->shift};
 }
 
-static bool run_entry(const struct extent *module, const uint8_t *entry, uintptr_t begin, uintptr_t pc, struct ptt_unwind_row *row)
+/* An address that is written as it is, or as an offset from where it is written. */
+static uintptr_t take_address(const struct ptt_unwind_table *table, struct bytes *b, uint8_t encoding)
 {
-	struct machine m = {.location = begin, .pc = pc, .row.place[PTT_REG_RA].how = PTT_UNKNOWN};
+	uintptr_t here = (uintptr_t)b->at + table->shift;
+	size_t size = pointer_size(encoding);
+	uint64_t value = take(b, size);
+	unsigned int unused = 64 - 8 * (unsigned int)size;
+
+	if (encoding & PE_SIGNED)
+		value = (uint64_t)((int64_t)(value << unused) >> unused);
+	if ((encoding & PE_BASE) == PE_FROM_HERE)
+		value += here;
+	else if (encoding & PE_BASE)
+		b->bad = true;
+	return value;
+}
+
+/* The last piece of code that begins at @pc or before, by all entries. */
+static struct piece search_piece(const struct ptt_unwind_table *table, uintptr_t pc)
+{
+	const uint8_t *entry = table->frames, *known = NULL;
+	struct piece last = {0};
 	struct common common;
+	struct bytes b;
+	uint32_t back;
+
+	for (; open_entry(table, entry, &b); entry = b.end) {
+		const uint8_t *here = b.at;
+		struct bytes fields = b;
+		uintptr_t begin;
+
+		back = (uint32_t)take(&fields, sizeof(back));
+		if (!back || fields.bad)
+			continue;
+		if (here - back != known) {
+			if (!read_common(table, here - back, &common))
+				continue;
+			known = here - back;
+		}
+		if (!pointer_size(common.encoding))
+			continue;
+		begin = take_address(table, &fields, common.encoding);
+		if (!fields.bad && begin <= pc && (!last.entry || begin >= last.begin))
+			last = (struct piece){entry, begin};
+	}
+	return last;
+}
+
+static bool run_entry(const struct ptt_unwind_table *table, struct piece piece, uintptr_t pc, struct ptt_unwind_row *row)
+{
+	struct common common;
+	struct machine m;
 	struct bytes b;
 	uint32_t back;
 	size_t size;
 
-	if (!open_entry(module, entry, &b) || b.end - b.at < (ptrdiff_t)sizeof(back))
+	if (!open_entry(table, piece.entry, &b) || b.end - b.at < (ptrdiff_t)sizeof(back))
 		return false;
 	memcpy(&back, b.at, sizeof(back));
-	if (!back || !read_common(module, b.at - back, &common))
+	if (!back || !read_common(table, b.at - back, &common))
 		return false;
 	take(&b, sizeof(back));
 	size = pointer_size(common.encoding);
 	if (!size)
 		return false;
 	take(&b, size);
-	if (pc - begin >= take(&b, size))
+	if (pc - piece.begin >= take(&b, size))
 		return false;
 	if (common.signal) {
-		row->cfa = PTT_CFA_SIGNAL;
+		*row = (struct ptt_unwind_row){.function = piece.begin, .cfa = PTT_CFA_SIGNAL};
 		return !b.bad;
 	}
 	if (common.augmented)
 		skip(&b, take_uleb(&b));
+	/* field by field: nobody reads a saved row before it is written, and zeros in all of them would cost more than the rest */
+	m.processor = table->processor;
 	m.common = &common;
+	m.row = (struct ptt_unwind_row){.function = piece.begin};
+	m.row.place[table->processor->ra].how = PTT_PLACE_UNKNOWN;
+	m.initial = m.row;
+	m.depth = 0;
+	m.location = piece.begin;
+	m.pc = pc;
 	if (b.bad || !run(&m, common.program))
 		return false;
 	m.initial = m.row;
@@ -604,6 +667,20 @@ static bool run_entry(const struct extent *module, const uint8_t *entry, uintptr
 	return true;
 }
 
+bool ptt_unwind_row(const struct ptt_unwind_table *table, uintptr_t pc, struct ptt_unwind_row *row)
+{
+	struct piece piece = {0};
+
+	if (is_sorted(table))
+		piece = find_piece(table, pc);
+	else if (table->frames)
+		piece = search_piece(table, pc);
+	return piece.entry && run_entry(table, piece, pc, row) &&
+	       (row->cfa != PTT_CFA_UNKNOWN || row->place[table->processor->ra].how == PTT_PLACE_NOWHERE);
+}
+
+/* ------------------------------------------------------------ rules */
+
 #define WORD ((int32_t)sizeof(void *))
 
 /* Does a rule have room for it? */
@@ -611,12 +688,12 @@ static bool is_simple(const struct ptt_unwind_row *row)
 {
 	const struct ptt_place *ra = &row->place[PTT_REG_RA], *fp = &row->place[PTT_REG_BP];
 
-	if (row->cfa == PTT_CFA_ROW || row->cfa_offset != (int32_t)row->cfa_offset || ra->how != PTT_BY_CFA)
+	if (row->cfa == PTT_CFA_ROW || row->cfa_offset != (int32_t)row->cfa_offset || ra->how != PTT_PLACE_BY_CFA)
 		return false;
 #if defined(__aarch64__)
-	return fp->how == PTT_SAME || (fp->how == PTT_BY_CFA && fp->offset == ra->offset - WORD);
+	return fp->how == PTT_PLACE_SAME || (fp->how == PTT_PLACE_BY_CFA && fp->offset == ra->offset - WORD);
 #else
-	return ra->offset == -WORD && fp->how <= PTT_BY_FP;
+	return ra->offset == -WORD && fp->how <= PTT_PLACE_BY_FP;
 #endif
 }
 
@@ -633,40 +710,29 @@ static void simplify(const struct ptt_unwind_row *row, struct ptt_unwind_rule *r
 {
 	const struct ptt_place *fp = &row->place[PTT_REG_BP];
 
-	rule->cfa = row->cfa;
+	rule->cfa = (enum ptt_cfa)row->cfa;
 	rule->fp = PTT_FP_SAME;
 	rule->cfa_offset = rule->fp_offset = 0;
 	if (row->cfa == PTT_CFA_SIGNAL)
 		return;
-	if (row->place[PTT_REG_RA].how == PTT_NOWHERE) {
+	if (row->place[PTT_REG_RA].how == PTT_PLACE_NOWHERE) {
 		rule->cfa = PTT_CFA_OUTERMOST;
 	} else if (!is_simple(row)) {
 		rule->cfa = PTT_CFA_ROW;
 	} else {
 		rule->cfa_offset = (int32_t)row->cfa_offset;
-		rule->fp = fp->how == PTT_BY_CFA ? PTT_FP_BY_CFA : fp->how == PTT_BY_FP ? PTT_FP_BY_FP : PTT_FP_SAME;
+		rule->fp = fp->how == PTT_PLACE_BY_CFA ? PTT_FP_BY_CFA : fp->how == PTT_PLACE_BY_FP ? PTT_FP_BY_FP : PTT_FP_SAME;
 		rule->fp_offset = fp_offset(row);
 	}
 }
 
-bool ptt_unwind_row(const void *table, uintptr_t from, uintptr_t end, uintptr_t pc, struct ptt_unwind_row *row,
-		    uintptr_t *function)
-{
-	struct extent module = {(const uint8_t *)from, (const uint8_t *)end};
-	const uint8_t *entry;
-
-	*row = (struct ptt_unwind_row){0};
-	entry = table ? find_entry(&module, table, pc, function) : NULL;
-	return entry && run_entry(&module, entry, *function, pc, row) &&
-	       (row->cfa != PTT_CFA_UNKNOWN || row->place[PTT_REG_RA].how == PTT_NOWHERE);
-}
-
-bool ptt_unwind_rule(const void *table, uintptr_t from, uintptr_t end, uintptr_t pc, struct ptt_unwind_rule *rule)
+bool ptt_unwind_rule(const struct ptt_unwind_table *table, uintptr_t pc, struct ptt_unwind_rule *rule)
 {
 	struct ptt_unwind_row row;
 
-	if (!ptt_unwind_row(table, from, end, pc, &row, &rule->function))
+	if (!ptt_unwind_row(table, pc, &row))
 		return false;
+	rule->function = row.function;
 	simplify(&row, rule);
 	return true;
 }

@@ -77,40 +77,67 @@ struct ptt_unwind_rule {
 
 /* Where a register of the caller's is. */
 enum ptt_how {
-	PTT_SAME,    /* still in it */
-	PTT_BY_CFA,  /* in the word so far from the CFA */
-	PTT_BY_FP,   /* in the word so far from the frame pointer */
-	PTT_IN,	     /* in the register of that number */
-	PTT_UNKNOWN,
-	PTT_NOWHERE, /* it has no value */
+	PTT_PLACE_SAME,    /* still in it */
+	PTT_PLACE_BY_CFA,  /* in the word so far from the CFA */
+	PTT_PLACE_BY_FP,   /* in the word so far from the frame pointer */
+	PTT_PLACE_IN,	     /* in the register of that number */
+	PTT_PLACE_UNKNOWN,
+	PTT_PLACE_NOWHERE, /* it has no value */
 };
 
 struct ptt_place {
 	int32_t offset;
-	uint8_t how; /* enum ptt_how */
+	uint32_t how; /* enum ptt_how */
 };
+
+/* So many registers have a place, whatever the processor. */
+#define PTT_PLACE_COUNT 32
 
 /* All that a table says of a place in the code. */
 struct ptt_unwind_row {
-	enum ptt_cfa cfa;
+	uint64_t function; /* where the code begins that the row is of */
 	int64_t cfa_offset;
-	uint8_t cfa_register; /* where it counts from, or where the word is that it was saved in */
-	struct ptt_place place[PTT_REG_COUNT];
+	uint32_t cfa; /* enum ptt_cfa */
+	uint32_t cfa_register; /* where it counts from, or where the word is that it was saved in */
+	struct ptt_place place[PTT_PLACE_COUNT];
 };
 
-/*
- * ptt_unwind_row - look up what a table says; as ptt_unwind_rule()
- * @function: where the code begins that the row is of
- */
-bool ptt_unwind_row(const void *table, uintptr_t from, uintptr_t end, uintptr_t pc, struct ptt_unwind_row *row,
-		    uintptr_t *function);
+/* What unwind tables call the registers of a processor. */
+struct ptt_processor {
+	uint8_t sp, fp, ra; /* stack pointer, frame pointer, return address */
+	bool ra_is_pc; /* in an expression, @ra stands for the place in the code */
+};
+
+extern const struct ptt_processor ptt_x86_64, ptt_aarch64;
+
+/* The unwind table of a module, in its memory or in a copy of a piece of it. */
+struct ptt_unwind_table {
+	const uint8_t *from, *end; /* nothing outside is read */
+	const uint8_t *header; /* .eh_frame_hdr; NULL: none */
+	const uint8_t *frames; /* .eh_frame: all of it is gone through if no header has a sorted table; NULL: it is not */
+	uintptr_t shift; /* how far addresses of the module are above those of the copy */
+	const struct ptt_processor *processor;
+};
+
+/* ptt_unwind_module - the table of a module of this process, which lies from @from to @end and has a header */
+static inline struct ptt_unwind_table ptt_unwind_module(const void *header, uintptr_t from, uintptr_t end)
+{
+#if defined(__aarch64__)
+	const struct ptt_processor *here = &ptt_aarch64;
+#else
+	const struct ptt_processor *here = &ptt_x86_64;
+#endif
+	return (struct ptt_unwind_table){
+		.from = (const uint8_t *)from, .end = (const uint8_t *)end, .header = header, .processor = here};
+}
 
 /*
- * ptt_unwind_rule - look up the rule of a place
- * @table: .eh_frame_hdr of the module that @pc lies in
- * @from, @end: where that module lies; nothing outside of it is read
- * Return: false if there is none. Reads memory only: safe in signal handlers.
+ * ptt_unwind_row - look up what a table says of a place in the code
+ * ptt_unwind_rule - look up the rule of a place, by the table of a module of this process
+ *
+ * Return: false if there is none; then nothing is known of what @row or @rule has. Both read memory only: they are safe in signal handlers.
  */
-bool ptt_unwind_rule(const void *table, uintptr_t from, uintptr_t end, uintptr_t pc, struct ptt_unwind_rule *rule);
+bool ptt_unwind_row(const struct ptt_unwind_table *table, uintptr_t pc, struct ptt_unwind_row *row);
+bool ptt_unwind_rule(const struct ptt_unwind_table *table, uintptr_t pc, struct ptt_unwind_rule *rule);
 
 #endif
