@@ -51,14 +51,16 @@ VIEWS = ("object", "thread", "site", "thread,object", "stack")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
+    from nptltrace.reports import built_in
+
     add_traces(parser)
     add_format(parser)
     by = parser.add_argument(
         "--by", metavar="WHAT",
         help="what to add up by: object, thread, site, thread,object or stack (default: object); "
-        "or the name of a report of your own",
+        f"or the name of a report ({', '.join([*built_in(), 'or your own'])})",
     )  # fmt: skip
-    suggest(by, *VIEWS)
+    suggest(by, *VIEWS, *built_in())
     parser.add_argument(
         "--script", metavar="FILE", action="append", default=[],
         help="print the report of this Python file; of several reports --by chooses one",
@@ -168,7 +170,7 @@ def _print_gil(args: argparse.Namespace, traceset: Traceset, found: list[GilLine
 
 
 def _own(args: argparse.Namespace) -> Report | None:
-    """Return the report of a user that is asked for, if it is one.
+    """Return the report of `nptltrace.reports` or of a user that is asked for, if it is one.
 
     Raises:
         UsageError: There is no such report, or its file cannot be read or run.

@@ -1,4 +1,4 @@
-"""How to write a report of one's own: a function that reads a trace's tables and returns rows.
+"""Reports by name: functions that read a trace's tables and return rows.
 
     from nptltrace.reports import report
 
@@ -7,14 +7,17 @@
         \"\"\"Add up contended waits by the module that asked.\"\"\"
         return trace.sql("select module, count(*) as waits from …")
 
-`ptt report --script FILE` prints it as text, JSON or CSV; entry points of the group
-`nptltrace.reports` are there without that option.
+The modules of this folder each have a report of PTT, of the module's name. `ptt report --script
+FILE` prints a report of yours as text, JSON or CSV; entry points of the group `nptltrace.reports`
+are there without that option.
 """
 
 from __future__ import annotations
 
 import re
 from functools import cache
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nptltrace._dataclasses import dataclass
@@ -31,14 +34,14 @@ if TYPE_CHECKING:
 
     Rows: TypeAlias = pa.Table | Iterable[Mapping[str, Any]]
 
-__all__ = ["Report", "load", "load_installed", "report", "reports"]
+__all__ = ["Report", "built_in", "load", "load_installed", "report", "reports"]
 
 _GROUP = "nptltrace.reports"
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report that a user has written.
+    """A report.
 
     Attributes:
         name: As after `--by`.
@@ -90,6 +93,11 @@ def report(
     return add
 
 
+def built_in() -> list[str]:
+    """Return the names of the reports of PTT itself, without a look into them."""
+    return sorted(path.stem.replace("_", "-") for path in Path(__file__).parent.glob("[a-z]*.py"))
+
+
 def reports() -> dict[str, Report]:
     """Return the reports by name, in the order in which they were added."""
     return dict(_REPORTS)
@@ -104,6 +112,7 @@ def load(path: str | os.PathLike[str]) -> list[str]:
     Raises:
         UsageError: The file cannot be read or run, or has no report.
     """
+    load_installed()
     for name in [name for name, known in _REPORTS.items() if known.file == str(path)]:
         del _REPORTS[name]
     run_script(path)
@@ -115,5 +124,7 @@ def load(path: str | os.PathLike[str]) -> list[str]:
 
 @cache
 def load_installed() -> list[str]:
-    """Add the reports of installed packages; return what is wrong with those that cannot be."""
+    """Add the reports of PTT and of installed packages; return what is wrong with the others."""
+    for name in built_in():
+        import_module(f"{__name__}.{name.replace('-', '_')}")
     return installed(_GROUP)
