@@ -98,7 +98,7 @@ def c_lock_table(locks: Locks) -> str:
     """The table of the functions."""
     out = [
         *c_head("lock_table.c - the functions of other libraries' locks.", SOURCE),
-        '#include "lock_table.h"',
+        '#include "real_lock.h"',
         '#include "lock_types.h"',
         "",
         *(f"const char {name} = 0;" for name in _only_objects(locks)),

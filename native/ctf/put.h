@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* put.h - text put together without stdio: safe in signal handlers, keeps errno, allocates nothing. */
+/* put.h - text put together without stdio, and the metadata of a trace of classic records that no recorder has written. */
+/* All functions are safe in signal handlers, keep errno and allocate nothing. */
 #ifndef PTT_PUT_H
 #define PTT_PUT_H
 
@@ -41,5 +42,16 @@ int put_flush(struct put *put) __attribute__((visibility("hidden")));
 
 /* put_write_all - write, whatever it takes, without errno and cancellation. Return: 0 or -errno. */
 int put_write_all(int fd, const void *data, size_t size) __attribute__((visibility("hidden")));
+
+/* Which trace it is, and when it began by two clocks. */
+struct put_identity {
+	uint8_t uuid[16];
+	int64_t start_unix_ns;
+	uint64_t start_clock;
+};
+
+/* put_record_metadata - the TSDL text, in the directory @dir; @handler is named in it. Return: 0 or -errno. */
+int put_record_metadata(int dir, const char *handler, const struct put_identity *identity)
+	__attribute__((visibility("hidden")));
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* record_metadata.c - the TSDL text of a trace of classic records that no recorder has written. */
-#include "record_metadata.h"
 
 #include "catalog.h"
 #include "put.h"

@@ -28,7 +28,7 @@
 #include "origin/call_site.h"
 #include "platform/clock.h"
 #include "platform/confined.h"
-#include "platform/may_write.h"
+#include "platform/own_process.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
 #include "platform/raw_syscall.h"

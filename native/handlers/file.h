@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record_metadata.h"
+#include "put.h"
 
 /* Why nothing more is recorded. */
 enum file_stopped { NOT_STOPPED, STOPPED_FULL, STOPPED_TO_WRITE };

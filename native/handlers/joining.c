@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "nptl_trace.h"
-#include "platform/complaint.h"
+#include "platform/own_process.h"
 #include "writer/unjoined.h"
 
 /* Was @path refused (@err: -errno) to a process that runs as another user than its owner? */

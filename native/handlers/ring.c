@@ -25,7 +25,7 @@
 #include <string.h>
 
 #include "origin/call_site.h"
-#include "origin/module_log.h"
+#include "origin/image_files.h"
 #include "writer/readings.h"
 #include "catalog.h"
 #include "joining.h"

@@ -10,7 +10,7 @@
 #include "nptl_trace_events.h"
 #include "origin/call_site.h"
 #include "writer/session.h"
-#include "origin/stack.h"
+#include "origin/site.h"
 
 uint8_t ptt_stack_when[1024];
 

@@ -56,7 +56,7 @@
 #include "writer/bell.h"
 #include "platform/confined.h"
 #include "origin/call_site.h"
-#include "origin/module_log.h"
+#include "origin/image_files.h"
 #include "joining.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"

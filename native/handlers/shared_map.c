@@ -12,8 +12,8 @@
 #include "writer/session.h"
 #include "writer/bell.h"
 #include "platform/confined.h"
-#include "platform/own_stat.h"
-#include "mapping/mirror.h"
+#include "platform/own_process.h"
+#include "mapping/segment_map.h"
 #include "writer/writer.h"
 
 const struct shared_buffer *shared_buffer;

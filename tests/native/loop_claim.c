@@ -11,7 +11,6 @@
 #include "collect.h"
 #include "collector.h"
 #include "session_directory.h"
-#include "writer/chunk.h"
 #include "writer/session.h"
 #include "writer/writer.h"
 

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "mapping/mirror.h"
+#include "mapping/segment_map.h"
 #include "mapping/truncation.h"
 
 /* ------------------------------------------------------------ the buffer */

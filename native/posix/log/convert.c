@@ -10,7 +10,6 @@
 
 #include "catalog.h"
 #include "layout/crc32c.h"
-#include "record_metadata.h"
 #include "log.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "platform/own_stat.h"
+#include "platform/own_process.h"
 #include "platform/raw_syscall.h"
 
 #define PX_DIRECTORY "posixtrace" PX_LAYOUT "-"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* segment_map.c - maps the segment at an address of its own kind, and moves it in the child of a fork. */
+/* segment_map.c - maps the segment at an address of its own kind, or a piece of a file twice; moves both in the child of a fork. */
 #include "segment_map.h"
 
 #include <errno.h>
@@ -42,7 +42,11 @@ void *ptt_segment_map(int fd, uint64_t size)
 	return NULL;
 }
 
-bool ptt_take_along(void *from, uint64_t size, void *to)
+/*
+ * Map what is mapped at @from, shared memory of @size bytes, at @to as well. Where there is no second mapping of the same memory, as under
+ * qemu-user, it moves: then nothing is left @from.
+ */
+static bool take_along(void *from, uint64_t size, void *to)
 {
 	const int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
 
@@ -77,7 +81,7 @@ struct ptt_segment *ptt_segment_move(struct ptt_segment *segment, const struct p
 	static unsigned int next;
 	uint64_t size = segment->size;
 	char *to = reserve(size);
-	bool moved = to && ptt_take_along(segment, size, to);
+	bool moved = to && take_along(segment, size, to);
 
 	if (to && !moved)
 		munmap(to, size);
@@ -96,4 +100,51 @@ struct ptt_segment *ptt_segment_move(struct ptt_segment *segment, const struct p
 bool ptt_segment_retire(struct ptt_segment *segment)
 {
 	return leave_behind(segment, segment, NULL);
+}
+
+/* ------------------------------------------------------------ a piece of a file twice */
+
+void *ptt_mirror_map(int fd, uint64_t offset, uint64_t size)
+{
+	const int protection = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_FIXED;
+	/* first the addresses, so that nothing else gets in between */
+	char *base = mmap(NULL, 2 * size, PROT_NONE, PRIVATE_MEMORY, -1, 0);
+	int err;
+
+	if (base == MAP_FAILED)
+		return NULL;
+	if (mmap(base, size, protection, flags, fd, (off_t)offset) != MAP_FAILED &&
+	    mmap(base + size, size, protection, flags, fd, (off_t)offset) != MAP_FAILED)
+		return base;
+	err = errno;
+	munmap(base, 2 * size);
+	errno = err;
+	return NULL;
+}
+
+void *ptt_mirror_move(void *from, uint64_t size)
+{
+	char *base = from;
+	static void *left[PTT_GENERATIONS_KEPT];
+	static unsigned int next;
+	char *to = mmap(NULL, 2 * size, PROT_NONE, PRIVATE_MEMORY, -1, 0);
+	bool moved = to != MAP_FAILED && take_along(base, size, to) && take_along(base + size, size, to + size);
+
+	if (to != MAP_FAILED && !moved)
+		munmap(to, 2 * size);
+	if (mmap(base, 2 * size, PROT_READ | PROT_WRITE, PRIVATE_MEMORY | MAP_FIXED, -1, 0) == MAP_FAILED) {
+		if (moved)
+			munmap(to, 2 * size);
+		return NULL;
+	}
+	if (left[next])
+		munmap(left[next], 2 * size);
+	left[next] = base;
+	next = (next + 1) % PTT_GENERATIONS_KEPT;
+	return moved ? to : NULL;
+}
+
+void ptt_mirror_unmap(void *base, uint64_t size)
+{
+	munmap(base, 2 * size);
 }

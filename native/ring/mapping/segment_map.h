@@ -29,13 +29,6 @@ static inline struct ptt_segment *ptt_segment_of(const struct ptt_thread *self)
 	return (struct ptt_segment *)ptt_segment_base(self);
 }
 
-/*
- * ptt_take_along - map what is mapped at @from, shared memory of @size bytes, at @to as well
- *
- * Where there is no second mapping of the same, as under qemu-user, it moves: then nothing is left @from.
- */
-bool ptt_take_along(void *from, uint64_t size, void *to) __attribute__((visibility("hidden")));
-
 /* ptt_segment_map - map @size bytes of a segment's file; NULL and errno if that cannot be. */
 void *ptt_segment_map(int fd, uint64_t size);
 
@@ -52,5 +45,21 @@ struct ptt_segment *ptt_segment_move(struct ptt_segment *segment, const struct p
  * taken. Return: false if there is no memory for that; then it stays as it is.
  */
 bool ptt_segment_retire(struct ptt_segment *segment);
+
+/* ------------------------------------------------------------ a piece of a file twice, end to end, so that what wraps is in one piece */
+
+/*
+ * ptt_mirror_map - map @size bytes of @fd at @offset twice, for reading and writing
+ * Both are multiples of the page size. Return: the first byte, or NULL with errno set.
+ */
+void *ptt_mirror_map(int fd, uint64_t offset, uint64_t size);
+
+/*
+ * ptt_mirror_move - in the child of a fork: map it elsewhere, and private memory in its place
+ * Return: where it is now, or NULL: then private memory has taken its place all the same, if it could.
+ */
+void *ptt_mirror_move(void *base, uint64_t size);
+
+void ptt_mirror_unmap(void *base, uint64_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* site.c - numbers a new call site and announces it. */
+/* site.c - numbers new call sites and stacks, each once, and announces them. */
 #include "site.h"
 
 #include <linux/futex.h>
@@ -9,7 +9,13 @@
 #include "call_site.h"
 #include "../platform/confined.h"
 #include "../platform/raw_syscall.h"
+#include "python_code.h"
 #include "../writer/session.h"
+
+/* So many entries of a table are looked at, from the hash on. */
+#define PROBES 64u
+
+/* ------------------------------------------------------------ the journal */
 
 static void announce(struct ptt_segment *seg, uint64_t at, uint64_t address, uint64_t ids)
 {
@@ -70,7 +76,12 @@ static bool reserve_in_time(struct ptt_segment *seg, uint64_t *at)
 	return true;
 }
 
-bool ptt_ring_insert(uint64_t *entry, uint64_t value, uint64_t address, uint64_t ids, uint64_t *found)
+/*
+ * Put @value into an empty entry of a table that is private to the process, and announce what it stands for.
+ * @found: what is there instead, where another thread was faster; 0 where the journal is full
+ * May wait for the collector to empty the journal, as the segment's policy says.
+ */
+static bool insert(uint64_t *entry, uint64_t value, uint64_t address, uint64_t ids, uint64_t *found)
 {
 	struct ptt_segment *seg = ptt_session.segment;
 	uint64_t at;
@@ -92,6 +103,8 @@ bool ptt_ring_insert(uint64_t *entry, uint64_t value, uint64_t address, uint64_t
 		announce(ptt_session.segment, at, address, ids);
 	return true;
 }
+
+/* ------------------------------------------------------------ call sites */
 
 /* The entries in use, in the order in which they came. */
 static void list_site(uint32_t id)
@@ -134,7 +147,7 @@ static bool insert_site(uint32_t id, uint64_t address, uint64_t closing)
 {
 	uint64_t found, entry = ptt_is_settled(closing) ? address : address | PTT_SITE_STALE;
 
-	if (!ptt_ring_insert(&ptt_ring.sites[id], entry, address, PTT_SITE_IDS(id, PTT_NO_PARENT), &found))
+	if (!insert(&ptt_ring.sites[id], entry, address, PTT_SITE_IDS(id, PTT_NO_PARENT), &found))
 		return (found & ~PTT_SITE_STALE) == address;
 	list_site(id);
 	make_stale_if_closed(id, address, closing);
@@ -146,7 +159,7 @@ static bool insert_site(uint32_t id, uint64_t address, uint64_t closing)
  * parent. The kernel has cleared its table of sites, so its very first event comes here and does not find the mark. (Its
  * pid would not do: a child of vfork has one of its own, and our memory.)
  */
-bool ptt_ring_is_strange_child(void)
+static bool is_strange_child(void)
 {
 	return ptt_ring.sites[PTT_SITE_NONE] != PTT_SITE_MARK;
 }
@@ -159,11 +172,11 @@ uint32_t ptt_ring_site_slow(uint64_t address)
 
 	if (!seg || !address)
 		return PTT_SITE_NONE;
-	if (ptt_ring_is_strange_child()) {
+	if (is_strange_child()) {
 		ptt_ring_leave_session();
 		return PTT_SITE_NONE;
 	}
-	for (probe = 0; probe < 64; probe++, id = (id + 1) % PTT_SITE_COUNT) {
+	for (probe = 0; probe < PROBES; probe++, id = (id + 1) % PTT_SITE_COUNT) {
 		uint64_t found;
 
 		if (id == PTT_SITE_NONE)
@@ -187,4 +200,76 @@ uint32_t ptt_ring_site_slow(uint64_t address)
 	/* relaxed: a count */
 	__atomic_fetch_add(&ptt_session.segment->without_site, 1, __ATOMIC_RELAXED);
 	return PTT_SITE_NONE;
+}
+
+/* ------------------------------------------------------------ stacks */
+
+#define ADDRESS_BITS 47
+#define HASH_SHIFT 47 /* leaves the 17 bits of a number */
+_Static_assert(PTT_STACK_COUNT == 1u << (64 - HASH_SHIFT), "a hash is a number");
+
+/*
+ * An address in so many bits. Programs of aarch64 lie at the top of 48, and their instructions at multiples of four; what
+ * they come to is nowhere else.
+ */
+static uint64_t in_bits(uint64_t address)
+{
+#if defined(__aarch64__)
+	if (address >> ADDRESS_BITS)
+		return UINT64_C(3) << (ADDRESS_BITS - 2) | (address & ((UINT64_C(1) << ADDRESS_BITS) - 1)) >> 2;
+#endif
+	return address;
+}
+
+/* The number of the stack that calls from @address, and that itself was called from @caller. */
+static uint32_t number_of(uint32_t caller, uint64_t address)
+{
+	uint64_t wanted = (uint64_t)caller << ADDRESS_BITS | in_bits(address);
+	uint32_t i, id = (uint32_t)(wanted * UINT64_C(0x9e3779b97f4a7c15) >> HASH_SHIFT);
+
+	for (i = 0; i < PROBES; i++, id = (id + 1) % PTT_STACK_COUNT) {
+		uint64_t *entry = &ptt_site_table.stack[id], found;
+
+		if (id < PTT_STACK_FIRST)
+			continue;
+		/* relaxed: the word is all there is */
+		found = __atomic_load_n(entry, __ATOMIC_RELAXED);
+		if (!found && insert(entry, wanted, address, PTT_SITE_IDS(id, caller), &found))
+			return id;
+		if (found == wanted)
+			return id;
+		if (!found)
+			break; /* the journal is full */
+	}
+	return PTT_STACK_NONE;
+}
+
+static uint32_t number_of_all(const uint64_t *frame, uint32_t count, bool whole)
+{
+	uint32_t id = whole ? PTT_STACK_WHOLE : PTT_STACK_CUT;
+
+	while (count-- && id != PTT_STACK_NONE)
+		id = number_of(id, frame[count]);
+	return id;
+}
+
+uint32_t ptt_ring_stack(void *site)
+{
+	struct ptt_segment *seg = ptt_session.segment;
+	struct ptt_stack_wanted wanted = {
+		.number = number_of_all,
+		.remembered = ptt_site_table.remembered,
+		.session = seg,
+	};
+	uint32_t id;
+
+	if (!seg || !seg->stack_depth || is_strange_child() || ptt_upcalls.is_of_other_thread())
+		return PTT_STACK_NONE;
+	wanted.room = seg->stack_depth < PTT_STACK_DEPTH_MAX ? seg->stack_depth : PTT_STACK_DEPTH_MAX;
+	wanted.python = seg->python ? ptt_ring_python_code : NULL;
+	id = ptt_upcalls.stack(site, &wanted);
+	if (id == PTT_STACK_NONE)
+		/* relaxed: a count */
+		__atomic_fetch_add(&seg->without_stack, 1, __ATOMIC_RELAXED);
+	return id;
 }

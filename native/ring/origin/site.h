@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* site.h - the number of a call site, which goes into its events instead of the address; ptt_abi.h says how both are tied. */
-/* All of it may run in signal handlers, and neither blocks nor allocates. */
+/* site.h - the numbers of call sites and stacks, which go into events instead of addresses; ptt_abi.h says how both are tied. */
+/* All functions may run in signal handlers, and none allocates. ptt_ring_site_slow() and ptt_ring_stack() may wait. */
 #ifndef PTT_SITE_H
 #define PTT_SITE_H
 
@@ -15,16 +15,6 @@ uint32_t ptt_ring_site_slow(uint64_t address) __attribute__((cold, noinline));
 /* ptt_ring_forget_sites - a module is being closed: what the number of each site stands for is to be looked at again. */
 void ptt_ring_forget_sites(void);
 
-/*
- * ptt_ring_insert - put @value into an empty entry of a table that is private to the process, and announce what it stands for
- * @found: what is there instead, where somebody else was faster; 0 where the journal is full
- * May wait for the collector to empty the journal, as the segment's policy says.
- */
-bool ptt_ring_insert(uint64_t *entry, uint64_t value, uint64_t address, uint64_t ids, uint64_t *found);
-
-/* ptt_ring_is_strange_child - is this a child that came about behind the tracer's back? It must not write as its parent. */
-bool ptt_ring_is_strange_child(void);
-
 /* ptt_ring_knows_site - is the id of this call site simply its hash? That of nearly every site is. */
 static inline bool ptt_ring_knows_site(uint64_t address)
 {
@@ -36,5 +26,17 @@ static inline uint32_t ptt_ring_site(uint64_t address)
 {
 	return ptt_ring_knows_site(address) ? PTT_SITE_HASH(address) : ptt_ring_site_slow(address);
 }
+
+/*
+ * ptt_ring_stack - the stack that the calling thread has now, from the call of a hook on
+ * @site: where that call returns to
+ *
+ * To be called by a handler before it takes the time, not from a function with a large frame. Async-signal-safe, takes no
+ * lock, allocates nothing; may wait for the collector to empty the journal, as the
+ * segment's policy says.
+ * Return: PTT_STACK_NONE if none is wanted or found, or too many are known; in the latter cases it is counted. None is
+ *	   wanted of a call that another thread has made.
+ */
+uint32_t ptt_ring_stack(void *site) __attribute__((visibility("hidden")));
 
 #endif

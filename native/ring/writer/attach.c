@@ -15,12 +15,9 @@
 
 #include "bell.h"
 #include "../platform/confined.h"
-#include "handover.h"
 #include "identity.h"
-#include "../platform/may_write.h"
+#include "../platform/own_process.h"
 #include "readings.h"
-#include "retired.h"
-#include "schedstat.h"
 #include "../platform/signals.h"
 #include "taker.h"
 #include "writer.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* chunk.c - where a writer gets room: claim a chunk, prepare it, make it the current one, wait if there is none. */
-#include "chunk.h"
+#include "session.h"
 
 #include <string.h>
 
 #include "bell.h"
 #include "../platform/confined.h"
-#include "handover.h"
 #include "writer.h"
 
 /*

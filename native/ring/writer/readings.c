@@ -7,7 +7,7 @@
 #include "../platform/clock.h"
 #include "../platform/confined.h"
 #include "../platform/signals.h"
-#include "schedstat.h"
+#include "session.h"
 
 /* What the kernel looks for in front of a section's abort handler, as the C library set it. */
 #if defined(__x86_64__)

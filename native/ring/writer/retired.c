@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* retired.c - memory of sessions that the process has left: given back once no thread can come back to it. */
-#include "retired.h"
+#include "session.h"
 
 #include <string.h>
 #include <sys/mman.h>

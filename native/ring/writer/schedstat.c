@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* schedstat.c - the file in which the kernel says how long the calling thread was ready, and how often it ran. */
-#include "schedstat.h"
+#include "session.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -12,6 +12,10 @@
 #include "../mapping/segment_map.h"
 #include "../layout/remembered_stack.h"
 
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
+
 /* The session as this process has it mapped; segment is NULL while it is not attached. */
 struct ptt_session {
 	struct ptt_segment *segment;
@@ -86,5 +90,110 @@ bool ptt_ring_is_nowhere(const struct ptt_thread *self);
 ptrdiff_t ptt_ring_no_cpu_offset(void);
 /* ptt_ring_no_section_offset - where it finds a word that stays 0. */
 ptrdiff_t ptt_ring_no_section_offset(void);
+
+/* ------------------------------------------------------------ chunk.c: how the slow paths of a writer come by room. Safe in signal handlers, keeps errno. */
+
+static inline uint32_t ptt_thread_index(const struct ptt_thread *self)
+{
+	return (uint32_t)(self - ptt_threads(ptt_segment_of(self)));
+}
+
+/* ptt_chunk_index - the chunk that an offset, or a head, lies in. */
+static inline uint32_t ptt_chunk_index(const struct ptt_segment *segment, uint64_t head)
+{
+	return (uint32_t)(((head & PTT_HEAD_OFFSET_MASK) - segment->chunk_offset) / segment->chunk_size);
+}
+
+/* How an attempt to get room ended: here, in a signal handler that came between, or not at all. */
+enum ptt_refill { PTT_REFILL_DONE, PTT_REFILL_BY_SIGNAL_HANDLER, PTT_REFILL_LOST };
+
+/*
+ * ptt_chunk_refill - give @self, whose head is @head, a chunk with room; a lost event is counted
+ * @waited_ns: the time that it had to wait is added
+ * May sleep, as the segment's policy says.
+ */
+enum ptt_refill ptt_chunk_refill(struct ptt_thread *self, uint64_t head, uint64_t *waited_ns);
+
+/* ptt_chunk_close - the head has moved on from the chunk that it was in at @head. */
+void ptt_chunk_close(struct ptt_thread *self, uint64_t head);
+
+/* ------------------------------------------------------------ schedstat.c: what the kernel says of the calling thread's time without a processor. Safe in signal handlers, keeps errno. */
+
+struct ptt_run_times {
+	uint64_t ran; /* ns */
+	uint64_t ready; /* ns, without a processor */
+	uint64_t slices;
+};
+
+/* ptt_schedstat_read - fill in all but @ran. May open the file. Return: false if the file cannot be had. */
+bool ptt_schedstat_read(struct ptt_run_times *times) __attribute__((visibility("hidden")));
+
+/* ptt_schedstat_is_refused - the file cannot be had as long as the thread lives. */
+bool ptt_schedstat_is_refused(void) __attribute__((visibility("hidden")));
+
+/* ptt_schedstat_note_loss - the thread has lost its processor in a wait, or with a lock held. */
+void ptt_schedstat_note_loss(void) __attribute__((visibility("hidden")));
+
+/* ptt_schedstat_begin_thread, _end_thread - the calling thread has got an entry; it gives its entry back. */
+void ptt_schedstat_begin_thread(void) __attribute__((visibility("hidden")));
+void ptt_schedstat_end_thread(void) __attribute__((visibility("hidden")));
+
+/* ptt_schedstat_forget_parent - in the child of a fork: close what the threads of the parent had open. */
+void ptt_schedstat_forget_parent(void) __attribute__((visibility("hidden")));
+
+/* ------------------------------------------------------------ retired.c: memory of sessions that the process has left, given back once no thread can come back to it. */
+
+/*
+ * A thread goes on with its entry of the session in which it wrote last, until its next event sends it to another one. So a
+ * segment that was left stays mapped as long as a thread lives that had an entry there, and has none of a later session.
+ * A signal handler may have sent a thread on that was just writing: nothing is unmapped before it was found unused at the
+ * beginning of two sessions.
+ */
+
+
+/* ptt_retired_note - the session is being left: remember which threads have entries, before the collector clears them. */
+void ptt_retired_note(struct ptt_segment *segment) __attribute__((visibility("hidden")));
+
+/*
+ * ptt_retired_add - another session is about to be joined: private memory takes the place of the one that was left
+ * By one thread at a time. Makes system calls. Return: false if there is no memory for that; then nothing has changed.
+ */
+bool ptt_retired_add(struct ptt_segment *segment) __attribute__((visibility("hidden")));
+
+/* ------------------------------------------------------------ what ThreadSanitizer cannot see: chunks and entries pass from thread to thread by way of the recorder */
+
+/*
+ * A thread that ends leaves its chunk and its entry to the recorder, which is another process; the thread that gets them next finds
+ * them cleared. Between the two threads nothing passes within their process, so the sanitizer takes it for a race. To
+ * suppress the report is no cure: the suppressed report, too, is made with the sanitizer's locks held, by functions that
+ * are cancellation points. Nothing of this exists in other builds.
+ *
+ * A forked child has a point of its own: another thread may have been inside the sanitizer with the parent's just then, and
+ * its lock on it is held in the child for good.
+ */
+#ifdef __SANITIZE_THREAD__
+#define PTT_HANDOVER_POINTS 64u
+
+extern uint64_t ptt_handover_point[PTT_HANDOVER_POINTS] __attribute__((visibility("hidden")));
+
+/* ptt_leave_to_others - all that this thread has written is done; ptt_take_from_others - and may be taken over. */
+static inline void ptt_leave_to_others(void)
+{
+	__tsan_release(&ptt_handover_point[ptt_session.pid % PTT_HANDOVER_POINTS]);
+}
+
+static inline void ptt_take_from_others(void)
+{
+	__tsan_acquire(&ptt_handover_point[ptt_session.pid % PTT_HANDOVER_POINTS]);
+}
+#else
+static inline void ptt_leave_to_others(void)
+{
+}
+
+static inline void ptt_take_from_others(void)
+{
+}
+#endif
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* threads.c - a thread gets an entry in the segment with its first event, and gives it back at its end. */
-#include "handover.h"
 #include "../platform/confined.h"
 #include "../platform/signals.h"
-#include "schedstat.h"
 #include "session.h"
 #include "writer.h"
 

@@ -2,7 +2,6 @@
 /* writer.c - recording where the fast path could not: a chunk that is full, or taken, or the thread's first. */
 #include "writer.h"
 
-#include "chunk.h"
 #include "session.h"
 
 /* ------------------------------------------------------------ revocation */

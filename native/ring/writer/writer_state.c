@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* writer_state.c - what a writer keeps outside the segment: its session, its thread's entry, the table of sites. */
-#include "handover.h"
 #include "writer.h"
 #include "session.h"
 

@@ -21,10 +21,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "attach.h"
 #include "handler.h"
 #include "platform/raw_syscall.h"
-#include "rebind.h"
 #include "writer/bell.h"
 
 /* So long it takes until calls of a module that was just loaded are recorded. */

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "agent.h"
+#include "attach.h"
 #include "syscall_numbers.h"
 
 /* What is said of a process with several threads; setns() has its own word for it where the clock is concerned. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* protections.c - reads /proc/thread-self/maps into a sorted array, with bare system calls and without an allocator. */
-#include "protections.h"
+#include "attach.h"
 
 #include <fcntl.h>
 #include <stddef.h>

@@ -25,9 +25,8 @@
 #include "handler.h"
 #include "modules.h"
 #include "platform/raw_syscall.h"
-#include "protections.h"
 #include "reach.h"
-#include "rebind.h"
+#include "attach.h"
 
 #if defined(__x86_64__)
 #define JUMP_SLOT R_X86_64_JUMP_SLOT

@@ -17,7 +17,6 @@
 #include "registers.h"
 #include "rules.h"
 #include "unwind.h"
-#include "wrapper_names.h"
 #include "wrappers.h"
 #include "layout/ptt_abi.h"
 #include "origin/call_site.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* memory.c - takes memory without the C library, and never gives it back. */
-#include "memory.h"
+#include "modules.h"
 
 #include <stdbool.h>
 #include <stdint.h>

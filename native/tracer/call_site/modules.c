@@ -15,7 +15,6 @@
 #include <sys/syscall.h>
 
 #include "platform/confined.h"
-#include "memory.h"
 #include "modules.h"
 #include "nptl_trace.h"
 #include "platform/raw_syscall.h"

@@ -61,4 +61,7 @@ uint8_t ptt_futex_kind(const struct dl_find_object *module, uintptr_t function);
 /* What is being closed: see platform/upcalls.h. */
 extern uint64_t ptt_closing_count HIDDEN;
 
+/* ptt_take_memory - memory.c: zeroed memory for what is known of modules, never given back; NULL if there is none. Safe in signal handlers. */
+void *ptt_take_memory(size_t size) HIDDEN;
+
 #endif

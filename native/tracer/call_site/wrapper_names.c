@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "futex_names.h"
-#include "wrapper_names.h"
+#include "wrappers.h"
 #include "wrapper_symbols.h"
 
 /* Functions in namespaces std and __gnu_cxx, their const members, their lambdas. */

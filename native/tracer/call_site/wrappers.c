@@ -8,11 +8,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "memory.h"
+#include "modules.h"
 #include "platform/confined.h"
 #include "platform/raw_syscall.h"
 #include "reach.h"
-#include "wrapper_names.h"
 #include "wrappers.h"
 
 /* ------------------------------------------------------------ code */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "platform/complaint.h"
+#include "platform/own_process.h"
 #include "platform/confined.h"
 #include "handler.h"
 #include "writer/identity.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "writer/identity.h"
-#include "platform/may_write.h"
+#include "platform/own_process.h"
 #include "tracer.h"
 
 union ptt_control_page ptt_control __attribute__((aligned(PTT_PAGE_MAX)));

@@ -6,7 +6,6 @@
  */
 #include "bodies.h"
 #include "mutex.h"
-#include "once.h"
 #include "thread.h"
 #include "wait.h"
 

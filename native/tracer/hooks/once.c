@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* once.c - pthread_once: reports the thread that runs the routine, and those that wait for it. */
-#include "once.h"
+#include "bodies.h"
 
 /* A call in progress, on the stack of its thread. */
 struct call {

@@ -17,30 +17,42 @@ static void report(pid_t child, uint64_t began, void *site)
 			    .wait_ns = ptt_now_ns() - began);
 }
 
-/* It may also have stopped, or go on. */
+/* The child may also have stopped, or go on. */
 static bool has_ended(int status)
 {
 	return WIFEXITED(status) || WIFSIGNALED(status);
 }
 
+/* REAP(call): the real function, called with into_, for the program may not have asked for the status. */
+#define REAP(call)                                                      \
+	({                                                              \
+		uint64_t began_ = begin();                              \
+		int own_, *into_ = status ? status : &own_;             \
+		pid_t child_ = (call);                                  \
+                                                                        \
+		if (child_ > 0 && has_ended(*into_))                    \
+			report(child_, began_, site);                   \
+		child_;                                                 \
+	})
+
 pid_t ptt_wait(int *status, void *site)
 {
-	uint64_t began = begin();
-	pid_t child = ptt_real.wait(status);
-
-	report(child, began, site);
-	return child;
+	return REAP(ptt_real.wait(into_));
 }
 
 pid_t ptt_waitpid(pid_t pid, int *status, int options, void *site)
 {
-	uint64_t began = begin();
-	int own, *into = status ? status : &own; /* the program may not have asked */
-	pid_t child = ptt_real.waitpid(pid, into, options);
+	return REAP(ptt_real.waitpid(pid, into_, options));
+}
 
-	if (child > 0 && has_ended(*into))
-		report(child, began, site);
-	return child;
+pid_t ptt_wait3(int *status, int options, struct rusage *usage, void *site)
+{
+	return REAP(ptt_real.wait3(into_, options, usage));
+}
+
+pid_t ptt_wait4(pid_t pid, int *status, int options, struct rusage *usage, void *site)
+{
+	return REAP(ptt_real.wait4(pid, into_, options, usage));
 }
 
 int ptt_waitid(idtype_t type, id_t id, siginfo_t *info, int options, void *site)
@@ -53,26 +65,4 @@ int ptt_waitid(idtype_t type, id_t id, siginfo_t *info, int options, void *site)
 	    (into->si_code == CLD_EXITED || into->si_code == CLD_KILLED || into->si_code == CLD_DUMPED))
 		report(into->si_pid, began, site);
 	return result;
-}
-
-pid_t ptt_wait3(int *status, int options, struct rusage *usage, void *site)
-{
-	uint64_t began = begin();
-	int own, *into = status ? status : &own; /* the program may not have asked */
-	pid_t child = ptt_real.wait3(into, options, usage);
-
-	if (child > 0 && has_ended(*into))
-		report(child, began, site);
-	return child;
-}
-
-pid_t ptt_wait4(pid_t pid, int *status, int options, struct rusage *usage, void *site)
-{
-	uint64_t began = begin();
-	int own, *into = status ? status : &own; /* the program may not have asked */
-	pid_t child = ptt_real.wait4(pid, into, options, usage);
-
-	if (child > 0 && has_ended(*into))
-		report(child, began, site);
-	return child;
 }

@@ -4,9 +4,7 @@
  * A lock of GLib is a mutex to all that reads a trace, of a type of its own, which a note says when it is first used. What
  * the library does inside such a call, as waiting for a futex, is not reported besides.
  */
-#include "lock_call.h"
-#include "lock_state.h"
-#include "real_lock.h"
+#include "lock_hook.h"
 #include "team.h"
 #include "wait.h"
 

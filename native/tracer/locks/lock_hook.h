@@ -7,9 +7,24 @@
 #ifndef PTT_LOCK_HOOK_H
 #define PTT_LOCK_HOOK_H
 
-#include "lock_call.h"
 #include "lock_state.h"
 #include "real_lock.h"
+
+/* The arguments of a call, in the registers of integers and pointers. */
+struct ptt_lock_arguments {
+	long at[6];
+};
+
+/*
+ * ptt_lock_call - make a call of a function of another library's lock, whichever it is, and report what it does
+ * @number: of the function
+ * @site: where it returns to
+ *
+ * A program that looks whether a library is there, by a weak reference, finds a stub behind which there is nothing: a call of it
+ * does nothing.
+ * Return: what the function behind the stub returns.
+ */
+long ptt_lock_call(struct ptt_lock_arguments *with, uint32_t number, void *site) HIDDEN;
 
 /*
  * A function of a lock that is called by one of them is a part of that. What a signal handler calls that interrupted one is not,

@@ -1,10 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* real_lock.h - the functions behind the stubs: those that the caller would have called without us. */
+/* real_lock.h - the functions of other libraries' locks, and behind their stubs the functions that the caller would have called without us. */
 #ifndef PTT_REAL_LOCK_H
 #define PTT_REAL_LOCK_H
 
+#include <stdbool.h>
+
+#include "lock_function.h"
 #include "tracer.h"
-#include "lock_table.h"
+
+/* ------------------------------------------------------------ the functions: of the catalogue, in lock_table.c, and of the user */
+
+extern const struct ptt_lock_function ptt_lock_functions[] HIDDEN;
+extern const uint32_t ptt_lock_count HIDDEN;
+
+/* In the shared object of the user's functions, where there is one. */
+extern const struct ptt_lock_function __nptl_trace_locks[] __attribute__((weak));
+
+static inline const struct ptt_lock_function *ptt_lock_function(uint32_t number)
+{
+	if (likely(number < PTT_LOCK_GIVEN))
+		return &ptt_lock_functions[number];
+	return &__nptl_trace_locks[number % PTT_LOCK_GIVEN];
+}
+
+/* ptt_lock_beside - the number of function @other of the table that function @number is of. */
+static inline uint32_t ptt_lock_beside(uint32_t number, uint32_t other)
+{
+	return number - number % PTT_LOCK_GIVEN + other;
+}
+
+/* ------------------------------------------------------------ the functions behind the stubs */
 
 typedef long ptt_lock_fn(long a, long b, long c, long d, long e, long f);
 

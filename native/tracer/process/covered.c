@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "handler.h"
-#include "platform/may_write.h"
+#include "platform/own_process.h"
 #include "process.h"
 #include "real_lock.h"
 #include "writer/identity.h"

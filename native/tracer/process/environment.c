@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lock_table.h"
+#include "real_lock.h"
 #include "process.h"
 #include "platform/raw_syscall.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* exec.c - the exec functions: reports them, and passes the tracer on to the program that is executed. */
+/* exec.c - a program gives way to another one, or ends without destructors: the exec functions, _exit() and _Exit(). */
+/* The exec functions pass the tracer on to the program that is executed. A process that ends is still to say what it had mapped. */
 #include <stdarg.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -94,7 +96,7 @@ EXPORT int execveat(int directory, const char *path, char *const argv[], char *c
 
 /*
  * LIST_ARGUMENTS - argv of a function that takes it as a list, on the stack; @list is left behind the NULL
- * The first one must not be NULL, and the compiler believes it; where it is, the real function shall see that.
+ * The first argument must not be NULL, and the compiler believes it; where it is NULL, the real function shall see that.
  */
 #define LIST_ARGUMENTS(argv, first, list)                                              \
 	do {                                                                           \
@@ -113,41 +115,36 @@ EXPORT int execveat(int directory, const char *path, char *const argv[], char *c
 			(argv)[i_] = va_arg(list, char *);                             \
 	} while (0)
 
+/*
+ * EXEC_LIST(first, environment, call): EXEC() in a function that takes argv as a list from its parameter @first on; the call uses argv_.
+ * @environment is evaluated behind the list, in list_.
+ */
+#define EXEC_LIST(first, environment, call)             \
+	({                                              \
+		void *site_ = CALL_SITE;                \
+		char **argv_, **wanted_;                \
+		va_list list_;                          \
+                                                        \
+		va_start(list_, first);                 \
+		LIST_ARGUMENTS(argv_, first, list_);    \
+		wanted_ = (environment);                \
+		va_end(list_);                          \
+		EXEC(site_, wanted_, call);             \
+	})
+
 EXPORT int execl(const char *path, const char *first, ...)
 {
-	void *site = CALL_SITE;
-	va_list list;
-	char **argv;
-
-	va_start(list, first);
-	LIST_ARGUMENTS(argv, first, list);
-	va_end(list);
-	return EXEC(site, environ, ptt_real.execve(path, argv, env_));
+	return EXEC_LIST(first, environ, ptt_real.execve(path, argv_, env_));
 }
 
 EXPORT int execlp(const char *file, const char *first, ...)
 {
-	void *site = CALL_SITE;
-	va_list list;
-	char **argv;
-
-	va_start(list, first);
-	LIST_ARGUMENTS(argv, first, list);
-	va_end(list);
-	return EXEC(site, environ, ptt_real.execvpe(file, argv, env_));
+	return EXEC_LIST(first, environ, ptt_real.execvpe(file, argv_, env_));
 }
 
 EXPORT int execle(const char *path, const char *first, ...)
 {
-	void *site = CALL_SITE;
-	char **argv, **env;
-	va_list list;
-
-	va_start(list, first);
-	LIST_ARGUMENTS(argv, first, list);
-	env = va_arg(list, char **);
-	va_end(list);
-	return EXEC(site, env, ptt_real.execve(path, argv, env_));
+	return EXEC_LIST(first, va_arg(list_, char **), ptt_real.execve(path, argv_, env_));
 }
 
 long ptt_syscall_exec(long number, const long *arg, void *site)
@@ -156,4 +153,34 @@ long ptt_syscall_exec(long number, const long *arg, void *site)
 		return EXEC(site, (char **)arg[2],
 			    ptt_real.syscall(number, arg[0], arg[1], (long)env_, arg[3], arg[4], arg[5]));
 	return EXEC(site, (char **)arg[3], ptt_real.syscall(number, arg[0], arg[1], arg[2], (long)env_, arg[4], arg[5]));
+}
+
+/* ------------------------------------------------------------ _exit */
+
+/* Not in a child of vfork, which is in the memory of its parent. */
+static void before_exit(void)
+{
+	/* relaxed: set when the handler begins */
+	void (*before)(void) = __atomic_load_n(&ptt_before_exit, __ATOMIC_RELAXED);
+	int cancellation;
+
+	if (!__nptl_trace_enabled || !before || __nptl_trace_confined || ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) != ptt_pid)
+		return;
+	cancellation = ptt_hold_cancellation();
+	before();
+	ptt_allow_cancellation(cancellation);
+}
+
+EXPORT void _exit(int status)
+{
+	before_exit();
+	ptt_real._exit(status);
+	__builtin_unreachable();
+}
+
+EXPORT void _Exit(int status)
+{
+	before_exit();
+	ptt_real._Exit(status);
+	__builtin_unreachable();
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "mutex.h"
-#include "once.h"
+#include "bodies.h"
 #if PTT_UNWINDS
 #include "wrappers.h"
 #endif

@@ -73,7 +73,7 @@ def named_object(codes: Mapping[int, PythonCode], address: int) -> str:
     if not ptt_abi.PTT_NUMBERED_PLACE <= address < ptt_abi.PTT_NUMBERED_PLACE_END:
         return ""
     number = address - ptt_abi.PTT_NUMBERED_PLACE >> ptt_abi.PTT_NUMBERED_SHIFT
-    # where the tracer put it: see native/ring/origin/python_code.c
+    # where the tracer put it: see native/ring/origin/image_files.c
     first = ((number | 1 << 63) * _HASH % 2**64) >> _HASH_SHIFT
     for place in range(first, first + _PROBES):
         code = codes.get(place % ptt_abi.PTT_PYTHON_CODES)

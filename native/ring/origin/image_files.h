@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* module_log.h - writes down for the recorder which modules calls come from, and since when. */
-#ifndef PTT_MODULE_LOG_H
-#define PTT_MODULE_LOG_H
+/* image_files.h - writes down for the recorder which modules calls come from, and since when. */
+#ifndef PTT_IMAGE_FILES_H
+#define PTT_IMAGE_FILES_H
 
 #include "nptl_trace.h"
 

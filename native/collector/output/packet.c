@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* packet.c - puts runs of slots together to CTF packets, without copying them, and settles the chunks once they are out. */
-#include "collector.h"
+#include "../collector.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stream_file.c - stream files: names, rotation, a bounded number of open files, whole packets or nothing. */
-#include "collector.h"
+#include "../collector.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* message.c - error messages and the clocks. */
-#include "collector.h"
+#include "../collector.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * So a thread of the collector's has a list of its own. The links are in private memory, and only the word is in the segment.
  * The thread sleeps until the collector lets go; it dies when the process does.
  */
-#include "collector.h"
+#include "../collector.h"
 
 #include <errno.h>
 #include <linux/futex.h>
