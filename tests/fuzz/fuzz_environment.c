@@ -11,7 +11,7 @@
 /* both files have such a thing */
 #undef TRACE
 #include "../../native/tracer/handler/handler.c"
-#include "../../native/tracer/globals.c"
+#include "../../native/tracer/common/globals.c"
 
 struct ptt_real ptt_real;
 
