@@ -301,6 +301,27 @@ class Fact:
         """Whether it is the misuse of an object that the library refused."""
         return self.refused and bool(self.objects)
 
+    @property
+    def refusal(self) -> str:
+        """How a sentence ends if the library refused the call; empty if it did not."""
+        return f" (refused with {self.steps[-1].error})" if self.refused else ""
+
+    @property
+    def waits(self) -> list[str]:
+        """What each blocked thread waits for, and the object that it has and others want."""
+        parts = []
+        held: Step | None = None
+        for step in self.steps:
+            if step.what == "took":
+                held = step
+                continue
+            own = held is not None and held.thread_id == step.thread_id
+            holds = f"holds {held.object} and " if held is not None and own else ""
+            by = f", held by {step.other}" if step.what == "waits" and step.other_id else ""
+            parts.append(f"{step.thread} {holds}{step.text}{step.at}{by}")
+            held = None
+        return parts
+
     def first(self, *whats: str) -> Step | None:
         """Return the first step that is one of these."""
         return next((step for step in self.steps if step.what in whats), None)

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from nptltrace.findings.blocked.sentences import blocked
-from nptltrace.findings.kind import finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nptltrace.findings.facts import Fact, Found, Trace
+from nptltrace.findings import Fact, Found, Trace, finding
 
 
 @finding("deadlock", severity="error")
@@ -54,4 +48,4 @@ def _message(fact: Fact) -> str:
         if forked.other_id == forked.thread_id:
             return f"{text} it forked this process{forked.at}, and no thread here releases it"
         return f"{text} {forked.thread} forked this process{forked.at}, and does not exist here"
-    return "; ".join(blocked(steps))
+    return "; ".join(fact.waits)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from nptltrace.findings.kind import finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nptltrace.findings.facts import Fact, Found, Trace
+from nptltrace.findings import Fact, Found, Trace, finding
 
 
 @finding("self-deadlock", severity="error")

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from nptltrace.findings.blocked.sentences import blocked
-from nptltrace.findings.kind import finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nptltrace.findings.facts import Found, Trace
+from nptltrace.findings import Found, Trace, finding
 
 
 @finding("stuck", severity="error")
@@ -42,7 +36,7 @@ def stuck(trace: Trace) -> Iterator[Found]:
     Threads that wait in `Queue.get()` or for a `Semaphore`, and those that join them, are idle.
     """
     for fact in trace.facts("all-blocked"):
-        parts = blocked(fact.steps)
+        parts = fact.waits
         one = len(parts) == 1
         what = "the only thread of this process is" if one else "all threads are"
         more = fact.value - len(parts)

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from nptltrace.findings.kind import finding
-from nptltrace.findings.misuse.refusal import refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nptltrace.findings.facts import Found, Trace
+from nptltrace.findings import Found, Trace, finding
 
 
 @finding("cond-wait-unlocked-mutex", severity="error")
@@ -25,6 +19,6 @@ def cond_wait_unlocked_mutex(trace: Trace) -> Iterator[Found]:
         holder = f"{held.thread} held it" if held is not None else "nobody held it"
         message = (
             f"{wait.thread} waited on {wait.object}{wait.at} with {wait.mutex}, which it had not "
-            f"locked: {holder}{refusal(fact)}"
+            f"locked: {holder}{fact.refusal}"
         )
         yield fact.found(message, severity="warning" if fact.harmless else None)

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from nptltrace.findings.kind import finding
-from nptltrace.findings.misuse.refusal import refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nptltrace.findings.facts import Found, Trace
+from nptltrace.findings import Found, Trace, finding
 
 
 @finding("destroy-locked", severity="error")
@@ -32,6 +26,6 @@ def destroy_locked(trace: Trace) -> Iterator[Found]:
         else:
             why = "while it was in use"
         yield fact.found(
-            f"{last.thread} destroyed {last.object}{last.at} {why}{refusal(fact)}",
+            f"{last.thread} destroyed {last.object}{last.at} {why}{fact.refusal}",
             severity="warning" if fact.harmless else None,
         )

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from nptltrace.findings.kind import finding
-from nptltrace.findings.misuse.refusal import refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nptltrace.findings.facts import Found, Trace
+from nptltrace.findings import Found, Trace, finding
 
 
 @finding("unlock-not-owner", severity="error")
@@ -24,7 +18,6 @@ def unlock_not_owner(trace: Trace) -> Iterator[Found]:
     for fact in trace.facts("release-of-others"):
         held, last = fact.steps[0], fact.steps[-1]
         message = (
-            f"{last.thread} unlocked {last.object}{last.at}, which {held.thread} held"
-            f"{refusal(fact)}"
+            f"{last.thread} unlocked {last.object}{last.at}, which {held.thread} held{fact.refusal}"
         )
         yield fact.found(message, severity="warning" if fact.harmless else None)

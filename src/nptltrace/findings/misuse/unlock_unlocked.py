@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from nptltrace.findings.kind import finding
-from nptltrace.findings.misuse.refusal import refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nptltrace.findings.facts import Found, Trace
+from nptltrace.findings import Found, Trace, finding
 
 
 @finding("unlock-unlocked", severity="error")
@@ -23,7 +17,6 @@ def unlock_unlocked(trace: Trace) -> Iterator[Found]:
         last, released = fact.steps[-1], fact.first("released")
         since = f" since {released.thread} released it{released.at}" if released is not None else ""
         message = (
-            f"{last.thread} unlocked {last.object}{last.at}, which nobody held{since}"
-            f"{refusal(fact)}"
+            f"{last.thread} unlocked {last.object}{last.at}, which nobody held{since}{fact.refusal}"
         )
         yield fact.found(message, severity="warning" if fact.harmless else None)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from nptltrace.findings.kind import finding
+from nptltrace.findings import Found, Trace, finding
 from nptltrace.findings.words import duration, priority
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nptltrace.findings.facts import Found, Trace
 
 
 @finding("priority-inversion", severity="warning")

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from nptltrace.findings.facts import Event, Found
-from nptltrace.findings.kind import finding
+from nptltrace.findings import Event, Found, Trace, finding
 from nptltrace.findings.words import duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from nptltrace.findings.facts import Trace
 
 _MANY = 5_000
 _SHORT_NS = 100_000
