@@ -94,7 +94,7 @@ HEADERS = (
     Header("tasks.h"),
     Header("unwind_image.h"),
     Header("pttread.h"),
-    Header("ptttrack.h", ("PTT_PREVENTED", "PTT_SILENT_NS", "PTT_THREAD_")),
+    Header("ptttrack.h", ("PTT_PREVENTED", "PTT_SILENT_NS", "PTT_THREAD_", "ptt_tracker_")),
     Header("model_rows.h"),
     Header("pttmodel.h"),
     Header("pttcheck.h"),

@@ -120,6 +120,48 @@ struct ptt_track_object {
 	PTT_TRACK_OBJECT
 };
 
+/*
+ * A model, a check and a verifier are trackers. Before the events, and later for new threads and processes, they are told of
+ * the traced processes. These functions return 0, -EINVAL or -ENOMEM.
+ */
+struct tracker;
+#define PTT_TRACKER_API __attribute__((visibility("default")))
+
+/* ptt_tracker_thread - which thread stands behind a number of the reader; known ones may be declared again. */
+PTT_TRACKER_API int ptt_tracker_thread(struct tracker *t, uint32_t number, uint32_t process, uint32_t tid);
+/*
+ * ptt_tracker_child - a process was forked by another, and took over its memory, its locks and its levels
+ *
+ * A child is recorded at its parent's levels: from its first event on it is known what its events say. Both processes
+ * must have been named by ptt_tracker_thread().
+ */
+PTT_TRACKER_API int ptt_tracker_child(struct tracker *t, uint32_t process, uint32_t parent);
+/*
+ * ptt_tracker_level - of which kinds of objects a process has all changes of state from the beginning on
+ *
+ * @kinds: a bit (1 << PTT_KIND_…) each; what is said of a process again means nothing
+ */
+PTT_TRACKER_API int ptt_tracker_level(struct tracker *t, uint32_t process, uint32_t kinds);
+/*
+ * ptt_tracker_share - says that [start, end) of a process is memory that others have mapped too
+ *
+ * @memory: the same for all that map it
+ * @offset: where in it the mapping begins
+ *
+ * An object in such memory is one object; its process and address are those of its first use.
+ */
+PTT_TRACKER_API int ptt_tracker_share(struct tracker *t, uint32_t process, uint64_t start, uint64_t end, uint32_t memory,
+				  uint64_t offset);
+/*
+ * ptt_tracker_ends - when each process ended, after all events; INT64_MIN for a process without events
+ *
+ * @killed: when it was killed, INT64_MIN if it was not
+ * @seen: when else it, or its recording, was seen to have ended; its own events count more
+ * @ends: has room for @count of them
+ */
+PTT_TRACKER_API void ptt_tracker_ends(const struct tracker *t, const int64_t *killed, const int64_t *seen, uint32_t count,
+				  int64_t *ends);
+
 _Static_assert(sizeof(struct ptt_event) == 48, "event");
 _Static_assert(sizeof(struct ptt_track_thread) == 72, "thread");
 _Static_assert(sizeof(struct ptt_track_object) == 96, "object");

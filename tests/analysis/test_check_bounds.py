@@ -185,7 +185,7 @@ def hung_processes(n: int) -> Callable[[], object]:
     """Processes of one parent, in none of which anybody goes on."""
     check = Check(10**9, 10**6)
     for number in range(1, n):
-        check.process(number, 0)
+        check.child(number, 0)
         check.share(number, 0x1000, 0x2000, number // 2, 0)
     return lambda: check.finish([], 0)
 

@@ -11,6 +11,7 @@
 
 #include "catalog.h"
 #include "pttread.h"
+#include "ptttrack.h"
 #include "pttverify.h"
 
 #define EVENTS 512
@@ -71,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(verify, "no memory");
 	must(!ptt_verify_process(verify, 0, &known), "a process");
 	for (uint32_t i = 0; i < THREADS - 1; i++) /* one that nobody knew of */
-		must(!ptt_verify_thread(verify, i, i / 2, 100 + i), "a thread");
+		must(!ptt_tracker_thread((struct tracker *)(void *)verify, i, i / 2, 100 + i), "a thread");
 	must(!ptt_verify_feed(verify, &columns, n), "feeding");
 	must(!ptt_verify_finish(verify, (int64_t)(size % 3)), "finishing");
 	rows = ptt_verify_violations(verify, &count);

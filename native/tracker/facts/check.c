@@ -63,26 +63,6 @@ void ptt_check_destroy(struct ptt_check *c)
 	free(c);
 }
 
-int ptt_check_thread(struct ptt_check *c, uint32_t number, uint32_t process, uint32_t tid)
-{
-	return tk_declare(&c->t, number, process, tid);
-}
-
-int ptt_check_share(struct ptt_check *c, uint32_t process, uint64_t start, uint64_t end, uint32_t memory, uint64_t offset)
-{
-	return tk_share(&c->t, process, start, end, memory, offset);
-}
-
-int ptt_check_process(struct ptt_check *c, uint32_t process, uint32_t parent)
-{
-	return tk_fork_of(&c->t, process, parent);
-}
-
-int ptt_check_level(struct ptt_check *c, uint32_t process, uint32_t kinds)
-{
-	return tk_level(&c->t, process, kinds);
-}
-
 int ptt_check_stack(struct ptt_check *c, uint32_t process, uint64_t from)
 {
 	if (tk_process_reach(&c->t, process) < 0)
@@ -366,11 +346,6 @@ uint64_t ptt_check_futex_waits(const struct ptt_check *c)
 
 _Static_assert(offsetof(struct ck_thread, library_wait) - offsetof(struct ck_thread, first_ns) ==
 		       offsetof(struct ptt_check_thread_row, library_wait), "a thread's row lies in it");
-
-void ptt_check_ends(const struct ptt_check *c, const int64_t *killed, const int64_t *seen, uint32_t count, int64_t *ends)
-{
-	tk_process_ends(&c->t, killed, seen, count, ends);
-}
 
 int ptt_check_table(const struct ptt_check *c, uint32_t which, struct ptt_check_table *out)
 {

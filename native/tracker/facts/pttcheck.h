@@ -4,11 +4,11 @@
  * Model. Events are fed in the order of time, as the reader's cursors deliver them; facts come as they show, each with
  * the few steps that prove it. A cycle of waits comes at once and is dropped at the end if one of the waits has ended
  * after all; what is only true when no event is missing is dropped if some are. A fact is neutral: which facts are
- * findings, how severe, and in which words, src/nptltrace/analysis/findings decides.
+ * findings, how severe, and in which words, src/nptltrace/findings decides.
  *
  *     check = ptt_check_create(long_hold, long_wait);
- *     ptt_check_thread(check, number, process, tid);           (every thread of the reader)
- *     ptt_check_process(check, process, parent, forked);
+ *     ptt_tracker_thread((struct tracker *)check, …);            (every thread of the reader)
+ *     ptt_tracker_child((struct tracker *)check, …);
  *     ptt_check_memory(check, process, from, to);              (static data)
  *     while ((n = ptt_cursor_read(cursor, &columns, max)) > 0)
  *             ptt_check_feed(check, &columns, n);
@@ -25,7 +25,7 @@
 struct ptt_columns;
 struct ptt_check;
 
-#define PTT_CHECK_VERSION 10
+#define PTT_CHECK_VERSION 11
 #define PTT_CHECK_API __attribute__((visibility("default")))
 
 /* What a fact is about. New ones come last: Python knows them by their numbers. */
@@ -159,23 +159,10 @@ PTT_CHECK_API int ptt_check_version(void);
  */
 PTT_CHECK_API struct ptt_check *ptt_check_create(int64_t long_hold, int64_t long_wait);
 PTT_CHECK_API void ptt_check_destroy(struct ptt_check *check);
-/* ptt_check_thread - declares the thread behind a number of the reader; known ones may be declared again. */
-PTT_CHECK_API int ptt_check_thread(struct ptt_check *check, uint32_t number, uint32_t process, uint32_t tid);
-/* ptt_check_process - declares that a process is a fork of another, whose locks it took over as they were. */
-PTT_CHECK_API int ptt_check_process(struct ptt_check *check, uint32_t process, uint32_t parent);
-/* ptt_check_level - of which kinds of objects a process has what changes their state, a bit (1 << PTT_KIND_…) each. */
-PTT_CHECK_API int ptt_check_level(struct ptt_check *check, uint32_t process, uint32_t kinds);
 /* ptt_check_stack - declares that nothing lies behind this address but the stack of the first thread. */
 PTT_CHECK_API int ptt_check_stack(struct ptt_check *check, uint32_t process, uint64_t from);
 /* ptt_check_memory - declares memory whose objects stay the same ones, such as that of global variables. */
 PTT_CHECK_API int ptt_check_memory(struct ptt_check *check, uint32_t process, uint64_t from, uint64_t to);
-/*
- * ptt_check_share - declares memory that several processes have mapped: an object there is one object
- *
- * @memory: a number for the memory; @offset: where in it `start` is
- */
-PTT_CHECK_API int ptt_check_share(struct ptt_check *check, uint32_t process, uint64_t start, uint64_t end,
-				  uint32_t memory, uint64_t offset);
 /* ptt_check_clocks - what the clocks of a process showed at time 0, in ns; 0: that is not known. */
 PTT_CHECK_API int ptt_check_clocks(struct ptt_check *check, uint32_t process, int64_t realtime, int64_t monotonic);
 /* ptt_check_feed - follows the next n events, of which all columns are given; processors may be left out. 0 or a negative error number. */
@@ -227,15 +214,6 @@ PTT_CHECK_API int ptt_check_no_handlers(struct ptt_check *check, uint32_t proces
  */
 PTT_CHECK_API int ptt_check_finish(struct ptt_check *check, const int64_t *ends, uint32_t count, uint32_t flags);
 PTT_CHECK_API int ptt_check_table(const struct ptt_check *check, uint32_t which, struct ptt_check_table *out);
-/*
- * ptt_check_ends - when each process ended, after all events
- *
- * @killed: when it was killed, INT64_MIN if it was not
- * @seen: when it was seen to have ended
- * @ends: has room for @count of them
- */
-PTT_CHECK_API void ptt_check_ends(const struct ptt_check *check, const int64_t *killed, const int64_t *seen, uint32_t count,
-				  int64_t *ends);
 /* ptt_check_lost - events that the trace itself says were lost. */
 PTT_CHECK_API uint64_t ptt_check_lost(const struct ptt_check *check);
 /* ptt_check_crowded - how often a lock was asked for by a thread that held too many others to keep the orders. */

@@ -9,8 +9,8 @@
  *
  *     verify = ptt_verify_create();
  *     ptt_verify_process(verify, number, &process);           (every process of the reader)
- *     ptt_verify_share(verify, number, from, to);             (memory that it shares)
- *     ptt_verify_thread(verify, number, process, tid);        (every thread of the reader)
+ *     ptt_tracker_share((struct tracker *)verify, …);           (memory that it shares)
+ *     ptt_tracker_thread((struct tracker *)verify, …);          (every thread of the reader)
  *     while ((n = ptt_cursor_read(cursor, &columns, max)) > 0)
  *             ptt_verify_feed(verify, &columns, n);
  *     ptt_verify_finish(verify, patience_ns);
@@ -26,7 +26,7 @@
 struct ptt_columns;
 struct ptt_verify;
 
-#define PTT_VERIFY_VERSION 1
+#define PTT_VERIFY_VERSION 2
 #define PTT_VERIFY_API __attribute__((visibility("default")))
 #define PTT_VERIFY_EVENTS 4 /* most that prove one violation */
 
@@ -72,10 +72,6 @@ PTT_VERIFY_API int ptt_verify_version(void);
 PTT_VERIFY_API struct ptt_verify *ptt_verify_create(void);
 PTT_VERIFY_API void ptt_verify_destroy(struct ptt_verify *verify);
 PTT_VERIFY_API int ptt_verify_process(struct ptt_verify *verify, uint32_t number, const struct ptt_verify_process *known);
-/* ptt_verify_share - other processes may have this memory as well; called before the events. */
-PTT_VERIFY_API int ptt_verify_share(struct ptt_verify *verify, uint32_t process, uint64_t from, uint64_t to);
-/* ptt_verify_thread - which thread stands behind a number of the reader; known ones may be declared again. */
-PTT_VERIFY_API int ptt_verify_thread(struct ptt_verify *verify, uint32_t number, uint32_t process, uint32_t tid);
 /* ptt_verify_feed - follows the next n events, of which all columns are given; processors may be left out. 0 or a negative error number. */
 PTT_VERIFY_API int ptt_verify_feed(struct ptt_verify *verify, const struct ptt_columns *columns, int64_t n);
 /*

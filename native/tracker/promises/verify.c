@@ -58,16 +58,6 @@ int ptt_verify_process(struct ptt_verify *v, uint32_t number, const struct ptt_v
 	return 0;
 }
 
-int ptt_verify_share(struct ptt_verify *v, uint32_t process, uint64_t from, uint64_t to)
-{
-	return tk_share(&v->t, process, from, to, 0, 0);
-}
-
-int ptt_verify_thread(struct ptt_verify *v, uint32_t number, uint32_t process, uint32_t tid)
-{
-	return tk_declare(&v->t, number, process, tid);
-}
-
 /* ---- events ---- */
 
 /* From here on nothing that was known of the process counts. */

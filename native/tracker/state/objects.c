@@ -59,7 +59,7 @@ static int make_range(struct tracker *t, uint32_t share)
 	return put_range(TK_PROCESS(t, s->process), (struct tk_range){ s->start, s->end, share });
 }
 
-int tk_share(struct tracker *t, uint32_t process, uint64_t start, uint64_t end, uint32_t memory, uint64_t offset)
+int ptt_tracker_share(struct tracker *t, uint32_t process, uint64_t start, uint64_t end, uint32_t memory, uint64_t offset)
 {
 	uint32_t number;
 

@@ -186,16 +186,6 @@ uint32_t tk_map_get(const struct rd_map *map, uint64_t a, uint64_t b);
 
 /* ---- threads.c ---- */
 
-/* tk_declare - which thread stands behind a number of the reader; known ones may be declared again. 0 or -ENOMEM. */
-int tk_declare(struct tracker *t, uint32_t number, uint32_t process, uint32_t tid);
-/* tk_fork_of - a process took over its parent's memory and levels. Return: 0, -EINVAL or -ENOMEM. */
-int tk_fork_of(struct tracker *t, uint32_t process, uint32_t parent);
-/*
- * tk_level - from the beginning on, changes of state are recorded of these kinds of objects of a process, a bit each
- *
- * What is said of it again means nothing. Return: 0 or -ENOMEM.
- */
-int tk_level(struct tracker *t, uint32_t process, uint32_t kinds);
 uint32_t tk_child_of_pid(const struct tracker *t, uint32_t parent, uint32_t pid);
 /* tk_number_of_any_tid - the reader's number plus 1 of a kernel thread id in any process, or TK_SEVERAL. */
 #define TK_SEVERAL UINT32_MAX
@@ -217,8 +207,6 @@ void tk_own_event(struct tracker *t, const struct tk_event *e, enum tk_action ac
 bool tk_process_left(const struct tracker *t, const struct tk_process *p);
 /* tk_process_end - when a process ended: with its last event if one says so, or else when it was seen that it had. */
 int64_t tk_process_end(const struct tracker *t, uint32_t process, int64_t killed, int64_t seen);
-/* tk_process_ends - that of the first @count processes; TK_NEVER of one without events. */
-void tk_process_ends(const struct tracker *t, const int64_t *killed, const int64_t *seen, uint32_t count, int64_t *ends);
 /*
  * tk_first_event - finds or makes the thread of an event that begins it, or that is the first behind its number
  *
@@ -233,8 +221,6 @@ uint32_t tk_join_target(const struct tracker *t, const struct tk_event *e, uint3
 
 /* ---- objects.c ---- */
 
-/* tk_share - Return: 0, -EINVAL or -ENOMEM. */
-int tk_share(struct tracker *t, uint32_t process, uint64_t start, uint64_t end, uint32_t memory, uint64_t offset);
 /* tk_share_at - the shared memory that an address of a process lies in. */
 uint32_t tk_share_at(const struct tracker *t, uint32_t process, uint64_t address);
 /* tk_known_object - the object at an address, whatever became of it; 0: never seen. */

@@ -30,7 +30,7 @@ uint32_t tk_number_of_any_tid(const struct tracker *t, uint32_t tid)
 	return tk_map_get(&t->tid_of, ANY_PROCESS, tid);
 }
 
-int tk_declare(struct tracker *t, uint32_t number, uint32_t process, uint32_t tid)
+int ptt_tracker_thread(struct tracker *t, uint32_t number, uint32_t process, uint32_t tid)
 {
 	struct tk_known *known;
 	uint32_t anywhere;
@@ -53,7 +53,7 @@ int tk_declare(struct tracker *t, uint32_t number, uint32_t process, uint32_t ti
 	return t->error;
 }
 
-int tk_fork_of(struct tracker *t, uint32_t process, uint32_t parent)
+int ptt_tracker_child(struct tracker *t, uint32_t process, uint32_t parent)
 {
 	if (process == parent)
 		return -EINVAL;
@@ -63,7 +63,7 @@ int tk_fork_of(struct tracker *t, uint32_t process, uint32_t parent)
 	return 0;
 }
 
-int tk_level(struct tracker *t, uint32_t process, uint32_t kinds)
+int ptt_tracker_level(struct tracker *t, uint32_t process, uint32_t kinds)
 {
 	struct tk_process *p;
 
@@ -155,7 +155,7 @@ int64_t tk_process_end(const struct tracker *t, uint32_t process, int64_t killed
 	return end < p->last ? p->last : end;
 }
 
-void tk_process_ends(const struct tracker *t, const int64_t *killed, const int64_t *seen, uint32_t count, int64_t *ends)
+void ptt_tracker_ends(const struct tracker *t, const int64_t *killed, const int64_t *seen, uint32_t count, int64_t *ends)
 {
 	for (uint32_t i = 0; i < count; i++)
 		ends[i] = i < t->process_count ? tk_process_end(t, i, killed[i], seen[i]) : TK_NEVER;

@@ -84,21 +84,6 @@ void ptt_model_destroy(struct ptt_model *m)
 	free(m);
 }
 
-int ptt_model_child(struct ptt_model *m, uint32_t process, uint32_t parent)
-{
-	return tk_fork_of(&m->t, process, parent);
-}
-
-int ptt_model_level(struct ptt_model *m, uint32_t process, uint32_t kinds)
-{
-	return tk_level(&m->t, process, kinds);
-}
-
-int ptt_model_share(struct ptt_model *m, uint32_t process, uint64_t start, uint64_t end, uint32_t memory, uint64_t offset)
-{
-	return tk_share(&m->t, process, start, end, memory, offset);
-}
-
 int ptt_model_no_object(struct ptt_model *m)
 {
 	rd_choice_free(&m->only_objects);
@@ -326,11 +311,6 @@ int ptt_model_feed_early(struct ptt_model *m, const struct ptt_columns *c, int64
 
 /* ---- end ---- */
 
-void ptt_model_ends(const struct ptt_model *m, const int64_t *killed, const int64_t *seen, uint32_t count, int64_t *ends)
-{
-	tk_process_ends(&m->t, killed, seen, count, ends);
-}
-
 int ptt_model_finish(struct ptt_model *m, const int64_t *killed, const int64_t *seen, uint32_t count)
 {
 	int64_t *until = calloc(m->t.process_count + 1, sizeof(*until));
@@ -357,55 +337,25 @@ uint64_t ptt_model_lost(const struct ptt_model *m)
 	return m->lost;
 }
 
-static int of_pool(struct ptt_model_table *out, const struct rd_pool *pool)
-{
-	*out = (struct ptt_model_table){ pool->items, pool->count, pool->size };
-	return 0;
-}
-
-static int of_rows(struct ptt_model_table *out, const struct md_rows *rows)
-{
-	*out = (struct ptt_model_table){ rows->items, rows->count, rows->size };
-	return 0;
-}
-
 int ptt_model_table(const struct ptt_model *m, uint32_t which, struct ptt_model_table *out)
 {
-	switch (which) {
-	case PTT_MODEL_OBJECTS:
-		return of_pool(out, &m->t.objects);
-	case PTT_MODEL_SITES:
-		return of_pool(out, &m->sites);
-	case PTT_MODEL_THREADS:
-		return of_pool(out, &m->t.threads);
-	case PTT_MODEL_PAIRS:
-		return of_pool(out, &m->pairs);
-	case PTT_MODEL_BLAMES:
-		return of_pool(out, &m->blames);
-	case PTT_MODEL_CAUSES:
-		return of_pool(out, &m->causes);
-	case PTT_MODEL_WAKERS:
-		return of_pool(out, &m->wakers);
-	case PTT_MODEL_EDGES_TABLE:
-		return of_pool(out, &m->edges);
-	case PTT_MODEL_HISTOGRAMS:
-		return of_pool(out, &m->histograms);
-	case PTT_MODEL_WAITS:
-		return of_rows(out, &m->wait_rows);
-	case PTT_MODEL_HOLDS:
-		return of_rows(out, &m->hold_rows);
-	case PTT_MODEL_WAKEUPS:
-		return of_rows(out, &m->wakeup_rows);
-	case PTT_MODEL_OPEN:
-		return of_rows(out, &m->open_rows);
-	case PTT_MODEL_SEGMENTS:
-		return of_rows(out, &m->segments);
-	case PTT_MODEL_STATE:
-		return of_rows(out, &m->state_rows);
-	case PTT_MODEL_THREAD_STATES:
-		return of_rows(out, &m->thread_states);
-	}
-	return -EINVAL;
+	const struct rd_pool *pools[PTT_MODEL_TABLES] = {
+		[PTT_MODEL_OBJECTS] = &m->t.objects, [PTT_MODEL_SITES] = &m->sites,   [PTT_MODEL_THREADS] = &m->t.threads,
+		[PTT_MODEL_PAIRS] = &m->pairs,	     [PTT_MODEL_BLAMES] = &m->blames, [PTT_MODEL_CAUSES] = &m->causes,
+		[PTT_MODEL_WAKERS] = &m->wakers,     [PTT_MODEL_EDGES_TABLE] = &m->edges,
+		[PTT_MODEL_HISTOGRAMS] = &m->histograms,
+	};
+	const struct md_rows *rows[PTT_MODEL_TABLES] = {
+		[PTT_MODEL_WAITS] = &m->wait_rows,     [PTT_MODEL_HOLDS] = &m->hold_rows,   [PTT_MODEL_WAKEUPS] = &m->wakeup_rows,
+		[PTT_MODEL_OPEN] = &m->open_rows,      [PTT_MODEL_SEGMENTS] = &m->segments, [PTT_MODEL_STATE] = &m->state_rows,
+		[PTT_MODEL_THREAD_STATES] = &m->thread_states,
+	};
+
+	if (which >= PTT_MODEL_TABLES)
+		return -EINVAL;
+	*out = pools[which] ? (struct ptt_model_table){ pools[which]->items, pools[which]->count, pools[which]->size } :
+			      (struct ptt_model_table){ rows[which]->items, rows[which]->count, rows[which]->size };
+	return 0;
 }
 
 void ptt_model_drop_rows(struct ptt_model *m)

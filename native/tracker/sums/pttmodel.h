@@ -6,7 +6,7 @@
  * sites, not of events. With PTT_MODEL_ROWS it also keeps a row of every wait, hold and wake-up.
  *
  *     model = ptt_model_create(PTT_MODEL_ROWS);
- *     ptt_model_thread(model, number, process, tid);          (every thread of the reader)
+ *     ptt_tracker_thread((struct tracker *)model, …);           (every thread of the reader)
  *     while ((n = ptt_cursor_read(cursor, &columns, max)) > 0) {
  *             ptt_model_feed(model, &columns, n);
  *             ptt_model_table(model, PTT_MODEL_WAITS, &table); … ptt_model_drop_rows(model);
@@ -27,7 +27,7 @@
 struct ptt_columns;
 struct ptt_model;
 
-#define PTT_MODEL_VERSION 24
+#define PTT_MODEL_VERSION 25
 #define PTT_MODEL_API __attribute__((visibility("default")))
 
 /* What ptt_model_create() takes. */
@@ -96,29 +96,8 @@ struct ptt_model_table {
 PTT_MODEL_API int ptt_model_version(void);
 PTT_MODEL_API struct ptt_model *ptt_model_create(uint32_t flags);
 PTT_MODEL_API void ptt_model_destroy(struct ptt_model *model);
-/* ptt_model_thread - says which thread stands behind a number of the reader; known ones may be declared again. */
-PTT_MODEL_API int ptt_model_thread(struct ptt_model *model, uint32_t number, uint32_t process, uint32_t tid);
-/*
- * ptt_model_child - says which process forked another
- *
- * A child is recorded at its parent's levels: from its first event on it is known what its events say. Both processes
- * must have been named by ptt_model_thread().
- */
-PTT_MODEL_API int ptt_model_child(struct ptt_model *model, uint32_t process, uint32_t parent);
-/* ptt_model_level - of which kinds of objects a process has what changes their state, a bit (1 << PTT_KIND_…) each. */
-PTT_MODEL_API int ptt_model_level(struct ptt_model *model, uint32_t process, uint32_t kinds);
 /* ptt_model_space - says among which processes a process id means this one: those of the same space, unless that is 0. */
 PTT_MODEL_API int ptt_model_space(struct ptt_model *model, uint32_t process, uint32_t space);
-/*
- * ptt_model_share - says that [start, end) of a process is memory that others have mapped too
- *
- * @memory: the same for all that map it
- * @offset: where in it the mapping begins
- *
- * An object in such memory is one object; its process and address are those of its first use.
- */
-PTT_MODEL_API int ptt_model_share(struct ptt_model *model, uint32_t process, uint64_t start, uint64_t end,
-				  uint32_t memory, uint64_t offset);
 /* ptt_model_site - what is known of a call site of a process: PTT_SITE_IN_WRAPPER and PTT_SITE_OF_SLEEP, together or alone. */
 PTT_MODEL_API int ptt_model_site(struct ptt_model *model, uint32_t process, uint64_t site, uint32_t use);
 /*
@@ -207,13 +186,6 @@ PTT_MODEL_API int ptt_model_resume(struct ptt_model *model, const void *data, ui
 /* ptt_model_full - bits of the kinds of which changes of state are recorded in a process; other events do not say. */
 PTT_MODEL_API uint32_t ptt_model_full(const struct ptt_model *model, uint32_t process);
 PTT_MODEL_API int ptt_model_set_full(struct ptt_model *model, uint32_t process, uint32_t kinds);
-/*
- * ptt_model_ends - when each process ended, as ptt_model_finish() knows it from the same arguments
- *
- * @ends: has room for @count of them
- */
-PTT_MODEL_API void ptt_model_ends(const struct ptt_model *model, const int64_t *killed, const int64_t *seen, uint32_t count,
-				  int64_t *ends);
 /*
  * ptt_model_finish - ends what is still open
  *

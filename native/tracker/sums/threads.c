@@ -2,11 +2,6 @@
 /* threads.c - what the tables say of threads beside what the tracker knows, and which of them count. */
 #include "sums.h"
 
-int ptt_model_thread(struct ptt_model *m, uint32_t number, uint32_t process, uint32_t tid)
-{
-	return tk_declare(&m->t, number, process, tid);
-}
-
 int ptt_model_only_thread(struct ptt_model *m, uint32_t number)
 {
 	m->only_threads = true;
@@ -23,7 +18,7 @@ uint32_t md_thread_of_tid(struct ptt_model *m, uint32_t process, uint32_t tid)
 	uint32_t thread = tk_thread_of_tid(&m->t, process, tid);
 
 	/* It has no event of its own. */
-	if (!thread && m->t.known_count < UINT32_MAX && tk_declare(&m->t, m->t.known_count, process, tid) == 0)
+	if (!thread && m->t.known_count < UINT32_MAX && ptt_tracker_thread(&m->t, m->t.known_count, process, tid) == 0)
 		thread = tk_thread_of_tid(&m->t, process, tid);
 	return thread;
 }

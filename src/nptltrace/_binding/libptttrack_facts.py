@@ -7,16 +7,17 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding.arrays import dtype_of, rows
-from nptltrace._binding.handle import Handle
 from nptltrace._binding.headers import pttcheck as c
 from nptltrace._binding.headers import ptttrack
-from nptltrace._binding.library import Library, check, words_of
+from nptltrace._binding.libptttrack import NEVER, Tracker, load, times
+from nptltrace._binding.library import check, words_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from nptltrace._binding.libpttread import Buffer
+    from nptltrace._binding.library import Library
 
 __all__ = [
     "CLOSED", "DROPPED", "FACTS", "INCOMPLETE", "NEVER", "PREVENTED", "RAGGED", "REFUSED",
@@ -33,7 +34,6 @@ INCOMPLETE, RUNNING, RAGGED = c.PTT_CHECK_INCOMPLETE, c.PTT_CHECK_RUNNING, c.PTT
 SILENT_NS = ptttrack.PTT_SILENT_NS
 # Of threads that ended, were joined, or have left their kernel id to another thread.
 LEFT = ptttrack.PTT_THREAD_ENDED | ptttrack.PTT_THREAD_JOINED | ptttrack.PTT_THREAD_REPLACED
-NEVER = -(2**63)
 END = 2**63 - 1
 
 # Number of the table, and what a row of it is.
@@ -47,10 +47,10 @@ _TABLES: dict[str, tuple[int, np.dtype[Any]]] = {
 @cache
 def library() -> Library:
     """Load the library."""
-    return Library("libptttrack.so", c.FUNCTIONS, ("ptt_check_version", c.PTT_CHECK_VERSION))
+    return load(c.FUNCTIONS, ("ptt_check_version", c.PTT_CHECK_VERSION))
 
 
-class Check(Handle):
+class Check(Tracker):
     """Collects facts, event by event.
 
     Args:
@@ -64,18 +64,6 @@ class Check(Handle):
         address = lib.ptt_check_create(long_hold_ns, long_wait_ns)
         self._own("make a check", address, lib.ptt_check_destroy)
 
-    def thread(self, number: int, process: int, tid: int) -> None:
-        """Declare the thread behind a number of the reader."""
-        check("follow a thread", self._lib.ptt_check_thread(self.handle, number, process, tid))
-
-    def process(self, number: int, parent: int) -> None:
-        """Declare that a process was forked by another."""
-        check("follow a process", self._lib.ptt_check_process(self.handle, number, parent))
-
-    def level(self, process: int, kinds: int) -> None:
-        """Declare of which kinds of objects, a bit each, a process has all changes of state."""
-        check("follow a process", self._lib.ptt_check_level(self.handle, process, kinds))
-
     def stack(self, process: int, start: int) -> None:
         """Declare that nothing lies behind an address but the stack of the first thread."""
         check("follow a process", self._lib.ptt_check_stack(self.handle, process, start))
@@ -87,11 +75,6 @@ class Check(Handle):
     def clocks(self, process: int, realtime_ns: int, monotonic_ns: int) -> None:
         """Declare what the clocks of a process showed at time 0; 0: that is not known."""
         status = self._lib.ptt_check_clocks(self.handle, process, realtime_ns, monotonic_ns)
-        check("follow a process", status)
-
-    def share(self, process: int, start: int, end: int, memory: int, offset: int) -> None:
-        """Declare memory that several processes have mapped; objects in it are one for all."""
-        status = self._lib.ptt_check_share(self.handle, process, start, end, memory, offset)
         check("follow a process", status)
 
     def semaphore(self, process: int, stack: int, use: int, line: int, *, units: bool) -> None:
@@ -136,23 +119,8 @@ class Check(Handle):
 
     def finish(self, ends: list[int], flags: int) -> None:
         """End it; `ends` says when each process ended, flags what the trace is like."""
-        array = (c.i64 * max(len(ends), 1))(*ends)
-        check("finish", self._lib.ptt_check_finish(self.handle, array, len(ends), flags))
-
-    def ends(self, killed: list[int | None], seen: list[int | None]) -> list[int]:
-        """Return when each process ended.
-
-        Args:
-            killed: When each process was killed by a signal; None where it was not.
-            seen: When each process was seen to have ended; None where nobody saw it.
-        """
-        arrays = (
-            (c.i64 * max(len(times), 1))(*(NEVER if ns is None else ns for ns in times))
-            for times in (killed, seen)
-        )
-        found = (c.i64 * max(len(seen), 1))()
-        self._lib.ptt_check_ends(self.handle, *arrays, len(seen), found)
-        return list(found[: len(seen)])
+        status = self._lib.ptt_check_finish(self.handle, times(ends), len(ends), flags)
+        check("finish", status)
 
     @property
     def lost(self) -> int:

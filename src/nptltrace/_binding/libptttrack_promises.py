@@ -6,27 +6,27 @@ import ctypes
 from functools import cache
 from typing import TYPE_CHECKING
 
-from nptltrace._binding.handle import Handle
 from nptltrace._binding.headers import pttverify as c
 from nptltrace._binding.headers.pttverify import VerifyEvent, VerifyProcess, VerifyViolation
-from nptltrace._binding.library import Library, check
+from nptltrace._binding.libptttrack import NEVER, Tracker, load
+from nptltrace._binding.library import check
 
 if TYPE_CHECKING:
     from nptltrace._binding.libpttread import Buffer
+    from nptltrace._binding.library import Library
 
 __all__ = [
     "NEVER", "SEVERITIES", "Verifier", "VerifyEvent", "VerifyProcess", "VerifyViolation", "rules",
     "skips",
 ]  # fmt: skip
 
-NEVER = -(2**63)
 SEVERITIES = ("error", "warning")
 
 
 @cache
 def library() -> Library:
     """Load the library."""
-    return Library("libptttrack.so", c.FUNCTIONS, ("ptt_verify_version", c.PTT_VERIFY_VERSION))
+    return load(c.FUNCTIONS, ("ptt_verify_version", c.PTT_VERIFY_VERSION))
 
 
 def _names(function: str) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ def skips() -> tuple[str, ...]:
     return _names("ptt_verify_skip_name")
 
 
-class Verifier(Handle):
+class Verifier(Tracker):
     """Holds events against the rules, in the order of time."""
 
     def __init__(self) -> None:
@@ -61,16 +61,6 @@ class Verifier(Handle):
         """Declare what is known of a process beside its events."""
         status = self._lib.ptt_verify_process(self.handle, number, ctypes.byref(facts))
         check("follow a process", status)
-
-    def share(self, process: int, start: int, end: int) -> None:
-        """Declare memory that other processes may have as well."""
-        status = self._lib.ptt_verify_share(self.handle, process, start, end)
-        check("follow shared memory", status)
-
-    def thread(self, number: int, process: int, tid: int) -> None:
-        """Declare which thread the reader's number means."""
-        status = self._lib.ptt_verify_thread(self.handle, number, process, tid)
-        check("follow a thread", status)
 
     def feed(self, buffer: Buffer) -> None:
         """Take in the events of a buffer, which has all columns but `cpu`."""

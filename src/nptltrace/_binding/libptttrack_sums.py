@@ -13,7 +13,8 @@ from nptltrace._binding.arrays import dtype_of, rows
 from nptltrace._binding.handle import Handle, own
 from nptltrace._binding.headers import model_rows
 from nptltrace._binding.headers import pttmodel as c
-from nptltrace._binding.library import Library, check
+from nptltrace._binding.libptttrack import NEVER, Tracker, load, times
+from nptltrace._binding.library import check
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace._binding.libpttread import Buffer
+    from nptltrace._binding.library import Library
 
 __all__ = [
     "EDGES", "KINDS", "NEVER", "PAIRS", "PATH", "ROWS", "STATES_OF", "TYPE_SHIFT", "Lanes",
@@ -35,7 +37,6 @@ KINDS = {
     1: "thread", 2: "mutex", 3: "rwlock", 4: "spinlock", 5: "cond", 6: "barrier", 7: "semaphore",
     8: "once", 10: "futex", 14: "lll",
 }  # fmt: skip
-NEVER = -(2**63)
 END = 2**63 - 1
 # From this bit on, the flags of a low-level lock say what it is for: a place in LLL_PURPOSES. Those
 # of another object, unless 0, say of which type of LOCK_TYPES it is: one more than its place.
@@ -66,10 +67,10 @@ _TABLES: dict[str, tuple[int, np.dtype[Any]]] = {
 @cache
 def library() -> Library:
     """Load the library."""
-    return Library("libptttrack.so", c.FUNCTIONS, ("ptt_model_version", c.PTT_MODEL_VERSION))
+    return load(c.FUNCTIONS, ("ptt_model_version", c.PTT_MODEL_VERSION))
 
 
-class Model(Handle):
+class Model(Tracker):
     """The states of threads and objects, event by event.
 
     Args:
@@ -92,31 +93,16 @@ class Model(Handle):
 
     def thread(self, number: int, process: int, tid: int) -> None:
         """Declare which thread the reader's number means."""
-        status = self._lib.ptt_model_thread(self.handle, number, process, tid)
-        check("follow a thread", status)
+        super().thread(number, process, tid)
         self._process_of[number] = process
 
     def threads(self) -> dict[int, int]:
         """Return the processes of the threads that were declared, by the reader's numbers."""
         return self._process_of
 
-    def child(self, process: int, parent: int) -> None:
-        """Declare which process forked another; both have declared threads."""
-        status = self._lib.ptt_model_child(self.handle, process, parent)
-        check("follow a fork", status)
-
     def space(self, process: int, space: int) -> None:
         """Declare among which processes a process id means this one; 0 for none."""
         check("tell processes apart", self._lib.ptt_model_space(self.handle, process, space))
-
-    def level(self, process: int, kinds: int) -> None:
-        """Declare of which kinds of objects, a bit each, a process has all changes of state."""
-        check("follow a process", self._lib.ptt_model_level(self.handle, process, kinds))
-
-    def share(self, process: int, start: int, end: int, memory: int, offset: int) -> None:
-        """Declare [start, end) of a process as `memory` from `offset` on, as others have it."""
-        status = self._lib.ptt_model_share(self.handle, process, start, end, memory, offset)
-        check("follow shared memory", status)
 
     def site(self, process: int, site: int, use: int) -> None:
         """Declare what a call site is: `PTT_SITE_…` of the model, one or several of them."""
@@ -195,21 +181,9 @@ class Model(Handle):
             now_ns: Until when they last so far.
             ends: When each process ended; its waits last no longer.
         """
-        array = (c.i64 * max(len(ends), 1))(*ends)
-        status = self._lib.ptt_model_waiting(self.handle, now_ns, array, len(ends))
+        status = self._lib.ptt_model_waiting(self.handle, now_ns, times(list(ends)), len(ends))
         check("list the waits that go on", status)
         return self.table("open")
-
-    def ends(self, killed: list[int | None], seen: list[int | None]) -> list[int]:
-        """Return when each process ended; the arguments are those of `finish`."""
-        arrays = self._times(killed), self._times(seen)
-        found = (c.i64 * max(len(seen), 1))()
-        self._lib.ptt_model_ends(self.handle, *arrays, len(seen), found)
-        return list(found[: len(seen)])
-
-    @staticmethod
-    def _times(times: list[int | None]) -> Any:
-        return (c.i64 * max(len(times), 1))(*(NEVER if ns is None else ns for ns in times))
 
     def holding(self, now_ns: int) -> NDArray[Any]:
         """Return the holds that are going on, as the table `holds` has them; they go on.
@@ -255,7 +229,7 @@ class Model(Handle):
             killed: When each process was killed, None where it was not.
             seen: When else it, or its recording, was seen to have ended.
         """
-        arrays = self._times(killed), self._times(seen)
+        arrays = times(killed), times(seen)
         check("finish", self._lib.ptt_model_finish(self.handle, *arrays, len(seen)))
 
     def path(self, thread: int = 0) -> Iterator[NDArray[Any]]:

@@ -159,7 +159,7 @@ def verify(
         )
         verifier.process(number, facts)
         for part in source.processes[number].shared:
-            verifier.share(number, part.start, part.end)
+            verifier.share(number, part.start, part.end, 0, 0)
     for number, (process, tid) in enumerate(source.thread_ids):
         verifier.thread(number, process, tid)
     for buffer in event_buffers(source, window):

@@ -80,7 +80,7 @@ PTT_USED_FOR_EVENT = 2
 PTT_USED_FOR_CONDITION = 3
 PTT_USED_FOR_RESULT = 4
 PTT_USED_FOR_END = 5
-PTT_CHECK_VERSION = 10
+PTT_CHECK_VERSION = 11
 PTT_FLAG_CLOSED = 1
 PTT_FLAG_WHOLE = 2
 PTT_FLAG_SUSPECT = 4
@@ -143,12 +143,8 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_check_version": (i32, ()),
     "ptt_check_create": (p, (i64, i64)),
     "ptt_check_destroy": (None, (p,)),
-    "ptt_check_thread": (i32, (p, u32, u32, u32)),
-    "ptt_check_process": (i32, (p, u32, u32)),
-    "ptt_check_level": (i32, (p, u32, u32)),
     "ptt_check_stack": (i32, (p, u32, u64)),
     "ptt_check_memory": (i32, (p, u32, u64, u64)),
-    "ptt_check_share": (i32, (p, u32, u64, u64, u32, u64)),
     "ptt_check_clocks": (i32, (p, u32, i64, i64)),
     "ptt_check_feed": (i32, (p, p, i64)),
     "ptt_check_semaphore": (i32, (p, u32, u32, u32, u32, u32)),
@@ -158,7 +154,6 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_check_no_handlers": (i32, (p, u32, u32)),
     "ptt_check_finish": (i32, (p, p, u32, u32)),
     "ptt_check_table": (i32, (p, u32, p)),
-    "ptt_check_ends": (None, (p, p, p, u32, p)),
     "ptt_check_lost": (u64, (p,)),
     "ptt_check_crowded": (u64, (p,)),
     "ptt_check_nested_semaphores": (u64, (p, u32)),

@@ -48,7 +48,7 @@ PTT_MODEL_SEGMENTS = 13
 PTT_MODEL_STATE = 14
 PTT_MODEL_THREAD_STATES = 15
 PTT_MODEL_TABLES = 16
-PTT_MODEL_VERSION = 24
+PTT_MODEL_VERSION = 25
 PTT_MODEL_ROWS = 1
 PTT_MODEL_EDGES = 2
 PTT_MODEL_PATH = 4
@@ -82,11 +82,7 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_model_version": (i32, ()),
     "ptt_model_create": (p, (u32,)),
     "ptt_model_destroy": (None, (p,)),
-    "ptt_model_thread": (i32, (p, u32, u32, u32)),
-    "ptt_model_child": (i32, (p, u32, u32)),
-    "ptt_model_level": (i32, (p, u32, u32)),
     "ptt_model_space": (i32, (p, u32, u32)),
-    "ptt_model_share": (i32, (p, u32, u64, u64, u32, u64)),
     "ptt_model_site": (i32, (p, u32, u64, u32)),
     "ptt_model_gil": (i32, (p, u32, u64, u32)),
     "ptt_model_gate": (i32, (p, u32, u64)),
@@ -107,7 +103,6 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_model_resume": (i32, (p, p, u64)),
     "ptt_model_full": (u32, (p, u32)),
     "ptt_model_set_full": (i32, (p, u32, u32)),
-    "ptt_model_ends": (None, (p, p, p, u32, p)),
     "ptt_model_finish": (i32, (p, p, p, u32)),
     "ptt_model_path_file": (None, (p, i32)),
     "ptt_model_path": (i32, (p, u32)),

@@ -21,7 +21,7 @@ u64 = ctypes.c_uint64
 
 PTT_VERIFY_ERROR = 0
 PTT_VERIFY_WARNING = 1
-PTT_VERIFY_VERSION = 1
+PTT_VERIFY_VERSION = 2
 PTT_VERIFY_EVENTS = 4
 
 
@@ -62,8 +62,6 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_verify_create": (p, ()),
     "ptt_verify_destroy": (None, (p,)),
     "ptt_verify_process": (i32, (p, u32, p)),
-    "ptt_verify_share": (i32, (p, u32, u64, u64)),
-    "ptt_verify_thread": (i32, (p, u32, u32, u32)),
     "ptt_verify_feed": (i32, (p, p, i64)),
     "ptt_verify_finish": (i32, (p, i64)),
     "ptt_verify_violations": (p, (p, p)),

@@ -233,7 +233,7 @@ class Checker:
             parent = self._places.get((trace, process.parent), number)
             if parent != number:
                 self._parents[number] = parent
-                self.check.process(number, parent)
+                self.check.child(number, parent)
         monotonic = monotonic_ns(self._source, self._source.traces[trace])
         self.check.clocks(number, self._source.start_unix_ns, monotonic or 0)
         behind = behind_all(process)
