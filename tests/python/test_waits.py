@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 PROGRAM = ROOT / "tests" / "programs" / "python_idle.py"
 SERVICE = ROOT / "tests" / "programs" / "python_service.py"
 LONG_NS = 20_000_000
+GIL_WAITS = {("gil", "cond"), ("gil", "mutex")}
 # What waits has to begin before what wakes.
 pytestmark = pytest.mark.alone
 
@@ -38,6 +39,8 @@ def test_an_empty_queue_is_no_contention(python: str, record: Recorder) -> None:
         pytest.skip("frames of this version are not read")
     stacks = Stacks(record(python, PROGRAM))
     long = [wait for wait in stacks.waits if wait["dur_ns"] > LONG_NS and wait["stack_id"]]
+    # A thread then waits at the same line for the interpreter: long on a busy machine.
+    long = [wait for wait in long if (wait["class"], wait["kind"]) not in GIL_WAITS]
     found = {(wait["class"], stacks.place(wait["stack_id"]).split(" ")[-1]) for wait in long}
     for mark in ("idle", "contended", "join"):
         lines = marked(PROGRAM, mark)
@@ -148,13 +151,21 @@ def test_the_line_of_a_holder_that_waited_before(
 
 # The holder takes the lock when nobody waits for it, and gives it back at another line.
 NEVER_WAITED = """
-import threading, time
+import os, threading, time
 
 lock, held = threading.Lock(), []
+
+def asleep(pid):
+    words = []
+    while len(words) < 20 or len(set(words[-20:])) > 1 or words[-1][0] != "202":
+        time.sleep(0.002)
+        with open(f"/proc/self/task/{pid}/syscall") as file:
+            words.append(tuple(file.read().split()[:2]))
 
 def holder():
     lock.acquire()
     held.append(1)
+    asleep(os.getpid())
     time.sleep(0.05)
     lock.release()  # gives back
 
