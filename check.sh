@@ -35,8 +35,8 @@ build_sanitized() {
 		cmake --build "build/$1" --parallel "$jobs" --target ptt_sanitized &&
 		cmake --install "build/$1" --prefix "build/$1/stage" --component traced >/dev/null
 }
-# beside STEP...: build in the background what these steps need, if they are to run. Whatever else runs goes first: tests
-# wait more than they compute. The steps build the same again, so they say what went wrong.
+# beside STEP...: build in the background what these steps need, if they are to run. Whatever else runs goes first: the
+# network and tests make the processors wait. The steps build the same again, so they say what went wrong.
 beside() {
 	local step
 
@@ -48,30 +48,31 @@ beside() {
 
 # ---- steps ---------------------------------------------------------------------------------------------------------
 step_lint() {
-	local status
+	local status built
 
 	beside build &
+	built=$!
 	make --jobs="$jobs" --output-sync=target lint PYTHON="$python"
 	status=$?
-	wait
+	wait $built
 	return $status
 }
 step_build() { build_build; }
 step_unit() { run_ctest "$native"; }
 # run_ctest BUILD [PROGRAM...]: the tests in C, started by PROGRAM.
 run_ctest() { "${@:2}" ctest --test-dir "$1" --output-on-failure --parallel "$jobs"; }
-# Those of one file share what they recorded.
+# Tests of one file share what they recorded. No build runs beside the tests that are `alone`.
 step_tests() {
 	local status=0
 
-	beside nptl asan tsan fuzz &
+	beside nptl &
 	run_pytest -m 'not alone' --ignore=tests/nptl --numprocesses=3 --dist=loadfile --no-loadscope-reorder || status=1
 	wait
-	run_pytest -m alone --ignore=tests/nptl || status=1
+	run_pytest -m alone --ignore=tests/nptl --numprocesses=2 --dist=worksteal || status=1
 	return $status
 }
 run_pytest() { NPTLTRACE_NATIVE_DIR=$PWD/$native/stage "$python" -m pytest --durations=10 "$@"; }
-step_nptl() { build_nptl && run_pytest tests/nptl; }
+step_nptl() { build_nptl && run_pytest tests/nptl --numprocesses=2 --dist=loadfile; }
 step_asan() { build_asan && run_sanitized asan; }
 step_tsan() { build_tsan && run_sanitized tsan; }
 # run_sanitized PRESET: the C tests, and the mix of everything with tracer and handlers of that build.
@@ -163,6 +164,8 @@ make_python() {
 environment=build/check/venv
 python=$PWD/$environment/bin/python
 timed "Debian packages" install_wanted
+mkdir -p build/check
+beside asan tsan fuzz &
 timed "Python packages" make_python
 # All but lint need what is built for the tests.
 [ "${steps[*]}" = lint ] || case " ${steps[*]} " in *" build "*) ;; *) timed build build_build >/dev/null || die "no build" ;; esac
@@ -172,6 +175,7 @@ for step in "${steps[@]}"; do
 	failed+=("$step")
 	[ "$step" != build ] || break # nothing can be tested
 done
+wait
 say "Time"
 printf '%s\n' "${times[@]}"
 [ ${#failed[@]} -eq 0 ] || die "failed: ${failed[*]}"

@@ -6,6 +6,7 @@ import fcntl
 import os
 import signal
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,10 +49,14 @@ hypothesis.settings.load_profile("same")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let workers begin with the files that take long: none of them is left for the end."""
+    """Let workers begin with the files that take long: none of them is left for the end.
+
+    Files with slow tests come first, and then files with many tests.
+    """
     if "PYTEST_XDIST_WORKER" in os.environ:
         slow = {item.path for item in items if item.get_closest_marker("slow")}
-        items.sort(key=lambda item: item.path not in slow)
+        tests = Counter(item.path for item in items)
+        items.sort(key=lambda item: (item.path not in slow, -tests[item.path]))
 
 
 @pytest.fixture(scope="session", autouse=True)
