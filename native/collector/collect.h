@@ -109,7 +109,7 @@ struct ptt_collector_time {
 
 /* What was found in the shared buffer instead of a record. */
 enum ptt_fault_kind {
-	PTT_FAULT_UNFINISHED = 1, /* whoever wrote here was killed, or did not go on */
+	PTT_FAULT_UNFINISHED = 1, /* the thread that wrote here was killed, or did not go on */
 	PTT_FAULT_DAMAGED = 2,    /* the checksum is wrong */
 };
 
@@ -161,7 +161,10 @@ PTT_COLLECT_API int ptt_collector_attach(const struct ptt_collector_options *opt
  */
 PTT_COLLECT_API int ptt_collector_sched(struct ptt_collector *collector, uint32_t pid, struct ptt_message *message);
 
-/* ptt_collector_pass - drain what is ready and recycle what has ended; @stats may be NULL. Never fails for a full disk. */
+/*
+ * ptt_collector_pass - drain chunks that are ready, and recycle entries of threads and processes that have ended; @stats may be NULL.
+ * Never fails for a full disk.
+ */
 PTT_COLLECT_API int ptt_collector_pass(struct ptt_collector *collector, uint32_t flags,
 				       struct ptt_collector_stats *stats);
 
@@ -184,7 +187,7 @@ PTT_COLLECT_API int ptt_collector_processes(struct ptt_collector *collector, str
 					    uint32_t count);
 
 /*
- * ptt_collector_process_pid - by which pid the calling process knows the one of entry @index
+ * ptt_collector_process_pid - the pid by which the calling process knows the process of entry @index
  * Return: 0 if it does not run, or did not fill in its entry. Of a process in another PID namespace this reads /proc.
  */
 PTT_COLLECT_API uint32_t ptt_collector_process_pid(struct ptt_collector *collector, uint32_t index);
@@ -204,7 +207,7 @@ PTT_COLLECT_API int ptt_collector_threads(struct ptt_collector *collector, struc
 /* ptt_collector_sites - look at announced call sites and stacks, oldest first. Return: how many; they stay until they are taken. */
 PTT_COLLECT_API int ptt_collector_sites(struct ptt_collector *collector, struct ptt_site *sites, uint32_t count);
 
-/* ptt_collector_sites_taken - the first @count of those that were looked at are on disk. */
+/* ptt_collector_sites_taken - the first @count of the sites that were looked at are on disk. */
 PTT_COLLECT_API int ptt_collector_sites_taken(struct ptt_collector *collector, uint32_t count);
 
 /* ptt_collector_faults - the first @count, 64 at most, of what was no record in the shared buffer. Return: how many in all. */

@@ -151,7 +151,7 @@ static inline uint32_t state_of(const struct ptt_collector *c, uint32_t index)
 	return __atomic_load_n(&c->chunk_state[index], __ATOMIC_ACQUIRE);
 }
 
-/* Is the chunk one of those for real-time threads? */
+/* Is the chunk reserved for real-time threads? */
 static inline bool is_reserved(const struct ptt_collector *c, uint32_t index)
 {
 	return index - c->head.chunk_reserve_at < c->head.chunk_reserve;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* drain.c - one pass: which chunks can go to disk, in which order, and what is free afterwards. */
 /*
- * Order within a thread is the order of chunk serials. A chunk must not be written while one of lower serial, with data,
- * is still unseen. The first look at all chunk states finds, per thread, the highest serial worth draining; whatever has
- * a lower serial and data was OWNED or FULL at that moment and stays so until this collector frees it. So the second
- * look finds all of them, and takes none of a higher serial.
+ * Order within a thread is the order of chunk serials. A chunk must not be written while one of lower serial, with data, is still
+ * unseen. The first look at all chunk states finds, per thread, the highest serial worth draining; a chunk with a lower serial and data
+ * was OWNED or FULL at that moment and stays so until this collector frees it. So the second look finds all these chunks, and takes no
+ * chunk of a higher serial.
  *
- * A signal handler that interrupts a writer leaves a hole until it returns. One that never returns, because it ends in
- * siglongjmp, leaves it for good, and its thread lives on. So a hole that stays open while its thread has gone on to
- * other chunks is given up after a while: what follows it is drained, and the missing event counts as lost. The writer
- * may be alive all the same, and write there some day; that chunk is therefore kept from others until the thread ends,
- * unless there get to be too many of them.
+ * A signal handler that interrupts a writer leaves a hole until it returns. A handler that never returns, because it ends in
+ * siglongjmp, leaves the hole for good, and its thread lives on. So a hole that stays open while its thread has gone on to other chunks
+ * is given up after a while: what follows it is drained, and the missing event counts as lost. The writer may be alive all the same,
+ * and write there some day; that chunk is therefore kept from others until the thread ends, unless there get to be too many of them.
  */
 #include "collector.h"
 
@@ -39,7 +38,7 @@ static bool holds_data(uint32_t state)
 	return PTT_CHUNK_STATUS(state) == PTT_CHUNK_OWNED || PTT_CHUNK_STATUS(state) == PTT_CHUNK_FULL;
 }
 
-/* Is this one of those that are only kept from others? */
+/* Is this chunk only kept from other threads? */
 static bool is_kept(const struct ptt_collector *c, uint32_t chunk, uint32_t thread)
 {
 	return c->note[chunk].kept && c->note[chunk].serial == serial_of(c, chunk) && !c->stream[thread].ended &&
@@ -148,8 +147,8 @@ static uint32_t drained_to(struct ptt_collector *c, const struct ready *r)
 	if (note->serial == r->serial)
 		return note->drained;
 	/*
-	 * Only after a recovery is this chunk known to the stream and not to us. A chunk_end of 0 is that of a file without
-	 * a packet, or with none but empty ones: the collector was killed before it wrote the first events.
+	 * Only after a recovery is this chunk known to the stream and not to us. A chunk_end of 0 means a file without a packet, or
+	 * with empty packets only: the collector was killed before it wrote the first events.
 	 */
 	if (s->checked && s->chunk_end && r->serial <= s->chunk_serial)
 		return r->serial == s->chunk_serial ? s->chunk_end : c->head.chunk_size;
@@ -187,7 +186,7 @@ static void chunk_is_drained(struct ptt_collector *c, const struct ready *r, uin
 /*
  * Add what is new in a chunk to the packet.
  * @moved_on: its thread has written to later chunks
- * Return: false if later chunks of this thread have to wait for what is missing in this one.
+ * Return: false if later chunks of this thread have to wait for slots that are missing in this chunk.
  */
 static bool drain_chunk(struct ptt_collector *c, const struct ready *r, bool dead, bool moved_on)
 {
@@ -255,7 +254,10 @@ void drain(struct ptt_collector *c, uint32_t flags)
 		for (end = i + 1; end < n && c->ready[end].thread == c->ready[i].thread;)
 			end++;
 		drain_thread(c, &c->ready[i], end - i);
-		/* thousands of threads with a chunk each, woken one by one, keep us from the next chunk; the last ones in any case */
+		/*
+		 * thousands of threads with a chunk each, woken one by one, keep us from the next chunk; the last threads are woken in
+		 * any case
+		 */
 		if (c->stats.freed_chunks - freed >= WAKE_AT_ONCE || (end == n && c->stats.freed_chunks != freed)) {
 			wake_writers(c, c->stats.freed_chunks - freed);
 			freed = c->stats.freed_chunks;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* recover.c - takes up the stream files of a recorder that was killed: what is whole stays, a torn end is cut off. */
+/* recover.c - takes up the stream files of a recorder that was killed: whole packets stay, a torn end is cut off. */
 /*
  * Packets are written one after the other, so only the last one of a file can be torn. The last whole packet says which
  * chunk of its thread it ended with, and where: draining goes on from there, and each event is on disk exactly once.
@@ -83,7 +83,7 @@ static bool read_head(const struct ptt_collector *c, int fd, uint64_t at, uint64
 	       head->packet_size / 8 <= PACKET_SIZE_MAX && head->packet_size % (8 * PTT_SLOT_SIZE) == 0;
 }
 
-/* Is the packet at @at the one that its CRC speaks of? */
+/* Does the packet at @at agree with its CRC? */
 static bool is_whole(int fd, uint64_t at, const struct ptt_packet *head)
 {
 	size_t size = head->packet_size / 8;
@@ -123,7 +123,7 @@ static void take_up(struct stream *s, const struct ptt_packet *last)
 	s->last_serial = last->thread_serial;
 }
 
-/* Walk over the packets of one file and cut off what is not whole. */
+/* Walk over the packets of a file and cut off the end that is not whole. */
 static int recover_file(struct ptt_collector *c, const struct file *file, int fd)
 {
 	struct stream *s = &c->stream[file->index];

@@ -44,7 +44,7 @@ static uint32_t find_idle(struct ptt_collector *c, uint32_t *fresh)
 
 		if (PTT_CHUNK_STATUS(state) != PTT_CHUNK_OWNED || thread >= c->head.thread_count)
 			continue;
-		/* relaxed, and so is revoke: only hints of whom to ask; take() looks properly */
+		/* relaxed, as revoke is: only hints of which thread to ask; take() looks properly */
 		head = __atomic_load_n(&c->thread[thread].head, __ATOMIC_RELAXED);
 		if (chunk_of_head(c, head) != i)
 			continue;

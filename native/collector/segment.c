@@ -174,8 +174,8 @@ static int open_trace(struct ptt_collector *c, const struct ptt_collector_option
 }
 
 /*
- * A page that is missing later would kill the program with SIGBUS, so nobody may touch what is not reserved. The first
- * part is reserved now; the rest must have room now, and is brought while the program starts.
+ * A page that is missing later would kill the program with SIGBUS, so nobody may touch pages that are not reserved. The first part is
+ * reserved now; the rest must have room now, and is brought while the program starts.
  * Return: 0 or errno.
  */
 static int reserve(int fd, const struct ptt_segment *seg)
@@ -252,7 +252,7 @@ static int make_segment(struct ptt_collector *c, const struct ptt_collector_opti
 }
 
 /*
- * The size of the segment as it was made. If somebody has shortened the file, zeroes stand for what is gone: free chunks, and
+ * The size of the segment as it was made. If somebody has shortened the file, zeros stand in place of the rest: free chunks, and
  * entries that are not in use.
  */
 static int whole_size(struct ptt_collector *c, int fd, uint64_t *size, const char *path, struct ptt_message *message)
@@ -393,7 +393,7 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 	recycle_processes(c);
 	if (!stats)
 		return 0;
-	/* What ended threads lost is in c->stats for good; what live ones lost up to now is added for the caller only. */
+	/* Losses of ended threads are in c->stats for good; losses of live threads up to now are added for the caller only. */
 	ended = c->stats;
 	threads_sum_losses(c);
 	/* relaxed: counts and a flag, which order nothing */

@@ -11,7 +11,7 @@
 /* An entry that was reserved and not written for so long belonged to a process that was killed. */
 #define SITE_STUCK_NS UINT64_C(2000000000)
 
-/* While writers wait for room: what is idle now may be taken back from them at the next look. */
+/* While writers wait for room: chunks that are idle now may be taken back at the next look. */
 #define WAIT_MS_SHORT 10u
 
 /* The kernel's ring buffers for context switches are not full sooner. */

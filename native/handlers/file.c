@@ -134,7 +134,7 @@ static void begin_trace(void)
 	id->uuid[8] = (id->uuid[8] & 0x3f) | 0x80;
 }
 
-/* In the child of a fork: what is in the buffer is the parent's. */
+/* In the child of a fork: the events in the buffer are the parent's. */
 static void begin_child(void)
 {
 	madvise(buffer.array, buffer.size * 4, MADV_DONTNEED); /* private memory: zero from now on */
@@ -190,7 +190,7 @@ static uint32_t own_tid(void)
 
 static bool reserve(uint32_t words, uint64_t *at, uint64_t *time)
 {
-	/* acquire: pairs with the swap of whoever reserved before, so that our time is not older than theirs */
+	/* acquire: pairs with the swap of the thread that reserved before, so that our time is not older than its time */
 	uint64_t reserved = __atomic_load_n(&buffer.reserved, __ATOMIC_ACQUIRE);
 
 	do {
@@ -229,7 +229,7 @@ static void put_event(uint32_t *record, uint32_t room, const struct nptl_trace_e
 	/* release: with the length, and the thread above, a record is seen to have been begun */
 	__atomic_store_n(&to[0], ptt_record_word0(PTT_RECORD_UNFINISHED, words), __ATOMIC_RELEASE);
 	memcpy(to + 1, record + 1, (words - 1) * sizeof(*to));
-	/* release: pairs with the acquire of whoever writes the trace */
+	/* release: pairs with the acquire of the thread that writes the trace */
 	__atomic_store_n(&to[0], record[0], __ATOMIC_RELEASE);
 }
 

@@ -62,7 +62,7 @@ const struct module_note *module_list_at(uint32_t number)
 
 const struct module_note *module_list_find(uint64_t address)
 {
-	/* relaxed: what is newer than that is of no event of this thread */
+	/* relaxed: no event of this thread is of a newer module */
 	uint32_t number = __atomic_load_n(&note_count, __ATOMIC_RELAXED);
 	const struct module_note *note;
 

@@ -28,7 +28,7 @@ struct module_note {
 /* module_list_add - calls come from @module since @now. Lock-free, async-signal-safe, keeps errno. */
 void module_list_add(const struct nptl_trace_module *module, uint64_t now);
 
-/* module_list_at - a note, by the order in which they were made, or NULL if there is none (yet) of that number */
+/* module_list_at - a note by its number, in the order of their making, or NULL if there is no such note (yet) */
 const struct module_note *module_list_at(uint32_t number);
 
 /* module_list_find - the module that has @address now, or NULL. Lock-free, async-signal-safe. */

@@ -27,7 +27,7 @@
 EXPORT extern const int nptl_trace_handler_reentrant;
 EXPORT const int nptl_trace_handler_reentrant = 1;
 
-/* Event types in the streams, by those of the tracer; 0 = none. */
+/* Event types in the streams, by the event types of the tracer; 0 = none. */
 static uint16_t stream_type[1024];
 static bool named;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_stack.c - which events get their stack recorded: those that begin a wait, and those of threads that are waited for. */
+/* ring_stack.c - which events get their stack recorded: events that begin a wait, and events of threads that others wait for. */
 #define NPTL_TRACE_IMPLEMENTATION
 #include "ring_stack.h"
 
@@ -32,13 +32,13 @@ static enum ptt_stack_when when_of_lock(const struct ptt_event_type *type)
 	return is(type, "release") || is(type, "wake") ? PTT_STACK_RELEASES : PTT_STACK_NEVER;
 }
 
-/* Locks of Python are semaphores, and that of the interpreter is a condition: a release posts or signals. */
+/* Locks of Python are semaphores, and the interpreter's lock is a condition: a release posts or signals. */
 static bool has_python(void)
 {
 	return *ptt_upcalls.python;
 }
 
-/* Also a thread of another process, whose waits this one does not know of; the kernel's part in it takes longer than a stack. */
+/* It may wake a thread of another process, whose waits this process does not know of. The kernel's part takes longer than the stack. */
 static bool wakes_somebody(uint32_t id)
 {
 	return id == (NPTL_DOMAIN_SEM << 6 | NPTL_EV_SEM_POST_AWAITED) || id == (NPTL_DOMAIN_FUTEX << 6 | NPTL_EV_FUTEX_WAKE);
@@ -49,7 +49,7 @@ static enum ptt_stack_when when_of(const struct ptt_event_type *type, const stru
 	uint32_t domain = type->id >> 6;
 	enum ptt_stack_when lock = PTT_STACK_NEVER;
 
-	/* what the C library, the tracer or the kernel does is called by no call of the program */
+	/* no call of the program leads to what the C library, the tracer or the kernel does */
 	if (domain == NPTL_DOMAIN_LLL || domain == NPTL_DOMAIN_HANDLER || domain == NPTL_DOMAIN_PROCESS || type->level > 3 ||
 	    is(type, "begin") || is(type, "end"))
 		return PTT_STACK_NEVER;
@@ -100,7 +100,7 @@ static void before_lock(const void *object, void *site)
 
 	/* A signal handler that takes a lock between here and the end leaves the object of none. */
 	tried.object = 0;
-	/* first, for most locks: one line of cache that all threads share, instead of the thread's own */
+	/* first, for most locks: a line of cache that all threads share, instead of the thread's own */
 	if (!ptt_contended_was(at))
 		return;
 	quiet = ptt_contended_is_quiet(at, (uint64_t)(uintptr_t)site);
@@ -118,7 +118,7 @@ static void begin_wait(uint32_t id, uint64_t object)
 	uint32_t domain = id >> 6;
 
 	ptt_contended_wait(object);
-	/* relaxed: whoever does not see it yet has the stack found later */
+	/* relaxed: a thread that does not see it yet finds the stack later */
 	if ((domain == NPTL_DOMAIN_MUTEX || domain == NPTL_DOMAIN_RWLOCK) &&
 	    !__atomic_load_n(ptt_upcalls.before_lock, __ATOMIC_RELAXED))
 		__atomic_store_n(ptt_upcalls.before_lock, before_lock, __ATOMIC_RELAXED);

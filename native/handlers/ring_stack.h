@@ -14,7 +14,7 @@ enum ptt_stack_when {
 	PTT_STACK_NEVER,
 	PTT_STACK_ALWAYS,
 	PTT_STACK_WAITS,    /* always; it begins a wait for a lock */
-	PTT_STACK_WAITED,   /* never, for the stack is that of the wait which it ends */
+	PTT_STACK_WAITED,   /* never: the event ends a wait, whose stack is the same */
 	PTT_STACK_TAKES,    /* if others have waited for the lock lately */
 	PTT_STACK_RELEASES, /* if somebody waits for it */
 	PTT_STACK_WAKES,    /* the same, of a mutex */

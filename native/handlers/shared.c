@@ -124,7 +124,7 @@ static void commit(struct ptt_shared *shared, uint64_t at, uint32_t words)
 					      __ATOMIC_ACQUIRE));
 }
 
-/* One attempt to reserve. Return: false if somebody else was faster. */
+/* One attempt to reserve. Return: false if another thread was faster. */
 static bool reserve(const struct shared_buffer *b, uint64_t reserved, uint32_t words, uint64_t *time)
 {
 	*time = ptt_clock_fenced(b->clock);
@@ -278,7 +278,7 @@ static __attribute__((noinline)) void put_large(const struct shared_buffer *b, c
 
 EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 {
-	/* relaxed: changed by whoever forks, in the child; loaded once, see shared.h */
+	/* relaxed: the thread that forks changes it, in the child; loaded once, see shared.h */
 	const struct shared_buffer *b = __atomic_load_n(&shared_buffer, __ATOMIC_RELAXED);
 	uint32_t record[PTT_RECORD_SMALL];
 

@@ -327,7 +327,7 @@ static int fill(struct ptt_stub *stub, const struct stopped *s, const struct ptt
 	return 0;
 }
 
-/* Also where the process itself may not write, as the kernel lets the one that has stopped this thread. */
+/* Also where the process itself may not write: the kernel lets the process do so that has stopped this thread. */
 static int write_memory(int32_t tid, uint64_t to, const void *from, size_t size)
 {
 	char name[32];

@@ -31,7 +31,7 @@ struct ptt_inject {
 	uint64_t number;    /* the system call that it sleeps in, */
 	uint64_t pc;	    /* where it does so, */
 	uint64_t sp;	    /* its stack, */
-	uint64_t fp;	    /* and its frame pointer, 0 if that may be any: where one of them is another, it is left alone */
+	uint64_t fp;	    /* and its frame pointer, 0 if any will do: a thread with other values is left alone */
 	/* functions of the process's C library */
 	uint64_t create;
 	uint64_t detach;

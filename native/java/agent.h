@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* agent.h - what the parts of the agent share, in the order in which they may call one another. */
+/* agent.h - what the parts of the agent share. A part may call the parts that stand before it here. */
 #ifndef PTT_JAVA_AGENT_H
 #define PTT_JAVA_AGENT_H
 
@@ -19,13 +19,13 @@ char *ja_class_file(jclass type, const char *name);
 
 /* ---- methods.c ---- */
 
-/* ja_method - what is known of a method; NULL if nothing is, or too many are. Takes no lock. */
+/* ja_method - the name, file and lines of a method; NULL if they are not known, or if too many methods are known. Takes no lock. */
 const struct ptt_java_method *ja_method(JNIEnv *jni, jmethodID method);
 
 /*
  * ja_enters_at - the bytecode by which a thread that is at @at enters a monitor
  *
- * The interpreter is at the next one already, which may belong to the next line.
+ * The interpreter is at the next bytecode already, which may belong to the next line.
  */
 uint32_t ja_enters_at(const struct ptt_java_method *method, uint32_t at);
 
@@ -49,7 +49,10 @@ bool ja_parked(jthread thread, struct ptt_java_wait *wait);
 
 /* ja_threads_begin - there may be virtual threads from now on. */
 void ja_threads_begin(JNIEnv *jni);
-/* ja_is_virtual - is it one of which nothing is reported, since it may go on in another thread of the kernel's? Remembers it. */
+/*
+ * ja_is_virtual - is @thread virtual? Such a thread may go on in another thread of the kernel, so nothing is reported of it. Remembers
+ * it.
+ */
 bool ja_is_virtual(JNIEnv *jni, jthread thread);
 /* ja_has_virtual - has there been any virtual thread so far? */
 bool ja_has_virtual(void);
@@ -68,7 +71,7 @@ void ja_thread_rename(JNIEnv *jni, jthread thread);
  * Return: false if that is not reported, and nor is its end to be.
  */
 bool ja_wait_begin(JNIEnv *jni, jthread thread, jobject object, enum ptt_java_kind kind, uint32_t owner, uint64_t timeout_ns);
-/* ja_wake - the calling thread is about to wake one that waits for what @wait says; the rest of it is filled in. */
+/* ja_wake - the calling thread is about to wake a thread that waits. @wait says for what; the rest of it is filled in. */
 void ja_wake(JNIEnv *jni, jthread thread, struct ptt_java_wait *wait);
 /* ja_wait_end - the innermost wait of the calling thread is over; see __nptl_trace_java_waited(). */
 void ja_wait_end(int result);
@@ -86,7 +89,7 @@ void JNICALL ja_monitor_waited(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, job
 
 /* ---- parks.c ---- */
 
-/* ja_native_bound - the machine has found a native method: those that park and wake threads are taken over. */
+/* ja_native_bound - the machine has found a native method. The agent takes over the methods that park and wake threads. */
 void JNICALL ja_native_bound(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method, void *address, void **instead);
 /* ja_parks_begin - what there is to know of parked threads can be asked from now on. */
 void ja_parks_begin(JNIEnv *jni);

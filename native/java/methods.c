@@ -18,7 +18,7 @@ struct known {
 	jint size;
 };
 
-static struct known *known[COUNT]; /* release: pairs with the acquire of those that look */
+static struct known *known[COUNT]; /* release: pairs with the acquire of the threads that look */
 
 static void free_method(struct known *one)
 {

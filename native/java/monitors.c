@@ -68,7 +68,7 @@ static uint32_t owner_of(JNIEnv *jni, jobject object)
 
 /* ---- what the machine calls ---- */
 
-/* Where virtual threads have monitors, one whose owner is not known is not that of the thread which was seen to have it last. */
+/* Where virtual threads have monitors, a monitor without a known owner may belong to another thread than the last owner seen. */
 void JNICALL ja_contended_enter(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object)
 {
 	uint32_t owner;
@@ -92,7 +92,7 @@ void JNICALL ja_contended_entered(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, 
 void JNICALL ja_monitor_wait(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object, jlong timeout_ms)
 {
 	(void)jvmti;
-	/* one that was refused, since the thread did not have the monitor, has no end */
+	/* a wait that was refused, since the thread did not have the monitor, has no end */
 	if (!ja_is_virtual(jni, thread))
 		ja_wait_cancel();
 	ja_wait_begin(jni, thread, object, PTT_JAVA_NOTIFY, 0, (uint64_t)timeout_ms * 1000000);

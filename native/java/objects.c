@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* objects.c - numbers of objects that threads have waited for, which stay the same where the objects are moved. */
-/* The machine keeps the number with the object, as its tag. Those of objects that are gone are not used again. */
+/* The machine keeps the number with the object, as its tag. Numbers of objects that are gone are not used again. */
 #include "agent.h"
 
 #include <sched.h>
@@ -10,7 +10,7 @@
 #define NAMED_MAX 8192u /* so many objects have a name */
 
 static const char *names[NAMED_MAX]; /* of classes, by number; release: pairs with the acquire */
-static uint8_t known[NAMED_MAX];     /* by number: a bit for each kind of wait of which the type was reported; relaxed */
+static uint8_t known[NAMED_MAX];     /* by number: a bit for each kind of wait whose type was reported; relaxed */
 static uint64_t given;		      /* the last number */
 static bool giving;		      /* a thread is about to give one */
 

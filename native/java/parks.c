@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* parks.c - threads that java.util.concurrent parks: what they wait for, who has it, and who wakes them. */
 /*
- * No event of the machine's says so. But the methods that park and wake a thread are native ones, and where the machine binds
- * them, an agent may put functions of its own before them. What the thread waits for is in a field of its object, and the
- * thread that has a lock in one of the lock's: both are read, at no cost for threads that do not park.
+ * The machine has no event for this. But the methods that park and wake a thread are native, and where the machine binds them, an agent
+ * may put functions of its own before them. A field of the thread's object says what the thread waits for. A field of the lock says
+ * which thread has the lock. Both are read, at no cost for threads that do not park.
  */
 #include "agent.h"
 

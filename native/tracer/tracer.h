@@ -120,7 +120,7 @@ extern bool ptt_handler_reentrant HIDDEN;
  */
 extern __thread int32_t ptt_held INITIAL_EXEC HIDDEN;
 
-/* Costs nothing where domain and event are no constants, which those of acquisitions and releases are. */
+/* Costs nothing where domain and event are no constants. They are constants for acquisitions and releases. */
 static inline __attribute__((always_inline)) void ptt_count_held(char domain, char event)
 {
 	if (!__builtin_constant_p(domain) || !__builtin_constant_p(event))
@@ -176,7 +176,7 @@ extern void (*ptt_before_lock_is_tried)(const void *object, void *site) HIDDEN;
 extern void (*ptt_before_exit)(void) HIDDEN;
 extern void (*ptt_before_rseq_is_called)(void) HIDDEN;
 
-/* ptt_before_rseq - the program registers an area of its own for restartable sequences, or ends that of the C library. */
+/* ptt_before_rseq - the program registers an area of its own for restartable sequences, or ends the C library's area. */
 static inline void ptt_before_rseq(void)
 {
 	/* relaxed: set when the handler begins */
@@ -325,9 +325,9 @@ struct ptt_old {
 extern struct ptt_old ptt_old HIDDEN;
 
 /*
- * VERSION(hook, name, "@@GLIBC_2.34"): export a hook under a name that glibc has in two versions. VERSION_X86 is for those
- * that have two on x86-64 only. A program built with a sanitizer names no version, for the sanitizer's functions have none;
- * the dynamic linker then takes it to the oldest that we have.
+ * VERSION(hook, name, "@@GLIBC_2.34"): export a hook under a name that glibc has in two versions. VERSION_X86 is for names that have
+ * two versions on x86-64 only. A program built with a sanitizer names no version, for the sanitizer's functions have none. The dynamic
+ * linker then takes the oldest version that we have.
  */
 #if defined(__x86_64__)
 #define PTT_OLD_VERSION "GLIBC_2.2.5"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wait.h - a routine that blocks: the event before it, and the one after it even if the thread is cancelled there. */
+/* wait.h - a routine that blocks: the event before it, and the event after it even if the thread is cancelled there. */
 #ifndef PTT_WAIT_H
 #define PTT_WAIT_H
 
@@ -50,8 +50,8 @@ static inline void ptt_wait_end(struct ptt_wait *wait)
 
 	if (wait->mutex && must_trace(MUTEX, MUTEX_TAKEN))
 		/*
-		 * A robust mutex that cannot be recovered is not held after the wait, nor is one that was not the
-		 * caller's to release. A bad deadline is refused with the mutex still held.
+		 * A robust mutex that cannot be recovered is not held after the wait, nor is a mutex that the caller did not hold
+		 * before. A bad deadline is refused with the mutex still held.
 		 */
 		if (wait->result != ENOTRECOVERABLE && wait->result != EPERM)
 			EMIT(MUTEX, MUTEX_TAKEN, wait->mutex, wait->site);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* identity.c - by which pid this process knows a traced one, whose own pid may be that of another PID namespace. */
+/* identity.c - the pid by which this process knows a traced process, whose own pid may belong to another PID namespace. */
 #include "writer/identity.h"
 
 #include <ctype.h>
@@ -51,7 +51,7 @@ static bool maps_file(const char *pid, const char *device_and_inode)
 	return found;
 }
 
-/* Is process @pid, as we know it, the one that the entry speaks of? The cheap question comes first. */
+/* Is process @pid, as we know it, the process of the entry? The cheap question comes first. */
 static bool is_it(const struct ptt_collector *c, const char *pid, const struct ptt_process *process)
 {
 	char path[32];

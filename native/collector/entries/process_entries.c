@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* process_entries.c - process entries: which have come, changed and gone, and giving entries back. */
 /*
- * What is said of an entry is said once: a look costs a few instructions for each entry that was ever in use, and more
- * only for those in which something happened. An entry is given back once its image is gone, its threads' entries have
- * been given back, and the call sites that it had announced are on disk.
+ * A look costs a few instructions for each entry that was ever in use, and more only for entries in which something happened. An entry
+ * is given back once its image is gone, its threads' entries have been given back, and the call sites that it had announced are on
+ * disk.
  */
 #include "../collector.h"
 

@@ -59,7 +59,7 @@ static void reap(struct ptt_collector *c)
 	c->reap_at = 2 * live > REAP_MIN ? 2 * live : REAP_MIN;
 }
 
-/* Before the chunks are looked at: whoever has ended by now has all its chunks where we shall see them. */
+/* Before the chunks are looked at: a thread that has ended by now has all its chunks where we shall see them. */
 void threads_look(struct ptt_collector *c)
 {
 	uint32_t live = 0;
@@ -116,7 +116,7 @@ static void clear_entry(struct ptt_collector *c, uint32_t i)
 	t->serial++;
 	/* release: a collector that takes over sees LEFT, or the whole entry cleared */
 	__atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);
-	/* release: pairs with the acquire of whoever takes the entry next */
+	/* release: pairs with the acquire of the thread that takes the entry next */
 	__atomic_store_n(&c->thread_owner[i], 0, __ATOMIC_RELEASE);
 	/* relaxed, both: only a hint */
 	if (i < __atomic_load_n(&c->segment->thread_hint, __ATOMIC_RELAXED))

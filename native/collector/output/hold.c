@@ -41,7 +41,7 @@ static void set_state(struct hold *hold, uint32_t state)
 	syscall(SYS_futex, &hold->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* Return: nobody holds the word, or whoever did is dead, and now it is @tid's. */
+/* Return: true if nobody held the word, or its holder is dead, and now @tid holds it. */
 static bool take(uint32_t *word, uint32_t tid)
 {
 	/* relaxed, both: writers only ask whether there is anybody */
@@ -56,7 +56,7 @@ static void *hold_on(void *argument)
 	struct hold *hold = argument;
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
 
-	/* the kernel passes over a word that holds another number than that of the thread */
+	/* the kernel passes over a word that does not hold the thread's own number */
 	hold->link.next = &hold->list.list;
 	hold->list.list.next = &hold->link;
 	hold->list.futex_offset = (long)((char *)hold->word - (char *)&hold->link);
@@ -80,7 +80,7 @@ static int begin(struct hold *hold)
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	/* the recorder's signals are for its other threads; a fault is for whoever meets with it */
+	/* the recorder's signals are for its other threads; a fault is for the thread that caused it */
 	sigfillset(&all);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

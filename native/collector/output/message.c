@@ -42,7 +42,7 @@ int ptt_collector_read_clock(uint32_t kind, struct ptt_collector_time *now)
 
 	if (!kind)
 		kind = ptt_clock_choose();
-	/* The reading least disturbed by interrupts is the one that took the shortest. */
+	/* The shortest reading is the reading that interrupts disturbed least. */
 	for (int i = 0; i < 16; i++) {
 		uint64_t before = ptt_clock_monotonic_ns();
 		int64_t real = unix_ns();

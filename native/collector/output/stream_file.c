@@ -74,7 +74,7 @@ void streams_free(struct ptt_collector *c, uint32_t count)
 	free(c->stream);
 }
 
-/* A free slot in the table of open files: the next one that has not been used since the hand came by last. */
+/* A free slot in the table of open files: the next slot that has not been used since the hand came by last. */
 static uint32_t free_slot(struct ptt_collector *c)
 {
 	struct open_file *file;

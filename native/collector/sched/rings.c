@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rings.c - the ring buffers in which the kernel records context switches: opened, emptied, closed. */
+/* rings.c - opens, empties and closes the ring buffers where the kernel records context switches. */
 #include "sched.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* As much as an ordinary user may have locked for each processor (perf_event_mlock_kb), or what is left of that. */
+/* As much memory as an ordinary user may have locked for each processor (perf_event_mlock_kb), or as much as is left. */
 #define RING_PAGES 128u
 #define RING_PAGES_MIN 4u
 
@@ -26,7 +26,7 @@ struct sample_id {
 _Static_assert(sizeof(struct sample_id) == 24, "PERF_SAMPLE_TID, _TIME, _CPU");
 
 #define RECORD_MAX 256u
-#define RECORD_LONGEST 64u /* of those that are asked for */
+#define RECORD_LONGEST 64u /* of the records that are asked for */
 
 bool sched_record_add(struct sched_records *records, const struct sched_record *record)
 {
@@ -79,7 +79,7 @@ static int map_ring(struct sched_rings *rings, struct sched_ring *ring)
 			ring->data = map + page;
 			return 0;
 		}
-		/* all are of one size, that of the first one */
+		/* all have the size of the first ring */
 		if (errno != EPERM || rings->count || rings->size <= RING_PAGES_MIN * page)
 			return -errno;
 		rings->size /= 2;
@@ -185,7 +185,7 @@ static uint64_t read_ring(struct sched_rings *rings, struct sched_ring *ring, st
 		}
 		at += record.size ? record.size : head - at;
 	}
-	/* The kernel says what it had no room for with the next record that it has room for, of which there may be none. */
+	/* The kernel counts records without room, and says so with the next record that has room. There may be no such record. */
 	if (head - page->data_tail + RECORD_LONGEST > rings->size) {
 		struct sched_record full = {.time = ring->last, .kind = SCHED_IS_LOST};
 

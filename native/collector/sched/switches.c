@@ -23,7 +23,7 @@
 /* A record is in its ring buffer so long after the time that it bears, at the latest. */
 #define SETTLES_NS UINT64_C(2000000)
 #define STREAM_SLOTS 256u
-#define TID_PAGES 4096u /* of as many ids each: the kernel has no greater ones than 2^22 */
+#define TID_PAGES 4096u /* of TID_PAGE ids each: the kernel has no greater ids than 2^22 */
 #define TID_PAGE 1024u
 /* A rate from so long a time is exact to a nanosecond between two passes. */
 #define RATE_NS UINT64_C(1000000000)
@@ -36,7 +36,7 @@ struct numbers {
 struct image {
 	uint64_t start; /* ticks */
 	uint32_t image;
-	uint32_t before; /* 1 + index of the one that had this pid before; 0 = none */
+	uint32_t before; /* 1 + index of the image that had this pid before; 0 = none */
 };
 
 struct switches {
@@ -117,7 +117,7 @@ static bool note_image(struct sched *s, const struct ptt_process *p)
 	return number_set(&s->image_of, p->pid, ++s->image_count);
 }
 
-/* The ids of another PID namespace's threads are not those that the kernel records for us. */
+/* The kernel does not record the ids that threads have in another PID namespace. */
 static void note_images(struct ptt_collector *c, struct sched *s)
 {
 	for (uint32_t i = 0; i < process_high(c); i++) {
@@ -170,7 +170,7 @@ static void write_packet(struct ptt_collector *c, struct sched *s, struct switch
 	uint32_t number = (uint32_t)(t - s->stream), size = t->count * PTT_SLOT_SIZE;
 	struct ptt_packet head = {
 		.magic = PTT_CTF_MAGIC, .stream_id = PTT_STREAM_SLOTS,
-		/* none of those that threads write to */
+		/* no stream that threads write to */
 		.stream_instance_id = (uint64_t)c->head.thread_count + number,
 		.timestamp_begin = t->begin, .timestamp_end = t->end, .pid = t->pid, .tid = t->tid, .process = t->image,
 		.packet_seq_num = t->sequence, .event_count = t->count, .thread_serial = t->serial,

@@ -32,9 +32,12 @@
 #include "nptl_trace_events.h"
 #include "record/record.h"
 
-/* Writers take much less than a microsecond; so late, the processor was taken from one of them, or it is dead. */
+/* Writers take much less than a microsecond; so late, a writer has lost its processor, or is dead. */
 #define LOOK_NS UINT64_C(2000000)
-/* Nobody holds up all others for longer, but for one that waits for nothing but a processor; and at last nobody at all. */
+/*
+ * No writer holds up all others for longer, unless it waits for nothing but a processor; and no writer at all for longer than
+ * AT_LAST_NS.
+ */
 #define GIVE_UP_NS UINT64_C(2000000000)
 #define AT_LAST_NS UINT64_C(30000000000)
 #define SPIN_NS UINT64_C(20000)
@@ -70,7 +73,7 @@ static bool is_too_late(struct ptt_collector *c, uint64_t waited_ns)
 	return waited_ns > GIVE_UP_NS && !shared_any_writer_runs(c);
 }
 
-/* Make written equal to reserved, since whoever is missing will not come. Return: false if somebody came after all. */
+/* Make written equal to reserved, since the missing writers will not come. Return: false if a writer came after all. */
 static bool give_up(struct ptt_collector *c, uint64_t written, uint64_t reserved)
 {
 	struct ptt_shared *shared = c->shared->shared;
@@ -243,7 +246,7 @@ static uint64_t gather(struct ptt_collector *c, uint64_t at, uint64_t end)
 		uint32_t length = 0;
 
 		state = ptt_record_look(record, end - at, &length);
-		/* a good record that is older than the one before it was written over another */
+		/* a good record that is older than the record before it was written over another record */
 		if (state != PTT_RECORD_GOOD || ptt_record_get64(record + 1) < last) {
 			at += skip(c, at, end, state, length);
 			continue;
@@ -299,7 +302,7 @@ void shared_pass(struct ptt_collector *c, uint32_t flags)
 {
 	struct ptt_shared *shared = c->shared->shared;
 	uint64_t beg_read = shared->beg_read;
-	/* relaxed: whether it is worth while; pause_and_wait() says what is whole */
+	/* relaxed: only says whether it is worth while; pause_and_wait() says which records are whole */
 	uint64_t used = __atomic_load_n(&shared->reserved, __ATOMIC_RELAXED) - beg_read;
 
 	if (worth_it(c, used, flags)) {

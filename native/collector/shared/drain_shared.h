@@ -30,7 +30,7 @@ struct shared_drain {
 
 /* shared_writers.c */
 bool shared_any_writer_lives(struct ptt_collector *c);
-/* shared_any_writer_runs - has one of them a thread that runs, or would if it had a processor? Reads /proc. */
+/* shared_any_writer_runs - has a writing process a thread that runs, or would run if it had a processor? Reads /proc. */
 bool shared_any_writer_runs(struct ptt_collector *c);
 void shared_note_thread(struct ptt_collector *c, uint32_t pid, uint32_t tid);
 void shared_note_fault(struct ptt_collector *c, const struct ptt_collector_fault *fault);

@@ -13,10 +13,10 @@
 /* ptt_crc32c - CRC of what @crc is the CRC of, followed by @size bytes at @data; start with 0. */
 uint32_t ptt_crc32c(uint32_t crc, const void *data, size_t size);
 
-/* ptt_crc32c_table - the same without special instructions; what the fast ones are tested against. */
+/* ptt_crc32c_table - the same without special instructions; tests compare the fast functions with it. */
 uint32_t ptt_crc32c_table(uint32_t crc, const void *data, size_t size);
 
-/* ptt_crc32c_join - CRC of A followed by B from those of A and B; costs about a microsecond. */
+/* ptt_crc32c_join - CRC of A followed by B, from the CRC of A and the CRC of B; costs about a microsecond. */
 uint32_t ptt_crc32c_join(uint32_t crc_a, uint32_t crc_b, uint64_t size_b);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* remembered_stack.h - stacks as they were found last, each with the words that it was found by. */
 /*
- * A walk is decided by the words that it reads. Where all of them are as they were, the stack is the one that was found
- * then, and need be neither walked nor numbered again. A thread that waits again and again at the same place has few.
+ * A walk is decided by the words that it reads. Where all these words are as they were, the stack is the same as then, and need be
+ * neither walked nor numbered again. A thread that waits again and again at the same place has few such stacks.
  */
 #ifndef PTT_REMEMBERED_STACK_H
 #define PTT_REMEMBERED_STACK_H
 
 #include <stdint.h>
 
-/* Enough for stacks of the usual depth; longer ones are not remembered. A function of Python takes up to 40 words. */
+/* Enough words for stacks of the usual depth; longer stacks are not remembered. A function of Python takes up to 40 words. */
 #define PTT_REMEMBERED_WORDS_OF_C 88u
 #define PTT_REMEMBERED_WORDS_OF_PYTHON 1024u
 #define PTT_REMEMBERED_STACKS 256u /* of all threads; by a hash of the place on the stack */

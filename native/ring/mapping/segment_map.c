@@ -50,7 +50,7 @@ static bool take_along(void *from, uint64_t size, void *to)
 {
 	const int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
 
-	/* of shared memory, nothing leaves where it was if the old size is none */
+	/* shared memory also stays where it was, if the old size is 0 */
 	return mremap(from, 0, size, flags, to) != MAP_FAILED || mremap(from, size, size, flags, to) != MAP_FAILED;
 }
 

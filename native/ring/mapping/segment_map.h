@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* segment_map.h - where the segment lies in a process: found from any thread entry in it, and moved in the child of a fork. */
 /*
- * A signal handler may interrupt a writer, fork, and return in the child. The interrupted writer goes on there with what it
- * has in registers, which speaks of its parent's entry and chunk. So it gets from one pointer, that of its thread's entry, to
- * all else in the segment, and in the child the segment moves: where it was, private memory takes its place, in which such a
- * writer finds its entry and a segment that is closed.
+ * A signal handler may interrupt a writer, fork, and return in the child. The interrupted writer goes on there with what it has in
+ * registers, such as its parent's entry and chunk. So a writer gets from one pointer, its thread's entry, to all else in the segment.
+ * In the child the segment moves. Private memory takes its old place: there such a writer finds its entry and a closed segment.
  */
 #ifndef PTT_SEGMENT_MAP_H
 #define PTT_SEGMENT_MAP_H

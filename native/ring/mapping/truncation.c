@@ -21,11 +21,11 @@ struct ptt_guard {
 	int protection;
 	atomic_bool cut;         /* set by the handler, relaxed: the reading thread looks at it itself */
 	struct ptt_guard *next;   /* set before the node is published */
-	struct ptt_guard *spare_next; /* of those that are free */
+	struct ptt_guard *spare_next; /* of the free entries */
 };
 
 static struct ptt_guard *_Atomic guards;
-/* The handler takes no lock: this one is for whoever maps and unmaps. */
+/* The handler takes no lock: this lock is for threads that map and unmap. */
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
 static struct ptt_guard *spare;
 static pthread_once_t installed = PTHREAD_ONCE_INIT;

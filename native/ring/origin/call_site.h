@@ -27,7 +27,7 @@ struct ptt_stack_wanted {
 	ptt_number_python_code *python;
 
 	struct ptt_remembered_stack *remembered; /* PTT_REMEMBERED_STACKS of them, all 0 at first */
-	const void *session;			 /* what is remembered of another one does not count */
+	const void *session;			 /* stacks remembered in another session do not count */
 };
 
 static inline uint64_t ptt_closing(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* java.h - what the tracer offers to the agent in a Java virtual machine: waits that only the machine knows of. */
 /*
- * The agent calls these in the thread that waits, at the beginning and at the end of the wait. An object is known by a number,
- * since the collector of garbage moves it; what is taken, or given back to nobody, is not seen. Weak: where no tracer
- * is loaded they are null.
+ * The agent calls these in the thread that waits, at the beginning and at the end of the wait. An object is known by a number, since
+ * the collector of garbage moves it; a lock that is taken without a wait, or given back while nobody waits, is not seen. Weak: where no
+ * tracer is loaded they are null.
  */
 #ifndef PTT_JAVA_H
 #define PTT_JAVA_H
@@ -30,7 +30,7 @@ enum ptt_java_kind {
 	PTT_JAVA_MONITOR, /* for a monitor that another thread has */
 	PTT_JAVA_NOTIFY,  /* Object.wait(): for a notification */
 	PTT_JAVA_LOCK,	  /* for a lock of java.util.concurrent that another thread has; it may not get it then either */
-	PTT_JAVA_SYNC,	  /* for one that has no owner: a semaphore, a latch, a lock that readers have */
+	PTT_JAVA_SYNC,	  /* for an object without an owner: a semaphore, a latch, a lock that readers have */
 	PTT_JAVA_PARK,	  /* for anything else: work, mostly */
 	PTT_JAVA_VIRTUAL, /* for a monitor that a virtual thread may have */
 };
@@ -55,7 +55,10 @@ extern void __nptl_trace_java_wait(struct ptt_java_wait *wait) __attribute__((we
 /* @result: 0, ETIMEDOUT, or ECANCELED where nobody knows how it ended */
 extern void __nptl_trace_java_waited(const struct ptt_java_wait *wait, int result) __attribute__((weak));
 
-/* The calling thread is about to wake one that waits; of @wait kind, object and frames say for what, and from where. */
+/*
+ * The calling thread is about to wake a waiting thread. Kind, object and frames of @wait say what it waits for, and from where it is
+ * woken.
+ */
 extern void __nptl_trace_java_wake(struct ptt_java_wait *wait) __attribute__((weak));
 
 /* The name that Java has for the calling thread; the kernel's has 15 bytes at most. */

@@ -52,7 +52,7 @@ static bool reserve_site(struct ptt_segment *seg, uint64_t *at)
 /* Reserve an entry of the journal, once there is room; false if there is none, or this thread does not wait. */
 static bool reserve_in_time(struct ptt_segment *seg, uint64_t *at)
 {
-	static uint32_t in_vain; /* nobody has emptied the journal since somebody waited for it */
+	static uint32_t in_vain; /* nobody has emptied the journal since a thread waited for that */
 	int i;
 
 	/* relaxed, all: it only says whether to wait */
@@ -78,8 +78,8 @@ static bool reserve_in_time(struct ptt_segment *seg, uint64_t *at)
 
 /*
  * Put @value into an empty entry of a table that is private to the process, and announce what it stands for.
- * @found: what is there instead, where another thread was faster; 0 where the journal is full
- * May wait for the collector to empty the journal, as the segment's policy says.
+ * @found: the value that is there instead, where another thread was faster; 0 where the journal is full May wait for the collector to
+ * empty the journal, as the segment's policy says.
  */
 static bool insert(uint64_t *entry, uint64_t value, uint64_t address, uint64_t ids, uint64_t *found)
 {
@@ -106,10 +106,10 @@ static bool insert(uint64_t *entry, uint64_t value, uint64_t address, uint64_t i
 
 /* ------------------------------------------------------------ call sites */
 
-/* The entries in use, in the order in which they came. */
+/* The entries in use, in the order of their coming. */
 static void list_site(uint32_t id)
 {
-	/* relaxed, both: whoever misses it here is noticed by make_stale_if_closed() */
+	/* relaxed, both: make_stale_if_closed() notices a site that is missed here */
 	uint32_t at = __atomic_fetch_add(&ptt_site_table.listed, 1, __ATOMIC_RELAXED);
 
 	if (at < PTT_SITE_COUNT)
@@ -130,7 +130,7 @@ static void make_stale_if_closed(uint32_t id, uint64_t address, uint64_t closing
 
 void ptt_ring_forget_sites(void)
 {
-	/* relaxed, all: sites that come meanwhile are made stale by whoever puts them there */
+	/* relaxed, all: the thread that adds a site meanwhile makes it stale itself */
 	uint32_t i, count = __atomic_load_n(&ptt_site_table.listed, __ATOMIC_RELAXED);
 
 	for (i = 0; i < count && i < PTT_SITE_COUNT; i++) {
@@ -209,8 +209,8 @@ uint32_t ptt_ring_site_slow(uint64_t address)
 _Static_assert(PTT_STACK_COUNT == 1u << (64 - HASH_SHIFT), "a hash is a number");
 
 /*
- * An address in so many bits. Programs of aarch64 lie at the top of 48, and their instructions at multiples of four; what
- * they come to is nowhere else.
+ * An address in ADDRESS_BITS bits. Programs of aarch64 lie at the top of 48 bits, and their instructions at multiples of four. No other
+ * address becomes the same number.
  */
 static uint64_t in_bits(uint64_t address)
 {

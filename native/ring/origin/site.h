@@ -15,7 +15,7 @@ uint32_t ptt_ring_site_slow(uint64_t address) __attribute__((cold, noinline));
 /* ptt_ring_forget_sites - a module is being closed: what the number of each site stands for is to be looked at again. */
 void ptt_ring_forget_sites(void);
 
-/* ptt_ring_knows_site - is the id of this call site simply its hash? That of nearly every site is. */
+/* ptt_ring_knows_site - is the id of this call site simply its hash? So it is for nearly every site. */
 static inline bool ptt_ring_knows_site(uint64_t address)
 {
 	/* relaxed: an entry, once set, only becomes stale and fresh again; entry 0 is no site, and holds no address */

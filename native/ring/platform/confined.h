@@ -15,7 +15,7 @@
 
 static inline bool ptt_is_confined(void)
 {
-	/* relaxed: set before the filter is, which is a system call of the same thread or one that all threads see */
+	/* relaxed: set before the filter is set, by a system call of the same thread or by a call that all threads see */
 	return __atomic_load_n(ptt_upcalls.confined, __ATOMIC_RELAXED);
 }
 

@@ -8,7 +8,7 @@
 
 static inline uint64_t ptt_local_load(const uint64_t *p)
 {
-	/* relaxed: the only other ones to write it are signal handlers of this thread */
+	/* relaxed: besides this function, only signal handlers of this thread write it */
 	return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
 
@@ -27,7 +27,7 @@ static inline bool ptt_local_cas(uint64_t *p, uint64_t expected, uint64_t wanted
 #else
 	bool done = __atomic_compare_exchange_n(p, &expected, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 
-	/* as the instruction above: the compiler moves no access across, such as that of the revocation word */
+	/* as the instruction above: the compiler moves no access across it, such as the read of the revocation word */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return done;
 #endif

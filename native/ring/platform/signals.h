@@ -18,7 +18,7 @@
 
 #define PTT_SIGSET_SIZE 8 /* of the kernel's signal set */
 
-/* A signal that was pending before is another thread's; one that has come since may be the caller's own. */
+/* A signal that was pending before is another thread's; a signal that has come since may be the caller's own. */
 #define PTT_LEAVE_OLD_NS 100000000L
 #define PTT_LEAVE_NEW_NS 2000000L
 #define PTT_LEAVE_FIRST_NS 20000L
@@ -45,7 +45,7 @@ static inline void ptt_leave_signals(ptt_signal_set before, long patience)
 	}
 }
 
-/* ptt_block_signals - all of the calling thread, also those that the C library keeps to itself. errno stays. May sleep. */
+/* ptt_block_signals - block all signals of the calling thread, also the C library's own signals. Keeps errno. May sleep. */
 static inline void ptt_block_signals(ptt_signal_set *before)
 {
 	ptt_signal_set all = ~UINT64_C(0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* upcalls.h - what the ring asks of the tracer, which stands above it. */
 /*
- * A library that has the ring in it starts with functions that say nothing. The tracer fills in its own functions when it loads a
- * trace handler, before it calls nptl_trace_init(). They are the same ones in all threads until the process ends.
+ * A library that has the ring in it starts with functions that say nothing. The tracer fills in its own functions when it loads a trace
+ * handler, before it calls nptl_trace_init(). All threads have the same functions until the process ends.
  */
 #ifndef PTT_UPCALLS_H
 #define PTT_UPCALLS_H

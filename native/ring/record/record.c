@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* record.c - makes classic records from events, and recognizes damaged ones. */
+/* record.c - makes classic records from events, and recognizes damaged records. */
 #include "record.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ static uint32_t put_bytes(uint32_t *to, uint32_t room, const char *data, size_t 
 	return words;
 }
 
-/* One fixed field, which lies at @from in the parameter struct. Return: words taken. */
+/* A fixed field, at @from in the parameter struct. Return: how many words it takes. */
 static uint32_t put_field(uint32_t *to, const struct ptt_field *field, const char *from)
 {
 	switch (field->type) {

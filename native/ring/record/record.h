@@ -79,7 +79,7 @@ enum ptt_record_state {
 };
 
 /*
- * ptt_record_look - what is at @word, of which @left words may be read?
+ * ptt_record_look - what is at @word? @left words may be read.
  * @length: in words; set for GOOD, DAMAGED and HOLE
  */
 enum ptt_record_state ptt_record_look(const uint32_t *word, uint64_t left, uint32_t *length);

@@ -22,7 +22,7 @@ static inline bool ptt_is_collected(const struct ptt_segment *segment)
 /* ptt_is_stalled - has a writer waited in vain for a sign of life of the collector, and has none come since? */
 static inline bool ptt_is_stalled(const struct ptt_segment *segment)
 {
-	/* relaxed, both: whoever sees it late waits a little longer, or loses an event more */
+	/* relaxed, both: a writer that sees it late waits a little longer, or loses an event more */
 	return __atomic_load_n(&segment->stalled, __ATOMIC_RELAXED) == __atomic_load_n(&segment->beat, __ATOMIC_RELAXED);
 }
 

@@ -27,7 +27,7 @@ static struct timespec wait_slice(uint32_t waiters)
  */
 static void hurry(struct ptt_segment *seg, uint32_t *rung_at)
 {
-	/* relaxed: a call too many, or one that comes with the next chunk, does no harm */
+	/* relaxed: a call too many does no harm, nor does a call that comes only with the next chunk */
 	uint32_t space = __atomic_load_n(&seg->space, __ATOMIC_RELAXED);
 
 	if (ptt_is_confined() || __atomic_exchange_n(rung_at, space, __ATOMIC_RELAXED) == space)
@@ -85,7 +85,7 @@ static bool claim_index(struct ptt_segment *seg, uint32_t index, uint32_t seen, 
 					   __ATOMIC_RELAXED);
 }
 
-/* The chunks that a thread looks among: @count from @first on, but for those of the reserve, if it begins after @before. */
+/* The chunks that a thread looks among: @count chunks from @first on, without the reserve, if that begins after @before. */
 struct among {
 	uint32_t first, count, before;
 };
@@ -117,7 +117,7 @@ static int64_t claim_free(struct ptt_thread *self, uint32_t claimed)
 {
 	static uint32_t rung_at = UINT32_MAX;
 	struct ptt_segment *seg = ptt_segment_of(self);
-	/* relaxed: a chunk that is FREE has its pages, whoever says so first */
+	/* relaxed: a chunk that is FREE has its pages, whichever thread says so first */
 	uint32_t there = __atomic_load_n(&seg->chunks_there, __ATOMIC_RELAXED), passed;
 	struct among among = {.count = there, .before = seg->chunk_reserve_at};
 	int64_t index;
@@ -136,7 +136,7 @@ static int64_t claim_reserved(struct ptt_thread *self, uint32_t claimed)
 {
 	static uint32_t rung_at = UINT32_MAX;
 	struct ptt_segment *seg = ptt_segment_of(self);
-	/* those that are not there are not FREE */
+	/* chunks that are not there are not FREE */
 	struct among among = {seg->chunk_reserve_at, seg->chunk_reserve, seg->chunk_reserve};
 	uint32_t passed;
 	int64_t index;
@@ -167,7 +167,7 @@ static bool is_whole(struct ptt_segment *seg, uint32_t index)
 	return true;
 }
 
-/* Claim a FULL chunk that is whole. The state is that of before the look: what has come back meanwhile may have a hole. */
+/* Claim a FULL chunk that is whole. Compares with the state from before the look: a chunk that has come back meanwhile may have a hole. */
 static bool claim_whole(struct ptt_segment *seg, uint32_t index, uint32_t claimed)
 {
 	/* acquire: pairs with the writer's release of FULL, so that its slots are seen */
@@ -283,7 +283,7 @@ static void announce_real_time(struct ptt_segment *seg)
 	ptt_ring_the_bell(seg);
 }
 
-/* One attempt to get @self a chunk; -1 = none is free. */
+/* Make one attempt to get @self a chunk; -1 = no chunk is free. */
 static int64_t try_claim(struct ptt_thread *self, uint32_t space, uint64_t *serial)
 {
 	uint32_t claimed = PTT_CHUNK_STATE(ptt_thread_index(self), 0, PTT_CHUNK_CLAIMED);

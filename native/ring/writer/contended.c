@@ -44,7 +44,7 @@ static __thread struct {
 	struct place place[1u << PLACES_BITS];
 	struct place *held_from;
 	uint64_t held;
-	bool seldom; /* its events are far from one another: the time of the one before says little */
+	bool seldom; /* its events are far from one another: the time of the event before says little */
 } own __attribute__((tls_model("initial-exec")));
 
 /* In glibc's word for a mutex's type, protocol and robustness: waiters of all but these make the lock word 2 and sleep. */
@@ -57,7 +57,7 @@ __thread struct ptt_contended_quiet ptt_contended_quiet[1u << PTT_CONTENDED_QUIE
 uint64_t ptt_contended_table[1u << PTT_CONTENDED_BITS];
 uint64_t ptt_contended_ever[(1u << PTT_CONTENDED_BITS) / 64];
 
-/* Relaxed throughout: an entry is all there is, and only says what is worth a stack. */
+/* Relaxed throughout: an entry leads to no other memory, and only says which events are worth a stack. */
 static bool change(uint64_t *entry, uint64_t *from, uint64_t to)
 {
 	return __atomic_compare_exchange_n(entry, from, to, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -67,7 +67,7 @@ static void note_use(uint32_t place)
 {
 	uint64_t *word = &ptt_contended_ever[place / 64], bit = UINT64_C(1) << place % 64;
 
-	/* relaxed: a thread that does not see it yet takes the lock for one that nobody waits for. Most of the time it is there. */
+	/* relaxed: a thread that does not see the bit yet thinks that nobody waits for the lock. Most of the time the bit is set. */
 	if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
 		__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
 }
@@ -116,7 +116,7 @@ static void keep_quiet(uint64_t object, uint64_t site, uint32_t since, uint32_t 
 	ptt_contended_quiet[key >> (64 - PTT_CONTENDED_QUIET_BITS)] = (struct ptt_contended_quiet){key, since, for_ticks};
 }
 
-/* What was said no to may get another answer. */
+/* From now on, a question that was answered with no may get another answer. */
 static void forget_quiet(void)
 {
 	memset(ptt_contended_quiet, 0, sizeof(ptt_contended_quiet));
@@ -158,7 +158,7 @@ bool ptt_contended_is_due(uint64_t object, uint64_t site)
 	wanted = is_due(object, site);
 	if (!wanted)
 		return false;
-	if (!WAITERS(now)) /* or somebody else did, and the next one does */
+	if (!WAITERS(now)) /* or another thread did, and the next acquisition does */
 		change(entry, &now, now - (wanted < calm ? wanted : calm) * CALM);
 	/* the acquisition is not to go by the short way */
 	ptt_taker_doubt(object);

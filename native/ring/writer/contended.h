@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* contended.h - which locks threads have waited for lately, and whether one waits now: only of these holders' stacks count. */
 /*
- * A table by a hash of the address. An entry is used while threads wait, and for some acquisitions more, each of which finds
- * that nobody had to wait; then the lock is as others are again. Where two contended locks have the same hash, the one that
- * came first is kept as long as it is waited for.
+ * A table by a hash of the address. An entry is used while threads wait, and for some acquisitions more, while nobody has to wait; then
+ * the lock is an ordinary lock again. Where two contended locks have the same hash, the first lock stays in the table as long as
+ * threads wait for it.
  */
 #ifndef PTT_CONTENDED_H
 #define PTT_CONTENDED_H
@@ -58,7 +58,7 @@ static inline bool ptt_contended_knows(uint64_t object)
 	return (entry & PTT_OBJECT_MASK) == object && entry & PTT_CONTENDED_NOW;
 }
 
-/* An object and a site of which ptt_contended_is_due() says no until @ticks after @since, both in units of 2^PTT_RECENT_SHIFT ticks. */
+/* For an object and a site, ptt_contended_is_due() says no until @ticks after @since, both in units of 2^PTT_RECENT_SHIFT ticks. */
 struct ptt_contended_quiet {
 	uint64_t key;
 	uint32_t since;
@@ -76,7 +76,7 @@ static inline uint64_t ptt_contended_key(uint64_t object, uint64_t site)
 	return (object << 16 ^ site) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* ptt_contended_between - both of them may be those of an event, which has some bits of the time only. */
+/* ptt_contended_between - both times may come from events, which have some bits of the time only. */
 static inline uint32_t ptt_contended_between(uint32_t then, uint32_t now)
 {
 	return (now - then) & (uint32_t)(PTT_TIME_MASK >> PTT_RECENT_SHIFT);
@@ -107,12 +107,12 @@ bool ptt_contended_is_due(uint64_t object, uint64_t site) __attribute__((visibil
 /* ptt_contended_taken - it has taken it, without waiting. @found: its stack is recorded. */
 void ptt_contended_taken(uint64_t object, uint64_t site, bool found) __attribute__((visibility("hidden")));
 
-/* ptt_contended_release - Return: does anybody wait for what is about to be released? */
+/* ptt_contended_release - Return: does a thread wait for @object, which is about to be released? */
 bool ptt_contended_release(uint64_t object) __attribute__((visibility("hidden")));
 
 /*
- * ptt_contended_wakes - the same, of a mutex that the calling thread holds: is there a waiter that sleeps? One that has been woken, but
- * has not run yet, waits for no release: others that take and release the mutex meanwhile do not keep it.
+ * ptt_contended_wakes - the same, of a mutex that the calling thread holds: is there a waiter that sleeps? A waiter that has been
+ * woken, but has not run yet, waits for no release: other threads may take and release the mutex meanwhile.
  */
 bool ptt_contended_wakes(uint64_t object) __attribute__((visibility("hidden")));
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* identity.h - the identity of this process, for those that may know it by another pid. */
+/* identity.h - the identity of this process, for processes that may know it by another pid. */
 /*
  * A pid means something within a PID namespace only: a recorder outside knows the process by another one, and several
  * containers in one recording have a pid 1 each. Pid and namespace together are unique among the processes that live, and

@@ -12,11 +12,11 @@
 #define USERS_MAX 4096u
 #define SEGMENTS_MAX 64u
 
-/* Threads that had an entry in the session when it was left, by entry, and those that were late and took one since then. */
+/* By entry: threads that had an entry in the session when it was left, and late threads, which took an entry since then. */
 static uint32_t users[USERS_MAX], late[USERS_MAX];
 static uint32_t user_count;
 
-/* In the order in which they were left. */
+/* In the order of leaving. */
 static struct {
 	struct ptt_segment *segment;
 	bool unused; /* it was, when that was looked at last */
@@ -115,7 +115,7 @@ static void release(void)
 
 bool ptt_retired_add(struct ptt_segment *segment)
 {
-	/* in the child of a fork the ids are those of the parent's threads */
+	/* in the child of a fork these are the ids of the parent's threads */
 	bool ours = (uint32_t)getpid() == ptt_session.pid;
 	uint32_t late_count = note(segment, late);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* schedstat.c - the file in which the kernel says how long the calling thread was ready, and how often it ran. */
+/* schedstat.c - reads the kernel's file about the calling thread: how long it was ready, and how often it ran. */
 #include "session.h"
 
 #include <fcntl.h>
@@ -223,7 +223,7 @@ void ptt_schedstat_begin_thread(void)
 
 void ptt_schedstat_end_thread(void)
 {
-	/* one that has events after this goes without */
+	/* a thread that has events after this goes without the file */
 	if (own_file > 0 && !ptt_is_confined())
 		give_back(&files[own_file - 1]);
 	own_file = REFUSED;

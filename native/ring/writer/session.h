@@ -52,7 +52,7 @@ static inline void ptt_raise_high(uint32_t *high, uint32_t wanted)
 		;
 }
 
-/* In the entry of the site table that is no site: this table is that of this process. */
+/* In the first entry of the site table, which holds no site: the table belongs to this process. */
 #define PTT_SITE_MARK UINT64_C(1)
 
 /* On pages of its own: the kernel clears them in every child, see ptt_ring_site_slow(). */
@@ -144,10 +144,10 @@ void ptt_schedstat_forget_parent(void) __attribute__((visibility("hidden")));
 /* ------------------------------------------------------------ retired.c: memory of sessions that the process has left, given back once no thread can come back to it. */
 
 /*
- * A thread goes on with its entry of the session in which it wrote last, until its next event sends it to another one. So a
- * segment that was left stays mapped as long as a thread lives that had an entry there, and has none of a later session.
- * A signal handler may have sent a thread on that was just writing: nothing is unmapped before it was found unused at the
- * beginning of two sessions.
+ * A thread keeps the entry of its last session until its next event sends it to another session. So a segment stays mapped after its
+ * session was left, as long as a thread lives that had an entry there and has no entry of a later session. A signal handler may have
+ * interrupted a thread that was just writing, and sent it on. So a segment is unmapped only if it was found unused at the beginning of
+ * two sessions.
  */
 
 
@@ -155,8 +155,8 @@ void ptt_schedstat_forget_parent(void) __attribute__((visibility("hidden")));
 void ptt_retired_note(struct ptt_segment *segment) __attribute__((visibility("hidden")));
 
 /*
- * ptt_retired_add - another session is about to be joined: private memory takes the place of the one that was left
- * By one thread at a time. Makes system calls. Return: false if there is no memory for that; then nothing has changed.
+ * ptt_retired_add - another session is about to be joined: private memory takes the place of the old segment. By one thread at a time.
+ * Makes system calls. Return: false if there is no memory for that; then nothing has changed.
  */
 bool ptt_retired_add(struct ptt_segment *segment) __attribute__((visibility("hidden")));
 
@@ -176,7 +176,10 @@ bool ptt_retired_add(struct ptt_segment *segment) __attribute__((visibility("hid
 
 extern uint64_t ptt_handover_point[PTT_HANDOVER_POINTS] __attribute__((visibility("hidden")));
 
-/* ptt_leave_to_others - all that this thread has written is done; ptt_take_from_others - and may be taken over. */
+/*
+ * ptt_leave_to_others - this thread writes no more to its chunk and entry; ptt_take_from_others - this thread may write to what another
+ * thread left.
+ */
 static inline void ptt_leave_to_others(void)
 {
 	__tsan_release(&ptt_handover_point[ptt_session.pid % PTT_HANDOVER_POINTS]);

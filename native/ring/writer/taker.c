@@ -13,8 +13,8 @@
 uint64_t ptt_ring_taker[PTT_TAKER_COUNT];
 
 /*
- * May threads of other processes use the object, of which this process hears nothing? It is held, so it is there; but of another
- * library's lock, which may be a byte long, that cannot be known.
+ * May threads of other processes use the object? This process does not hear of them. The object is held, so its memory is there. For a
+ * lock of another library, which may be a byte long, nothing can be read.
  */
 static bool is_shared(enum ptt_taking taking, uint64_t object)
 {

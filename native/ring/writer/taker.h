@@ -52,7 +52,7 @@ static inline bool ptt_taker_is_known(uint64_t object, const struct ptt_thread *
 	/* thread entries are 128 bytes each, so their numbers get into the upper 16 bits */
 	uint64_t mine = object | (uint64_t)(uintptr_t)self << 41;
 
-	/* relaxed: the object's own acquire and release order it against those of its other takers */
+	/* relaxed: the object's own acquire and release order it against the loads and stores of its other takers */
 	return ptt_local_is64(&ptt_ring_taker[PTT_TAKER_HASH(object)], mine);
 }
 

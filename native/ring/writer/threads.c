@@ -64,8 +64,8 @@ static struct ptt_thread *enter_thread(void)
 }
 
 /*
- * With signals held: a child that a handler forked in between would take the parent's entry for its own. And a handler that
- * came just before has entered the thread, whose events would be those of two threads if that entry were forgotten.
+ * With signals held: a child that a handler forked in between would take the parent's entry for its own. And a handler that came just
+ * before has given the thread an entry. If that entry were forgotten, the events would seem to be of two threads.
  */
 struct ptt_thread *ptt_ring_enter_thread(void)
 {

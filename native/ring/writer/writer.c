@@ -140,7 +140,7 @@ void ptt_ring_put_slow(uint64_t id, uint64_t w1, const struct ptt_slot *rest, ui
 		self = ptt_ring_enter_thread();
 		if (!self)
 			return;
-		fence = true; /* the mark of the last taker was that of any thread without an entry */
+		fence = true; /* the mark of the last taker was the mark of all threads without an entry */
 	}
 	for (;;) {
 		uint32_t revoke = __atomic_load_n(&self->revoke, __ATOMIC_RELAXED) & ~PTT_REVOKE_STATE_MASK;

@@ -57,12 +57,15 @@ int ptt_ring_attach_mapped(struct ptt_segment *segment, const char *directory);
 bool ptt_ring_is_in(const char *directory);
 
 /*
- * ptt_ring_rejoin - join another session, once nobody records into the one before any more
+ * ptt_ring_rejoin - join another session, once no thread records into the session before
  * Return: 0 or -errno. Blocks and makes system calls.
  */
 int ptt_ring_rejoin(const char *directory);
 
-/* ptt_ring_detach - the process ends, or lets go of the session: note what is mapped, close the calling thread's entry, mark the process ended. */
+/*
+ * ptt_ring_detach - the process ends, or leaves the session: note which modules are mapped, close the calling thread's entry, mark the
+ * process ended.
+ */
 void ptt_ring_detach(void);
 
 /*
@@ -93,7 +96,7 @@ void ptt_ring_put_slow(uint64_t id, uint64_t w1, const struct ptt_slot *rest, ui
 void ptt_ring_put_revoked(struct ptt_thread *self, uint64_t head, uint64_t w0, uint64_t w1, bool fence)
 	__attribute__((cold, noinline));
 
-/* ptt_ring_cpu - where the calling thread runs, for the price of a load; all ones where the kernel does not say. */
+/* ptt_ring_cpu - the processor that the calling thread runs on, by one load; all bits are set where the kernel does not say. */
 static inline uint32_t ptt_ring_cpu(void)
 {
 #if defined(__x86_64__)
@@ -128,7 +131,7 @@ static inline bool ptt_ring_recent(uint32_t *recent)
 
 	if (!(head & ptt_ring.chunk_mask)) /* also of the nowhere entry */
 		return false;
-	/* relaxed: it was this thread that wrote it, or nobody who could be misunderstood for more than a time */
+	/* relaxed: this thread wrote it; another writer could only cause a wrong time */
 	w0 = __atomic_load_n(&((const struct ptt_slot *)(ptt_segment_base(self) + PTT_HEAD_OFFSET(head)))[-1].w0, __ATOMIC_RELAXED);
 	*recent = (uint32_t)((w0 >> PTT_TIME_SHIFT & PTT_TIME_MASK) >> PTT_RECENT_SHIFT);
 	return (w0 & PTT_ID_MASK) != PTT_ID_MORE;

@@ -5,7 +5,7 @@
 
 struct ptt_session ptt_session;
 
-/* A head of 0 lies on a chunk boundary, so whoever has this entry takes the slow path at once. */
+/* A head of 0 lies on a chunk boundary, so a thread that has this entry takes the slow path at once. */
 static struct ptt_thread nowhere;
 struct ptt_site_table ptt_site_table;
 

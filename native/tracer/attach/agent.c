@@ -126,8 +126,8 @@ static bool pass(enum presence from, enum presence to)
 }
 
 /*
- * Until the recorder wants something else, or there is none any more, or this thread is to end. A recorder that is killed is
- * missed at the next look, one that is stopped when patience is over.
+ * Ends when the recorder wants something else, when there is no recorder any more, or when this thread is to end. The next look misses
+ * a recorder that was killed. A recorder that is stopped is missed when patience is over.
  */
 static void record(struct ptt_attach *file, const struct ptt_segment *segment)
 {

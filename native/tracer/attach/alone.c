@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* alone.c - unshare() and setns(): what a program of one thread may do, it may do while it is attached. */
 /*
- * The kernel refuses some of these calls to a process with several threads, and to one whose threads share their current
- * directory. A call that it refuses changes nothing. So a call that failed, and may have failed for the agent's thread, is
- * made again without that thread. All others leave the thread where it is.
+ * The kernel refuses some of these calls to a process with several threads, and to a process whose threads share their current
+ * directory. A call that it refuses changes nothing. So a call that failed, and may have failed for the agent's thread, is made again
+ * without that thread. All others leave the thread where it is.
  */
 #include <errno.h>
 #include <sched.h>
@@ -11,13 +11,13 @@
 #include "attach.h"
 #include "syscall_numbers.h"
 
-/* What is said of a process with several threads; setns() has its own word for it where the clock is concerned. */
+/* The errors that a process with several threads gets; setns() has an error of its own where the clock is concerned. */
 static bool may_be_for_agent(long result)
 {
 	return result < 0 && (errno == EINVAL || errno == EUSERS);
 }
 
-/* Make the call; errno and the result are those of the last attempt. */
+/* Make the call; errno and the result come from the last attempt. */
 #define CALL_ALONE(call)                                               \
 	({                                                             \
 		long result_ = (call);                                 \

@@ -38,7 +38,7 @@ static bool make_room(void)
 
 struct line {
 	uintptr_t number[2];
-	unsigned int field; /* 0, 1: a number; 2: the protection; 3: what is not looked at */
+	unsigned int field; /* 0, 1: a number; 2: the protection; 3: the rest, which is not looked at */
 	int protection;
 };
 

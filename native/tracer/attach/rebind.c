@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* rebind.c - changes the entries of imported functions in the tables of all modules. */
 /*
- * A module calls functions of others by way of a table of addresses, one entry for each of them; the relocations of the
- * module say which. An entry is changed where it holds what is behind a hook, or, where the dynamic linker is to look for it
- * at the first call, the code of the module that asks for this very entry. What the program or another library has put there
- * stays. So the entries say themselves what they were, and nothing has to be remembered.
+ * A module calls functions of other modules by way of a table of addresses, with an entry for each function; the relocations of the
+ * module say which. An entry is changed where it holds the function behind a hook. It is also changed where the dynamic linker is to
+ * look for the function at the first call, and the entry still holds the module's code that asks for this very entry. An address that
+ * the program or another library has put there stays. So the entries themselves say what they were, and nothing has to be remembered.
  *
  * The program may have closed parts of its modules, or opened them: memory is looked at where it can be read, and a page is
  * protected afterwards as it was before.
@@ -159,7 +159,7 @@ static bool can_read(const void *begin, size_t size)
 
 static const void *pointer(const struct module *m, ElfW(Addr) value)
 {
-	/* the dynamic linker makes most of them absolute, but not those of the vDSO */
+	/* the dynamic linker makes most of these addresses absolute, but not the addresses of the vDSO */
 	return (const void *)(value < m->base ? value + m->base : value);
 }
 
@@ -315,7 +315,7 @@ static bool asks_for(const struct module *m, uintptr_t code, size_t number)
 #endif
 }
 
-/* @number: of the entry among those of calls, which alone may have to be looked up yet; or NO_CALL */
+/* @number: the number of the entry among the entries of calls, which alone may have to be looked up yet; or NO_CALL */
 #define NO_CALL SIZE_MAX
 
 static void change(const struct module *m, const struct route *route, size_t symbol, uintptr_t *entry, size_t number)

@@ -193,7 +193,7 @@ static inline __attribute__((always_inline)) PTT_UNWATCHED bool step(struct fram
 		if (PTT_RULE_CFA(rule) != PTT_CFA_FP_SAVED || !ptt_peek(&f->reach, cfa, &cfa))
 			return false;
 	}
-	/* a frame that is not above the one before is none */
+	/* a frame that is not above the frame before is no frame */
 	if (cfa <= f->sp)
 		return false;
 	if (PTT_RULE_FP(rule) != PTT_FP_SAME &&
@@ -207,7 +207,7 @@ static inline __attribute__((always_inline)) PTT_UNWATCHED bool step(struct fram
 	return true;
 }
 
-/* Go up from the tracer's and the handler's own frames to the one that called the hook. */
+/* Go up from the tracer's and the handler's own frames to the frame that called the hook. */
 static PTT_UNWATCHED bool find_hook_caller(struct frame *f, uintptr_t site)
 {
 	int i;
@@ -222,8 +222,8 @@ static PTT_UNWATCHED bool find_hook_caller(struct frame *f, uintptr_t site)
 }
 
 /*
- * Go up from a call in a wrapper to the program's. A thread may have none, as one that std::async() made; the outermost
- * wrapper that was compiled into the program then says more than the innermost.
+ * Go up from a call in a wrapper to the program's call. A thread may have no such call, as a thread that std::async() made; the
+ * outermost wrapper that was compiled into the program then says more than the innermost.
  */
 static PTT_UNWATCHED void *find_program(struct frame *f, uint64_t entry)
 {
@@ -268,7 +268,7 @@ struct own {
 #define FIND_OWN(own) ((own)->sp = (uintptr_t)__builtin_frame_address(0))
 #endif
 
-/* The first frame of a walk: the function's itself, or the one that called it; @all: the way up keeps registers there. */
+/* The first frame of a walk: the frame of the function itself, or of its caller; @all: the way up keeps registers there. */
 static inline PTT_UNWATCHED struct frame first_frame(struct own own, struct ptt_registers *all)
 {
 	struct frame f = {.reach = ptt_reach_from(own.sp), .all = all};
@@ -332,8 +332,8 @@ __attribute__((noinline)) PTT_UNWATCHED void *ptt_find_outer_site(void *site)
 }
 
 /*
- * The same where an interpreter of Python is in the program: the functions of Python stand in place of the interpreter's, but
- * for those that the innermost of them has called. Return: 0 if the one and the other do not fit.
+ * The same where an interpreter of Python is in the program: the functions of Python stand in place of the interpreter's, but not in
+ * place of functions that the innermost function of Python has called. Return: 0 if the functions and the frames do not fit.
  */
 static inline PTT_UNWATCHED uint32_t walk_with_python(struct frame f, struct ptt_words_read *read, uint64_t *frame, uint32_t room,
 						       bool *whole, ptt_number_python_code *number)
@@ -384,7 +384,7 @@ static inline PTT_UNWATCHED uint32_t walk(struct frame f, uint64_t *frame, uint3
 	return n;
 }
 
-/* The words by which a stack is found, as they are read. */
+/* The words that the walk of a stack reads. */
 struct words {
 	struct ptt_words_read of_c, of_python;
 };
@@ -402,7 +402,7 @@ static inline PTT_UNWATCHED void list_words(struct words *words, struct ptt_reme
 #endif
 }
 
-/* Only what lies on the thread's own stack is there as long as what is below it. */
+/* Only words on the thread's own stack are there as long as the words below them. */
 static bool can_remember(const struct words *words, const struct ptt_reach *reach)
 {
 	uint32_t i;
@@ -490,7 +490,7 @@ static PTT_UNWATCHED bool holds(const struct ptt_remembered_stack *kept)
 	return true;
 }
 
-/* The number that is remembered, or one that is found out and remembered. Own frames are the same each time. */
+/* The number that is remembered; else the stack is walked, and its number remembered. Own frames are the same each time. */
 static uint32_t number_by_memory(struct own own, uintptr_t site, const struct ptt_stack_wanted *wanted,
 				 struct ptt_remembered_stack *kept)
 {
@@ -529,7 +529,7 @@ __attribute__((noinline)) uint32_t __nptl_trace_stack(void *site, const struct p
 	if (__atomic_exchange_n(&kept->busy, 1, __ATOMIC_ACQUIRE))
 		return number_anew(own, (uintptr_t)site, wanted, NULL);
 	number = number_by_memory(own, (uintptr_t)site, wanted, kept);
-	/* release: whoever has it next sees it whole */
+	/* release: the next thread that has it sees it whole */
 	__atomic_store_n(&kept->busy, 0, __ATOMIC_RELEASE);
 	return number;
 }

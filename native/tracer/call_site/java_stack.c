@@ -49,7 +49,7 @@ static bool describe_class(struct ptt_python_code *code)
 	return true;
 }
 
-/* An object has no frame; what is written down is its class. */
+/* An object has no frame; its class is written down. */
 static void note_class(const struct ptt_java_wait *wait, const struct ptt_stack_wanted *wanted)
 {
 	struct ptt_python_code code = {.identity = UINT64_C(1) << 63 | wait->object, .describe = describe_class};

@@ -35,7 +35,7 @@ void *ptt_take_memory(size_t size)
 	if (size > SLAB_SIZE / 4)
 		return map(size);
 	for (;;) {
-		/* acquire: pairs with the release of whoever put it there */
+		/* acquire: pairs with the release of the thread that put it there */
 		struct slab *slab = __atomic_load_n(&current, __ATOMIC_ACQUIRE), *fresh;
 		/* relaxed: each gets a part of its own */
 		size_t at = __atomic_fetch_add(&slab->used, size, __ATOMIC_RELAXED);

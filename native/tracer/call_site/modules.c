@@ -223,7 +223,7 @@ static void report_module(struct ptt_module *m, const struct dl_find_object *fou
 		ptt_handler_module(&module);
 	/* relaxed: compared only */
 	__atomic_store_n(&m->map, found->dlfo_link_map, __ATOMIC_RELAXED);
-	/* release: whoever sees it sees that the handler knows */
+	/* release: a thread that sees it sees that the handler knows */
 	__atomic_store_n(&m->present, true, __ATOMIC_RELEASE);
 }
 
@@ -308,7 +308,7 @@ static void forget(void)
 void ptt_begin_closing(void)
 {
 	own_closing++;
-	/* seq_cst: whoever keeps something afterwards looks again, and finds this; pairs with the loads of caches */
+	/* seq_cst: a thread that keeps something afterwards looks again, and finds this; pairs with the loads of caches */
 	__atomic_fetch_add(&ptt_closing_count, (UINT64_C(1) << 32) + 1, __ATOMIC_SEQ_CST);
 	forget();
 }

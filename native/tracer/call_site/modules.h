@@ -13,7 +13,7 @@
 /* _dl_find_object() of glibc 2.35, which takes no lock; before that nothing is ever found. */
 extern int (*ptt_find_object)(void *address, struct dl_find_object *found) HIDDEN;
 
-/* A module at an address. Its entry stays, so that it is the same one when it is loaded there again. */
+/* A module at an address. Its entry stays, so that the module has the same entry when it is loaded there again. */
 struct ptt_module {
 	uintptr_t begin, end;
 	uintptr_t base;		    /* what to add to addresses of its file */
@@ -30,8 +30,8 @@ struct ptt_module {
 /*
  * ptt_module_of - the entry of a module that was found.
  *
- * Reads the symbols of a module that it sees for the first time, and reports to the handler one that was not there at the
- * last event. Safe in signal handlers, no cancellation point, keeps errno; takes no lock.
+ * Reads the symbols of a module that it sees for the first time, and reports to the handler a module that was not there at the last
+ * event. Safe in signal handlers, no cancellation point, keeps errno; takes no lock.
  * Return: NULL if it is not known and cannot be looked at now.
  */
 const struct ptt_module *ptt_module_of(const struct dl_find_object *found) HIDDEN;

@@ -21,7 +21,7 @@
 #define CALLS_MAX 2048	  /* that are gone over for the frame that stands for the interpreter's call */
 #define TEXT_MAX 4096u
 #define LINES_MAX (1u << 20)
-#define ENDS_MAX 6 /* words at either end of a line table, or a name, by which it is known */
+#define ENDS_MAX 6 /* words at either end of a line table or a name, which identify it */
 #define STACK_REF_MARKS ((uintptr_t)3)
 #define TEXT(literal) (literal), sizeof(literal) - 1
 
@@ -39,8 +39,8 @@ static struct {
 /* ------------------------------------------------------------ start */
 
 /*
- * What an interpreter of a version says of itself, in _Py_DebugOffsets: version, and whether it is free-threaded, come first. One
- * that is, from 3.14 on, has the instructions of each thread elsewhere.
+ * What an interpreter of a version says of itself, in _Py_DebugOffsets: version, and whether it is free-threaded, come first. A
+ * free-threaded interpreter, from 3.14 on, has the instructions of each thread elsewhere.
  */
 static bool find_said_layout(unsigned int minor)
 {
@@ -241,7 +241,7 @@ static PTT_UNWATCHED bool describe(struct ptt_python_code *described)
 {
 	struct code *code = (struct code *)described;
 
-	/* what is read here never changes, but is not all of a piece with what the stack is found by */
+	/* the memory that is read here never changes, but a stack is not remembered by it */
 	ptt_read_unlisted(code->reach->read);
 	described->minor = layout.minor;
 	return describe_text(code->reach, code->file, &described->file) &&
@@ -402,7 +402,7 @@ static PTT_UNWATCHED uint32_t put(struct ptt_python *p, uint64_t *frame, ptt_num
 		return 0;
 	if (!identify(at, &code))
 		goto bad;
-	/* before its first instruction, a function is at the one before that */
+	/* before its first instruction, a function is at the instruction before that */
 	instruction = layout.instructions ? word - (at + layout.instructions) : (uint64_t)(int32_t)word;
 	if ((int64_t)instruction < 0)
 		instruction = 0;
@@ -464,7 +464,7 @@ static bool ends_in(const struct ptt_python_text *text, const char *end, size_t 
 	       memcmp((const char *)text->at + text->size - size, end, size) == 0;
 }
 
-/* What start() of threading was called of. Since 3.11 a function's name has that of its class before it. */
+/* The object whose start() of threading was called. Since 3.11 a function's name has the name of its class before it. */
 static PTT_UNWATCHED uintptr_t find_started(void)
 {
 	struct ptt_reach reach = ptt_reach_from((uintptr_t)__builtin_frame_address(0));

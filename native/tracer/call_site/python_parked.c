@@ -27,7 +27,7 @@ struct range {
 	uintptr_t begin, size;
 };
 
-/* The interpreter's functions that park a thread, and those that wake one, however the compiler inlined them. */
+/* The interpreter's functions that park a thread, and its functions that wake a thread, however the compiler inlined them. */
 static const char *const park_names[] = {"_PySemaphore_Wait", "_PyParkingLot_Park", "_PySemaphore_Init",
 					 "_PySemaphore_Destroy"};
 static const char *const unpark_names[] = {"_PySemaphore_Wakeup", "_PyParkingLot_Unpark", "_PyParkingLot_UnparkAll"};
@@ -69,7 +69,7 @@ static bool is_in(const struct range *functions, size_t count, const void *site)
 	return false;
 }
 
-/* It has to look as one does: the interpreter's own lists are guarded by semaphores that stand beside something else. */
+/* The memory has to look like a parked thread's: the interpreter's own lists are guarded by semaphores that stand beside something else. */
 static struct ptt_parked judge(const struct entry *entry, const sem_t *sem, bool is_one)
 {
 	bool mutex = entry->argument != 0;

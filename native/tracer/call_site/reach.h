@@ -55,7 +55,7 @@ static inline void ptt_note_read(struct ptt_words_read *read, uintptr_t at, uint
 		read->count++;
 }
 
-/* ptt_read_unlisted - what decides the walk from here on is not only what is listed. */
+/* ptt_read_unlisted - from here on, words that are not listed decide the walk, too. */
 static inline void ptt_read_unlisted(struct ptt_words_read *read)
 {
 	if (read)

@@ -130,7 +130,7 @@ static PTT_UNWATCHED bool leave(struct ptt_registers *all, struct ptt_reach *rea
 	cfa += (uintptr_t)row.cfa_offset;
 	if (row.cfa == PTT_CFA_FP_SAVED && !ptt_peek(reach, cfa, &cfa))
 		return false;
-	/* a frame that is not above the one before is none */
+	/* a frame that is not above the frame before is no frame */
 	if (cfa <= all->value[PTT_REG_SP])
 		return false;
 	for (reg = 0; reg < PTT_REG_COUNT; reg++)

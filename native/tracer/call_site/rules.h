@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rules.h - the rules of unwinding that have been met, each a word and known by a number: there are few different ones. */
+/* rules.h - the rules of unwinding that have been met, each a word and known by a number: there are few different rules. */
 #ifndef PTT_RULES_H
 #define PTT_RULES_H
 

@@ -20,8 +20,8 @@ static const char *const of_the_language[] = {
 };
 
 /*
- * Of these, how the names begin of those that do nothing but call the thread library, for locks of the language's own
- * types: whatever the compiler has put into them, it is not the program's code.
+ * Beginnings of names, among these, of functions that do nothing but call the thread library for locks of the language's own types.
+ * Whatever code the compiler has put into such a function, it is not the program's code.
  */
 static const char *const of_threads[] = {
 	"_ZNSt5mutex", "_ZNSt12__mutex_base", "_ZNSt15recursive_mutex", "_ZNSt11timed_mutex", "_ZNSt21recursive_timed_mutex",

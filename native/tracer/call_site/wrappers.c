@@ -193,7 +193,7 @@ static bool open_section(const struct file *file, const Elf64_Ehdr *head, uint32
 	return false;
 }
 
-/* The full table of symbols, or that of the exported ones where it was stripped. */
+/* The full table of symbols, or the table of exported symbols where the file was stripped. */
 static bool open_symbols(const struct file *file, struct symbols *s)
 {
 	const Elf64_Ehdr *head = table(file, 0, sizeof(*head));
@@ -212,7 +212,7 @@ static bool has_unoptimised_code(const struct symbols *s, const Elf64_Sym *symbo
 	       is_unoptimised((const uint8_t *)at);
 }
 
-/* Return: PTT_NAME_OF_WRAPPER, or _PROGRAM for what is none. */
+/* Return: PTT_NAME_OF_WRAPPER, or _PROGRAM for a function that is no wrapper. */
 static enum ptt_kind_of_name wrapper_of(const struct symbols *s, const Elf64_Sym *symbol)
 {
 	enum ptt_kind_of_name kind;
@@ -254,7 +254,7 @@ static void collect(struct ptt_module *m, const struct symbols *s)
 	m->wrappers = set;
 }
 
-/* Is the file what is mapped? It may have been replaced since. */
+/* Is this file mapped? It may have been replaced since. */
 static bool is_of(const struct file *file, const struct dl_find_object *found)
 {
 	const Elf64_Ehdr *head = found->dlfo_map_start, *there = part(file, 0, sizeof(*head));

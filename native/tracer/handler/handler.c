@@ -89,7 +89,7 @@ static bool is_level(const char *text)
 	return strspn(text, "0123456789") == strlen(text) && strlen(text) < 10;
 }
 
-/* Return: what is wrong with the variable, or NULL. */
+/* Return: the error in the variable, or NULL. */
 static const char *parse(const char *value)
 {
 	char *rest = handler.text, *args;
@@ -159,7 +159,7 @@ static void *open_handler(const char *name, char *reason, size_t size)
 		opened = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	else
 		opened = open_file(library);
-	/* the first reason is the one that speaks of what was meant, where the name is plain */
+	/* where the name is plain, the first reason speaks of the file that was meant */
 	error = opened ? "" : dlerror();
 	snprintf(reason, size, "%s", error ? error : name);
 	if (opened || strchr(name, '/'))

@@ -5,16 +5,22 @@
 
 #include "tracer.h"
 
-/* ptt_load_handler - the one that the value of PTHREAD_NPTL_TRACE names. Return: false if there is none; that is said. */
+/*
+ * ptt_load_handler - the handler that the value of PTHREAD_NPTL_TRACE names. Return: false if there is no such handler; a message says
+ * so.
+ */
 bool ptt_load_handler(const char *variable) HIDDEN;
 
-/* ptt_tracing_option - what the variable says of @key behind its levels. Return: false if nothing, or if there is no room for it. */
+/*
+ * ptt_tracing_option - the value of @key, which stands behind the levels in the variable. Return: false if nothing, or if there is no
+ * room for it.
+ */
 bool ptt_tracing_option(const char *key, char *value, size_t size) HIDDEN;
 
 /* ptt_path_beside_us - the path of a file in the directory of this library. Return: false if it cannot be read. */
 bool ptt_path_beside_us(const char *file, char *path, size_t size) HIDDEN;
 
-/* ptt_begin_handler - let it begin. Levels stay 0 meanwhile. Return: false if it cannot work. */
+/* ptt_begin_handler - let the handler begin. Levels stay 0 meanwhile. Return: false if the handler cannot work. */
 bool ptt_begin_handler(void) HIDDEN;
 
 /* ptt_begin_levels - from now on there are events, and others may change the levels. */

@@ -62,8 +62,8 @@ static void set_domains(const char *spec)
 }
 
 /*
- * A child that came about behind our back, by a system call of the program's own, finds all levels 0, and records nothing
- * in its parent's name. Not so where the page is shared with whoever changes levels: shared memory stays what it is.
+ * A child that came about behind our back, by a system call of the program's own, finds all levels 0, and records nothing in its
+ * parent's name. Not so where the page is shared with a process that changes levels: shared memory stays what it is.
  */
 static void wipe_on_fork(void)
 {

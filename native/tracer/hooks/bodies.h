@@ -46,7 +46,7 @@ static inline bool ptt_deadline_valid(clockid_t clock, const struct timespec *de
 	return !deadline || (deadline->tv_nsec >= 0 && deadline->tv_nsec < 1000000000);
 }
 
-/* ptt_request_is_valid - without a deadline, or with one that the C library accepts. */
+/* ptt_request_is_valid - without a deadline, or with a deadline that the C library accepts. */
 static inline bool ptt_request_is_valid(const struct ptt_request *r)
 {
 	return r->clock == UNTIMED || ptt_deadline_valid(r->clock, r->deadline);
@@ -76,8 +76,8 @@ int ptt_error_of_thrd(int result) HIDDEN;
 typedef int ptt_once_function(pthread_once_t *control, void (*routine)(void));
 
 /*
- * ptt_once - call @real, and report which thread runs the routine and which ones wait for it
- * @real: is given @control and either @routine or one of the tracer's that calls it
+ * ptt_once - call @real, and report which thread runs the routine and which threads wait for it
+ * @real: gets @control, and either @routine or a function of the tracer that calls @routine
  */
 int ptt_once(ptt_once_function *real, pthread_once_t *control, void (*routine)(void), void *site) HIDDEN;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* cond.c - the waits of pthread_cond_*, with the mutex that they release and take back inside the library. */
 /*
- * Programs linked since glibc 2.3.2 ask for pthread_cond_*@GLIBC_2.3.2. The older functions, which only x86-64 still has,
- * take a condition of another shape, of which events have the address only. So there is one body of each routine, given
- * the real one to call, and at the end of the file the hooks of both.
+ * Programs linked since glibc 2.3.2 ask for pthread_cond_*@GLIBC_2.3.2. The older functions, which only x86-64 still has, take a
+ * condition of another shape; events have only its address. So each routine has one body, which gets the real function to call. The
+ * hooks of both versions are at the end of the file.
  */
 #include "mutex.h"
 #include "wait.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* file_lock.c - locks of files, by flock(), lockf() and fcntl(): where a thread waits for one, and which thread lets it go on. */
 /*
- * A file is known by its device and inode, to all processes alike. What stands for it is an odd number that comes of these, which
- * is the address of no futex: readers know by that that it is the same object in all processes. A wait is reported as one for a
- * futex, since nobody says which thread has the lock: the one that gives it back is taken for its holder. What is taken without
- * a wait is not reported.
+ * All processes know a file by its device and inode. An odd number made of these stands for the file. No futex has an odd address, so
+ * readers know that the object is the same in all processes. A wait is reported as a wait for a futex, since nothing says which thread
+ * has the lock: the thread that gives the lock back is taken for its holder. A lock that is taken without a wait is not reported.
  */
 #include <fcntl.h>
 #include <limits.h>

@@ -51,12 +51,12 @@ static bool never_waits(const struct ptt_request *r)
 }
 
 /*
- * Robust mutexes, and those with a priority ceiling, are not tried: pthread_mutex_trylock() of glibc leaves a mutex locked
- * that cannot be recovered, and links one that inherits priority differently to the list of those that the thread has; with
- * a ceiling it raises the thread's priority and, if the mutex is another's, lowers it again. A look says whether to expect
- * a wait. If it says no, and another thread is faster, a deadline long past makes a robust mutex come back with ETIMEDOUT,
- * in a state in which a lock would have begun to sleep. With a ceiling that would leave the priority raised: there the real
- * routine is called, and may block for once unreported.
+ * Robust mutexes, and mutexes with a priority ceiling, are not tried. pthread_mutex_trylock() of glibc leaves a mutex locked that
+ * cannot be recovered. It links a mutex that inherits priority differently to the list of mutexes that the thread has. With a ceiling
+ * it raises the thread's priority and, if another thread has the mutex, lowers it again. A look says whether to expect a wait. If it
+ * says no, and another thread is faster, a deadline long past makes a robust mutex come back with ETIMEDOUT, in a state in which a lock
+ * would have begun to sleep. With a ceiling that would leave the priority raised: there the real routine is called, and may block for
+ * once unreported.
  */
 static COLD int try_special(pthread_mutex_t *mutex, const struct ptt_request *r)
 {

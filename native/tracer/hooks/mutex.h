@@ -32,7 +32,7 @@ static inline uint32_t ptt_mutex_kind(const pthread_mutex_t *mutex)
 	return (uint32_t)__atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED);
 }
 
-/* A plain or adaptive mutex that neither is robust nor inherits priority is unlocked by whoever asks, also with a ceiling. */
+/* Any thread can unlock a plain or adaptive mutex that neither is robust nor inherits priority, also a mutex with a ceiling. */
 static inline bool ptt_mutex_checks_owner(const pthread_mutex_t *mutex)
 {
 	uint32_t kind = ptt_mutex_kind(mutex) & PTT_MUTEX_CHECKS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* once.c - pthread_once: reports the thread that runs the routine, and those that wait for it. */
+/* once.c - pthread_once: reports the thread that runs the routine, and the threads that wait for it. */
 #include "bodies.h"
 
 /* A call in progress, on the stack of its thread. */

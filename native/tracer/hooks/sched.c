@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sched.c - scheduling policy and priority of threads: reported where the program sets them, or if not the ordinary ones. */
+/* sched.c - scheduling policy and priority of threads: reported where the program sets them, or where they are not ordinary. */
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -57,7 +57,7 @@ EXPORT int pthread_setschedprio(pthread_t thread, int priority)
 	return result;
 }
 
-/* Of another thread only its kernel thread id is known, by which the trace does not know its pthread_t. */
+/* For another thread only the kernel's thread id is known, and by that the trace does not know its pthread_t. */
 static bool is_own(pid_t pid)
 {
 	return pid == 0 || (uint32_t)pid == ptt_tid();

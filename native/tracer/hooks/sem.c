@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sem.c - semaphores: their beginning and end, how they are taken, with waits, and posted; opening and unlinking named ones. */
+/* sem.c - semaphores: their beginning and end, how they are taken, with waits, and posted; opening and unlinking of named semaphores. */
 /*
  * These functions report errors through errno. Events carry 0 or that number as their result; what the program finds in
  * errno is what the real function left there.
@@ -13,7 +13,10 @@
 
 /* ------------------------------------------------------------ beginning and end */
 
-/* Of one that a thread of Python is about to be parked at, or was, the mutex or event is the object, which is there before and after. */
+/*
+ * A thread of Python is parked at a semaphore for one wait. Then the object of the events is the mutex or event, which is there before
+ * and after.
+ */
 
 EXPORT int sem_init(sem_t *sem, int shared, unsigned int value)
 {
@@ -142,7 +145,7 @@ int ptt_sem_take(sem_t *sem, const struct ptt_request *r, void *site)
 /* Does a thread wait, of whatever process? glibc counts them in the upper half of the semaphore's first word. */
 static bool is_awaited(const sem_t *sem)
 {
-	/* relaxed: one that is just beginning to wait may be missed */
+	/* relaxed: a thread that is just beginning to wait may be missed */
 	return __atomic_load_n((const uint64_t *)(const void *)sem, __ATOMIC_RELAXED) >> 32;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sleep.h - a system call in which a thread sleeps: the events around it, the latter even if the thread is cancelled there. */
+/* sleep.h - a system call in which a thread sleeps: the events before and after it, the latter even if the thread is cancelled there. */
 #ifndef PTT_SLEEP_H
 #define PTT_SLEEP_H
 

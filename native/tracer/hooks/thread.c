@@ -35,7 +35,7 @@ static uint32_t start_hint;
 static uint32_t created;
 
 static pthread_key_t end_key;
-static uint32_t have_end_key; /* a truth value, exchanged: no processor lacks that of words */
+static uint32_t have_end_key; /* a truth value, exchanged as a word, which every processor can do */
 static uint32_t end_key_users; /* threads that are about to set its value */
 static bool attached; /* there were threads before us: that one has its first event does not say that it begins */
 
@@ -259,7 +259,7 @@ bool ptt_thread_is_known(void)
 	return self.known;
 }
 
-/* Ours begins in its trampoline; the creator of one that was made past the hooks is not known. */
+/* A thread that the hooks made begins in its trampoline; the creator of a thread that was made past the hooks is not known. */
 void ptt_thread_starts(void *routine)
 {
 	self.inside = true;

@@ -39,7 +39,10 @@ struct machine_arguments {
 
 EXPORT int32_t JNI_CreateJavaVM(void **machine, void **env, void *arguments);
 
-/* One that is to write an archive of its classes refuses to run with an agent, and one has it that was given it before. */
+/*
+ * A machine that is to write an archive of its classes refuses to run with an agent. A machine may also have been given the agent
+ * before.
+ */
 static bool forbids(const char *word)
 {
 	static const char *const archives[] = {
@@ -68,7 +71,7 @@ static bool forbidden_by_environment(void)
 	return false;
 }
 
-/* The machine takes what is before the first equals sign for the path. Return: false if there is to be no agent. */
+/* The machine takes the text before the first equals sign for the path. Return: false if there is to be no agent. */
 static bool make_option(char *option, size_t size, bool of_command)
 {
 	char path[PATH_MAX], depth[8];

@@ -65,7 +65,7 @@ void ptt_forget_asked_locks(void)
 	}
 }
 
-/* All functions of a library at once: one that takes a lock needs the one that tries. */
+/* Look for all functions of a library at once: a function that takes a lock needs the function that tries. */
 static void ask_for_all(void *handle)
 {
 	for (uint32_t i = 0; __nptl_trace_locks[i].name; i++) {

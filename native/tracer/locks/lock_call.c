@@ -183,7 +183,7 @@ static long initialize(const struct call *call)
 	if (!ptt_lock_has_done(call->function, result))
 		return result;
 	ptt_report_lock_init(&lock);
-	/* it is another object than what was there before, of which the same was said */
+	/* it is another object than the object that was there before, even if the same type was told */
 	ptt_report_type_anew(&lock);
 	return result;
 }
@@ -256,7 +256,7 @@ static long wake(const struct call *call)
 
 /* ------------------------------------------------------------ barriers */
 
-/* One that all functions are about is that of the thread's team; the thread does other work of the team meanwhile. */
+/* The barrier of a function without an object is the barrier of the thread's team; the thread does other work of the team meanwhile. */
 static long meet_team(const struct call *call)
 {
 	long result;
@@ -339,17 +339,17 @@ long ptt_lock_call(struct ptt_lock_arguments *with, uint32_t number, void *site)
 
 	if (unlikely(!call.real))
 		return 0;
-	/* a function of a lock that is called by one of them is a part of that */
+	/* a function of a lock that such a function calls is a part of that call */
 	if (!ptt_level((enum nptl_trace_domain)function->domain) || ptt_in_lock)
 		return call_untraced(&call);
 	if (function->needs != PTT_LOCK_NONE && !ptt_real_lock(ptt_lock_beside(number, function->needs), site))
 		return call_untraced(&call);
 	lock = function->mutex != PTT_LOCK_NONE ? (uintptr_t)argument(with, function->mutex) : (uintptr_t)object_of(&call);
 	before = ptt_lock_of_call;
-	/* those of the catalogue are of libraries whose locks are of one process */
+	/* the libraries of the catalogue have locks that only one process uses */
 	ptt_lock_of_call = PTT_LOCK_WORD(lock, number < PTT_LOCK_GIVEN ? PTT_OTHER_PRIVATE : PTT_OTHER_UNKNOWN);
 	result = traced(&call);
-	ptt_lock_of_call = before; /* that of the call which a signal handler interrupted */
+	ptt_lock_of_call = before; /* the lock of the call that a signal handler interrupted */
 	return result;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* lock_events.h - what happens to a lock of another library, reported as if it were a mutex or a read-write lock. */
 /*
- * No contract but that of the events: nothing here blocks or allocates. @shared says of a read-write lock that it is taken
- * for reading; a mutex never is.
+ * The contract is the contract of the events: nothing here blocks or allocates. @shared: a read-write lock is taken for reading; a
+ * mutex never is.
  */
 #ifndef PTT_LOCK_EVENTS_H
 #define PTT_LOCK_EVENTS_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* lock_hook.h - the functions that take and give back, of which it is known how many arguments they have. */
+/* lock_hook.h - hooks of functions that take locks or give them back, and that have a known number of arguments. */
 /*
- * They are called most, so each has a hook of its own that does what most calls need, with all that the table says known to the
- * compiler; what is not usual goes the way of the others, ptt_lock_call(). stubs.c, which is generated, has that table of functions before this.
+ * They are called most. So each function has a hook of its own that does what most calls need, with all that the table says known to
+ * the compiler. An unusual call goes the way of other functions, ptt_lock_call(). stubs.c, which is generated, has the table of
+ * functions before it includes this.
  */
 #ifndef PTT_LOCK_HOOK_H
 #define PTT_LOCK_HOOK_H
@@ -27,8 +28,8 @@ struct ptt_lock_arguments {
 long ptt_lock_call(struct ptt_lock_arguments *with, uint32_t number, void *site) HIDDEN;
 
 /*
- * A function of a lock that is called by one of them is a part of that. What a signal handler calls that interrupted one is not,
- * and goes the way of others.
+ * A function of a lock that such a function calls is a part of that call. A call by a signal handler that interrupted such a function
+ * is not, and goes the way of other functions.
  */
 static inline bool ptt_lock_is_traced(const struct ptt_lock_function *function)
 {
@@ -102,7 +103,7 @@ static inline __attribute__((always_inline)) void ptt_lock_free(const struct ptt
 				return real arguments;                                                              \
 		})
 
-/* The same of one that nothing tries for: a wait is expected where another thread is known to have it. */
+/* The same for a lock that no function tries for: a wait is expected where another thread is known to have the lock. */
 #define LOCK_TAKES(number, name, params, arguments, of)                                                             \
 	PTT_LOCK_HOOK(number, name, params, arguments, of,                                                          \
 		real = PTT_LOCK_KNOWN(number);                                                                      \

@@ -4,7 +4,7 @@
 
 __thread uint32_t ptt_in_lock INITIAL_EXEC;
 
-/* That of a call that was jumped out of stays. */
+/* The word of a call that was left by a jump stays. */
 __thread uint64_t ptt_lock_of_call INITIAL_EXEC;
 
 enum ptt_other_lock ptt_find_other_lock(uint64_t object)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* lock_state.h - what is remembered of other libraries' locks, and how their functions' results are read. */
 /*
- * Tables of words by a hash of a lock's address. Each word is all there is, so that it is read and written relaxed; what it says
- * of another lock than the one asked for costs an event too many, or a guess.
+ * Tables of words by a hash of a lock's address. A word leads to no other memory, so that it is read and written relaxed. Where a word
+ * is of another lock with the same hash, this costs an event too many, or a guess.
  */
 #ifndef PTT_LOCK_STATE_H
 #define PTT_LOCK_STATE_H
@@ -29,7 +29,7 @@ static inline uint64_t ptt_lock_type_key(const struct ptt_lock_used *lock)
 	return (uint64_t)(uintptr_t)lock->object ^ (uint64_t)lock->function->type << 48 ^ ptt_lock_generation;
 }
 
-/* ptt_lock_type_is_told - is it known that it was reported of which type the lock is? */
+/* ptt_lock_type_is_told - was the type of the lock reported, as far as this table knows? */
 static inline bool ptt_lock_type_is_told(const struct ptt_lock_used *lock)
 {
 	return __atomic_load_n(ptt_lock_typed_at(lock->object), __ATOMIC_RELAXED) == ptt_lock_type_key(lock);

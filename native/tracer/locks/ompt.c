@@ -10,7 +10,7 @@
 #include "team.h"
 #include "lock_types.h"
 
-/* Of the standard, without its header: only what is used here. */
+/* Declarations of the standard, without its header: only those used here. */
 enum { SCOPE_BEGIN = 1, SCOPE_END = 2 };
 enum { SET_PARALLEL_BEGIN = 3, SET_PARALLEL_END = 4, SET_TASK_SCHEDULE = 6, SET_IMPLICIT_TASK = 7, SET_SYNC_REGION = 23 };
 enum { TASK_IMPLICIT = 2 };
@@ -144,7 +144,7 @@ static void finalize(union ompt_data *data)
 	(void)data;
 }
 
-/* There is one tool only: users keep their own, and ThreadSanitizer the one that its reports need. */
+/* There can be only one tool: users keep their own tool, and ThreadSanitizer keeps the tool that its reports need. */
 static bool is_ours(void)
 {
 	const char *libraries = getenv("OMP_TOOL_LIBRARIES");

@@ -13,7 +13,7 @@
 
 struct ptt_lock_caller ptt_lock_callers[PTT_LOCK_CALLERS];
 uint64_t ptt_lock_sites[PTT_LOCK_SITES];
-static uint32_t caller_count; /* release: pairs with the acquire of those that read the list */
+static uint32_t caller_count; /* release: pairs with the acquire of the threads that read the list */
 static pthread_mutex_t growing = PTHREAD_MUTEX_INITIALIZER;
 
 /* ------------------------------------------------------------ modules */
@@ -236,7 +236,7 @@ void ptt_forget_real_locks(void)
 
 		if (extent.inside == PTT_LOCK_CLOSED)
 			continue;
-		/* relaxed, both: nobody calls from what is closed, and all else is looked up again */
+		/* relaxed, both: no call comes from a closed module, and all else is looked up again */
 		for (uint32_t place = 0; place < all; place++)
 			__atomic_store_n(&ptt_lock_callers[i].real[place], NULL, __ATOMIC_RELAXED);
 		if (!dl_iterate_phdr(find_extent, &extent))

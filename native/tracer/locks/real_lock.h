@@ -39,7 +39,8 @@ typedef long ptt_lock_fn(long a, long b, long c, long d, long e, long f);
 struct ptt_lock_caller {
 	uintptr_t begin; /* PTT_LOCK_CLOSED: there is none any more, and the entry may be another's */
 	uintptr_t size;
-	ptt_lock_fn **real; /* by place of the function, those of the catalogue by number; NULL where it was not asked for */
+	/* by the place of the function, which in the catalogue is its number; NULL where the function was not asked for */
+	ptt_lock_fn **real;
 };
 #define PTT_LOCK_CLOSED UINTPTR_MAX
 
@@ -95,7 +96,7 @@ void *ptt_dlsym(void *handle, const char *name) HIDDEN;
 
 /* ptt_asked_lock - the function of a number from PTT_LOCK_ASKED on, or NULL if its library was closed. */
 ptt_lock_fn *ptt_asked_lock(uint32_t number) HIDDEN;
-void ptt_forget_asked_locks(void) HIDDEN; /* those of libraries that were closed */
+void ptt_forget_asked_locks(void) HIDDEN; /* functions of libraries that were closed */
 
 void ptt_forget_real_locks(void) HIDDEN; /* a module was closed: another one may come to lie at its addresses */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ruby.c - Ruby's Mutex, which is also inside its Monitor. */
 /*
- * Two things make these functions different from those of other libraries. They are left by a jump where Ruby raises an exception or
- * ends a thread, so what has to be done at the end of a call is left to rb_ensure(), which Ruby has for that. And they run under
- * Ruby's global lock: what a hook does right after a call, it does before any other thread of Ruby's can do anything. So a release
- * is reported when it is known to have been accepted, and whether a lock is free is known before it is asked for.
+ * Two things make these functions different from the functions of other libraries. They are left by a jump where Ruby raises an
+ * exception or ends a thread, so what has to be done at the end of a call is left to rb_ensure(), which Ruby has for that. And they run
+ * under Ruby's global lock: what a hook does right after a call, it does before any other thread of Ruby's can do anything. So a
+ * release is reported when it is known to have been accepted, and whether a lock is free is known before it is asked for.
  *
  * Ruby releases what a thread has when it ends, without a call that could be seen: to readers of a trace such a lock is robust.
  */
@@ -106,7 +106,7 @@ static bool find_ruby(struct ruby *ruby, void *near)
 	return !ruby->of_first || ruby->find_value(ruby->of_first, &ignored);
 }
 
-/* Fibers of a thread take turns while one of them waits: what the thread waits for says nothing then. */
+/* Fibers of a thread take turns while a fiber waits: what the thread waits for says nothing then. */
 static bool has_scheduler(const struct ruby *ruby)
 {
 	return ruby->scheduler && (ruby->scheduler() & ~NIL_BITS) != 0;
@@ -180,7 +180,7 @@ static void report_free(const struct ptt_lock_used *lock)
 	ptt_lock_of_call = 0;
 }
 
-/* Keep a lock that was taken, and say whether there was room. One that Ruby has released since, with its thread, is free now. */
+/* Keep a lock that was taken, and say whether there was room. A lock that Ruby has released since, with its thread, is free now. */
 static bool keep(const struct ptt_lock_used *lock)
 {
 	const void **place = place_of(lock->object);
@@ -334,13 +334,16 @@ EXPORT value ptt_rb_mutex_unlock(value self)
 	if (unlikely(!real))
 		return FALSE_VALUE;
 	result = real(self);
-	/* of one that was reported, whatever the thread is in: a handler of a signal of Ruby's runs in the midst of a wait */
+	/* the lock was reported, whatever the thread is in: a handler of a signal of Ruby's runs in the midst of a wait */
 	lock = used(PTT_LOCK_NUMBER_RB_MUTEX_UNLOCK, self, site);
 	report_free(&lock);
 	return result;
 }
 
-/* Its release is seen, as that of others; Ruby takes the lock back by a function of its own, even when it leaves by a jump. */
+/*
+ * The release of the lock is seen, as other releases are. Ruby takes the lock back by a function of its own, even when it leaves by a
+ * jump.
+ */
 static value sleep_and_take(value data)
 {
 	struct call *call = (struct call *)data;

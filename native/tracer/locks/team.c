@@ -18,7 +18,7 @@ bool ptt_teams_by_ompt;
 
 static const struct ptt_lock_function pool_function = {.domain = NPTL_DOMAIN_COND, .type = PTT_LOCK_TYPE_TEAM_POOL};
 
-static uint32_t idle_threads; /* of all pools; those that ended in one are counted, too */
+static uint32_t idle_threads; /* of all pools; threads that ended in a pool are counted, too */
 
 /* What the thread has begun, one inside the other. */
 static __thread struct ptt_team begun[DEPTH] INITIAL_EXEC;
@@ -202,7 +202,7 @@ static void run_part(void *data)
 	}
 }
 
-/* @arguments: the function is one of them, and what it is called with the next one. */
+/* @arguments: hold the function, and behind it the argument that it is called with. */
 long ptt_team_run(const struct ptt_lock_function *function, long *arguments, void (*real)(void), void *site)
 {
 	long *given = &arguments[function->object];

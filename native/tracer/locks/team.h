@@ -19,7 +19,7 @@ struct ptt_team {
 
 /* ptt_team_begin - the calling thread is the first of a team. Return: the team, whose address is that of its barrier. */
 struct ptt_team *ptt_team_begin(const struct ptt_lock_function *function, void *site) HIDDEN;
-void ptt_team_end(void) HIDDEN; /* of the one that the thread began last; a wait for the others is over */
+void ptt_team_end(void) HIDDEN; /* end the team that the thread began last; a wait for the others is over */
 
 /* ptt_team_join - the calling thread, which is of the pool, begins with its part, */
 void ptt_team_join(struct ptt_team *team) HIDDEN;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* points.c - turns what a trace-enabled thread library reports of its inside into events. */
 /*
- * Nothing is reported of a thread before its begin and after its end: a thread number can be used again, and only these
- * two say whose it is. So a thread made by pthread_create() begins in thread.c's trampoline, and ends here, in the
- * last instructions that it has; one that the hooks did not see being made begins here too.
+ * Nothing is reported of a thread before its begin and after its end: a thread number can be used again, and only these two say whose
+ * it is. So a thread made by pthread_create() begins in thread.c's trampoline, and ends here, in the last instructions that it has; a
+ * thread that the hooks did not see being made begins here too.
  */
 #include <string.h>
 
@@ -46,7 +46,7 @@ static bool locks_the_library(unsigned int point)
 
 /* ------------------------------------------------------------ low-level locks */
 
-/* Locks whose purpose has been reported, by a hash of their addresses: one that lost its place is reported again. */
+/* Locks whose purpose has been reported, by a hash of their addresses: a lock that lost its place is reported again. */
 #define REPORTED_BITS 12
 static uintptr_t reported[1u << REPORTED_BITS];
 

@@ -32,7 +32,7 @@ struct ptt_point {
 	struct ptt_point_event event[2];
 };
 
-/* point_table.c; without events are those that points.c knows. */
+/* point_table.c; points without events are known to points.c. */
 extern const struct ptt_point ptt_points[NPTL_POINT_COUNT] HIDDEN;
 
 /*

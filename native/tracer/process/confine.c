@@ -41,9 +41,9 @@ static enum demand demand_of_seccomp(long operation, long filter)
 }
 
 /*
- * Before the call, for nothing may be asked of the kernel once it has been granted; taken back where it is refused. Other
- * threads may ask meanwhile, so it is a count of what is asked for or granted.
- * relaxed: pairs with ptt_is_confined(); the system call that follows is what makes it matter
+ * Called before the program's call, for nothing may be asked of the kernel once the call has been granted; taken back where it is
+ * refused. Other threads may ask meanwhile. So this counts the calls that are made or were granted. relaxed: pairs with
+ * ptt_is_confined(); the system call that follows is what makes it matter
  */
 static void confine(enum demand demand)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* covered.c - the modules whose thread calls go past the tracer, and why: looked for when they or the process end. */
 /*
- * A module that was opened with RTLD_DEEPBIND has its calls bound to the C library where others have theirs bound to us, as
- * its relocations show. One that was linked with -Bsymbolic and brings functions of these names along calls its own; then
- * there are no relocations, but a flag and the definitions. One that dlmopen() loaded into a namespace of its own calls the
- * C library of that namespace, which has no tracer.
+ * A module that was opened with RTLD_DEEPBIND has its calls bound to the C library, where other modules have their calls bound to us;
+ * its relocations show it. A module that was linked with -Bsymbolic and brings functions of these names along calls its own functions;
+ * then there are no relocations, but a flag and the definitions. A module that dlmopen() loaded into a namespace of its own calls the C
+ * library of that namespace, which has no tracer.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -152,7 +152,7 @@ static const char *bound_elsewhere(const struct module *m, uintptr_t begin, uint
 	return name ? name : bound_between(m, m->others, m->others_size, begin, end);
 }
 
-/* The first function that the module defines itself, or NULL. The hash table lists what is defined. */
+/* The first function that the module defines itself, or NULL. The hash table lists the defined symbols. */
 static const char *own_definition(const struct module *m)
 {
 	uint32_t buckets, first, i, symbol;
@@ -264,7 +264,7 @@ static void look_at(struct search *s, const char *path, uintptr_t base, const El
 
 /* ------------------------------------------------------------ namespaces */
 
-/* What debuggers read: a list of modules for each namespace, of which that of the program is the first. */
+/* What debuggers read: a list of modules for each namespace; the first namespace is the program's. */
 struct namespace {
 	struct r_debug list;
 	struct namespace *next; /* since glibc 2.35, whose r_version is 2 where there is more than one */
@@ -338,13 +338,13 @@ static int look_at_each(struct dl_phdr_info *info, size_t size, void *program)
 }
 
 /*
- * Our own entry in the dynamic linker's list; what is opened later comes after it. Asked for outside dl_iterate_phdr():
- * dladdr1() takes the lock that dlopen() holds when it waits for the one of dl_iterate_phdr().
+ * Our own entry in the dynamic linker's list; what is opened later comes after it. Asked for outside dl_iterate_phdr(): dladdr1() takes
+ * the lock that dlopen() holds when it waits for the lock of dl_iterate_phdr().
  */
 static const struct link_map *own_entry(void)
 {
 	static const struct link_map *known;
-	/* relaxed: whoever does not see it finds the same */
+	/* relaxed: a thread that does not see it finds the same */
 	struct link_map *entry = (struct link_map *)__atomic_load_n(&known, __ATOMIC_RELAXED);
 	Dl_info self;
 
@@ -398,7 +398,7 @@ EXPORT int dlclose(void *library)
 	return result;
 }
 
-/* One thread alone is here, when the process ends. */
+/* Only one thread is here, when the process ends. */
 static void write_list(const char *path)
 {
 	static char program[PATH_MAX];

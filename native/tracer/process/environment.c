@@ -129,7 +129,7 @@ char **ptt_environment_fill(void *place, char *const *env)
 		return (char **)env;
 	joined = (char *)(filled + found.entries + 3);
 	for (i = 0; i < found.entries; i++)
-		/* what is there of it is joined to ours */
+		/* the value that is there is joined to ours */
 		if (found.library || !starts_with(env[i], PRELOAD))
 			filled[n++] = env[i];
 	if (!found.library) {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* mlockall.c - mlockall(): locks the program's memory, and not the trace buffers. */
 /*
- * The buffers are mapped whole, 67 MB of which little is in use. The kernel compares all that is mapped with
- * RLIMIT_MEMLOCK, so the call fails under the tracer where it succeeds without; and where there is no limit it makes all
- * buffers real. So the buffers are unlocked again, and with them the handler's tables, of whose megabytes little is in use,
- * too. Where the call fails and the rest is within the limit, what is mapped is locked piece by piece: for the future
- * alone the kernel compares nothing.
+ * The buffers are mapped whole: 67 MB, and little is in use. The kernel compares the size of all mappings with RLIMIT_MEMLOCK. So the
+ * call fails under the tracer where it succeeds without; and where there is no limit it makes all buffers real. So the buffers are
+ * unlocked again, and with them the handler's tables, whose megabytes are little used, too. Where the call fails and the rest is within
+ * the limit, the mappings are locked piece by piece: for the future alone the kernel compares nothing.
  */
 #include <fcntl.h>
 #include <limits.h>

@@ -25,8 +25,8 @@ void ptt_report_start(void) HIDDEN;
 void ptt_report_fork(enum ptt_fork_kind kind, long child, void *site) HIDDEN;
 
 /*
- * ptt_proc_has_our_ids - does /proc have processes under the ids by which this one knows them?
- * Not if it is that of another PID namespace. Makes a system call; false in a confined program.
+ * ptt_proc_has_our_ids - does /proc have processes under the ids by which this process knows them? Not if /proc belongs to another PID
+ * namespace. Makes a system call; false in a confined program.
  */
 bool ptt_proc_has_our_ids(void) HIDDEN;
 

@@ -29,7 +29,7 @@ static int spawn(spawn_function *real, pid_t *pid, const char *path, const posix
 	return result;
 }
 
-/* The functions of today, and those of glibc before 2.15, which give a file without a known format to the shell. */
+/* The functions of today, and the functions of glibc before 2.15, which give a file without a known format to the shell. */
 #define SPAWN(function, name, real)                                                                                   \
 	HOOK_AS(int, function, (pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions,             \
 				const posix_spawnattr_t *attr, char *const argv[], char *const env[]),                \
@@ -48,8 +48,7 @@ VERSION_X86(ptt_old_posix_spawnp, posix_spawnp, "@" PTT_OLD_VERSION);
 
 #if __GLIBC_PREREQ(2, 39)
 /*
- * The process that a descriptor is of, as the kernel shows it; 0 where it does not. By raw calls: no cancellation point,
- * errno stays.
+ * The process of a descriptor, as the kernel shows it; 0 where the kernel does not. By raw calls: no cancellation point, errno stays.
  */
 static pid_t pid_of(int pidfd)
 {

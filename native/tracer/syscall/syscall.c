@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* syscall.c - syscall(): passes the numbers that are traced, of futexes, processes and policies, on to their files. */
 /*
- * syscall() passes its arguments on to numbers that return twice, or on another stack, so nothing of ours may be left on
- * the stack while the real one runs: the entry point is written in assembly, looks at the number, and jumps. Only what
- * is traced goes to C.
+ * syscall() passes its arguments on to numbers that return twice, or on another stack, so nothing of ours may be left on the stack
+ * while the real function runs: the entry point is written in assembly, looks at the number, and jumps. Only what is traced goes to C.
  */
 #include "syscall_numbers.h"
 
 /* The entry point jumps through the first word of ptt_real. */
 _Static_assert(offsetof(struct ptt_real, syscall) == 0, "syscall comes first in hooks.def");
 
-/* The numbers, besides that of futex, at which ptt_syscall_is_ours() looks. */
+/* The numbers, besides the number of futex, that ptt_syscall_is_ours() looks at. */
 const unsigned char ptt_syscall_looks[512] HIDDEN = {
 	[SYS_prctl] = 1, [SYS_seccomp] = 1, [SYS_clone] = 1, [SYS_clone3] = 1, [SYS_execve] = 1, [SYS_execveat] = 1,
 	[SYS_sched_setscheduler] = 1, [SYS_sched_setparam] = 1, [SYS_sched_setattr] = 1,
