@@ -14,7 +14,7 @@ import pyarrow as pa
 from nptltrace.analysis.vocabulary import document_types
 from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.ui import protocol
-from nptltrace.ui.answers.naming import presentable
+from nptltrace.ui.queries.naming import presentable
 from nptltrace.ui.server.app import application
 from nptltrace.ui.viewer import Viewer
 

@@ -11,7 +11,7 @@ import numpy as np
 from nptltrace.analysis.model import model_tables
 from nptltrace.api import Traceset
 from nptltrace.ui import protocol
-from nptltrace.ui.jobs import Later
+from nptltrace.ui.jobs import NotReady
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ class Reference:
     def of(cls, trace: Path, viewer: Viewer, by: str) -> Reference:
         """Return those of a trace, with the rows that the viewer gives them."""
         tables = model_tables(Traceset(trace))
-        rows = viewer._known()
+        rows = viewer._worker.rows()
         spans: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for table, is_wait in ((tables.waits, True), (tables.holds, False)):
             states = table["class" if is_wait else "mode"].to_pylist()
@@ -68,7 +68,7 @@ def ask(viewer: Viewer, name: str, **arguments: Any) -> Any:
     while True:
         try:
             return ask_once(viewer, name, **arguments)
-        except Later:
+        except NotReady:
             time.sleep(0.01)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import Event, Thread
 
-from nptltrace.ui.computed import computed_once
+from nptltrace.ui.queries.rows import computed_once
 
 PATIENCE_S = 60.0
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nptltrace.analysis.model import Window
+from nptltrace.analysis.answers import Answers
 from nptltrace.analysis.report.stacks.sums import STACK_MEASURES
 from nptltrace.api import Traceset
 from nptltrace.trace.symbols.lookup import Symbols
-from nptltrace.ui.answers.flame import flame
+from nptltrace.ui.queries.flame import flame
 from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ def test_a_wrapper_splits_into_its_callers(
     trace = tmp_path / "run.ptt"
     ptt("record", "-o", trace, "--", program("five_callers"))
     source = Traceset(trace)
-    symbols = Symbols(source)
+    answers = Answers(source, Symbols(source))
     totals: dict[StackMeasure, str] = {"waits": "wait_ns", "holders": "held_ns", "holds": "hold_ns"}
     for show, total in totals.items():
-        found = flame([trace], symbols, Window(), show, lambda _: None)
+        found = flame(answers, show, lambda _: None)
         names = [frame["name"] for frame in found["frames"]]
         by_caller: Counter[str] = Counter()
         for stack in found["stacks"]:
@@ -57,7 +57,8 @@ def test_it_leaves_no_file_of_the_trace_open(tmp_path: Path) -> None:
     for tid in range(1, 4):
         made.thread(tid, [Event(10**12, "MUTEX_TAKEN", 64 * tid, 5)])
     trace = made.write()
-    symbols = Symbols(Traceset(trace))
+    source = Traceset(trace)
+    symbols = Symbols(source)
 
     def mapped() -> int:
         return Path("/proc/self/maps").read_text(encoding="utf-8").count(f"{trace}/stream-")
@@ -67,7 +68,7 @@ def test_it_leaves_no_file_of_the_trace_open(tmp_path: Path) -> None:
     gc.disable()
     try:
         for show in STACK_MEASURES:
-            flame([trace], symbols, Window(), show, lambda _: None)
+            flame(Answers(source, symbols), show, lambda _: None)
         assert mapped() == before
     finally:
         gc.enable()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nptltrace.ui import jobs
-from nptltrace.ui.jobs import Jobs, Later
+from nptltrace.ui.jobs import Jobs, NotReady
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ def wait_for(asks: Callable[[], str]) -> str:
     while True:
         try:
             return asks()
-        except Later:
+        except NotReady:
             time.sleep(0.01)
 
 
@@ -43,10 +43,10 @@ def test_every_client_learns_how_far_it_is() -> None:
         return "found"
 
     asked = Jobs(reported.set)
-    with pytest.raises(Later):
+    with pytest.raises(NotReady):
         asked.ask("key", find)
     assert half.wait(PATIENCE_S)
-    with pytest.raises(Later) as later:
+    with pytest.raises(NotReady) as later:
         asked.ask("key", find)
     assert later.value.progress == pytest.approx(0.5)
     go.set()
@@ -75,7 +75,7 @@ def test_work_is_given_up(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
             given_up.set()
 
     asked = Jobs(lambda: None)
-    with pytest.raises(Later):
+    with pytest.raises(NotReady):
         asked.ask("key", find)
     if way == "forgotten":
         asked.forget(0)

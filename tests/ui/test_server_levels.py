@@ -20,9 +20,9 @@ from nptltrace.analysis.model import model_tables
 from nptltrace.api import Traceset
 from nptltrace.errors import PttError
 from nptltrace.ui import protocol
-from nptltrace.ui.answers.drawing import bin_width
-from nptltrace.ui.answers.ranges import Whole
-from nptltrace.ui.jobs import Later
+from nptltrace.ui.jobs import NotReady
+from nptltrace.ui.queries.drawing import bin_width
+from nptltrace.ui.queries.full_report import FullReport
 from nptltrace.ui.shapes import fits
 from nptltrace.ui.viewer import NotFound, Viewer
 from tests.analysis.simulator import simulate
@@ -134,7 +134,7 @@ def test_many_rows_are_drawn_in_fewer_pixels_each(
 
 def test_a_queue_is_as_deep_as_there_are_waiters(viewer: Viewer, trace: Path) -> None:
     reference = Reference.of(trace, viewer, "object")
-    detail = viewer._levels.detail
+    detail = viewer._worker.levels.detail
     assert detail is not None
     begin, end = viewer._range(-1, -1)
     for row in all_rows(viewer, "object"):
@@ -186,7 +186,7 @@ def test_what_is_held_for_longer_lies_above(tmp_path: Path) -> None:
 
 
 def test_moving_the_range_does_not_change_what_is_inside(viewer: Viewer) -> None:
-    detail = viewer._levels.detail
+    detail = viewer._worker.levels.detail
     assert detail is not None
     begin, end = viewer._range(-1, -1)
     chance = random.Random(1)  # noqa: S311
@@ -668,7 +668,8 @@ def test_what_was_kept_answers_the_same(viewer: Viewer, trace: Path, tmp_path: P
         other = Viewer([copy])
         other.start()
         other.wait_ready()
-        assert (other._levels.model is None) or not kept
+        source = other._worker.source
+        assert (other._worker.levels.model is None) or not kept
         rows = all_rows(other, "thread")
         answers.append(
             (
@@ -680,8 +681,8 @@ def test_what_was_kept_answers_the_same(viewer: Viewer, trace: Path, tmp_path: P
                 ask(other, "path", width=100).to_pylist(),
                 ask(other, "overview", width=100).to_pylist(),
                 ask(other, "events", count=200).to_pylist(),
-                [other._source.thread_name(n) for n in range(len(other._source.thread_ids))],
-                other._source.thread_names,
+                [source.thread_name(n) for n in range(len(source.thread_ids))],
+                source.thread_names,
             )
         )
         other.close()
@@ -697,17 +698,17 @@ def test_what_a_viewer_that_ended_early_has_kept_is_completed(
     shutil.copytree(trace, copy)
     shutil.rmtree(copy / ".ptt-view")
     with monkeypatch.context() as patch:
-        patch.setattr(Whole, "find", lambda *_: False)
+        patch.setattr(FullReport, "find", lambda *_: False)
         early = Viewer([copy])
         early.start()
         early.wait_ready()
         early.close()
-        with pytest.raises(Later):
+        with pytest.raises(NotReady):
             ask_once(early, "findings")
     other = Viewer([copy])
     other.start()
     other.wait_ready()
-    assert other._levels.model is None
+    assert other._worker.levels.model is None
     for question in ("contention", "findings"):
         assert ask(other, question) == ask(viewer, question)
     other.close()
@@ -756,7 +757,7 @@ for turn in range(60):
             data[max(at, 32 if path.name.startswith("detail") else 0)] = chance.randrange(256)
         path.write_bytes(data)
     viewer = Viewer([trace])
-    if viewer._open() or viewer._levels.open():
+    if viewer._worker._open_kept() or viewer._worker.levels.open():
         for by in ("thread", "object"):
             rows = [1, 2, 3, 4, 5, 6, 7, 8]
             for width in (1, 100, 5000):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nptltrace.trace.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -120,19 +120,20 @@ class Answers:
 
         return gil_lines(self.traceset, self.symbols, self.scope.window)
 
-    def run(self, *, by: str, per: str = "run") -> Run:
+    def run(self, *, by: str, per: str = "run", step: Callable[[], None] = lambda: None) -> Run:
         """Return the sums of the part, which `compare` sets beside those of other runs.
 
         Args:
             by: `site`, `stack`, `object` or `thread`.
             per: What to divide by: `run`, `second`, or the name of a type of event.
+            step: Called now and then while the trace is read; what it raises ends that.
 
         Raises:
             UsageError: The trace has no time or no such events to divide by.
         """
         from nptltrace.analysis.report.measures import measure
 
-        return measure(self.traceset, self.symbols, by=by, per=per, scope=self.scope)
+        return measure(self.traceset, self.symbols, by=by, per=per, scope=self.scope, step=step)
 
     # ---- findings ----
 

@@ -9,6 +9,7 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path, PurePath
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding import libpttread, libpttread_text
@@ -100,6 +101,7 @@ class Traceset:
             raise UsageError("no trace given")
         self._reader = libpttread.Reader()
         self._closed = False
+        self._learning = RLock()  # held to learn what several threads may ask for at once
         self.traces: list[TraceFiles] = []
         self.alignment: Alignment
         self.start_unix_ns = 0
@@ -180,7 +182,18 @@ class Traceset:
         self.traces.append(TraceFiles(path, number, metadata, read_info(path), {}, set()))
 
     def refresh(self) -> None:
-        """Take in what has been written since."""
+        """Take in what has been written since. No other thread may read meanwhile."""
+        self._take_in()
+
+    def describe_anew(self, metadata: Iterable[Metadata]) -> None:
+        """Take in what the recorders now say of the traces, and what has been written since.
+
+        Args:
+            metadata: The metadata of each trace as they are now: at the end of a recording it is
+                known how fast its clock was.
+        """
+        for trace, described in zip(self.traces, metadata, strict=True):
+            trace.metadata = described
         self._take_in()
 
     def _take_in(self) -> None:
@@ -191,7 +204,7 @@ class Traceset:
             self._add_files(trace)
         self.reader.index(running=self.running)
         self._looked = 0
-        self._names.clear()
+        self._names = {}
         self._semaphores = self._purposes = self._uses = self._conditions = None
         self._gils.clear()
         self._before = None
@@ -215,10 +228,11 @@ class Traceset:
         if self._find_uses is None:
             return
         for number, process in enumerate(self.processes):
-            asked, found = self._site_uses.setdefault(number, (set(), []))
-            new = {*process.recorded, *self.chosen_sites(number)} - asked
-            asked |= new
-            found += self._find_uses(number, new)
+            with self._learning:
+                asked, found = self._site_uses.setdefault(number, (set(), []))
+                new = {*process.recorded, *self.chosen_sites(number)} - asked
+                found += self._find_uses(number, new)
+                asked |= new
             for site, use in found:
                 yield number, site, use
 
@@ -322,6 +336,8 @@ class Traceset:
         from hashlib import sha256
 
         found = sha256(use.encode())
+        # A recording that was followed has its processes and threads in the order they came in.
+        found.update(repr((self.reader.processes(0), self.thread_ids)).encode())
         found.update(
             repr(sorted((n, sorted(of.items())) for n, of in self._chosen.items())).encode()
         )
@@ -451,8 +467,12 @@ class Traceset:
 
     def _learn_processes(self) -> None:
         """Take in the processes that the reader has found since."""
-        known = self.reader.processes(len(self._processes))
-        for trace, index, pid in known:
+        if self.reader.processes(len(self._processes)):
+            with self._learning:
+                self._add_found_processes()
+
+    def _add_found_processes(self) -> None:
+        for trace, index, pid in self.reader.processes(len(self._processes)):
             found = self.traces[trace].info.processes
             process = found.get(index)
             if process is None and index == libpttread.ANY:
@@ -489,16 +509,17 @@ class Traceset:
             at_ns: A time at which it lived, such as that of its first event: of several threads
                 that had the same id, the one of that time is meant. None for the last one.
         """
+        names = self._names  # another thread may forget them meanwhile
         chain = []
         key = thread, self.thread_names.turn(thread, at_ns)
-        while key not in self._names:
-            name = self._names[key] = self._own_name(*key)
+        while key not in names:
+            name = names[key] = self._own_name(*key)
             chain.append(key)
             if name:
                 break
             key = self.thread_names.creators.get(key, key)
-        name = self._names[key]
-        self._names.update(dict.fromkeys(chain, name))
+        name = names[key]
+        names.update(dict.fromkeys(chain, name))
         return name
 
     def thread_turns(self, thread: int) -> list[tuple[int, str]]:
@@ -544,12 +565,12 @@ class Traceset:
         if far > self._looked:
             self.thread_names = thread_names(self.reader, self.thread_ids, far)
             self._looked = far
-            self._names.clear()
+            self._names = {}
 
     def know_threads(self, names: ThreadNames) -> None:
         """Take over what an earlier search of all events has found."""
         self.thread_names, self._looked = names, ALL
-        self._names.clear()
+        self._names = {}
 
     def parents(self) -> dict[int, int]:
         """Return the processes that forked others, by these; by their numbers."""

@@ -7,13 +7,14 @@ asking, and after a while the work on it is given up.
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterator
 
-__all__ = ["Jobs", "Later"]
+__all__ = ["Jobs", "NotReady"]
 
 # An answer that is there so soon is worth waiting for.
 _SOON_S = 0.5
@@ -23,7 +24,7 @@ _UNWANTED_S = 5.0
 _KEPT = 8
 
 
-class Later(Exception):  # noqa: N818 -- no error: the answer comes later
+class NotReady(Exception):  # noqa: N818 -- no error: the answer comes later
     """What was asked for is not there yet.
 
     Args:
@@ -73,7 +74,7 @@ class Jobs:
                 raises.
 
         Raises:
-            Later: It takes longer.
+            NotReady: It takes longer.
         """
         with self._lock:
             if key in self._answers:
@@ -89,15 +90,23 @@ class Jobs:
                 return self._answers[key][0]
         if job.error is not None:
             raise job.error
-        raise Later(job.progress)
+        raise NotReady(job.progress)
 
     def forget(self, age_s: float) -> None:
         """Forget the answers that have been there for so long; 0: also those that are worked on."""
         end = time.monotonic() - age_s
         with self._lock:
-            self._answers = {key: one for key, one in self._answers.items() if one[1] > end}
+            self._answers = {
+                key: answer for key, answer in self._answers.items() if answer[1] > end
+            }
             if not age_s:
                 self._jobs = {}
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Wait until nothing is worked out, and let nothing be worked out meanwhile."""
+        with self._turn:
+            yield
 
     def close(self) -> None:
         """Give everything up, and wait until that is done."""

@@ -26,9 +26,10 @@ from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.errors import NativeError
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.prefetch import reading_ahead
-from nptltrace.ui.answers.ongoing import Going
+from nptltrace.ui import protocol
 from nptltrace.ui.folder import identity_of
 from nptltrace.ui.model_tables import Tables
+from nptltrace.ui.ongoing import Ongoing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,13 @@ if TYPE_CHECKING:
 __all__ = ["Levels"]
 
 _IDS = 1024
+# Beyond every time of a trace.
+_FAR = 2**61
+# A wait may have so many spans of its lock: of more nobody is told.
+_MOST_SPANS = 200_000
+_PROCESSORS = 1 << 16
 _CONTENDED = WAIT_CLASSES.index("contended")
+_HELD = protocol.STATES.index("held")
 # How often what is there so far is shown while a trace is read.
 _SHOWN_S = 0.5
 
@@ -60,7 +67,7 @@ class Levels:
         detail: The native half; None until `begin` or `open`.
         tables: What is known so far.
         model: The model, while there is one.
-        going: Waits and holds that go on where the model is; None when all was read.
+        ongoing: Waits and holds that go on where the model is; None when all was read.
         until_ns: Everything before is there.
         ready: The whole trace was read.
     """
@@ -70,7 +77,7 @@ class Levels:
         self.detail: libptttrack_drawing.Detail | None = None
         self.tables: Tables | None = None
         self.model: libptttrack_sums.Model | None = None
-        self.going: Going | None = None
+        self.ongoing: Ongoing | None = None
         self.until_ns = 0
         self.ready = False
         self.kept = False
@@ -96,6 +103,76 @@ class Levels:
         if self.tables is None or len(self.tables.threads) < 2:  # noqa: PLR2004 -- 0 is none
             return last
         return max(last, int(self.tables.threads["last_ns"][1:].max()))
+
+    # ---- questions ----
+
+    def spans(
+        self, by: str, rows: list[int], from_ns: int, to_ns: int, bin_ns: int
+    ) -> NDArray[Any]:
+        """Return what to draw of some rows, with the waits and holds that go on.
+
+        Args:
+            by: `thread`, `object` or `processor`.
+            rows: The rows.
+            from_ns: When the range begins.
+            to_ns: The first time behind the range.
+            bin_ns: Spans that are shorter, of one state and one bin, are drawn as one.
+        """
+        with self._lock:
+            assert self.detail is not None  # noqa: S101
+            # Threads report what they did late: what is known on the way would look idle.
+            known = [] if by == "processor" and not self.ready else rows
+            spans = self.detail.spans(by, known, from_ns, to_ns, bin_ns)
+            return self._with_ongoing(spans, by, known, from_ns, to_ns)
+
+    def single_spans(self, by: str, row: int, from_ns: int, to_ns: int) -> NDArray[Any] | None:
+        """Return the spans of a row in a range, none drawn as one; None if there are too many."""
+        with self._lock:
+            if self.detail is None or not -_FAR < from_ns < to_ns < _FAR:
+                return None
+            spans = self.detail.each(by, row, from_ns, to_ns, _MOST_SPANS)
+            if spans is None:
+                return None
+            return self._with_ongoing(spans, by, [row], from_ns, to_ns)
+
+    def _with_ongoing(
+        self, spans: NDArray[Any], by: str, rows: list[int], from_ns: int, to_ns: int
+    ) -> NDArray[Any]:
+        if self.ongoing is None or by == "processor":
+            return spans
+        spans = np.concatenate([spans, self.ongoing.spans(by, rows, from_ns, to_ns)])
+        return spans[np.argsort(spans["row"], kind="stable")]
+
+    def hold(self, row: int, lane: int, t_ns: int) -> Any:
+        """Return what a thread held in a lane at a time, as a span; None for nothing."""
+        inside = 0 < row < 2**32 and 0 < lane < 2**16 and -(2**62) < t_ns < 2**62
+        with self._lock:
+            hold = self.detail.find("thread", row, lane, t_ns) if self.detail and inside else None
+            if hold is None and self.ongoing is not None:
+                hold = self.ongoing.hold(row, lane, t_ns)
+            return hold
+
+    def held_since(self, thread: int, row: int, t_ns: int) -> int | None:
+        """Return since when a thread had held an object at a time; None if it did not."""
+        if not thread or not row or self.detail is None or not 0 <= t_ns < 2**62:
+            return None
+        spans = self.spans("object", [row], t_ns, t_ns + 1, 1)
+        held = spans[(spans["state"] >= _HELD) & (spans["other"] == thread)]
+        return int(held["t_ns"].min()) if len(held) else None
+
+    def lanes(self, by: str, count: int) -> NDArray[Any]:
+        """Return how many lanes the first rows have."""
+        with self._lock:
+            assert self.detail is not None  # noqa: S101
+            lanes = self.detail.lanes(by, count)
+            return lanes if self.ongoing is None else self.ongoing.lanes(by, lanes)
+
+    def turns(self) -> NDArray[Any]:
+        """Return the turns on each processor, drawn as one for each way in which they ended."""
+        with self._lock:
+            assert self.detail is not None  # noqa: S101
+            count = min(self.detail.rows("processor"), _PROCESSORS)
+            return self.spans("processor", list(range(count)), -_FAR, _FAR, _FAR)
 
     # ---- what was kept ----
 
@@ -248,7 +325,7 @@ class Levels:
         assert self.tables is not None  # noqa: S101
         _add_open(self.tables, waiting, holding)
         with self._lock:
-            self.going = Going(waiting, holding, self.tables, self.until_ns)
+            self.ongoing = Ongoing(waiting, holding, self.tables, self.until_ns)
 
     def _show(self, waiting: NDArray[Any], holding: NDArray[Any]) -> None:
         """Let questions see the tables; what waits or is held is there as long as that.
@@ -289,7 +366,7 @@ class Levels:
         holding = self.model.table("holds")
         holding = holding[holding["open"] > 0]
         with self._lock:
-            self.going = None
+            self.ongoing = None
             self.detail.feed(self.model)
             self.detail.end()
         self.model.drop_rows()

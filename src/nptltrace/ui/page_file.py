@@ -24,13 +24,13 @@ from nptltrace import _paths
 from nptltrace.analysis.report.stacks.sums import STACK_MEASURES
 from nptltrace.errors import PttError, UsageError
 from nptltrace.ui import protocol
-from nptltrace.ui.answers.naming import presentable_json
-from nptltrace.ui.jobs import Later
+from nptltrace.ui.jobs import NotReady
+from nptltrace.ui.queries.naming import presentable_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from nptltrace.ui.answers.earlier import By
+    from nptltrace.ui.queries.ranges import By
     from nptltrace.ui.viewer import Viewer
 
 __all__ = ["MAX_EVENTS", "MAX_LISTED", "MAX_WAITS", "page"]
@@ -163,7 +163,7 @@ class _Part:
             self._go_on()
             try:
                 return ask()
-            except Later:
+            except NotReady:
                 time.sleep(_POLL_S)
 
     def _go_on(self) -> None:
@@ -297,7 +297,7 @@ def _ready(viewer: Viewer) -> protocol.TraceInfo:
     if trace["detail"]["error"]:
         raise PttError(trace["detail"]["error"])
     if not trace["detail"]["ready"]:
-        raise Later(trace["detail"]["progress"])
+        raise NotReady(trace["detail"]["progress"])
     return trace
 
 

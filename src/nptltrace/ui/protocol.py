@@ -10,8 +10,9 @@ error is JSON of the shape `Problem`.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+import numpy as np
 import pyarrow as pa
 
 from nptltrace._dataclasses import dataclass
@@ -25,12 +26,16 @@ from nptltrace.analysis.vocabulary.document_types import (  # noqa: TC001 -- sha
 )
 from nptltrace.catalog import SYS_CALLS
 from nptltrace.catalog.tables import WAIT_CLASSES, WaitClass  # noqa: TC001 -- read at run time
+from nptltrace.trace.reading import arrow
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
     "ARROWS", "ARROW_KINDS", "CALLS", "ENDPOINTS", "EVENTS", "FLAGS", "INVITE", "INVITED_S",
     "MAX_ROWS", "MAX_WIDTH",
     "OVERVIEW", "PATH", "PATH_KINDS", "PREFIX", "ROWS", "SHAPES", "SPANS", "STATES", "WAITS",
-    "Endpoint", "Parameter",
+    "Endpoint", "Parameter", "table",
 ]  # fmt: skip
 
 PREFIX = "/api/"
@@ -62,6 +67,22 @@ ARROW_KINDS = ("wake", "hold")
 PATH_KINDS = ("run", "wake", "wait", "create")
 
 # ---- tables ----
+
+
+def table(schema: pa.Schema, columns: Mapping[str, Any]) -> pa.Table:
+    """Return a table of numbers and texts.
+
+    Args:
+        schema: The columns of the table, as declared below.
+        columns: Arrays or lists by name. Columns that the schema lacks are left out.
+    """
+    arrays = [
+        arrow.texts(columns[field.name])
+        if pa.types.is_string(field.type)
+        else arrow.numbers(np.ascontiguousarray(columns[field.name], dtype=str(field.type)))
+        for field in schema
+    ]
+    return pa.table(arrays, schema=schema)
 
 
 def _schema(**columns: pa.DataType) -> pa.Schema:

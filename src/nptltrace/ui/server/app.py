@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import mimetypes
+import time
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from nptltrace._binding import libc
 from nptltrace.errors import PttError, UsageError, one_line
 from nptltrace.ui import protocol
-from nptltrace.ui.answers.naming import presentable_json
-from nptltrace.ui.jobs import Later
+from nptltrace.ui.jobs import NotReady
 from nptltrace.ui.page_file import page
-from nptltrace.ui.server.memory import give_back
+from nptltrace.ui.queries.naming import presentable_json
 from nptltrace.ui.viewer import NotFound
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ _MAX_BODY = 65536
 # Less is not worth packing; what is more than this is given back to the system behind the answer.
 _PACKED = 1024
 _LARGE = 1 << 20
+# To give memory back costs a walk through what is free: not after each of many answers.
+_REST_S = 0.5
+_gave_back = {"when": 0.0}
+_giving = Lock()
 _MISSING = """\
 The page of ptt ui was not built: install node and npm, and build again (see docs: Installing).
 """
@@ -117,7 +122,7 @@ def _route(viewer: Viewer, endpoint: Endpoint, writing: Lock) -> Callable[[Reque
                 return await run_in_threadpool(_written, viewer, arguments, writing)
             packs = _takes_packed(request)
             return await run_in_threadpool(_answer, viewer, endpoint, arguments, packs=packs)
-        except Later as later:
+        except NotReady as later:
             return JSONResponse({"ready": False, "progress": later.progress}, status_code=202)
         except NotFound as error:
             return _problem(error, 404)
@@ -141,7 +146,7 @@ def _written(viewer: Viewer, arguments: dict[str, Any], writing: Lock) -> Respon
         made = page(viewer, **arguments)
     finally:
         writing.release()
-        give_back()
+        _give_back()
     headers = {"Content-Disposition": 'attachment; filename="trace.html"'}
     return Response(made, media_type="text/html; charset=utf-8", headers=headers)
 
@@ -157,7 +162,7 @@ def _answer(
         response = Response(presentable_json(found), media_type="application/json")
     del found
     if len(response.body) > _LARGE:
-        give_back()
+        _give_back()
     return _packed(response) if packs else response
 
 
@@ -186,6 +191,19 @@ async def _events(viewer: Viewer, request: Request) -> AsyncIterator[str]:
                 yield ": \n\n"
     finally:
         viewer.looking -= 1
+
+
+def _give_back() -> None:
+    """Give free memory back to the system, now and then."""
+    if not _giving.acquire(blocking=False):
+        return
+    try:
+        now = time.monotonic()
+        if now - _gave_back["when"] > _REST_S:
+            _gave_back["when"] = now
+            libc.give_back()
+    finally:
+        _giving.release()
 
 
 # ---- parameters ----

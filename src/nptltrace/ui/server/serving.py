@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from nptltrace import _paths
+from nptltrace._binding import libc
 from nptltrace.errors import NativeFilesMissing, UsageError
 from nptltrace.ui.server.access import Access, is_any
 from nptltrace.ui.server.app import application
-from nptltrace.ui.server.memory import few_arenas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,6 +57,7 @@ __all__ = ["kept_token", "serve", "viewer_application"]
 # How long no page is open before nobody is said to look: pages are loaded anew, browsers start.
 _ALONE_S = 5.0
 _POLL_S = 0.2
+_ARENAS = 2
 
 
 class _Server(uvicorn.Server):
@@ -94,7 +95,8 @@ def serve(
     Raises:
         UsageError: The address cannot be bound to.
     """
-    few_arenas()
+    # Each answer is made in a thread of its own: the threads share what they free.
+    libc.few_arenas(_ARENAS)
     listening = _bind(host, port)
     try:
         port = listening.getsockname()[1]

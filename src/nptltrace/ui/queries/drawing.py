@@ -8,14 +8,13 @@ import numpy as np
 
 from nptltrace._binding import libptttrack_drawing, libptttrack_sums
 from nptltrace.ui import protocol
-from nptltrace.ui.arrow_stream import table
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from nptltrace.ui.answers.ongoing import Going
     from nptltrace.ui.model_tables import Tables
+    from nptltrace.ui.ongoing import Ongoing
 
 __all__ = [
     "arrow_table", "bin_width", "overview_table", "path_table", "span_table",
@@ -49,7 +48,7 @@ def span_table(spans: NDArray[Any], by: str, tables: Tables, until_ns: int) -> p
         waits = spans["state"] <= protocol.STATES.index("shared")
         other = np.where(waits, tables.rows(np.where(waits, other, 0)), other)
     columns = {name: spans[name] for name in libptttrack_drawing.SPAN.names or ()}
-    found = table(protocol.SPANS, {**columns, "other": other, "wait_id": spans["wait"]})
+    found = protocol.table(protocol.SPANS, {**columns, "other": other, "wait_id": spans["wait"]})
     return found.replace_schema_metadata({"until_ns": str(until_ns)})
 
 
@@ -77,7 +76,7 @@ def arrow_table(
             found.append((_HOLD, owner, begin, thread, begin, number, object_row))
     found = found[: max(limit, 0)]
     columns = list(zip(*found, strict=True)) or [()] * len(protocol.ARROWS)
-    return table(protocol.ARROWS, dict(zip(protocol.ARROWS.names, columns, strict=True)))
+    return protocol.table(protocol.ARROWS, dict(zip(protocol.ARROWS.names, columns, strict=True)))
 
 
 # ---- the overview ----
@@ -89,7 +88,7 @@ def overview_table(  # noqa: PLR0917
     width: int,
     density: NDArray[Any] | None,
     bins: tuple[NDArray[Any], int, int] | None,
-    going: Going | None,
+    ongoing: Ongoing | None,
     tables: Tables | None,
     findings: list[int],
     lost: NDArray[Any],
@@ -102,7 +101,7 @@ def overview_table(  # noqa: PLR0917
         width: How many bins.
         density: Events by bin, as packets say; None: they were counted up to the end.
         bins: What the levels of detail count.
-        going: Waits beside them that go on.
+        ongoing: Waits beside them that go on.
         tables: What is known of threads.
         findings: Times of findings.
         lost: Events that were lost by bin.
@@ -120,8 +119,8 @@ def overview_table(  # noqa: PLR0917
             columns["events"] = _spread(counted["events"], places, edges)
         for n, name in enumerate(_WAITS):
             columns[name] = _spread(counted["wait_ns"][:, n], places, edges)
-    if going is not None:
-        for name, ns in zip(_WAITS, going.wait_ns(edges), strict=True):
+    if ongoing is not None:
+        for name, ns in zip(_WAITS, ongoing.wait_ns(edges), strict=True):
             columns[name] = columns[name] + np.rint(ns).astype(np.uint64)
     if tables is not None:
         threads = tables.threads[1:]
@@ -131,7 +130,7 @@ def overview_table(  # noqa: PLR0917
         columns["threads"] = np.maximum(born - gone, 0)
     columns["lost"] = lost
     columns["findings"] = np.histogram(np.array(findings, np.float64), edges)[0]
-    return table(protocol.OVERVIEW, columns).replace_schema_metadata(
+    return protocol.table(protocol.OVERVIEW, columns).replace_schema_metadata(
         {"from_ns": str(begin), "to_ns": str(end)}
     )
 
@@ -170,7 +169,7 @@ def path_table(
         change[1:] = (key[:, 1:] != key[:, :-1]).any(axis=0)
     first = np.flatnonzero(change)
     last = np.append(first[1:], len(rows)) - 1 if len(rows) else first
-    return table(
+    return protocol.table(
         protocol.PATH,
         {
             "row": rows["thread"][first],

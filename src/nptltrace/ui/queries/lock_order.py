@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nptltrace.ui import protocol
-    from nptltrace.ui.answers.ranges import CyclicOrder
-    from nptltrace.ui.answers.rows import Rows
+    from nptltrace.ui.queries.full_report import CyclicOrder
+    from nptltrace.ui.queries.rows import Rows
 
 __all__ = ["order"]
 

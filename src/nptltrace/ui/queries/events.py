@@ -23,8 +23,7 @@ from nptltrace.trace.reading import arrow
 from nptltrace.trace.reading.cursor import Position
 from nptltrace.trace.selection import Selection, event_names
 from nptltrace.ui import protocol
-from nptltrace.ui.answers.naming import shortened
-from nptltrace.ui.arrow_stream import table
+from nptltrace.ui.queries.naming import shortened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
     from nptltrace.trace.objects.chosen import Chosen
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
-    from nptltrace.ui.answers.naming import Naming
-    from nptltrace.ui.answers.rows import Rows
+    from nptltrace.ui.queries.naming import Naming
+    from nptltrace.ui.queries.rows import Rows
 
 __all__ = ["MAX_COUNT", "EventList", "Filters"]
 
@@ -366,7 +365,9 @@ class EventList:
             [self._naming.site(process, at) for process, at in zip(owners, sites, strict=True)],
             [shortened(sentence) for sentence in piece.sentences],
         ]  # fmt: skip
-        return table(protocol.EVENTS, dict(zip(protocol.EVENTS.names, columns, strict=True)))
+        return protocol.table(
+            protocol.EVENTS, dict(zip(protocol.EVENTS.names, columns, strict=True))
+        )
 
 
 def _place_of(place: Any) -> libpttread.Position:

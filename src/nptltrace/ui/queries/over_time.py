@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.analysis.report.over_time import Bins, LockOverTime
-    from nptltrace.ui.answers.rows import Rows
+    from nptltrace.ui.queries.rows import Rows
 
 __all__ = ["edges_of", "locks_over_time", "rows_waited_for"]
 

@@ -6,7 +6,7 @@ the same place.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from nptltrace.analysis.report.over_time import Place
 from nptltrace.trace.objects.chosen import Chosen
 from nptltrace.trace.reading import arrow
 from nptltrace.ui import protocol
-from nptltrace.ui.answers.naming import common_name
-from nptltrace.ui.arrow_stream import table
-from nptltrace.ui.computed import computed_once
+from nptltrace.ui.queries.naming import common_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,10 +24,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from nptltrace.ui.answers.naming import Naming
     from nptltrace.ui.model_tables import PathPieces, Tables
+    from nptltrace.ui.queries.naming import Naming
 
-__all__ = ["Rows"]
+__all__ = ["Rows", "computed_once"]
+
+T = TypeVar("T")
 
 _UNSEEN = 2**63 - 1
 # The greatest first; those that are equal in the order of rows.
@@ -43,6 +43,38 @@ _ORDERS = {
 # Of so many objects of a row the names are looked up.
 _NAMES = 50
 _SUMS = ("waits", "wait_ns", "wait_max_ns", "idle_ns", "other_ns", "holds", "hold_ns")
+
+
+class computed_once(Generic[T]):  # noqa: N801 -- used as `functools.cached_property` is
+    """A property whose value is computed when somebody first asks for it, and then kept.
+
+    Two threads that ask at the same time may both compute the value. Before Python 3.12,
+    `functools.cached_property` has one lock for all instances. One thread computes a value and
+    waits for a lock of the viewer. Another thread holds this lock and asks for another value. Both
+    would wait for ever.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self._name = ""
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> computed_once[T]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+
+    def __get__(self, instance: object | None, owner: type) -> T | computed_once[T]:
+        if instance is None:
+            return self
+        value = self._compute(instance)
+        # Found before this descriptor from now on.
+        instance.__dict__[self._name] = value
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +349,7 @@ class Rows:
             "pid": [self.naming.pid(p) for p in process],
             "object": addresses,
         }
-        return table(protocol.ROWS, {name: n[at] for name, n in numbers.items()} | texts)
+        return protocol.table(protocol.ROWS, {name: n[at] for name, n in numbers.items()} | texts)
 
     # ---- single ones ----
 

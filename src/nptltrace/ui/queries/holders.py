@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nptltrace.ui.answers.rows import Rows
+    from nptltrace.ui.queries.rows import Rows
 
-    # The spans of a row that a range has a part of, by kind and number; None: there are too many.
+    # Returns the spans of a row in a range, given `by` and the row; None if there are too many.
     Spans = Callable[[str, int, int, int], NDArray[Any] | None]
 
-__all__ = ["Stay", "holders_of"]
+__all__ = ["WaitTime", "holders_of"]
 
 _HELD, _SHARED = (protocol.STATES.index(name) for name in ("held", "shared"))
 _ASLEEP = protocol.STATES.index("asleep")
@@ -27,13 +27,13 @@ _LISTED = 8
 _LOOKED_AT = 3
 
 
-class Stay(NamedTuple):
-    """When and for whom a thread waits for an object.
+class WaitTime(NamedTuple):
+    """When a thread waits, and for which object.
 
     Attributes:
         thread: Row of the waiting thread.
         row: Row of the object; 0 for none.
-        begin: When it begins.
+        begin: When the wait begins.
         end: When it ends.
     """
 
@@ -43,23 +43,23 @@ class Stay(NamedTuple):
     end: int
 
 
-def holders_of(spans: Spans, known: Rows, stay: Stay) -> protocol.Holders | None:
+def holders_of(spans: Spans, known: Rows, wait: WaitTime) -> protocol.Holders | None:
     """Return who had an object during a wait; None where that is not known.
 
     Args:
         spans: Finds spans.
         known: The rows of the timeline.
-        stay: The wait.
+        wait: The wait.
     """
-    if not stay.row or stay.end <= stay.begin:
+    if not wait.row or wait.end <= wait.begin:
         return None
-    found = spans("object", stay.row, stay.begin, stay.end)
+    found = spans("object", wait.row, wait.begin, wait.end)
     if found is None:
         return None
     held = (found["state"] == _HELD) | (found["state"] == _SHARED)
-    found = found[held & (found["other"] != stay.thread)]
-    begin = np.maximum(found["t_ns"], stay.begin)
-    end = np.minimum(found["t_ns"] + found["dur_ns"], stay.end)
+    found = found[held & (found["other"] != wait.thread)]
+    begin = np.maximum(found["t_ns"], wait.begin)
+    end = np.minimum(found["t_ns"] + found["dur_ns"], wait.end)
     inside = end > begin
     found, begin, end = found[inside], begin[inside], end[inside]
     if not len(found):
@@ -74,18 +74,18 @@ def holders_of(spans: Spans, known: Rows, stay: Stay) -> protocol.Holders | None
             continue
         mine = which == at
         looked_at = len(holders) < _LOOKED_AT
-        doing = _doing(spans, owner["row"], stay, begin[mine], end[mine]) if looked_at else []
+        doing = _doing(spans, owner["row"], wait, begin[mine], end[mine]) if looked_at else []
         count = int(np.count_nonzero(mine))
         holders.append({"thread": owner, "holds": count, "ns": int(ns[at]), "doing": doing})
-    taken = int(np.count_nonzero(found["t_ns"] > stay.begin))
+    taken = int(np.count_nonzero(found["t_ns"] > wait.begin))
     return {"threads": holders, "threads_total": len(rows), "taken": taken}
 
 
 def _doing(
-    spans: Spans, thread: int, stay: Stay, begin: NDArray[Any], end: NDArray[Any]
+    spans: Spans, thread: int, wait: WaitTime, begin: NDArray[Any], end: NDArray[Any]
 ) -> list[protocol.Doing]:
     """Return what a thread did between some times, the longest first, as far as that is known."""
-    found = spans("thread", thread, stay.begin, stay.end)
+    found = spans("thread", thread, wait.begin, wait.end)
     if found is None:
         return []
     found = found[found["lane"] == 0]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from nptltrace.ui.model_tables import Tables
 
-__all__ = ["Going"]
+__all__ = ["Ongoing"]
 
 _HELD, _SHARED = (protocol.STATES.index(name) for name in ("held", "shared"))
 # What `queue_state` of `query.c` has: by class, the least says most of what keeps threads.
@@ -26,7 +26,7 @@ _LANES = 32  # the last one takes what finds no other, as in the levels of detai
 
 
 @dataclass(frozen=True, slots=True)
-class Going:
+class Ongoing:
     """Waits and holds as a model has them, at one moment.
 
     Attributes:
