@@ -15,16 +15,14 @@ from nptltrace._files.elf import CORE, LOAD, NOTE, Elf, read_elf
 from nptltrace.errors import NativeError, PttError, UsageError
 from nptltrace.hang.targets.core_notes import read_notes
 from nptltrace.hang.targets.mapped import modules_of
+from nptltrace.hang.targets.target import Target
 from nptltrace.hang.targets.thread import Thread
-from nptltrace.trace.code.modules import Module, ModuleMap
+from nptltrace.trace.code.modules import Module
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from nptltrace.hang.targets.core_notes import CoreNotes
-    from nptltrace.hang.targets.files import Files
-    from nptltrace.trace.code.python_code import PythonCode
 
 __all__ = ["Core"]
 
@@ -58,15 +56,12 @@ class _Segment(NamedTuple):
     offset: int
 
 
-class Core:
+class Core(Target):
     """A core file of the kernel or of a debugger.
 
     Args:
         path: The file.
         program: The program that it is of, where it is not at its own path.
-
-    Attributes:
-        remarks: What is missing in the file, a sentence each.
 
     Raises:
         PttError: It cannot be read, is no core file, or is one of another architecture.
@@ -77,7 +72,7 @@ class Core:
 
     def __init__(self, path: Path, program: Path | None = None) -> None:
         self.path, self._program = path, program
-        self.remarks: list[str] = []
+        self.remarks = []
         self._segments: list[_Segment] = []
         self._images: dict[Module, Elf | None] = {}
         self._code: list[range] = []
@@ -92,8 +87,7 @@ class Core:
         except OSError as error:
             raise NativeError(f"cannot read {path}", error.errno or 0) from None
         own(self, self._data.close)
-        self.start_unix_ns: int | None = status.st_mtime_ns
-        self.codes: dict[int, PythonCode] = {}
+        self.start_unix_ns = status.st_mtime_ns
         try:
             self._notes = self._parse(status.st_size)
         except (ValueError, struct.error):
@@ -115,21 +109,6 @@ class Core:
             by = f", ended by signal {ended}"
         return f"core file of process {self.pid} ({self.name}{by})"
 
-    @property
-    def caught(self) -> frozenset[int] | None:
-        """Not known: the kernel does not write it down."""
-        return None
-
-    @property
-    def has_own_time(self) -> bool:
-        """False: its time is over."""
-        return False
-
-    @property
-    def files(self) -> Files | None:
-        """None: a core file does not have them."""
-        return None
-
     @cached_property
     def modules(self) -> list[Module]:
         """The files that its code came from."""
@@ -150,11 +129,6 @@ class Core:
         mapped = any(module.start <= code.start < module.end for code in self._code)
         return mapped or module.bias is not None
 
-    @cached_property
-    def map(self) -> ModuleMap:
-        """Which module lies at an address."""
-        return ModuleMap(self.modules)
-
     def threads(self) -> list[Thread]:
         """Return its threads by id."""
         return list(self._threads.values())
@@ -162,25 +136,6 @@ class Core:
     def thread(self, tid: int) -> Thread | None:
         """Return one of its threads: it is for ever as it was."""
         return self._threads.get(tid)
-
-    def has_run(self, threads: Sequence[Thread]) -> bool:
-        """Return False: nothing moves any more."""
-        del threads
-        return False
-
-    def has_others(self, threads: Sequence[Thread]) -> bool:
-        """Return False: none come any more."""
-        del threads
-        return False
-
-    def parent_with(self, inner_tid: int) -> int:
-        """Return 0: it is not known."""
-        del inner_tid
-        return 0
-
-    def forked_from(self) -> tuple[int, int]:
-        """Return zeros: it is not known."""
-        return 0, 0
 
     def sharers(self, address: int) -> frozenset[int] | None:
         """Return the other processes that had a piece of memory: none if it is of no file.
@@ -195,18 +150,6 @@ class Core:
         mapped = any(one.start <= address < one.end for one in mappings)
         private = mappings and (not mapped or self.map.only(address) is not None)
         return frozenset() if private else None
-
-    def process_of(self, tid: int) -> None:
-        """Return None: other processes are not in the file."""
-        del tid
-
-    def threads_ahead(self, meanwhile: Callable[[], None]) -> list[Thread]:
-        """Return its threads: the file is at hand."""
-        meanwhile()
-        return self.threads()
-
-    def forget(self) -> None:
-        """Do nothing: what is read is always the same."""
 
     @cached_property
     def _inner(self) -> dict[int, int]:

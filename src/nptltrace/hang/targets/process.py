@@ -18,15 +18,14 @@ from nptltrace.hang.targets.files import Files
 from nptltrace.hang.targets.mapped import Mapping as MappedFile
 from nptltrace.hang.targets.mapped import modules_of
 from nptltrace.hang.targets.shared_memory import sharers
+from nptltrace.hang.targets.target import Target
 from nptltrace.hang.targets.thread import Call, Thread
-from nptltrace.trace.code.modules import ModuleMap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from nptltrace.hang.targets.registers import Registers
     from nptltrace.trace.code.modules import Module
-    from nptltrace.trace.code.python_code import PythonCode
 
 __all__ = ["Process"]
 
@@ -45,16 +44,14 @@ _FLAGS, _FORKED = 6, 0x40
 _NOT_WAKING = frozenset({4, 5, 7, 8, 11, 31, 32, 33})
 
 
-class Process:
+class Process(Target):
     """A running process.
 
     Args:
         pid: As this PID namespace counts it.
 
     Attributes:
-        machine: The architecture.
-        remarks: What is missing: nothing.
-        caught: Signals with handlers that may wake a thread.
+        entry: A thread that has not ended, by which the kernel shows the memory of the process.
         stopped: The registers of threads that are stopped.
 
     Raises:
@@ -64,25 +61,26 @@ class Process:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.machine = os.uname().machine
-        self.remarks: list[str] = []
+        self.remarks = []
         self._place = Path("/proc") / str(pid)
-        # The thread by which memory and modules are seen: a first one that has ended has none.
-        self._entry = pid
+        # A first thread that has ended has neither memory nor modules.
+        self.entry = pid
         self._ahead: dict[int, bytes] = {}
         self.stopped: Mapping[int, Registers] = {}
         status = self._text("status")
         if not status:
             raise PttError(f"there is no process {pid}")
         # Its first thread may have a name of its own.
-        self.name = _program(self._place) or _value(status, "Name")
+        program = _link(self._place / "exe").removesuffix(" (deleted)")
+        self.name = program.rpartition("/")[2] or _value(status, "Name")
         self._is_inside = len(_value(status, "NSpid").split()) > 1
         if _value(status, "State")[:1] == "Z":
             self.threads()
         mask = int(_value(status, "SigCgt") or "0", 16)
         numbers = (number for number in range(1, 65) if mask >> number - 1 & 1)
-        self.caught: frozenset[int] | None = frozenset(numbers) - _NOT_WAKING
+        self.caught = frozenset(numbers) - _NOT_WAKING
         try:
-            (self._place / f"task/{self._entry}/syscall").read_bytes()
+            (self._place / f"task/{self.entry}/syscall").read_bytes()
         except PermissionError:
             raise PttError(f"cannot look into process {pid}: {self._why()}") from None
         except OSError as error:
@@ -93,16 +91,11 @@ class Process:
         """The name of the target in reports."""
         return f"process {self.pid} ({self.name})"
 
-    @property
-    def entry(self) -> int:
-        """A thread that has not ended, by which the kernel shows the memory of the process."""
-        return self._entry
-
     def threads(self) -> list[Thread]:
         """Return the threads there are now, each at a moment of its own, by id."""
-        found = self.threads_ahead(_nothing)
+        threads = self.threads_ahead(lambda: None)
         self.forget()
-        return found
+        return threads
 
     def threads_ahead(self, meanwhile: Callable[[], None]) -> list[Thread]:
         """Return its threads, with what `read` is asked of each at hand until `forget`.
@@ -112,7 +105,7 @@ class Process:
         """
         ids = self._tids()
         found = self._threads(ids, meanwhile) if ids else []
-        self._entry = next((thread.tid for thread in found if not thread.has_ended), self.pid)
+        self.entry = next((thread.tid for thread in found if not thread.has_ended), self.pid)
         return found
 
     def _tids(self) -> list[int]:
@@ -127,9 +120,9 @@ class Process:
 
     def thread(self, tid: int) -> Thread | None:
         """Return one of its threads as it is now, None when it is gone."""
-        found = next(iter(self._threads([tid], _nothing)), None)
+        threads = self._threads([tid], lambda: None)
         self.forget()
-        return found
+        return next(iter(threads), None)
 
     def _threads(self, tids: Sequence[int], meanwhile: Callable[[], None]) -> list[Thread]:
         """Return those of some threads that are there, and have their memory at hand."""
@@ -138,7 +131,7 @@ class Process:
             self.pid, tids, is_inside=self._is_inside, meanwhile=meanwhile
         )
         ahead: dict[int, bytes] = {}
-        status = self._text(f"task/{self._entry}/status")
+        status = self._text(f"task/{self.entry}/status")
         may_stand = _value(status, "State")[:1] in _STANDS or _value(status, "TracerPid") != "0"
         # Thousands of times.
         for begin, task in zip(count(step=libptttasks.MEMORY), tasks, strict=False):
@@ -200,13 +193,13 @@ class Process:
         ahead = self._ahead.get(address, b"")
         if size <= len(ahead):
             return ahead[:size]
-        whole = read_memory(self._entry, [(address, size)])
+        whole = read_memory(self.entry, [(address, size)])
         if len(whole) == size:
             return whole
         # A page that cannot be read ends the whole call, unless pages are named one by one.
         pages = range((address // _PAGE + 1) * _PAGE, address + size, _PAGE)
         ends = pairwise([address, *pages, address + size])
-        return read_memory(self._entry, [(begin, end - begin) for begin, end in ends])
+        return read_memory(self.entry, [(begin, end - begin) for begin, end in ends])
 
     def may_live(self, inner_tid: int, *, private: bool) -> bool:
         """Return whether a thread that is not among its threads lives.
@@ -217,7 +210,7 @@ class Process:
         """
         if private:
             return any(thread.inner_tid == inner_tid for thread in self.threads())
-        seen = self._place / f"task/{self._entry}/root/proc"
+        seen = self._place / f"task/{self.entry}/root/proc"
         own = _value(self._text("status"), "NSpid").split()[-1:]
         # Where it has no /proc of its own PID namespace, nothing can be known.
         return not own or not _exists(seen / own[0]) or _exists(seen / str(inner_tid))
@@ -250,7 +243,7 @@ class Process:
 
     def sharers(self, address: int) -> frozenset[int] | None:
         """Return the other processes that have a piece of its memory, None if more may have it."""
-        return sharers(self.pid, self._entry, address)
+        return sharers(self.pid, self.entry, address)
 
     def parent_with(self, inner_tid: int) -> int:
         """Return the parent process if a thread is one of its threads, 0 if not.
@@ -274,12 +267,12 @@ class Process:
     @property
     def files(self) -> Files | None:
         """Its open files, as they are now."""
-        return Files(self.pid, self._entry)
+        return Files(self.pid, self.entry)
 
     @cached_property
     def modules(self) -> list[Module]:
         """The files that its code comes from, by paths of the root directory of here."""
-        place = self._place / "task" / str(self._entry)
+        place = self._place / "task" / str(self.entry)
         root = place / "root"
         try:
             same = root.samefile("/") and (place / "ns/mnt").samefile("/proc/self/ns/mnt")
@@ -303,23 +296,6 @@ class Process:
 
         modules = modules_of(mappings, self.read, "" if same else str(root), image)
         return modules if same else [_by_path_of_here(one, str(root)) for one in modules]
-
-    @cached_property
-    def map(self) -> ModuleMap:
-        """Which module lies at an address."""
-        return ModuleMap(self.modules)
-
-    # ---- as `trace.symbols` sees a process that was recorded ----
-
-    @property
-    def start_unix_ns(self) -> int | None:
-        """None: files are taken by build-id, and are as they are now."""
-        return None
-
-    @property
-    def codes(self) -> dict[int, PythonCode]:
-        """None: functions of Python are read from the memory."""
-        return {}
 
     def _text(self, name: str) -> str:
         return _read(f"{self._place}/{name}")
@@ -364,24 +340,12 @@ def _read(path: str) -> str:
         return ""
 
 
-def _program(place: Path) -> str:
-    """Return the file name of the program that a process runs, nothing if that may not be known."""
-    try:
-        return str((place / "exe").readlink()).removesuffix(" (deleted)").rpartition("/")[2]
-    except OSError:
-        return ""
-
-
 def _exists(path: Path) -> bool:
     """Return whether something is there: below a process that ends even asking for it fails."""
     try:
         return path.exists()
     except OSError:
         return False
-
-
-def _nothing() -> None:
-    """Do nothing."""
 
 
 def _stopped(thread: Thread, registers: Registers) -> Thread:

@@ -28,40 +28,22 @@ class Registers:
 
     Args:
         data: As the kernel writes them, `SIZE` bytes.
+
+    Attributes:
+        pc: Where the thread is.
+        sp: Its stack pointer.
+        argument: The first argument of the function, where that has not used the register since.
+        thread_pointer: Where the thread's own variables lie.
+        saved: The registers that a function keeps for its caller, by their DWARF numbers.
+        call: The system call that the thread was taken out of, None if it was in none.
     """
 
     def __init__(self, data: bytes) -> None:
-        self._values: dict[str, int] = dict(zip(_NAMES, _LAYOUT.unpack_from(data), strict=True))
-
-    @property
-    def pc(self) -> int:
-        """Where it is."""
-        return self._values["rip"]
-
-    @property
-    def sp(self) -> int:
-        """Its stack pointer."""
-        return self._values["rsp"]
-
-    @property
-    def argument(self) -> int:
-        """The first argument of the function, where that has not used the register since."""
-        return self._values["rdi"]
-
-    @property
-    def thread_pointer(self) -> int:
-        """Where what it has for itself lies."""
-        return self._values["fs_base"]
-
-    @property
-    def saved(self) -> dict[int, int]:
-        """The registers that a function keeps for its caller, by their DWARF numbers."""
-        return {number: self._values[name] for name, number in _SAVED.items()}
-
-    @property
-    def call(self) -> Call | None:
-        """The system call that it was taken out of, None if it was in none."""
-        number = self._values["orig_rax"]
-        if number >= 1 << 31 or self._values["rax"] not in _INTERRUPTED:
-            return None
-        return Call(number, tuple(self._values[name] for name in _ARGUMENTS))
+        values: dict[str, int] = dict(zip(_NAMES, _LAYOUT.unpack_from(data), strict=True))
+        self.pc, self.sp, self.argument = values["rip"], values["rsp"], values["rdi"]
+        self.thread_pointer = values["fs_base"]
+        self.saved = {number: values[name] for name, number in _SAVED.items()}
+        number = values["orig_rax"]
+        in_call = number < 1 << 31 and values["rax"] in _INTERRUPTED
+        arguments = tuple(values[name] for name in _ARGUMENTS)
+        self.call = Call(number, arguments) if in_call else None

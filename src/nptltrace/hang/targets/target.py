@@ -2,77 +2,104 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import struct
+from abc import ABC, abstractmethod
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from nptltrace.trace.code.modules import ModuleMap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from nptltrace.hang.targets.files import Files
     from nptltrace.hang.targets.thread import Thread
-    from nptltrace.trace.code.modules import Module, ModuleMap
+    from nptltrace.trace.code.modules import Module
     from nptltrace.trace.code.python_code import PythonCode
 
 __all__ = ["Target"]
 
 
-class Target(Protocol):
-    """A process, by its threads, its memory and its modules."""
+class Target(ABC):
+    """A process, by its threads, its memory and its modules.
+
+    A method or attribute that a target does not define says what holds of a core file: nothing
+    moves any more, and what the file does not say is not known.
+
+    Attributes:
+        pid: The process.
+        name: Its name.
+        machine: The architecture, as `uname -m` has it.
+        remarks: What is missing, a sentence each.
+        caught: Signals with handlers that may wake a thread; None where that is not known.
+        start_unix_ns: Files without a build-id must not be younger; None where files are taken by
+            build-id, and are as they are now.
+        codes: None: functions of Python are read from the memory.
+    """
+
+    pid: int
+    name: str
+    machine: str
+    remarks: list[str]
+    caught: frozenset[int] | None = None
+    start_unix_ns: int | None = None
+    codes: Mapping[int, PythonCode] = MappingProxyType({})
 
     @property
-    def pid(self) -> int:
-        """The process."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
+    @abstractmethod
     def title(self) -> str:
         """The name of the target in reports."""
 
     @property
-    def machine(self) -> str:
-        """The architecture, as `uname -m` has it."""
+    def files(self) -> Files | None:
+        """Its open files, as they are now; None where they are not known."""
+        return None
 
-    @property
-    def caught(self) -> frozenset[int] | None:
-        """Signals with handlers that may wake a thread; None where that is not known."""
-
-    @property
+    @cached_property
     def has_own_time(self) -> bool:
         """Whether it runs now, by the clocks of here."""
+        return False
 
-    @property
-    def files(self) -> Files | None:
-        """Its open files; None where they are not known."""
-
-    @property
+    @cached_property
+    @abstractmethod
     def modules(self) -> list[Module]:
         """The files that its code comes from."""
 
-    @property
+    @cached_property
     def map(self) -> ModuleMap:
         """Which module lies at an address."""
+        return ModuleMap(self.modules)
 
-    @property
-    def start_unix_ns(self) -> int | None:
-        """Files without a build-id must not be younger."""
-
-    @property
-    def codes(self) -> Mapping[int, PythonCode]:
-        """None: functions of Python are read from the memory."""
-
+    @abstractmethod
     def threads(self) -> list[Thread]:
         """Return its threads by id, each at a moment of its own."""
 
+    @abstractmethod
     def thread(self, tid: int) -> Thread | None:
         """Return one of its threads as it is now, None when it is gone."""
 
+    @abstractmethod
     def blocked_signals(self, tid: int) -> int:
         """Return the signals that a thread blocks, a bit each; 0 where that is not known."""
 
+    @abstractmethod
     def read(self, address: int, size: int) -> bytes:
         """Return memory of it, less of it where not all can be read."""
+
+    def word(self, address: int) -> int:
+        """Return the word at an address, 0 where it cannot be read."""
+        return int.from_bytes(data, "little") if len(data := self.read(address, 8)) == 8 else 0  # noqa: PLR2004 -- bytes
+
+    def words(self, address: int, size: int) -> tuple[int, ...]:
+        """Return the words in so many bytes of memory, fewer where not all can be read.
+
+        Args:
+            address: Where to begin, or in the first word.
+            size: The bytes.
+        """
+        data = self.read(address & ~7, size)
+        return struct.unpack(f"<{len(data) // 8}Q", data[: len(data) & ~7])
 
     def parent_with(self, inner_tid: int) -> int:
         """Return the parent process if a thread is one of its threads, 0 if not, or not known.
@@ -80,12 +107,15 @@ class Target(Protocol):
         Args:
             inner_tid: The thread, by the id that the process has for it.
         """
+        del inner_tid
+        return 0
 
     def forked_from(self) -> tuple[int, int]:
         """Return the parent process, and its threads, if it has run no other program since.
 
         Zeros where that is not so, or not known.
         """
+        return 0, 0
 
     def process_of(self, tid: int) -> Target | None:
         """Return the other process that a thread is one of, None if it cannot be looked into.
@@ -93,7 +123,10 @@ class Target(Protocol):
         Args:
             tid: The thread, by the id that the process has for it.
         """
+        del tid
+        return None
 
+    @abstractmethod
     def sharers(self, address: int) -> frozenset[int] | None:
         """Return the other processes that have a piece of its memory, None if more may have it."""
 
@@ -103,16 +136,24 @@ class Target(Protocol):
         Args:
             meanwhile: What is to be done anyway, while they are read.
         """
+        meanwhile()
+        return self.threads()
 
     def forget(self) -> None:
         """Have nothing at hand any more: what is read from now on is as it is now."""
+        return
 
     def has_run(self, threads: Sequence[Thread]) -> bool:
         """Return whether one of some of its threads has run, or has ended, since that was seen."""
+        del threads
+        return False
 
     def has_others(self, threads: Sequence[Thread]) -> bool:
         """Return whether it has threads besides some: others that have come since."""
+        del threads
+        return False
 
+    @abstractmethod
     def may_live(self, inner_tid: int, *, private: bool) -> bool:
         """Return whether a thread that is not among its threads may live.
 
