@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from nptltrace.hang.closed import enders
+from nptltrace.hang.other_processes import enders
 from nptltrace.hang.picture import Picture
 from nptltrace.hang.targets.process import Process
 from nptltrace.hang.targets.thread import Thread

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 from nptltrace.hang.thread_picture import Limit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.thread_picture import ThreadPicture
 
-__all__ = ["is_of_other_clock", "length", "with_limits"]
+__all__ = ["is_of_other_clock", "length", "with_limit"]
 
 _TIMESPEC = struct.Struct("<qq")
 _NS = 10**9
@@ -29,21 +27,15 @@ _FAR_NS, _NEAR_NS = 10 * _YEAR_NS, 7 * _DAY_NS
 _UNITS = ((_YEAR_NS, "years"), (_DAY_NS, "days"), (3600 * _NS, "hours"), (_NS, "s"))
 
 
-def with_limits(process: Target, threads: Sequence[ThreadPicture]) -> list[ThreadPicture]:
-    """Return the threads with what is left of the time limits of their waits.
+def with_limit(process: Target, seen: ThreadPicture) -> ThreadPicture:
+    """Return a thread with what is left of the time limit of its wait.
 
     Args:
-        process: Whose they are.
-        threads: As they were seen.
+        process: Whose it is.
+        seen: The thread as it was seen.
     """
-    if not process.has_own_time:
-        return list(threads)
-    return [
-        seen._replace(limit=_limit(process, seen))
-        if seen.wait is not None and seen.wait.timed
-        else seen
-        for seen in threads
-    ]
+    is_timed = process.has_own_time and seen.wait is not None and seen.wait.timed
+    return seen._replace(limit=_limit(process, seen)) if is_timed else seen
 
 
 def _limit(process: Target, seen: ThreadPicture) -> Limit | None:

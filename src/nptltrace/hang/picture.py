@@ -6,19 +6,18 @@ import time
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace.catalog.runtimes import ownerless, runtime_of_file
 from nptltrace.hang.calls import with_peers
 from nptltrace.hang.conditions import layout_of
-from nptltrace.hang.limits import with_limits
+from nptltrace.hang.limits import with_limit
+from nptltrace.hang.owners.c_library import with_interrupted, with_stream
 from nptltrace.hang.owners.free import with_free
-from nptltrace.hang.owners.gil import with_gils
-from nptltrace.hang.owners.grace import with_graces
-from nptltrace.hang.owners.interrupted import with_interrupted
+from nptltrace.hang.owners.grace import with_grace
 from nptltrace.hang.owners.monitors import with_monitors
 from nptltrace.hang.owners.once import with_initializers, with_runners
-from nptltrace.hang.owners.python_locks import with_python_locks
+from nptltrace.hang.owners.python_locks import with_gil, with_python_locks
 from nptltrace.hang.owners.python_queues import with_python_queues
 from nptltrace.hang.owners.ruby import with_ruby_mutexes
-from nptltrace.hang.owners.streams import with_streams
 from nptltrace.hang.routines import (
     has_object,
     plain_name,
@@ -26,7 +25,6 @@ from nptltrace.hang.routines import (
     routine_of,
     waits_for_library,
 )
-from nptltrace.hang.runtimes import ownerless_locks
 from nptltrace.hang.stack.cpython import PythonFrame, Pythons
 from nptltrace.hang.stack.shown import SignalFrame, signal_name
 from nptltrace.hang.stack.stacks import Stacks
@@ -121,13 +119,26 @@ def look(process: Target, names: Names) -> Picture:
         )
     process.forget()
     found = with_initializers(with_interrupted(process, with_runners(process, found)))
-    found = with_streams(process, names, with_graces(process, found))
-    found = with_ruby_mutexes(process, with_gils(process, pythons.threads, found))
+    found = [with_stream(process, names, with_grace(process, tids, seen)) for seen in found]
+    states = pythons.threads
+    found = with_ruby_mutexes(process, [with_gil(process, states, seen) for seen in found])
     found = with_python_queues(process, pythons, with_python_locks(process, pythons, found))
-    found = with_peers(process, with_free(process, with_monitors(process, names, found)))
-    found = with_limits(process, found)
-    uncovered = ownerless_locks(process)
-    return Picture(process.pid, process.name, process.title, tuple(found), uncovered)
+    found = [with_free(process, seen) for seen in with_monitors(process, names, found)]
+    limited = tuple(with_limit(process, seen) for seen in with_peers(process, found))
+    return Picture(process.pid, process.name, process.title, limited, _ownerless_locks(process))
+
+
+def _ownerless_locks(process: Target) -> tuple[tuple[str, str], ...]:
+    """Return the modules of a process with locks whose owners are not known, each with the reason.
+
+    Of a core file, the program is looked at where it was.
+    """
+    paths = list(dict.fromkeys(module.path for module in process.modules))
+    program = next((path for path in paths if ".so" not in path.rpartition("/")[2]), "")
+    file = f"/proc/{process.pid}/exe" if process.files is not None else program
+    inside = {program: runtime_of_file(file)} if program else {}
+    reasons = ((path, ownerless(path, inside.get(path, ""))) for path in paths)
+    return tuple((path, f"who has {what} is not known") for path, what in reasons if what)
 
 
 def _asleep_again(process: Target, thread: Thread, until: float) -> Thread:

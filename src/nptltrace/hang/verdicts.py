@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._units import plural
-from nptltrace.hang.closed import closed_set
 from nptltrace.hang.conditions import FROM_2_41, layout_of, read_condition
 from nptltrace.hang.idle import (
     has_lock_of_manager,
@@ -17,10 +16,10 @@ from nptltrace.hang.idle import (
     wait_for_work,
 )
 from nptltrace.hang.limits import is_of_other_clock, length
-from nptltrace.hang.neighbours import with_neighbours
+from nptltrace.hang.other_processes import closed_set, with_owners
 from nptltrace.hang.owners.free import left_asleep
-from nptltrace.hang.owners.gil import GIL
 from nptltrace.hang.owners.grace import GRACE
+from nptltrace.hang.owners.python_locks import GIL
 from nptltrace.hang.picture import look
 from nptltrace.hang.routines import routine_kind
 from nptltrace.hang.signals import BY_ITSELF, handlers
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from nptltrace.findings.facts import Severity
-    from nptltrace.hang.closed import Looked
+    from nptltrace.hang.other_processes import Looked
     from nptltrace.hang.picture import Picture
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.target import Target
@@ -98,8 +97,8 @@ def verdicts(process: Target, picture: Picture, names: Names) -> list[Verdict]:
         names: Names for what lies in it.
     """
     by_tid = {seen.thread.inner_tid: seen for seen in picture.threads}
-    together = with_neighbours(process, picture)
-    everybody = {seen.thread.inner_tid: seen for _, one in together for seen in one.threads}
+    together = with_owners(process, picture, names)
+    everybody = {seen.thread.inner_tid: seen for one in together for seen in one.picture.threads}
     found = [
         *_cycles(everybody, by_tid),
         *_ownerless(process, by_tid),
@@ -107,12 +106,12 @@ def verdicts(process: Target, picture: Picture, names: Names) -> list[Verdict]:
         *_other_clocks(picture.threads),
         *_lost_wakeups(picture.threads, lambda: look(process, names).threads),
     ]
-    processes = {one.pid: one for one, _ in together}
     if not found and (closed := closed_set(process, picture, names)):
         found = [*_stuck(closed)]
-        processes |= {one.process.pid: one.process for one in closed}
-    again = _Again(process, names)
-    return [one for one in found if _is_still_so(processes, one.threads, again)]
+        together += closed
+    processes = {looked.process.pid: looked.process for looked in together}
+    wait_so = partial(_wait_so, process, names)
+    return [verdict for verdict in found if _is_still_so(processes, verdict.threads, wait_so)]
 
 
 def waits_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str:
@@ -446,11 +445,16 @@ def _at(seen: ThreadPicture) -> str:
 
 
 def _is_still_so(
-    processes: dict[int, Target], threads: Sequence[ThreadPicture], again: _Again
+    processes: dict[int, Target],
+    threads: Sequence[ThreadPicture],
+    wait_so: Callable[[Sequence[ThreadPicture]], bool],
 ) -> bool:
     """Return whether none of the threads has gone on since it was looked at.
 
-    Some threads run now and then, only to ask for the same lock again.
+    Args:
+        processes: The processes of the threads, by their ids.
+        threads: The threads. Some run now and then, only to ask for the same lock again.
+        wait_so: Looks again, and returns whether threads wait for the same all the time.
     """
     asking = [seen for seen in threads if seen.wait is not None and seen.wait.repeated]
     rest = [seen for seen in threads if seen not in asking]
@@ -458,7 +462,7 @@ def _is_still_so(
     holders = {one.wait.owner for one in asking if one.wait is not None and one.wait.kind == GIL}
     if not holders <= {seen.thread.inner_tid for seen in rest}:
         return False
-    if asking and not again.wait_so(threads):
+    if asking and not wait_so(threads):
         return False
     return not any(
         process.has_run([seen.thread for seen in rest if seen.pid == pid])
@@ -466,36 +470,28 @@ def _is_still_so(
     )
 
 
-class _Again:
-    """Further looks at a process.
+def _wait_so(process: Target, names: Names, threads: Sequence[ThreadPicture]) -> bool:
+    """Return whether threads wait for the same, and for the same owners, in further looks.
 
-    Args:
-        process: The process.
-        names: Names for what lies in it.
+    The first further look shows that they still wait after all of them were seen; the next shows
+    that the owners are the same after that.
     """
-
-    def __init__(self, process: Target, names: Names) -> None:
-        self._process, self._names = process, names
-
-    def wait_so(self, threads: Sequence[ThreadPicture]) -> bool:
-        """Return whether threads wait for the same, and for the same owners, all the time.
-
-        The first further look shows that they still wait after all of them were seen; the next
-        shows that the owners are the same after that.
-        """
-        expected = {seen.thread.tid: _what_and_whose(seen) for seen in threads}
-        held = 0
-        for _ in range(_LOOKS):
-            picture = look(self._process, self._names)
-            waits = {seen.thread.tid: _what_and_whose(seen) for seen in picture.threads}
-            held = held + 1 if expected.items() <= waits.items() else 0
-            if held == _AGREE:
-                return True
-            if not held:
-                time.sleep(_PAUSE_S)
-        return False
+    expected = _waits(threads)
+    agreed = 0
+    for _ in range(_LOOKS):
+        waits = _waits(look(process, names).threads)
+        agreed = agreed + 1 if expected.items() <= waits.items() else 0
+        if agreed == _AGREE:
+            return True
+        if not agreed:
+            time.sleep(_PAUSE_S)
+    return False
 
 
-def _what_and_whose(seen: ThreadPicture) -> tuple[str, int, int]:
-    wait = seen.wait
-    return (wait.kind, wait.object, wait.owner) if wait is not None else ("", 0, 0)
+def _waits(threads: Sequence[ThreadPicture]) -> dict[int, tuple[str, int, int]]:
+    """Return the kind, object and owner of what threads wait for, by their ids."""
+    return {
+        seen.thread.tid: (wait.kind, wait.object, wait.owner) if wait is not None else ("", 0, 0)
+        for seen in threads
+        for wait in (seen.wait,)
+    }

@@ -346,8 +346,7 @@ class _Futex:
         The C library then sleeps for ever on a word of its own stack; the mutex is in a register
         that stands there too, or only in the code of the call.
         """
-        data = self.process.read(self.thread.sp, _FRAMES)
-        values = {*(word for (word,) in struct.iter_unpack("<Q", data[: len(data) & ~7]))}
+        values = {*self.process.words(self.thread.sp, _FRAMES)}
         given = {at for value in values if (at := self._given_before(value))}
         found = {
             value: words[0] & _TID

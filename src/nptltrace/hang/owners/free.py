@@ -18,17 +18,13 @@ _WORD = 4
 _PATIENCE_S = 0.05
 
 
-def with_free(process: Target, threads: Sequence[ThreadPicture]) -> list[ThreadPicture]:
-    """Return the threads with a note on locks that are free, and on joined threads that have ended.
+def with_free(process: Target, seen: ThreadPicture) -> ThreadPicture:
+    """Return a thread with a note if the lock is free, or the joined thread has ended.
 
     Args:
-        process: Whose they are.
-        threads: As they were seen.
+        process: Whose it is.
+        seen: The thread as it was seen.
     """
-    return [_with_free(process, seen) for seen in threads]
-
-
-def _with_free(process: Target, seen: ThreadPicture) -> ThreadPicture:
     wait = seen.wait
     if wait is None or not wait.word:
         return seen

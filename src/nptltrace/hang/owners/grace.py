@@ -8,16 +8,15 @@ that began before the grace period, and behind its place in the list stands whic
 from __future__ import annotations
 
 import re
-import struct
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.thread_picture import ThreadPicture
 
-__all__ = ["GRACE", "with_graces"]
+__all__ = ["GRACE", "with_grace"]
 
 # The kind of such a wait.
 GRACE = "grace period"
@@ -33,22 +32,18 @@ _TID_AT = 720
 _DEPTH, _PHASE = 0xFFFF_FFFF, 1 << 32
 
 
-def with_graces(process: Target, threads: Sequence[ThreadPicture]) -> list[ThreadPicture]:
-    """Return the threads with the readers that keep them from the end of a grace period.
+def with_grace(process: Target, tids: frozenset[int], seen: ThreadPicture) -> ThreadPicture:
+    """Return a thread with the reader that keeps it from the end of a grace period.
 
     Args:
-        process: Whose they are.
-        threads: As they were seen.
+        process: Whose it is.
+        tids: The ids of all its threads, as it knows them itself.
+        seen: The thread as it was seen.
     """
-    tids = frozenset(seen.thread.inner_tid for seen in threads)
-    return [_with_grace(process, tids, seen) for seen in threads]
-
-
-def _with_grace(process: Target, tids: frozenset[int], seen: ThreadPicture) -> ThreadPicture:
     match = _WORD.fullmatch(seen.object_name)
     if seen.wait is None or seen.wait.kind != "futex" or match is None:
         return seen
-    now = _word(process, seen.wait.object - _FUTEX_AT)
+    now = process.word(seen.wait.object - _FUTEX_AT)
     old = {
         tid
         for tid, counter in _readers(process, tids, seen.thread.sp)
@@ -60,28 +55,18 @@ def _with_grace(process: Target, tids: frozenset[int], seen: ThreadPicture) -> T
 
 def _readers(process: Target, tids: frozenset[int], sp: int) -> Iterator[tuple[int, int]]:
     """Yield the thread and the counter of each reader in the lists that a stack leads to."""
-    data = process.read(sp & ~7, _STACK)
-    left = {word for (word,) in struct.iter_unpack("<Q", data[: len(data) & ~7])}
     done: set[int] = {0}
-    for place in left:
+    for place in {*process.words(sp, _STACK)}:
         at = place
         for _ in range(_MOST):
             if at in done or at & 7:
                 break
             done.add(at)
-            following, before = _word(process, at), _word(process, at + 8)
+            following, before = process.word(at), process.word(at + 8)
             # What is in a list is what its neighbours have behind and before them.
-            if _word(process, following + 8) != at or _word(process, before) != at:
+            if process.word(following + 8) != at or process.word(before) != at:
                 break
-            yield from _reader(process, tids, at)
+            tid = process.word(process.word(at + _THREAD_AT) + _TID_AT) & 0xFFFF_FFFF
+            if tid in tids:
+                yield tid, process.word(at - _COUNTER_BEFORE)
             at = following
-
-
-def _reader(process: Target, tids: frozenset[int], place: int) -> Iterator[tuple[int, int]]:
-    tid = _word(process, _word(process, place + _THREAD_AT) + _TID_AT) & 0xFFFF_FFFF
-    if tid in tids:
-        yield tid, _word(process, place - _COUNTER_BEFORE)
-
-
-def _word(process: Target, address: int) -> int:
-    return int.from_bytes(process.read(address, 8), "little") if address >> 12 else 0

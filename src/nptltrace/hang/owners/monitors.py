@@ -11,8 +11,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from nptltrace.hang.hotspot import JVM, fields_of
-from nptltrace.hang.owners.java_objects import Objects
+from nptltrace.hang.owners.hotspot import JVM, Objects, fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -195,10 +194,9 @@ class _Machine:
         """
         at = self._fields.get(("InstanceKlass", "_init_thread"), 0)
         others = {one.at: one.tid for one in threads.values() if one.at != own.at}
-        data = self._process.read(sp & ~7, _STACK)
         found: dict[int, tuple[str, int]] = {}
-        for (klass,) in struct.iter_unpack("<Q", data[: len(data) & ~7]) if at else ():
-            runs = int.from_bytes(self._process.read(klass + at, 8), "little")
+        for klass in self._process.words(sp, _STACK) if at else ():
+            runs = self._process.word(klass + at)
             name = self._objects.name_of_class(klass) if runs in others else ""
             if name:
                 found[klass] = name.replace("/", "."), others[runs]
@@ -230,8 +228,7 @@ class _Machine:
         threads = self._word(self._fields["ThreadsSMRSupport", "_java_thread_list"])
         count = self._number(threads + self._fields["ThreadsList", "_length"])
         begin = self._word(threads + self._fields["ThreadsList", "_threads"])
-        data = self._process.read(begin, 8 * min(count, _THREADS))
-        yield from (word for (word,) in struct.iter_unpack("<Q", data[: len(data) & ~7]))
+        yield from self._process.words(begin, 8 * min(count, _THREADS))
 
     def _of_thread(self, field: str) -> int:
         """Return the offset of a field of a thread: which class has it depends on the version."""

@@ -8,7 +8,6 @@ thread that is in this function, and does not wait there.
 
 from __future__ import annotations
 
-import struct
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -48,7 +47,8 @@ def with_runners(process: Target, threads: Sequence[ThreadPicture]) -> list[Thre
     }
     for seen in threads:
         for part in seen.runs_once:
-            for address in wanted.intersection(_words(process, part)):
+            words = process.words(part.start, min(len(part), _STACK))
+            for address in wanted.intersection(words):
                 runners[address] = seen.thread.inner_tid
     return [
         seen._replace(wait=seen.wait._replace(owner=runners.get(seen.wait.object, 0)))
@@ -112,19 +112,13 @@ def _runs_one(seen: ThreadPicture) -> bool:
     return _ONCE in routines[begin:]
 
 
-def _words(process: Target, part: range) -> tuple[int, ...]:
-    data = process.read(part.start & ~7, min(len(part), _STACK))
-    return struct.unpack(f"<{len(data) // 8}Q", data[: len(data) & ~7])
-
-
 def _handled(process: Target, sp: int, wanted: Collection[int]) -> Iterator[int]:
     """Yield the objects that stand behind a place in the code of the C library on a stack.
 
     What runs may stand in front of the object as well, as an argument: that is no code of glibc's.
     """
     own = {module for module in process.modules if _is_library(module)}
-    words = _words(process, range(sp, sp + _STACK))
-    for before, word in pairwise(words):
+    for before, word in pairwise(process.words(sp, _STACK)):
         if word not in wanted:
             continue
         module = process.map.only(before)

@@ -1,5 +1,9 @@
 """Which lock of Python a thread waits for, which thread has it, and whose end a thread waits for.
 
+A thread that wants the lock of the interpreter (GIL) waits for a condition with a time limit, only
+to ask the holder for it again. Before the condition stand the state of the thread that took the
+lock last, and whether it is taken.
+
 A `Lock` does not know who has it. A function that is inside the `with` statement of the lock has
 `__exit__` of the lock on its stack; that says who took the lock, unless a function of the thread
 may have given it back meanwhile. An `RLock` knows its owner.
@@ -14,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nptltrace.hang.stack.cpython_slots import Slots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from nptltrace.hang.stack.cpython import InsideFrame, Pythons
     from nptltrace.hang.stack.cpython_slots import Entered
@@ -22,7 +26,15 @@ if TYPE_CHECKING:
     from nptltrace.hang.thread_picture import ThreadPicture
     from nptltrace.hang.waits import Wait
 
-__all__ = ["with_python_locks"]
+__all__ = ["GIL", "with_gil", "with_python_locks"]
+
+# The kind of a wait for the lock of the interpreter.
+GIL = "gil"
+# Before the condition, the same in CPython 3.8 to 3.14: the time limit in microseconds, the last
+# holder, whether the lock is taken, and how often it changed hands.
+_BEFORE = struct.Struct("<QQi4xQ")
+# Where in a condition of the C library its waiters sleep.
+_SLEEP_AT = (40, 44, 32, 36)
 
 _LOCKS, _RLOCK = frozenset({"_thread.lock", "_thread.RLock"}), "_thread.RLock"
 _CONDITION = "Condition"
@@ -46,6 +58,34 @@ _NAMING = 8
 _MODULE = "<module>"
 # The sources of Python's own library.
 _LIBRARY = re.compile(r"<frozen .*|.*/python3\.\d+t?/(?!(site|dist)-packages/)")
+
+
+def with_gil(process: Target, states: Mapping[int, int], seen: ThreadPicture) -> ThreadPicture:
+    """Return a thread with the holder of the interpreter's lock, if it waits for that lock.
+
+    Args:
+        process: Whose it is.
+        states: Threads of CPython by where their states are.
+        seen: The thread as it was seen.
+    """
+    wait = seen.wait
+    if not states or wait is None or wait.kind != "condition" or not wait.timed:
+        return seen
+    # Where in a condition its waiters sleep depends on the C library; what stands before the
+    # right one shows which it is.
+    for condition in (wait.object, *(wait.word - offset for offset in _SLEEP_AT)):
+        lock = condition - _BEFORE.size
+        data = process.read(lock, _BEFORE.size)
+        if len(data) == _BEFORE.size:
+            limit, holder, taken, _ = _BEFORE.unpack(data)
+            if limit and taken in {0, 1} and holder in states:
+                break
+    else:
+        return seen
+    # A thread that waits does not have the lock: it was given to it since.
+    owner = states[holder] if taken and states[holder] != seen.thread.inner_tid else 0
+    wait = wait._replace(kind=GIL, object=lock, owner=owner, timed=False, repeated=True)
+    return seen._replace(wait=wait, object_name="GIL")
 
 
 def with_python_locks(

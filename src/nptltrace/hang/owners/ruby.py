@@ -71,7 +71,7 @@ def _wanted(process: Target, sp: int) -> tuple[int, int, int]:
         if not all(word and not word & 7 for word in (mutex, thread, fiber, after, before)):
             continue
         node = sp + at + 24
-        if _word(process, before) != node or _word(process, after + 8) != node:
+        if process.word(before) != node or process.word(after + 8) != node:
             continue
         data = _data_of(process, mutex)
         holder, first, _ = _MUTEX.unpack(process.read(data, _MUTEX.size)) if data else (0, 0, 0)
@@ -87,17 +87,17 @@ def _data_of(process: Target, mutex: int) -> int:
     if flag != 1 or not data or data & 7:
         return 0
     # a core file has no constants: then the links have to do
-    if process.read(_word(process, kind), 6) not in {b"mutex\0", b""}:
+    if process.read(process.word(kind), 6) not in {b"mutex\0", b""}:
         return 0
     return int(data) if len(process.read(data, _MUTEX.size)) == _MUTEX.size else 0
 
 
 def _is_in_list(process: Target, head: int, node: int) -> bool:
-    at = _word(process, head)
+    at = process.word(head)
     for _ in range(_PAGE):
         if at in {0, head, node}:
             break
-        at = _word(process, at)
+        at = process.word(at)
     return at == node
 
 
@@ -112,8 +112,3 @@ def _on_stack_of(process: Target, fiber: int, threads: Sequence[ThreadPicture]) 
             if begin - size <= seen.thread.sp < begin:
                 return seen.thread.inner_tid
     return 0
-
-
-def _word(process: Target, address: int) -> int:
-    data = process.read(address, 8)
-    return int.from_bytes(data, "little") if len(data) == 8 else 0  # noqa: PLR2004 -- bytes

@@ -1,4 +1,7 @@
-"""Which thread has a lock of the C library that a signal handler waits for: the interrupted one."""
+"""Locks of the C library: which stream (x86-64) they are of, and locks that a handler waits for.
+
+A signal handler waits for ever for a lock that the function has which it interrupted.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,50 @@ from nptltrace.hang.stack.shown import SignalFrame
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.thread_picture import ShownFrame, ThreadPicture
 
-__all__ = ["with_interrupted"]
+__all__ = ["with_interrupted", "with_stream"]
+
+_STANDARD = ("stdin", "stdout", "stderr")
+# In a `FILE`: its descriptor, and where its lock is. One that was opened has its lock behind it.
+_DESCRIPTOR_AT, _LOCK_AT, _OPENED = 0x70, 0x88, 0xE0
 
 # Functions of the C library that are called with the heap's lock in hand.
 _LOCKED = frozenset({"int_malloc", "int_memalign", "int_realloc", "sysmalloc"})
 # So many functions of the heap call one another.
 _INNERMOST = 3
+
+
+def with_stream(process: Target, names: Names, seen: ThreadPicture) -> ThreadPicture:
+    """Return a thread with the name of the stream that it waits for.
+
+    Args:
+        process: Whose it is.
+        names: Names for what lies in it.
+        seen: The thread as it was seen.
+    """
+    if seen.wait is None or seen.wait.kind != "stream":
+        return seen
+    name = _stream(process, names, seen.wait.object)
+    return seen._replace(object_name=name) if name else seen
+
+
+def _stream(process: Target, names: Names, lock: int) -> str:
+    """Return the name of the stream of a lock, or the empty string."""
+    for number, name in enumerate(_STANDARD):
+        if names.object(lock) == f"_IO_stdfile_{number}_lock":
+            return name
+        variable = f"_IO_2_1_{name}_"
+        files = (names.exported(module, variable).start for module in process.modules)
+        if any(file and process.word(file + _LOCK_AT) == lock for file in files):
+            return name
+    file = lock - _OPENED
+    if process.word(file + _LOCK_AT) != lock:
+        return ""
+    descriptor = process.read(file + _DESCRIPTOR_AT, 4)
+    return f"of fd {int.from_bytes(descriptor, 'little', signed=True)}"
 
 
 def with_interrupted(process: Target, threads: Sequence[ThreadPicture]) -> list[ThreadPicture]:

@@ -1,4 +1,4 @@
-"""Processes all of whose threads wait for one another, so that no other process can end a wait.
+"""Other processes that a process waits for, and processes that can only end each other's waits.
 
 The server of a manager of `multiprocessing` always has threads that wait for new clients.
 """
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from nptltrace.hang.thread_picture import ThreadPicture
     from nptltrace.hang.waits import Wait
 
-__all__ = ["Looked", "closed_set", "enders"]
+__all__ = ["Looked", "closed_set", "enders", "with_owners"]
 
 # What another process, or the kernel, may end.
 _OPEN = frozenset({"call", "go"})
-# So many processes are looked at.
-_MOST = 32
+# So many processes are looked at: those that have locks, and those that can end a wait.
+_OWNERS_MAX, _CLOSED_MAX = 16, 32
 
 
 class Looked(NamedTuple):
@@ -41,6 +41,37 @@ class Looked(NamedTuple):
     names: Names
 
 
+def _look_into(process: Target) -> Looked:
+    names = Names(Symbols(OneProcess(process)))
+    return Looked(process, look(process, names), names)
+
+
+def with_owners(process: Target, picture: Picture, names: Names) -> list[Looked]:
+    """Return a process, and the processes whose threads have what it waits for, and so on.
+
+    A process that may not be looked into is left out.
+
+    Args:
+        process: The process.
+        picture: What was seen of it.
+        names: Names for what lies in it.
+    """
+    looked = [Looked(process, picture, names)]
+    known = {seen.thread.inner_tid for seen in picture.threads}
+    for waiting in looked:
+        for seen in waiting.picture.threads:
+            wait = seen.wait
+            if wait is None or wait.private or not wait.owner or wait.owner in known:
+                continue
+            known.add(wait.owner)
+            is_room = len(looked) < _OWNERS_MAX
+            other = waiting.process.process_of(wait.owner) if is_room else None
+            if other is not None:
+                looked.append(_look_into(other))
+                known.update(owner.thread.inner_tid for owner in looked[-1].picture.threads)
+    return looked
+
+
 def closed_set(process: Target, picture: Picture, names: Names) -> list[Looked]:
     """Return a process, and those that could end its waits, if none of them ever will.
 
@@ -52,20 +83,19 @@ def closed_set(process: Target, picture: Picture, names: Names) -> list[Looked]:
     Returns:
         Nothing if a thread of one of them may go on.
     """
-    found = [Looked(process, picture, names)]
+    looked = [Looked(process, picture, names)]
     known = {process.pid}
-    for one in found:
-        awaited = enders(one.process, one.picture)
+    for waiting in looked:
+        awaited = enders(waiting.process, waiting.picture)
         if awaited is None:
             return []
         for pid in sorted(awaited - known):
             known.add(pid)
-            other = process.process_of(pid) if len(found) < _MOST else None
+            other = process.process_of(pid) if len(looked) < _CLOSED_MAX else None
             if other is None:
                 return []
-            theirs = Names(Symbols(OneProcess(other)))
-            found.append(Looked(other, look(other, theirs), theirs))
-    return found
+            looked.append(_look_into(other))
+    return looked
 
 
 def enders(process: Target, picture: Picture) -> set[int] | None:
@@ -81,13 +111,13 @@ def enders(process: Target, picture: Picture) -> set[int] | None:
     tids = {seen.thread.inner_tid for seen in left}
     if not left or process.has_others([seen.thread for seen in picture.threads]):
         return None
-    found: set[int] = set()
+    enders_of_all: set[int] = set()
     for seen in left:
         pids = _enders_of(process, seen, tids)
         if pids is None:
             return None
-        found |= pids
-    return found
+        enders_of_all |= pids
+    return enders_of_all
 
 
 def _enders_of(process: Target, seen: ThreadPicture, tids: set[int]) -> frozenset[int] | None:

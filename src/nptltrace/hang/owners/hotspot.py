@@ -1,7 +1,8 @@
-"""Objects of Java in the memory of its virtual machine: their classes, and what they refer to.
+"""The memory of HotSpot, the virtual machine of Java: fields of its structures, objects, classes.
 
-What is read may be moved meanwhile by the collector of garbage. Nothing is believed that does not
-fit: names of classes and fields are compared as texts.
+The library has a table for debuggers that says where its structures have their fields. What is read
+may be moved meanwhile by the collector of garbage. Nothing is believed that does not fit: names of
+classes and fields are compared as texts.
 """
 
 from __future__ import annotations
@@ -12,11 +13,22 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.target import Target
+    from nptltrace.trace.code.modules import Module
 
-__all__ = ["Objects"]
+__all__ = ["JVM", "Objects", "fields_of"]
+
+JVM = "libjvm.so"
+# The tables of fields and of types: how far apart entries are, and where in one its parts are.
+_STRUCT = ("TypeNameOffset", "FieldNameOffset", "IsStaticOffset", "OffsetOffset", "AddressOffset")
+_STRUCTS = ("gHotSpotVMStruct", _STRUCT)
+_TYPES = ("gHotSpotVMType", ("TypeNameOffset", "SizeOffset"))
+_ENTRIES = 1 << 13
+_STRINGS = 1 << 23
+_TEXT_MAX = 128
 
 _SHIFTS = 31
 _NAME = re.compile(rb"[\w$/\[;.+-]{1,512}")
@@ -27,6 +39,67 @@ _FIELD = struct.Struct("<HHHHI")
 _MARKS, _OFFSET_KNOWN = 2, 1
 _INTERNAL = 0x400
 _THREAD = "java/lang/Thread"
+
+
+def fields_of(process: Target, module: Module, names: Names) -> dict[tuple[str, str], int]:
+    """Return offsets of fields by type and name; of static ones, their addresses.
+
+    Under a type alone, with no name, stands its size.
+
+    Args:
+        process: A process that runs Java.
+        module: Its `libjvm.so`.
+        names: Names for what lies in it.
+    """
+    found = [
+        (kind, field, address if static & 1 else offset)
+        for kind, field, static, offset, address in _entries(process, module, names, _STRUCTS)
+    ]
+    sizes = [(kind, size) for kind, size in _entries(process, module, names, _TYPES)]
+    texts = [at for kind, field, _ in found for at in (kind, field)]
+    strings = _Strings(process, texts + [kind for kind, _ in sizes])
+    known = {(strings.at(kind), ""): size for kind, size in sizes}
+    return known | {(strings.at(kind), strings.at(field)): value for kind, field, value in found}
+
+
+def _entries(
+    process: Target, module: Module, names: Names, table: tuple[str, tuple[str, ...]]
+) -> Iterator[list[int]]:
+    """Yield the parts of each entry of a table, the first of which is never 0."""
+    name, parts = table
+    stride, *places = (
+        process.word(names.exported(module, f"{name}Entry{part}").start)
+        for part in ("ArrayStride", *parts)
+    )
+    begin = process.word(names.exported(module, f"{name}s").start)
+    if not begin or not stride or stride & 7:
+        return
+    data = process.read(begin, _ENTRIES * stride)
+    for at in range(0, len(data) - stride + 1, stride):
+        words = [int.from_bytes(data[at + place : at + place + 8], "little") for place in places]
+        if not words[0]:
+            return
+        yield words
+
+
+class _Strings:
+    """Texts that are near one another, read at once.
+
+    Args:
+        process: Whose they are.
+        addresses: Where they begin.
+    """
+
+    def __init__(self, process: Target, addresses: list[int]) -> None:
+        self._begin = min(addresses, default=0)
+        size = max(addresses, default=0) + _TEXT_MAX - self._begin
+        self._data = process.read(self._begin, size) if size <= _STRINGS else b""
+
+    def at(self, address: int) -> str:
+        """Return the text at an address."""
+        begin = address - self._begin
+        end = self._data.find(b"\0", begin, begin + _TEXT_MAX)
+        return self._data[begin:end].decode("ascii", "replace") if end >= 0 else ""
 
 
 class Objects:
