@@ -75,26 +75,26 @@ class AgentFile:
     @property
     def refusal(self) -> str:
         """Why the process does not record, or empty."""
-        found = self._read()
-        if found.state != ptt_abi.PTT_ATTACH_REFUSED:
+        state = self._read()
+        if state.state != ptt_abi.PTT_ATTACH_REFUSED:
             return ""
-        return self._reason(found) or "it does not say why"
+        return self._reason(state) or "it does not say why"
 
     @property
     def own_end(self) -> str:
         """Why the process ended the recording by itself, or empty."""
-        found = self._read()
-        return self._reason(found) if found.state == ptt_abi.PTT_ATTACH_LEFT else ""
+        state = self._read()
+        return self._reason(state) if state.state == ptt_abi.PTT_ATTACH_LEFT else ""
 
     @staticmethod
-    def _reason(found: ptt_abi.Attach) -> str:
-        return bytes(found.reason).split(b"\0")[0].decode(errors="replace")
+    def _reason(state: ptt_abi.Attach) -> str:
+        return bytes(state.reason).split(b"\0")[0].decode(errors="replace")
 
     @property
     def calls(self) -> tuple[int, int, int]:
         """How many modules were looked at, calls lead to the tracer, and could not be led there."""
-        found = self._read()
-        return found.modules, found.calls, found.refused
+        state = self._read()
+        return state.modules, state.calls, state.refused
 
     def beat(self) -> None:
         """Show the process that the recorder still runs."""

@@ -53,12 +53,12 @@ class Injection:
         self._done: libpttinject.Injected | None = None
         module = c_library(process)
         for field, function in _FUNCTIONS.items():
-            found = names.exported(module, function) if module is not None else range(0)
-            if not found:
+            exported = names.exported(module, function) if module is not None else range(0)
+            if not exported:
                 raise PttError(
                     f"cannot attach to process {process.pid}: its C library has no {function}"
                 )
-            self._addresses[field] = found.start
+            self._addresses[field] = exported.start
 
     @property
     def stopped_ns(self) -> int:

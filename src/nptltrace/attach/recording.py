@@ -188,8 +188,8 @@ class Recording:
     def go_on(self, ended: Callable[[], bool]) -> None:
         """Record until the time is over, somebody ends it, or the process ends or leaves."""
         began = time.monotonic_ns()
-        given = self._options.duration_ns
-        until = None if given is None else time.monotonic_ns() + given
+        duration_ns = self._options.duration_ns
+        until = None if duration_ns is None else time.monotonic_ns() + duration_ns
         while not (
             ended()
             or (until is not None and time.monotonic_ns() >= until)

@@ -25,7 +25,7 @@ _ROOM = 1 << 30
 def c_library(process: Process) -> Module | None:
     """Return the process's C library; None if it is not glibc, shared."""
     of_glibc = re.compile(r"/libc(\.so\.6|-2\.\d+\.so)$")
-    return next((one for one in process.modules if of_glibc.search(one.path)), None)
+    return next((module for module in process.modules if of_glibc.search(module.path)), None)
 
 
 def why_not(process: Process, names: Names, library: Path) -> str | None:
@@ -178,8 +178,8 @@ def _places(place: Path, library: Path) -> str | None:
 
 
 def _memory(status: dict[str, str], limits: str) -> str | None:
-    found = re.search(r"^Max address space\s+(\d+)", limits, re.MULTILINE)
+    limit = re.search(r"^Max address space\s+(\d+)", limits, re.MULTILINE)
     used = int(status.get("VmSize", "0 kB").split()[0]) << 10
-    if found and int(found[1]) < used + _ROOM:
+    if limit and int(limit[1]) < used + _ROOM:
         return "it may not have 1 GB more of addresses (ulimit -v)"
     return None

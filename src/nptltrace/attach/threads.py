@@ -76,20 +76,20 @@ class Sleepers:
                 continue
             if not self._process.takes_signals(thread.tid):
                 continue
-            found = libpttinject.Request(
+            request = libpttinject.Request(
                 pid=self._process.pid, tid=thread.tid, number=call.number, pc=thread.pc,
                 sp=thread.sp,
             )  # fmt: skip
             frames = self._stacks.of(thread)
             if not self._is_known(frames) and self._calls_sleep(self._seen(frames)):
                 # Of a thread that sleeps the kernel says too little of its registers.
-                saved = libpttinject.registers(found)
+                saved = libpttinject.registers(request)
                 if saved is None:
                     continue
-                found.fp = saved[_FRAME_POINTER]
+                request.fp = saved[_FRAME_POINTER]
                 frames = self._stacks.of(thread._replace(saved=saved))
             if self._is_known(frames) and self._is_outside(self._seen(frames)):
-                yield found
+                yield request
 
     def _is_known(self, frames: Sequence[Frame]) -> bool:
         """Return whether tables have led from the first to the last function of a stack."""
@@ -149,6 +149,6 @@ class Sleepers:
             not at.module
             or _C_LIBRARY.match(at.module)
             or _NOBODYS.search(at.module)
-            or any(map(_ALLOCATES.search, (at.function, *(one.function for one in at.inlined))))
+            or any(map(_ALLOCATES.search, (at.function, *(call.function for call in at.inlined))))
             for at in seen[called:last]
         )

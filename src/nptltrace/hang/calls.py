@@ -72,7 +72,7 @@ def with_peers(process: Target, threads: Sequence[ThreadPicture]) -> list[Thread
     }
     held = holders_of(wanted) if wanted else Held({}, is_all=True, is_sent=False)
     others = {seen.thread.tid: str(seen.thread) for seen in threads if not seen.thread.has_ended}
-    found = []
+    with_names = []
     for one in threads:
         tid = one.thread.tid
         file, loop = opened.get(tid), watched.get(tid)
@@ -92,8 +92,8 @@ def with_peers(process: Target, threads: Sequence[ThreadPicture]) -> list[Thread
             names = tuple(_named(pid, process.pid, near) for pid in sorted(peers.pids))
             unless = peers.unless if held.is_all else "a process that may not be looked into"
             seen = seen._replace(peers=peers._replace(names=names, unless=unless))
-        found.append(seen)
-    return found
+        with_names.append(seen)
+    return with_names
 
 
 def _descriptor(seen: ThreadPicture) -> int:
@@ -116,7 +116,7 @@ def _loop_descriptor(seen: ThreadPicture) -> int:
     if call is None or seen.wait is None or seen.wait.call not in _EPOLLS:
         return -1
     python = (frame for frame in seen.frames if isinstance(frame, PythonFrame))
-    is_loop = any(_LOOP[0] in one.function and one.path.endswith(_LOOP[1]) for one in python)
+    is_loop = any(_LOOP[0] in frame.function and frame.path.endswith(_LOOP[1]) for frame in python)
     return call.arguments[0] if is_loop and _signed(call.arguments[3]) == -1 else -1
 
 
@@ -147,14 +147,14 @@ def _of_loop(
 
     None where it waits for other processes as well: that is what a server does at rest.
     """
-    found: set[int] = set()
+    pids: set[int] = set()
     for file in watched:
         sides = [held.by[key] for key in _sides(file) if key in held.by]
         if file.kind != "socket" or not sides or pid not in sides[0].readers:
             return None
-        found.update(*(one.readers for one in sides))
+        pids.update(*(holders.readers for holders in sides))
     name = seen.wait.call if seen.wait is not None else ""
-    return Peers(f"{name} of an event loop", "woken by", frozenset(found), is_all=True)
+    return Peers(f"{name} of an event loop", "woken by", frozenset(pids), is_all=True)
 
 
 def _of_file(seen: ThreadPicture, file: OpenFile, held: Held, files: Files) -> Peers:
@@ -215,13 +215,13 @@ def _of_call(process: Target, seen: ThreadPicture, files: Files) -> Peers | None
 def _children(pid: int, name: str, call: Call, *, is_inside: bool) -> frozenset[int]:
     """Return the children of which a thread awaits one; none where that is not known."""
     children = frozenset(children_of(pid))
-    one = _signed(call.arguments[0])
+    awaited = _signed(call.arguments[0])
     if name == "waitid":
         kind = call.arguments[0] & 0xFFFF_FFFF
-        one = {_ALL: -1, _ONE: _signed(call.arguments[1])}.get(kind, 0)
-    if one == -1:
+        awaited = {_ALL: -1, _ONE: _signed(call.arguments[1])}.get(kind, 0)
+    if awaited == -1:
         return children
-    return children & {one} if one > 0 and not is_inside else frozenset()
+    return children & {awaited} if awaited > 0 and not is_inside else frozenset()
 
 
 def _started(pid: int) -> frozenset[int]:

@@ -21,13 +21,13 @@ __all__ = ["hang_document"]
 
 
 def hang_document(
-    picture: Picture, found: Sequence[Verdict], unmoved: frozenset[int] | None
+    picture: Picture, verdicts: Sequence[Verdict], unmoved: frozenset[int] | None
 ) -> Hang:
     """Return the document of a picture.
 
     Args:
         picture: The threads.
-        found: What was found.
+        verdicts: What was found.
         unmoved: Ids of the threads that did not run while they were watched; None when nobody
             watched.
     """
@@ -36,7 +36,7 @@ def hang_document(
         "pid": picture.pid,
         "name": picture.name,
         "threads": [_thread(seen, outer, unmoved) for seen in picture.threads],
-        "findings": [_finding(picture, one) for one in found],
+        "findings": [_finding(picture, verdict) for verdict in verdicts],
         "uncovered": [{"module": path, "why": why} for path, why in picture.uncovered],
     }
 
@@ -68,16 +68,16 @@ def _wait(seen: ThreadPicture, outer: dict[int, int]) -> HangWait | None:
     }
 
 
-def _finding(picture: Picture, found: Verdict) -> Finding:
-    waits = [seen for seen in found.threads if seen.wait is not None and seen.wait.object]
+def _finding(picture: Picture, verdict: Verdict) -> Finding:
+    waits = [seen for seen in verdict.threads if seen.wait is not None and seen.wait.object]
     return {
-        "kind": found.kind,
-        "severity": found.severity,
-        "threads": [seen.thread.tid for seen in found.threads],
+        "kind": verdict.kind,
+        "severity": verdict.severity,
+        "threads": [seen.thread.tid for seen in verdict.threads],
         "objects": [f"0x{seen.wait.object:x}" for seen in waits if seen.wait is not None],
-        "sites": [seen.site for seen in found.threads],
+        "sites": [seen.site for seen in verdict.threads],
         "ts_ns": 0,
-        "message": found.message,
+        "message": verdict.message,
         "pid": picture.pid,
         "object_names": [seen.object_name for seen in waits],
         "count": 1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
 from nptltrace.hang.stack.cpython import PythonFrame
@@ -69,17 +69,18 @@ def wait_for_work(processes: Sequence[Sequence[ThreadPicture]]) -> bool:
         processes: All threads of each process that waits for the others, those of the one that is
             looked at first.
     """
-    stacks = [[*_stacks(one).values()] for one in processes]
-    if any(_has(stack, _TRACKS) for stack in stacks[0]):
+    processes_stacks = [[*_stacks(threads).values()] for threads in processes]
+    if any(_has(stack, _TRACKS) for stack in processes_stacks[0]):
         return True
-    if any(seen.leaves_jobs or seen.crossed for one in processes for seen in one):
+    if any(seen.leaves_jobs or seen.crossed for threads in processes for seen in threads):
         return False
     if _wait_for_messages(processes):
         return True
-    results = any(_reads(stack) and not _is_started(stack) for one in stacks for stack in one)
-    return not results and any(
-        (any(map(_waits_for_work, one)) and all(map(_is_idle, one))) or _serves_loop(one)
-        for one in stacks
+    if any(_reads(stack) and not _is_started(stack) for stack in chain(*processes_stacks)):
+        return False
+    return any(
+        (any(map(_waits_for_work, stacks)) and all(map(_is_idle, stacks))) or _serves_loop(stacks)
+        for stacks in processes_stacks
     )
 
 
@@ -92,15 +93,15 @@ def _wait_for_messages(processes: Sequence[Sequence[ThreadPicture]]) -> bool:
     Args:
         processes: All threads of each process that waits for the others.
     """
-    awaited = {seen.peers.ends[0] for one in processes for seen in one if seen.peers} - {0}
+    awaited = {seen.peers.ends[0] for threads in processes for seen in threads if seen.peers} - {0}
     senders: dict[int, frozenset[int]] = {}
     others: set[int] = set()
-    for one in processes:
-        pids = _senders(one, awaited)
+    for threads in processes:
+        pids, stacks = _senders(threads, awaited), _stacks(threads).values()
         if pids is not None:
-            senders[one[0].pid] = pids
-        elif all(_is_idle(s) or _has(s[:_READING], _JOIN_PROCESS) for s in _stacks(one).values()):
-            others.add(one[0].pid)
+            senders[threads[0].pid] = pids
+        elif all(_is_idle(stack) or _has(stack[:_READING], _JOIN_PROCESS) for stack in stacks):
+            others.add(threads[0].pid)
         else:
             return False
     reached = others
@@ -119,16 +120,16 @@ def _senders(threads: Sequence[ThreadPicture], awaited: set[int]) -> frozenset[i
     Returns:
         None if it waits for something else, or if the other end waits for its messages.
     """
-    found: frozenset[int] = frozenset()
+    senders: frozenset[int] = frozenset()
     for seen in threads:
         stack = _calls(seen.frames)
         reads = bool(stack) and _is(stack[0], _READ) and _is_started(stack)
-        if not reads or not any(_has(stack[:_READING], one) for one in _MESSAGES):
+        if not reads or not any(_has(stack[:_READING], message) for message in _MESSAGES):
             return None
         if seen.peers is None or seen.peers.ends[1] in awaited:
             return None
-        found |= seen.peers.pids
-    return found or None
+        senders |= seen.peers.pids
+    return senders or None
 
 
 def wait_for_signal(threads: Sequence[ThreadPicture]) -> bool:
@@ -146,7 +147,7 @@ def wait_for_signal(threads: Sequence[ThreadPicture]) -> bool:
     first = stacks.get(threads[0].pid, []) if threads else []
     return (
         _waits_for_event(first)
-        and not any(_has(first[2:3], one) for one in _RESULTS)
+        and not any(_has(first[2:3], call) for call in _RESULTS)
         and all(_is_idle(stack) or _waits_on_condition(stack) for stack in stacks.values())
     )
 
@@ -163,7 +164,7 @@ def rests_in_loop(threads: Sequence[ThreadPicture]) -> bool:
 
 def is_of_manager(seen: ThreadPicture) -> bool:
     """Return whether a thread of a manager's server waits for clients, or for its end."""
-    return any(_has(_calls(seen.frames), one) for one in _WAITS_FOR_CLIENTS)
+    return any(_has(_calls(seen.frames), call) for call in _WAITS_FOR_CLIENTS)
 
 
 def has_lock_of_manager(threads: Sequence[ThreadPicture]) -> bool:
@@ -190,8 +191,8 @@ def _stacks(threads: Sequence[ThreadPicture]) -> dict[int, list[Call]]:
 
 def _serves_loop(stacks: Sequence[Sequence[Call]]) -> bool:
     """Return whether a thread is in an event loop, and others wait for what it may tell them."""
-    return any(_has(one[:_INNERMOST], _LOOP) for one in stacks) and all(
-        _is_idle(one) or _waits_on_condition(one) for one in stacks
+    return any(_has(stack[:_INNERMOST], _LOOP) for stack in stacks) and all(
+        _is_idle(stack) or _waits_on_condition(stack) for stack in stacks
     )
 
 
@@ -204,19 +205,19 @@ def _calls(frames: Sequence[ShownFrame]) -> list[Call]:
 
     SimpleQueue is written in C: it has no function of Python.
     """
-    found = [
+    calls = [
         (frame.function.rpartition(".")[2], frame.path)
         for frame in frames
         if isinstance(frame, PythonFrame)
     ]
-    inner = itertools.takewhile(lambda frame: not isinstance(frame, PythonFrame), frames)
-    if found and any(frame.module.startswith(_SIMPLE_QUEUE) for frame in inner):
-        found.insert(0, _GET)
-    return found
+    inner = takewhile(lambda frame: not isinstance(frame, PythonFrame), frames)
+    if calls and any(frame.module.startswith(_SIMPLE_QUEUE) for frame in inner):
+        calls.insert(0, _GET)
+    return calls
 
 
 def _waits_for_work(stack: Sequence[Call]) -> bool:
-    in_library = any(_has(stack[:_INNERMOST], one) for one in _WORK)
+    in_library = any(_has(stack[:_INNERMOST], call) for call in _WORK)
     return in_library or _is(stack[0], _WORKER) or (_reads(stack) and _is_started(stack))
 
 
@@ -239,7 +240,7 @@ def _waits_for_event(stack: Sequence[Call]) -> bool:
 def _waits_on_condition(stack: Sequence[Call]) -> bool:
     """Return whether a thread waits on a condition of the program, and not for a result."""
     caller = next((call for call in stack[1:3] if not _is(call, _WAIT_FOR)), ("", ""))
-    return _is(stack[0], _WAIT) and not any(_is(caller, one) for one in _RESULTS)
+    return _is(stack[0], _WAIT) and not any(_is(caller, result) for result in _RESULTS)
 
 
 def _is(call: Call, function: Call) -> bool:

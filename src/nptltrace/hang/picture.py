@@ -87,7 +87,7 @@ def look(process: Target, names: Names) -> Picture:
     layout = layout_of(process, names)
     named: dict[int, str] = {0: ""}
     known: dict[int, tuple[Sequence[Frame], _Stack]] = {}
-    found: list[ThreadPicture] = []
+    pictures: list[ThreadPicture] = []
     for thread in threads:
         walked = stacks.of(thread)
         if id(walked) not in known:  # those of threads in the same place are the same
@@ -105,7 +105,7 @@ def look(process: Target, names: Names) -> Picture:
         address = wait.object if wait is not None else 0
         if address not in named:
             named[address] = names.object(address)
-        found.append(
+        pictures.append(
             ThreadPicture(
                 process.pid,
                 thread,
@@ -118,13 +118,13 @@ def look(process: Target, names: Names) -> Picture:
             )
         )
     process.forget()
-    found = with_initializers(with_interrupted(process, with_runners(process, found)))
-    found = [with_stream(process, names, with_grace(process, tids, seen)) for seen in found]
+    pictures = with_initializers(with_interrupted(process, with_runners(process, pictures)))
+    pictures = [with_stream(process, names, with_grace(process, tids, seen)) for seen in pictures]
     states = pythons.threads
-    found = with_ruby_mutexes(process, [with_gil(process, states, seen) for seen in found])
-    found = with_python_queues(process, pythons, with_python_locks(process, pythons, found))
-    found = [with_free(process, seen) for seen in with_monitors(process, names, found)]
-    limited = tuple(with_limit(process, seen) for seen in with_peers(process, found))
+    pictures = with_ruby_mutexes(process, [with_gil(process, states, seen) for seen in pictures])
+    pictures = with_python_queues(process, pythons, with_python_locks(process, pythons, pictures))
+    pictures = [with_free(process, seen) for seen in with_monitors(process, names, pictures)]
+    limited = tuple(with_limit(process, seen) for seen in with_peers(process, pictures))
     return Picture(process.pid, process.name, process.title, limited, _ownerless_locks(process))
 
 
@@ -151,13 +151,13 @@ def _asleep_again(process: Target, thread: Thread, until: float) -> Thread:
         thread: The thread as it was seen.
         until: How long to look, by the clock of `time.monotonic()`.
     """
-    found = thread
-    while found.call is None and not found.has_ended and not found.saved:
-        found = process.thread(thread.tid) or found
+    asleep = thread
+    while asleep.call is None and not asleep.has_ended and not asleep.saved:
+        asleep = process.thread(thread.tid) or asleep
         if time.monotonic() > until:
             break
         time.sleep(_PAUSE_S)
-    return found
+    return asleep
 
 
 def _of_python(thread: Thread, pythons: Pythons) -> Thread:
@@ -215,11 +215,11 @@ def _stack(walked: Sequence[Frame], names: Names, pythons: Pythons, stacks: Stac
 
 
 def _located(walked: Sequence[Frame], n: int, names: Names, stacks: Stacks) -> Location:
-    found = names.location(walked[n], innermost=not n)
-    if found.function or n + 1 == len(walked) or walked[n + 1].signal:
-        return found
+    location = names.location(walked[n], innermost=not n)
+    if location.function or n + 1 == len(walked) or walked[n + 1].signal:
+        return location
     # A library without symbols of its own functions: its callers name what they call.
-    return names.called(found, stacks.called_before(walked[n + 1].address))
+    return names.called(location, stacks.called_before(walked[n + 1].address))
 
 
 def _runs_once(
@@ -245,7 +245,7 @@ def _runs_once(
 def _calls(frame: ShownFrame) -> Iterator[tuple[str, str]]:
     """Yield function and module of what a frame is, what was inlined into it first."""
     if isinstance(frame, Location):
-        yield from ((one.function, frame.module) for one in frame.inlined)
+        yield from ((inner.function, frame.module) for inner in frame.inlined)
     yield frame.function, frame.module
 
 
@@ -294,7 +294,7 @@ def _site(frames: Sequence[ShownFrame], names: Names) -> str:
 
 def _handler(frames: Sequence[ShownFrame], names: Names) -> str:
     """Return the signal handler that a thread is in, and what that has interrupted; or nothing."""
-    signals = ((n, one.signal) for n, one in enumerate(frames) if isinstance(one, SignalFrame))
+    signals = ((n, f.signal) for n, f in enumerate(frames) if isinstance(f, SignalFrame))
     at, signal = next(signals, (None, ""))
     if at is None:
         return ""

@@ -153,7 +153,7 @@ def routine_of(calls: Iterable[tuple[str, str]], is_library: Callable[[str, str]
         calls: Function and module of all calls on the stack, the innermost first.
         is_library: Returns whether such a function is none of the program's.
     """
-    found, innermost = "", None
+    routine, innermost = "", None
     for function, module in calls:
         innermost = innermost or plain_name(function)
         kind = routine_kind(function)
@@ -161,10 +161,10 @@ def routine_of(calls: Iterable[tuple[str, str]], is_library: Callable[[str, str]
         # the stack by an earlier call.
         if kind and innermost == "syscall" and has_object(function) is None:
             continue
-        if kind and not found:
-            found = function
-        elif _reason(function) and routine_kind(found) in {"park", "condition"}:
+        if kind and not routine:
+            routine = function
+        elif _reason(function) and routine_kind(routine) in {"park", "condition"}:
             return function
         if not kind and not is_library(function, module):
             break
-    return found
+    return routine

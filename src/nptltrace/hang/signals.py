@@ -65,8 +65,8 @@ def handlers(process: Target, names: Names) -> dict[int, str] | None:
     if not caught:
         return {}
     called = _called_by_python(process, Pythons(process, names))
-    found = {number: called.get(number, "") for number in caught}
-    return {number: name for number, name in found.items() if not _INTERRUPTS.fullmatch(name)}
+    handled = {number: called.get(number, "") for number in caught}
+    return {number: name for number, name in handled.items() if not _INTERRUPTS.fullmatch(name)}
 
 
 def _called_by_python(process: Target, pythons: Pythons) -> Mapping[int, str]:

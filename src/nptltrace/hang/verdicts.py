@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import cache, partial
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._units import plural
@@ -98,20 +99,21 @@ def verdicts(process: Target, picture: Picture, names: Names) -> list[Verdict]:
     """
     by_tid = {seen.thread.inner_tid: seen for seen in picture.threads}
     together = with_owners(process, picture, names)
-    everybody = {seen.thread.inner_tid: seen for one in together for seen in one.picture.threads}
-    found = [
+    threads = chain.from_iterable(looked.picture.threads for looked in together)
+    everybody = {seen.thread.inner_tid: seen for seen in threads}
+    possible = [
         *_cycles(everybody, by_tid),
         *_ownerless(process, by_tid),
         *_lost_signals(process, picture, names),
         *_other_clocks(picture.threads),
         *_lost_wakeups(picture.threads, lambda: look(process, names).threads),
     ]
-    if not found and (closed := closed_set(process, picture, names)):
-        found = [*_stuck(closed)]
+    if not possible and (closed := closed_set(process, picture, names)):
+        possible = [*_stuck(closed)]
         together += closed
     processes = {looked.process.pid: looked.process for looked in together}
     wait_so = partial(_wait_so, process, names)
-    return [verdict for verdict in found if _is_still_so(processes, verdict.threads, wait_so)]
+    return [verdict for verdict in possible if _is_still_so(processes, verdict.threads, wait_so)]
 
 
 def waits_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str:
@@ -280,7 +282,7 @@ def _lost_wakeups(
 ) -> Iterator[Verdict]:
     """Yield the waits for mutexes that are free, whose wake-ups went to threads in handlers."""
     by_tid = {seen.thread.inner_tid: seen for seen in threads}
-    took = [f"{one.thread}, which is in {one.handler}" for one in threads if _took_wakeup(one)]
+    took = [f"{seen.thread}, which is in {seen.handler}" for seen in threads if _took_wakeup(seen)]
     to = " or ".join(took[:_FEW]) or "another thread"
     for seen in left_asleep(threads, look_again):
         said = f"{seen.thread} {waits_sentence(seen, by_tid)}{_at(seen)}"
@@ -335,18 +337,18 @@ def _stuck(closed: Sequence[Looked]) -> Iterator[Verdict]:
     A semaphore may be there for a handler alone, of a signal that the kernel sends by itself.
     """
     handled: dict[int, str] | None = {}
-    if wait_for_work([one.picture.threads for one in closed]):
+    if wait_for_work([looked.picture.threads for looked in closed]):
         return
-    for one in closed:
-        own = handlers(one.process, one.names)
-        kinds = {_ended_by(seen) for seen in one.picture.threads}
+    for looked in closed:
+        own = handlers(looked.process, looked.names)
+        kinds = {_ended_by(seen) for seen in looked.picture.threads}
         if kinds & _BY_HANDLERS and (own is None or BY_ITSELF.intersection(own)):
             return
         handled = None if own is None or handled is None else handled | own
-    everybody = [seen for one in closed for seen in one.picture.threads]
+    everybody = [seen for looked in closed for seen in looked.picture.threads]
     threads = tuple(seen for seen in everybody if not is_of_manager(seen))
     unless = [_handlers(handled)] if handled != {} else []
-    if not unless and any(wait_for_signal(one.picture.threads) for one in closed):
+    if not unless and any(wait_for_signal(looked.picture.threads) for looked in closed):
         if not any(seen.crossed for seen in threads) and _is_server(closed):
             return
         unless = ["a signal to the first thread"]
@@ -355,7 +357,7 @@ def _stuck(closed: Sequence[Looked]) -> Iterator[Verdict]:
             return
         unless.append("a new client of the manager")
     # Handlers tell event loops that the program is to end.
-    if unless and any(rests_in_loop(one.picture.threads) for one in closed):
+    if unless and any(rests_in_loop(looked.picture.threads) for looked in closed):
         return
     unless += sorted({seen.peers.unless for seen in threads if seen.peers is not None} - {""})
     yield Verdict(
@@ -381,7 +383,7 @@ def _ended_by(seen: ThreadPicture) -> str:
     if seen.wait is None:
         return ""
     # A handler in Python can give back a lock of Python, whoever has it.
-    if seen.wait.kind == "lock" and any(isinstance(one, PythonFrame) for one in seen.frames):
+    if seen.wait.kind == "lock" and any(isinstance(frame, PythonFrame) for frame in seen.frames):
         return "semaphore"
     return "file" if seen.peers is not None and seen.peers.by else seen.wait.kind
 
@@ -389,7 +391,7 @@ def _ended_by(seen: ThreadPicture) -> str:
 def _is_cycle(closed: Sequence[Looked], threads: Sequence[ThreadPicture]) -> bool:
     """Return whether processes, or threads by what they write or lock, wait for one another."""
     peers = [seen.peers for seen in threads if seen.peers is not None]
-    alike = len(closed) == 1 and all(one.by in _FROM for one in peers)
+    alike = len(closed) == 1 and all(other.by in _FROM for other in peers)
     return len(peers) > 1 and not alike
 
 
@@ -428,11 +430,11 @@ def _as_of(seen: ThreadPicture, pid: int) -> str:
 
 def _forked(closed: Sequence[Looked]) -> str:
     """Return that a process was forked from one with threads, which stayed behind; or nothing."""
-    for one in closed:
-        parent, threads = one.process.forked_from()
+    for looked in closed:
+        parent, threads = looked.process.forked_from()
         if threads > 1:
             return (
-                f". Process {one.process.pid} was forked from process {parent}, which has "
+                f". Process {looked.process.pid} was forked from process {parent}, which has "
                 f"{threads} threads: only the thread that forked is in the new process, so the "
                 "locks and thread pools of the others stay as they were"
             )
@@ -459,7 +461,8 @@ def _is_still_so(
     asking = [seen for seen in threads if seen.wait is not None and seen.wait.repeated]
     rest = [seen for seen in threads if seen not in asking]
     # Whoever has the interpreter's lock does not ask for it: it was handed over between two looks.
-    holders = {one.wait.owner for one in asking if one.wait is not None and one.wait.kind == GIL}
+    waits = [seen.wait for seen in asking if seen.wait is not None]
+    holders = {wait.owner for wait in waits if wait.kind == GIL}
     if not holders <= {seen.thread.inner_tid for seen in rest}:
         return False
     if asking and not wait_so(threads):

@@ -165,17 +165,17 @@ def wait_of(
     )  # fmt: skip
     of_others = has_object(routine)
     if of_others is None:
-        found = futex.object()
+        wait = futex.object()
     elif kind == "rwlock" and of_others:
-        found = futex.rust_rwlock()
+        wait = futex.rust_rwlock()
     else:
         address -= _IN_G_COND if routine.startswith("g_cond_wait") else 0
-        found = Wait(kind, address if of_others else 0)
+        wait = Wait(kind, address if of_others else 0)
     # Another process can wake a thread through memory that both have mapped; a thread's end
     # always comes from its own process, though the kernel says so by a word that is not private.
-    private = bool(operation & _PRIVATE) or found.kind == "join"
+    private = bool(operation & _PRIVATE) or wait.kind == "join"
     return Wait(
-        found.kind, found.object, found.owner, found.readers, found.writes, bool(limit), private,
+        wait.kind, wait.object, wait.owner, wait.readers, wait.writes, bool(limit), private,
         word=futex.address,
     )  # fmt: skip
 
@@ -347,10 +347,10 @@ class _Futex:
         that stands there too, or only in the code of the call.
         """
         values = {*self.process.words(self.thread.sp, _FRAMES)}
-        given = {at for value in values if (at := self._given_before(value))}
-        found = {
+        arguments = {at for value in values if (at := self._given_before(value))}
+        owners = {
             value: words[0] & _TID
-            for value in values | given | {*self.thread.saved.values()}
+            for value in values | arguments | {*self.thread.saved.values()}
             if (words := self._words(value, "<IIIII"))
             and words[4] & _INHERITS
             and not words[4] & ~0x3FF
@@ -358,11 +358,11 @@ class _Futex:
             and words[0] & _TID in self.tids
         }
         # Locks that it has itself may lie on its stack as well.
-        of_others = {value: o for value, o in found.items() if o != self.thread.inner_tid}
-        found = of_others or found
-        if len(found) != 1:
+        of_others = {value: o for value, o in owners.items() if o != self.thread.inner_tid}
+        owners = of_others or owners
+        if len(owners) != 1:
             return Wait("futex", self.address)
-        ((address, owner),) = found.items()
+        ((address, owner),) = owners.items()
         return Wait("mutex", address, owner)
 
     def _given_before(self, returns: int) -> int:
@@ -388,9 +388,9 @@ class _Futex:
         for waiters_at, signals_at in self.layouts:
             for base in (self.address - at for at in (signals_at, signals_at + 4, waiters_at)):
                 # Sequence of waiters, and where the first group began.
-                found = self._words(base, "<QQ")
+                words = self._words(base, "<QQ")
                 count = self._words(base + waiters_at, "<I")
-                if not found or not count or found[1] >> 1 > found[0] >> 1:
+                if not words or not count or words[1] >> 1 > words[0] >> 1:
                     continue
                 if count[0] >> 3 in range(1, 1 << 20):
                     return base
@@ -430,10 +430,10 @@ class _Futex:
         # phase of writers to end, or for the readers before a writer to leave.
         offset = (8 if self.value == _USED else 12) if self.writes else 8 * (self.value == _BUSY)
         base = self.address - offset
-        found = self._words(base, "<IIIIIIi")
-        if not found:
+        words = self._words(base, "<IIIIIIi")
+        if not words:
             return Wait("futex", self.address)
-        readers, writer = found[0], found[6]
+        readers, writer = words[0], words[6]
         written = readers & _WRITTEN == _WRITTEN
         return Wait(
             "rwlock", base, max(writer, 0) if written else 0,

@@ -67,8 +67,8 @@ def with_interrupted(process: Target, threads: Sequence[ThreadPicture]) -> list[
         threads: As they were seen.
     """
     # A fork may have left a lock behind.
-    one = sum(not seen.thread.has_ended for seen in threads) == 1
-    alone = one and process.forked_from()[1] <= 1
+    is_single = sum(not seen.thread.has_ended for seen in threads) == 1
+    alone = is_single and process.forked_from()[1] <= 1
     return [
         seen._replace(wait=seen.wait._replace(owner=seen.thread.inner_tid))
         if seen.wait is not None and _has_it(seen, seen.wait.kind, alone=alone)
@@ -95,6 +95,6 @@ def _has_it(seen: ThreadPicture, kind: str, *, alone: bool) -> bool:
     return wants is not None and any(_is_same(wants, frame) for frame in behind)
 
 
-def _is_same(one: ShownFrame, other: ShownFrame) -> bool:
+def _is_same(frame: ShownFrame, other: ShownFrame) -> bool:
     """Return whether two frames are of one function."""
-    return bool(one.function) and (one.function, one.module) == (other.function, other.module)
+    return bool(frame.function) and (frame.function, frame.module) == (other.function, other.module)

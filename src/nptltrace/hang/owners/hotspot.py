@@ -51,15 +51,15 @@ def fields_of(process: Target, module: Module, names: Names) -> dict[tuple[str, 
         module: Its `libjvm.so`.
         names: Names for what lies in it.
     """
-    found = [
+    fields = [
         (kind, field, address if static & 1 else offset)
         for kind, field, static, offset, address in _entries(process, module, names, _STRUCTS)
     ]
     sizes = [(kind, size) for kind, size in _entries(process, module, names, _TYPES)]
-    texts = [at for kind, field, _ in found for at in (kind, field)]
+    texts = [at for kind, field, _ in fields for at in (kind, field)]
     strings = _Strings(process, texts + [kind for kind, _ in sizes])
     known = {(strings.at(kind), ""): size for kind, size in sizes}
-    return known | {(strings.at(kind), strings.at(field)): value for kind, field, value in found}
+    return known | {(strings.at(kind), strings.at(field)): value for kind, field, value in fields}
 
 
 def _entries(
@@ -139,9 +139,9 @@ class Objects:
         try:
             place = self._word(at + self._fields["JavaThread", "_threadObj"])
             # Newer versions have a handle there.
-            for found in (self._word(place), place):
-                if any(name == _THREAD for _, name in self._lineage(found)):
-                    return found
+            for instance in (self._word(place), place):
+                if any(name == _THREAD for _, name in self._lineage(instance)):
+                    return instance
         except (KeyError, struct.error):
             pass
         return 0
@@ -168,13 +168,13 @@ class Objects:
     def _lineage(self, instance: int) -> list[tuple[int, str]]:
         """Return the class of an object and those that it extends, each with its name."""
         first = klass = self._class(instance)
-        found: list[tuple[int, str]] = []
+        lineage: list[tuple[int, str]] = []
         while first not in self._lineages:
             name = self._symbol(self._word(klass + self._fields["Klass", "_name"])) if klass else ""
-            if not name or len(found) == _CLASSES:
-                self._lineages[first] = found
+            if not name or len(lineage) == _CLASSES:
+                self._lineages[first] = lineage
                 break
-            found.append((klass, name))
+            lineage.append((klass, name))
             klass = self._word(klass + self._fields["Klass", "_super"])
         return self._lineages[first]
 
@@ -205,11 +205,11 @@ class Objects:
         base = self._word(self._fields["CompressedOops", "_narrow_oop._base"])
         shift = self._number(self._fields["CompressedOops", "_narrow_oop._shift"]) & _SHIFTS
         narrow = self._number(at)
-        found = base + (narrow << shift) if narrow else 0
+        instance = base + (narrow << shift) if narrow else 0
         if not base and not shift:  # the reference may be a whole word
-            whole = self._word(at)
-            found = next((one for one in (whole, found) if one and self.class_name(one)), 0)
-        return found
+            instances = filter(None, (self._word(at), instance))
+            instance = next(filter(self.class_name, instances), 0)
+        return instance
 
     def _class(self, instance: int) -> int:
         base, shift = self._class_scale

@@ -33,7 +33,7 @@ _ENTRIES = ("InstanceKlass::", "JavaCalls::", "JVM_", "Unsafe_")
 _STACK = 1 << 13
 
 
-class _Entered(NamedTuple):
+class _JavaThread(NamedTuple):
     """A thread of Java.
 
     Attributes:
@@ -70,45 +70,45 @@ def with_monitors(
         return list(threads)
     machine = _Machine(process, fields_of(process, module, names))
     try:
-        seen = {one.tid: one for one in machine.threads()}
+        java_threads = {thread.tid: thread for thread in machine.threads()}
     except (KeyError, struct.error):
         return list(threads)  # a version whose structures are others
-    return [_with_monitor(machine, one, seen) for one in threads]
+    return [_with_monitor(machine, seen, java_threads) for seen in threads]
 
 
 def _with_monitor(
-    machine: _Machine, one: ThreadPicture, seen: Mapping[int, _Entered]
+    machine: _Machine, seen: ThreadPicture, java_threads: Mapping[int, _JavaThread]
 ) -> ThreadPicture:
-    thread = seen.get(one.thread.inner_tid)
-    if one.wait is None or one.wait.kind != "condition" or thread is None:
-        return one
+    thread = java_threads.get(seen.thread.inner_tid)
+    if seen.wait is None or seen.wait.kind != "condition" or thread is None:
+        return seen
     # It may wait for a lock of the virtual machine itself while it enters.
     if thread.wanted:
         # The time limit is the virtual machine's own: it looks again, and waits on.
-        wait = one.wait._replace(
-            kind="monitor", object=thread.wanted, owner=machine.owner(thread.wanted, seen),
+        wait = seen.wait._replace(
+            kind="monitor", object=thread.wanted, owner=machine.owner(thread.wanted, java_threads),
             timed=False, repeated=True,
         )  # fmt: skip
-        return one._replace(wait=wait, object_name=machine.class_of(thread.wanted))
-    entries = (f.function for f in one.frames if f.function.startswith(_ENTRIES))
+        return seen._replace(wait=wait, object_name=machine.class_of(thread.wanted))
+    entries = (f.function for f in seen.frames if f.function.startswith(_ENTRIES))
     if next(entries, "").startswith(_INITIALIZES):
-        klass, name, owner = machine.initialized(one.thread.sp, thread, seen)
+        klass, name, owner = machine.initialized(seen.thread.sp, thread, java_threads)
         if klass:
-            wait = one.wait._replace(kind="static", object=klass, owner=owner)
-            return one._replace(wait=wait, object_name=name)
+            wait = seen.wait._replace(kind="static", object=klass, owner=owner)
+            return seen._replace(wait=wait, object_name=name)
     if thread.waits_on:
         # The machine notifies those that wait for a thread when that ends: Thread.join() does.
-        ends = machine.thread_of(thread.waits_on, seen)
-        kind = "join" if ends else one.wait.kind
-        wait = one.wait._replace(kind=kind, object=thread.waits_on, owner=ends)
-        return one._replace(wait=wait, object_name=machine.class_of(thread.waits_on))
-    if any(frame.function.startswith(_PARKS) for frame in one.frames):
-        blocker, name, owner = machine.blocker(thread, seen)
-        wait = one.wait._replace(
+        ends = machine.thread_of(thread.waits_on, java_threads)
+        kind = "join" if ends else seen.wait.kind
+        wait = seen.wait._replace(kind=kind, object=thread.waits_on, owner=ends)
+        return seen._replace(wait=wait, object_name=machine.class_of(thread.waits_on))
+    if any(frame.function.startswith(_PARKS) for frame in seen.frames):
+        blocker, name, owner = machine.blocker(thread, java_threads)
+        wait = seen.wait._replace(
             kind="lock" if owner else "park", object=blocker if owner else 0, owner=owner
         )
-        return one._replace(wait=wait, object_name=name)
-    return one
+        return seen._replace(wait=wait, object_name=name)
+    return seen
 
 
 class _Machine:
@@ -123,7 +123,7 @@ class _Machine:
         self._process, self._fields = process, fields
         self._objects = Objects(process, fields)
 
-    def threads(self) -> Iterator[_Entered]:
+    def threads(self) -> Iterator[_JavaThread]:
         """Yield the threads of Java there are.
 
         Raises:
@@ -138,13 +138,13 @@ class _Machine:
         for at in self._listed():
             tid = self._number(self._word(at + os_thread) + self._fields["OSThread", "_thread_id"])
             base = self._word(at + stack_base)
-            yield _Entered(
+            yield _JavaThread(
                 tid, at, range(base - self._word(at + stack_size), base),
                 self._word(at + number) if number else 0, self._word(at + wanted),
                 self._word(at + waits_on), self._objects.thread(at),
             )  # fmt: skip
 
-    def owner(self, monitor: int, threads: Mapping[int, _Entered]) -> int:
+    def owner(self, monitor: int, threads: Mapping[int, _JavaThread]) -> int:
         """Return the thread that has a monitor, 0 where it is not known.
 
         Older versions have the thread's structure there, or a place on its stack; newer ones a
@@ -154,34 +154,31 @@ class _Machine:
             owner = self._word(monitor + self._fields["ObjectMonitor", "_owner"])
         except (KeyError, struct.error):
             return 0
-        if owner == 0:
-            return 0
-        return next(
-            (
-                one.tid
-                for one in threads.values()
-                if (one.number == owner if one.number else owner == one.at or owner in one.stack)
-            ),
-            0,
-        )
+        for thread in threads.values() if owner else ():
+            by_place = owner == thread.at or owner in thread.stack
+            if owner == thread.number if thread.number else by_place:
+                return thread.tid
+        return 0
 
-    def blocker(self, thread: _Entered, threads: Mapping[int, _Entered]) -> tuple[int, str, int]:
+    def blocker(
+        self, thread: _JavaThread, threads: Mapping[int, _JavaThread]
+    ) -> tuple[int, str, int]:
         """Return what a parked thread is parked for: the object, its name, the thread that has it.
 
         Zeros and the empty string where they are not known; no thread of what no one has alone.
         """
         objects = self._objects
-        found = objects.reference(thread.instance, "java/lang/Thread", "parkBlocker")
-        name = objects.class_name(found).replace("/", ".") if found else ""
+        blocker = objects.reference(thread.instance, "java/lang/Thread", "parkBlocker")
+        name = objects.class_name(blocker).replace("/", ".") if blocker else ""
         if not name:
             return 0, "", 0
         lock = "java/util/concurrent/locks/AbstractOwnableSynchronizer"
-        owner = objects.reference(found, lock, "exclusiveOwnerThread")
-        by = (one.tid for one in threads.values() if owner and one.instance == owner)
-        return found, f"{name}@{found:#x}", next(by, 0)
+        owner = objects.reference(blocker, lock, "exclusiveOwnerThread")
+        by = (other.tid for other in threads.values() if owner and other.instance == owner)
+        return blocker, f"{name}@{blocker:#x}", next(by, 0)
 
     def initialized(
-        self, sp: int, own: _Entered, threads: Mapping[int, _Entered]
+        self, sp: int, own: _JavaThread, threads: Mapping[int, _JavaThread]
     ) -> tuple[int, str, int]:
         """Return the class whose initialization a thread waits for, its name, and by which thread.
 
@@ -193,19 +190,19 @@ class _Machine:
             threads: All threads.
         """
         at = self._fields.get(("InstanceKlass", "_init_thread"), 0)
-        others = {one.at: one.tid for one in threads.values() if one.at != own.at}
-        found: dict[int, tuple[str, int]] = {}
+        others = {thread.at: thread.tid for thread in threads.values() if thread.at != own.at}
+        initialized: dict[int, tuple[str, int]] = {}
         for klass in self._process.words(sp, _STACK) if at else ():
             runs = self._process.word(klass + at)
             name = self._objects.name_of_class(klass) if runs in others else ""
             if name:
-                found[klass] = name.replace("/", "."), others[runs]
-        if len(found) != 1:
+                initialized[klass] = name.replace("/", "."), others[runs]
+        if len(initialized) != 1:
             return 0, "", 0
-        ((klass, (name, tid)),) = found.items()
+        ((klass, (name, tid)),) = initialized.items()
         return klass, name, tid
 
-    def thread_of(self, monitor: int, threads: Mapping[int, _Entered]) -> int:
+    def thread_of(self, monitor: int, threads: Mapping[int, _JavaThread]) -> int:
         """Return the thread whose `java.lang.Thread` a monitor is of, 0 for another object."""
         try:
             handle = self._word(monitor + self._fields["ObjectMonitor", "_object"])

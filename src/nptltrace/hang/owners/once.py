@@ -79,19 +79,19 @@ def _initializer(waiter: ThreadPicture, threads: Sequence[ThreadPicture]) -> int
     if behind >= len(kinds):
         return 0
     function = _functions(waiter.frames[behind])[0]
-    found = {
+    tids = {
         seen.thread.inner_tid
         for seen in threads
         for inner, frame in pairwise(seen.frames)
         if function in _functions(frame) and routine_kind(inner.function) != _STATIC
     }
-    return found.pop() if len(found) == 1 else 0
+    return tids.pop() if len(tids) == 1 else 0
 
 
 def _functions(frame: ShownFrame) -> list[str]:
     """Return what a frame is, the innermost inlined function first."""
     inlined = frame.inlined if isinstance(frame, Location) else ()
-    return [*(one.function for one in inlined), frame.function]
+    return [*(inner.function for inner in inlined), frame.function]
 
 
 def _runs_one(seen: ThreadPicture) -> bool:

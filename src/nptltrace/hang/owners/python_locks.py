@@ -133,7 +133,7 @@ class _Locks:
     def __init__(self, process: Target, pythons: Pythons, threads: Sequence[ThreadPicture]) -> None:
         self._pythons, self._slots = pythons, Slots(process.read, pythons)
         tids = [seen.thread.inner_tid for seen in threads]
-        self._frames = {tid: found for tid in tids if (found := pythons.inside(tid))}
+        self._frames = {tid: frames for tid in tids if (frames := pythons.inside(tid))}
         self._held: list[_Held] | None = None
 
     def of(self, seen: ThreadPicture) -> ThreadPicture:
@@ -161,8 +161,8 @@ class _Locks:
             return seen._replace(object_name=self._name(self._slots.first(inner), frames))
         if not lock or (_is_method(inner) and not _is_method(inner, _TAKES)):
             return seen
-        found = wait._replace(kind="lock", object=lock, owner=self._owner(lock))
-        return seen._replace(wait=found, object_name=self._name(lock, frames))
+        wait = wait._replace(kind="lock", object=lock, owner=self._owner(lock))
+        return seen._replace(wait=wait, object_name=self._name(lock, frames))
 
     def _with_joined(self, seen: ThreadPicture, wait: Wait, tid: int) -> ThreadPicture:
         if tid not in self._frames:
@@ -176,8 +176,8 @@ class _Locks:
         if not ident or not name:
             return seen
         owner = self._pythons.idents.get(self._slots.integer(inner, ident), 0)
-        found = wait._replace(kind="lock", owner=owner)
-        return seen._replace(wait=found, object_name=f"of module {self._pythons.text(name)}")
+        wait = wait._replace(kind="lock", owner=owner)
+        return seen._replace(wait=wait, object_name=f"of module {self._pythons.text(name)}")
 
     @staticmethod
     def _is_library(frame: InsideFrame) -> bool:
@@ -199,8 +199,8 @@ class _Locks:
         return 0
 
     def _attribute(self, frame: InsideFrame, address: int, name: str) -> int:
-        found = self._slots.attributes(frame, address)
-        return next((value for key, value in found if key == name), 0)
+        attributes = self._slots.attributes(frame, address)
+        return next((value for key, value in attributes if key == name), 0)
 
     def _waited(self, seen: ThreadPicture, semaphore: int, frames: Sequence[InsideFrame]) -> int:
         """Return the lock that a thread waits for; 0 if it waits for something else."""
@@ -210,10 +210,10 @@ class _Locks:
         # The function has what it calls on its stack, or its object.
         return next(
             (
-                one
-                for one in self._slots.on_stack(frames[0])
-                if self._slots.word(one + _LOCK_AT) == semaphore
-                and self._pythons.kind_of(one) in _LOCKS
+                lock
+                for lock in self._slots.on_stack(frames[0])
+                if self._slots.word(lock + _LOCK_AT) == semaphore
+                and self._pythons.kind_of(lock) in _LOCKS
             ),
             0,
         )
@@ -223,22 +223,22 @@ class _Locks:
         if self._pythons.kind_of(lock) == _RLOCK:
             return self._pythons.idents.get(self._slots.word(lock + _OWNER_AT), 0)
         if self._held is None:
-            self._held = [one for tid in self._frames for one in self._held_by(tid)]
-        owners = {one.tid for one in self._held if one.lock == lock}
+            self._held = [held for tid in self._frames for held in self._held_by(tid)]
+        owners = {held.tid for held in self._held if held.lock == lock}
         return owners.pop() if len(owners) == 1 else 0
 
     def _held_by(self, tid: int) -> list[_Held]:
         frames = self._frames[tid]
-        found: list[_Held] = []
+        held: list[_Held] = []
         try:
             for number, frame in enumerate(frames):
                 for entered in self._slots.entered(frame):
                     lock = self._lock_of(frame, entered)
                     if lock and not self._may_be_given_back(lock, frames[: number + 1]):
-                        found.append(_Held(lock, tid))
+                        held.append(_Held(lock, tid))
         except (struct.error, ValueError):
             return []
-        return found
+        return held
 
     def _lock_of(self, frame: InsideFrame, entered: Entered) -> int:
         if entered.kind in _LOCKS:
@@ -280,9 +280,9 @@ class _Locks:
         return ""
 
     def _names(self, frame: InsideFrame, wanted: int) -> Iterator[str]:
-        found = [*self._slots.variables(frame), *self._slots.shared(frame)]
-        yield from (name for name, value in found if value == wanted)
-        for name, value in found:
+        variables = [*self._slots.variables(frame), *self._slots.shared(frame)]
+        yield from (name for name, value in variables if value == wanted)
+        for name, value in variables:
             yield from self._attribute_names(frame, value, wanted, of_module=name)
 
     def _attribute_names(

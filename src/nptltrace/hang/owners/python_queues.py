@@ -62,7 +62,7 @@ def with_python_queues(
 
 def _jobs(slots: Slots, frames: Sequence[InsideFrame]) -> int:
     """Return how many jobs of a pool wait while a worker of the pool does a job."""
-    worker = next((one for one in frames[1:] if _is(one, _WORKER, _POOLS)), None)
+    worker = next((frame for frame in frames[1:] if _is(frame, _WORKER, _POOLS)), None)
     if worker is None:
         return 0
     try:
@@ -114,10 +114,10 @@ def _put_into(slots: Slots, pythons: Pythons, frames: Sequence[InsideFrame]) -> 
         if not _PUTS & slots.names(frame):
             continue
         named = [*slots.variables(frame), *slots.shared(frame)]
-        found = {value for _, value in named}
-        for value in found.copy():
-            found.update(_attributes(slots, frame, value))
-        yield from (one for one in found if _kind(pythons, one) in _KINDS)
+        objects = {value for _, value in named}
+        for value in objects.copy():
+            objects.update(_attributes(slots, frame, value))
+        yield from (address for address in objects if _kind(pythons, address) in _KINDS)
 
 
 def _attributes(slots: Slots, frame: InsideFrame, address: int) -> Iterator[int]:

@@ -58,8 +58,8 @@ def _with_mutex(
         return seen
     owner = _on_stack_of(process, fiber, threads)
     # The time limit is Ruby's own: it looks again, and waits on.
-    found = wait._replace(kind="lock", object=at, owner=owner, timed=False, repeated=True, call="")
-    return seen._replace(wait=found, object_name=f"Mutex@{mutex:#x}", limit=None, peers=None)
+    wait = wait._replace(kind="lock", object=at, owner=owner, timed=False, repeated=True, call="")
+    return seen._replace(wait=wait, object_name=f"Mutex@{mutex:#x}", limit=None, peers=None)
 
 
 def _wanted(process: Target, sp: int) -> tuple[int, int, int]:

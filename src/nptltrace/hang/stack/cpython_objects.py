@@ -60,11 +60,11 @@ class _Reader:
         for begin in range(key_at, size, entry):
             yield _PAIR.unpack_from(data, begin)
 
-    def of_dict(self, found: int) -> tuple[int, int]:
+    def of_dict(self, address: int) -> tuple[int, int]:
         """Return the keys of a dict, and where its values are; 0 where they stand by the keys."""
-        values = self.word(found + _VALUES)
+        values = self.word(address + _VALUES)
         head = _INLINE_BEGIN if values and self.minor >= _INLINE_SINCE else 0
-        return self.word(found + _KEYS), values + head
+        return self.word(address + _KEYS), values + head
 
     def of_object(self, address: int) -> tuple[int, int]:
         """Return the keys of the attributes of an object, and where their values are."""
@@ -78,11 +78,12 @@ class _Reader:
 
     def _managed(self, address: int, kind: int) -> tuple[int, int]:
         """Return the same of an object whose dict is made only when it is asked for."""
-        found, keys = self.word(address + _DICT_BEFORE), self.word(kind + _CACHED_KEYS[self.minor])
-        if self.minor == _TAGGED and found & 1:
-            return keys, found + 1
-        if found:
-            return self.of_dict(found)
+        own_dict = self.word(address + _DICT_BEFORE)
+        keys = self.word(kind + _CACHED_KEYS[self.minor])
+        if self.minor == _TAGGED and own_dict & 1:
+            return keys, own_dict + 1
+        if own_dict:
+            return self.of_dict(own_dict)
         if self.minor < _INLINE_SINCE:
             return keys, self.word(address + _VALUES_BEFORE)
         if not self.word(kind + _FLAGS) & _INLINE_VALUES:

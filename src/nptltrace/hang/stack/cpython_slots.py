@@ -156,12 +156,12 @@ class Slots:
         size = self.number(frame.code + _STACK_SIZE.get(frame.minor, _STACK_SIZE_NEW))
         data = self._read(base, 8 * min(size, _SLOTS_MAX))
         for (slot,) in struct.iter_unpack("<Q", data):
-            found = self._object(slot)
+            address = self._object(slot)
             try:
-                kind = self._pythons.kind_of(found)
-                yield found
+                kind = self._pythons.kind_of(address)
+                yield address
                 if kind == "builtin_function_or_method":
-                    yield self.word(found + _BOUND)
+                    yield self.word(address + _BOUND)
             except struct.error:
                 continue
 
@@ -196,8 +196,8 @@ class Slots:
         return frame.address + LOCALS[frame.minor] + 8 * code.slots, next(depths, 0)
 
     def _code(self, frame: InsideFrame) -> _Code:
-        found = self._codes.get(frame.code)
-        if found is None:
+        code = self._codes.get(frame.code)
+        if code is None:
             names = self._texts(self.word(frame.code + _NAMES.get(frame.minor, _NAMES_NEW)), frame)
             slots = self.number(frame.code + _OWN)
             handlers: tuple[tuple[int, int, int], ...] = ()
@@ -206,8 +206,8 @@ class Slots:
                 table = self.word(frame.code + _HANDLERS)
                 size = min(self.word(table + _BYTES_SIZE), _TABLE_MAX)
                 handlers = tuple(_handlers(self._read(table + _BYTES, size)))
-            found = self._codes[frame.code] = _Code(slots, handlers, frozenset(names))
-        return found
+            code = self._codes[frame.code] = _Code(slots, handlers, frozenset(names))
+        return code
 
     def _variable_names(self, frame: InsideFrame) -> list[str]:
         if frame.minor >= _HANDLERS_SINCE:

@@ -32,7 +32,7 @@ _IN_FRONT = (*_LIBRARY, "[vdso]", "libnptltrace.so")
 
 
 def _as(kind: type[Location], location: Location) -> Location:
-    return kind(*(getattr(location, one.name) for one in fields(Location)))
+    return kind(*(getattr(location, member.name) for member in fields(Location)))
 
 
 class OneProcess:
@@ -100,8 +100,8 @@ class Names:
             frame: The frame.
             innermost: It is where the thread is, not where a call returns to.
         """
-        found = self._symbols.location(0, frame.inside + 1 + (innermost and not frame.signal))
-        return _as(GuessedLocation, found) if frame.guessed else found
+        location = self._symbols.location(0, frame.inside + 1 + (innermost and not frame.signal))
+        return _as(GuessedLocation, location) if frame.guessed else location
 
     def called(self, location: Location, address: int) -> Location:
         """Return what is known of a frame in a function that has no name.
@@ -153,8 +153,8 @@ class Names:
 
     def function(self, address: int) -> str:
         """Return the name of the function that begins at an address, or the empty string."""
-        found = self._symbols.location(0, address | ENTRY) if address else None
-        return found.function if found is not None and not found.offset else ""
+        location = self._symbols.location(0, address | ENTRY) if address else None
+        return location.function if location is not None and not location.offset else ""
 
     def object(self, address: int) -> str:
         """Return the name of the global variable at an address, or the empty string."""

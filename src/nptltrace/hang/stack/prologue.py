@@ -37,10 +37,10 @@ def frame_size(code: bytes) -> int:
     Returns:
         0 if the function begins in another way.
     """
-    found = _PROLOGUE.match(code)
-    if found is None:
+    prologue = _PROLOGUE.match(code)
+    if prologue is None:
         return 0
-    room = int.from_bytes(found[2] or found[3] or b"", "little")
-    if room >= (_PAGE if found[2] is None else 1 << 7):
+    room = int.from_bytes(prologue[2] or prologue[3] or b"", "little")
+    if room >= (_PAGE if prologue[2] is None else 1 << 7):
         return 0
-    return _LINKAGE + 8 * len(_PUSH.findall(found[1])) + room
+    return _LINKAGE + 8 * len(_PUSH.findall(prologue[1])) + room

@@ -307,8 +307,8 @@ class Stacks:
             memory: The stack.
         """
         begin = self._begin_of(inner, row)
-        found = self._returns_of(begin, row, stack, memory)
-        return (self._call_of(begin, stack, memory), True) if found is None else (found, False)
+        at = self._returns_of(begin, row, stack, memory)
+        return (self._call_of(begin, stack, memory), True) if at is None else (at, False)
 
     def _returns_of(self, begin: int, row: Row, stack: int, memory: _Memory) -> int | None:
         """Return where on a stack the return address of a function lies, by how it begins.

@@ -112,16 +112,16 @@ class Core(Target):
     @cached_property
     def modules(self) -> list[Module]:
         """The files that its code came from."""
-        found = [m for m in modules_of(self._notes.mappings, self._dumped) if self._has_code(m)]
+        modules = [m for m in modules_of(self._notes.mappings, self._dumped) if self._has_code(m)]
         if self._program is None:
-            return found
+            return modules
         entry, place = self._notes.entry, str(self._program.absolute())
         build_id = elf.build_id if (elf := read_elf(self._program)) is not None else ""
         return [
             Module(place, build_id, m.start, m.end, m.offset, m.bias)
             if m.start <= entry < m.end
             else m
-            for m in found
+            for m in modules
         ]
 
     def _has_code(self, module: Module) -> bool:
@@ -147,7 +147,7 @@ class Core(Target):
             None if the file does not say that.
         """
         mappings = self._notes.mappings
-        mapped = any(one.start <= address < one.end for one in mappings)
+        mapped = any(mapping.start <= address < mapping.end for mapping in mappings)
         private = mappings and (not mapped or self.map.only(address) is not None)
         return frozenset() if private else None
 
@@ -157,12 +157,12 @@ class Core(Target):
 
         A debugger outside the process's PID namespace writes other ids than the process knows.
         """
-        found: dict[int, int] = {}
+        tids: dict[int, int] = {}
         for tid, registers in self._notes.threads.items():
             data = self.read(registers.thread_pointer + _TID_AT, 4)
-            found[tid] = int.from_bytes(data, "little")
-        sound = all(0 < inner <= _TIDS for inner in found.values())
-        return found if sound and len({*found.values()}) == len(found) else {}
+            tids[tid] = int.from_bytes(data, "little")
+        sound = all(0 < inner <= _TIDS for inner in tids.values())
+        return tids if sound and len({*tids.values()}) == len(tids) else {}
 
     @cached_property
     def _threads(self) -> dict[int, Thread]:
@@ -206,21 +206,21 @@ class Core(Target):
 
     def _dumped(self, address: int, size: int) -> bytes:
         """Return memory that the file holds, less of it where it does not hold all."""
-        found = b""
-        while len(found) < size:
-            begin = address + len(found)
+        data = b""
+        while len(data) < size:
+            begin = address + len(data)
             number = bisect.bisect_right(self._segments, begin, key=lambda s: s.start) - 1
             if number < 0 or begin - self._segments[number].start >= self._segments[number].size:
                 break
             segment = self._segments[number]
             skipped = begin - segment.start
-            count = min(size - len(found), segment.size - skipped)
+            count = min(size - len(data), segment.size - skipped)
             at = segment.offset + skipped
             piece = self._data[at : at + count]
-            found += piece
+            data += piece
             if len(piece) < count:
                 break
-        return found
+        return data
 
     def may_live(self, inner_tid: int, *, private: bool) -> bool:
         """Return whether a thread that is not among its threads may have lived."""

@@ -89,14 +89,14 @@ class Files:
 
     def opened(self, number: int) -> OpenFile | None:
         """Return what a descriptor is, None if that may not be known."""
-        found = _opened(self._place, number)
-        if found is None or found.kind != "socket":
-            return found
-        socket = self._sockets.get(found.key)
+        file = _opened(self._place, number)
+        if file is None or file.kind != "socket":
+            return file
+        socket = self._sockets.get(file.key)
         if socket is not None and not socket.is_local:
-            return found._replace(path=socket.name, peer=socket.peer)
+            return file._replace(path=socket.name, peer=socket.peer)
         path = socket.name if socket is not None else ""
-        return found._replace(path=path, peer=stream_peer(self._pid, found.key))
+        return file._replace(path=path, peer=stream_peer(self._pid, file.key))
 
     def has_limit(self, file: OpenFile, *, reads: bool) -> bool | None:
         """Return whether waits for a socket have a time limit; None if that is not known.
@@ -120,8 +120,11 @@ class Files:
         count = said.count("tfd:")
         if not 0 < count <= _WATCHED_MAX:
             return None
-        found = [(self.opened(int(one[1])), int(one[2], 16)) for one in _WATCHED.finditer(said)]
-        files = [file for file, inode in found if file is not None and file.key == inode]
+        files = [
+            file
+            for match in _WATCHED.finditer(said)
+            if (file := self.opened(int(match[1]))) is not None and file.key == int(match[2], 16)
+        ]
         return files if len(files) == count else None
 
     def fifo(self, directory: int, path: str) -> str:
@@ -153,20 +156,20 @@ class Files:
         except OSError:
             return frozenset()
         wanted = (os.major(status.st_dev), os.minor(status.st_dev), status.st_ino)
-        found = {
+        pids = {
             int(match[2])
             for match in map(_LOCK.fullmatch, self._locks)
             if match
             and match[1] in kinds
             and (int(match[3], 16), int(match[4], 16), int(match[5])) == wanted
         }
-        if _OF_FILE in found:
-            found = (found - {_OF_FILE}) | _with_lock(status)
+        if _OF_FILE in pids:
+            pids = (pids - {_OF_FILE}) | _with_lock(status)
         # One of another namespace is 0.
-        if any(pid <= 0 or not _has_open(pid, status) for pid in found):
+        if any(pid <= 0 or not _has_open(pid, status) for pid in pids):
             return frozenset()
-        heirs = islice((heir for pid in found for heir in _offspring(pid)), _HEIRS)
-        return frozenset(found | {heir for heir in heirs if _has_open(heir, status, locked=True)})
+        heirs = islice((heir for pid in pids for heir in _offspring(pid)), _HEIRS)
+        return frozenset(pids | {heir for heir in heirs if _has_open(heir, status, locked=True)})
 
     @cached_property
     def _sockets(self) -> dict[int, Socket]:
@@ -182,13 +185,13 @@ class Files:
 
 def children_of(pid: int) -> list[int]:
     """Return the children of a process."""
-    found: list[int] = []
+    pids: list[int] = []
     for path in (_PROC / str(pid)).glob("task/*/children"):
         try:
-            found += map(int, path.read_text(encoding="ascii").split())
+            pids += map(int, path.read_text(encoding="ascii").split())
         except OSError:
             continue
-    return found
+    return pids
 
 
 def _offspring(pid: int) -> Iterator[int]:
@@ -223,13 +226,13 @@ def _with_lock(file: os.stat_result) -> set[int]:
     Where one may not be looked into, or there are too many descriptors, 0 is among them.
     """
     refused: list[int] = []
-    found: set[int] = set()
+    pids: set[int] = set()
     left = _MOST
     for place, number in islice(_descriptors(refused), _MOST):
         left -= 1
         if _is_open(place, number, file, locked=True):
-            found.add(int(place.name))
-    return found if left and not refused else {0}
+            pids.add(int(place.name))
+    return pids if left and not refused else {0}
 
 
 class Held(NamedTuple):
@@ -261,14 +264,14 @@ def holders_of(keys: Collection[tuple[str, int]]) -> Held:
     receivers: set[int] = set()
     for place, number in islice(_descriptors(refused), _MOST):
         left -= 1
-        found = _opened(place, number, {kind for kind, _ in keys})
-        key = (found.kind, found.key) if found is not None else ("", 0)
+        file = _opened(place, number, {kind for kind, _ in keys})
+        key = (file.kind, file.key) if file is not None else ("", 0)
         pid = int(place.name)
-        if found is not None and found.sent:
+        if file is not None and file.sent:
             receivers.add(pid)
-        if found is not None and key in readers:
-            readers[key] |= {pid} if found.reads else set()
-            writers[key] |= {pid} if found.writes else set()
+        if file is not None and key in readers:
+            readers[key] |= {pid} if file.reads else set()
+            writers[key] |= {pid} if file.writes else set()
     known = {key: Holders(frozenset(readers[key]), frozenset(writers[key])) for key in keys}
     near = _sessions(set().union(*readers.values(), *writers.values()))
     return Held(known, bool(left) and not refused, bool(near & _sessions(receivers)))
@@ -276,11 +279,11 @@ def holders_of(keys: Collection[tuple[str, int]]) -> Held:
 
 def _sessions(pids: Collection[int]) -> set[int]:
     """Return the sessions of processes."""
-    found: set[int] = set()
+    sessions: set[int] = set()
     for pid in pids:
         with suppress(OSError):
-            found.add(os.getsid(pid))
-    return found
+            sessions.add(os.getsid(pid))
+    return sessions
 
 
 def _descriptors(refused: list[int]) -> Iterator[tuple[Path, int]]:

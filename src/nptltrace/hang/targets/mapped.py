@@ -51,7 +51,7 @@ def modules_of(
         root: What to put before the paths.
         image: Returns a path to what is mapped whose file is gone, or nothing.
     """
-    found: list[Module] = []
+    modules: list[Module] = []
     for mapping in mappings:
         start, end, offset, name = mapping
         path = name.removesuffix(_DELETED)
@@ -59,14 +59,14 @@ def modules_of(
             continue
         place = root + path
         # The segments of a small file may all lie in its first page.
-        if found and found[-1].path == place and (offset or start < found[-1].end):
-            found[-1] = found[-1].joined(Module(place, "", start, end))
+        if modules and modules[-1].path == place and (offset or start < modules[-1].end):
+            modules[-1] = modules[-1].joined(Module(place, "", start, end))
         elif not offset:
             module = _module(place, start, end, read)
             if module is not None:
                 gone = name != path
-                found.append(replace(module, image=image(mapping)) if gone else module)
-    return found
+                modules.append(replace(module, image=image(mapping)) if gone else module)
+    return modules
 
 
 def _module(path: str, start: int, end: int, read: Callable[[int, int], bytes]) -> Module | None:

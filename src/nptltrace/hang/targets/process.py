@@ -104,9 +104,9 @@ class Process(Target):
             meanwhile: What is to be done anyway, while they are read.
         """
         ids = self._tids()
-        found = self._threads(ids, meanwhile) if ids else []
-        self.entry = next((thread.tid for thread in found if not thread.has_ended), self.pid)
-        return found
+        threads = self._threads(ids, meanwhile) if ids else []
+        self.entry = next((thread.tid for thread in threads if not thread.has_ended), self.pid)
+        return threads
 
     def _tids(self) -> list[int]:
         try:
@@ -126,7 +126,7 @@ class Process(Target):
 
     def _threads(self, tids: Sequence[int], meanwhile: Callable[[], None]) -> list[Thread]:
         """Return those of some threads that are there, and have their memory at hand."""
-        found = []
+        threads = []
         tasks, memory = libptttasks.read(
             self.pid, tids, is_inside=self._is_inside, meanwhile=meanwhile
         )
@@ -145,14 +145,14 @@ class Process(Target):
             registers = self.stopped.get(tid)
             if may_stand and registers is None:
                 thread = self._standing(thread)
-            found.append(thread if registers is None else _stopped(thread, registers))
+            threads.append(thread if registers is None else _stopped(thread, registers))
             middle, end = begin + libptttasks.STACK, begin + libptttasks.MEMORY
             if has_stack:
                 ahead[sp & ~7] = memory[begin:middle]
             if has_futex:
                 ahead[task[4] - libptttasks.BEFORE_FUTEX] = memory[middle:end]
         self._ahead = ahead
-        return found
+        return threads
 
     def _standing(self, thread: Thread) -> Thread:
         """Return a thread as one that is stopped, if it is, by a signal or a debugger."""
@@ -282,9 +282,9 @@ class Process(Target):
             text = (place / "maps").read_text(encoding="utf-8", errors="replace")
         except OSError:
             text = ""
-        found = (_MAPPING.fullmatch(line) for line in text.splitlines() if "/" in line)
+        matches = (_MAPPING.fullmatch(line) for line in text.splitlines() if "/" in line)
         mappings = (
-            MappedFile(int(m[1], 16), int(m[2], 16), int(m[3], 16), m[4]) for m in found if m
+            MappedFile(int(m[1], 16), int(m[2], 16), int(m[3], 16), m[4]) for m in matches if m
         )
         exe = _link(place / "exe")
 
@@ -295,7 +295,7 @@ class Process(Target):
             )
 
         modules = modules_of(mappings, self.read, "" if same else str(root), image)
-        return modules if same else [_by_path_of_here(one, str(root)) for one in modules]
+        return modules if same else [_by_path_of_here(module, str(root)) for module in modules]
 
     def _text(self, name: str) -> str:
         return _read(f"{self._place}/{name}")

@@ -33,8 +33,8 @@ def sharers(pid: int, entry: int, address: int) -> frozenset[int] | None:
         text = (_PROC / str(pid) / "task" / str(entry) / "maps").read_text("utf-8", "replace")
     except OSError:
         return None
-    found = (_MAPPING.fullmatch(line) for line in text.splitlines())
-    own = next((m for m in found if m and int(m[1], 16) <= address < int(m[2], 16)), None)
+    matches = (_MAPPING.fullmatch(line) for line in text.splitlines())
+    own = next((m for m in matches if m and int(m[1], 16) <= address < int(m[2], 16)), None)
     if own is None or own[3] == "p":
         return None if own is None else frozenset()
     pids = [int(name) for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208 -- names only
@@ -76,11 +76,11 @@ def _forebears(pid: int) -> frozenset[int]:
     Args:
         pid: The process.
     """
-    found: set[int] = set()
-    while _status(pid)[_FLAGS] & _FORKED and pid not in found:
+    pids: set[int] = set()
+    while _status(pid)[_FLAGS] & _FORKED and pid not in pids:
         pid = _status(pid)[_PARENT]
-        found.add(pid)
-    return frozenset(found)
+        pids.add(pid)
+    return frozenset(pids)
 
 
 def _has(pid: int, file: str, forebears: frozenset[int]) -> bool | None:

@@ -59,7 +59,7 @@ def sockets_of(pid: int) -> dict[int, Socket]:
         pid: The process.
     """
     place = _PROC / str(pid) / "net"
-    found: dict[int, Socket] = {}
+    sockets: dict[int, Socket] = {}
     for file, kind in _KINDS.items():
         rows = [row for row in _rows(place / file) if len(row) >= _COLUMNS]
         by_ends = {(row[_LOCAL], row[_REMOTE]): int(row[_INODE]) for row in rows}
@@ -67,11 +67,12 @@ def sockets_of(pid: int) -> dict[int, Socket]:
             local, remote = row[_LOCAL], row[_REMOTE]
             to = "" if remote.endswith(":0000") else f" to {_address(remote)}"
             peer = by_ends.get((remote, local), 0) if to else 0
-            found[int(row[_INODE])] = Socket(f"{kind} socket {_address(local)}{to}", peer)
+            sockets[int(row[_INODE])] = Socket(f"{kind} socket {_address(local)}{to}", peer)
     for row in _rows(place / "unix"):
         if len(row) > _UNIX_PATH:
-            found[int(row[_UNIX_INODE])] = Socket(f"local socket {row[_UNIX_PATH]}", is_local=True)
-    return found
+            socket = Socket(f"local socket {row[_UNIX_PATH]}", is_local=True)
+            sockets[int(row[_UNIX_INODE])] = socket
+    return sockets
 
 
 def stream_peer(pid: int, inode: int) -> int:
