@@ -33,8 +33,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from nptltrace import _paths
 from nptltrace.attach.injection import Injection
-from nptltrace.attach.options import AttachOptions
-from nptltrace.attach.recording import record
+from nptltrace.attach.recording import AttachOptions, record
 from nptltrace.errors import PttError
 from nptltrace.hang.stack.names import Names, OneProcess
 from nptltrace.hang.targets.process import Process

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nptltrace._binding import libpttinject
-from nptltrace.attach.options import AttachOptions
-from nptltrace.attach.recording import record
+from nptltrace.attach.recording import AttachOptions, record
 from nptltrace.errors import PttError
 from nptltrace.recording.settings.levels import Levels
 from nptltrace.recording.settings.options import BufferOptions

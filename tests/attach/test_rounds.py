@@ -11,8 +11,7 @@ import pytest
 
 from nptltrace import _paths
 from nptltrace.attach.injection import Injection
-from nptltrace.attach.options import AttachOptions
-from nptltrace.attach.recording import record
+from nptltrace.attach.recording import AttachOptions, record
 from nptltrace.hang.stack.names import Names, OneProcess
 from nptltrace.hang.targets.process import Process
 from nptltrace.recording.settings.levels import Levels

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from nptltrace.attach.options import AttachOptions
+    from nptltrace.attach.recording import AttachOptions
 
 __all__ = ["page_of", "record_asleep"]
 

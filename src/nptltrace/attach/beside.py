@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace import _paths
 from nptltrace.attach.line import Line
-from nptltrace.attach.options import AttachOptions
-from nptltrace.attach.recording import record
+from nptltrace.attach.recording import AttachOptions, record
 from nptltrace.attach.refusals import why_not_itself
 from nptltrace.errors import PttError, UsageError
 from nptltrace.recording.interrupts import Interrupts

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from nptltrace._binding.libc import punch_hole
+from nptltrace._dataclasses import dataclass
 from nptltrace._files import trace_directories
 from nptltrace.attach.agent_file import AgentFile
 from nptltrace.attach.refusals import owner_of
@@ -18,21 +19,60 @@ from nptltrace.recording.files.tracedir import Clockwork, TraceDir, completeness
 from nptltrace.recording.files.uncovered import without_events
 from nptltrace.recording.processes import ProcessLog, ProcessWatch
 from nptltrace.recording.recorder import Outcome, make_segment
+from nptltrace.recording.settings.options import RecordOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nptltrace._binding.libpttcollect import Collector, Stats
-    from nptltrace.attach.options import AttachOptions
     from nptltrace.recording.files.session import SessionDir
+    from nptltrace.recording.settings.levels import Levels
+    from nptltrace.recording.settings.options import BufferOptions
 
-__all__ = ["Entrance", "Recording", "record"]
+__all__ = ["AttachOptions", "Entrance", "Recording", "record"]
 
 _PAUSE_S = 0.05
 _FLUSH_S = 1.0
 # The thread has to load the tracer, and may wait for somebody who loads something else.
 _LOADING_S = 15.0
 _LEAVING_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class AttachOptions:
+    """All of `ptt attach`.
+
+    Attributes:
+        pid: The process.
+        output: The trace directory.
+        levels: Detail levels while it is attached.
+        buffers: Sizes and policies.
+        duration_ns: How long to record; None until somebody interrupts it, or the process ends.
+        patience_ns: How long to look for a thread that can be stopped.
+        force: Replace what is in the trace directory.
+        verbosity: How much to say on stderr.
+    """
+
+    pid: int
+    output: Path
+    levels: Levels
+    buffers: BufferOptions
+    duration_ns: int | None = None
+    patience_ns: int = 5_000_000_000
+    force: bool = False
+    verbosity: int = 0
+
+    def recording(self, command: tuple[str, ...]) -> RecordOptions:
+        """Return them as those of a recording."""
+        return RecordOptions(
+            command=command,
+            output=self.output,
+            force=self.force,
+            levels=self.levels,
+            buffers=self.buffers,
+            children=False,
+            verbosity=self.verbosity,
+        )
 
 
 class Entrance(Protocol):

@@ -14,7 +14,7 @@ from nptltrace.hang.owners.c_library import with_interrupted, with_stream
 from nptltrace.hang.owners.free import with_free
 from nptltrace.hang.owners.grace import with_grace
 from nptltrace.hang.owners.monitors import with_monitors
-from nptltrace.hang.owners.once import with_initializers, with_runners
+from nptltrace.hang.owners.once import with_initializer, with_runners
 from nptltrace.hang.owners.python_locks import with_gil, with_python_locks
 from nptltrace.hang.owners.python_queues import with_python_queues
 from nptltrace.hang.owners.ruby import with_ruby_mutexes
@@ -83,7 +83,11 @@ def look(process: Target, names: Names) -> Picture:
     if pythons.threads:
         until = time.monotonic() + _PATIENCE_S
         threads = [_asleep_again(process, thread, until) for thread in threads]
-        threads = [_of_python(thread, pythons) for thread in threads]
+        # The kernel knows the first thread by the name of the program.
+        threads = [
+            thread._replace(name=pythons.thread_name(thread.inner_tid) or thread.name)
+            for thread in threads
+        ]
     layout = layout_of(process, names)
     named: dict[int, str] = {0: ""}
     known: dict[int, tuple[Sequence[Frame], _Stack]] = {}
@@ -118,7 +122,8 @@ def look(process: Target, names: Names) -> Picture:
             )
         )
     process.forget()
-    pictures = with_initializers(with_interrupted(process, with_runners(process, pictures)))
+    pictures = with_interrupted(process, with_runners(process, pictures))
+    pictures = [with_initializer(seen, pictures) for seen in pictures]
     pictures = [with_stream(process, names, with_grace(process, tids, seen)) for seen in pictures]
     states = pythons.threads
     pictures = with_ruby_mutexes(process, [with_gil(process, states, seen) for seen in pictures])
@@ -158,11 +163,6 @@ def _asleep_again(process: Target, thread: Thread, until: float) -> Thread:
             break
         time.sleep(_PAUSE_S)
     return asleep
-
-
-def _of_python(thread: Thread, pythons: Pythons) -> Thread:
-    """Return a thread by the name that it has in Python: the kernel knows that of the program."""
-    return thread._replace(name=pythons.thread_name(thread.inner_tid) or thread.name)
 
 
 class _Stack(NamedTuple):

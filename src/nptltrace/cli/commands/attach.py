@@ -18,8 +18,7 @@ from nptltrace.errors import UsageError
 if TYPE_CHECKING:
     import argparse
 
-    from nptltrace.attach.options import AttachOptions
-    from nptltrace.attach.recording import Recording
+    from nptltrace.attach.recording import AttachOptions, Recording
 
 SUMMARY = "record a process that already runs, and let it go again"
 DESCRIPTION = """\
@@ -119,7 +118,7 @@ def _say_recording(args: argparse.Namespace, name: str) -> None:
 
 def _options(args: argparse.Namespace, name: str) -> AttachOptions:
     from nptltrace._files.trace_directories import free_name
-    from nptltrace.attach.options import AttachOptions
+    from nptltrace.attach.recording import AttachOptions
     from nptltrace.recording.settings.levels import parse_levels
     from nptltrace.recording.settings.options import BufferOptions, stacks_of
 

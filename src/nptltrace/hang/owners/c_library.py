@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.target import Target
-    from nptltrace.hang.thread_picture import ShownFrame, ThreadPicture
+    from nptltrace.hang.thread_picture import ThreadPicture
 
 __all__ = ["with_interrupted", "with_stream"]
 
@@ -92,9 +92,6 @@ def _has_it(seen: ThreadPicture, kind: str, *, alone: bool) -> bool:
     if kind != "C library lock" or not alone:
         return False
     wants = next((frame for frame in inner if not is_plumbing(frame.function)), None)
-    return wants is not None and any(_is_same(wants, frame) for frame in behind)
-
-
-def _is_same(frame: ShownFrame, other: ShownFrame) -> bool:
-    """Return whether two frames are of one function."""
-    return bool(frame.function) and (frame.function, frame.module) == (other.function, other.module)
+    if wants is None or not wants.function:
+        return False
+    return any((f.function, f.module) == (wants.function, wants.module) for f in behind)

@@ -49,7 +49,11 @@ def left_asleep(
         threads: All threads of a process.
         look_again: Looks at them once more.
     """
-    waiting = [seen for seen in threads if _sleeps_for_free(seen)]
+    waiting = [
+        seen
+        for seen in threads
+        if (wait := seen.wait) is not None and wait.kind == "mutex" and wait.free and wait.private
+    ]
     if not waiting:
         return []
     time.sleep(_PATIENCE_S)
@@ -65,11 +69,6 @@ def left_asleep(
         if seen.thread.turns == later[seen.thread.tid].thread.turns
         and seen.wait == later[seen.thread.tid].wait
     ]
-
-
-def _sleeps_for_free(seen: ThreadPicture) -> bool:
-    wait = seen.wait
-    return wait is not None and wait.kind == "mutex" and wait.free and wait.private
 
 
 def _is_settled(before: ThreadPicture, later: ThreadPicture) -> bool:

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.thread_picture import ShownFrame, ThreadPicture
-    from nptltrace.trace.code.modules import Module
 
-__all__ = ["with_initializers", "with_runners"]
+__all__ = ["with_initializer", "with_runners"]
 
 # So much of a stack is looked through.
 _STACK = 1 << 16
@@ -58,34 +57,29 @@ def with_runners(process: Target, threads: Sequence[ThreadPicture]) -> list[Thre
     ]
 
 
-def with_initializers(threads: Sequence[ThreadPicture]) -> list[ThreadPicture]:
-    """Return the threads with the owners of the static variables of C++ that they wait for.
+def with_initializer(seen: ThreadPicture, threads: Sequence[ThreadPicture]) -> ThreadPicture:
+    """Return a thread with the owner of the static variable of C++ that it waits for.
+
+    The owner is the only thread that is in the function of the variable and does not wait there.
 
     Args:
-        threads: As they were seen.
+        seen: The thread as it was seen.
+        threads: All threads.
     """
-    return [
-        seen._replace(wait=seen.wait._replace(owner=_initializer(seen, threads)))
-        if seen.wait is not None and seen.wait.kind == _STATIC
-        else seen
-        for seen in threads
-    ]
-
-
-def _initializer(waiter: ThreadPicture, threads: Sequence[ThreadPicture]) -> int:
-    """Return the only thread that is in the function whose static a thread waits for, or 0."""
-    kinds = [routine_kind(frame.function) for frame in waiter.frames]
+    if seen.wait is None or seen.wait.kind != _STATIC:
+        return seen
+    kinds = [routine_kind(frame.function) for frame in seen.frames]
     behind = kinds.index(_STATIC) + 1 if _STATIC in kinds else len(kinds)
-    if behind >= len(kinds):
-        return 0
-    function = _functions(waiter.frames[behind])[0]
+    function = _functions(seen.frames[behind])[0] if behind < len(kinds) else ""
     tids = {
-        seen.thread.inner_tid
-        for seen in threads
-        for inner, frame in pairwise(seen.frames)
-        if function in _functions(frame) and routine_kind(inner.function) != _STATIC
+        other.thread.inner_tid
+        for other in threads
+        for inner, frame in pairwise(other.frames)
+        if behind < len(kinds)
+        and function in _functions(frame)
+        and routine_kind(inner.function) != _STATIC
     }
-    return tids.pop() if len(tids) == 1 else 0
+    return seen._replace(wait=seen.wait._replace(owner=tids.pop() if len(tids) == 1 else 0))
 
 
 def _functions(frame: ShownFrame) -> list[str]:
@@ -117,7 +111,7 @@ def _handled(process: Target, sp: int, wanted: Collection[int]) -> Iterator[int]
 
     What runs may stand in front of the object as well, as an argument: that is no code of glibc's.
     """
-    own = {module for module in process.modules if _is_library(module)}
+    own = {m for m in process.modules if m.path.rpartition("/")[2].startswith(_LIBRARY)}
     for before, word in pairwise(process.words(sp, _STACK)):
         if word not in wanted:
             continue
@@ -125,7 +119,3 @@ def _handled(process: Target, sp: int, wanted: Collection[int]) -> Iterator[int]
         # A static program has the C library in it.
         if module is not None and (module in own or not own):
             yield word
-
-
-def _is_library(module: Module) -> bool:
-    return module.path.rpartition("/")[2].startswith(_LIBRARY)

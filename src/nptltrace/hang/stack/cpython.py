@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._dataclasses import dataclass
 from nptltrace.hang.stack.cpython_layouts import DEBUG_SIZE, LAYOUTS, debug_layout
-from nptltrace.hang.stack.cpython_objects import LOCALS, attributes_of
+from nptltrace.hang.stack.cpython_objects import LOCALS, PythonObjects
 from nptltrace.trace.code.python_lines import line_of
 
 if TYPE_CHECKING:
@@ -123,7 +123,8 @@ class Pythons:
             if runtime and minor:
                 self.evaluates = names.exported(module, "_PyEval_EvalFrameDefault")
                 self.module, self.alone = name, match is not None or name in _PROGRAMS
-                self._layout = self._layout_of(minor, runtime)
+                debug = debug_layout(minor, process.read(runtime, DEBUG_SIZE))
+                self._layout = debug or LAYOUTS.get(minor)
                 if self._layout is not None:
                     self._states = dict(self._threads(runtime, self._layout))
                 break
@@ -152,14 +153,15 @@ class Pythons:
         # Objects of free-threaded builds begin otherwise.
         if layout.length != _PLAIN_LENGTH:
             return []
+        frames: list[InsideFrame] = []
         try:
-            return [self._inside(frame, layout) for frame in self._frames(state, layout)]
+            for frame in self._frames(state, layout):
+                function, code = self._function(frame, layout), self._code_of(frame, layout)
+                at = self._at(frame, code, layout)
+                frames.append(InsideFrame(function, frame, code, at, layout.minor))
         except (struct.error, ValueError):
             return []
-
-    def _inside(self, frame: int, layout: Layout) -> InsideFrame:
-        function, code = self._function(frame, layout), self._code_of(frame, layout)
-        return InsideFrame(function, frame, code, self._at(frame, code, layout), layout.minor)
+        return frames
 
     def text(self, address: int) -> str:
         """Return a string of Python, nothing of another object."""
@@ -190,7 +192,7 @@ class Pythons:
             return ""
         # The function that a thread begins with is a method of the object.
         thread = self._word(outermost + LOCALS[layout.minor])
-        attributes = attributes_of(layout.minor, thread, self._process.read)
+        attributes = PythonObjects(layout.minor, self._process.read).attributes(thread)
         named = next(value for key, value in attributes if self._text(key, layout) == "_name")
         return self._text(named, layout) or ""
 
@@ -235,10 +237,6 @@ class Pythons:
         said = self._process.read(names.exported(module, "Py_Version").start, 8)
         version = int.from_bytes(said, "little")
         return version >> 16 & 0xFF if version >> 24 == _PYTHON_3 else 0
-
-    def _layout_of(self, minor: int, runtime: int) -> Layout | None:
-        said = self._process.read(runtime, DEBUG_SIZE)
-        return debug_layout(minor, said) or LAYOUTS.get(minor)
 
     def _word(self, address: int) -> int:
         return int(struct.unpack("<Q", self._process.read(address, 8))[0])

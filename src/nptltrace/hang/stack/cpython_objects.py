@@ -10,7 +10,7 @@ from nptltrace._dataclasses import dataclass
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["LOCALS", "attributes_of", "items_of"]
+__all__ = ["LOCALS", "PythonObjects"]
 
 # Where the local variables of a function lie in its frame, by the minor version.
 LOCALS = {8: 360, 9: 360, 10: 352, 11: 72, 12: 72, 13: 72, 14: 80}
@@ -31,8 +31,8 @@ _KEYS_MAX, _PAIR = 4096, struct.Struct("<QQ")
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
-    """The memory of an interpreter.
+class PythonObjects:
+    """The objects of an interpreter.
 
     Attributes:
         minor: The version of Python 3.
@@ -42,10 +42,35 @@ class _Reader:
     minor: int
     read: Callable[[int, int], bytes]
 
-    def word(self, address: int) -> int:
+    def attributes(self, address: int) -> Iterator[tuple[int, int]]:
+        """Yield where the names and values of the attributes of an object are.
+
+        Raises:
+            struct.error: The memory cannot be read.
+        """
+        keys, values = self._of_object(address)
+        if keys:
+            yield from self._pairs(keys, values)
+
+    def items(self, address: int) -> Iterator[tuple[int, int]]:
+        """Yield where the keys and values of a dict are.
+
+        Raises:
+            struct.error: The memory cannot be read.
+        """
+        yield from self._pairs(*self._of_dict(address))
+
+    def _pairs(self, keys: int, values: int) -> Iterator[tuple[int, int]]:
+        """Yield what has a value."""
+        for number, (key, own) in enumerate(self._entries(keys)):
+            value = self._word(values + 8 * number) if values else own
+            if key and value:
+                yield key, value
+
+    def _word(self, address: int) -> int:
         return int(struct.unpack("<Q", self.read(address, 8))[0])
 
-    def entries(self, keys: int) -> Iterator[tuple[int, int]]:
+    def _entries(self, keys: int) -> Iterator[tuple[int, int]]:
         """Yield each key of a dict, with a value where the keys are of one dict alone."""
         if self.minor < _SHARED_SINCE:
             slots, count = _OLD_HEAD.unpack(self.read(keys, _OLD_HEAD.size))
@@ -60,76 +85,32 @@ class _Reader:
         for begin in range(key_at, size, entry):
             yield _PAIR.unpack_from(data, begin)
 
-    def of_dict(self, address: int) -> tuple[int, int]:
+    def _of_dict(self, address: int) -> tuple[int, int]:
         """Return the keys of a dict, and where its values are; 0 where they stand by the keys."""
-        values = self.word(address + _VALUES)
+        values = self._word(address + _VALUES)
         head = _INLINE_BEGIN if values and self.minor >= _INLINE_SINCE else 0
-        return self.word(address + _KEYS), values + head
+        return self._word(address + _KEYS), values + head
 
-    def of_object(self, address: int) -> tuple[int, int]:
+    def _of_object(self, address: int) -> tuple[int, int]:
         """Return the keys of the attributes of an object, and where their values are."""
-        kind = self.word(address + _TYPE)
+        kind = self._word(address + _TYPE)
         if self.minor < _SHARED_SINCE:
-            return self.of_dict(self.word(address + self.word(kind + _DICT_AT)))
-        if not self.word(kind + _FLAGS) & _MANAGED:
-            at = self.word(kind + _DICT_AT)
-            return self.of_dict(self.word(address + at)) if 0 < at < _DICT_AT_MAX else (0, 0)
+            return self._of_dict(self._word(address + self._word(kind + _DICT_AT)))
+        if not self._word(kind + _FLAGS) & _MANAGED:
+            at = self._word(kind + _DICT_AT)
+            return self._of_dict(self._word(address + at)) if 0 < at < _DICT_AT_MAX else (0, 0)
         return self._managed(address, kind)
 
     def _managed(self, address: int, kind: int) -> tuple[int, int]:
         """Return the same of an object whose dict is made only when it is asked for."""
-        own_dict = self.word(address + _DICT_BEFORE)
-        keys = self.word(kind + _CACHED_KEYS[self.minor])
+        own_dict = self._word(address + _DICT_BEFORE)
+        keys = self._word(kind + _CACHED_KEYS[self.minor])
         if self.minor == _TAGGED and own_dict & 1:
             return keys, own_dict + 1
         if own_dict:
-            return self.of_dict(own_dict)
+            return self._of_dict(own_dict)
         if self.minor < _INLINE_SINCE:
-            return keys, self.word(address + _VALUES_BEFORE)
-        if not self.word(kind + _FLAGS) & _INLINE_VALUES:
+            return keys, self._word(address + _VALUES_BEFORE)
+        if not self._word(kind + _FLAGS) & _INLINE_VALUES:
             return 0, 0
-        return keys, address + self.word(kind + _BASIC_SIZE) + _INLINE_BEGIN
-
-
-def attributes_of(
-    minor: int, address: int, read: Callable[[int, int], bytes]
-) -> Iterator[tuple[int, int]]:
-    """Yield where the names and values of the attributes of an object are.
-
-    Args:
-        minor: The version of Python 3.
-        address: The object.
-        read: Reads memory.
-
-    Raises:
-        struct.error: The memory cannot be read.
-    """
-    reader = _Reader(minor, read)
-    keys, values = reader.of_object(address)
-    if keys:
-        yield from _pairs(reader, keys, values)
-
-
-def items_of(
-    minor: int, address: int, read: Callable[[int, int], bytes]
-) -> Iterator[tuple[int, int]]:
-    """Yield where the keys and values of a dict are.
-
-    Args:
-        minor: The version of Python 3.
-        address: The dict.
-        read: Reads memory.
-
-    Raises:
-        struct.error: The memory cannot be read.
-    """
-    reader = _Reader(minor, read)
-    yield from _pairs(reader, *reader.of_dict(address))
-
-
-def _pairs(reader: _Reader, keys: int, values: int) -> Iterator[tuple[int, int]]:
-    """Yield what has a value."""
-    for number, (key, own) in enumerate(reader.entries(keys)):
-        value = reader.word(values + 8 * number) if values else own
-        if key and value:
-            yield key, value
+        return keys, address + self._word(kind + _BASIC_SIZE) + _INLINE_BEGIN

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from nptltrace.hang.stack.cpython_objects import LOCALS, attributes_of, items_of
+from nptltrace.hang.stack.cpython_objects import LOCALS, PythonObjects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -121,7 +121,8 @@ class Slots:
         for number, slot in enumerate(slots):
             kind = self._pythons.kind_of(slot) if slot else ""
             if frame.minor < _TWO_SLOTS_SINCE:
-                if kind in {"method", "builtin_function_or_method"} and self._leaves(slot):
+                is_bound = kind in {"method", "builtin_function_or_method"}
+                if is_bound and "__exit__" in self._pythons.function_name(slot):
                     bound = self.word(slot + _BOUND)
                     yield Entered(bound, self._pythons.kind_of(bound))
             elif kind in {"function", "method_descriptor"} and slots[number + 1 : number + 2] > [0]:
@@ -141,7 +142,7 @@ class Slots:
         """Yield names and objects of the variables of its module that a function uses."""
         names = self._code(frame).names
         module = self.word(frame.address + _GLOBALS.get(frame.minor, _GLOBALS_NEW))
-        for key, value in items_of(frame.minor, module, self._read):
+        for key, value in PythonObjects(frame.minor, self._read).items(module):
             if (name := self._pythons.text(key)) in names:
                 yield name, value
 
@@ -172,12 +173,8 @@ class Slots:
             frame: A frame of the same interpreter.
             address: The object.
         """
-        for key, value in attributes_of(frame.minor, address, self._read):
+        for key, value in PythonObjects(frame.minor, self._read).attributes(address):
             yield self._pythons.text(key), value
-
-    def _leaves(self, method: int) -> bool:
-        """Return whether a bound method is called `__exit__`."""
-        return "__exit__" in self._pythons.function_name(method)
 
     def _object(self, slot: int) -> int:
         return slot & ~_REF_MARKS

@@ -290,11 +290,6 @@ class Stacks:
         walk.memory = _Memory(self._process, sp)
         return Frame(address, by_table=False, stack=sp - top, signal=signal)
 
-    def _begin_of(self, inner: int, row: Row) -> int:
-        """Return where the function begins that a place lies in."""
-        module = self._process.map.only(inner)
-        return row.begin + (module.bias or 0) if module is not None else 0
-
     def _returns(
         self, inner: int, row: Row, stack: int, memory: _Memory
     ) -> tuple[int | None, bool]:
@@ -306,7 +301,8 @@ class Stacks:
             stack: Its stack pointer.
             memory: The stack.
         """
-        begin = self._begin_of(inner, row)
+        module = self._process.map.only(inner)
+        begin = row.begin + (module.bias or 0) if module is not None else 0
         at = self._returns_of(begin, row, stack, memory)
         return (self._call_of(begin, stack, memory), True) if at is None else (at, False)
 
@@ -375,7 +371,7 @@ class Stacks:
             return 0
         far = address + int.from_bytes(before[2:], "little", signed=True)
         if before[:2] == b"\xff\x15":
-            return int.from_bytes(self._process.read(far, 8), "little")
+            return self._process.word(far)
         return self._behind_stub(far) if before[1] == 0xE8 else 0  # noqa: PLR2004
 
     def _behind_stub(self, address: int) -> int:
@@ -384,7 +380,7 @@ class Stacks:
         if stub is None:
             return address
         word = address + stub.end() + int.from_bytes(stub[1], "little", signed=True)
-        return int.from_bytes(self._process.read(word, 8), "little")
+        return self._process.word(word)
 
     def _search(self, known: dict[int, int], memory: _Memory, top: int) -> Frame | None:
         """Look for a saved frame pointer with a return address behind it: the first there is."""

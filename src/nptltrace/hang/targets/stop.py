@@ -72,7 +72,9 @@ class Stopped:
             self._let_go()
             raise
         self._process.stopped = {
-            tid: registers for tid in self._signals if (registers := _registers(tid)) is not None
+            tid: Registers(data)
+            for tid in self._signals
+            if (data := register_set(tid, _PRSTATUS, SIZE)) is not None
         }
         return self
 
@@ -125,7 +127,8 @@ class Stopped:
             # What has not stopped yet cannot be let go yet.
             while (
                 ptrace(_DETACH, tid, None, self._signals.get(tid)) != 0
-                and not self._has_ended(tid)
+                and tid in self._signals
+                and self._process.thread(tid) is not None
                 and time.monotonic() < until
             ):
                 self._has_stopped(tid)
@@ -134,11 +137,3 @@ class Stopped:
     def _is_runnable(self, tid: int) -> bool:
         thread = self._process.thread(tid)
         return thread is not None and thread.state == "R"
-
-    def _has_ended(self, tid: int) -> bool:
-        return tid not in self._signals or self._process.thread(tid) is None
-
-
-def _registers(tid: int) -> Registers | None:
-    data = register_set(tid, _PRSTATUS, SIZE)
-    return None if data is None else Registers(data)
