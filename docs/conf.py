@@ -37,7 +37,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(pa|pyarrow|np|collections|os|pathlib|types|subprocess|typing|_native)\..*"),
     (
         "py:.*",
-        r"(.*\.Damage|NDArray|Choice|Patterns|Stat|Report|Check|Diff|.*\bProcess|Processes|Aliases|PassedOver|Iterator|Line|Sequence|Mapping|Path|Self|Any|optional|TracebackType|Severity|Rows)",
+        r"(.*\.Damage|NDArray|Choice|Patterns|Stat|Report|Check|Diff|.*\bProcess|Processes|Aliases|PassedOver|Iterator|MessageSocket|Sequence|Mapping|Path|Self|Any|optional|TracebackType|Severity|Rows)",
     ),
 ]
 # An `Event` is of the module that names it: there are those of POSIX and those of findings.

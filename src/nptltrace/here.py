@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from nptltrace import _paths
 from nptltrace._binding import tracer
-from nptltrace.attach.line import Line
+from nptltrace.attach.messages import MessageSocket
 from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ import json, os, sys
 if os.fork():
     os._exit(0)
 sys.path.insert(0, sys.argv[1])
-from nptltrace.attach.beside import main
+from nptltrace.attach.here_recorder import main
 main(int(sys.argv[2]), json.loads(sys.argv[3]))"""
 
 _one_at_a_time = threading.Lock()
@@ -46,7 +46,7 @@ class RecordingHere:
         lost: How many were lost; None until it has ended.
     """
 
-    def __init__(self, trace: Path, line: Line) -> None:
+    def __init__(self, trace: Path, line: MessageSocket) -> None:
         self._line = line
         self._pid = os.getpid()
         self.trace = trace
@@ -156,9 +156,9 @@ def _refuse() -> None:
         )
 
 
-def _recorder(wanted: dict[str, Any]) -> Line:
+def _recorder(wanted: dict[str, Any]) -> MessageSocket:
     """Start the recorder, and return the line to it."""
-    line, other = Line.pair()
+    line, other = MessageSocket.pair()
     package = Path(__file__).parents[1]
     with other:
         # nothing of this process's own is kept open by it, nor does it take what a terminal sends
@@ -176,7 +176,7 @@ def _recorder(wanted: dict[str, Any]) -> Line:
     return line
 
 
-def _begin(line: Line, trace: Path) -> None:
+def _begin(line: MessageSocket, trace: Path) -> None:
     """Load the tracer when the recorder is ready, and wait until it records."""
     text = _answer(line, trace)["attach"]
     try:
@@ -186,7 +186,7 @@ def _begin(line: Line, trace: Path) -> None:
     _answer(line, trace)
 
 
-def _answer(line: Line, trace: Path) -> dict[str, Any]:
+def _answer(line: MessageSocket, trace: Path) -> dict[str, Any]:
     """Return what the recorder has to say, or raise it where that is an error."""
     try:
         said = line.receive()

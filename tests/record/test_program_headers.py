@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nptltrace._files.elf import read_elf
-from nptltrace.hang.targets.mapped import Mapping, modules_of
+from nptltrace.hang.targets.mapped_modules import Mapping, modules_of
 from nptltrace.recording.launch import CannotRun, find_program, why_untraceable
 from nptltrace.recording.mappings import Modules, modules_of_log
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.hang.idle import is_of_manager
-from nptltrace.hang.owners.free import stays_asleep
+from nptltrace.hang.owners.free_locks import stays_asleep
 from nptltrace.hang.picture import look
 from nptltrace.hang.stack.names import Names, OneProcess
 from nptltrace.trace.symbols.lookup import Symbols

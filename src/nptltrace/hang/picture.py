@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from nptltrace.catalog.runtimes import ownerless, runtime_of_file
 from nptltrace.hang.calls import with_peers
 from nptltrace.hang.conditions import layout_of
-from nptltrace.hang.limits import with_limit
 from nptltrace.hang.owners.c_library import with_interrupted, with_stream
-from nptltrace.hang.owners.free import with_free
-from nptltrace.hang.owners.grace import with_grace
+from nptltrace.hang.owners.free_locks import with_free
 from nptltrace.hang.owners.monitors import with_monitors
 from nptltrace.hang.owners.once import with_initializer, with_runners
 from nptltrace.hang.owners.python_locks import with_gil, with_python_locks
 from nptltrace.hang.owners.python_queues import with_python_queues
+from nptltrace.hang.owners.rcu import with_grace
 from nptltrace.hang.owners.ruby import with_ruby_mutexes
 from nptltrace.hang.routines import (
     has_object,
@@ -26,9 +25,10 @@ from nptltrace.hang.routines import (
     waits_for_library,
 )
 from nptltrace.hang.stack.cpython import PythonFrame, Pythons
-from nptltrace.hang.stack.shown import SignalFrame, signal_name
+from nptltrace.hang.stack.shown_frames import SignalFrame, signal_name
 from nptltrace.hang.stack.stacks import Stacks
 from nptltrace.hang.thread_picture import ThreadPicture
+from nptltrace.hang.time_limits import with_limit
 from nptltrace.hang.waits import Waits, is_call, spin_of, wait_of
 from nptltrace.trace.symbols.location import Location
 

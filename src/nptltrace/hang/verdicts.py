@@ -16,16 +16,16 @@ from nptltrace.hang.idle import (
     wait_for_signal,
     wait_for_work,
 )
-from nptltrace.hang.limits import is_of_other_clock, length
 from nptltrace.hang.other_processes import closed_set, with_owners
-from nptltrace.hang.owners.free import left_asleep
-from nptltrace.hang.owners.grace import GRACE
+from nptltrace.hang.owners.free_locks import left_asleep
 from nptltrace.hang.owners.python_locks import GIL
+from nptltrace.hang.owners.rcu import GRACE
 from nptltrace.hang.picture import look
 from nptltrace.hang.routines import routine_kind
 from nptltrace.hang.signals import BY_ITSELF, handlers
 from nptltrace.hang.stack.cpython import PythonFrame
-from nptltrace.hang.stack.shown import SignalFrame, signal_name
+from nptltrace.hang.stack.shown_frames import SignalFrame, signal_name
+from nptltrace.hang.time_limits import is_of_other_clock, length
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -61,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Record, and let go."""
     from nptltrace import _paths
-    from nptltrace.attach.asleep import page_of, record_asleep
+    from nptltrace.attach.idle_recorder import control_page_of, record_with_idle_recorder
     from nptltrace.attach.injection import Injection
     from nptltrace.attach.recording import record
     from nptltrace.hang.stack.names import Names, OneProcess
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.recording.recorder import summary
     from nptltrace.trace.symbols.lookup import Symbols
 
-    page = page_of(args.pid)
+    page = control_page_of(args.pid)
     name = _name_of(args.pid)
     options = _options(args, name)
     with Interrupts() as interrupts:
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
 
         if page is not None:
             _say_recording(args, name)
-            events, trace = record_asleep(page, options, ended)
+            events, trace = record_with_idle_recorder(page, options, ended)
             say(args, f"recorded {events} {plural(events, 'event')} in {trace}")
             return 0
         process = Process(args.pid)

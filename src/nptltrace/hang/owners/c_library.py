@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nptltrace.hang.routines import is_plumbing, plain_name
-from nptltrace.hang.stack.shown import SignalFrame
+from nptltrace.hang.stack.shown_frames import SignalFrame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from nptltrace.hang.routines import is_plumbing, routine_kind
-from nptltrace.hang.stack.shown import CalledLocation, GuessedLocation
+from nptltrace.hang.stack.shown_frames import CalledLocation, GuessedLocation
 from nptltrace.hang.stack.static_calls import refers_to
 from nptltrace.trace.code.call_site import ENTRY
 from nptltrace.trace.symbols.elf.code import Frame as CodeFrame

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nptltrace._dataclasses import dataclass, field
 from nptltrace._files.elf import notes_of
-from nptltrace.hang.targets.mapped import Mapping
+from nptltrace.hang.targets.mapped_modules import Mapping
 from nptltrace.hang.targets.registers import SIZE, Registers
 
 if TYPE_CHECKING:

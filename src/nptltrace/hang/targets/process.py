@@ -15,8 +15,8 @@ from nptltrace._binding.libc import read_memory
 from nptltrace._dataclasses import replace
 from nptltrace.errors import NativeError, PttError
 from nptltrace.hang.targets.files import Files
-from nptltrace.hang.targets.mapped import Mapping as MappedFile
-from nptltrace.hang.targets.mapped import modules_of
+from nptltrace.hang.targets.mapped_modules import Mapping as MappedFile
+from nptltrace.hang.targets.mapped_modules import modules_of
 from nptltrace.hang.targets.shared_memory import sharers
 from nptltrace.hang.targets.target import Target
 from nptltrace.hang.targets.thread import Call, Thread

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Line"]
+__all__ = ["MessageSocket"]
 
 _LARGEST = 1 << 16
 
 
-class Line:
-    """One end of it.
+class MessageSocket:
+    """One end of the socket.
 
     Args:
         end: A socket that keeps the bounds of messages.
@@ -26,7 +26,7 @@ class Line:
         self._end = end
 
     @classmethod
-    def pair(cls) -> tuple[Line, socket.socket]:
+    def pair(cls) -> tuple[MessageSocket, socket.socket]:
         """Return one end, and the socket of the other."""
         here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         return cls(here), there

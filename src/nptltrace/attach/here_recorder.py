@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nptltrace import _paths
-from nptltrace.attach.line import Line
+from nptltrace.attach.messages import MessageSocket
 from nptltrace.attach.recording import AttachOptions, record
 from nptltrace.attach.refusals import why_not_itself
 from nptltrace.errors import PttError, UsageError
@@ -41,7 +41,7 @@ class _Invitation:
 
     stopped_ns = 0
 
-    def __init__(self, line: Line, pid: int) -> None:
+    def __init__(self, line: MessageSocket, pid: int) -> None:
         self._line = line
         self._failure = ""
         self.ended = False
@@ -81,7 +81,7 @@ def main(descriptor: int, wanted: Mapping[str, Any]) -> None:
         descriptor: The socket to the program.
         wanted: `pid`, `output`, `level`, `stacks` and `force`.
     """
-    line = Line(socket.socket(fileno=descriptor))
+    line = MessageSocket(socket.socket(fileno=descriptor))
     try:
         line.send(_record(line, _options(wanted)))
     except UsageError as error:
@@ -103,7 +103,7 @@ def _options(wanted: Mapping[str, Any]) -> AttachOptions:
     )
 
 
-def _record(line: Line, options: AttachOptions) -> dict[str, Any]:
+def _record(line: MessageSocket, options: AttachOptions) -> dict[str, Any]:
     invitation = _Invitation(line, options.pid)
 
     def began(_: Recording) -> None:

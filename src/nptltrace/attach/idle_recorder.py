@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from nptltrace.attach.recording import AttachOptions
 
-__all__ = ["page_of", "record_asleep"]
+__all__ = ["control_page_of", "record_with_idle_recorder"]
 
 # Within so long the recorder has written everything that there is.
 _WRITTEN_S = 2.5
@@ -25,7 +25,7 @@ _LOOK_S = 0.05
 _MARGIN_NS = 2_000_000
 
 
-def page_of(pid: int) -> ControlPage | None:
+def control_page_of(pid: int) -> ControlPage | None:
     """Return the levels of a process that has a recorder, None if it has none.
 
     Raises:
@@ -45,7 +45,7 @@ def page_of(pid: int) -> ControlPage | None:
     return page
 
 
-def record_asleep(
+def record_with_idle_recorder(
     page: ControlPage, options: AttachOptions, ended: Callable[[], bool]
 ) -> tuple[int, Path]:
     """Record for a while, and leave it as it was.
