@@ -99,7 +99,7 @@ static void read_call(struct ptt_task *task, const char *line)
 	task->pc = strtoull(end, &end, 16);
 }
 
-/* Whether threads are in a call for long, so that one that is in it sleeps. */
+/* Whether threads are in a call for long, so that a thread in it sleeps. */
 static bool is_lasting(int64_t call)
 {
 	return call >= 0 && call != SYS_exit && call != SYS_exit_group;
@@ -178,7 +178,7 @@ static void read_memory(const struct work *work, uint64_t from, uint64_t to)
 					      PTT_TASK_MEMORY - PTT_TASK_STACK};
 		has[count++] = &task->has_futex;
 	}
-	/* A piece that cannot be read ends the call; what is behind it comes by the next one. */
+	/* A piece that cannot be read ends the call; the next call reads the pieces behind it. */
 	for (; at < count; at++) {
 		ssize_t size = process_vm_readv(tid, here + at, count - at, there + at, count - at, 0);
 

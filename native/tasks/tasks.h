@@ -29,7 +29,7 @@ struct ptt_task {
 	int64_t turns; /* how often it has had a processor, before all else was read; -1 = it is gone */
 	int64_t call; /* the number of the system call that it is in, or what stands for it */
 	uint64_t arguments[6];
-	uint64_t sp, pc; /* 0 of one that runs */
+	uint64_t sp, pc; /* 0 if the thread runs */
 	char name[24];
 	char state; /* the kernel's letter; S of all that are in a system call in which threads live on */
 	uint8_t has_stack, has_futex; /* whether that memory could be read */

@@ -100,7 +100,7 @@ static uint64_t take(struct bytes *b, size_t size)
 	return value;
 }
 
-/* A number in pieces of seven bits, the low ones first; @bits: how many there were. */
+/* A number in pieces of seven bits, the low bits first; @bits: how many bits there were. */
 static uint64_t take_leb(struct bytes *b, unsigned int *bits)
 {
 	uint64_t value = 0, byte;
@@ -162,7 +162,7 @@ static size_t pointer_size(uint8_t encoding)
 
 /* ------------------------------------------------------------ entries */
 
-/* A common information entry, as far as it matters to those that share it. */
+/* A common information entry, as far as it matters to the entries that share it. */
 struct common {
 	uint64_t code_unit;
 	int64_t data_unit;
@@ -261,7 +261,7 @@ struct machine {
 	struct ptt_unwind_row saved[4];
 	unsigned int depth;
 	uintptr_t location;
-	uintptr_t pc; /* of which the rule is wanted */
+	uintptr_t pc; /* the place that the row is of */
 };
 
 static void set_place(struct ptt_unwind_row *row, uint64_t reg, enum ptt_how how, int64_t offset)

@@ -44,7 +44,7 @@ class AgentFile:
         self._beat = 0
 
     def _read(self) -> ptt_abi.Attach:
-        """Return what the file says; what is missing in it is 0."""
+        """Return the contents of the file; missing bytes are 0."""
         size = sizeof(ptt_abi.Attach)
         return ptt_abi.Attach.from_buffer_copy(os.pread(self._fd, size, 0).ljust(size, b"\0"))
 

@@ -1,4 +1,4 @@
-"""Puts the tracer into a process: a thread that can be stopped makes one that loads it."""
+"""Puts the tracer into a process: a thread that can be stopped makes a thread that loads it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PAUSE_S = 0.02
 
 
 class Injection:
-    """A thread in a process, and the one that was stopped for it.
+    """A thread in a process, and the thread that was stopped for it.
 
     Args:
         process: The process.

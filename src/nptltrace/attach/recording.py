@@ -263,7 +263,7 @@ class Recording:
         return self._agent.records and bool(self._watch.pids) and not self._watch.busy()
 
     def _is_alone(self) -> bool:
-        """Return whether all threads have ended but the one that was put into the process."""
+        """Return whether all threads have ended but the thread that was put into the process."""
         # While that thread is away, the one thread that is left is the program's.
         return threads_behind_first(self._pid) == 1 and not self._agent.is_away
 
@@ -306,7 +306,7 @@ class Recording:
         self._described.write(self._clock.calibration(), stats)
 
     def _silent(self, stats: Stats) -> list[dict[str, str]]:
-        """Return what is said of the process where there is no event of it."""
+        """Return the notes on a process without events."""
         if stats.events or stats.lost or not self._threads:
             return []
         return without_events(self._pid, self._threads, self._recorded_ns)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Sleepers"]
 
-# A relative time limit begins anew when the call does: only short ones.
+# A relative time limit begins anew when the call does, so the limit has to be short.
 _SHORT_NS = 1_000_000_000
 _C_LIBRARY = re.compile(r"libc(\.so\.6|-2\.\d+\.so)$")
 _NOBODYS = re.compile(
@@ -41,7 +41,7 @@ _ALLOCATES = re.compile(
     r"(^|[_:])(malloc|calloc|realloc|free|memalign|operator new|operator delete)\b"
     r"|^(je|mi|tc)_|jemalloc|tcmalloc"
 )
-# Calls without a time limit, or of which the kernel writes down how much is left: read, select,
+# Calls without a time limit, or whose rest of it the kernel writes down: read, select,
 # pause, accept, recvfrom, recvmsg, wait4, rt_sigsuspend, waitid, pselect6, ppoll, accept4.
 _UNTIMED = frozenset({0, 23, 34, 43, 45, 47, 61, 130, 247, 270, 271, 288})
 _FUTEX = 202

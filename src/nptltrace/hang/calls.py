@@ -121,7 +121,7 @@ def _loop_descriptor(seen: ThreadPicture) -> int:
 
 
 def _other_side(file: OpenFile) -> tuple[str, int]:
-    """Return what the processes have open that can end a wait for a file; 0 of what is unknown."""
+    """Return kind and key of the file by which a wait for a file can end; 0 for an unknown key."""
     if file.kind == "socket":
         return file.kind, file.peer
     return file.kind, file.key if file.kind in _CLOSED else 0
@@ -213,7 +213,7 @@ def _of_call(process: Target, seen: ThreadPicture, files: Files) -> Peers | None
 
 
 def _children(pid: int, name: str, call: Call, *, is_inside: bool) -> frozenset[int]:
-    """Return the children of which a thread awaits one; none where that is not known."""
+    """Return the children that a thread waits for; none where that is not known."""
     children = frozenset(children_of(pid))
     awaited = _signed(call.arguments[0])
     if name == "waitid":

@@ -56,7 +56,7 @@ _RESULTS: tuple[Call, ...] = (
     ("put", "/queue.py"), ("join", "/queue.py"), ("wait", "/multiprocessing/pool.py"),
     ("_wait", "/threading.py"), ("_enter", "/threading.py"),
 )  # fmt: skip
-# So many functions of the library there are before that of the program, and of multiprocessing.
+# So many functions of the library, or of multiprocessing, stand before the program's function.
 _INNERMOST, _READING = 2, 4
 
 
@@ -66,8 +66,8 @@ def wait_for_work(processes: Sequence[Sequence[ThreadPicture]]) -> bool:
     A process that multiprocessing did not start waits for results in a queue of processes.
 
     Args:
-        processes: All threads of each process that waits for the others, those of the one that is
-            looked at first.
+        processes: All threads of each process that waits for the others. The process that is
+            looked at comes first.
     """
     processes_stacks = [[*_stacks(threads).values()] for threads in processes]
     if any(_has(stack, _TRACKS) for stack in processes_stacks[0]):
@@ -85,10 +85,10 @@ def wait_for_work(processes: Sequence[Sequence[ThreadPicture]]) -> bool:
 
 
 def _wait_for_messages(processes: Sequence[Sequence[ThreadPicture]]) -> bool:
-    """Return whether processes wait for messages of one that waits for their end, or for an event.
+    """Return whether processes wait for messages of a process that waits for their end or an event.
 
-    Two processes that read from both ends of a connection do not, nor do several that only get
-    messages from one another.
+    Two processes that read from both ends of a connection do not. Neither do several processes that
+    only get messages from one another.
 
     Args:
         processes: All threads of each process that waits for the others.
@@ -177,7 +177,7 @@ def has_lock_of_manager(threads: Sequence[ThreadPicture]) -> bool:
     # A client that waits for work may have the lock meanwhile.
     if any(_waits_for_work(stack) for _, stack in serving):
         return False
-    # A lock is of C: queues and conditions have functions of Python behind that of the server.
+    # A lock is of C. Queues and conditions have functions of Python behind the server's function.
     return any(
         seen.wait is not None and seen.wait.kind in _LOCKS and _is(stack[0], _SERVES)
         for seen, stack in serving

@@ -23,7 +23,7 @@ __all__ = ["Looked", "closed_set", "enders", "with_owners"]
 
 # What another process, or the kernel, may end.
 _OPEN = frozenset({"call", "go"})
-# So many processes are looked at: those that have locks, and those that can end a wait.
+# So many processes are looked at that have locks, and so many that can end a wait.
 _OWNERS_MAX, _CLOSED_MAX = 16, 32
 
 
@@ -73,7 +73,7 @@ def with_owners(process: Target, picture: Picture, names: Names) -> list[Looked]
 
 
 def closed_set(process: Target, picture: Picture, names: Names) -> list[Looked]:
-    """Return a process, and those that could end its waits, if none of them ever will.
+    """Return a process, and the processes that could end its waits, if none of them ever will.
 
     Args:
         process: The process.
@@ -135,7 +135,7 @@ def _enders_of(process: Target, seen: ThreadPicture, tids: set[int]) -> frozense
 
 
 def _is_joined(process: Target, wait: Wait, tids: set[int]) -> bool:
-    """Return whether a thread waits for the end of one that has ended.
+    """Return whether a thread waits for the end of a thread that has ended.
 
     The kernel wakes one thread then, and no other that joins the same thread as well. In the child
     of a fork the word may name a thread that only the parent has.

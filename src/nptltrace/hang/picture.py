@@ -250,7 +250,7 @@ def _calls(frame: ShownFrame) -> Iterator[tuple[str, str]]:
 
 
 def _with_python(stack: _Stack, pythons: Pythons, thread: Thread) -> tuple[ShownFrame, ...]:
-    """Return a stack with Python's functions in place of those of the interpreter.
+    """Return a stack with Python's functions in place of the interpreter's functions.
 
     Without them where the interpreter has noted more or fewer calls of it than there are.
     """

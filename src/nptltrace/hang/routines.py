@@ -47,7 +47,7 @@ _ON_THEIR_FUTEX = {
     "future": r"^std::__atomic_futex_unsigned|^std::__future_base::_State_baseV2::wait",
     "static": r"^__cxa_guard_acquire$",
 }
-# And of those in which a thread sleeps on a word of its own, so that the object is not known.
+# The same of libraries whose threads sleep on a word of their own, so that nobody knows the object.
 _PARKED = {
     "mutex": r"parking_lot::raw_mutex::RawMutex>?::lock_slow",
     "rwlock": r"parking_lot::raw_rwlock::RawRwLock>?::(\w+_slow|wait_for_readers)",

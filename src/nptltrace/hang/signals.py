@@ -35,14 +35,14 @@ _HANDLED = frozenset(
 )  # fmt: skip
 # CPython's table of handlers has a flag and an object for each signal. It has none for signal 0,
 # and the same object for the two signals that the C library keeps for itself. Behind these stand
-# the signals for programs' own purposes, most of which have the default.
+# the signals for programs' own purposes; most of them have the default.
 _SIGNALS, _RESERVED = 65, (32, 33)
 _TABLE = struct.Struct(f"<{2 * _SIGNALS}Q")
 _RUN = re.compile(rb"\0{8}(?!\0{8})(.{8})(?:\0{8}\1){15}", re.DOTALL)
 _ENTRY, _WORD = 16, 8
 _DATA_MAX = 1 << 24
 _HEADERS = 4096
-# The default handler of SIGINT raises KeyboardInterrupt, and that of asyncio ends the main task.
+# The default handler of SIGINT raises KeyboardInterrupt, and asyncio's handler ends the main task.
 _INTERRUPTS = re.compile(r"default_int_handler|(\w+\.)?_on_sigint \(runners\.py:\d+\)")
 
 
@@ -57,7 +57,7 @@ def handlers(process: Target, names: Names) -> dict[int, str] | None:
         names: Names for what lies in it.
 
     Returns:
-        None if the process may have handlers, and it is not known of which signals.
+        None if the process may have handlers, and nobody knows for which signals.
     """
     caught = process.caught
     if caught is None:

@@ -22,7 +22,7 @@ class Limit(NamedTuple):
     """The time limit of a wait.
 
     Attributes:
-        ns: How long is left, less than nothing of one that is over; or how long it is.
+        ns: How long is left, negative once the limit is over; or how long the limit is.
         is_length: It is known how long the limit is, and not how long is left.
         as_realtime_ns: Of a time of CLOCK_MONOTONIC, how long would be left if the same number were
             a time of CLOCK_REALTIME.

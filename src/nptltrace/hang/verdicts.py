@@ -59,7 +59,7 @@ _BY_HANDLERS = frozenset({"semaphore", "futex", "park", "file"})
 # What processes are to those who only read.
 _FROM = frozenset({"written by", "connected to", "woken by"})
 _FEW = 8
-# So many frames of the C library there are behind that of a handler, at most.
+# Behind the frame of a handler there are at most so many frames of the C library.
 _LIBRARY = 4
 # So many looks may show a thread that just runs, with pauses, and so many one after the other must
 # agree.
@@ -87,7 +87,7 @@ class Verdict(NamedTuple):
 
 
 def verdicts(process: Target, picture: Picture, names: Names) -> list[Verdict]:
-    """Return what is sure: threads that wait for one another, for themselves or for nobody.
+    """Return the threads that surely wait for one another, for themselves or for nobody.
 
     A thread that let go while the picture was taken is seen by a second look, and clears all that
     it is a part of.
@@ -249,7 +249,7 @@ def _ownerless(process: Target, by_tid: dict[int, ThreadPicture]) -> Iterator[Ve
                 (seen,),
             )
             continue
-        # Ids grow: one that is smaller than all of this process is not one of its own threads.
+        # Ids grow: an id below all ids of this process belongs to a thread of another process.
         is_older = wait.private and wait.owner < min(by_tid)
         forked = ", or when this process was forked" if is_older else ""
         yield Verdict(

@@ -23,7 +23,7 @@ __all__ = ["Wait", "Waits", "is_call", "spin_of", "wait_of"]
 
 # futex(), by architecture, and what calls are named that threads sleep in for long.
 _FUTEX = {"x86_64": 202, "aarch64": 98}
-# The call by which a thread goes on with one that has a time limit, when a stop of the process has
+# The call by which a thread goes on with a call with a time limit, when a stop of the process has
 # interrupted it: with the same arguments.
 _RESTART = {"x86_64": 219, "aarch64": 128}
 _CALLS = {
@@ -70,8 +70,8 @@ _CALL = 15
 _FRAMES = 512
 # The words of a mutex: the lock, how often it was taken, the owner, its users, the kind.
 _MUTEX = struct.Struct("<IIIII")
-# Instructions of x86's pthread_spin_lock(): the one that tries, which makes the lock's word 0 or
-# less, and the one that begins the loop in which a thread is that did not get it.
+# Instructions of x86's pthread_spin_lock(): the first one tries, and makes the lock's word 0 or
+# less; the second one begins the loop of a thread that did not get the lock.
 _TRIES, _PAUSES = b"\xf0\xff\x0f", b"\xf3\x90"
 # Where the C library of x86-64 has a thread's own address and its id, from its `pthread_t` on; and
 # the word on which whoever joins the thread sleeps, which is its id before 2.43.
@@ -322,7 +322,7 @@ class _Futex:
         return struct.unpack(layout, data) if len(data) == size else ()
 
     def _mutex(self) -> Wait | None:
-        """Return the mutex whose lock this word is, if it looks like one that is held."""
+        """Return the mutex whose lock this word is, if it looks like a mutex that is held."""
         around = self.around
         if len(around) < BEFORE_FUTEX + _MUTEX.size:
             around = bytes(BEFORE_FUTEX) + self.process.read(self.address, _MUTEX.size)
@@ -331,7 +331,7 @@ class _Futex:
         lock, _, owner, users, kind = _MUTEX.unpack_from(around, BEFORE_FUTEX)
         if kind & ~0x3FF or users > _TID_MAX:
             return None
-        # Others sleep on words with high bits as well: Rust's parked threads on one that is -1.
+        # Others sleep on words with high bits as well: Rust's parked threads on a word that is -1.
         if kind & _ROBUST and self.value & _WAITERS and 0 < lock & _TID <= _TID_MAX:
             return Wait("mutex", self.address, lock & _TID)
         # the word of another lock with waiters

@@ -42,7 +42,7 @@ _THREAD = "java/lang/Thread"
 
 
 def fields_of(process: Target, module: Module, names: Names) -> dict[tuple[str, str], int]:
-    """Return offsets of fields by type and name; of static ones, their addresses.
+    """Return offsets of fields by type and name; of static fields, their addresses.
 
     Under a type alone, with no name, stands its size.
 
@@ -65,7 +65,7 @@ def fields_of(process: Target, module: Module, names: Names) -> dict[tuple[str, 
 def _entries(
     process: Target, module: Module, names: Names, table: tuple[str, tuple[str, ...]]
 ) -> Iterator[list[int]]:
-    """Yield the parts of each entry of a table, the first of which is never 0."""
+    """Yield the parts of each entry of a table; the first part is never 0."""
     name, parts = table
     stride, *places = (
         process.word(names.exported(module, f"{name}Entry{part}").start)
@@ -166,7 +166,7 @@ class Objects:
             return 0
 
     def _lineage(self, instance: int) -> list[tuple[int, str]]:
-        """Return the class of an object and those that it extends, each with its name."""
+        """Return the class of an object and the classes that it extends, each with its name."""
         first = klass = self._class(instance)
         lineage: list[tuple[int, str]] = []
         while first not in self._lineages:

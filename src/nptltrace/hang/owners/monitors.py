@@ -26,7 +26,7 @@ _THREADS = 1 << 16
 _LAYERS = ("JavaThread", "Thread")
 # The function in which a thread is parked.
 _PARKS = "Parker::park"
-# The function that initializes a class, among those that call functions of Java or are called.
+# The function that initializes a class, and how functions begin that call Java or that Java calls.
 _INITIALIZES = "InstanceKlass::initialize_impl"
 _ENTRIES = ("InstanceKlass::", "JavaCalls::", "JVM_", "Unsafe_")
 # So much of a stack is looked through for the class.
@@ -97,7 +97,7 @@ def _with_monitor(
             wait = seen.wait._replace(kind="static", object=klass, owner=owner)
             return seen._replace(wait=wait, object_name=name)
     if thread.waits_on:
-        # The machine notifies those that wait for a thread when that ends: Thread.join() does.
+        # When a thread ends, the machine notifies whoever waits for its object: Thread.join() does.
         ends = machine.thread_of(thread.waits_on, java_threads)
         kind = "join" if ends else seen.wait.kind
         wait = seen.wait._replace(kind=kind, object=thread.waits_on, owner=ends)

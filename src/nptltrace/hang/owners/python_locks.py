@@ -253,7 +253,7 @@ class _Locks:
 
         Args:
             lock: The lock.
-            inside: The function and those that it has called.
+            inside: The function and the functions that it has called.
         """
         for frame in inside:
             if not self._is_library(frame) and self._slots.releases(frame):
@@ -265,7 +265,7 @@ class _Locks:
         return False
 
     def _name(self, wanted: int, frames: Sequence[InsideFrame]) -> str:
-        """Return what the program calls an object, or that of the library which it is a part of."""
+        """Return the program's name of an object, or of the library's object that contains it."""
         part = wanted
         for frame in frames[:_NAMING]:
             if not self._is_library(frame):

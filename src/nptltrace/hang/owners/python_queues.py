@@ -77,7 +77,7 @@ def _jobs(slots: Slots, frames: Sequence[InsideFrame]) -> int:
 
 
 def _crossed(slots: Slots, pythons: Pythons, inside: dict[int, list[InsideFrame]]) -> set[int]:
-    """Return the threads each of which waits for what another one of them would put."""
+    """Return the threads that each wait for an item which another of these threads would put."""
     gets: dict[int, int] = {}
     puts: dict[int, set[int]] = {}
     for tid, frames in inside.items():

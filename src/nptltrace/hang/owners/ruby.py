@@ -25,7 +25,7 @@ _STACK = 1 << 13
 _NOTE = struct.Struct("<5Q")
 # An object with data of a type: flags and class, the type, 1, where the data are.
 _OBJECT = struct.Struct("<16xQQQ")
-# A mutex: the fiber that has it, the next one that this has, its list of waiters.
+# A mutex: the fiber that has it, the next mutex of that fiber, its list of waiters.
 _MUTEX = struct.Struct("<Q8x2Q")
 _LIST_AT = 16
 # A fiber says, somewhere in its first bytes, where its stack begins and ends, and how long it is.
@@ -102,7 +102,7 @@ def _is_in_list(process: Target, head: int, node: int) -> bool:
 
 
 def _on_stack_of(process: Target, fiber: int, threads: Sequence[ThreadPicture]) -> int:
-    """Return the thread that is on the stack of a fiber, 0 if none of those that sleep is."""
+    """Return the thread that is on the stack of a fiber, 0 if no sleeping thread is on it."""
     data = process.read(fiber, _FIBER)
     for at in range(0, len(data) - _STACK_OF_FIBER.size + 1, 8):
         begin, end, size = _STACK_OF_FIBER.unpack_from(data, at)

@@ -143,7 +143,7 @@ class Pythons:
             return []
 
     def inside(self, inner_tid: int) -> list[InsideFrame]:
-        """Return the frames of a thread, the innermost first, with the places of what is in them.
+        """Return the frames of a thread, the innermost first, with where their contents lie.
 
         Nothing is returned where the objects of the interpreter cannot be read.
         """

@@ -17,7 +17,7 @@ _FREE_THREADED = 13
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Offsets of fields; 0 of one that the version does not have, where 0 is not said to be valid.
+    """Offsets of fields; 0 of a field that the version does not have, unless 0 is said to be valid.
 
     Attributes:
         minor: The version of Python 3.

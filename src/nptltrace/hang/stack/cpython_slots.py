@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 __all__ = ["Entered", "Slots"]
 
 # In a code object the names that it uses, and its table of handlers; the number and names of its
-# variables. Up to 3.10 those of a function and those that it shares with others stand apart.
+# variables. Up to 3.10 a function's own variables and the shared variables stand apart.
 _NAMES, _HANDLERS, _ALL_NAMES = {8: 64, 9: 64, 10: 64}, 40, 96
 _NAMES_NEW, _ALL = 32, {11: 76}
 _ALL_NEW = 72
 _OWN, _OWN_NAMES, _SHARED_NAMES = 28, 72, (88, 80)
-# In a frame up to 3.10 its stack, how many blocks it is in, and these, of which each has a level.
+# In a frame up to 3.10 its stack, how many blocks it is in, and the blocks, each with a level.
 _STACK, _BLOCKS = 64, {8: 112, 9: 112, 10: 104}
 _FIRST_BLOCK, _BLOCK, _LEVEL = 8, 12, 8
 _BLOCKS_MAX = 20

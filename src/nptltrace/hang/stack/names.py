@@ -27,7 +27,7 @@ __all__ = ["Names", "OneProcess"]
 
 # The C library itself, whose parts call one another.
 _LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux")
-# Functions of it, and of the tracer, in front of a call, of which nobody needs to read.
+# Modules whose functions stand in front of a call, and nobody needs to read of them.
 _IN_FRONT = (*_LIBRARY, "[vdso]", "libnptltrace.so")
 
 
@@ -89,7 +89,7 @@ class Names:
         self._sites: dict[Location, str] = {}
 
     def prepare(self) -> None:
-        """Read what is needed whatever is asked for: modules, and rules of what is passed over."""
+        """Read what every question needs: modules, and rules for functions that are passed over."""
         self._symbols.variable(0, 0)
         self._symbols.passed_over("-", "-")
 
@@ -134,7 +134,7 @@ class Names:
     def site(self, location: Location) -> str:
         """Return a frame as a call site, without wrappers that were inlined into it.
 
-        Nothing is returned of one that is a wrapper as a whole.
+        A frame that is a wrapper as a whole has no call site: the text is empty.
         """
         if location not in self._sites:
             self._sites[location] = self._site(location)

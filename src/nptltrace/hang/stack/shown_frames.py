@@ -48,7 +48,7 @@ class SignalFrame:
 
 
 def signal_name(number: int) -> str:
-    """Return the name of a signal, `SIGCHLD` or `signal 34`; nothing of one that is not known."""
+    """Return the name of a signal, `SIGCHLD` or `signal 34`; empty if the signal is not known."""
     if number < 0:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""The stacks of threads that sleep, walked from outside by the unwind tables of what is mapped."""
+"""The stacks of threads that sleep, walked from outside by the unwind tables of their modules."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Frame(NamedTuple):
         guessed: No table led to it: it was recognized on the stack by what it looks like.
         by_table: An unwind table led to it.
         stack: Its stack pointer, counted from the thread's.
-        signal: The signal whose handler interrupted it, `UNKNOWN_SIGNAL` for one that is not known;
+        signal: The signal whose handler interrupted it, `UNKNOWN_SIGNAL` if it is not known;
             0 if it made a call. The frame before it is what the handler returns to.
         kept: Where its registers lie that the functions which it called have saved, counted as
             well.
@@ -170,7 +170,7 @@ class Stacks:
         self._ways: dict[int, list[_Way]] = {}
 
     def of(self, thread: Thread) -> Sequence[Frame]:
-        """Return the frames of a thread, the innermost first; none of one that runs.
+        """Return the frames of a thread, the innermost first; none of a thread that runs.
 
         Threads are many, and most are in the same few places: where the words on their stacks are
         the same that another one has been walked by, so are the frames.

@@ -257,7 +257,7 @@ class Core(Target):
         return read_notes(b"".join(notes.values()))
 
     def _check_kind(self) -> None:
-        """Refuse what is no core file of this architecture."""
+        """Refuse a file that is no core file of this architecture."""
         head = self._data[:20]
         for magic, command in _COMPRESSED.items():
             if head.startswith(magic):

@@ -18,7 +18,7 @@ __all__ = ["CoreNotes", "read_notes"]
 
 _PRSTATUS, _PRPSINFO, _AUXV = 1, 3, 6
 _SIGINFO, _FILE = 0x5349_4749, 0x4649_4C45
-# `struct elf_prstatus`: the signal, those that are blocked, the thread, its registers.
+# `struct elf_prstatus`: the signal, the blocked signals, the thread, its registers.
 _SIGNAL, _BLOCKED = struct.Struct("<i"), struct.Struct("<24xQ")
 _TID, _REGISTERS = struct.Struct("<32xi"), 112
 # `struct elf_prpsinfo`: the process and its name.

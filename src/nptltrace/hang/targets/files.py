@@ -30,7 +30,7 @@ _SENT = re.compile(r"^scm_fds:\s*[1-9]", re.MULTILINE)
 _WATCHED = re.compile(r"^tfd:\s*(\d+) .*? ino:([0-9a-f]+)", re.MULTILINE)
 # So many files an event loop watches that waits for its own threads alone, at most.
 _WATCHED_MAX = 16
-# `1: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF`; one that waits has an arrow behind its number.
+# `1: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF`; a waiting lock has an arrow after its number.
 _LOCK = re.compile(r"\d+: (FLOCK|POSIX|OFDLCK) +\w+ +\w+ +(-?\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) .*")
 # So many descriptors are looked at, of all processes together.
 _MOST = 1 << 17

@@ -40,7 +40,7 @@ def modules_of(
     root: str = "",
     image: Callable[[Mapping], str] = lambda _: "",
 ) -> list[Module]:
-    """Return the modules there are, each by the build-id of what is mapped.
+    """Return the modules of a process, each by the build-id in its memory.
 
     A file may have been replaced since by another of its name: its own headers count, and a file
     with another build-id is not used.
@@ -49,7 +49,7 @@ def modules_of(
         mappings: In the order of addresses.
         read: Reads memory.
         root: What to put before the paths.
-        image: Returns a path to what is mapped whose file is gone, or nothing.
+        image: Returns a path to the mapped contents of a file that is gone, or nothing.
     """
     modules: list[Module] = []
     for mapping in mappings:

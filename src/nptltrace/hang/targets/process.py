@@ -39,8 +39,8 @@ _SHORT = 1 << 14
 _STANDS = {"T", "t"}
 # Where the flags of a process stand behind its name, and that it runs no program since its fork.
 _FLAGS, _FORKED = 6, 0x40
-# Signals that wake nobody: those that the thread library takes for itself, cancellation and changes
-# of the user, and those of a thread's own faults, which one that sleeps does not make.
+# Signals that wake nobody: the thread library takes some for itself, for cancellation and changes
+# of the user, and a thread that sleeps makes no fault.
 _NOT_WAKING = frozenset({4, 5, 7, 8, 11, 31, 32, 33})
 
 
@@ -155,7 +155,7 @@ class Process(Target):
         return threads
 
     def _standing(self, thread: Thread) -> Thread:
-        """Return a thread as one that is stopped, if it is, by a signal or a debugger."""
+        """Return a thread as a stopped thread if a signal or a debugger has stopped it."""
         status = self._text(f"task/{thread.tid}/status")
         state = _value(status, "State")[:1]
         tracer = int(_value(status, "TracerPid") or "0")

@@ -51,7 +51,7 @@ def sharers(pid: int, entry: int, address: int) -> frozenset[int] | None:
 def _is_closed(pid: int, file: str, name: str) -> bool:
     """Return whether nobody can come to memory by a name: the file has none, or none any more.
 
-    `sem_open()` makes a file by another name than the one that it gives to it in the end.
+    `sem_open()` makes a file by another name, and gives it the final name in the end.
 
     Args:
         pid: A process that has the memory.
@@ -71,7 +71,7 @@ def _is_closed(pid: int, file: str, name: str) -> bool:
 
 
 def _forebears(pid: int) -> frozenset[int]:
-    """Return the processes whose memory a process was forked with, the last of which ran a program.
+    """Return the processes whose memory a process was forked with; the last of them ran a program.
 
     Args:
         pid: The process.

@@ -149,7 +149,7 @@ def _rows(path: Path) -> Iterator[list[str]]:
 
 
 def _address(words: str) -> str:
-    """Return an address, the kernel's words of which are in hexadecimal, and its port."""
+    """Return an address, which the kernel writes as words in hexadecimal, and its port."""
     host, _, port = words.partition(":")
     data = b"".join(
         int(host[at : at + 8], 16).to_bytes(4, "little") for at in range(0, len(host), 8)
