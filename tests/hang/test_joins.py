@@ -11,7 +11,7 @@ import pytest
 from nptltrace.hang.other_processes import enders
 from nptltrace.hang.picture import Picture
 from nptltrace.hang.targets.process import Process
-from nptltrace.hang.targets.thread import Thread
+from nptltrace.hang.targets.target import Thread
 from nptltrace.hang.thread_picture import ThreadPicture
 from nptltrace.hang.waits import Wait
 

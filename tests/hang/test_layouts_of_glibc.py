@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from nptltrace.hang.conditions import LAYOUTS
-from nptltrace.hang.targets.thread import Call, Thread
+from nptltrace.hang.targets.target import Call, Thread
 from nptltrace.hang.waits import Waits, wait_of
 
 if TYPE_CHECKING:

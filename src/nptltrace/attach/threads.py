@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.stack.stacks import Frame
     from nptltrace.hang.targets.process import Process
-    from nptltrace.hang.targets.thread import Call
+    from nptltrace.hang.targets.target import Call
     from nptltrace.trace.symbols.location import Location
 
 __all__ = ["Sleepers"]

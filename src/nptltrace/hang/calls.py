@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from nptltrace.hang.targets.files import Files, OpenFile
-    from nptltrace.hang.targets.target import Target
-    from nptltrace.hang.targets.thread import Call
+    from nptltrace.hang.targets.target import Call, Target
     from nptltrace.hang.thread_picture import ThreadPicture
 
 __all__ = ["with_peers"]

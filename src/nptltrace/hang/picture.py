@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from nptltrace.hang.stack.cpython import PythonRun
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.stack.stacks import Frame
-    from nptltrace.hang.targets.target import Target
-    from nptltrace.hang.targets.thread import Thread
+    from nptltrace.hang.targets.target import Target, Thread
     from nptltrace.hang.thread_picture import ShownFrame
 
 __all__ = ["Picture", "look"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from nptltrace.hang.stack.cpython import PythonFrame
     from nptltrace.hang.stack.shown_frames import SignalFrame
-    from nptltrace.hang.targets.thread import Thread
+    from nptltrace.hang.targets.target import Thread
     from nptltrace.hang.waits import Wait
     from nptltrace.trace.symbols.location import Location
 

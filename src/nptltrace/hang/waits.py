@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nptltrace.hang.conditions import Layout
-    from nptltrace.hang.targets.target import Target
-    from nptltrace.hang.targets.thread import Call, Thread
+    from nptltrace.hang.targets.target import Call, Target, Thread
 
 __all__ = ["Wait", "Waits", "is_call", "spin_of", "wait_of"]
 
@@ -137,6 +136,11 @@ class Waits(NamedTuple):
     function: str = ""
     is_library: bool = False
 
+    @property
+    def writes(self) -> bool:
+        """Whether the thread wants to write what it waits for."""
+        return wants_to_write(self.routine)
+
 
 def wait_of(
     process: Target, thread: Thread, tids: frozenset[int], at: Waits, layout: Layout | None = None
@@ -159,8 +163,8 @@ def wait_of(
     address, operation, value, limit = call.arguments[:4]
     kind = routine_kind(routine)
     futex = _Futex(
-        process, thread, address, operation & _OPERATION, value & 0xFFFF_FFFF, tids, kind,
-        wants_to_write(routine), at.is_library, process.read(address - BEFORE_FUTEX, AROUND_FUTEX),
+        process, thread, address, operation & _OPERATION, value & 0xFFFF_FFFF, tids, kind, at,
+        process.read(address - BEFORE_FUTEX, AROUND_FUTEX),
         LAYOUTS if layout is None else (layout,),
     )  # fmt: skip
     of_others = has_object(routine)
@@ -174,10 +178,7 @@ def wait_of(
     # Another process can wake a thread through memory that both have mapped; a thread's end
     # always comes from its own process, though the kernel says so by a word that is not private.
     private = bool(operation & _PRIVATE) or wait.kind == "join"
-    return Wait(
-        wait.kind, wait.object, wait.owner, wait.readers, wait.writes, bool(limit), private,
-        word=futex.address,
-    )  # fmt: skip
+    return wait._replace(timed=bool(limit), private=private, word=futex.address)
 
 
 def _begun(process: Target, thread: Thread, call: Call, at: Waits) -> Call:
@@ -255,8 +256,7 @@ class _Futex:
         value: What the word was when the thread went to sleep.
         tids: Threads of the process.
         kind: What the stack says, or empty.
-        writes: The stack says that it wants to write.
-        is_library: The stack says that it is a lock of the C library's own.
+        at: What the stack says besides.
         around: The memory before and behind the word; nothing where that has no begin.
         layouts: Those that a condition may have.
     """
@@ -268,8 +268,7 @@ class _Futex:
     value: int
     tids: frozenset[int]
     kind: str
-    writes: bool
-    is_library: bool
+    at: Waits
     around: bytes
     layouts: Sequence[Layout]
 
@@ -310,7 +309,7 @@ class _Futex:
             return Wait("join", self.address, self.value)
         if owner := self._streams_owner():
             return Wait("stream", self.address, owner)
-        return Wait("C library lock" if self.is_library else "futex", self.address)
+        return Wait("C library lock" if self.at.is_library else "futex", self.address)
 
     def _words(self, address: int, layout: str) -> tuple[int, ...]:
         """Return numbers in memory, none if it cannot be read."""
@@ -418,17 +417,17 @@ class _Futex:
 
     def rust_rwlock(self) -> Wait:
         """Return the rwlock of Rust that the word is a part of."""
-        base = self.address - (_RUST_WRITERS if self.writes else 0)
+        base = self.address - (_RUST_WRITERS if self.at.writes else 0)
         state = self._words(base, "<I")
         readers = state[0] & _RUST_READERS if state else 0
         held = 0 if readers == _RUST_READERS else readers
-        return Wait("rwlock", base, readers=held, writes=self.writes)
+        return Wait("rwlock", base, readers=held, writes=self.at.writes)
 
     def _rwlock(self) -> Wait:
         """Return the rwlock that the word belongs to."""
         # A writer waits for the phase of readers to end, or for another writer; a reader for the
         # phase of writers to end, or for the readers before a writer to leave.
-        offset = (8 if self.value == _USED else 12) if self.writes else 8 * (self.value == _BUSY)
+        offset = (8 if self.value == _USED else 12) if self.at.writes else 8 * (self.value == _BUSY)
         base = self.address - offset
         words = self._words(base, "<IIIIIIi")
         if not words:
@@ -437,5 +436,5 @@ class _Futex:
         written = readers & _WRITTEN == _WRITTEN
         return Wait(
             "rwlock", base, max(writer, 0) if written else 0,
-            0 if readers & _WRITE_PHASE else readers >> 3, writes=self.writes,
+            0 if readers & _WRITE_PHASE else readers >> 3, writes=self.at.writes,
         )  # fmt: skip

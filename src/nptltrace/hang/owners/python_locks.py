@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from nptltrace.hang.stack.cpython_slots import Slots
 
@@ -109,18 +110,6 @@ def _is_semaphore(wait: Wait | None) -> bool:
     return wait is not None and wait.kind == "semaphore"
 
 
-class _Held(NamedTuple):
-    """A lock whose `with` statement a thread is in.
-
-    Attributes:
-        lock: The lock.
-        tid: The thread.
-    """
-
-    lock: int
-    tid: int
-
-
 class _Locks:
     """The locks of Python in a process.
 
@@ -134,7 +123,6 @@ class _Locks:
         self._pythons, self._slots = pythons, Slots(process.read, pythons)
         tids = [seen.thread.inner_tid for seen in threads]
         self._frames = {tid: frames for tid in tids if (frames := pythons.inside(tid))}
-        self._held: list[_Held] | None = None
 
     def of(self, seen: ThreadPicture) -> ThreadPicture:
         """Return a thread with the lock that it waits for; as it is where that is not known."""
@@ -222,23 +210,25 @@ class _Locks:
         """Return the thread that has a lock; 0 if that is not known."""
         if self._pythons.kind_of(lock) == _RLOCK:
             return self._pythons.idents.get(self._slots.word(lock + _OWNER_AT), 0)
-        if self._held is None:
-            self._held = [held for tid in self._frames for held in self._held_by(tid)]
-        owners = {held.tid for held in self._held if held.lock == lock}
-        return owners.pop() if len(owners) == 1 else 0
+        owners = [tid for tid, locks in self._held.items() if lock in locks]
+        return owners[0] if len(owners) == 1 else 0
 
-    def _held_by(self, tid: int) -> list[_Held]:
-        frames = self._frames[tid]
-        held: list[_Held] = []
+    @cached_property
+    def _held(self) -> dict[int, set[int]]:
+        """The locks whose `with` statements threads are in, by the thread."""
+        return {tid: self._held_in(frames) for tid, frames in self._frames.items()}
+
+    def _held_in(self, frames: Sequence[InsideFrame]) -> set[int]:
+        locks: set[int] = set()
         try:
             for number, frame in enumerate(frames):
                 for entered in self._slots.entered(frame):
                     lock = self._lock_of(frame, entered)
                     if lock and not self._may_be_given_back(lock, frames[: number + 1]):
-                        held.append(_Held(lock, tid))
+                        locks.add(lock)
         except (struct.error, ValueError):
-            return []
-        return held
+            return set()
+        return locks
 
     def _lock_of(self, frame: InsideFrame, entered: Entered) -> int:
         if entered.kind in _LOCKS:

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nptltrace.hang.stack.unwind_table import Row
-    from nptltrace.hang.targets.target import Target
-    from nptltrace.hang.targets.thread import Thread
+    from nptltrace.hang.targets.target import Target, Thread
     from nptltrace.trace.code.modules import Module
 
 __all__ = ["UNKNOWN_SIGNAL", "Frame", "Stacks"]

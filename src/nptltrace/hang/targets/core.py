@@ -15,8 +15,7 @@ from nptltrace._files.elf import CORE, LOAD, NOTE, Elf, read_elf
 from nptltrace.errors import NativeError, PttError, UsageError
 from nptltrace.hang.targets.core_notes import read_notes
 from nptltrace.hang.targets.mapped_modules import modules_of
-from nptltrace.hang.targets.target import Target
-from nptltrace.hang.targets.thread import Thread
+from nptltrace.hang.targets.target import Target, Thread
 from nptltrace.trace.code.modules import Module
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from nptltrace.hang.targets.files import Files
 from nptltrace.hang.targets.mapped_modules import Mapping as MappedFile
 from nptltrace.hang.targets.mapped_modules import modules_of
 from nptltrace.hang.targets.shared_memory import sharers
-from nptltrace.hang.targets.target import Target
-from nptltrace.hang.targets.thread import Call, Thread
+from nptltrace.hang.targets.target import Call, Target, Thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from nptltrace.hang.targets.thread import Call
+from nptltrace.hang.targets.target import Call
 
 __all__ = ["SIZE", "Registers"]
 
