@@ -70,8 +70,8 @@ def sockets_of(pid: int) -> dict[int, Socket]:
             sockets[int(row[_INODE])] = Socket(f"{kind} socket {_address(local)}{to}", peer)
     for row in _rows(place / "unix"):
         if len(row) > _UNIX_PATH:
-            socket = Socket(f"local socket {row[_UNIX_PATH]}", is_local=True)
-            sockets[int(row[_UNIX_INODE])] = socket
+            local_socket = Socket(f"local socket {row[_UNIX_PATH]}", is_local=True)
+            sockets[int(row[_UNIX_INODE])] = local_socket
     return sockets
 
 
