@@ -1,4 +1,4 @@
-"""A process whose recorder waits with level 0: its level is raised for a while, and that stays."""
+"""A recording by a recorder that waits with level 0: the level is raised for a while."""
 
 from __future__ import annotations
 

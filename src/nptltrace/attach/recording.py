@@ -63,7 +63,7 @@ class AttachOptions:
     verbosity: int = 0
 
     def recording(self, command: tuple[str, ...]) -> RecordOptions:
-        """Return them as those of a recording."""
+        """Return the same options for a recording."""
         return RecordOptions(
             command=command,
             output=self.output,

@@ -40,7 +40,7 @@ def why_not(process: Process, names: Names, library: Path) -> str | None:
     place = Path("/proc") / str(process.pid) / "task" / str(process.entry)
     try:
         status = _fields(place / "status")
-        # One that has ended has no files to say more of it.
+        # A process that has ended has no files to say more of it.
         if reason := _state(process, status):
             return reason
         maps = (place / "maps").read_text(encoding="utf-8", errors="replace")

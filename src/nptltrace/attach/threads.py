@@ -139,7 +139,7 @@ class Sleepers:
     def _is_outside(self, seen: Sequence[Location]) -> bool:
         """Return whether nothing but the program's own code has called what a thread is in."""
         called = self._calls_sleep(seen)
-        # behind the program's own there is nothing but what has started the thread
+        # behind the program's own functions only the function that started the thread is left
         last = len(seen)
         if last > 1 and "libc_start_main" in seen[-2].function:
             last -= 1  # _start(), where the program began

@@ -1,4 +1,4 @@
-"""What was seen of a running process as a document: the shape of `ptt hang --format json`."""
+"""A picture and its verdicts as a document: the shape of `ptt hang --format json`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def hang_document(
 
     Args:
         picture: The threads.
-        verdicts: What was found.
+        verdicts: What keeps the threads from going on.
         unmoved: Ids of the threads that did not run while they were watched; None when nobody
             watched.
     """

@@ -20,7 +20,7 @@ __all__ = [
 Call = tuple[str, str]
 
 _GET: Call = ("get", "/queue.py")
-# Functions by which threads wait for work, behind at most one other: the function of a condition.
+# Functions by which threads wait for work; at most the function of a condition stands before them.
 _LOOP: Call = ("_run_once", "/asyncio/base_events.py")
 _WORK: tuple[Call, ...] = (_GET, ("_feed", "/multiprocessing/queues.py"), _LOOP)
 # A pool's worker waits for work by a function in C. Jobs have it behind their own functions.
@@ -44,7 +44,7 @@ _SERVES: Call = ("serve_client", _MANAGERS)
 _LOCKS = frozenset({"lock", "semaphore"})
 # What a process of multiprocessing does that waits for the end of all others, to clean up.
 _TRACKS: Call = ("main", "/multiprocessing/resource_tracker.py")
-# Functions by which a thread waits for the end of another one.
+# Functions by which a thread waits for the end of another thread.
 _JOIN: Call = ("join", "/threading.py")
 # The function of a condition by which an event waits; the function of an event has the same name.
 _WAIT: Call = ("wait", "/threading.py")
@@ -168,7 +168,7 @@ def is_of_manager(seen: ThreadPicture) -> bool:
 
 
 def has_lock_of_manager(threads: Sequence[ThreadPicture]) -> bool:
-    """Return whether a manager's server waits for a lock in place of one of its clients.
+    """Return whether a manager's server waits for a lock in place of a client.
 
     Args:
         threads: Threads of any processes.

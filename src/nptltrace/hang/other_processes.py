@@ -32,7 +32,7 @@ class Looked(NamedTuple):
 
     Attributes:
         process: The process.
-        picture: What was seen of it.
+        picture: The picture of its threads.
         names: Names for what lies in it.
     """
 
@@ -53,7 +53,7 @@ def with_owners(process: Target, picture: Picture, names: Names) -> list[Looked]
 
     Args:
         process: The process.
-        picture: What was seen of it.
+        picture: The picture of its threads.
         names: Names for what lies in it.
     """
     looked = [Looked(process, picture, names)]
@@ -77,11 +77,11 @@ def closed_set(process: Target, picture: Picture, names: Names) -> list[Looked]:
 
     Args:
         process: The process.
-        picture: What was seen of it.
+        picture: The picture of its threads.
         names: Names for what lies in it.
 
     Returns:
-        Nothing if a thread of one of them may go on.
+        Nothing if a thread of these processes may go on.
     """
     looked = [Looked(process, picture, names)]
     known = {process.pid}
@@ -99,7 +99,7 @@ def closed_set(process: Target, picture: Picture, names: Names) -> list[Looked]:
 
 
 def enders(process: Target, picture: Picture) -> set[int] | None:
-    """Return the processes that can end the waits of a process, all of whose threads wait.
+    """Return the processes that can end the waits of a process. All its threads wait.
 
     A thread that has come since the threads were listed may end them: whoever started it was seen
     behind that.

@@ -93,7 +93,7 @@ def look(process: Target, names: Names) -> Picture:
     pictures: list[ThreadPicture] = []
     for thread in threads:
         walked = stacks.of(thread)
-        if id(walked) not in known:  # those of threads in the same place are the same
+        if id(walked) not in known:  # threads in the same place have the same frames
             known[id(walked)] = walked, _stack(walked, names, pythons, stacks)
         stack = known[id(walked)][1]
         if thread.call is None and stack.spins_at:
@@ -165,7 +165,7 @@ def _asleep_again(process: Target, thread: Thread, until: float) -> Thread:
 
 
 class _Stack(NamedTuple):
-    """What is known of all threads whose stacks are the same.
+    """A stack that several threads may have.
 
     Attributes:
         frames: With names.
@@ -174,7 +174,7 @@ class _Stack(NamedTuple):
         calls: Numbers of the frames in which CPython's interpreter calls functions of Python.
         site: The call in the program that led here.
         handler: The signal handler that it is in, and what that has interrupted; or empty.
-        runs_once: Where the frames and registers lie in which Rust's library runs functions once,
+        runs_once: The places of frames and registers with which Rust's library runs functions once,
             as `Frame.stack` counts.
         pointers: The stack pointers of the frames, as `Frame.stack` counts.
     """
@@ -224,7 +224,7 @@ def _located(walked: Sequence[Frame], n: int, names: Names, stacks: Stacks) -> L
 def _runs_once(
     walked: Sequence[Frame], frames: Sequence[ShownFrame], routine: str
 ) -> Iterator[range]:
-    """Yield where the frames and registers lie in which Rust's library runs a function once.
+    """Yield the places of frames and registers with which Rust's library runs a function once.
 
     Args:
         walked: The stack.
@@ -242,7 +242,7 @@ def _runs_once(
 
 
 def _calls(frame: ShownFrame) -> Iterator[tuple[str, str]]:
-    """Yield function and module of what a frame is, what was inlined into it first."""
+    """Yield function and module of the calls in a frame, the inlined calls first."""
     if isinstance(frame, Location):
         yield from ((inner.function, frame.module) for inner in frame.inlined)
     yield frame.function, frame.module

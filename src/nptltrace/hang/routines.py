@@ -122,7 +122,7 @@ def has_object(function: str) -> bool | None:
     """Return whether the futex that a function sleeps on is a part of the object.
 
     Returns:
-        None for one of the C library, whose objects tell.
+        None for a function of the C library: its objects say so themselves.
     """
     kind, on_futex = _of_others(function)
     return on_futex if kind else (False if _reason(function) else None)
@@ -134,12 +134,12 @@ def wants_to_write(function: str) -> bool:
 
 
 def waits_for_library(function: str) -> bool:
-    """Return whether a function is the one in which the C library waits for locks of its own."""
+    """Return whether the C library waits for locks of its own in a function."""
     return plain_name(function) == "lll_lock_wait_private"
 
 
 def is_plumbing(function: str) -> bool:
-    """Return whether a function is one by which a library makes its system calls."""
+    """Return whether a library makes its system calls by a function."""
     return _PLUMBING.fullmatch(plain_name(function)) is not None
 
 
@@ -151,7 +151,7 @@ def routine_of(calls: Iterable[tuple[str, str]], is_library: Callable[[str, str]
 
     Args:
         calls: Function and module of all calls on the stack, the innermost first.
-        is_library: Returns whether such a function is none of the program's.
+        is_library: Returns whether such a function does not belong to the program.
     """
     routine, innermost = "", None
     for function, module in calls:

@@ -28,7 +28,7 @@ _UNITS = ((_YEAR_NS, "years"), (_DAY_NS, "days"), (3600 * _NS, "hours"), (_NS, "
 
 
 def with_limit(process: Target, seen: ThreadPicture) -> ThreadPicture:
-    """Return a thread with what is left of the time limit of its wait.
+    """Return a thread with the rest of the time limit of its wait.
 
     Args:
         process: Whose it is.

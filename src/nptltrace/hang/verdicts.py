@@ -46,7 +46,7 @@ _OWNED = _LOCKS | {
     "once", "static", "stream", "malloc lock", "C library lock", "monitor", "lock", "spin lock",
     GIL,
 }  # fmt: skip
-# What is said of a thread that waits for no object.
+# Sentences about threads that wait for no object.
 _WITHOUT_OBJECT = {
     "park": "waits to be unparked",
     "receive": "waits to receive from a channel",
@@ -56,7 +56,7 @@ _WITHOUT_OBJECT = {
 }
 # What a signal handler may end by a function that POSIX allows it.
 _BY_HANDLERS = frozenset({"semaphore", "futex", "park", "file"})
-# What processes are to those who only read.
+# What a process is to a thread that only reads from it.
 _FROM = frozenset({"written by", "connected to", "woken by"})
 _FEW = 8
 # Behind the frame of a handler there are at most so many frames of the C library.
@@ -94,7 +94,7 @@ def verdicts(process: Target, picture: Picture, names: Names) -> list[Verdict]:
 
     Args:
         process: The process, looked at once more.
-        picture: What was seen of it.
+        picture: The picture of its threads.
         names: Names for what lies in it.
     """
     by_tid = {seen.thread.inner_tid: seen for seen in picture.threads}
@@ -212,7 +212,7 @@ def _cycles(by_tid: dict[int, ThreadPicture], begins: Iterable[int]) -> Iterator
 
     Args:
         by_tid: All threads.
-        begins: Those that lead to the cycles.
+        begins: The threads by which cycles are looked for.
     """
     done: set[int] = set()
     for first in begins:
@@ -261,7 +261,7 @@ def _ownerless(process: Target, by_tid: dict[int, ThreadPicture]) -> Iterator[Ve
 
 
 def _other_clocks(threads: Sequence[ThreadPicture]) -> Iterator[Verdict]:
-    """Yield the waits whose time limits were made by another clock than the one they go by."""
+    """Yield the waits whose time limits were made by another clock than the wait goes by."""
     by_tid = {seen.thread.inner_tid: seen for seen in threads}
     for seen in threads:
         limit = seen.limit
@@ -310,7 +310,7 @@ def _lost_signals(process: Target, picture: Picture, names: Names) -> Iterator[V
     for address, threads in waiting.items():
         state = read_condition(process, address)
         asleep = [t for t in threads if t.wait is not None and state and t.wait.word == state.word]
-        # A condition of another library is none that can be read so: nobody sleeps on its words.
+        # A condition of another library has other words: nobody sleeps on the words that were read.
         if state is None or not asleep or not state.is_all_in_new_group(len(asleep)):
             continue
         given, later = state.given, state.expected

@@ -152,7 +152,7 @@ def wait_of(
         thread: The thread.
         tids: The ids of all its threads, as it knows them itself.
         at: What its stack says.
-        layout: That of conditions of its C library, None if it is not known.
+        layout: The layout of conditions of its C library, None if it is not known.
     """
     if thread.call is None:
         return None
@@ -258,7 +258,7 @@ class _Futex:
         kind: What the stack says, or empty.
         at: What the stack says besides.
         around: The memory before and behind the word; nothing where that has no begin.
-        layouts: Those that a condition may have.
+        layouts: The layouts that a condition may have.
     """
 
     process: Target

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["with_interrupted", "with_stream"]
 
 _STANDARD = ("stdin", "stdout", "stderr")
-# In a `FILE`: its descriptor, and where its lock is. One that was opened has its lock behind it.
+# In a `FILE`: its descriptor, and where its lock is. An opened `FILE` has its lock behind it.
 _DESCRIPTOR_AT, _LOCK_AT, _OPENED = 0x70, 0x88, 0xE0
 
 # Functions of the C library that are called with the heap's lock in hand.

@@ -72,7 +72,7 @@ def with_monitors(
     try:
         java_threads = {thread.tid: thread for thread in machine.threads()}
     except (KeyError, struct.error):
-        return list(threads)  # a version whose structures are others
+        return list(threads)  # a version with other structures
     return [_with_monitor(machine, seen, java_threads) for seen in threads]
 
 

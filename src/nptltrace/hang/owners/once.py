@@ -97,7 +97,7 @@ def _runs_one(seen: ThreadPicture) -> bool:
     begin = 0
     if seen.wait is not None and seen.wait.kind == _ONCE:
         # What it waits in may be two functions, where one calls the other. A function that is there
-        # again was called by the function that runs, whose own frame a tail call has ended.
+        # again was called by the function that runs; a tail call has ended its own frame.
         passed: set[str] = set()
         begin = next((n for n, kind in enumerate(routines) if kind == _ONCE), 0)
         while routines[begin:][:1] == [_ONCE] and seen.frames[begin].function not in passed:

@@ -301,5 +301,5 @@ def _last(frame: InsideFrame) -> str:
 
 
 def _is_method(frame: InsideFrame, names: frozenset[str] = frozenset()) -> bool:
-    """Return whether a function is one of `threading`, of these names if some are given."""
+    """Return whether a function is of `threading`, and has one of the names if any are given."""
     return frame.function.path.endswith(_THREADING) and (not names or _last(frame) in names)

@@ -63,7 +63,7 @@ def _readers(process: Target, tids: frozenset[int], sp: int) -> Iterator[tuple[i
                 break
             done.add(at)
             following, before = process.word(at), process.word(at + 8)
-            # What is in a list is what its neighbours have behind and before them.
+            # The neighbours of a place in a list have the place behind and before them.
             if process.word(following + 8) != at or process.word(before) != at:
                 break
             tid = process.word(process.word(at + _THREAD_AT) + _TID_AT) & 0xFFFF_FFFF

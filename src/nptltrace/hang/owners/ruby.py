@@ -1,4 +1,4 @@
-"""What threads of Ruby (3.0 to 3.4) wait for, and its owner: mutexes, also those in monitors.
+"""Mutexes that threads of Ruby (3.0 to 3.4) wait for, and their owners; monitors have a mutex.
 
 A thread that waits for a mutex sleeps on a condition of its own, or polls, which says nothing. But
 it has put a note on its stack, which is linked into the mutex's list of waiters: the mutex, the

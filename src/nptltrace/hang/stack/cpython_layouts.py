@@ -33,7 +33,7 @@ class Layout:
         previous: In a frame: the caller's.
         code: The code object; may be 0.
         instruction: The instruction, as a number or as an address.
-        owner: What has the frame.
+        owner: The kind of the frame's owner.
         entry: Whether C called the function.
         filename: In a code object: its file.
         name: Its name, qualified since 3.11.
@@ -41,12 +41,12 @@ class Layout:
         lines: Its line table.
         instructions: The first instruction, where instructions are addresses.
         ascii: Where the characters of an ASCII string begin.
-        compact: Where those of another string begin.
+        compact: Where the characters of another string begin.
         size: In a bytes object: its size.
         bytes: Its bytes.
         length: In a string: its length.
         state: How its characters are stored.
-        kind: The bit of that from which on it has the size of a character.
+        kind: The bit of `state` where the size of a character begins.
         stack_ref: `code` has marks in its lowest bits.
     """
 
@@ -89,7 +89,7 @@ LAYOUTS = {minor: Layout(minor=minor, **fields) for minor, fields in VERSIONS.it
 
 
 def debug_layout(minor: int, data: bytes) -> Layout | None:
-    """Return the layout that an interpreter says it has, None if it says none that is known.
+    """Return the layout that an interpreter says it has, None if it says no known layout.
 
     Args:
         minor: The version of Python 3.
@@ -101,7 +101,7 @@ def debug_layout(minor: int, data: bytes) -> Layout | None:
     version, free_threaded = words[0], words[1]
     if cookie != _COOKIE or version >> 16 != 0x0300 | minor:
         return None
-    # One that is, from 3.14 on, has the instructions of each thread elsewhere.
+    # A free-threaded interpreter has the instructions of each thread elsewhere from 3.14 on.
     if free_threaded and minor != _FREE_THREADED:
         return None
     like = DEBUG_LIKE[minor]

@@ -61,7 +61,7 @@ class PythonObjects:
         yield from self._pairs(*self._of_dict(address))
 
     def _pairs(self, keys: int, values: int) -> Iterator[tuple[int, int]]:
-        """Yield what has a value."""
+        """Yield the keys that have a value, and the values."""
         for number, (key, own) in enumerate(self._entries(keys)):
             value = self._word(values + 8 * number) if values else own
             if key and value:

@@ -50,12 +50,12 @@ class Entered(NamedTuple):
 
 
 class _Code(NamedTuple):
-    """What is known of a code object.
+    """The parts of a code object that slots depend on.
 
     Attributes:
         slots: How many variables it has.
         handlers: (first instruction, the one behind, depth) of its handlers, from 3.11 on.
-        names: The names that it uses, those of its variables apart.
+        names: The names that it uses, without the names of its variables.
     """
 
     slots: int
@@ -102,7 +102,7 @@ class Slots:
         return "release" in self.names(frame)
 
     def names(self, frame: InsideFrame) -> frozenset[str]:
-        """Return the names that a function uses, those of its variables apart."""
+        """Return the names that a function uses, without the names of its variables."""
         return self._code(frame).names
 
     def first(self, frame: InsideFrame) -> int:
@@ -147,9 +147,9 @@ class Slots:
                 yield name, value
 
     def on_stack(self, frame: InsideFrame) -> Iterator[int]:
-        """Yield objects that may be on the stack of a function, and those of methods that are.
+        """Yield objects that may be on the stack of a function, and the objects of methods there.
 
-        What is there no more is still found, as are objects that are freed.
+        Objects that are no longer there are still found, as are objects that are freed.
         """
         base, _ = self._stack(frame)
         if frame.minor < _HANDLERS_SINCE:

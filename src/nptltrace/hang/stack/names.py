@@ -55,7 +55,7 @@ class OneProcess:
         self.notes: list[str] = []
 
     def trace_of(self, process: int) -> int:
-        """Return the number of its trace, which there is none of."""
+        """Return the number of its trace: 0, as there is no trace."""
         del process
         return 0
 
@@ -94,7 +94,7 @@ class Names:
         self._symbols.passed_over("-", "-")
 
     def location(self, frame: Frame, *, innermost: bool) -> Location:
-        """Return what is known of a frame.
+        """Return the location of a frame.
 
         Args:
             frame: The frame.
@@ -104,7 +104,7 @@ class Names:
         return _as(GuessedLocation, location) if frame.guessed else location
 
     def called(self, location: Location, address: int) -> Location:
-        """Return what is known of a frame in a function that has no name.
+        """Return the location of a frame in a function that has no name.
 
         Args:
             location: The frame.
@@ -176,7 +176,7 @@ class Names:
         return range(0)
 
     def imports(self, modules: Iterable[Module], functions: Collection[str]) -> bool | None:
-        """Return whether a module takes one of some functions of the C library from it.
+        """Return whether a module takes any of some functions of the C library from it.
 
         Args:
             modules: All that there are.
@@ -196,7 +196,7 @@ class Names:
         return None if unknown else False
 
     def _takes(self, module: Module, functions: Collection[str]) -> bool | None:
-        """Return whether a module takes one of some functions; None where that is not known."""
+        """Return whether a module takes any of some functions; None where that is not known."""
         files = self._symbols.files(0, module)
         names = next((elf.imports for elf in files if elf.imports is not None), None)
         if names is not None:

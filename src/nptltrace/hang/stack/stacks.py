@@ -36,7 +36,7 @@ _JUMP = re.compile(rb"\xe9|\x0f[\x80-\x8f]")
 # So many ways to one place are remembered.
 _WAYS = 64
 # What the kernel puts on a stack for a signal handler of x86-64 (`struct ucontext`): the registers,
-# which begin with those of these numbers of DWARF, the place, and the signals that were blocked.
+# which begin with the registers of these numbers of DWARF, the place, and the blocked signals.
 _CONTEXT = struct.Struct("<40x17Q120xQ")
 _CONTEXT_REGISTERS = (8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7)
 
@@ -455,7 +455,7 @@ class _Memory:
     """A stack, read a piece at a time.
 
     Attributes:
-        words: What was read of it.
+        words: The words that were read of it.
     """
 
     def __init__(self, process: Target, begin: int) -> None:

@@ -62,7 +62,7 @@ def _functions_of(elf: Elf) -> Iterator[tuple[int, str]]:
 
 
 def _callers(code: bytes, base: int, wanted: Collection[int]) -> Iterator[int]:
-    """Yield places whose instruction refers to one of some addresses, counted from its end."""
+    """Yield places of instructions that refer to some addresses, counted from their end."""
     for first in range(4):
         words = memoryview(code)[first : first + (len(code) - first) // 4 * 4].cast("i")
         end = base + first + 4

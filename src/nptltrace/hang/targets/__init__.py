@@ -1,1 +1,1 @@
-"""What is looked at: a process that runs or a core file, its threads, memory and modules."""
+"""Processes that run and core files: their threads, memory and modules."""

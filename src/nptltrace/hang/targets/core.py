@@ -63,7 +63,7 @@ class Core(Target):
         program: The program that it is of, where it is not at its own path.
 
     Raises:
-        PttError: It cannot be read, is no core file, or is one of another architecture.
+        PttError: It cannot be read, is no core file, or comes from another architecture.
         UsageError: The program is another one.
     """
 

@@ -56,7 +56,7 @@ def read_notes(data: bytes) -> CoreNotes:
         data: The contents of its PT_NOTE segment.
 
     Raises:
-        ValueError: They are cut short, or not those of a core file.
+        ValueError: They are cut short, or are no notes of a core file.
         struct.error: As above.
     """
     notes = CoreNotes()

@@ -68,8 +68,8 @@ class Holders(NamedTuple):
     """The processes that have an end of a pipe, or the other descriptors of a file.
 
     Attributes:
-        readers: Those that have it open for reading.
-        writers: Those that have it open for writing.
+        readers: The processes that have it open for reading.
+        writers: The processes that have it open for writing.
     """
 
     readers: frozenset[int]
@@ -165,7 +165,7 @@ class Files:
         }
         if _OF_FILE in pids:
             pids = (pids - {_OF_FILE}) | _with_lock(status)
-        # One of another namespace is 0.
+        # A process of another namespace is 0.
         if any(pid <= 0 or not _has_open(pid, status) for pid in pids):
             return frozenset()
         heirs = islice((heir for pid in pids for heir in _offspring(pid)), _HEIRS)

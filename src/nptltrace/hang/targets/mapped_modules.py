@@ -70,7 +70,7 @@ def modules_of(
 
 
 def _module(path: str, start: int, end: int, read: Callable[[int, int], bytes]) -> Module | None:
-    """Return the module whose header is mapped at an address; None of a file of another kind."""
+    """Return the module with its header at an address; None for a file of another kind."""
     head = read(start, min(_PAGE, end - start))
     if not head:
         return None if path.startswith(_NO_FILE) else Module(path, "", start, end)

@@ -100,7 +100,7 @@ class Process(Target):
         """Return its threads, with what `read` is asked of each at hand until `forget`.
 
         Args:
-            meanwhile: What is to be done anyway, while they are read.
+            meanwhile: Work for the time while they are read.
         """
         ids = self._tids()
         threads = self._threads(ids, meanwhile) if ids else []
@@ -114,7 +114,7 @@ class Process(Target):
             return []
 
     def forget(self) -> None:
-        """Have nothing at hand any more: what is read from now on is as it is now."""
+        """Have nothing at hand any more: from now on `read` returns the memory as it is then."""
         self._ahead = {}
 
     def thread(self, tid: int) -> Thread | None:
@@ -124,7 +124,7 @@ class Process(Target):
         return next(iter(threads), None)
 
     def _threads(self, tids: Sequence[int], meanwhile: Callable[[], None]) -> list[Thread]:
-        """Return those of some threads that are there, and have their memory at hand."""
+        """Return the threads of some ids that still live, and have their memory at hand."""
         threads = []
         tasks, memory = libptttasks.read(
             self.pid, tids, is_inside=self._is_inside, meanwhile=meanwhile
@@ -161,7 +161,7 @@ class Process(Target):
         return thread._replace(state=state, tracer=tracer) if state in _STANDS else thread
 
     def has_run(self, threads: Sequence[Thread]) -> bool:
-        """Return whether one of some of its threads has run, or has ended, since that was seen."""
+        """Return whether any of some threads has run, or has ended, since it was seen."""
         turns = {thread.tid: thread.turns for thread in threads if thread.tid not in self.stopped}
         return bool(turns) and libptttasks.turns(self.pid, [*turns]) != [*turns.values()]
 
@@ -215,7 +215,7 @@ class Process(Target):
         return not own or not _exists(seen / own[0]) or _exists(seen / str(inner_tid))
 
     def process_of(self, tid: int) -> Process | None:
-        """Return the other process that a thread is one of, None if it cannot be looked into.
+        """Return the other process that a thread belongs to, None if it cannot be looked into.
 
         Args:
             tid: The thread, by the id that the process has for it.
@@ -245,7 +245,7 @@ class Process(Target):
         return sharers(self.pid, self.entry, address)
 
     def parent_with(self, inner_tid: int) -> int:
-        """Return the parent process if a thread is one of its threads, 0 if not.
+        """Return the parent process if a thread belongs to it, 0 if not.
 
         Args:
             inner_tid: The thread, by the id that the process has for it.
@@ -368,10 +368,10 @@ def _by_path_of_here(module: Module, root: str) -> Module:
     """Return a module of a process that has another root directory, with the path of its file.
 
     The kernel names a file from the root of here where it can be reached from there, and otherwise
-    from that of the file system; what the process itself calls it, it does not say.
+    from the root of the file system. It does not say the name that the process uses.
     """
     path = module.path.removeprefix(root)
-    # A file is taken by its build-id, so that one of the same name does no harm.
+    # A file is taken by its build-id, so that another file of the same name does no harm.
     is_here = module.build_id and not _exists(Path(module.path)) and _exists(Path(path))
     return replace(module, path=path) if is_here else module
 

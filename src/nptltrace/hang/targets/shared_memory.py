@@ -89,7 +89,7 @@ def _has(pid: int, file: str, forebears: frozenset[int]) -> bool | None:
     Args:
         pid: The process.
         file: Device and inode, as they stand in its map.
-        forebears: Those from which the process was forked that is known to have the file.
+        forebears: The forebears of the process that is known to have the file.
     """
     place = _PROC / str(pid)
     # A first thread that has ended has no memory any more, the others do.

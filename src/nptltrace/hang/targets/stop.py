@@ -61,7 +61,7 @@ class Stopped:
             )
 
     def __enter__(self) -> Self:
-        """Stop what runs, and what is made or woken meanwhile."""
+        """Stop the threads that run, and the threads that are made or woken meanwhile."""
         try:
             for _ in range(_PASSES):
                 running = [t for t in self._process.running() if t not in self._signals]
@@ -124,7 +124,7 @@ class Stopped:
         self._process.stopped = {}
         until = time.monotonic() + _PATIENCE_S
         for tid in list(self._signals):
-            # What has not stopped yet cannot be let go yet.
+            # A thread that has not stopped yet cannot be let go yet.
             while (
                 ptrace(_DETACH, tid, None, self._signals.get(tid)) != 0
                 and tid in self._signals

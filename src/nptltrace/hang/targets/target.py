@@ -1,4 +1,4 @@
-"""What is looked at: the threads of a process that runs, or of a core file."""
+"""A process that runs, or was written to a core file, and its threads."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class Target(ABC):
         return struct.unpack(f"<{len(data) // 8}Q", data[: len(data) & ~7])
 
     def parent_with(self, inner_tid: int) -> int:
-        """Return the parent process if a thread is one of its threads, 0 if not, or not known.
+        """Return the parent process if a thread belongs to it, 0 if not, or not known.
 
         Args:
             inner_tid: The thread, by the id that the process has for it.
@@ -177,7 +177,7 @@ class Target(ABC):
         return 0, 0
 
     def process_of(self, tid: int) -> Target | None:
-        """Return the other process that a thread is one of, None if it cannot be looked into.
+        """Return the other process that a thread belongs to, None if it cannot be looked into.
 
         Args:
             tid: The thread, by the id that the process has for it.
@@ -193,17 +193,17 @@ class Target(ABC):
         """Return its threads, with what `read` is asked of each at hand until `forget`.
 
         Args:
-            meanwhile: What is to be done anyway, while they are read.
+            meanwhile: Work for the time while they are read.
         """
         meanwhile()
         return self.threads()
 
     def forget(self) -> None:
-        """Have nothing at hand any more: what is read from now on is as it is now."""
+        """Have nothing at hand any more: from now on `read` returns the memory as it is then."""
         return
 
     def has_run(self, threads: Sequence[Thread]) -> bool:
-        """Return whether one of some of its threads has run, or has ended, since that was seen."""
+        """Return whether any of some threads has run, or has ended, since it was seen."""
         del threads
         return False
 
