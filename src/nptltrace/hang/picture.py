@@ -88,7 +88,6 @@ def look(process: Target, names: Names) -> Picture:
             for thread in threads
         ]
     layout = layout_of(process, names)
-    named: dict[int, str] = {0: ""}
     known: dict[int, tuple[Sequence[Frame], _Stack]] = {}
     pictures: list[ThreadPicture] = []
     for thread in threads:
@@ -106,14 +105,12 @@ def look(process: Target, names: Names) -> Picture:
             shown = _with_python(stack, pythons, thread)
             site = _site(shown, names) if shown is not stack.frames else site
         address = wait.object if wait is not None else 0
-        if address not in named:
-            named[address] = names.object(address)
         pictures.append(
             ThreadPicture(
                 process.pid,
                 thread,
                 wait,
-                named[address],
+                names.object(address) if address else "",
                 shown,
                 site,
                 stack.handler,
