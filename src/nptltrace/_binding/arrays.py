@@ -44,8 +44,8 @@ def dtype_of(record: type[ctypes.Structure]) -> np.dtype[Any]:
             offsets.append(offset)
     layout: Any = {"names": names, "formats": formats, "offsets": offsets}
     layout["itemsize"] = ctypes.sizeof(record)
-    found: np.dtype[Any] = np.dtype(layout, align=True)
-    return found
+    dtype: np.dtype[Any] = np.dtype(layout, align=True)
+    return dtype
 
 
 def rows(owner: Handle, table: _Table, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -64,7 +64,7 @@ class Handle:
             check(what, -errno.ENOMEM)
             return
         self._pointer = _Pointer(address)
-        held = [one.handle if isinstance(one, Handle) else one for one in needs]
+        held = [need.handle if isinstance(need, Handle) else need for need in needs]
         own(self._pointer, _end, release, address, held)
 
     @property

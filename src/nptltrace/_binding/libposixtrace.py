@@ -66,9 +66,12 @@ def call(name: str, *arguments: Any, accept: tuple[int, ...] = ()) -> int:
         PosixTraceError: It failed.
     """
     function = getattr(library(), f"posix_trace_{name}")
-    given = [ctypes.byref(one) if isinstance(one, _OBJECTS) else one for one in arguments]
+    passed = [
+        ctypes.byref(argument) if isinstance(argument, _OBJECTS) else argument
+        for argument in arguments
+    ]
     while True:
-        error = int(function(*given))
+        error = int(function(*passed))
         if error == 0 or error in accept:
             return error
         if error != errno.EINTR:

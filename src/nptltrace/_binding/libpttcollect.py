@@ -231,9 +231,9 @@ class Collector:
 
     def faults(self) -> tuple[int, list[c.CollectorFault]]:
         """Return how many places of a shared buffer held no record, and the first of them."""
-        found = (c.CollectorFault * _FAULTS_MAX)()
-        count = int(self._lib.ptt_collector_faults(self._handle, found, _FAULTS_MAX))
-        return count, list(found[: min(count, _FAULTS_MAX)])
+        faults = (c.CollectorFault * _FAULTS_MAX)()
+        count = int(self._lib.ptt_collector_faults(self._handle, faults, _FAULTS_MAX))
+        return count, list(faults[: min(count, _FAULTS_MAX)])
 
     def destroy(self) -> None:
         """Give everything back. May be called twice."""
@@ -244,13 +244,13 @@ class Collector:
 
     def processes(self) -> list[tuple[int, c.Process]]:
         """Return the process entries that have come or changed since the last call, by place."""
-        found: list[tuple[int, c.Process]] = []
+        entries: list[tuple[int, c.Process]] = []
         while True:
             n = self._lib.ptt_collector_processes(self._handle, self._processes, _PROCESS_BATCH)
             new = self._processes[:n]
-            found += [(one.index, c.Process.from_buffer_copy(one.entry)) for one in new]
+            entries += [(entry.index, c.Process.from_buffer_copy(entry.entry)) for entry in new]
             if n < _PROCESS_BATCH:
-                return found
+                return entries
 
     def process_pid(self, index: int) -> int:
         """Return by which pid the process of an entry is known here; 0 if it does not run."""
@@ -275,8 +275,13 @@ class Collector:
         """
         n = self._lib.ptt_collector_sites(self._handle, self._sites, _SITE_BATCH)
         return [
-            (one.process, one.id, one.address, None if one.parent == PTT_NO_PARENT else one.parent)
-            for one in self._sites[:n]
+            (
+                site.process,
+                site.id,
+                site.address,
+                None if site.parent == PTT_NO_PARENT else site.parent,
+            )
+            for site in self._sites[:n]
         ]
 
     def sites_taken(self, count: int) -> None:

@@ -219,11 +219,11 @@ class Reader(Handle):
         count = self._lib.ptt_reader_process_count(self.handle)
         if count <= start:  # as always but for the first time, and this is asked for each address
             return []
-        out, found = c.ProcessInfo(), []
+        out, processes = c.ProcessInfo(), []
         for number in range(start, count):
             self._lib.ptt_reader_process_info(self.handle, number, ctypes.byref(out))
-            found.append((out.trace, out.index, out.pid))
-        return found
+            processes.append((out.trace, out.index, out.pid))
+        return processes
 
     def thread_count(self) -> int:
         """Return the number of threads."""
@@ -231,11 +231,11 @@ class Reader(Handle):
 
     def threads(self, start: int = 0) -> list[tuple[int, int]]:
         """Return (process, tid) of the threads from a number on."""
-        out, found = c.ThreadInfo(), []
+        out, threads = c.ThreadInfo(), []
         for number in range(start, self._lib.ptt_reader_thread_count(self.handle)):
             self._lib.ptt_reader_thread_info(self.handle, number, ctypes.byref(out))
-            found.append((out.process, out.tid))
-        return found
+            threads.append((out.process, out.tid))
+        return threads
 
     def ensure_whole(self) -> None:
         """Make sure that what was read so far was there.
@@ -251,12 +251,12 @@ class Reader(Handle):
     def damages(self, start: int = 0) -> list[Damage]:
         """Return what could not be read so far."""
         self.ensure_whole()
-        out, found = c.Damage(), []
+        out, damages = c.Damage(), []
         for number in range(start, self._lib.ptt_reader_damage_count(self.handle)):
             self._lib.ptt_reader_damage(self.handle, number, ctypes.byref(out))
             path, reason = os.fsdecode(out.path), out.reason.decode("utf-8", "replace")
-            found.append(Damage(path, out.offset, out.size, reason))
-        return found
+            damages.append(Damage(path, out.offset, out.size, reason))
+        return damages
 
     def key_of_time(self, ts: int) -> int:
         """Return the least key at this time or later."""
@@ -420,8 +420,8 @@ class Filter(Handle):
 
         Process and kind may be `ANY`.
         """
-        for one in ((ANY, 2**64 - 1, ANY, 0, 0), *objects):
-            status = self._lib.ptt_filter_allow_object(self.handle, *one)
+        for chosen in ((ANY, 2**64 - 1, ANY, 0, 0), *objects):
+            status = self._lib.ptt_filter_allow_object(self.handle, *chosen)
             check("make a filter", status)
 
     def allow_sites(self, sites: Iterable[tuple[int, int]]) -> None:
@@ -446,12 +446,12 @@ def count(
     with _Counter(reader, workers=workers, objects=objects) as counter:
         threads = (ThreadCount * lib.ptt_counter_threads(counter.handle, None, 0))()
         lib.ptt_counter_threads(counter.handle, threads, len(threads))
-        found = (ObjectCount * lib.ptt_counter_objects(counter.handle, None, 0))()
-        lib.ptt_counter_objects(counter.handle, found, len(found))
+        counts = (ObjectCount * lib.ptt_counter_objects(counter.handle, None, 0))()
+        lib.ptt_counter_objects(counter.handle, counts, len(counts))
         spans = (ThreadSpan * lib.ptt_counter_spans(counter.handle, None, 0))()
         lib.ptt_counter_spans(counter.handle, spans, len(spans))
     reader.ensure_whole()
-    return list(threads), list(found), list(spans)
+    return list(threads), list(counts), list(spans)
 
 
 class _Counter(Handle):

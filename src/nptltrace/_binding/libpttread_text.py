@@ -63,14 +63,14 @@ class Names(Handle):
 
     def missing(self, buffer: Buffer) -> list[tuple[int, int, int]]:
         """Return (kind, process, address) of what has no name yet; each comes once."""
-        found: list[tuple[int, int, int]] = []
+        missing: list[tuple[int, int, int]] = []
         while True:
             n = self._lib.ptt_names_missing(
                 self.handle, buffer.pointer, buffer.count, self._missing, len(self._missing)
             )
-            found += [(m.kind, m.process, m.address) for m in self._missing[:n]]
+            missing += [(m.kind, m.process, m.address) for m in self._missing[:n]]
             if n < len(self._missing):
-                return found
+                return missing
 
     def text(self, buffer: Buffer, style: int) -> Iterable[memoryview]:
         """Yield the events of a buffer as lines; each piece is valid until the next."""

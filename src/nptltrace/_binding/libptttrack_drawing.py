@@ -92,16 +92,16 @@ class Detail(Handle):
 
     def lanes(self, by: str, count: int) -> NDArray[np.uint16]:
         """Return the number of lanes of the first rows."""
-        found = np.empty(count, np.uint16)
-        self._lib.ptt_detail_lanes(self.handle, _BY[by], found.ctypes.data, count)
-        return found
+        lanes = np.empty(count, np.uint16)
+        self._lib.ptt_detail_lanes(self.handle, _BY[by], lanes.ctypes.data, count)
+        return lanes
 
     def row_of(self) -> NDArray[np.uint32]:
         """Return the row of each object of the model."""
         count = self._lib.ptt_detail_row_of(self.handle, None, 0)
-        found = np.zeros(count, np.uint32)
-        self._lib.ptt_detail_row_of(self.handle, found.ctypes.data, count)
-        return found
+        rows = np.zeros(count, np.uint32)
+        self._lib.ptt_detail_row_of(self.handle, rows.ctypes.data, count)
+        return rows
 
     def spans(
         self, by: str, rows: list[int], from_ns: int, to_ns: int, bin_ns: int

@@ -148,6 +148,6 @@ class Check(Tracker):
     def table(self, name: str) -> NDArray[Any]:
         """Return a table, as in `pttcheck.h`; element 0 stands for none."""
         number, dtype = _TABLES[name]
-        found = c.CheckTable()
-        check("read a table", self._lib.ptt_check_table(self.handle, number, ctypes.byref(found)))
-        return rows(self, found, dtype).copy()
+        table = c.CheckTable()
+        check("read a table", self._lib.ptt_check_table(self.handle, number, ctypes.byref(table)))
+        return rows(self, table, dtype).copy()

@@ -30,11 +30,11 @@ def library() -> Library:
 
 
 def _names(function: str) -> tuple[str, ...]:
-    found: list[str] = []
+    names: list[str] = []
     name_of = getattr(library(), function)
-    while (name := name_of(len(found))) is not None:
-        found.append(name.decode())
-    return tuple(found)
+    while (name := name_of(len(names))) is not None:
+        names.append(name.decode())
+    return tuple(names)
 
 
 @cache

@@ -142,8 +142,8 @@ class Model(Tracker):
         """
         self.counts_all = False
         check("choose", self._lib.ptt_model_no_object(self.handle))
-        for one in objects:
-            check("choose", self._lib.ptt_model_only_object(self.handle, *one))
+        for chosen in objects:
+            check("choose", self._lib.ptt_model_only_object(self.handle, *chosen))
 
     def only_sites(self, sites: list[tuple[int, int]]) -> None:
         """Count only what was called from these (process, site) pairs; of `ANY`, addresses."""
@@ -192,9 +192,9 @@ class Model(Tracker):
         """
         self.drop_rows()
         check("list the holds that go on", self._lib.ptt_model_holding(self.handle, now_ns))
-        found = self.table("holds")
+        holds = self.table("holds")
         self.drop_rows()
-        return found
+        return holds
 
     def state(self) -> NDArray[Any]:
         """Return the events that have led to what goes on, as the table `state` has them."""
@@ -267,10 +267,10 @@ class Model(Tracker):
 
     def raw(self, name: str) -> c.ModelTable:
         """Return a table as other libraries take it; valid until the model changes."""
-        found = c.ModelTable()
-        status = self._lib.ptt_model_table(self.handle, _TABLES[name][0], ctypes.byref(found))
+        table = c.ModelTable()
+        status = self._lib.ptt_model_table(self.handle, _TABLES[name][0], ctypes.byref(table))
         check("read a table", status)
-        return found
+        return table
 
     def drop_rows(self) -> None:
         """Drop the rows of waits, holds and wakeups so far."""
@@ -308,10 +308,10 @@ class Lanes(Handle):
 
     def table(self) -> NDArray[Any]:
         """Return the rows: their `group`, and their `place` in it, from 0."""
-        found = c.ModelTable()
-        status = self._lib.ptt_model_lanes_table(self.handle, ctypes.byref(found))
+        table = c.ModelTable()
+        status = self._lib.ptt_model_lanes_table(self.handle, ctypes.byref(table))
         check("read a table", status)
-        return rows(self, found, dtype_of(c.ModelLane)).copy()
+        return rows(self, table, dtype_of(c.ModelLane)).copy()
 
 
 @cache

@@ -68,13 +68,13 @@ def _metadata(timeline: Timeline) -> Iterator[dict[str, Any]]:
             beneath.setdefault((lane.what == rec.OWNERS, lane.row), []).append(number)
     rows = [(False, row) for row in timeline.lived()] + [(True, row) for row in timeline.used]
     for is_object, row in rows:
-        found = [] if is_object else [(timeline.thread_name(row).tid, timeline.thread(row))]
-        found += [
+        rows_of = [] if is_object else [(timeline.thread_name(row).tid, timeline.thread(row))]
+        rows_of += [
             (_LANE_TID + number, _lane_name(timeline, number))
             for number in beneath.get((is_object, row), [])
         ]
         pid = _pid(timeline, timeline.objects if is_object else timeline.threads, row)
-        for tid, name in found:
+        for tid, name in rows_of:
             order += 1
             key = {"ph": "M", "pid": pid, "tid": tid}
             yield {**key, "name": "thread_name", "args": {"name": name}}
@@ -102,7 +102,7 @@ def _texts(names: list[str], key: str = "") -> Words:
 
 def _stack_texts(timeline: Timeline, key: str) -> Words:
     """Return stacks as members of a JSON object, by place, empty at 0."""
-    stacks = (timeline.stack(one) for one in timeline.stack_keys.tolist())
+    stacks = map(timeline.stack, timeline.stack_keys.tolist())
     return Words(["", *(f',"{key}":{json.dumps(frames)}' for frames in stacks)])
 
 

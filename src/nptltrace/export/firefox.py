@@ -248,11 +248,11 @@ class _Thread:
 
     def _node(self, frames: tuple[Frame, ...]) -> int:
         """Return the number of a stack, innermost frame first."""
-        found: int | None = None
+        node: int | None = None
         for frame in reversed(frames):
-            found = self._nodes[frame, found]
-        assert found is not None  # noqa: S101 -- no stack is empty
-        return found
+            node = self._nodes[frame, node]
+        assert node is not None  # noqa: S101 -- no stack is empty
+        return node
 
     def _stack_table(self) -> dict[str, Any]:
         count = len(self._nodes)

@@ -145,9 +145,9 @@ def event_type(name: str) -> EventType:
     Raises:
         PosixTraceError: ENAMETOOLONG.
     """
-    found = ctypes.c_uint()
-    call("eventid_open", name.encode(), found)
-    return EventType(found.value, name)
+    number = ctypes.c_uint()
+    call("eventid_open", name.encode(), number)
+    return EventType(number.value, name)
 
 
 def event(event_type: EventType | int, data: bytes = b"") -> None:

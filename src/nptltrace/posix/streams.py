@@ -103,14 +103,14 @@ class _Readable:
 
     def types(self) -> list[EventType]:
         """Return all event types, those included that never occurred."""
-        found: list[EventType] = []
+        types: list[EventType] = []
         event_id, at_end = ctypes.c_uint(), ctypes.c_int()
         call("eventtypelist_rewind", self._trid)
         while True:
             call("eventtypelist_getnext_id", self._trid, event_id, at_end)
             if at_end.value:
-                return found
-            found.append(EventType(event_id.value, self.name_of(event_id.value)))
+                return types
+            types.append(EventType(event_id.value, self.name_of(event_id.value)))
 
     def _buffer(self) -> ctypes.Array[ctypes.c_char]:
         """Return room for the data of an event, for this thread."""
@@ -195,15 +195,15 @@ class Stream(_Readable):
         Raises:
             PosixTraceError: ENAMETOOLONG.
         """
-        found = ctypes.c_uint()
-        call("trid_eventid_open", self._trid, name.encode(), found)
-        return EventType(found.value, name)
+        number = ctypes.c_uint()
+        call("trid_eventid_open", self._trid, name.encode(), number)
+        return EventType(number.value, name)
 
     def filter(self) -> EventSet:
         """Return the types that are not recorded."""
-        found = EventSet()
-        call("get_filter", self._trid, found.native)
-        return found
+        events = EventSet()
+        call("get_filter", self._trid, events.native)
+        return events
 
     def set_filter(
         self,

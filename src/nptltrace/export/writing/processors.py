@@ -38,10 +38,10 @@ def switches(source: Traceset, scope: Scope) -> NDArray[Any]:
     """
     if all(trace.info.session.string("sched") != "perf" for trace in source.traces):
         return np.empty(0, SWITCH)
-    found = model_batches(
+    batches = model_batches(
         source, ("states",), edges=False, window=scope.window, counted=scope.counted
     )
-    turns = _turns(pa.concat_tables([table for name, table in found if name == "states"]))
+    turns = _turns(pa.concat_tables([table for name, table in batches if name == "states"]))
     follows = np.zeros(len(turns), np.bool_)
     follows[1:] = (turns["cpu"][1:] == turns["cpu"][:-1]) & (
         turns["begin"][1:] == turns["end"][:-1]
@@ -75,16 +75,16 @@ def _turns(states: pa.Table) -> NDArray[Any]:
     ending = np.ones(len(runs), np.bool_)
     ending[:-1] = ~same[1:]
     final = np.flatnonzero(runs & ending)
-    found = np.zeros(len(first), _TURN)
-    found["cpu"], found["tid"] = cpu[first], column["tid"][first]
-    found["begin"], found["end"] = column["t_ns"][first], ends[final]
+    turns = np.zeros(len(first), _TURN)
+    turns["cpu"], turns["tid"] = cpu[first], column["tid"][first]
+    turns["begin"], turns["end"] = column["t_ns"][first], ends[final]
     words = states["state"].cast(pa.string())
     could = pc.is_in(words, value_set=pa.array(_COULD_GO_ON)).to_numpy() & goes_on
-    found["ready"] = np.append(could, np.zeros(1, np.bool_))[final + 1]
-    found = np.sort(found, order=("cpu", "begin"))
+    turns["ready"] = np.append(could, np.zeros(1, np.bool_))[final + 1]
+    turns = np.sort(turns, order=("cpu", "begin"))
     # Clocks are read apart: a processor that two have had at once went to the second one.
-    together = found["cpu"][1:] == found["cpu"][:-1]
-    found["end"][:-1] = np.where(
-        together, np.minimum(found["end"][:-1], found["begin"][1:]), found["end"][:-1]
+    together = turns["cpu"][1:] == turns["cpu"][:-1]
+    turns["end"][:-1] = np.where(
+        together, np.minimum(turns["end"][:-1], turns["begin"][1:]), turns["end"][:-1]
     )
-    return found
+    return turns

@@ -22,13 +22,13 @@ _VARINT, _FIXED64, _BYTES = 0, 1, 2
 
 
 def _varint(value: int) -> bytes:
-    found = bytearray()
+    encoded = bytearray()
     value &= 2**64 - 1
     while value > 0x7F:  # noqa: PLR2004 -- seven bits a byte
-        found.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    encoded.append(value)
+    return bytes(encoded)
 
 
 def _tag(field: int, wire: int) -> bytes:
@@ -107,10 +107,10 @@ class Rows:
 
     def lengths(self) -> NDArray[np.int64]:
         """Return how long each row is."""
-        found = np.zeros(self._count, np.int64)
+        lengths = np.zeros(self._count, np.int64)
         for data, where in self._parts:
-            found += data.shape[1] if where is None else data.shape[1] * where
-        return found
+            lengths += data.shape[1] if where is None else data.shape[1] * where
+        return lengths
 
     def encoded(self) -> bytes:
         """Return all rows, one after another."""
@@ -131,8 +131,8 @@ class Rows:
 def _varints(values: NDArray[Any], width: int) -> NDArray[np.uint8]:
     """Return numbers of exactly `width` bytes."""
     left = values.astype(np.uint64)
-    found = np.empty((len(values), width), np.uint8)
+    digits = np.empty((len(values), width), np.uint8)
     for at in range(width):
-        found[:, at] = (left & np.uint64(0x7F)) | np.uint64(0x80 if at < width - 1 else 0)
+        digits[:, at] = (left & np.uint64(0x7F)) | np.uint64(0x80 if at < width - 1 else 0)
         left = left >> np.uint64(7)
-    return found
+    return digits

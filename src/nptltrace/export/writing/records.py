@@ -163,8 +163,8 @@ def _stacks(
     processes: NDArray[Any], threads: NDArray[Any], numbers: NDArray[Any]
 ) -> NDArray[np.uint64]:
     """Return stacks of threads as records have them."""
-    found = processes[threads].astype(np.uint64) << np.uint64(32) | numbers.astype(np.uint64)
-    return np.where(numbers, found, np.uint64(0))
+    keys = processes[threads].astype(np.uint64) << np.uint64(32) | numbers.astype(np.uint64)
+    return np.where(numbers, keys, np.uint64(0))
 
 
 def are_blocked(waits: NDArray[Any]) -> NDArray[np.bool_]:

@@ -57,16 +57,16 @@ def object_labels(rows: Iterable[dict[str, object]]) -> dict[object, str]:
     return {row["lock_id"]: f"{row['kind']} {row['name']}" for row in rows}
 
 
-def summary(found: list[Sample], shown: StackMeasure) -> str:
+def summary(written: list[Sample], shown: StackMeasure) -> str:
     """Return in a few words what was written."""
-    n = len({sample.frames for sample in found})
-    ns = sum(sample.ns for sample in found)
+    n = len({sample.frames for sample in written})
+    ns = sum(sample.ns for sample in written)
     return f"{n:,} {plural(n, 'stack')} of {TITLES[shown]}: {ns / 1e9:.6g} s"
 
 
 def modules(tables: TraceTables) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the rows of the modules by what frames have of them: name and build-id."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
     for row in tables.table("modules").to_pylist():
-        found.setdefault((row["name"], row["build_id"]), row)
-    return found
+        rows.setdefault((row["name"], row["build_id"]), row)
+    return rows

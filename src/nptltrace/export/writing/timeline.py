@@ -126,15 +126,15 @@ class Timeline:
 
     def lived(self) -> list[int]:
         """Return the threads that have a kernel thread id; of a part, those that live in it."""
-        found = self.threads["tid"] != 0
+        lived = self.threads["tid"] != 0
         if self._window != Window():
-            found &= self.threads["first_ns"] != libptttrack_sums.END
-        return np.flatnonzero(found).tolist()
+            lived &= self.threads["first_ns"] != libptttrack_sums.END
+        return np.flatnonzero(lived).tolist()
 
     def _lives(self, what: int) -> NDArray[Any]:
         """Return the beginnings or ends of threads that lie in the window."""
-        found = np.sort(rec.lives(self.threads, what), order="ts", kind="stable")
-        return found[self._window.has(found["ts"])]
+        lives = np.sort(rec.lives(self.threads, what), order="ts", kind="stable")
+        return lives[self._window.has(lives["ts"])]
 
     def thread(self, row: int) -> str:
         """Return how to call a thread, as `worker 123`; empty for none."""
@@ -170,7 +170,7 @@ class Timeline:
         sites = stack_sites(process.stacks, stack)
         site = self._source.chosen_site(number, stack) or recorded_site(process, sites)
         if self._symbols is None:
-            return [hex_of_site(one) for one in sites[sites.index(site) :]] if sites else []
+            return [*map(hex_of_site, sites[sites.index(site) :])] if sites else []
         return stack_texts(self._symbols, number, sites, site)
 
     def verb(self, key: int) -> str:
@@ -312,16 +312,16 @@ class Depths:
 
     def _after(self, records: NDArray[Any]) -> NDArray[np.int64]:
         """Return the number of waiters after each beginning or end of a wait."""
-        found = np.zeros(len(records), np.int64)
+        depths = np.zeros(len(records), np.int64)
         if not len(records):
-            return found
+            return depths
         where = np.argsort(records["object"], kind="stable")
         objects = records["object"][where]
         step = np.where(records["what"][where] == rec.WAIT, 1, -1)
         sums = np.cumsum(step)
         first = np.flatnonzero(np.r_[True, objects[1:] != objects[:-1]])
         before = self._now[objects[first]] - (sums[first] - step[first])
-        found[where] = sums + np.repeat(before, np.diff(np.r_[first, len(where)]))
+        depths[where] = sums + np.repeat(before, np.diff(np.r_[first, len(where)]))
         last = np.r_[first[1:], len(where)] - 1
-        self._now[objects[last]] = found[where[last]]
-        return found
+        self._now[objects[last]] = depths[where[last]]
+        return depths

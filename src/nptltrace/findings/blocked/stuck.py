@@ -37,8 +37,8 @@ def stuck(trace: Trace) -> Iterator[Found]:
     """
     for fact in trace.facts("all-blocked"):
         parts = fact.waits
-        one = len(parts) == 1
-        what = "the only thread of this process is" if one else "all threads are"
+        alone = len(parts) == 1
+        what = "the only thread of this process is" if alone else "all threads are"
         more = fact.value - len(parts)
         if more > 0:
             parts.append(f"{more} more wait")
