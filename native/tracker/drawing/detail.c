@@ -208,11 +208,11 @@ const struct ptt_detail_wait *dt_wait(const struct ptt_detail *d, uint32_t id)
 
 int ptt_detail_wait(const struct ptt_detail *d, uint32_t id, struct ptt_detail_wait *out)
 {
-	const struct ptt_detail_wait *found = dt_wait(d, id);
+	const struct ptt_detail_wait *wait = dt_wait(d, id);
 
-	if (!found || !found->thread)
+	if (!wait || !wait->thread)
 		return -ENOENT;
-	*out = *found;
+	*out = *wait;
 	return 0;
 }
 
@@ -223,9 +223,9 @@ int64_t ptt_detail_waits(const struct ptt_detail *d, uint32_t first, struct ptt_
 	if (count > n)
 		count = n;
 	for (uint32_t i = 0; i < count; i++) {
-		const struct ptt_detail_wait *found = dt_wait(d, first + i);
+		const struct ptt_detail_wait *wait = dt_wait(d, first + i);
 
-		out[i] = found ? *found : (struct ptt_detail_wait){ 0 };
+		out[i] = wait ? *wait : (struct ptt_detail_wait){ 0 };
 	}
 	return count;
 }

@@ -158,7 +158,7 @@ static void scatter(struct query *q)
 {
 	for (uint32_t i = 0; i < q->touched_count; i++) {
 		struct cell *c = &q->cells[q->touched[i]];
-		bool one = c->count == 1;
+		bool single = c->count == 1;
 		struct ptt_detail_span span = {
 			.t_ns = c->begin,
 			.dur_ns = c->end - c->begin,
@@ -169,7 +169,7 @@ static void scatter(struct query *q)
 			.wait = c->wait,
 			.lane = q->track->lane,
 			.state = q->track->state,
-			.flags = (uint8_t)((one ? 0 : PTT_DETAIL_MERGED) | (c->open ? PTT_DETAIL_OPEN : 0)),
+			.flags = (uint8_t)((single ? 0 : PTT_DETAIL_MERGED) | (c->open ? PTT_DETAIL_OPEN : 0)),
 		};
 
 		/* Several at once, as in a queue, fill it. */
@@ -255,9 +255,9 @@ static void see_track(struct query *q)
 
 static int by_time(const void *a, const void *b)
 {
-	const struct change *one = a, *other = b;
+	const struct change *x = a, *y = b;
 
-	return (one->ts > other->ts) - (one->ts < other->ts);
+	return (x->ts > y->ts) - (x->ts < y->ts);
 }
 
 /* The state of a queue: of those who wait in it, that which says most of what keeps them. */

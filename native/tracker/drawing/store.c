@@ -29,19 +29,19 @@ int dt_store_create(struct dt_store *store, int fd)
 
 int dt_store_open(struct dt_store *store, int fd)
 {
-	struct stat found;
+	struct stat file;
 	struct ptt_guard *guard;
 
-	if (fstat(fd, &found) < 0)
+	if (fstat(fd, &file) < 0)
 		return -errno;
-	if (!S_ISREG(found.st_mode) || found.st_size < DT_SLACK)
+	if (!S_ISREG(file.st_mode) || file.st_size < DT_SLACK)
 		return -ESTALE;
-	guard = ptt_guard_map(fd, (size_t)found.st_size);
+	guard = ptt_guard_map(fd, (size_t)file.st_size);
 	if (!guard)
 		return -errno;
 	*store = (struct dt_store){
-		.base = (uint8_t *)(uintptr_t)ptt_guard_data(guard), .used = (uint64_t)found.st_size,
-		.size = (uint64_t)found.st_size, .fd = fd, .guard = guard,
+		.base = (uint8_t *)(uintptr_t)ptt_guard_data(guard), .used = (uint64_t)file.st_size,
+		.size = (uint64_t)file.st_size, .fd = fd, .guard = guard,
 	};
 	return 0;
 }

@@ -112,7 +112,7 @@ static int close_leaf(struct dt_store *store, struct dt_track *track)
 int dt_append(struct dt_store *store, struct dt_track *track, const struct dt_record *record)
 {
 	uint64_t dur = (uint64_t)record->end - (uint64_t)record->begin;
-	struct dt_node one = {
+	struct dt_node node = {
 		.begin = record->begin, .end = record->end, .busy = dur, .count = 1, .other = record->other,
 		.wait = record->wait, .longest = dur < UINT32_MAX ? (uint32_t)dur : UINT32_MAX,
 		.depth = record->depth,
@@ -140,8 +140,8 @@ int dt_append(struct dt_store *store, struct dt_track *track, const struct dt_re
 	track->at += (uint64_t)(p - bytes);
 	track->last_end = record->end;
 	track->last_wait = record->wait;
-	one.child = track->leaf.child;
-	add(&track->leaf, &one);
+	node.child = track->leaf.child;
+	add(&track->leaf, &node);
 	return track->leaf.count == DT_LEAF ? close_leaf(store, track) : 0;
 }
 

@@ -13,9 +13,9 @@ _Static_assert(sizeof(struct dt_turn) == 24, "turn");
 
 static int by_begin(const void *a, const void *b)
 {
-	const struct dt_turn *one = a, *other = b;
+	const struct dt_turn *x = a, *y = b;
 
-	return (one->begin > other->begin) - (one->begin < other->begin);
+	return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
 /* Puts the earliest of those that have ended into their tracks. */

@@ -367,7 +367,7 @@ void ck_init(struct ptt_check *c, const struct tk_event *e);
 void ck_destroy(struct ptt_check *c, const struct tk_event *e);
 void ck_use_destroyed(struct ptt_check *c, const struct tk_event *e, uint32_t object);
 
-/* ---- held_waits.c ---- */
+/* ---- contention.c ---- */
 
 /* ck_first_wait - the first of the waits for a lock, as far as it is near; 0: there is none. */
 uint32_t ck_first_wait(const struct ptt_check *c, uint32_t object);
@@ -380,6 +380,14 @@ static inline void ck_ask(struct ptt_check *c, const struct tk_event *e, uint32_
 	tk_ask(&c->orders, e, &CK_THREAD(c, e->thread)->order,
 	       ((struct ck_cache *)(void *)c->t.caches.items)[e->thread].asked, object, mode, tried);
 }
+/* ck_pass - a lock is taken that was waited for, or that has been handed on so far. */
+void ck_pass(struct ptt_check *c, const struct tk_event *e, uint32_t object, enum tk_how how);
+/* ck_try_out - a thread has tried to take a lock, or anything else. */
+void ck_try_out(struct ptt_check *c, const struct tk_event *e);
+/* ck_tries_end - a thread that has tried in vain to take a lock does something: perhaps it tries again. */
+void ck_tries_end(struct ptt_check *c, const struct tk_event *e, enum tk_action action);
+/* ck_tries_report - a thread tries no longer to take a lock, if it did. */
+void ck_tries_report(struct ptt_check *c, uint32_t thread);
 
 /* ---- off_processor.c ---- */
 
@@ -389,20 +397,6 @@ void ck_sleep_in(struct ptt_check *c, const struct tk_event *e);
 void ck_sleep_out(struct ptt_check *c, const struct tk_event *e);
 /* ck_given_back - a thread wakes a waiter of a futex: what it slept with the lock since its own wait for the lock ended. */
 void ck_given_back(struct ptt_check *c, const struct tk_event *e, uint32_t object);
-
-/* ---- convoys.c ---- */
-
-/* ck_pass - a lock is taken that was waited for, or that has been handed on so far. */
-void ck_pass(struct ptt_check *c, const struct tk_event *e, uint32_t object, enum tk_how how);
-
-/* ---- tries.c ---- */
-
-/* ck_try_out - a thread has tried to take a lock, or anything else. */
-void ck_try_out(struct ptt_check *c, const struct tk_event *e);
-/* ck_tries_end - a thread that has tried in vain to take a lock does something: perhaps it tries again. */
-void ck_tries_end(struct ptt_check *c, const struct tk_event *e, enum tk_action action);
-/* ck_tries_report - a thread tries no longer to take a lock, if it did. */
-void ck_tries_report(struct ptt_check *c, uint32_t thread);
 
 /* ---- order_cycles.c ---- */
 

@@ -47,17 +47,17 @@ static uint32_t rival_of(const struct ptt_check *c, const struct ck_object *o, c
 static void two_mutexes(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint32_t first, uint32_t second)
 {
 	struct ck_wait *a = CK_WAITING(c, first);
-	uint32_t found = ck_found(c, PTT_FACT_COND_TWO_MUTEXES, e, (uint64_t)object << 16, e->site,
+	uint32_t fact = ck_found(c, PTT_FACT_COND_TWO_MUTEXES, e, (uint64_t)object << 16, e->site,
 				  PTT_FLAG_WHOLE | (a->timed ? PTT_FLAG_DROPPED : 0));
 
-	if (!found)
+	if (!fact)
 		return;
 	ck_step_wait(c, first, 0);
 	ck_step_wait(c, second, 0);
 	/* What is said of these waits is true whether they end or not. */
 	CK_STEP(c, c->steps.count - 1)->wait = CK_STEP(c, c->steps.count - 2)->wait = 0;
 	if (a->timed)
-		a->rival = found;
+		a->rival = fact;
 }
 
 /* When anybody last took a mutex to look what it guards, before the hold that a wait gives up. */

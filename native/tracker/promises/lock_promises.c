@@ -47,16 +47,16 @@ static void forget_queue(struct vf_object *o)
 /* Does somebody else hold the lock, and for no writing, since before that? */
 static bool read_held_since(struct ptt_verify *v, const struct vf_object *o, uint32_t thread, int64_t ts)
 {
-	bool found = false;
+	bool others_hold = false;
 
 	for (uint32_t i = o->holds; i; i = VF_HOLD(v, i)->object_next) {
 		const struct vf_hold *h = VF_HOLD(v, i);
 
 		if (!h->mode)
 			return false;
-		found |= h->thread != thread && h->taken.ts < ts;
+		others_hold |= h->thread != thread && h->taken.ts < ts;
 	}
-	return found;
+	return others_hold;
 }
 
 /*

@@ -99,18 +99,18 @@ static const struct {
 
 static enum tk_action action_of(const struct ptt_event_type *type)
 {
-	enum tk_action found = TK_IGNORE;
+	enum tk_action action = TK_IGNORE;
 
 	for (size_t i = 0; i < sizeof(by_name) / sizeof(*by_name); i++)
 		if (strcmp(by_name[i].name, type->name) == 0)
 			return by_name[i].action;
-	for (size_t i = 0; i < sizeof(by_role) / sizeof(*by_role) && !found; i++)
+	for (size_t i = 0; i < sizeof(by_role) / sizeof(*by_role) && !action; i++)
 		if (strcmp(by_role[i].role, type->role) == 0 &&
 		    (!by_role[i].kind || by_role[i].kind == (uint32_t)type->id >> 6))
-			found = by_role[i].action;
-	if (strstr(type->name, "_TRY") && (found == TK_CALL_IN || found == TK_CALL_OUT))
-		found = found == TK_CALL_IN ? TK_TRY_IN : TK_TRY_OUT;
-	return found;
+			action = by_role[i].action;
+	if (strstr(type->name, "_TRY") && (action == TK_CALL_IN || action == TK_CALL_OUT))
+		action = action == TK_CALL_IN ? TK_TRY_IN : TK_TRY_OUT;
+	return action;
 }
 
 static enum tk_how how_of(uint32_t id)

@@ -161,13 +161,13 @@ const struct md_wakeup *md_gil_taken(const struct ptt_model *m, const struct md_
 		o->purpose == PTT_FOR_GIL ? rd_map_find(&m->gils, o->pub.process, o->pub.address) : NULL;
 	uint64_t hand_over = entry ? entry->value >> HAND_OVER_SHIFT : 0;
 	uint32_t other = hand_over ? tk_known_object(&m->t, o->pub.process, PTT_KIND_COND, o->pub.address + hand_over) : 0;
-	const struct md_wakeup *given, *taken;
+	const struct md_wakeup *given_up, *taken;
 
 	if (!other)
 		return NULL;
-	given = MD_WAKEUP(m, TK_WAKING(&m->t, &o->pub)->latest);
+	given_up = MD_WAKEUP(m, TK_WAKING(&m->t, &o->pub)->latest);
 	taken = MD_WAKEUP(m, TK_WAKING(&m->t, &MD_OBJECT(m, other)->pub)->latest);
-	return taken->thread && (!given->thread || given->ts < taken->ts) ? taken : NULL;
+	return taken->thread && (!given_up->thread || given_up->ts < taken->ts) ? taken : NULL;
 }
 
 int ptt_model_semaphore(struct ptt_model *m, uint32_t process, uint32_t stack, uint32_t units, uint32_t purpose)

@@ -521,6 +521,8 @@ uint8_t md_futex_class(const struct md_wait *w);
 uint8_t md_sem_unknown_class(struct ptt_model *m, const struct md_wait *w);
 /* md_wait_of_kind - a wait, or 0, begins for a word or semaphore of the kind that the event names, if it names one. */
 void md_wait_of_kind(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint32_t wait);
+void md_join_in(struct ptt_model *m, const struct tk_event *e);
+void md_join_out(struct ptt_model *m, const struct tk_event *e);
 
 /* ---- thread_states.c ---- */
 
@@ -536,11 +538,6 @@ void md_sleep_begin(struct ptt_model *m, const struct tk_event *e);
 void md_sleep_end(struct ptt_model *m, const struct tk_event *e);
 /* md_finish_states - all lives are known, and all waits are reported of. */
 void md_finish_states(struct ptt_model *m);
-
-/* ---- joins.c ---- */
-
-void md_join_in(struct ptt_model *m, const struct tk_event *e);
-void md_join_out(struct ptt_model *m, const struct tk_event *e);
 
 /* ---- open_waits.c ---- */
 

@@ -111,14 +111,14 @@ int ptt_check_gil(struct ptt_check *c, uint32_t process, uint64_t condition, uin
 {
 	uint32_t object = tk_known_object(&c->t, process, NPTL_DOMAIN_COND, condition);
 	uint32_t other = tk_known_object(&c->t, process, NPTL_DOMAIN_COND, hand_over);
-	const struct ck_wakeup *given, *taken;
+	const struct ck_wakeup *given_up, *taken;
 
 	if (!object || !other)
 		return 0;
-	given = ck_woke(c, CK_OBJECT(c, object));
+	given_up = ck_woke(c, CK_OBJECT(c, object));
 	taken = ck_woke(c, CK_OBJECT(c, other));
 	/* Whoever takes it signals the second condition, and whoever gives it up the first. */
-	if (!taken->thread || (given->thread && given->ts >= taken->ts))
+	if (!taken->thread || (given_up->thread && given_up->ts >= taken->ts))
 		return 0;
 	CK_OBJECT(c, object)->gil = (struct ck_last){ .ts = taken->ts, .site = taken->site, .thread = taken->thread };
 	for (uint32_t wait = CK_OBJECT(c, object)->waits; wait; wait = CK_WAITING(c, wait)->object_next)
@@ -433,7 +433,7 @@ static bool had_ended(struct ptt_check *c, uint32_t thread, const struct ck_wait
 static uint32_t hold_of_owner(const struct ptt_check *c, const struct ck_wait *w)
 {
 	const struct ck_object *o = CK_OBJECT(c, w->object);
-	uint32_t found = 0, several = 0;
+	uint32_t candidate = 0, several = 0;
 
 	for (uint32_t hold = CK_THREAD(c, w->owner)->holds; hold; hold = CK_HOLD(c, hold)->thread_next) {
 		uint64_t apart = CK_HOLD(c, hold)->address ^ o->address;
@@ -442,10 +442,10 @@ static uint32_t hold_of_owner(const struct ptt_check *c, const struct ck_wait *w
 			continue;
 		if (!apart)
 			return hold;
-		found = hold;
+		candidate = hold;
 		several++;
 	}
-	return several == 1 && (w->shared || o->flags & PTT_OBJECT_SHARED) ? found : 0;
+	return several == 1 && (w->shared || o->flags & PTT_OBJECT_SHARED) ? candidate : 0;
 }
 
 /* A hold that keeps a wait from its lock, by a thread of another process that had ended when the wait began; 0: none. */

@@ -210,16 +210,16 @@ void ck_exit_holding(struct ptt_check *c, const struct tk_event *e)
 	for (uint32_t hold = CK_THREAD(c, e->thread)->holds; hold; hold = CK_HOLD(c, hold)->thread_next) {
 		const struct tk_hold *h = CK_HOLD(c, hold);
 		struct tk_event at = *e;
-		uint32_t found;
+		uint32_t fact;
 
 		/* Whoever takes a robust mutex next gets EOWNERDEAD. */
 		if (CK_OBJECT(c, h->object)->flags & CK_ROBUST || h->kind == NPTL_DOMAIN_ONCE)
 			continue;
 		at.site = h->site;
-		found = ck_found(c, PTT_FACT_END_WITH_HOLD, &at, (uint64_t)h->object << 16, h->site, PTT_FLAG_WHOLE);
-		if (!found)
+		fact = ck_found(c, PTT_FACT_END_WITH_HOLD, &at, (uint64_t)h->object << 16, h->site, PTT_FLAG_WHOLE);
+		if (!fact)
 			continue;
-		CK_OBJECT(c, h->object)->kept = may_keep(c, h) ? found : 0;
+		CK_OBJECT(c, h->object)->kept = may_keep(c, h) ? fact : 0;
 		ck_step_hold(c, hold);
 		ck_step(c, PTT_STEP_ENDED, e->thread, e->ts, 0, 0);
 	}

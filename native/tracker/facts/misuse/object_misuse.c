@@ -125,7 +125,7 @@ static uint32_t hungry(const struct ptt_check *c, const struct ck_object *o)
 /* Waiters of a condition that nobody has woken, and that do not wake up by themselves. */
 static uint32_t sleeper(const struct ptt_check *c, const struct ck_object *o)
 {
-	uint32_t found = 0;
+	uint32_t hungry_wait = 0;
 
 	if (o->kind != NPTL_DOMAIN_COND || ck_pending(c, o) >= o->waiters)
 		return 0;
@@ -133,9 +133,9 @@ static uint32_t sleeper(const struct ptt_check *c, const struct ck_object *o)
 		if (CK_WAITING(c, wait)->timed)
 			return 0;
 		if (!ck_is_woken(c, CK_WAITING(c, wait)))
-			found = wait;
+			hungry_wait = wait;
 	}
-	return found;
+	return hungry_wait;
 }
 
 /* Somebody holds it, or waits for it and will not be woken. */

@@ -29,18 +29,18 @@ void ck_begin(struct ptt_check *c, const struct tk_event *e)
 /* The child that a process has just made, NULL if it is not known: of those that had this pid the first one that was not made yet. */
 static struct ck_process *child_of(struct ptt_check *c, uint32_t parent, uint32_t pid)
 {
-	uint32_t number = tk_number_of_any_tid(&c->t, pid), found = UINT32_MAX;
+	uint32_t number = tk_number_of_any_tid(&c->t, pid), process = UINT32_MAX;
 
 	if (number != TK_SEVERAL)
 		return number ? CK_PROCESS(c, c->t.known[number - 1].process) : NULL;
 	for (uint32_t i = 0; i < c->t.known_count; i++) {
 		const struct tk_known *known = &c->t.known[i];
 
-		if (known->known && known->tid == pid && known->process < found &&
+		if (known->known && known->tid == pid && known->process < process &&
 		    TK_PROCESS(&c->t, known->process)->parent == parent + 1 && !CK_PROCESS(c, known->process)->forked.thread)
-			found = known->process;
+			process = known->process;
 	}
-	return found == UINT32_MAX ? NULL : CK_PROCESS(c, found);
+	return process == UINT32_MAX ? NULL : CK_PROCESS(c, process);
 }
 
 void ck_fork(struct ptt_check *c, const struct tk_event *e)

@@ -141,11 +141,11 @@ int ptt_model_state(struct ptt_model *m)
 
 uint32_t ptt_model_full(const struct ptt_model *m, uint32_t process)
 {
-	uint32_t found = 0;
+	uint32_t kinds = 0;
 
 	for (uint32_t i = 0; process < m->t.process_count && i < PTT_KINDS; i++)
-		found |= (uint32_t)TK_PROCESS(&m->t, process)->full[i] << i;
-	return found;
+		kinds |= (uint32_t)TK_PROCESS(&m->t, process)->full[i] << i;
+	return kinds;
 }
 
 int ptt_model_set_full(struct ptt_model *m, uint32_t process, uint32_t kinds)

@@ -32,19 +32,19 @@ static bool state_is_undecided(const struct ptt_model *m, const struct md_thread
 
 uint64_t ptt_model_undecided(const struct ptt_model *m)
 {
-	uint64_t found = 0;
+	uint64_t undecided = 0;
 
 	for (uint32_t i = 1; i < m->t.threads.count; i++) {
 		const struct md_thread *t = MD_THREAD(m, i);
 
 		for (uint32_t wait = t->pub.waits; wait; wait = MD_WAITING(m, wait)->thread_next)
-			found += MD_WAITING(m, wait)->since < m->window.end;
+			undecided += MD_WAITING(m, wait)->since < m->window.end;
 		for (uint32_t hold = t->pub.holds; hold; hold = MD_HOLD(m, hold)->thread_next)
-			found += MD_HOLD(m, hold)->since < m->window.end;
+			undecided += MD_HOLD(m, hold)->since < m->window.end;
 		if (m->flags & PTT_MODEL_STATES_OF)
-			found += state_is_undecided(m, t);
+			undecided += state_is_undecided(m, t);
 	}
-	return found;
+	return undecided;
 }
 
 /* Only what is used from here on counts as used, and waiters and holders use what they wait for or hold. */
