@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterable
 from contextlib import contextmanager
 from html import escape
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,7 +19,7 @@ from nptltrace._binding import libpttread
 from nptltrace.errors import PttError, UsageError, near
 from nptltrace.trace.choices import Choice, plain, selection_of
 from nptltrace.trace.reading.cursor import EventCursor, check_fields, check_time, joined
-from nptltrace.trace.traceset import Traceset as OpenTraces
+from nptltrace.trace.traceset import Traceset as NamedTraces
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from nptltrace.analysis.answers import Answers
-    from nptltrace.analysis.report.measures import Run
     from nptltrace.analysis.vocabulary.document_types import Check, Diff, Report, Stat
     from nptltrace.trace.objects.chosen import Chosen
     from nptltrace.trace.reading.cursor import Position
@@ -39,9 +39,13 @@ Patterns = str | Iterable[str]
 # Arguments that choose a part: start_ns, end_ns, pid, tid, object, site.
 _Part = tuple[int | None, int | None, Choice, Choice, Choice, Choice]
 _WHOLE: _Part = (None, None, None, None, None, None)
+# What users may use of the class below.
+_OFFERED = (
+    "alignment", "closed", "damages", "paths", "processes", "remarks", "running", "start_unix_ns",
+)  # fmt: skip
 
 
-class Traceset(OpenTraces):
+class Traceset(NamedTraces):
     """Traces opened for reading and for questions; see `nptltrace.open`.
 
     Use it in a `with` statement, or call `close`. `stat`, `report`, `check` and `diff` return the
@@ -57,6 +61,10 @@ class Traceset(OpenTraces):
       `"Lck_*,libSDL2*"`. Their callers are the call sites instead.
 
     A part that matches nothing gives a `UserWarning`.
+
+    Attributes:
+        alignment: How the clocks of the traces were put together, an `Alignment`.
+        start_unix_ns: Time 0 of the traceset, in ns since 1970.
     """
 
     _whole: Answers | None = None
@@ -95,8 +103,9 @@ class Traceset(OpenTraces):
         return self.table(name)
 
     def __dir__(self) -> list[str]:
-        """Return the names of methods, tables and views."""
-        return sorted({*super().__dir__(), *self._names_of_tables()})
+        """Return the names that users may use: methods, properties, tables and views."""
+        offered = (name for name in vars(Traceset) if not name.startswith("_"))
+        return sorted({*offered, *_OFFERED, *self._names_of_tables()})
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names of the tables and views."""
@@ -205,27 +214,42 @@ class Traceset(OpenTraces):
         if name not in TABLES:
             chosen = "*" if columns is None else ", ".join(f'"{column}"' for column in columns)
             return self._queried(f'select {chosen} from "{name}"', None, part)  # noqa: S608 -- names
-        if name == "events" and columns is None and all(one is None for one in part[2:]):
-            return self.events(start_ns, end_ns)
+        if name == "events" and columns is None:
+            return self._events(part)
         return with_words_that_occur(self._about(part).table(name, columns))
 
     def table_batches(
-        self, name: str, columns: Collection[str] | None = None
-    ) -> Iterator[pa.Table]:
+        self, name: str, columns: Collection[str] | None = None, *,
+        start_ns: int | None = None, end_ns: int | None = None,
+        pid: Choice = None, tid: Choice = None,
+        object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
+    ) -> Iterator[pa.Table]:  # fmt: skip
         """Yield a table in pieces, for one that does not fit into memory; see `table`.
 
         Args:
             name: The table; views do not come in pieces.
             columns: Only these; None for all.
+            start_ns: Begin of the window.
+            end_ns: End of the window.
+            pid: Only these processes.
+            tid: Only these threads.
+            object: Only these objects.
+            site: Only these call sites.
+
+        Yields:
+            Arrow tables of one schema.
 
         Raises:
-            UsageError: There is no such table or column.
+            UsageError: There is no such table or column, or a value is wrong.
         """
-        yield from self._about().tables.batches(name, columns)
+        part = (start_ns, end_ns, pid, tid, object, site)
+        yield from self._about(part).tables.batches(name, columns)
 
     def events(
         self, start_ns: int | None = None, end_ns: int | None = None,
         *, fields: Sequence[str] | None = None,
+        pid: Choice = None, tid: Choice = None,
+        object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
     ) -> pa.Table:  # fmt: skip
         """Return the events of a window, with the columns of the table `events`.
 
@@ -233,13 +257,22 @@ class Traceset(OpenTraces):
             start_ns: Begin here; None for the start.
             end_ns: End before this; None for the end.
             fields: Which of the events' own fields to add; None for all that occur.
+            pid: Only events of these processes.
+            tid: Only events of these threads.
+            object: Only events on these objects.
+            site: Only events at these call sites.
+
+        Returns:
+            An Arrow table; see `table`.
 
         Raises:
-            UsageError: A time or a field is wrong.
+            UsageError: A value or a field is wrong.
         """
+        return self._events((start_ns, end_ns, pid, tid, object, site), fields)
+
+    def _events(self, part: _Part, fields: Sequence[str] | None = None) -> pa.Table:
         import pyarrow as pa
 
-        from nptltrace.analysis.model import Window
         from nptltrace.analysis.sql.schema import EVENT_FIELDS, TABLES
         from nptltrace.trace.reading.columns import column_of_field, with_words_that_occur
 
@@ -247,9 +280,8 @@ class Traceset(OpenTraces):
         chosen = self._fields() if fields is None else fields
         columns = [name for name in TABLES["events"].names if name not in EVENT_FIELDS]
         columns += [column_of_field(name) for name in chosen]
-        window = Window(*_window(start_ns, end_ns))
         empty = TABLES["events"].schema(columns).empty_table()
-        pieces = self._about().tables.batches("events", columns, window)
+        pieces = self._about(part).tables.batches("events", columns)
         return with_words_that_occur(pa.concat_tables([empty, *pieces]))
 
     def threads(
@@ -524,18 +556,17 @@ class Traceset(OpenTraces):
         Raises:
             UsageError: An argument is wrong.
         """
-        from nptltrace.analysis.report.diff import compare
         from nptltrace.analysis.report.documents import diff_document
 
         _one_of("by", by, ("site", "stack", "object", "thread"))
-        others = [after] if isinstance(after, Traceset) else list(after)
-        sides = [self, *before], others
         part = (start_ns, end_ns, pid, tid, object, site)
-        runs = [
-            [run._run(part, by, per, skip) for run in side]  # noqa: SLF001 -- of this class
+        sides = [self, *before], [after] if isinstance(after, Traceset) else after
+        first, then = (
+            chain.from_iterable(run._run_of(part, skip) for run in side)  # noqa: SLF001 -- this class
             for side in sides
-        ]
-        return diff_document(compare(*runs, confidence=confidence), by=by, per=per)
+        )
+        found = next(first).diff(then, before=first, by=by, per=per, confidence=confidence)
+        return diff_document(found, by=by, per=per)
 
     def export(
         self, format: str,  # noqa: A002 -- as the option is called
@@ -641,10 +672,10 @@ class Traceset(OpenTraces):
             if answers is not self._whole:
                 answers.close()
 
-    def _run(self, part: _Part, by: str, per: str, skip: Patterns) -> Run:
-        """Return the sums of a part, for a comparison."""
+    def _run_of(self, part: _Part, skip: Patterns) -> Iterator[Answers]:
+        """Yield what answers questions about a part, while the patterns are passed over."""
         with self._passing_over(skip) as symbols:
-            return self._answers_about(part, symbols).run(by=by, per=per)
+            yield self._answers_about(part, symbols)
 
     @staticmethod
     def _names_of_tables() -> list[str]:
@@ -744,13 +775,13 @@ def _window(start_ns: int | None, end_ns: int | None) -> tuple[int | None, int |
     Raises:
         UsageError: A time is not a whole number, or the window ends before it begins.
     """
-    begin, end = (None if t_ns is None else check_time(t_ns) for t_ns in (start_ns, end_ns))
+    begin, end = (None if t_ns is None else check_time(plain(t_ns)) for t_ns in (start_ns, end_ns))
     if begin is not None and end is not None and begin > end:
         raise UsageError(f"end_ns ({end}) lies before start_ns ({begin})")
     return begin, end
 
 
-def _generation_at(source: OpenTraces, address: int, number: int) -> list[Chosen]:
+def _generation_at(source: NamedTraces, address: int, number: int) -> list[Chosen]:
     from nptltrace.analysis.question_scope import generation_at  # only where a choice asks for it
 
     return generation_at(source, address, number)

@@ -21,6 +21,7 @@ from nptltrace.analysis.model import (
     run_model,
 )
 from nptltrace.api import Traceset
+from nptltrace.trace.thread_naming import ThreadNaming
 from tests.analysis.story import HEAP, MAIN, A, B, C, Story, found, two
 
 if TYPE_CHECKING:
@@ -144,16 +145,16 @@ def test_names_of_a_long_chain_of_threads(tmp_path: Path, monkeypatch: pytest.Mo
         story.create(tid, by=creator)
         creator = tid
     source = Traceset(story.exit().write_to(tmp_path / "made.ptt"))
-    source.learn_threads()
-    own = Traceset._own_name
+    source.names.learn()
+    own = ThreadNaming._own_name
 
-    def counted(self: Traceset, thread: int, turn: int) -> str:
+    def counted(self: ThreadNaming, thread: int, turn: int) -> str:
         nonlocal asked
         asked += 1
         return own(self, thread, turn)
 
-    monkeypatch.setattr(Traceset, "_own_name", counted)
-    names = {source.thread_name(n) for n in range(len(source.thread_ids))}
+    monkeypatch.setattr(ThreadNaming, "_own_name", counted)
+    names = {source.names.of(n) for n in range(len(source.thread_ids))}
     assert len(names) == 1
     assert asked <= count + 1
 

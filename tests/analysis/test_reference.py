@@ -15,6 +15,7 @@ import pytest
 from nptltrace.analysis import model
 from nptltrace.analysis.model import Window
 from nptltrace.api import Traceset
+from nptltrace.trace.objects.python_objects import PythonObjects
 from nptltrace.trace.reading import prefetch
 from tests.analysis.compare import assert_same
 from tests.support import ROOT
@@ -150,7 +151,7 @@ def test_real_program(name: str, record: Recorder, place: Path) -> None:
 @pytest.mark.parametrize("level", ["2", "3"])
 def test_python(level: str, record: Recorder, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The reference knows nothing but events: no lock of an interpreter, and no stacks.
-    monkeypatch.setattr(Traceset, "gils", lambda _source, _process: ())
+    monkeypatch.setattr(PythonObjects, "gils", lambda _source, _process: ())
     (place / "queues.py").write_text(QUEUE)
     assert assert_same(record(sys.executable, "queues.py", options=("-l", level, "--stacks", "0")))[
         "idle"

@@ -57,7 +57,7 @@ def sliced(source: Traceset, times: Sequence[int], place: Path) -> dict[str, lis
 def check(trace: Path, place: Path) -> dict[str, list[Any]]:
     """Compare slices of a trace with the whole of it, and return the rows."""
     source = Traceset(trace)
-    source.learn_threads()
+    source.names.learn()
     expected = lists(model_batches(source, ROWS))
     first, end = (source.reader.time_of_key(key) for key in source.reader.key_range() or ())
     choose = random.Random(1)  # noqa: S311

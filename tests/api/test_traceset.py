@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -14,14 +15,19 @@ import pytest
 
 import nptltrace
 from nptltrace.analysis.sql.schema import TABLES
+from nptltrace.analysis.sql.views import VIEWS
 from nptltrace.errors import ClosedError, UsageError
 from nptltrace.ui.shapes import fits
+from tests.support import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.support import Ptt
+
+# Tables whose names are also the names of methods and properties.
+METHODS = {"events", "findings", "processes", "threads"}
 
 pytestmark = pytest.mark.usefixtures("native_in_process")
 
@@ -242,17 +248,41 @@ def test_names_of_the_package() -> None:
 
 
 def test_tables_and_views_are_attributes_and_items(ts: nptltrace.Traceset) -> None:
+    pytest.importorskip("pandas")
+    views = [view.name for view in VIEWS if view.parameters is None]
+    assert list(ts) == [*TABLES, *views]
+    for name in ts:
+        table = ts[name]
+        assert table.num_rows == ts.sql(f'select count(*) as n from "{name}"')["n"][0].as_py()  # noqa: S608 -- of our own
+        assert list(table.to_pandas().columns) == table.column_names
+        if name not in METHODS:
+            assert getattr(ts, name).column_names == table.column_names, name
     assert ts.waits == ts["waits"] == ts.table("waits")
+    assert ts.waits.num_rows == len(ts.waits.to_pandas()) > 0
     assert ts.named_waits.num_rows == ts["named_waits"].num_rows == ts.waits.num_rows
     assert ts.table("named_waits", ["thread_name"]).column_names == ["thread_name"]
-    assert {"waits", "named_waits", "report"} <= set(dir(ts))
-    assert {*TABLES, "named_waits"} <= set(ts)
     with pytest.raises(AttributeError, match="waitz"):
         ts.waitz  # noqa: B018
     with pytest.raises(UsageError, match="did you mean waits"):
         ts["waitz"]
     with pytest.raises(UsageError, match=r"such as \['dur_ns'\]"):
         ts.table("waits", "dur_ns")
+
+
+def test_dir_lists_what_users_may_use(ts: nptltrace.Traceset) -> None:
+    """The documentation describes all of it, and the page of tables the rest."""
+    listed = set(dir(ts)) - set(ts)
+    page = (ROOT / "docs" / "reference" / "python.md").read_text()
+    inherited = set(re.findall(r"^   \.\. auto(?:method|property):: (\w+)", page, re.MULTILINE))
+    attributes = set(
+        re.findall(r"^ +(\w+): ", inspect.getdoc(nptltrace.Traceset) or "", re.MULTILINE)
+    )
+    own = {name for name in vars(nptltrace.Traceset) if not name.startswith("_")}
+    assert listed == (own | inherited | attributes) - METHODS
+    for name in sorted(listed):
+        member = inspect.getattr_static(nptltrace.Traceset, name, None)
+        assert name in attributes or inspect.getdoc(member), name
+        getattr(ts, name)
 
 
 def test_values_of_tables_choose_parts(ts: nptltrace.Traceset) -> None:
@@ -268,6 +298,41 @@ def test_values_of_tables_choose_parts(ts: nptltrace.Traceset) -> None:
     assert ts.sql("select count(*) as n from waits", tid=tid) == count
     assert ts.table("waits", tid=tid).num_rows == count["n"][0].as_py()
     assert ts.threads(tid=tid)["tid"].to_pylist() == [number]
+
+
+def test_every_method_takes_the_same_part(ts: nptltrace.Traceset) -> None:
+    """A window, processes, threads, objects and call sites, as the tables contain them."""
+    choices = {"start_ns", "end_ns", "pid", "tid", "object", "site"}
+    for ask in (
+        ts.stat, ts.report, ts.check, ts.diff, ts.table, ts.table_batches, ts.events, ts.findings,
+        ts.sql, ts.export,
+    ):  # fmt: skip
+        assert choices <= set(inspect.signature(ask).parameters), ask
+    row = ts.sql("from named_waits where object is not null and site is not null limit 1")
+    numbers = {name: row[name].to_numpy()[0] for name in ("t_ns", "tid", "object")}
+    part: dict[str, Any] = {
+        "start_ns": numbers["t_ns"], "end_ns": numbers["t_ns"] + np.int64(1_000_000),
+        "pid": row["pid"], "tid": numbers["tid"], "object": numbers["object"],
+        "site": row["site"][0],
+    }  # fmt: skip
+    same = {
+        "start_ns": int(numbers["t_ns"]), "end_ns": int(numbers["t_ns"]) + 1_000_000,
+        "pid": row["pid"][0].as_py(), "tid": int(numbers["tid"]),
+        "object": hex(numbers["object"]), "site": row["site"][0].as_py(),
+    }  # fmt: skip
+    assert ts.stat(**part) == ts.stat(**same)
+    assert ts.report(**part) == ts.report(**same)
+    assert ts.check(**part) == ts.check(**same)
+    assert ts.diff(ts, **part) == ts.diff(ts, **same)
+    assert ts.findings(**part).equals(ts.findings(**same))
+    for name in ("waits", "named_waits", "events"):
+        assert ts.table(name, **part).equals(ts.table(name, **same)), name
+    waits = ts.table("waits", **same)
+    assert pa.concat_tables(ts.table_batches("waits", **part)).num_rows == waits.num_rows > 0
+    assert ts.sql("from waits", **part).num_rows == waits.num_rows
+    events = ts.events(fields=[], **part)
+    assert 0 < events.num_rows < ts.events(part["start_ns"], part["end_ns"]).num_rows
+    assert set(events["tid"].to_pylist()) == {same["tid"]}
 
 
 def test_a_window_chooses_of_tables(ts: nptltrace.Traceset) -> None:

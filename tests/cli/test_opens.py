@@ -13,7 +13,7 @@ from nptltrace import cli
 from nptltrace._paths import page_dir
 from nptltrace.analysis.trace_data import TraceData
 from nptltrace.errors import NativeFilesMissing
-from nptltrace.trace import traceset, tsdl_reader
+from nptltrace.trace import open_traces, traceset, tsdl_reader
 from nptltrace.trace.symbols.lookup import Symbols
 from nptltrace.ui import protocol
 from nptltrace.ui.server import serving
@@ -74,7 +74,7 @@ def opened(monkeypatch: pytest.MonkeyPatch, native_in_process: None) -> list[Pat
         paths.append(path)
         return read(path)
 
-    monkeypatch.setattr(traceset, "read_metadata", noting)
+    monkeypatch.setattr(open_traces, "read_metadata", noting)
     return paths
 
 

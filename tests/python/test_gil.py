@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nptltrace.trace.objects.conditions import Condition
-from nptltrace.trace.symbols.gil import HAND_OVER, find_gils, name_of_part, place_of_part
+from nptltrace.trace.objects.gils import HAND_OVER, find_gils, name_of_part, place_of_part
 from tests.hang.test_cpython import interpreters, minor_of
 from tests.python.test_frames import marked
 from tests.support import ROOT

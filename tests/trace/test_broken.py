@@ -205,7 +205,7 @@ def _exercise(trace: Path) -> None:
     from nptltrace._binding.libpttread_text import CSV, JSONL, RAW, TEXT, Names
 
     source = Traceset(trace)
-    source.learn_threads()
+    source.names.learn()
     names, cursor, buffer = (
         Names(source.reader),
         libpttread.Cursor(source.reader),

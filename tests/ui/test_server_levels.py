@@ -681,8 +681,8 @@ def test_what_was_kept_answers_the_same(viewer: Viewer, trace: Path, tmp_path: P
                 ask(other, "path", width=100).to_pylist(),
                 ask(other, "overview", width=100).to_pylist(),
                 ask(other, "events", count=200).to_pylist(),
-                [source.thread_name(n) for n in range(len(source.thread_ids))],
-                source.thread_names,
+                [source.names.of(n) for n in range(len(source.thread_ids))],
+                source.names.known,
             )
         )
         other.close()

@@ -6,6 +6,7 @@ What an answer needs is imported when somebody asks for it: most commands ask fo
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from nptltrace.trace.selection import Selection
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from nptltrace.analysis.findings import Finding, Findings
     from nptltrace.analysis.gil import GilLine
     from nptltrace.analysis.question_scope import Scope
+    from nptltrace.analysis.report.diff import Difference
     from nptltrace.analysis.report.figures import Contention
     from nptltrace.analysis.report.measures import Run
     from nptltrace.analysis.report.stacks.sums import StackMeasure
@@ -118,7 +120,7 @@ class Answers:
         """Return what each thread did with the lock of Python's interpreter, by line."""
         from nptltrace.analysis.gil import gil_lines
 
-        return gil_lines(self.traceset, self.symbols, self.scope.window)
+        return gil_lines(self.traceset, self.symbols, self.scope)
 
     def run(self, *, by: str, per: str = "run", step: Callable[[], None] = lambda: None) -> Run:
         """Return the sums of the part, which `compare` sets beside those of other runs.
@@ -134,6 +136,30 @@ class Answers:
         from nptltrace.analysis.report.measures import measure
 
         return measure(self.traceset, self.symbols, by=by, per=per, scope=self.scope, step=step)
+
+    def diff(
+        self, after: Iterable[Answers], *, before: Iterable[Answers] = (),
+        by: str = "site", per: str = "run", confidence: float = 0.95,
+    ) -> Difference:  # fmt: skip
+        """Return what changed from this run to others.
+
+        The runs are measured one after the other: first this run, then `before`, then `after`.
+
+        Args:
+            after: The runs after.
+            before: Further runs before.
+            by: What to compare: `site`, `stack`, `object` or `thread`.
+            per: What to divide by; see `run`.
+            confidence: How sure a change must be, between 0.5 and 1.
+
+        Raises:
+            UsageError: A trace has no time or no such events to divide by.
+        """
+        from nptltrace.analysis.report.diff import compare
+
+        sides = chain([self], before), after
+        runs = [[answers.run(by=by, per=per) for answers in side] for side in sides]
+        return compare(*runs, confidence=confidence)
 
     # ---- findings ----
 

@@ -212,7 +212,7 @@ def _unjudged(source: Traceset, checker: Checker) -> list[dict[str, Any]]:
 
     And those whose threads waited for mutexes of Python.
     """
-    known = source.semaphores()
+    known = source.python.semaphores()
     unseen = known.parked if known else frozenset()
     found = dict.fromkeys(
         (process.exe, why)

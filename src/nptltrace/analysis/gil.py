@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from nptltrace._dataclasses import dataclass, replace
 from nptltrace.trace.code.call_site import hex_of_site
+from nptltrace.trace.objects.gils import GIL, HAND_OVER, name_of_part
 from nptltrace.trace.reading.parallel import event_batches
-from nptltrace.trace.symbols.gil import GIL, HAND_OVER, name_of_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.analysis.model import Window
+    from nptltrace.analysis.question_scope import Scope
     from nptltrace.trace.info import Process
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
@@ -117,40 +118,42 @@ class _Spans:
     site: NDArray[np.uint64]
 
 
-def gil_lines(traceset: Traceset, symbols: Symbols, window: Window) -> list[GilLine]:
+def gil_lines(traceset: Traceset, symbols: Symbols, scope: Scope) -> list[GilLine]:
     """Return what each thread did with a GIL at each line, by process, GIL and thread.
 
     Args:
         traceset: The opened traces.
         symbols: Names addresses.
-        window: The part to look at.
+        scope: The part to look at.
     """
-    found: dict[tuple[int, int, int, str], GilLine] = {}
-    for place in gil_places(traceset, symbols, window):
+    lines: dict[tuple[int, int, int, str], GilLine] = {}
+    for place in gil_places(traceset, symbols, scope):
         key = (place.process, place.lock, place.line.tid, place.line.site)
-        known = found.get(key)
-        found[key] = place.line if known is None else known.joined(place.line)
-    return list(found.values())
+        known = lines.get(key)
+        lines[key] = place.line if known is None else known.joined(place.line)
+    return list(lines.values())
 
 
-def gil_places(source: Traceset, symbols: Symbols, window: Window) -> Iterator[GilPlace]:
+def gil_places(source: Traceset, symbols: Symbols, scope: Scope) -> Iterator[GilPlace]:
     """Yield what each thread did with a GIL at each call site, by process, GIL and thread.
 
     Args:
         source: The opened traces.
         symbols: Names addresses.
-        window: The part to look at.
+        scope: The part to look at. Shares of time are shares of all threads.
     """
     if not any(map(_has_interpreter, source.processes)):
         return
-    source.learn_threads()
-    names = {pair: source.thread_name(n) for n, pair in enumerate(source.thread_ids)}
-    for process, events in _events(source, symbols, window):
+    source.names.learn()
+    names = {pair: source.names.of(n) for n, pair in enumerate(source.thread_ids)}
+    for process, events in _events(source, symbols, scope.window):
         pid, first_ns = source.processes[process].pid, int(events.t_ns.min())
         gil = name_of_part(symbols.gils(process), events.lock)
         for row in _sums(events):
             tid, site = row[:2]
             where = symbols.site_name(process, site) or hex_of_site(site) if site else ""
+            if not scope.includes(first_ns, process, [tid], [(events.lock, first_ns)], [where]):
+                continue
             line = GilLine(pid, tid, names.get((process, tid), ""), where, *row[2:], gil)
             yield GilPlace(process, events.lock, first_ns, site, line)
 

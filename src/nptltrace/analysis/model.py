@@ -19,9 +19,9 @@ from nptltrace.analysis.snapshots import Keeper, forget, latest
 from nptltrace.catalog.tables import FROM_ROWS
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.objects.gates import gates_of
+from nptltrace.trace.objects.gils import GIL_PARTS, HAND_OVER
 from nptltrace.trace.reading.columns import ArrayBuffer
 from nptltrace.trace.reading.prefetch import reading_ahead
-from nptltrace.trace.symbols.gil import GIL_PARTS, HAND_OVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -304,11 +304,11 @@ def add_parents(model: libptttrack_sums.Model, source: Traceset) -> None:
 def add_purposes(model: libptttrack_sums.Model, source: Traceset) -> None:
     """Give the model what objects of interpreters of Python are for, as far as that is known."""
     for number in range(len(source.processes)):
-        for gil in filter(None, source.gils(number)):
+        for gil in filter(None, source.python.gils(number)):
             for part in GIL_PARTS:
                 model.gil(number, gil + part, HAND_OVER if part == 0 else 0)
     _add_gates(model, source)
-    for process, stack, units, purpose in source.purposes():
+    for process, stack, units, purpose in source.python.purposes():
         model.semaphore(process, stack, purpose, units=units)
 
 
@@ -335,7 +335,7 @@ def _add_gates(model: libptttrack_sums.Model, source: Traceset) -> None:
 
 def add_site_uses(model: libptttrack_sums.Model, source: Traceset) -> None:
     """Give the model the call sites that lie in wrappers, and those where threads sleep."""
-    for process, site, use in source.site_uses():
+    for process, site, use in source.chosen.uses():
         model.site(process, site, use)
 
 
@@ -652,7 +652,7 @@ def _threads(source: Traceset, names: _Numbers, *, part: bool) -> pa.Table:
     lives = rows["last_ns"] - rows["first_ns"]
     known = (rows[name].tolist() for name in ("process", "tid", "first_ns"))
     text = [
-        source.thread_name(number[process, tid], first) if (process, tid) in number else ""
+        source.names.of(number[process, tid], first) if (process, tid) in number else ""
         for process, tid, first in zip(*known, strict=True)
     ]
     made = {

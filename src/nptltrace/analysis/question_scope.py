@@ -166,7 +166,7 @@ def generation_at(source: Traceset, address: int, number: int) -> list[Chosen]:
 def _site_names(
     source: Traceset, symbols: Symbols, pairs: Sequence[tuple[int, int]]
 ) -> Iterable[str]:
-    everywhere = sorted(source.call_sites()) if any(p == ANY for p, _ in pairs) else []
+    everywhere = sorted(source.chosen.everywhere()) if any(p == ANY for p, _ in pairs) else []
     for process, site in pairs:
         if process != ANY:
             yield symbols.site_name(process, site)

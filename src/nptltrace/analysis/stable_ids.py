@@ -161,15 +161,15 @@ class Sites:
     def _occurring(self, *, frames: bool) -> Iterator[tuple[int, int]]:
         """Yield process and site of all call sites."""
         reader = self._source.reader
-        self._source.learn_threads()
-        yield from sorted(self._source.thread_names.entries)
+        self._source.names.learn()
+        yield from sorted(self._source.names.known.entries)
         entered = {
-            (process, address_of_site(site)) for process, site in self._source.thread_names.entries
+            (process, address_of_site(site)) for process, site in self._source.names.known.entries
         }
         shared = False
         for number, process in enumerate(self._source.processes):
             inner = (address for _, address in process.stacks.values() if frames)
-            chosen = self._source.chosen_sites(number)
+            chosen = self._source.chosen.of_process(number)
             for address in dict.fromkeys((*process.sites.values(), *chosen, *inner)):
                 if process.map.is_shared(address):
                     shared = True
@@ -295,7 +295,7 @@ class Stacks:
         if not frames or any(info.map.is_shared(address) for address in frames):
             return None
         truncated = node != PTT_STACK_WHOLE
-        site = self._source.chosen_site(process, number) or recorded_site(info, frames)
+        site = self._source.chosen.of_stack(process, number) or recorded_site(info, frames)
         text = " ".join(self._sites.identity(process, address) for address in frames)
         text = f"{'cut' if truncated else 'whole'} {text}"
         identity = blake2b(text.encode(), digest_size=16).hexdigest()

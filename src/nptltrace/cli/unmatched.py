@@ -85,7 +85,7 @@ def _threads(args: argparse.Namespace, source: Traceset) -> Iterator[str]:
 
 def _sites(args: argparse.Namespace, source: Traceset, symbols: Symbols) -> Iterator[str]:
     if traces.selection(args).site_pairs(source, symbols) == []:
-        places = len(source.call_sites())
+        places = len(source.chosen.everywhere())
         others = f"{places:,} {plural(places, 'other')}"
         yield f"no call site matches {_given(args, 'site')}: the trace has {others}"
 

@@ -367,7 +367,7 @@ def _write_info(
         session["lost"] = lost
     text = json.dumps(session, indent=1, ensure_ascii=False)
     info.replace("session.json", text)
-    source.learn_threads()
+    source.names.learn()
     lines = dict.fromkeys(
         json.dumps(line, separators=(",", ":")) + "\n"
         for trace in source.traces
@@ -464,8 +464,8 @@ def _name_lines(
         owner, index, pid = known[process]
         if owner != trace.number or (wanted is not None and index not in wanted):
             continue
-        for at_ns in source.thread_names.lived_ns(number):
-            name = source.thread_name(number, at_ns)
+        for at_ns in source.names.known.lived_ns(number):
+            name = source.names.of(number, at_ns)
             if name:
                 named = {"process": index + shift, "pid": pid, "tid": tid, "name": name}
                 if at_ns is not None:

@@ -92,11 +92,11 @@ class Printer:
         self.names.show_process(on=len({process.pid for process in processes}) > 1)
         if self._source.reader.thread_count() != self._learnt:
             self._learnt = self._source.reader.thread_count()
-            self._source.learn_threads(_SEARCHED)
+            self._source.names.learn(_SEARCHED)
         for thread in range(len(self._source.thread_ids)):
-            for since_ns, name in self._source.thread_turns(thread):
+            for since_ns, name in self._source.names.turns(thread):
                 self.names.set_thread(thread, since_ns, self._shown(name))
-        for (process_number, pthread), threads in self._source.thread_names.pthreads.items():
+        for (process_number, pthread), threads in self._source.names.known.pthreads.items():
             for since, thread in threads:
                 self.names.set_pthread(process_number, pthread, since, thread)
         for number, process in enumerate(processes):

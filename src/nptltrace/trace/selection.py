@@ -157,7 +157,7 @@ class Selection:
         by_name = any(address_of(w) is None for o in self.sites for w in _words(o, "--site"))
         known = [
             (process, site, symbols.site_name(process, site))
-            for process, site in (source.call_sites() if by_name else ())
+            for process, site in (source.chosen.everywhere() if by_name else ())
         ]
         return sorted(_all(self.sites, lambda word: _sites(word, known), "--site", _common))
 

@@ -178,7 +178,7 @@ def statistics(
         from nptltrace.trace.reading.counting import count_part
 
         counts, found, spans = count_part(source, part.filter, part.begin_ns, part.end_ns)
-    source.learn_threads()
+    source.names.learn()
     processes = _processes(source, counts, spans)
     if part is None:
         _let_live(processes, _ends(source, processes, ended_ns or source.ended_ns()))
@@ -285,7 +285,7 @@ def _processes(
     for number in sorted(range(len(rows)), key=lambda n: (spans[n].first, rows[n])):
         process, tid = rows[number]
         span = spans[number]
-        name = source.thread_name(number)
+        name = source.names.of(number)
         if not span.events and not name:
             continue  # its packets are damaged, and so may be its number
         threads[number] = ThreadStat(

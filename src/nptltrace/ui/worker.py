@@ -179,7 +179,7 @@ class Worker:
     def _work(self) -> None:
         try:
             if not self._open_kept():
-                self.source.learn_threads(_SEARCHED)
+                self.source.names.learn(_SEARCHED)
                 self._read_somewhere()
                 if not self._stop.is_set():
                     self._make_report()
@@ -257,7 +257,7 @@ class Worker:
             self.levels.refresh()
             self.events.refresh()
             if len(self.source.thread_ids) != threads:
-                self.source.learn_threads()
+                self.source.names.learn()
         self.ranges.forget(_OLD_S)
 
     def _finish(self) -> None:
@@ -279,7 +279,7 @@ class Worker:
         else:  # other traces lie in their place
             source = Traceset(*(trace.path for trace in source.traces))
             self._name_addresses(source)  # which chooses its call sites
-        source.learn_threads(_SEARCHED)
+        source.names.learn(_SEARCHED)
         levels = Levels(source, self._folder, self.lock)
         levels.begin()
         levels.read(None, self._stop.is_set, self._notify)
@@ -301,7 +301,7 @@ class Worker:
         """Make the report of all that was recorded from the model."""
         levels = self.levels
         assert levels.model is not None  # noqa: S101
-        self.source.learn_threads()
+        self.source.names.learn()
         self._rows = None
         self.report.fill(levels.model, self.source, self.symbols)
         levels.model = None

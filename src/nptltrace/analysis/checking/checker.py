@@ -13,8 +13,8 @@ from nptltrace.analysis.model import share_memory
 from nptltrace.analysis.recording_state import add_levels, ended_ns, monotonic_ns
 from nptltrace.analysis.silent_threads import Life
 from nptltrace.trace.filtered import whole_filter
+from nptltrace.trace.objects.gils import HAND_OVER
 from nptltrace.trace.reading.prefetch import reading_ahead
-from nptltrace.trace.symbols.gil import HAND_OVER
 
 if TYPE_CHECKING:
     from nptltrace.trace.info import Process
@@ -195,7 +195,7 @@ class Checker:
         for number in range(len(self._source.processes)):
             # to look for them takes as long as the trace is
             waits = self.check.has_limited_waits(number)
-            for gil in filter(None, self._source.gils(number) if waits else ()):
+            for gil in filter(None, self._source.python.gils(number) if waits else ()):
                 self.check.gil(number, gil, gil + HAND_OVER)
 
     def _given_up(self) -> bool:
@@ -225,7 +225,7 @@ class Checker:
             for number, (owner, tid) in enumerate(reader.threads()):
                 self.check.thread(number, owner, tid)
             self._threads = reader.thread_count()
-        for one in self._source.uses():
+        for one in self._source.python.uses():
             self.check.semaphore(one.process, one.stack, one.use, one.line, units=one.units)
 
     def _learn_process(self, number: int, process: Process, trace: int) -> None:
@@ -256,5 +256,5 @@ def checked(source: Traceset, long_hold_ns: int = LONG_HOLD_NS) -> Checker:
     checker = Checker(source, long_hold_ns)
     checker.read()
     checker.finish()
-    source.learn_threads()
+    source.names.learn()
     return checker

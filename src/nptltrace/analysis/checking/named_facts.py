@@ -166,7 +166,7 @@ class Facts:
             return "another thread"
         tid, number = self._tid(row), int(self._threads["number"][row])
         first_ns = int(self._threads["first_ns"][row])
-        name = "" if number == 2**32 - 1 else self._source.thread_name(number, first_ns)
+        name = "" if number == 2**32 - 1 else self._source.names.of(number, first_ns)
         return f"thread {tid}" + (f" ({name})" if name else "")
 
     def _site(self, process: int, site: int) -> str:

@@ -69,7 +69,7 @@ def contention(
     Raises:
         NativeError: Memory is out.
     """
-    source.learn_threads()
+    source.names.learn()
     flags = libptttrack_sums.PATH | (libptttrack_sums.PAIRS if pairs else 0)
     flags |= libptttrack_sums.ROWS if stacks else 0
     both = WaitStacks(stacks) if stacks else None

@@ -314,7 +314,7 @@ class Follower:
                 self._model.thread(number, owner, tid)
             self._threads = reader.thread_count()
             self._asks = True
-            source.learn_threads()
+            source.names.learn()
             add_parents(self._model, source)
         if self._choose is not None and self._asks:
             counted = self._choose()

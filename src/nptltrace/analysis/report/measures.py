@@ -103,7 +103,7 @@ def measure(
     Raises:
         UsageError: The trace has no time or no such events to divide by.
     """
-    source.learn_threads()
+    source.names.learn()
     scope = scope or Scope()
     stacks = StackValues() if by == "stack" else None
     flags = 0 if stacks is None else libptttrack_sums.ROWS

@@ -82,7 +82,7 @@ class Naming:
         if known is None:
             process, tid = int(self._threads["process"][row]), int(self._threads["tid"][row])
             number, first_ns = self._number.get((process, tid)), int(self._threads["first_ns"][row])
-            name = "" if number is None else self._source.thread_name(number, first_ns)
+            name = "" if number is None else self._source.names.of(number, first_ns)
             known = self._known[row] = ThreadName(self.pid(process), tid, name)
         return known
 

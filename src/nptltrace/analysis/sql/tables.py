@@ -199,7 +199,7 @@ class TraceTables:
         save: Callable[[int, libptttrack_sums.Model], None],
     ) -> Iterator[tuple[str, pa.Table]]:
         """Yield what a model adds up, with the tables' names; see `slices.tables_and_states`."""
-        self._source.learn_threads()
+        self._source.names.learn()
         for name, raw in tables_and_states(self._source, rows, times, save):
             yield name, self._finished(name, raw)
 
@@ -274,7 +274,7 @@ class TraceTables:
 
     def _model(self, rows: Sequence[str], *, edges: bool) -> Iterator[tuple[str, pa.Table]]:
         with self._lock:
-            self._source.learn_threads()
+            self._source.names.learn()
         window, counted = self._scope.window, self._scope.counted
         return model_batches(self._source, rows, edges=edges, window=window, counted=counted)
 
@@ -525,7 +525,7 @@ class TraceTables:
         from nptltrace.analysis.gil import gil_places
 
         rows = []
-        for one in gil_places(self._source, self._symbols, self._window):
+        for one in gil_places(self._source, self._symbols, self._scope):
             line = one.line
             lock = (one.lock, one.t_ns)
             if not self._scope.includes(one.t_ns, one.process, [line.tid], [lock], [line.site]):

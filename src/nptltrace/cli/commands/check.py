@@ -212,7 +212,7 @@ def _follow(
         tables = not running or (rules.added and time.monotonic() >= again_s)
         if tables or checker.found != known:
             known, begin_s = checker.found, time.monotonic()
-            source.learn_threads()
+            source.names.learn()
             result = findings_of(source, symbols, checker, wanted=rules.kinds, tables=tables)
             answers = traces.answers(args, source, symbols)
             chosen = answers.within(rules.chosen(result.findings))

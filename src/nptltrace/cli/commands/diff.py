@@ -10,10 +10,10 @@ from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
+    from nptltrace.analysis.answers import Answers
     from nptltrace.analysis.report.diff import Difference
-    from nptltrace.analysis.report.measures import Run
 
 SUMMARY = "say what changed between two traces, or between runs before and after"
 DESCRIPTION = """\
@@ -68,14 +68,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what changed."""
-    from nptltrace.analysis.report.diff import compare
     from nptltrace.cli.output import junit
 
     if args.format == "junit" and not args.fail_on:
         raise UsageError("--format junit prints what --fail-on decides: say what is to fail")
-    before, after = (_runs(args, paths) for paths in _sides(args))
-    _compare_levels(args, before, after)
-    found = compare(before, after, confidence=args.confidence)
+    before, after = (_answers(args, paths) for paths in _sides(args))
+    found = next(before).diff(
+        after, before=before, by=args.by, per=args.per, confidence=args.confidence
+    )
+    _compare_levels(args, found)
     failed = gate.failures(found, args.fail_on)
     if args.format == "junit":
         write_lines(junit.lines(found, args.fail_on, failed))
@@ -99,25 +100,24 @@ def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
     return args.traces[:1], args.traces[1:]
 
 
-def _runs(args: argparse.Namespace, paths: Iterable[str]) -> list[Run]:
-    """Return the sums of each trace."""
+def _answers(args: argparse.Namespace, paths: Iterable[str]) -> Iterator[Answers]:
+    """Open each trace, yield what answers questions about it, and say what is wrong with it."""
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.traceset import Traceset
 
-    runs = []
     for path in paths:
         source = Traceset(path)
         warner = traces.Warner(args, source)
         symbols = traces.open_symbols(args, source)
-        runs.append(traces.answers(args, source, symbols).run(by=args.by, per=args.per))
+        yield traces.answers(args, source, symbols)
         warner.say()
         say_unmatched(args, source, symbols)
-    return runs
 
 
-def _compare_levels(args: argparse.Namespace, before: list[Run], after: list[Run]) -> None:
-    """Say when the runs were recorded in different detail, so that there is more of one side."""
-    levels = [sorted({run.level for run in runs if run.level}) for runs in (before, after)]
+def _compare_levels(args: argparse.Namespace, found: Difference) -> None:
+    """Warn if one side was recorded in more detail than the other."""
+    sides = found.before, found.after
+    levels = [sorted({run.level for run in runs if run.level}) for runs in sides]
     if levels[0] != levels[1] and all(levels):
         both = " and ".join(", ".join(side) for side in levels)
         say(

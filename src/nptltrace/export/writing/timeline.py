@@ -78,7 +78,7 @@ class Timeline:
     """
 
     def __init__(self, source: Traceset, symbols: Symbols | None, scope: Scope | None) -> None:
-        source.learn_threads()
+        source.names.learn()
         scope = scope or Scope()
         self._source, self._symbols, self._window = source, symbols, scope.window.of(source)
         self._counted = scope.counted
@@ -168,7 +168,7 @@ class Timeline:
         number, stack = key >> 32, key & 0xFFFFFFFF
         process = self.processes[number]
         sites = stack_sites(process.stacks, stack)
-        site = self._source.chosen_site(number, stack) or recorded_site(process, sites)
+        site = self._source.chosen.of_stack(number, stack) or recorded_site(process, sites)
         if self._symbols is None:
             return [*map(hex_of_site, sites[sites.index(site) :])] if sites else []
         return stack_texts(self._symbols, number, sites, site)

@@ -48,6 +48,7 @@ class OneProcess:
     """
 
     traces = ()
+    names = python = None  # these are found out by events
 
     def __init__(self, process: Target) -> None:
         self.processes = [process]
@@ -61,19 +62,6 @@ class OneProcess:
 
     def choose_sites(self, choose: ChooseSites, uses: FindSiteUses | None = None) -> None:
         """Leave call sites as they are: there are no events."""
-
-    def thread_name(self, number: int) -> str:
-        """Return the name of a thread, which has no number."""
-        del number
-        return ""
-
-    def gils(self, process: int) -> tuple[int, ...]:
-        """Return the addresses of the interpreters' locks, which no event is about."""
-        del process
-        return ()
-
-    def semaphores(self) -> None:
-        """Know of no semaphore how it was initialized."""
 
 
 class Names:

@@ -26,6 +26,7 @@ from nptltrace.trace.code.python_code import (
     numbered_objects,
 )
 from nptltrace.trace.objects.chosen import Chosen
+from nptltrace.trace.objects.gils import is_of_runtime, name_of_part, place_of_part
 from nptltrace.trace.passed_over import PassedOver
 from nptltrace.trace.symbols.alias import Aliases
 from nptltrace.trace.symbols.bundle import Bundles, Code, Key
@@ -33,7 +34,6 @@ from nptltrace.trace.symbols.elf.code import CodeTable, Frame
 from nptltrace.trace.symbols.elf.debug_files import ModuleFiles, environment_directories
 from nptltrace.trace.symbols.elf.demangle import demangle
 from nptltrace.trace.symbols.frames import chosen_sites, site_uses
-from nptltrace.trace.symbols.gil import is_of_runtime, name_of_part, place_of_part
 from nptltrace.trace.symbols.location import Location
 from nptltrace.trace.symbols.python_locks import PythonLocks
 
@@ -42,9 +42,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nptltrace.trace.code.modules import Mapped, Module
+    from nptltrace.trace.objects.python_objects import PythonObjects
     from nptltrace.trace.objects.semaphores import Semaphores
     from nptltrace.trace.symbols.elf.object_file import ElfFile
     from nptltrace.trace.symbols.frames import ChooseSites, FindSiteUses
+    from nptltrace.trace.thread_naming import ThreadNaming
 
 __all__ = ["Processes", "Symbols"]
 
@@ -87,14 +89,13 @@ class Processes(Protocol):
     def thread_ids(self) -> list[tuple[int, int]]:
         """(process, tid) of the threads by number."""
 
-    def thread_name(self, number: int) -> str:
-        """Return the name of a thread by its number, or the empty string."""
+    @property
+    def names(self) -> ThreadNaming | None:
+        """Names the threads; None where there are no events."""
 
-    def gils(self, process: int) -> tuple[int, ...]:
-        """Return the addresses of the conditions of the interpreters' locks, the main one first."""
-
-    def semaphores(self) -> Semaphores | None:
-        """Return what is known of the initialization of semaphores."""
+    @property
+    def python(self) -> PythonObjects | None:
+        """What objects of Python interpreters are for; None where there are no events."""
 
 
 @dataclass(slots=True)
@@ -225,19 +226,20 @@ class Symbols:
 
     def gils(self, process: int) -> tuple[int, ...]:
         """Return the addresses of the conditions of the interpreters' locks, the main one first."""
-        return self._source.gils(process)
+        python = self._source.python
+        return () if python is None else python.gils(process)
 
     def python_locks(self) -> PythonLocks | None:
         """Return the names of locks of Python; None where there are none."""
-        known = self._source.semaphores()
-        if known is None:
+        of = self._source
+        if of.python is None or of.names is None:
             return None
-        if self._locks is None or self._locks[0] is not known:
-            of = self._source
-            self._locks = (
-                known,
-                PythonLocks(self, of.processes, of.thread_ids, of.thread_name, known),
-            )
+        semaphores = of.python.semaphores()
+        if semaphores is None:
+            return None
+        if self._locks is None or self._locks[0] is not semaphores:
+            locks = PythonLocks(self, of.processes, of.thread_ids, of.names.of, semaphores)
+            self._locks = semaphores, locks
         return self._locks[1]
 
     def variable(self, process: int, address: int) -> tuple[Key | None, str]:

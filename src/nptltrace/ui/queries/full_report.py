@@ -131,7 +131,7 @@ class FullReport:
             threads, report = file.readline(), file.read()
             names = _kept_threads(threads, source)
             if names is not None and fits(_KeptFindings, kept):
-                source.know_threads(names)
+                source.names.take_over(names)
                 # Findings of other rules are of no use here.
                 self.findings = kept["findings"] if kept["rules"] == digest() else None
                 self.cycles = kept["cycles"]
@@ -150,7 +150,7 @@ class FullReport:
                     "rules": digest(), "findings": self.findings, "cycles": self.cycles,
                     "uncontended": self.uncontended, "all_objects": self.all_objects,
                 }  # fmt: skip
-                for text in (json.dumps(kept), _text_of_threads(source.thread_names)):
+                for text in (json.dumps(kept), _text_of_threads(source.names.known)):
                     file.write(text.encode("utf-8", "surrogatepass") + b"\n")
                 file.write(json.dumps(self.report).encode("utf-8", "surrogatepass"))
         except OSError:
@@ -188,7 +188,7 @@ def find_bugs(
         checker.read(source.reader.time_of_key(key))
     checker.read()
     checker.finish()
-    source.learn_threads()
+    source.names.learn()
     result = findings_of(source, symbols, checker)
     sure = [finding for finding in result.findings if not finding.suspect]
     document: Any = findings_document(sure, result.uncovered, result.futex_waits)

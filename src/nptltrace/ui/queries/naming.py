@@ -99,7 +99,7 @@ class Naming:
         """Return the name of the thread that had an id at a time, or the empty text."""
         with self._lock:
             number = self.thread_number(process, tid)
-            return "" if number is None else shortened(self._source.thread_name(number, at_ns))
+            return "" if number is None else shortened(self._source.names.of(number, at_ns))
 
     def thread_label(self, process: int, tid: int, at_ns: int) -> str:
         """Return what to call the thread that had an id at a time."""
@@ -107,7 +107,7 @@ class Naming:
 
     def thread_labels(self, numbers: list[int], tids: list[int], times: list[int]) -> list[str]:
         """Return what to call threads, by their numbers in the traceset, at times."""
-        name = self._source.thread_name
+        name = self._source.names.of
         with self._lock:
             names = [name(number, at_ns) for number, at_ns in zip(numbers, times, strict=True)]
         return [_label(shortened(name), tid) for name, tid in zip(names, tids, strict=True)]

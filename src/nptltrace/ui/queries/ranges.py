@@ -132,7 +132,7 @@ class Ranges:
         """Return the contention of a range; see `contention_of`."""
 
         def work(step: Callable[[float], None]) -> Contention:
-            self._source.learn_threads()
+            self._source.names.learn()
             flags = libptttrack_sums.PATH | (libptttrack_sums.PAIRS if pairs else 0)
             model, _ = _read(self._source, window, flags, step)
             return contention_of(
