@@ -6,6 +6,7 @@ have its inputs too, and lack what `analysis.sql.tables` adds. Sites are address
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -17,11 +18,10 @@ from nptltrace.analysis.object_groups import Users
 from nptltrace.analysis.recording_state import add_levels, ended_ns
 from nptltrace.analysis.snapshots import Keeper, forget, latest
 from nptltrace.catalog.tables import FROM_ROWS
-from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.objects.gates import gates_of
 from nptltrace.trace.objects.gils import GIL_PARTS, HAND_OVER
 from nptltrace.trace.reading.columns import ArrayBuffer
-from nptltrace.trace.reading.prefetch import reading_ahead
+from nptltrace.trace.reading.prefetch import reading_ahead, whole_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -396,12 +396,7 @@ def event_buffers(
         cursor.limit(end)
     elif window.end_ns is not None:
         cursor.limit_key(reader.key_of_time(window.end_ns))
-    whole = whole_filter(source)
-    with reading_ahead(cursor, processors=processors) as batches:
-        for buffer in batches:
-            if whole is not None:
-                whole.apply(reader, buffer)
-            yield buffer
+    yield from whole_batches(source, cursor, processors=processors)
 
 
 def finish_model(model: libptttrack_sums.Model, source: Traceset) -> None:
@@ -528,7 +523,8 @@ class _Numbers:
 
     def tid(self, rows: NDArray[Any]) -> pa.Array:
         """Return kernel thread ids, null for none."""
-        return _nonzero(self.threads["tid"][rows])
+        tids = self.threads["tid"][rows]
+        return _copy(tids, tids == 0)
 
     def gen(self, rows: NDArray[Any]) -> pa.Array:
         """Return which of those with the same kernel id threads are, null for none."""
@@ -570,52 +566,30 @@ def _words(
     return pa.DictionaryArray.from_arrays(codes, pa.array(words))
 
 
-def _words_or_null(numbers: NDArray[Any], words: tuple[str, ...]) -> pa.Array:
-    return _words(numbers, words, numbers == 0)
-
-
 def _kind(numbers: NDArray[Any]) -> pa.Array:
     known = sorted(libptttrack_sums.KINDS)
     words = tuple(libptttrack_sums.KINDS[number] for number in known)
     return _words(np.searchsorted(known, numbers), words)
 
 
-def _time(values: NDArray[Any]) -> pa.Array:
-    """Return times, null where there is none."""
-    values = np.array(values)
-    return pa.array(values, mask=(values == libptttrack_sums.NEVER) | (values == 2**63 - 1))
+def _copy(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> pa.Array:
+    """Return a copy of numbers, for the model takes its memory back; null where `null` is true."""
+    return pa.array(np.array(values), mask=null)
 
 
-def _known(values: NDArray[Any]) -> pa.Array:
-    """Return times that are below 0 where they are not known."""
-    values = np.array(values)
-    return pa.array(values, mask=values < 0)
-
-
-def _nonzero(values: NDArray[Any]) -> pa.Array:
-    values = np.array(values)
-    return pa.array(values, mask=values == 0)
-
-
-def _processor(values: NDArray[Any]) -> pa.Array:
-    values = np.array(values)
-    return pa.array(values, mask=values == _NO_CPU)
-
-
-def _plain(values: NDArray[Any]) -> pa.Array:
-    """Return a copy: the model takes its memory back."""
-    return pa.array(np.array(values))
-
-
-def _flag(values: NDArray[Any], bit: int = 1) -> pa.Array:
-    return pa.array((values & bit) != 0)
-
-
+_NO_TIMES = (libptttrack_sums.NEVER, 2**63 - 1)
 # The conversions of `catalog/tables.toml` that need no more than the field.
 _CONVERSIONS: dict[str, Callable[..., pa.Array]] = {
-    "flag": _flag, "kind": _kind, "known": _known, "nonzero": _nonzero, "plain": _plain,
-    "processor": _processor, "time": _time, "words": _words, "words_or_null": _words_or_null,
-}  # fmt: skip
+    "flag": lambda values, bit=1: pa.array((values & bit) != 0),
+    "kind": _kind,
+    "known": lambda values: _copy(values, values < 0),
+    "nonzero": lambda values: _copy(values, values == 0),
+    "plain": _copy,
+    "processor": lambda values: _copy(values, values == _NO_CPU),
+    "time": lambda values: _copy(values, np.isin(values, _NO_TIMES)),
+    "words": _words,
+    "words_or_null": lambda values, words: _words(values, words, values == 0),
+}
 
 
 def _table(
@@ -689,10 +663,6 @@ def _holds(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
     return _table("holds", names, rows, {"ran_ns": ran})
 
 
-def _wakeups(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
-    return _table("wakeups", names, rows)
-
-
 def _edges(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
     guards = np.array(rows["guard"])
     made = {
@@ -713,8 +683,7 @@ def _blames(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
     return _table("blames", names, rows, made)
 
 
-def _states(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
-    return _table("states", names, rows)
-
-
-_ROWS = {"waits": _waits, "holds": _holds, "wakeups": _wakeups, "states": _states}
+_ROWS: dict[str, Callable[[_Numbers, NDArray[Any]], pa.Table]] = {
+    "waits": _waits, "holds": _holds, "wakeups": partial(_table, "wakeups"),
+    "states": partial(_table, "states"),
+}  # fmt: skip

@@ -22,8 +22,7 @@ from nptltrace.analysis.model import (
     new_model,
 )
 from nptltrace.errors import PttError, UsageError
-from nptltrace.trace.filtered import whole_filter
-from nptltrace.trace.reading.prefetch import reading_ahead
+from nptltrace.trace.reading.prefetch import followed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -137,14 +136,6 @@ def _fed(
     end_ns: int | None,
 ) -> Iterator[None]:
     """Feed a model the events up to a time, and yield after each batch."""
-    if end_ns is None:
-        cursor.no_limit()
-    else:
-        cursor.limit_key(source.reader.key_of_time(end_ns))
-    whole = whole_filter(source)
-    with reading_ahead(cursor, processors=True) as batches:
-        for buffer in batches:
-            if whole is not None:
-                whole.apply(source.reader, buffer)
-            model.feed(buffer)
-            yield
+    for buffer in followed(source, cursor, end_ns, processors=True):
+        model.feed(buffer)
+        yield

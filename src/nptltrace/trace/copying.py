@@ -449,7 +449,12 @@ def _process_lines(
             continue
         if not isinstance(item, dict):
             continue
-        kept = {kind: _renumbered(kind, v, shift) for kind, v in item.items() if _keep(v, wanted)}
+        kept = {
+            kind: _renumbered(kind, value, shift)
+            for kind, value in item.items()
+            if isinstance(value, dict)
+            and (wanted is None or value.get("process", value.get("index")) in wanted)
+        }
         if kept:
             yield kept
     yield from _name_lines(source, trace, wanted, shift)
@@ -499,12 +504,6 @@ def _halves_processes(source: Traceset, part: Part) -> bool:
     threads = source.thread_ids
     whole = {threads[thread][0] for thread in part.threads}
     return any(p in whole for n, (p, _) in enumerate(threads) if n not in part.threads)
-
-
-def _keep(value: Any, wanted: set[int] | None) -> bool:
-    if not isinstance(value, dict):
-        return False
-    return wanted is None or value.get("process", value.get("index")) in wanted
 
 
 def _renumbered(kind: str, value: dict[str, Any], shift: int) -> dict[str, Any]:

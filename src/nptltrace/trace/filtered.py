@@ -1,8 +1,8 @@
 """What can be concluded from a recording that left out types of events (`ptt record --filter`).
 
-An analysis that sees locks taken and never released would be wrong. So of each domain it is
-shown what is there up to the last detail level at which nothing is missing that changes a state:
-then the trace is one that was recorded at that level.
+An analysis that sees locks taken and never released would be wrong. So it sees each domain up to
+the last detail level at which no event is missing that changes a state. The trace then looks like a
+trace that was recorded at that level.
 """
 
 from __future__ import annotations
@@ -26,18 +26,14 @@ _ALWAYS = frozenset({"process", "handler"})
 _ORDERING = frozenset({"thread", "barrier"})
 
 
-def _left_out(source: Traceset) -> set[str]:
-    return {name for trace in source.traces for name in trace.info.session.filtered_out}
-
-
 def levels_left_out(source: Traceset) -> dict[str, int]:
     """Return the level from which on a domain is incomplete, for each that is."""
-    out = _left_out(source)
-    found: dict[str, int] = {}
+    left_out = {name for trace in source.traces for name in trace.info.session.filtered_out}
+    levels: dict[str, int] = {}
     for event in EVENTS:
-        if event.name in out and event.role not in _ASIDE:
-            found[event.domain] = min(event.level, found.get(event.domain, event.level))
-    return found
+        if event.name in left_out and event.role not in _ASIDE:
+            levels[event.domain] = min(event.level, levels.get(event.domain, event.level))
+    return levels
 
 
 def whole_filter(source: Traceset) -> libpttread.Filter | None:

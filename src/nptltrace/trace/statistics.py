@@ -182,11 +182,11 @@ def statistics(
     processes = _processes(source, counts, spans)
     if part is None:
         _let_live(processes, _ends(source, processes, ended_ns or source.ended_ns()))
-    processes = [one for one in processes if one.threads or one.exe]
-    if part is not None:
-        for one in processes:
-            one.threads = [thread for thread in one.threads if thread.events]
-        processes = [one for one in processes if one.threads]
+        processes = [process for process in processes if process.threads or process.exe]
+    else:
+        for process in processes:
+            process.threads = [thread for thread in process.threads if thread.events]
+        processes = [process for process in processes if process.threads]
     times = [(s.first, s.last) for s in spans if s.events]
     causes: dict[str, int] = {}
     for trace in source.traces:
@@ -207,8 +207,8 @@ def statistics(
         last_ns=max(
             (
                 thread.end_ns
-                for one in processes
-                for thread in one.threads
+                for process in processes
+                for thread in process.threads
                 if thread.end_ns is not None
             ),
             default=max((last for _, last in times), default=None),

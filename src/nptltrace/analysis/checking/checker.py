@@ -12,9 +12,8 @@ from nptltrace.analysis.checking.static_data import behind_all, loaded_for_good
 from nptltrace.analysis.model import share_memory
 from nptltrace.analysis.recording_state import add_levels, ended_ns, monotonic_ns
 from nptltrace.analysis.silent_threads import Life
-from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.objects.gils import HAND_OVER
-from nptltrace.trace.reading.prefetch import reading_ahead
+from nptltrace.trace.reading.prefetch import followed
 
 if TYPE_CHECKING:
     from nptltrace.trace.info import Process
@@ -45,7 +44,6 @@ class Checker:
         self._source = source
         self.check = libptttrack_facts.Check(long_hold_ns, LONG_WAIT_NS)
         self._cursor = libpttread.Cursor(source.reader)
-        self._whole = whole_filter(source)
         self._threads = 0
         self._processes: dict[int, tuple[int | None, int]] = {}
         self._places: dict[tuple[int, int], int] = {}
@@ -147,24 +145,17 @@ class Checker:
         return [*zip(*(column.tolist() for column in columns), strict=True)]
 
     def read(self, until_ns: int | None = None) -> None:
-        """Follow what has not been followed yet.
+        """Follow the events that are new.
 
         Args:
-            until_ns: Stop before this time.
+            until_ns: Stop before this time; None for the end of the trace.
 
         Raises:
             NativeError: Memory is out.
         """
         self._learn()
-        if until_ns is None:
-            self._cursor.no_limit()
-        else:
-            self._cursor.limit_key(self._source.reader.key_of_time(until_ns))
-        with reading_ahead(self._cursor) as batches:
-            for buffer in batches:
-                if self._whole is not None:
-                    self._whole.apply(self._source.reader, buffer)
-                self.check.feed(buffer)
+        for buffer in followed(self._source, self._cursor, until_ns):
+            self.check.feed(buffer)
 
     def refresh(self) -> None:
         """Take in what has been written since."""

@@ -110,15 +110,14 @@ def lock_cycles(source: Traceset, check: libptttrack_facts.Check) -> list[LockCy
                 ts_ns=int(fact["ts"]),
                 process=int(fact["process"]),
                 tids=tuple(int(tid) for tid in tids[asked["thread"]]),
-                locks=tuple(map(_lock, asked)),
+                locks=tuple(
+                    CycleLock(*map(int, step[["process", "kind", "object", "ts"]].tolist()))
+                    for step in asked
+                ),
                 suppressed=tuple(reasons),
             )
         )
     return sorted(cycles, key=lambda cycle: cycle.ts_ns)
-
-
-def _lock(step: Any) -> CycleLock:
-    return CycleLock(int(step["process"]), int(step["kind"]), int(step["object"]), int(step["ts"]))
 
 
 def _reasons(fact: Any, *, complete: bool) -> Iterator[str]:

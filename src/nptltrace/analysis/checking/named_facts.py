@@ -13,8 +13,6 @@ from nptltrace.trace.objects.gates import is_gate, waits_for_turn
 from nptltrace.trace.symbols.frames import wrapper_sites
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
@@ -92,12 +90,11 @@ class Facts:
         exe = self._processes[fact.process].exe if fact.process < len(self._processes) else ""
         if any(is_gate(exe, step.name) for step in fact.steps if step.what in _OF_LOCK):
             return True
-        waits = (step for step in fact.steps if step.what == "waits" and step.kind == "semaphore")
-        return any(waits_for_turn(self._stack(step)) for step in waits)
-
-    def _stack(self, step: Step) -> Sequence[str]:
-        evidence = Evidence(self._source, self._symbols)
-        return evidence.stack(step.process, step.event, whole=True)
+        waits = [step for step in fact.steps if step.what == "waits" and step.kind == "semaphore"]
+        evidence = Evidence(self._source, self._symbols) if waits else None
+        return evidence is not None and any(
+            waits_for_turn(evidence.stack(step.process, step.event, whole=True)) for step in waits
+        )
 
     def _name(self, process: int, address: int, kind: int = 0, at_ns: int | None = None) -> str:
         name = ""
@@ -147,15 +144,9 @@ class Facts:
             name=name,
             mutex_address=mutex,
             mutex_name=self.object_name(caller, mutex) if mutex else "",
-            site=self._site(caller, self._own_site(what, kind, caller, int(row["site"]))),
+            site=self._site(what, kind, caller, int(row["site"])),
             call=SYS_CALLS[int(row["call"])] if int(row["call"]) < len(SYS_CALLS) else "",
         )
-
-    def _own_site(self, what: str, kind: int, process: int, site: int) -> int:
-        """Return a call site; 0 if it is the interpreter's, which took a lock without a stack."""
-        if what != "took" or kind != DOMAINS["sem"] or self._symbols is None:
-            return site
-        return 0 if any(wrapper_sites(self._symbols, process, [site])) else site
 
     def _tid(self, row: int) -> int:
         return int(self._threads["tid"][row]) if row else 0
@@ -169,9 +160,14 @@ class Facts:
         name = "" if number == 2**32 - 1 else self._source.names.of(number, first_ns)
         return f"thread {tid}" + (f" ({name})" if name else "")
 
-    def _site(self, process: int, site: int) -> str:
-        """Return a call site; empty when there is none."""
+    def _site(self, what: str, kind: int, process: int, site: int) -> str:
+        """Return the call site of a step as text, or the empty text."""
         if not site:
             return ""
-        name = self._symbols.site_name(process, site) if self._symbols is not None else ""
-        return name or hex_of_site(site)
+        if self._symbols is None:
+            return hex_of_site(site)
+        # An interpreter took a semaphore, and no stack says for which of its functions.
+        is_semaphore = (what, kind) == ("took", DOMAINS["sem"])
+        if is_semaphore and any(wrapper_sites(self._symbols, process, [site])):
+            return ""
+        return self._symbols.site_name(process, site) or hex_of_site(site)

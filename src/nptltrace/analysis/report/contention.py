@@ -79,15 +79,9 @@ def contention(
     if both is not None:
         both.finish(model, source, symbols)
     return contention_of(
-        model,
-        source,
-        symbols,
-        counted=counted,
-        named=named,
-        causes=causes,
-        pairs=pairs,
+        model, source, symbols, counted=counted, named=named, causes=causes, pairs=pairs,
         stacks=both,
-    )
+    )  # fmt: skip
 
 
 def contention_of(
@@ -102,12 +96,10 @@ def contention_of(
     stacks: WaitStacks | None = None,
 ) -> Contention:
     """Return the contention that a finished model knows of, which keeps paths; see `contention`."""
-    report = _Report(source, symbols, model, named, causes)
-    report.stacks = stacks
-    report.counted = counted or Counted()
-    if report.counted.threads is not None:
-        known = source.thread_ids
-        report.chosen = frozenset(known[number] for number in report.counted.threads)
+    report = _Report(
+        model, source, symbols, counted=counted or Counted(), named=named, causes=causes,
+        stacks=stacks,
+    )  # fmt: skip
     return report.contention(pairs=pairs)
 
 
@@ -115,18 +107,14 @@ class _Report:
     """Reads the tables of a finished model."""
 
     def __init__(
-        self,
-        source: Traceset,
-        symbols: Symbols | None,
-        model: libptttrack_sums.Model,
-        named: int | None,
-        most_causes: int | None,
-    ) -> None:
-        self.source, self.model, self.named = source, model, named
-        self.stacks: WaitStacks | None = None
-        self.counted = Counted()
+        self, model: libptttrack_sums.Model, source: Traceset, symbols: Symbols | None, *,
+        counted: Counted, named: int | None, causes: int | None, stacks: WaitStacks | None,
+    ) -> None:  # fmt: skip
+        self.model, self.source = model, source
+        self.counted, self.named, self.most_causes, self.stacks = counted, named, causes, stacks
         self.chosen: frozenset[tuple[int, int]] | None = None
-        self.most_causes = most_causes
+        if counted.threads is not None:
+            self.chosen = frozenset(source.thread_ids[number] for number in counted.threads)
         self.threads = model.table("threads")
         self.threads["first_ns"][0] = 2**63 - 1  # of none
         self.objects = model.table("objects")

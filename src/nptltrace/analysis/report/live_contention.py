@@ -24,8 +24,7 @@ from nptltrace.analysis.object_kinds import is_lock
 from nptltrace.analysis.recording_state import ended_ns, is_recorded
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.catalog.tables import WAIT_CLASSES
-from nptltrace.trace.filtered import whole_filter
-from nptltrace.trace.reading.prefetch import reading_ahead
+from nptltrace.trace.reading.prefetch import followed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -239,7 +238,6 @@ class Follower:
         self._source, self._symbols = source, symbols
         self._model = libptttrack_sums.Model()
         self._cursor = libpttread.Cursor(source.reader)
-        self._whole = whole_filter(source)
         part = Window(begin_ns, None).of(source)
         self._begin: Window | None = part
         self._begun = part.begin_ns
@@ -251,7 +249,7 @@ class Follower:
         self._before: _Sums | None = None
 
     def read(self, until_ns: int | None = None) -> None:
-        """Follow what has not been followed yet.
+        """Follow the events that are new.
 
         Args:
             until_ns: Stop before this time; None for the end of the trace.
@@ -260,15 +258,8 @@ class Follower:
             NativeError: Memory is out.
         """
         self._learn()
-        if until_ns is None:
-            self._cursor.no_limit()
-        else:
-            self._cursor.limit_key(self._source.reader.key_of_time(until_ns))
-        with reading_ahead(self._cursor) as batches:
-            for buffer in batches:
-                if self._whole is not None:
-                    self._whole.apply(self._source.reader, buffer)
-                self._model.feed(buffer)
+        for buffer in followed(self._source, self._cursor, until_ns):
+            self._model.feed(buffer)
         if until_ns is None or not is_recorded(self._source):
             last = max((ns for ns in self._ends() if ns != libptttrack_sums.NEVER), default=0)
             until_ns = last if until_ns is None else min(until_ns, last)

@@ -457,24 +457,24 @@ class TraceTables:
             for number, (trace, index, _) in enumerate(self._numbers.processes)
         }
         rows = []
-        ends = process_ends(self._source)
+        ends, t0 = process_ends(self._source), self._source.start_unix_ns
         for number, process in enumerate(self._source.processes):
             trace, parent = self._numbers.processes[number][0], process.parent
+            began, status = process.start_unix_ns, process.status
             rows.append(
                 {
                     **self._numbers.identity(number),
                     "ppid": process.ppid,
                     "parent": None if parent is None else by_index.get((trace, parent)),
                     **_program(process),
-                    "start_ns": self._since_start(process.start_unix_ns),
+                    "start_ns": None if began is None else began - t0,
                     "end_ns": ends[number],
-                    "status": _status(process.status),
+                    "status": status
+                    if status is None or isinstance(status, str)
+                    else json.dumps(status),
                 }
             )
         return _columns(rows, "processes")
-
-    def _since_start(self, unix_ns: int | None) -> int | None:
-        return None if unix_ns is None else unix_ns - self._source.start_unix_ns
 
     def _findings(self) -> dict[str, Any]:
         if self._find is None:
@@ -527,9 +527,6 @@ class TraceTables:
         rows = []
         for one in gil_places(self._source, self._symbols, self._scope):
             line = one.line
-            lock = (one.lock, one.t_ns)
-            if not self._scope.includes(one.t_ns, one.process, [line.tid], [lock], [line.site]):
-                continue
             figures = {name: getattr(line, name) for name in _GIL_FIGURES}
             site_id = self._sites.identity(one.process, one.site) if one.site else None
             identity = self._numbers.identity(one.process)
@@ -606,18 +603,13 @@ class TraceTables:
             run = {"run_id": str(trace.metadata.uuid)}
             causes = self._source.losses(trace).items()
             rows += [{**run, "cause": cause, "count": count} for cause, count in causes]
-        rows += self._reported_losses()
-        return _columns(rows, "lost")
-
-    def _reported_losses(self) -> list[dict[str, Any]]:
-        """Return what handlers and the tracer reported in events."""
+        # Handlers and the tracer report others in events.
         threads = self._source.thread_ids
-        rows = []
         for loss in reported_losses(self._source.reader):
             process, tid = threads[loss.thread]
             identity = {**self._numbers.identity(process), "tid": tid}
             rows.append({**identity, "t_ns": loss.t_ns, "cause": loss.cause, "count": loss.events})
-        return rows
+        return _columns(rows, "lost")
 
 
 class _Numbers:
@@ -725,7 +717,3 @@ def _program(process: Process | None) -> dict[str, Any]:
         "exe_build_id": builds[0] if builds else "",
         "cmdline": shlex.join(process.cmdline),
     }
-
-
-def _status(status: Any) -> str | None:
-    return status if status is None or isinstance(status, str) else json.dumps(status)

@@ -17,7 +17,6 @@ from nptltrace.trace.symbols.elf.code import Frame
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from nptltrace.trace.symbols.location import Location
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import TraceFiles, Traceset
 
@@ -135,11 +134,16 @@ def _line(
         if module is None or not location.function:
             return None, None
         what = "code" if is_entry(site) else "site"
+        outermost = Frame(location.function, location.path, location.line)
         key = Key(module.build_id or module.path, what, location.module_offset)
         return key, {
             **_head(key, module.path, module.build_id),
             "offset": location.offset,
-            "frames": [_frame(frame) for frame in _frames(location)],
+            "frames": [
+                {"function": frame.function}
+                | ({"path": frame.path, "line": frame.line} if frame.path else {})
+                for frame in (*location.inlined, outermost)
+            ],
         }
     module = symbols.module_at(process, address)
     if key is None or module is None or not name:
@@ -150,17 +154,6 @@ def _line(
 def _head(key: Key, path: str, build_id: str) -> dict[str, Any]:
     head = {"kind": key.kind, "module": path, "at": hex(key.offset)}
     return head | ({"build_id": build_id} if build_id else {})
-
-
-def _frames(location: Location) -> list[Frame]:
-    return [*location.inlined, Frame(location.function, location.path, location.line)]
-
-
-def _frame(frame: Frame) -> dict[str, Any]:
-    known: dict[str, Any] = {"function": frame.function}
-    if frame.path:
-        known |= {"path": frame.path, "line": frame.line}
-    return known
 
 
 def copy_bundle(traces: Iterable[TraceFiles], target: Directory) -> None:

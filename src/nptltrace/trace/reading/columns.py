@@ -177,7 +177,8 @@ class Converter:
 
     def _bytes(self, buffer: ArrayBuffer, name: str) -> Any:
         found = libpttread.byte_strings(buffer, name)
-        has = np.isin(buffer.column("id"), self._ids_with(name))
+        ids = [number for number, names in self._fields_of.items() if name in names]
+        has = np.isin(buffer.column("id"), ids)
         return pa.array(
             [
                 text.decode("utf-8", "replace") if valid else None
@@ -185,6 +186,3 @@ class Converter:
             ],
             pa.string(),
         )
-
-    def _ids_with(self, name: str) -> list[int]:
-        return [number for number, names in self._fields_of.items() if name in names]
