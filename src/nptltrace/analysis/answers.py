@@ -5,10 +5,12 @@ What an answer needs is imported when somebody asks for it: most commands ask fo
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from nptltrace.errors import UsageError
 from nptltrace.trace.selection import Selection
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from nptltrace.analysis.report.stacks.trees import ReportStacks
     from nptltrace.analysis.sql.query import Database
     from nptltrace.analysis.sql.tables import TraceTables
+    from nptltrace.reports import Report
     from nptltrace.trace.statistics import Statistics
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
@@ -85,7 +88,7 @@ class Answers:
         Args:
             named: How many of the objects to name; None for all.
         """
-        from nptltrace.analysis.recording_state import ended_ns
+        from nptltrace.analysis.recording_state import ended_ns, is_recorded, killed
         from nptltrace.trace.statistics import Part, statistics
 
         part = None
@@ -93,7 +96,10 @@ class Answers:
             chosen = self._selection.build(self.traceset, self.symbols)
             part = Part(chosen, *self._window)
         ended = ended_ns(self.traceset)
-        return statistics(self.traceset, self.symbols, named=named, part=part, ended_ns=ended)
+        found = statistics(self.traceset, self.symbols, named=named, part=part, ended_ns=ended)
+        if killed(self.traceset) and not is_recorded(self.traceset):
+            found.state = "killed"
+        return found
 
     def report(self, **options: Any) -> Contention:
         """Return who waited for what, and because of whom.
@@ -115,6 +121,30 @@ class Answers:
         from nptltrace.analysis.report.stacks.trees import stack_figures
 
         return stack_figures(self.traceset, self.symbols, self.scope, measure)
+
+    def rows(self, report: Report) -> pa.Table:
+        """Return the rows of a report that a function makes; see `nptltrace.reports`.
+
+        Args:
+            report: The report.
+
+        Raises:
+            UsageError: The function failed; the text says in which line.
+        """
+        import pyarrow as pa
+
+        from nptltrace.analysis.trace_data import TraceData
+        from nptltrace.scripts import place_of, what_failed
+
+        with closing(TraceData(self.traceset, self.symbols, scope=self.scope)) as trace:
+            try:
+                made: Any = report.make(trace)
+                is_table = isinstance(made, pa.Table)
+                return made if is_table else pa.Table.from_pylist(list(map(dict, made)))
+            except (Exception, SystemExit) as error:  # noqa: BLE001 -- whatever the user's code raises
+                place = place_of(error, report.file)
+                what = f"report {report.name} ({place}): {what_failed(error)}"
+                raise UsageError(what) from None
 
     def gil(self) -> list[GilLine]:
         """Return what each thread did with the lock of Python's interpreter, by line."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from nptltrace.analysis.answers import Answers
     from nptltrace.analysis.gil import GilLine
     from nptltrace.analysis.report.stacks.trees import ReportStacks
-    from nptltrace.analysis.trace_data import TraceData
     from nptltrace.reports import Report
     from nptltrace.trace.traceset import Traceset
 
@@ -86,7 +85,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the report."""
-    from nptltrace.analysis.trace_data import TraceData
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.traceset import Traceset
 
@@ -98,9 +96,10 @@ def run(args: argparse.Namespace) -> int:
     symbols = traces.open_symbols(args, traceset)
     answers = traces.answers(args, traceset, symbols)
     if own is not None:
-        trace = TraceData(traceset, symbols, scope=answers.scope)
+        from nptltrace.cli.output.own_report import write
+
         warner.say()
-        _print_own(own, args, trace)
+        write(own, answers.rows(own), args.format, top=args.top or None)
     elif args.gil:
         gil = answers.gil()
         warner.say()
@@ -189,12 +188,3 @@ def _own(args: argparse.Namespace) -> Report | None:
     if found is None:
         raise UsageError(f"--by: there is no {args.by!r}: {', '.join((*VIEWS, *reports()))}")
     return found
-
-
-def _print_own(report: Report, args: argparse.Namespace, trace: TraceData) -> None:
-    from nptltrace.cli.output.own_report import rows_of, write
-
-    try:
-        write(report, rows_of(report, trace), args.format, top=args.top or None)
-    finally:
-        trace.close()

@@ -43,7 +43,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the statistics."""
-    from nptltrace.analysis.recording_state import is_recorded, killed
     from nptltrace.analysis.report.documents import stat_document, stat_rows
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.traceset import Traceset
@@ -60,8 +59,6 @@ def run(args: argparse.Namespace) -> int:
     named = top if args.format == "text" else None
     found = traces.answers(args, source, symbols).stat(named=named)
     say_unmatched(args, source, symbols)
-    if killed(source) and not is_recorded(source):
-        found.state = "killed"
     warner.say()
     if args.format == "text":
         write_lines(_text(found, traces.names(source), top))

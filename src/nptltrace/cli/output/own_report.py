@@ -4,38 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from nptltrace._units import duration
 from nptltrace.cli.output import sql_output
-from nptltrace.errors import UsageError
-from nptltrace.scripts import place_of, what_failed
 
 if TYPE_CHECKING:
-    from nptltrace.findings.facts import Trace
     from nptltrace.reports import Report
 
-__all__ = ["rows_of", "write"]
-
-
-def rows_of(report: Report, trace: Trace) -> pa.Table:
-    """Return the rows of a report.
-
-    Args:
-        report: The report.
-        trace: What it reads.
-
-    Raises:
-        UsageError: It failed; the text says in which line.
-    """
-    try:
-        made: Any = report.make(trace)
-        return made if isinstance(made, pa.Table) else pa.Table.from_pylist(list(map(dict, made)))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 -- whatever the user's code raises
-        place = place_of(error, report.file)
-        raise UsageError(f"report {report.name} ({place}): {what_failed(error)}") from None
+__all__ = ["write"]
 
 
 def write(report: Report, rows: pa.Table, style: str, *, top: int | None) -> None:
