@@ -96,10 +96,10 @@ class Answers:
             chosen = self._selection.build(self.traceset, self.symbols)
             part = Part(chosen, *self._window)
         ended = ended_ns(self.traceset)
-        found = statistics(self.traceset, self.symbols, named=named, part=part, ended_ns=ended)
+        stat = statistics(self.traceset, self.symbols, named=named, part=part, ended_ns=ended)
         if killed(self.traceset) and not is_recorded(self.traceset):
-            found.state = "killed"
-        return found
+            stat.state = "killed"
+        return stat
 
     def report(self, **options: Any) -> Contention:
         """Return who waited for what, and because of whom.
@@ -211,9 +211,11 @@ class Answers:
         """Return the findings that are about the scope."""
         includes = self.scope.includes
         return [
-            one
-            for one in findings
-            if includes(one.ts_ns, one.process, one.threads, one.places, one.sites)
+            finding
+            for finding in findings
+            if includes(
+                finding.ts_ns, finding.process, finding.threads, finding.places, finding.sites
+            )
         ]
 
     # ---- tables ----

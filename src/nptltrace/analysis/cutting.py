@@ -155,7 +155,7 @@ def _wanted(
     """Return the events to look for, and how often each counts."""
     rows, threads = model.state(), model.table("threads")
     known, elsewhere = source.reader.processes(0), _elsewhere(source, part)
-    found: dict[_Key, int] = {}
+    wanted: dict[_Key, int] = {}
     if part.threads is not None:
         rows = rows[np.isin(threads["number"][rows["thread"]], list(part.threads))]
     for ts, thread, times in rows[["t_ns", "thread", "times"]].tolist():
@@ -163,8 +163,8 @@ def _wanted(
         if trace in elsewhere:
             continue
         key = (ts + shift, (trace, index, int(threads["tid"][thread])))
-        found[key] = max(found.get(key, 0), times)
-    return found
+        wanted[key] = max(wanted.get(key, 0), times)
+    return wanted
 
 
 def _found(

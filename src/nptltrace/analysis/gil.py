@@ -173,10 +173,10 @@ def _events(source: Traceset, symbols: Symbols, window: Window) -> Iterator[tupl
         return
     all_of = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
     for process in np.unique(all_of["process"]).tolist():
-        mine = {name: values[all_of["process"] == process] for name, values in all_of.items()}
+        of_process = {name: values[all_of["process"] == process] for name, values in all_of.items()}
         for gil in symbols.gils(process):
-            if np.isin((gil, gil + HAND_OVER), mine["object"]).all():
-                yield process, _of(gil, mine)
+            if np.isin((gil, gil + HAND_OVER), of_process["object"]).all():
+                yield process, _of(gil, of_process)
 
 
 def _has_interpreter(process: Process) -> bool:
@@ -184,15 +184,15 @@ def _has_interpreter(process: Process) -> bool:
     return any(module.is_interpreter for module in process.map.modules())
 
 
-def _of(gil: int, mine: dict[str, NDArray[Any]]) -> _Events:
-    first, second = mine["object"] == gil, mine["object"] == gil + HAND_OVER
+def _of(gil: int, columns: dict[str, NDArray[Any]]) -> _Events:
+    first, second = columns["object"] == gil, columns["object"] == gil + HAND_OVER
     rows = np.flatnonzero(first | second)
-    rows = rows[np.lexsort((mine["ts_ns"][rows], mine["tid"][rows]))]
-    signal, first = mine["signal"][rows], first[rows]
+    rows = rows[np.lexsort((columns["ts_ns"][rows], columns["tid"][rows]))]
+    signal, first = columns["signal"][rows], first[rows]
     kind = np.where(signal, np.where(first, _GIVE, _TAKE), np.where(first, _WANT, _HAND_OVER))
     return _Events(
-        gil, mine["ts_ns"][rows].astype(np.int64), mine["tid"][rows].astype(np.int64), kind,
-        mine["site"][rows], mine["stack"][rows],
+        gil, columns["ts_ns"][rows].astype(np.int64), columns["tid"][rows].astype(np.int64), kind,
+        columns["site"][rows], columns["stack"][rows],
     )  # fmt: skip
 
 
@@ -246,13 +246,13 @@ def _holds(events: _Events) -> _Spans:
     rows = np.flatnonzero((events.kind == _TAKE) | (events.kind == _GIVE))
     changes = _only(events, rows)
     taken = np.flatnonzero(changes.kind == _TAKE)
-    given = _next(changes, taken, (_GIVE,))
-    taken, given = taken[given >= 0], given[given >= 0]
-    after = _next(events, rows[given], (_WANT, _HAND_OVER))
+    released = _next(changes, taken, (_GIVE,))
+    taken, released = taken[released >= 0], released[released >= 0]
+    after = _next(events, rows[released], (_WANT, _HAND_OVER))
     at_once = np.where(after >= 0, events.site[after], np.uint64(0))
-    stacks = changes.stack[given] > 0
-    site = np.where(stacks, changes.site[given], at_once)
-    return _Spans(changes.tid[taken], changes.t_ns[taken], changes.t_ns[given], site)
+    stacks = changes.stack[released] > 0
+    site = np.where(stacks, changes.site[released], at_once)
+    return _Spans(changes.tid[taken], changes.t_ns[taken], changes.t_ns[released], site)
 
 
 def _waits(events: _Events) -> _Spans:

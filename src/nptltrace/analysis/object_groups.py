@@ -55,10 +55,12 @@ class Objects:
         apart = self.kind.astype(np.int64)
         self._by_initialization(is_named, apart)
         locks = symbols.python_locks() if symbols is not None else None
-        mine = np.flatnonzero(self.kind == DOMAINS["sem"])
-        if locks is not None and len(mine):
-            names = locks.same(self.process[mine], self.address[mine], self.first_ns[mine])
-            apart[mine] += names << _KIND_BITS
+        semaphores = np.flatnonzero(self.kind == DOMAINS["sem"])
+        if locks is not None and len(semaphores):
+            names = locks.same(
+                self.process[semaphores], self.address[semaphores], self.first_ns[semaphores]
+            )
+            apart[semaphores] += names << _KIND_BITS
         keys = np.stack([self.address, self.process.astype(np.uint64), apart.astype(np.uint64)])
         _, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
         return np.asarray(first[group.reshape(-1)])
@@ -77,13 +79,13 @@ class Objects:
         _, numbers = np.unique(self.init, return_inverse=True)
         numbers = np.where(self.init != 0, numbers.reshape(-1) + 1, 0)
         for number in np.unique(group[several]).tolist():
-            mine = order[group == number]
-            if not is_named(int(mine[0])):
-                mine = mine[np.argsort(self.first_ns[mine], kind="stable")]
-                places = numbers[mine]
+            members = order[group == number]
+            if not is_named(int(members[0])):
+                members = members[np.argsort(self.first_ns[members], kind="stable")]
+                places = numbers[members]
                 # An object that no call made is as the object before it.
                 known = np.maximum.accumulate(np.where(places > 0, np.arange(len(places)), 0))
-                apart[mine] += places[known] << _KIND_BITS
+                apart[members] += places[known] << _KIND_BITS
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,21 +17,21 @@ __all__ = ["NO_LOCKS", "is_lock", "kind_of", "nothing_contended"]
 NO_LOCKS = frozenset({"cond", "gcond", "barrier", "semaphore", *FUTEX_KINDS})
 
 
-def kind_of(kind: int, flags: int, given: Sequence[str]) -> str:
+def kind_of(kind: int, flags: int, user_types: Sequence[str]) -> str:
     """Return what to call an object.
 
     Args:
         kind: Its domain.
         flags: Its flags, as the model has them.
-        given: Names of the user's own types: `Source.lock_types` of its process.
+        user_types: The names of the user's own types: `Traceset.lock_types` of its process.
     """
     number = flags >> libptttrack_sums.TYPE_SHIFT
     if kind == DOMAINS["futex"] or (kind == DOMAINS["sem"] and number):
         return FUTEX_KINDS[number] if number < len(FUTEX_KINDS) else FUTEX_KINDS[0]
     if kind != DOMAINS["lll"] and 0 < number <= len(LOCK_TYPES):
         return LOCK_TYPES[number - 1]
-    if kind != DOMAINS["lll"] and 0 <= number - PTT_LOCK_TYPE_GIVEN < len(given):
-        return given[number - PTT_LOCK_TYPE_GIVEN]
+    if kind != DOMAINS["lll"] and 0 <= number - PTT_LOCK_TYPE_GIVEN < len(user_types):
+        return user_types[number - PTT_LOCK_TYPE_GIVEN]
     return libptttrack_sums.KINDS.get(kind, "object")
 
 

@@ -47,6 +47,6 @@ def silent(threads: Iterable[Thread], awaited: Collection[int] = ()) -> list[Thr
         threads: The threads of a traceset.
         awaited: Processes of which a single thread counts too, since another one waits for ever.
     """
-    found = [one for one in threads if 2 * one.silent_ns > one.life_ns]
+    found = [thread for thread in threads if 2 * thread.silent_ns > thread.life_ns]
     many = Counter(one.pid for one in found)
     return [one for one in found if many[one.pid] > 1 or one.pid in awaited]

@@ -69,13 +69,13 @@ def _read(place: Path, before_ns: int) -> State | None:
         crc = int.from_bytes(index[:4], "little")
         if crc != crc32(index[4:]):
             raise ValueError
-        found = [one for one in json.loads(index[4:]) if one["ts_ns"] < before_ns]
-        if not found:
+        states = [state for state in json.loads(index[4:]) if state["ts_ns"] < before_ns]
+        if not states:
             return None
-        file.seek(found[-1]["offset"])
-        data = file.read(found[-1]["size"])
+        file.seek(states[-1]["offset"])
+        data = file.read(states[-1]["size"])
         os.utime(file.fileno())
-        return State(found[-1]["ts_ns"], found[-1]["same"], data)
+        return State(states[-1]["ts_ns"], states[-1]["same"], data)
 
 
 def forget(source: Traceset) -> None:

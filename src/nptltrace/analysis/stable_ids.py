@@ -102,12 +102,12 @@ class Sites:
             frames: Those of call stacks, too.
         """
         trace_of = self._source.trace_of
-        given: set[tuple[int, int]] = set()
+        yielded: set[tuple[int, int]] = set()
         for process, site in self._occurring(frames=frames):
             with self._lock:
                 number = self._number(process, site)
-            if number >= 0 and (trace_of(process), number) not in given:
-                given.add((trace_of(process), number))
+            if number >= 0 and (trace_of(process), number) not in yielded:
+                yielded.add((trace_of(process), number))
                 yield self._ids[number], process, site
 
     def place(self, process: int, site: int) -> Place:
@@ -260,7 +260,7 @@ class Stacks:
         if events are known to be called from its innermost frame, whether one has it or not.
         """
         trace_of = self._source.trace_of
-        given: set[tuple[int, str]] = set()
+        yielded: set[tuple[int, str]] = set()
         for process, info in enumerate(self._source.processes):
             calls = info.stacks
             inner = {caller for caller, _ in calls.values()}
@@ -272,8 +272,8 @@ class Stacks:
                     if number not in inner or address in called_at
                 ]
             for stack in found:
-                if stack and (trace_of(process), stack.identity) not in given:
-                    given.add((trace_of(process), stack.identity))
+                if stack and (trace_of(process), stack.identity) not in yielded:
+                    yielded.add((trace_of(process), stack.identity))
                     yield stack
         for identity, process, site in self._sites.all(frames=False):
             yield Stack(identity, process, site, (site,), truncated=True)

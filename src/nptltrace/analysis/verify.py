@@ -116,10 +116,14 @@ class Verdict:
     def within(self, scope: Scope) -> Verdict:
         """Return it with the violations that are about some threads, objects and call sites."""
         chosen = [
-            one
-            for one in self.violations
+            violation
+            for violation in self.violations
             if scope.includes(
-                one.ts_ns, one.process, one.threads, [(one.object, one.ts_ns)], one.sites
+                violation.ts_ns,
+                violation.process,
+                violation.threads,
+                [(violation.object, violation.ts_ns)],
+                violation.sites,
             )
         ]
         return replace(self, violations=chosen)

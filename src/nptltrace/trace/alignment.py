@@ -174,7 +174,7 @@ def _several(
 
 def _times_of_day(traces: Sequence[Clocked], machines: Sequence[Sequence[int]]) -> dict[int, int]:
     """Return the time of day at `start` of each clock's leading trace."""
-    found: dict[int, int] = {}
+    times: dict[int, int] = {}
     for machine in machines:
         known = [n for n in machine if traces[n].unix_ns is not None]
         lead = known[0] if known else machine[0]
@@ -190,15 +190,15 @@ def _times_of_day(traces: Sequence[Clocked], machines: Sequence[Sequence[int]]) 
             here, there = traces[number].monotonic_ns, traces[lead].monotonic_ns
             own = traces[number].unix_ns
             if here is not None and there is not None:
-                found[number] = base + here - there
+                times[number] = base + here - there
             elif own is not None:
-                found[number] = own
+                times[number] = own
             else:
                 raise UsageError(
                     f"{traces[number].path} and {traces[lead].path} ran on different clocks that "
                     "nobody compared: there is no common time"
                 )
-    return found
+    return times
 
 
 def _uncertainty(traces: Sequence[Clocked], machines: Sequence[Sequence[int]]) -> int | None:

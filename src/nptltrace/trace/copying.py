@@ -219,14 +219,14 @@ def _pieces(source: Traceset, part: Part) -> list[list[tuple[_Lane, _Lane]]]:
     begins, ends = _lanes(source, part.begin, start=True), _lanes(source, part.end, start=False)
     if part.events is None:
         return [[piece] for piece in zip(begins, ends, strict=True)]
-    found: list[list[tuple[_Lane, _Lane]]] = [[] for _ in begins]
+    pieces: list[list[tuple[_Lane, _Lane]]] = [[] for _ in begins]
     cursor, one = libpttread.Cursor(source.reader), libpttread.Buffer(1, ("id",))
     for place, times in part.events:
         cursor.seek(place)
         begin = cursor.lane(place.stream)
         cursor.read(one)
-        found[place.stream] += [(begin, cursor.lane(place.stream))] * times
-    return found
+        pieces[place.stream] += [(begin, cursor.lane(place.stream))] * times
+    return pieces
 
 
 def _lanes(

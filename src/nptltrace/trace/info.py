@@ -108,11 +108,11 @@ class Process:
     @property
     def recorded(self) -> AbstractSet[int]:
         """The addresses of call sites."""
-        count, found = self._recorded
+        count, recorded = self._recorded
         if count != len(self.sites):
-            found = set(self.sites.values())
-            self._recorded = len(self.sites), found
-        return found
+            recorded = set(self.sites.values())
+            self._recorded = len(self.sites), recorded
+        return recorded
 
     def add_modules(self, modules: Iterable[Module]) -> None:
         """Take in what one line says: what was found in a look, or what is new."""
@@ -272,7 +272,9 @@ class Info:
         """Return whether the agent is in all processes that have a machine of Java's mapped."""
         if library_of(machine) != "libjvm":
             return False
-        mapped = [{one.path for one in process.modules} for process in self.processes.values()]
+        mapped = [
+            {module.path for module in process.modules} for process in self.processes.values()
+        ]
         return all(
             any(library_of(path) == "libpttjava" for path in paths)
             for paths in mapped

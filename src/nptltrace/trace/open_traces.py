@@ -194,7 +194,9 @@ class OpenTraces:
                 if 0 < site < 65536 and 0 < address < 2**64:  # noqa: PLR2004 -- sizes of the fields
                     self.reader.set_site(number, site, address)
             if any(module.since for module in process.modules):
-                self.reader.set_tenants(number, (one.native() for one in process.map.tenants()))
+                self.reader.set_tenants(
+                    number, (tenant.native() for tenant in process.map.tenants())
+                )
         self._processes, self._traces_of = [], []
 
     def missing_events(self, trace: TraceFiles) -> int:
@@ -380,13 +382,13 @@ class OpenTraces:
         """Return the processes that forked others, by these; by their numbers."""
         known = self.reader.processes(0)
         number_of = {(trace, index): number for number, (trace, index, _) in enumerate(known)}
-        found: dict[int, int] = {}
+        parents: dict[int, int] = {}
         for number, (trace, _, _) in enumerate(known):
             index = self.processes[number].parent
             parent = None if index is None else number_of.get((trace, index))
             if parent is not None and parent != number:
-                found[number] = parent
-        return found
+                parents[number] = parent
+        return parents
 
     @property
     def thread_ids(self) -> list[tuple[int, int]]:

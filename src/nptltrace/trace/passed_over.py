@@ -156,11 +156,11 @@ class _Matcher:
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        given = list(patterns)
-        simple = [one.split("*") for one in given if not _SPECIAL & set(one)]
-        self._begins = tuple(one[0] for one in simple if len(one) == 2 and not one[1])  # noqa: PLR2004 -- text and *
-        self._parts = [one for one in simple if len(one) != 2 or one[1]]  # noqa: PLR2004 -- as above
-        others = [translate(one) for one in given if _SPECIAL & set(one)]
+        texts = list(patterns)
+        simple = [text.split("*") for text in texts if not _SPECIAL & set(text)]
+        self._begins = tuple(text[0] for text in simple if len(text) == 2 and not text[1])  # noqa: PLR2004 -- text and *
+        self._parts = [text for text in simple if len(text) != 2 or text[1]]  # noqa: PLR2004 -- as above
+        others = [translate(text) for text in texts if _SPECIAL & set(text)]
         self._others = re.compile("|".join(others)) if others else None
 
     def __call__(self, text: str) -> bool:

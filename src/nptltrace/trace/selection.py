@@ -93,8 +93,8 @@ class Selection:
             ends = tuple(word.upper() for word in _words(option, "--suffix"))
             passing = {i: name for i, name in passing.items() if name.endswith(ends)}
         if not passing:
-            given = " ".join([*self.events, *self.suffixes])
-            raise UsageError(f"no event type matches {given} (ptt stat -l lists them)")
+            options = " ".join([*self.events, *self.suffixes])
+            raise UsageError(f"no event type matches {options} (ptt stat -l lists them)")
         return set(passing)
 
     def build(
@@ -166,10 +166,10 @@ class Selection:
         numbered = _NUMBERED.fullmatch(word)
         if numbered and self.generation is not None:
             address = address_of(numbered[1]) or 0
-            found = self.generation(source, address, int(numbered[2]))
-            if not found:
+            objects = self.generation(source, address, int(numbered[2]))
+            if not objects:
                 raise UsageError(f"no object is {word} (ptt sql has them in the table objects)")
-            return found
+            return objects
         return _objects(word, symbols)
 
     def _threads(self, source: Traceset) -> Iterable[int]:
@@ -250,11 +250,11 @@ def _objects(word: str, symbols: Symbols) -> list[Chosen]:
     address = address_of(word)
     if address is not None:
         return [Chosen(libpttread.ANY, address)]
-    found = symbols.choose_object(word)
-    if not found:
+    objects = symbols.choose_object(word)
+    if not objects:
         hint = _like(word, symbols.object_names())
         raise UsageError(f"no global variable, alias or lock is called {word}{hint}")
-    return found
+    return objects
 
 
 def _like(word: str, names: list[str]) -> str:

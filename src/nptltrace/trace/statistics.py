@@ -319,7 +319,7 @@ def _ends(
     A process that left in an orderly way ended with its last event; another one when it was killed,
     or when another process waited for its end, or else when the recorder saw it.
     """
-    found: list[int | None] = []
+    ends: list[int | None] = []
     waited = _waited_for(source) if len(processes) > 1 else {}
     for one, killed_ns, seen_ns in zip(processes, source.killed_ns(), ended_ns, strict=True):
         lasts = [thread.end_ns for thread in one.threads if thread.end_ns is not None]
@@ -331,8 +331,8 @@ def _ends(
         if lasts and end_ns is not None:
             after = [ns for ns in waited.get((one.ppid, one.pid), []) if ns >= max(lasts)]
             lasts.append(min([end_ns, *after]))
-        found.append(max(lasts, default=None))
-    return found
+        ends.append(max(lasts, default=None))
+    return ends
 
 
 def process_ends(source: Traceset) -> list[int | None]:
@@ -365,10 +365,10 @@ def _objects(
 ) -> list[ObjectStat]:
     """Return the objects, those with most events first."""
     processes = source.processes
-    mine = [count for count in found if count.domain in _OBJECT_DOMAINS and count.object]
-    mine.sort(key=lambda count: (-count.events, count.process, count.object, count.domain))
+    counts = [count for count in found if count.domain in _OBJECT_DOMAINS and count.object]
+    counts.sort(key=lambda count: (-count.events, count.process, count.object, count.domain))
     result = []
-    for number, count in enumerate(mine):
+    for number, count in enumerate(counts):
         name = ""
         if symbols is not None and (named is None or number < named):
             name = symbols.object_name(count.process, count.object, count.domain)

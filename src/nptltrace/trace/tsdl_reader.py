@@ -145,10 +145,10 @@ def _block(text: str, name: str) -> str:
 
 def _pairs(block: str) -> dict[str, str | int]:
     """Return the assignments of a block."""
-    found: dict[str, str | int] = {}
+    pairs: dict[str, str | int] = {}
     for name, quoted, number in _PAIR.findall(block):
-        found.setdefault(name, int(number) if number else _unquoted(quoted))
-    return found
+        pairs.setdefault(name, int(number) if number else _unquoted(quoted))
+    return pairs
 
 
 def _unquoted(text: str) -> str:

@@ -216,8 +216,8 @@ class Checker:
             for number, (owner, tid) in enumerate(reader.threads()):
                 self.check.thread(number, owner, tid)
             self._threads = reader.thread_count()
-        for one in self._source.python.uses():
-            self.check.semaphore(one.process, one.stack, one.use, one.line, units=one.units)
+        for use in self._source.python.uses():
+            self.check.semaphore(use.process, use.stack, use.use, use.line, units=use.units)
 
     def _learn_process(self, number: int, process: Process, trace: int) -> None:
         if process.parent is not None:

@@ -231,31 +231,31 @@ class _Report:
         blamed = self._per_object("blames", "caused_ns", numbers, chosen)
         wakers = self._per_object("wakers", "ns", numbers, chosen)
         stacks = self._stacks_of("object")
-        found = []
+        objects = []
         for at in order.tolist():
             which = members[starts[at] : starts[at + 1]]
-            mine = rows[which]
+            generations = rows[which]
             number = int(first_numbers[at])
-            found.append(
+            objects.append(
                 ObjectFigures(
-                    address=int(mine["address"][0]),
-                    pid=self.names.pid(int(mine["process"][0])),
+                    address=int(generations["address"][0]),
+                    pid=self.names.pid(int(generations["process"][0])),
                     kind=self.names.kind(number),
                     name=self.names.object_name(number),
                     label=self.names.object(number),
-                    init_site=self.names.site(int(mine["init_site"][0])),
-                    first_site=self.names.site(int(mine["first_site"][0])),
-                    generations=len(mine),
+                    init_site=self.names.site(int(generations["init_site"][0])),
+                    first_site=self.names.site(int(generations["first_site"][0])),
+                    generations=len(generations),
                     threads=int(threads[at]),
-                    max_waiters=int(mine["max_waiters"].max()),
-                    wasted_signals=int(mine["wasted"].sum()),
-                    figures=self._figures(sums[at], self._histogram(mine["histogram"])),
+                    max_waiters=int(generations["max_waiters"].max()),
+                    wasted_signals=int(generations["wasted"].sum()),
+                    figures=self._figures(sums[at], self._histogram(generations["histogram"])),
                     blamed=blamed.get(at, []),
                     wakers=wakers.get(at, []),
                     stacks=stacks(*((one,) for one in numbers[which].tolist())),
                 )
             )
-        return found
+        return objects
 
     def _per_object(
         self, table: str, column: str, numbers: NDArray[Any], group: NDArray[Any]
@@ -439,7 +439,7 @@ def _cycles(rows: NDArray[Any]) -> list[list[int]]:
     wait_of = {int(row["thread"]): i for i, row in enumerate(rows)}
     after = {i: wait_of.get(int(row["owner"])) for i, row in enumerate(rows) if row["owner"]}
     seen: set[int] = set()
-    found = []
+    cycles = []
     for start in range(len(rows)):
         chain: dict[int, None] = {}
         at: int | None = start
@@ -448,6 +448,6 @@ def _cycles(rows: NDArray[Any]) -> list[list[int]]:
             at = after.get(at)
         if at is not None and at in chain:
             walk = list(chain)
-            found.append(walk[walk.index(at) :])
+            cycles.append(walk[walk.index(at) :])
         seen.update(chain)
-    return found
+    return cycles

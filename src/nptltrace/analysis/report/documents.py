@@ -112,7 +112,7 @@ def report_rows(
     """Yield the rows of `ptt report --format csv`, the header first."""
     if stacks is not None:
         yield ["stack", *_STACK_COLUMNS[stacks.measure]]
-        yield from (["; ".join(one.frames), one.count, one.ns] for one in stacks.stacks)
+        yield from (["; ".join(stack.frames), stack.count, stack.ns] for stack in stacks.stacks)
         return
     columns = _COLUMNS[by] + _FIGURES
     yield columns
@@ -154,8 +154,8 @@ _STACK_COLUMNS: dict[StackMeasure, tuple[str, str]] = {
 def _stacks(found: ReportStacks) -> list[shapes.ReportStack]:
     count, ns = _STACK_COLUMNS[found.measure]
     return [
-        cast("shapes.ReportStack", {"stack": list(one.frames), count: one.count, ns: one.ns})
-        for one in found.stacks
+        cast("shapes.ReportStack", {"stack": list(stack.frames), count: stack.count, ns: stack.ns})
+        for stack in found.stacks
     ]
 
 
@@ -169,7 +169,7 @@ def findings_document(
 
     Args:
         findings: What was found.
-        uncovered: Modules of which not all that they do is in the trace: `Source.uncovered`.
+        uncovered: Modules of which not all that they do is in the trace: `Traceset.uncovered`.
         futex_waits: Waits for futexes of no lock that is known, which are not judged.
     """
     return {
@@ -207,7 +207,7 @@ def _joined(columns: list[str], rows: Sequence[Mapping[str, Any]]) -> Iterator[l
 def verify_document(verdict: Verdict) -> shapes.Verify:
     """Return the document of `ptt verify`."""
     return {
-        "violations": [_violation(one) for one in verdict.violations],
+        "violations": [_violation(violation) for violation in verdict.violations],
         "checked": verdict.checked,
         "skipped": verdict.skipped,
         "gaps": verdict.gaps,
@@ -237,7 +237,7 @@ def verify_rows(verdict: Verdict) -> Iterator[list[Any]]:
         "rule", "severity", "ts_ns", "pid", "threads", "kind", "objects", "object_names", "sites",
         "count", "message",
     ]  # fmt: skip
-    yield from _joined(columns, [_violation(one) for one in verdict.violations])
+    yield from _joined(columns, [_violation(violation) for violation in verdict.violations])
 
 
 # ---- stat ----

@@ -288,9 +288,9 @@ class Follower:
         begun, now = (0, 0) if self._begun is None else (self._begun, self._now)
         sums = _Sums.of(self._model, begun, now, self._ends())
         before = self._before or _Sums.none(begun)
-        found = _View(self._source, self._symbols, self._model, before, sums).present(named)
+        report = _View(self._source, self._symbols, self._model, before, sums).present(named)
         self._before = sums
-        return found
+        return report
 
     def _ends(self) -> list[int]:
         """Return when each process ended, or until when it is known to have gone on."""
@@ -369,10 +369,10 @@ class _Sums:
         """
         opened = model.waiting(now_ns, ends)
         tables = {name: model.table(name) for name in ("objects", "threads", "sites")}
-        found = cls(begun_ns, now_ns, tables, opened)
+        sums = cls(begun_ns, now_ns, tables, opened)
         process = model.table("threads", copy=False)["process"][opened["thread"]]
-        found.opened = opened[np.array([*ends, now_ns])[process] >= now_ns]
-        return found
+        sums.opened = opened[np.array([*ends, now_ns])[process] >= now_ns]
+        return sums
 
 
 class _View:
@@ -468,7 +468,7 @@ class _View:
     def _objects(self, named: int | None) -> list[LiveObject]:
         order, waiters = self._order("objects", "object", named)
         first = self._first_waits("object")
-        found = []
+        objects = []
         for at in order:
             row = self._rows["objects"][at]
             wait = self._contended[first[at]] if at in first else None
@@ -476,7 +476,7 @@ class _View:
             if wait is not None:
                 owner, owner_site = int(wait["owner"]), int(wait["owner_site"])
                 longest = int(wait["dur_ns"])
-            found.append(
+            objects.append(
                 LiveObject(
                     kind=self._names.kind(at),
                     address=int(row["address"]),
@@ -489,7 +489,7 @@ class _View:
                     figures=self._figures("objects", at),
                 )
             )
-        return found
+        return objects
 
     def _threads(self, named: int | None) -> list[LiveThread]:
         idle = self._wait_ns("threads", _IDLE)

@@ -199,7 +199,7 @@ class _Maker:
         sites = stack_sites(stacks, found.stack)
         site = int(self._sites["address"][found.site])
         callers = sites[sites.index(site) + 1 :] if site in sites else []
-        frames = (*first, *(self._at(found.process, one) for one in callers))
+        frames = (*first, *(self._at(found.process, caller) for caller in callers))
         python = any(frame.place.python for frame in frames)
         shown = [
             frame

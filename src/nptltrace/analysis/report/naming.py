@@ -97,8 +97,8 @@ class Naming:
     def kind(self, row: int) -> str:
         """Return the kind of an object."""
         item = self._objects[row]
-        given = self._source.lock_types(int(item["process"]))
-        return kind_of(int(item["kind"]), int(item["flags"]), given)
+        user_types = self._source.lock_types(int(item["process"]))
+        return kind_of(int(item["kind"]), int(item["flags"]), user_types)
 
     def object_name(self, row: int) -> str:
         """Return the name of an object, or the empty string."""

@@ -356,9 +356,9 @@ def _column(text: str, place: re.Match[str], statement: str) -> int:
     pointer = text[place.end() :].lstrip("\n").partition("\n")[0]
     mark = pointer.find("^") - len(f"LINE {place[1]}: ")
     lines = statement.splitlines()
-    given = lines[int(place[1]) - 1] if int(place[1]) <= len(lines) else ""
+    whole_line = lines[int(place[1]) - 1] if int(place[1]) <= len(lines) else ""
     # Of a long line only a part around the place is shown, between dots.
     left = len(shown) - len(shown.removeprefix("..."))
     part = shown.removeprefix("...").removesuffix("...")
-    shift = max(given.find(part), 0) - left
+    shift = max(whole_line.find(part), 0) - left
     return max(mark + shift + 1, 1)

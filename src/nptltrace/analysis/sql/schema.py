@@ -120,11 +120,11 @@ class TableType:
         return pa.schema(fields, metadata=about)
 
 
-def _names(given: Iterable[str], what: str) -> Iterable[str]:
+def _names(names: Iterable[str], what: str) -> Iterable[str]:
     """Return names; a text alone is no list of them."""
-    if isinstance(given, str):
-        raise UsageError(f"{what} must be a list of names, such as [{given!r}]")
-    return given
+    if isinstance(names, str):
+        raise UsageError(f"{what} must be a list of names, such as [{names!r}]")
+    return names
 
 
 # The own fields of events follow the columns that the declaration has.

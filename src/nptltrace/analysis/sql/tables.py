@@ -376,8 +376,10 @@ class TraceTables:
         if not name:
             return f"{address:#x}", "address"
         aliases = self._symbols.aliases
-        given = address in aliases.addresses or name.partition("+")[0] in aliases.symbols.values()
-        return name, "alias" if given else "symbol"
+        is_alias = (
+            address in aliases.addresses or name.partition("+")[0] in aliases.symbols.values()
+        )
+        return name, "alias" if is_alias else "symbol"
 
     # ---- events ----
 
@@ -525,11 +527,11 @@ class TraceTables:
         from nptltrace.analysis.gil import gil_places
 
         rows = []
-        for one in gil_places(self._source, self._symbols, self._scope):
-            line = one.line
+        for place in gil_places(self._source, self._symbols, self._scope):
+            line = place.line
             figures = {name: getattr(line, name) for name in _GIL_FIGURES}
-            site_id = self._sites.identity(one.process, one.site) if one.site else None
-            identity = self._numbers.identity(one.process)
+            site_id = self._sites.identity(place.process, place.site) if place.site else None
+            identity = self._numbers.identity(place.process)
             where = {"tid": line.tid, "name": line.gil, "site_id": site_id}
             rows.append({**identity, **where, **figures})
         return _columns(rows, "gil")

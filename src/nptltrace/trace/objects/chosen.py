@@ -92,7 +92,7 @@ def among(
     for owner, wanted in whole.items():
         these = np.isin(address, np.array(wanted, np.uint64))
         found |= these if owner == ANY else these & (process == owner)
-    near = np.flatnonzero(np.isin(address, np.array([one.address for one in spans], np.uint64)))
+    near = np.flatnonzero(np.isin(address, np.array([span.address for span in spans], np.uint64)))
     for one in spans:
         these = (address[near] == np.uint64(one.address)) & (at_ns[near] >= one.begin_ns)
         these &= at_ns[near] < one.end_ns

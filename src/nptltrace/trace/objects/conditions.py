@@ -51,13 +51,13 @@ def find_conditions(
     """
     process_of = np.array([process for process, _ in threads], np.int64)
     own: dict[tuple[int, int, int], bool] = {}
-    found: dict[int, dict[int, Condition]] = {}
+    conditions: dict[int, dict[int, Condition]] = {}
     for buffer in reader.find(_IDS, budget):
         if not buffer.count:
             continue
         columns = {name: np.array(buffer.arrays[name])[: buffer.count] for name in _COLUMNS}
         process = process_of[columns["thread"]]
-        some = _some(process, *(columns[name] for name in ("object", "site", "stack")))
+        some = _identities(process, *(columns[name] for name in ("object", "site", "stack")))
         order = np.argsort(some, kind="stable")
         begins = np.flatnonzero(np.diff(some[order], prepend=-1))
         first = np.minimum.reduceat(columns["ts"][order], begins)
@@ -68,23 +68,23 @@ def find_conditions(
             key = (number, site, stack)
             if key not in own:
                 own[key] = _is_own(processes[number], site, stack)
-            of = found.setdefault(number, {})
+            of = conditions.setdefault(number, {})
             known = of.get(address, Condition(int(ts), own=True))
             of[address] = Condition(min(known.first_ns, int(ts)), known.own and own[key])
-    return found
+    return conditions
 
 
-def _some(
+def _identities(
     process: NDArray[Any], address: NDArray[Any], site: NDArray[Any], stack: NDArray[Any]
 ) -> NDArray[np.int64]:
     """Return a number for each event: the same for those that agree in all of these."""
     # Where there is a stack, it says more than the call site.
     place = np.unique(np.where(stack > 0, stack, site), return_inverse=True)[1]
-    found = 2 * place + (stack > 0)
+    numbers = 2 * place + (stack > 0)
     for column in (address, process):
         values, which = np.unique(column, return_inverse=True)
-        found = found * len(values) + which
-    return found
+        numbers = numbers * len(values) + which
+    return numbers
 
 
 def _is_own(process: Process, site: int, stack: int) -> bool:

@@ -54,12 +54,12 @@ def find_gils(
         First that of the main interpreter, 0 if no event is about it, then those of others in the
         order of their first use. Nothing if there are none.
     """
-    pairs = sorted(one for one in conditions if one + HAND_OVER in conditions)
+    pairs = sorted(condition for condition in conditions if condition + HAND_OVER in conditions)
     main = next(filter(is_static, pairs), 0)
     others = [
-        one
-        for one in pairs
-        if conditions[one].own and conditions[one + HAND_OVER].own and not is_static(one)
+        pair
+        for pair in pairs
+        if conditions[pair].own and conditions[pair + HAND_OVER].own and not is_static(pair)
     ]
     others.sort(key=lambda one: conditions[one].first_ns)
     return (main, *others) if main or others else ()

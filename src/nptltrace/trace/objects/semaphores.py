@@ -175,22 +175,22 @@ class Semaphores:
             address: Its address.
             at_ns: The time.
         """
-        mine, others = (self.process, self.address, self.ts_ns), (process, address, at_ns)
-        keys = [np.concatenate(pair) for pair in zip(mine, others, strict=True)]
+        initialized, asked_for = (self.process, self.address, self.ts_ns), (process, address, at_ns)
+        keys = [np.concatenate(pair) for pair in zip(initialized, asked_for, strict=True)]
         asked = np.arange(len(keys[0])) >= len(self)
         order = np.lexsort((asked, *reversed(keys)))
         # The last semaphore up to each, if it lies at the same address.
         last = np.maximum.accumulate(np.where(asked[order], -1, np.arange(len(order))))
-        found = np.empty(len(order), np.int64)
-        found[order] = np.where(last >= 0, order[last], -1)
-        found = found[len(self) :]
-        same = (found >= 0) & (self.process[found] == process) & (self.address[found] == address)
-        found = np.where(same, found, -1)
+        rows = np.empty(len(order), np.int64)
+        rows[order] = np.where(last >= 0, order[last], -1)
+        rows = rows[len(self) :]
+        same = (rows >= 0) & (self.process[rows] == process) & (self.address[rows] == address)
+        rows = np.where(same, rows, -1)
         parent = np.array([self._parents.get(one, -1) for one in process.tolist()], np.int64)
-        orphan = np.flatnonzero((found < 0) & (parent >= 0))
+        orphan = np.flatnonzero((rows < 0) & (parent >= 0))
         if len(orphan):
-            found[orphan] = self.rows(parent[orphan], address[orphan], at_ns[orphan])
-        return found
+            rows[orphan] = self.rows(parent[orphan], address[orphan], at_ns[orphan])
+        return rows
 
     def differing(self) -> tuple[list[Semaphore], NDArray[np.int64]]:
         """Return those that were initialized differently, and which of these each of all is."""

@@ -63,15 +63,15 @@ def bundle_lines(trace: Path) -> list[tuple[Key, Code | str, dict[str, Any]]]:
         data = read_whole(trace / "info" / "symbols.jsonl").decode("utf-8", "replace")
     except OSError:
         return []
-    found = []
+    lines = []
     for line in data.splitlines():
         try:
             item = json.loads(line)
             key, name = _read(item)
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
             continue
-        found.append((key, name, item))
-    return found
+        lines.append((key, name, item))
+    return lines
 
 
 class Bundles:

@@ -111,15 +111,15 @@ def from_call_site(frames: Sequence[Frame], passed_over: PassedOver) -> tuple[Fr
     Functions of Python stand in place of the interpreter's. Where all are passed over, all are
     returned, of Python from its innermost function on: that of a pool's idle thread is the pool's.
     """
-    if any(one.python for one in frames):
-        frames = [one for one in frames if not is_interpreter(one.module)]
-        inside = frames[: _outermost(one.python for one in frames)]
+    if any(frame.python for frame in frames):
+        frames = [frame for frame in frames if not is_interpreter(frame.module)]
+        inside = frames[: _outermost(frame.python for frame in frames)]
         own = (n for n, one in enumerate(inside) if not passed_over(one.function, one.module))
-        first = next(own, next(n for n, one in enumerate(frames) if one.python))
+        first = next(own, next(n for n, frame in enumerate(frames) if frame.python))
     else:
         program = takewhile(lambda one: not is_tracer(one), frames)
         first = passed_over.first([(one.function, one.module) for one in program])
-    return tuple(one for one in frames[first:] if not is_tracer(one))
+    return tuple(frame for frame in frames[first:] if not is_tracer(frame))
 
 
 def _outermost(python: Iterable[bool]) -> int:

@@ -372,18 +372,18 @@ class Symbols:
     ) -> list[int]:
         """Return where variables of these names are in a module, those of a source file if any."""
         files = self._files.find(loaded.module, loaded.began_ns)
-        found = [a for elf in files for a, _, name in elf.variables if name in names]
-        if not found:
-            found = [a for a, name in _mangled(files, names) if demangle(name) in names]
+        addresses = [a for elf in files for a, _, name in elf.variables if name in names]
+        if not addresses:
+            addresses = [a for a, name in _mangled(files, names) if demangle(name) in names]
         if source:
-            found = [a for a in found if any(elf.sources.get(a) == source for elf in files)]
+            addresses = [a for a in addresses if any(elf.sources.get(a) == source for elf in files)]
         if self._bundles:
             bundled = self._bundles.of_module(self._source.trace_of(process), loaded.identity)
             for key, value in bundled:
                 name, other = _name_and_source(str(value))
                 if name in names and source in {"", other}:
-                    found.append(key.offset)
-        return found
+                    addresses.append(key.offset)
+        return addresses
 
     def files(self, process: int, module: Module) -> list[ElfFile]:
         """Return the files that a module of a process has its names from."""

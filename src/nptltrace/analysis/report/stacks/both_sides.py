@@ -107,7 +107,9 @@ class WaitStacks:
         places: dict[tuple[int, ...], list[int]] = {}
         for at, key in enumerate(zip(*keys.tolist(), strict=True)):
             places.setdefault(key, []).append(at)
-        return lambda *entries: self._stacks([at for one in entries for at in places.get(one, ())])
+        return lambda *entries: self._stacks(
+            [at for entry in entries for at in places.get(entry, ())]
+        )
 
     def _stacks(self, rows: list[int]) -> list[BothStacks]:
         """Return the stacks of some rows, the longest waits first."""

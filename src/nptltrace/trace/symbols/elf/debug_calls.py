@@ -169,13 +169,13 @@ def _parts(index: bytes, split_id: int) -> dict[str, tuple[int, int]]:
     row = next((words[4 + 2 * slots + n] for n in range(slots) if ids[n] == split_id), 0)
     if not row:
         return {}
-    found: dict[str, tuple[int, int]] = {}
+    parts: dict[str, tuple[int, int]] = {}
     for column in range(columns):
         at = table + row * columns + column
         name = names.get(words[table + column])
         if name:
-            found[name] = words[at], words[at + units * columns]
-    return found
+            parts[name] = words[at], words[at + units * columns]
+    return parts
 
 
 def _name(unit: Unit, entry: Entry) -> str:

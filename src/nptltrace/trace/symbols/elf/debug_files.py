@@ -65,10 +65,10 @@ class ModuleFiles:
         own = self._own_file(module, began_ns)
         debug = self._debug_file(module, own)
         small = _small_debug_file(own) if own is not None else None
-        found = [elf for elf in (debug, small, own) if elf is not None]
-        if not found:
+        files = [elf for elf in (debug, small, own) if elf is not None]
+        if not files:
             self._remark(module, began_ns)
-        return found
+        return files
 
     def _remark(self, module: Module, began_ns: int | None) -> None:
         """Say why there are no names although there is a file."""
@@ -91,12 +91,15 @@ class ModuleFiles:
     def _own_file(self, module: Module, began_ns: int | None) -> ElfFile | None:
         """Return the file itself, or one that was stripped from it or not."""
         name = module.path.rpartition("/")[2]
-        given: list[Path] = []
+        candidates: list[Path] = []
         for directory in self._directories:
             if module.build_id:
-                given += [directory / module.build_id, _by_build_id(directory, module.build_id)]
-            given += [directory / module.path.lstrip("/"), directory / name]
-        found = _first(given, module.build_id)
+                candidates += [
+                    directory / module.build_id,
+                    _by_build_id(directory, module.build_id),
+                ]
+            candidates += [directory / module.path.lstrip("/"), directory / name]
+        found = _first(candidates, module.build_id)
         if found is None and module.build_id:
             found = _first(self._index().get(module.build_id, ()), module.build_id)
         if (found is not None and found.has_code) or not module.path.startswith("/"):

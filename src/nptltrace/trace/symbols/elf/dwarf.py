@@ -88,14 +88,14 @@ class DebugFile:
     @cached_property
     def units(self) -> list[Unit]:
         """Its units, by place; those before a damaged one."""
-        data, at, found = self.section("info"), 0, list[Unit]()
+        data, at, units = self.section("info"), 0, list[Unit]()
         try:
             while at < len(data):
-                found.append(self._unit(data, at))
-                at = found[-1].end
+                units.append(self._unit(data, at))
+                at = units[-1].end
         except IndexError:
             pass
-        return found
+        return units
 
     def _unit(self, data: bytes, at: int) -> Unit:
         head = Bytes(data, at)
@@ -306,7 +306,7 @@ class Unit:
     @cached_property
     def functions(self) -> list[tuple[int, int, Entry]]:
         """Begin, end and entry of functions and inlined calls, the outer ones first."""
-        found: list[tuple[int, int, Entry]] = []
+        functions: list[tuple[int, int, Entry]] = []
         at, depth = self.first, 0
         while at < self.end:
             entry, at = self.entry(at)
@@ -316,9 +316,9 @@ class Unit:
                     break
                 continue
             if entry.tag in {Tag.FUNCTION, Tag.INLINED}:
-                found += [(low, high, entry) for low, high in self.ranges(entry)]
+                functions += [(low, high, entry) for low, high in self.ranges(entry)]
             depth += entry.has_children
-        return found
+        return functions
 
     # ---- lines ----
 

@@ -54,9 +54,9 @@ class Bytes:
         end = self.at + size
         if not 0 <= self.at <= end <= len(self.data):
             raise IndexError(self.at)
-        found = int.from_bytes(self.data[self.at : end], "little", signed=signed)
+        number = int.from_bytes(self.data[self.at : end], "little", signed=signed)
         self.at = end
-        return found
+        return number
 
     def leb(self, *, signed: bool = False) -> int:
         """Return a number that says itself where it ends."""
@@ -72,9 +72,9 @@ class Bytes:
 
     def text(self) -> bytes:
         """Return the text that comes next."""
-        found = text_at(self.data, self.at)
-        self.at += len(found) + 1
-        return found
+        text = text_at(self.data, self.at)
+        self.at += len(text) + 1
+        return text
 
     def length(self) -> tuple[int, int]:
         """Return the length that a part of a section begins with, and the size of offsets in it."""

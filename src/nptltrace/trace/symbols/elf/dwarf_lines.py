@@ -52,13 +52,13 @@ class Lines:
         self._paths = self._new_paths() if self._version >= 5 else self._old_paths()  # noqa: PLR2004 -- as above
 
     def _old_paths(self) -> list[str]:
-        directories, found = [self._directory], [""]
+        directories, paths = [self._directory], [""]
         while text := self._read.text():
             directories.append(text.decode("utf-8", "replace"))
         while text := self._read.text():
             directory, _, _ = (self._read.leb() for _ in range(3))
-            found.append(self._joined(directories[directory], text.decode("utf-8", "replace")))
-        return found
+            paths.append(self._joined(directories[directory], text.decode("utf-8", "replace")))
+        return paths
 
     def _new_paths(self) -> list[str]:
         directories = [name for name, _ in self._named()]
@@ -66,7 +66,7 @@ class Lines:
 
     def _named(self) -> list[tuple[str, int]]:
         """Return the names of a list of directories or files, with the numbers of directories."""
-        read, found = self._read, []
+        read, named = self._read, []
         forms = [(read.leb(), read.leb()) for _ in range(read.number(1))]
         count = read.leb()
         if count > len(read.data):
@@ -74,8 +74,8 @@ class Lines:
         for _ in range(count):
             values = {kind: self._value_sizes.read(read, form) for kind, form in forms}
             number = values[_DIRECTORY].number if _DIRECTORY in values else 0
-            found.append((self._text(values[_NAME]), number))
-        return found
+            named.append((self._text(values[_NAME]), number))
+        return named
 
     def _joined(self, directory: str, name: str) -> str:
         if name.startswith("/"):
