@@ -82,7 +82,7 @@ def write_cuts(
 
 
 def _timed(source: Traceset, part: Part) -> Part:
-    """Return a part that knows when it begins and ends."""
+    """Return a part with the times at which it begins and ends."""
     begin, end = part.begin, part.end
     if part.begin_ns is None and begin is not None and begin.stream != libpttread.ANY:
         part = replace(part, begin_ns=source.reader.time_of_key(begin.key))
@@ -92,7 +92,7 @@ def _timed(source: Traceset, part: Part) -> Part:
 
 
 def _model_at(source: Traceset, place: libpttread.Position) -> libptttrack_sums.Model:
-    """Return a model that has seen all that is before a place."""
+    """Return a model that has seen all events before a place."""
     model = new_model(source, 0)
     begin_window(model, source, Window())
     end = None if place.stream == libpttread.ANY else place
@@ -109,13 +109,14 @@ def _before(
     model: libptttrack_sums.Model,
     part: Part,
 ) -> Part:
-    """Return the events that have led to what goes on.
+    """Return the events that led to the holds and waits at the beginning of a part.
 
     Args:
         source: The opened traces.
         everything: These, and the events before them.
         model: Has seen them up to a time.
-        part: What is cut out: only those of its threads, and those that pass.
+        part: The part that is cut out. Only events of its threads that pass its filter are
+            returned.
     """
     shift = (source.ticks_at_start() - everything.ticks_at_start()) * 10**9
     shift //= source.alignment.placements[source.alignment.lead].frequency
@@ -135,8 +136,8 @@ def _before(
 def _elsewhere(source: Traceset, part: Part) -> set[int]:
     """Return the traces that begin after a part does, or are over by then.
 
-    What led to a later beginning would count from the part's beginning on; and of windows of one
-    recording that follow one another, only one is to say who held what at a time.
+    Events that led to a later beginning would count from the part's beginning on. If several
+    windows of one recording follow one another, only one of them may say who held what at a time.
     """
     windows = {trace.number: source.window_ns(trace) for trace in source.traces}
     begins = [ns for ns, _ in windows.values() if ns is not None]
@@ -173,7 +174,7 @@ def _found(
     passing: libpttread.Filter | None,
     source: Traceset,
 ) -> list[tuple[libpttread.Position, int]]:
-    """Return where the events are that are looked for."""
+    """Return the places of the wanted events."""
     if not wanted:
         return []
     whole = len(source.traces)
@@ -202,6 +203,6 @@ def _found(
 
 
 def _hits(ts: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return which times are among others, which are in their order."""
+    """Return the indices of the times that occur in a sorted array."""
     at = np.minimum(np.searchsorted(times, ts), len(times) - 1)
     return np.flatnonzero(times[at] == ts)

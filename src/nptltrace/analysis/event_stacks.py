@@ -44,18 +44,18 @@ class Evidence:
         """Return events with their stacks.
 
         Args:
-            process: Number of the process of the finding. Its pid may be that of several.
-            events: The events; some may be of other processes, with which it shares the object.
+            process: Number of the process of the finding; several processes may have its pid.
+            events: The events, also events of other processes that share the object.
         """
         return [replace(event, stack=tuple(self.stack(process, event))) for event in events]
 
     def stack(self, process: int, event: Event, *, whole: bool = False) -> list[str]:
-        """Return the stack of an event; its call site alone where no more is known.
+        """Return the stack of an event, or its call site alone if no stack is known.
 
         Args:
             process: As of `of`.
             event: The event.
-            whole: With the frames that are passed over in front of the call site.
+            whole: Whether to add the frames that are passed over in front of the call site.
         """
         alone = [event.site] if event.site else []
         processes = self._source.processes
@@ -75,7 +75,7 @@ class Evidence:
         """Return number of the stack, call site and process of the event of that time and thread.
 
         Args:
-            images: Numbers of the processes that it may be of.
+            images: Numbers of the processes that the event may be from.
             event: The event.
         """
         reader, threads = self._source.reader, self._source.thread_ids

@@ -78,7 +78,7 @@ class Finding:
         ts_ns: When it showed.
         process: Number of the process in the traceset.
         pid: Its process id.
-        threads: Kernel thread ids of those that take part.
+        threads: Kernel thread ids of the threads that take part.
         objects: Addresses of what it is about.
         names: What those are called.
         sites: Where it happened.
@@ -148,7 +148,7 @@ def find(
     Args:
         source: The opened traces.
         symbols: Names addresses; without them objects and sites are numbers.
-        long_hold_ns: From which time on a lock is held for too long.
+        long_hold_ns: A lock that is held for this time, in ns, is held for too long.
         wanted: Of the kinds that users added, only these; empty for all.
 
     Raises:

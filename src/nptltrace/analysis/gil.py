@@ -1,9 +1,9 @@
 """The global interpreter lock of CPython: who had it, who waited for it, and at which lines.
 
-A thread that takes it signals the second of its conditions while it has it, and one that gives it
-up signals the first, on which the threads wait that want it; so the events of these two say all.
-Where a thread gave it up is known if others waited for it, or if it soon waited again: then it was
-still at that line.
+The lock has two conditions. A thread that takes the lock signals the second condition while it has
+the lock. A thread that gives the lock up signals the first condition, at which other threads wait.
+So the events of these two conditions say all. The line at which a thread gave the lock up is known
+if others waited, or if the thread soon waited again: then it was still at that line.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def _events(source: Traceset, symbols: Symbols, window: Window) -> Iterator[tupl
 
 
 def _has_interpreter(process: Process) -> bool:
-    """Return whether a process has a module that is an interpreter, by its name."""
+    """Return whether a process has mapped an interpreter of Python."""
     return any(module.is_interpreter for module in process.map.modules())
 
 

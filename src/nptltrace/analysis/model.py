@@ -103,7 +103,7 @@ class Window:
         return inside
 
     def has(self, ts: NDArray[Any]) -> slice:
-        """Return where among times in their order those of the window are."""
+        """Return the slice of sorted times that lie in the window."""
         begin = 0 if self.begin_ns is None else int(np.searchsorted(ts, self.begin_ns))
         end = len(ts) if self.end_ns is None else int(np.searchsorted(ts, self.end_ns))
         return slice(begin, max(begin, end))
@@ -111,7 +111,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What to count; everything is followed all the same. None stands for all.
+    """What to count; None stands for all. The model follows everything all the same.
 
     Attributes:
         threads: Numbers of threads in the traceset.
@@ -192,8 +192,9 @@ def feed_window(
 ) -> Iterator[ArrayBuffer]:
     """Feed a new model what it has to see to know a window; `finish` comes after that.
 
-    That is all that goes before, for it says what is held and awaited when the window begins, and
-    what follows until it is known of every wait that reaches out of the window how it ends.
+    These are all events before the window, since they say what is held and awaited when it begins.
+    Then come the events of the window, and the events behind it until every wait that reaches out
+    of the window has ended.
 
     Args:
         model: Knows the threads of the traceset.
@@ -282,7 +283,7 @@ def new_model(source: Traceset, flags: int) -> libptttrack_sums.Model:
 
 
 class Sharing(Protocol):
-    """What keeps objects, each by the process and the address at which it lives."""
+    """A model or checker that keeps objects by process and address."""
 
     def share(self, process: int, start: int, end: int, memory: int, offset: int) -> None:
         """Take memory that several processes have mapped for one."""
@@ -292,7 +293,7 @@ def add_parents(model: libptttrack_sums.Model, source: Traceset) -> None:
     """Give the model the forks of processes, where their ids mean them, and their levels."""
     for number, (trace, _, _) in enumerate(source.reader.processes(0)):
         process = source.processes[number]
-        # Those of other PID namespaces are not known by the ids that their parents use.
+        # A parent knows a process of another PID namespace by another id.
         model.space(number, trace + 1 if process.pid == process.inner_pid else 0)
     add_levels(model, source)
     seen = {process for process, _ in source.reader.threads()}
@@ -313,7 +314,7 @@ def add_purposes(model: libptttrack_sums.Model, source: Traceset) -> None:
 
 
 def _add_gates(model: libptttrack_sums.Model, source: Traceset) -> None:
-    """Give the model the locks at which programs park threads."""
+    """Tell the model the locks at which programs park threads."""
     wanted = {
         number: set(gates)
         for number, process in enumerate(source.processes)
@@ -400,7 +401,7 @@ def event_buffers(
 
 
 def finish_model(model: libptttrack_sums.Model, source: Traceset) -> None:
-    """End what is open in a model that has seen all it is to see."""
+    """End the open holds and waits of a model that has seen all its events."""
     model.finish(source.killed_ns(), ended_ns(source))
 
 
@@ -412,13 +413,14 @@ class Tables:
     """Everything the model knows, as Arrow tables.
 
     Attributes:
-        threads: Row a thread, in the order in which they were first seen.
-        objects: Row an object; an address used anew is another object (`generation`).
-        waits: Row a wait, in the order of their ends.
-        holds: Row a hold of a mutex, rwlock, spin lock, semaphore or running once routine.
-        wakeups: Row a wait that another thread ended.
-        edges: Row a pair of locks of which one was asked for while the other was held.
-        blames: Row a holder of an object, by where it had taken it, and how long others waited.
+        threads: A row for each thread, in the order of their first events.
+        objects: A row for each object; an address that is used anew is another object
+            (`generation`).
+        waits: A row for each wait, in the order of their ends.
+        holds: A row for each hold of a mutex, rwlock, spin lock, semaphore or running once routine.
+        wakeups: A row for each wait that another thread ended.
+        edges: A row for each pair of locks: one was asked for while the other was held.
+        blames: A row for each holder of an object and call site, with how long others waited.
     """
 
     threads: pa.Table
@@ -459,7 +461,7 @@ def model_batches(
     Args:
         source: The opened traces.
         rows: Which of waits, holds, wakeups and states to yield.
-        edges: Whether to make the edges, of which there may be many more than events.
+        edges: Whether to make the edges; there may be many more edges than events.
         window: The part to read.
         counted: What to count.
     """
@@ -527,7 +529,7 @@ class _Numbers:
         return _copy(tids, tids == 0)
 
     def gen(self, rows: NDArray[Any]) -> pa.Array:
-        """Return which of those with the same kernel id threads are, null for none."""
+        """Return the turns of threads among threads with the same kernel id, null for none."""
         return self._of_threads("generation", rows)
 
     def process_or_null(self, rows: NDArray[Any]) -> pa.Array:

@@ -1,8 +1,8 @@
 """Runs the model over slices of time, each in a process of its own, with the rows of one model.
 
-One pass over all events, which makes no rows, saves the model's state where each slice begins.
-From there on a slice needs nothing of those before it: what waits and holds began in them, and
-what they are to be numbered, is in the state.
+One pass over all events makes no rows and saves the model's state at the beginning of each slice. A
+slice then needs no earlier slice: the state has the waits and holds that began before, and their
+numbers.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def rows_of_slice(
         rows: As the states were saved for.
         times: Where slices but the first begin.
         number: Of the slice, from 0.
-        state: With which it begins; None for the first one.
+        state: The state at its beginning; None for the first slice.
 
     Raises:
         PttError: The state is damaged.
@@ -123,7 +123,7 @@ def rows_of_slice(
 
 
 def _flags(rows: Collection[str]) -> int:
-    """Return what a model keeps: all have the same, for a state depends on it."""
+    """Return what a model keeps. All slices must keep the same, since a state depends on it."""
     flags = libptttrack_sums.ROWS if any(name in ROW_TABLES for name in rows) else 0
     flags |= libptttrack_sums.STATES_OF if "states" in rows else 0
     return flags | libptttrack_sums.EDGES

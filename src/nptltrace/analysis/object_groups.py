@@ -43,7 +43,7 @@ class Objects:
     def first_alike(
         self, is_named: Callable[[int], bool], symbols: Symbols | None
     ) -> NDArray[np.int64]:
-        """Return for each object the first one that it is counted with, by their places.
+        """Return the index of the first object with which each object is counted.
 
         The interpreter of Python gives the address of a lock to another lock at once. Objects
         without a name that were initialized at several places are told apart by these.
@@ -114,7 +114,7 @@ class Users:
         return cls(objects["users"], used["object"], used["thread"])
 
     def later(self, numbers: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the later threads that use some objects, and where those of each object end.
+        """Return the later threads that use some objects, and the end of each object's threads.
 
         Args:
             numbers: Numbers of objects, in their order.

@@ -1,4 +1,4 @@
-"""What to call the kinds of objects: of locks of other libraries by their types."""
+"""Names of the kinds of objects; locks of other libraries are named by their types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_LOCKS", "is_lock", "kind_of", "nothing_contended"]
 
-# Objects that no thread has as it has a lock.
+# Kinds of objects that no thread holds as a lock.
 NO_LOCKS = frozenset({"cond", "gcond", "barrier", "semaphore", *FUTEX_KINDS})
 
 
@@ -36,12 +36,12 @@ def kind_of(kind: int, flags: int, user_types: Sequence[str]) -> str:
 
 
 def is_lock(kind: str) -> bool:
-    """Return whether what has a kind is a lock: a thread takes it and gives it back."""
+    """Return whether objects of a kind are locks: a thread takes them and gives them back."""
     return kind not in NO_LOCKS and kind != "thread"
 
 
 def nothing_contended(*, given_up: bool, is_whole: bool) -> str:
-    """Return what to say where nothing was contended.
+    """Return the sentence for a report without contention.
 
     Args:
         given_up: A thread gave up a wait for a lock.

@@ -26,13 +26,13 @@ __all__ = ["Scope", "generation_at", "places_of"]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What to look at; what is not given stands for all.
+    """The part of the traces that a question is about; an attribute left out stands for all.
 
     Attributes:
         window: The part of the time.
         counted: The threads, objects and call sites.
-        tids: The threads as (process, thread id), for what has no numbers of threads.
-        site_names: The call sites as text, for what has no addresses of them.
+        tids: The threads as (process, thread id), for rows without numbers of threads.
+        site_names: The call sites as text, for rows without addresses of call sites.
     """
 
     window: Window = field(default_factory=Window)
@@ -72,13 +72,13 @@ class Scope:
         self, ts_ns: int, process: int, tids: Iterable[int], objects: Iterable[tuple[int, int]],
         sites: Iterable[str],
     ) -> bool:  # fmt: skip
-        """Return whether what was found is about it.
+        """Return whether a finding is about it.
 
         Args:
             ts_ns: When it was found.
             process: Number of the process.
             tids: The threads that take part.
-            objects: Addresses of the objects, each with a time at which it was there.
+            objects: (address, time in ns) of each object at a time in its life.
             sites: The call sites as text.
         """
         counted = self.counted
@@ -126,7 +126,7 @@ class Scope:
 def places_of(
     objects: Sequence[int], ts_ns: int, events: Iterable[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Return (address, time) of what a finding is about.
+    """Return (address, time in ns) of the objects of a finding.
 
     Args:
         objects: Addresses of the objects.

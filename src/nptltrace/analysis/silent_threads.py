@@ -1,4 +1,4 @@
-"""Threads of which a trace says nothing for most of their life."""
+"""Threads without events or waits for most of their life."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def silent(threads: Iterable[Thread], awaited: Collection[int] = ()) -> list[Thr
 
     Args:
         threads: The threads of a traceset.
-        awaited: Processes of which a single thread counts too, since another one waits for ever.
+        awaited: Pids of processes with a thread that waits for ever: a single silent thread counts
+            there.
     """
     found = [thread for thread in threads if 2 * thread.silent_ns > thread.life_ns]
     many = Counter(one.pid for one in found)

@@ -46,7 +46,7 @@ class Place:
     Attributes:
         module: File name of the module; empty for code that belongs to none. Of a function of
             Python the path of its source.
-        build_id: Of the module, or empty.
+        build_id: Build-id of the module, or empty.
         offset: Where in the module, as its own symbol table counts; the address where there is no
             module. Of a function of Python the number of the instruction in it.
     """
@@ -99,7 +99,7 @@ class Sites:
         """Yield identity, process and site of every call site there is, each run's once.
 
         Args:
-            frames: Those of call stacks, too.
+            frames: Whether to add the call sites in call stacks.
         """
         trace_of = self._source.trace_of
         yielded: set[tuple[int, int]] = set()
@@ -176,7 +176,7 @@ class Sites:
                 elif (number, address) not in entered:
                     yield number, address
         streams = (reader.stream_info(stream) for stream in range(reader.stream_count()))
-        # Of which module an address is, only the time of an event says.
+        # Only the time of an event says which module had an address.
         if shared or any(stream.stream_class == _RECORDS for stream in streams):
             seen: set[tuple[int, int]] = set()
             for table in event_batches(self._source):
@@ -224,7 +224,7 @@ class Stacks:
         Args:
             process: Numbers of processes in the traceset.
             stack: Numbers of stacks in them, 0 for none.
-            site: Call sites in them, for what has no stack.
+            site: Call sites in them, for rows without a stack.
         """
         alone = self._sites.ids(process, site)
         rows = np.flatnonzero(stack)
@@ -249,7 +249,7 @@ class Stacks:
         )
 
     def stack(self, process: int, number: int) -> Stack | None:
-        """Return the stack of a number; None where it is not known, or not of which module."""
+        """Return the stack of a number; None if the stack or a module in it is not known."""
         with self._lock:
             return self._stack(process, number)
 
@@ -291,7 +291,7 @@ class Stacks:
         while node in info.stacks and len(frames) <= len(info.stacks):
             node, address = info.stacks[node]
             frames.append(address)
-        # Of which module such an address is only the time of an event says.
+        # Only the time of an event says which module had such an address.
         if not frames or any(info.map.is_shared(address) for address in frames):
             return None
         truncated = node != PTT_STACK_WHOLE

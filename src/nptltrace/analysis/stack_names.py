@@ -16,7 +16,7 @@ class Frames:
     """Names the stacks of a traceset.
 
     Args:
-        tables: The tables of the traceset, from which the ids were read before.
+        tables: The tables of the traceset that the ids come from.
     """
 
     def __init__(self, tables: TraceTables) -> None:
@@ -27,7 +27,7 @@ class Frames:
             stack: frames[frames.index(site) :]
             for stack, site, frames, _ in zip(*columns, strict=True)
         }
-        # A call site without a stack is one frame: nobody takes that for all of them.
+        # A call site without a stack is a single frame; nobody takes it for a whole stack.
         self._truncated: set[str] = {
             stack
             for stack, _, frames, truncated in zip(*columns, strict=True)

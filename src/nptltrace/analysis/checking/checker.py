@@ -34,7 +34,7 @@ class Checker:
 
     Args:
         source: The opened traces.
-        long_hold_ns: From which time on a lock is held for too long.
+        long_hold_ns: A lock that is held for this time, in ns, is held for too long.
 
     Attributes:
         check: The native half.
@@ -57,7 +57,7 @@ class Checker:
 
     @property
     def found(self) -> int:
-        """How many facts there are so far, with those that were withdrawn."""
+        """How many facts there are so far; withdrawn facts count too."""
         return len(self.check.table("facts"))
 
     @property
@@ -94,15 +94,16 @@ class Checker:
         ]
 
     def awaited(self) -> set[int]:
-        """Return the processes that were ended while one of their threads waited for ever."""
+        """Return the ids of the processes that ended while a thread waited for ever."""
         pids = [process.pid for process in self._source.processes]
         return {pids[process] for process, _, _, _, waits in self._rows() if waits}
 
     def left_alone(self) -> list[tuple[int, int]]:
-        """Return the processes that a thread forked beside others, and in which nothing happened.
+        """Return the processes in which nothing happened after a fork beside other threads.
 
         Returns:
-            Their ids, each with that of its parent; without those that did not live to its end.
+            (pid, pid of the parent) pairs, without processes that ended before the parent's last
+            thread.
         """
         rows, processes = self._rows(), self._source.processes
         of: dict[int, list[tuple[int, int]]] = {}  # when their threads began and ended
@@ -123,7 +124,7 @@ class Checker:
     def _rows(self) -> list[tuple[int, int, int, int, bool]]:
         """Return of each thread its process, first event, life, silence, and whether it waits.
 
-        Silence and waits at the end are those of threads that did not end by themselves.
+        Only threads that did not end by themselves have silence and waits at the end.
         """
         source = self._source
         ends = np.array(self.check.ends(source.killed_ns(), ended_ns(source)), np.int64)
@@ -158,12 +159,12 @@ class Checker:
             self.check.feed(buffer)
 
     def refresh(self) -> None:
-        """Take in what has been written since."""
+        """Take in the events that the recorder has written since."""
         self._source.refresh()
         self._cursor.refresh()
 
     def finish(self) -> None:
-        """Add the facts that only the end shows, and withdraw those that it refutes."""
+        """Add the facts that only the end shows, and withdraw the facts that it refutes."""
         flags = libptttrack_facts.INCOMPLETE if self.partial else 0
         flags |= libptttrack_facts.RUNNING if self.going_on else 0
         flags |= libptttrack_facts.RAGGED if self._given_up() else 0

@@ -74,7 +74,7 @@ def _any_takes(files: Iterable[tuple[Path, ...]], functions: frozenset[str]) -> 
 
 @lru_cache(4096)
 def _takes(paths: tuple[Path, ...], functions: frozenset[str]) -> bool:
-    """Return whether a module, which one of some files is, takes one of some functions."""
+    """Return whether one of the files of a module imports one of some functions."""
     for path in paths:
         names = _imports(path)
         if names is not None:

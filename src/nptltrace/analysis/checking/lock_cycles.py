@@ -1,4 +1,4 @@
-"""Cycles of lock orders: those that `ptt check` reports, and the others with their reasons."""
+"""Cycles of lock orders: reported by `ptt check`, or left out for a reason."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class LockCycle:
     Attributes:
         ts_ns: When it showed.
         process: Number of the process in the traceset.
-        tids: Kernel thread ids of those that asked, in the order of the locks.
+        tids: Kernel thread ids of the threads that asked, in the order of the locks.
         locks: The locks, each asked for while the one before it was held.
         suppressed: Why it is not reported, keys of `REASONS`; empty when it is.
     """
@@ -121,7 +121,7 @@ def lock_cycles(source: Traceset, check: libptttrack_facts.Check) -> list[LockCy
 
 
 def _reasons(fact: Any, *, complete: bool) -> Iterator[str]:
-    """Yield why a cycle is not reported, but for what else is."""
+    """Yield why a cycle is not reported; `deadlock` is decided elsewhere."""
     flags, value = int(fact["flags"]), int(fact["value"])
     if fact["kind"] == _PREVENTED:
         bits = enumerate(libptttrack_facts.PREVENTED)

@@ -24,7 +24,7 @@ _KINDS = {
 }  # fmt: skip
 
 
-# Of locks that somebody keeps for too long, and the steps that say which.
+# Facts about locks that a thread keeps for too long, and their steps that name the lock.
 _OF_TIME = {
     "long-hold",
     "wait-for-lower",
@@ -46,7 +46,7 @@ def _kind(what: str, kind: int, value: int) -> str:
 
 
 class Facts:
-    """The facts that a checker has so far, without those that were withdrawn.
+    """The facts that a checker has so far, without withdrawn facts.
 
     Args:
         source: The opened traces.
@@ -125,7 +125,7 @@ class Facts:
             self._named[process, address] = name
         thread, other = int(row["thread"]), int(row["other"])
         mutex = int(row["value"]) if what == "cond" else 0
-        # That of a thread that shares the object may be another process than the object's.
+        # A thread of another process may share the object.
         caller = int(self._threads["process"][thread]) if thread else process
         return Step(
             what=what,

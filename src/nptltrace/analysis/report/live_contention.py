@@ -270,11 +270,11 @@ class Follower:
 
     @property
     def now_ns(self) -> int:
-        """Up to which time it has followed."""
+        """The time, in ns, up to which the events are followed."""
         return self._now
 
     def refresh(self) -> None:
-        """Take in what has been written since."""
+        """Take in the events that the recorder has written since."""
         self._source.refresh()
         self._cursor.refresh()
 
@@ -356,16 +356,16 @@ class _Sums:
 
     @classmethod
     def none(cls, now_ns: int) -> _Sums:
-        """Return those of no event."""
+        """Return the sums of no event."""
         return cls(now_ns, now_ns, {}, np.zeros(0, np.int64))
 
     @classmethod
     def of(
         cls, model: libptttrack_sums.Model, begun_ns: int, now_ns: int, ends: list[int]
     ) -> _Sums:
-        """Return those of the events that a model has seen, from a time on.
+        """Return the sums of the events that a model has seen, from a time on.
 
-        Whoever waited in a process when that ended waits no more.
+        A thread that waited when its process ended waits no more.
         """
         opened = model.waiting(now_ns, ends)
         tables = {name: model.table(name) for name in ("objects", "threads", "sites")}
