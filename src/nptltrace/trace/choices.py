@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Choice", "plain", "selection_of"]
 
-# One value, or several of which any matches: process ids, thread ids, names or addresses. Columns
-# of Arrow, NumPy and pandas are accepted too.
+# One value, or several: any of them matches. They are process ids, thread ids, names or addresses.
+# Columns of Arrow, NumPy and pandas are accepted too.
 Choice = SupportsIndex | str | Iterable[SupportsIndex | str] | None
 
 
 def plain(value: Any) -> Any:
-    """Return a value of Arrow or NumPy as one of Python; any other value as it is."""
+    """Return a value of Arrow or NumPy as a value of Python; any other value as it is."""
     for convert in ("as_py", "item"):
         if hasattr(value, convert) and not hasattr(value, "__len__"):
             return getattr(value, convert)()

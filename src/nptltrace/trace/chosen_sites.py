@@ -30,7 +30,7 @@ class ChosenSites:
         self._traces = traces
         self._choose: ChooseSites | None = None
         self._find_uses: FindSiteUses | None = None
-        # Of each process the call sites that were looked at, and those with a use.
+        # For each process the call sites that were looked at, and the call sites with a use.
         self._uses: dict[int, tuple[set[int], list[tuple[int, int]]]] = {}
         self._chosen: dict[int, dict[int, int]] = {}  # call sites by process and stack
         self._stacks_seen: dict[int, int] = {}  # how many stacks of each process

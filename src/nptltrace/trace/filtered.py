@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 __all__ = ["always_kept", "knows_orders", "levels_left_out", "whole_filter"]
 
-# What says of a state neither that it begins nor that it ends.
+# Roles of events that neither begin nor end a state.
 _ASIDE = frozenset({"note", "error", "name"})
-# What is recorded whatever the filter says: by role, and all of these domains.
+# Events that no filter leaves out: by role, and all events of these domains.
 _ALWAYS_ROLES = frozenset({"create", "begin", "end", "name"})
 _ALWAYS = frozenset({"process", "handler"})
-# What brings events of different threads into an order.
+# Domains whose events bring events of different threads into an order.
 _ORDERING = frozenset({"thread", "barrier"})
 
 
 def levels_left_out(source: Traceset) -> dict[str, int]:
-    """Return the level from which on a domain is incomplete, for each that is."""
+    """Return the level from which on a domain is incomplete, for each incomplete domain."""
     left_out = {name for trace in source.traces for name in trace.info.session.filtered_out}
     levels: dict[str, int] = {}
     for event in EVENTS:
@@ -55,5 +55,5 @@ def always_kept() -> list[int]:
 
 
 def knows_orders(source: Traceset) -> bool:
-    """Return whether all is there that keeps what threads do apart in time."""
+    """Return whether all events that order what threads do are in the traces."""
     return not _ORDERING & set(levels_left_out(source))

@@ -56,7 +56,7 @@ class Process:
     Attributes:
         index: Its number in the trace; packets name it.
         pid: Process id, as the recorder knew it.
-        inner_pid: The one that the process itself knew, in its PID namespace.
+        inner_pid: The process id in the PID namespace of the process.
         ppid: Process id of the parent.
         parent: Number of the image that forked it, or None.
         exe: The program.
@@ -65,14 +65,15 @@ class Process:
         end_unix_ns: When it was seen to have ended, or None.
         alive_unix_ns: When it was last seen alive, or None.
         status: How it ended, in the recorder's words, or None.
-        modules: What is, or was, mapped into it; see `map`.
-        shared: What of its memory others may have mapped too, as it came.
+        modules: The modules that are or were mapped into it; see `map`.
+        shared: Pieces of memory that other processes may have mapped too, in the order in which
+            they came.
         sites: Addresses behind site ids.
-        stacks: Behind the numbers of call stacks, that of the caller's and the return address.
+        stacks: By number of a call stack, the number of the caller's stack and the return address.
         codes: Code objects of Python by the numbers that they have in stacks.
         thread_names: Names of threads by thread id, each with the tick at which it had the name,
             or None; the last one counts.
-        raw: Everything the lines said, for what is not named here.
+        raw: Everything the lines said, also what no attribute has.
         known: The modules that looks at the process have found.
     """
 
@@ -210,7 +211,7 @@ class Session:
 
     @property
     def uncovered(self) -> list[dict[str, Any]]:
-        """Modules whose thread calls could not be traced, and why."""
+        """Modules whose thread calls PTT could not trace, and why."""
         found = self.raw.get("uncovered", [])
         return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
@@ -251,9 +252,9 @@ class Info:
 
     @property
     def uncovered(self) -> list[dict[str, Any]]:
-        """Modules of which not all that they do is in the trace, and why.
+        """Modules that the trace does not cover as a whole, and why.
 
-        Those whose thread calls went past the tracer are first, as the session has them.
+        Modules whose thread calls went past the tracer come first, as the session has them.
         """
         attached = "attached" in self.session.raw
         every = [module for process in self.processes.values() for module in process.modules]

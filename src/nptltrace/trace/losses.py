@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReportedLoss", "reported_losses"]
 
-# Of the tracer's own field `cause`; see native/tracer/process/process.h.
+# Names of the tracer's field `cause`; see native/tracer/process/process.h.
 _CAUSES = {1: "shared_storage"}
 
 
@@ -52,7 +52,7 @@ def reported_losses(reader: libpttread.Reader) -> Iterator[ReportedLoss]:
 
 
 def _field(buffer: libpttread.Buffer, name: str) -> NDArray[np.int64]:
-    """Return a field of events, 0 where there is none."""
+    """Return a field of events, 0 for events without the field."""
     import numpy as np
 
     values, valid = np.zeros(buffer.count, np.int64), np.zeros(buffer.count, np.uint8)

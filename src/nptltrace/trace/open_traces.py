@@ -142,7 +142,7 @@ class OpenTraces:
         return self._paths
 
     def take_in(self) -> None:
-        """Take in files that have appeared, and what has been written since."""
+        """Take in new files, and the events that the recorder has written since."""
         for trace in self.traces:
             if trace.files:
                 trace.info = read_info(trace.path)
@@ -215,7 +215,7 @@ class OpenTraces:
     def losses(self, trace: TraceFiles) -> dict[str, int]:
         """Return how many events of a trace are missing, by cause.
 
-        What the packets say and the recorder does not know the cause of is `unknown`.
+        Events that packets count and no cause of the recorder explains are `unknown`.
         """
         found = dict(trace.info.session.losses)
         unknown = self.reader.trace_info(trace.number).discarded - sum(found.values())
@@ -243,7 +243,7 @@ class OpenTraces:
         self.reader.key_ticks(on=alignment.one_clock)
 
     def _origin(self, trace: TraceFiles) -> int | None:
-        """Return the tick at which a trace begins, None for one that is empty."""
+        """Return the tick at which a trace begins, None for an empty trace."""
         begin = self.reader.trace_info(trace.number).begin
         start = trace.start_ticks
         if begin == 2**64 - 1:
@@ -256,12 +256,12 @@ class OpenTraces:
         return lead.origin - lead.shift_ns * lead.frequency // 10**9
 
     def time_of(self, trace: TraceFiles, ticks: int) -> int:
-        """Return a time of a trace in the time of the traceset."""
+        """Convert a time of a trace from ticks to ns since the traceset's start."""
         place = self.alignment.placements[trace.number]
         return (ticks - place.origin) * 10**9 // place.frequency + place.shift_ns
 
     def ticks_of(self, trace: TraceFiles, ns: int) -> int:
-        """Return a time of the traceset as one of a trace."""
+        """Convert a time of the traceset from ns to ticks of a trace."""
         place = self.alignment.placements[trace.number]
         return (ns - place.shift_ns) * place.frequency // 10**9 + place.origin
 
@@ -313,7 +313,7 @@ class OpenTraces:
     ) -> list[int | None]:
         """Return when each process, or else its recording, was seen to have ended.
 
-        That is somewhat late: a process that left in an orderly way has said so itself.
+        That is somewhat late. A process that left in an orderly way has an event of its own for it.
 
         Args:
             now_ns: Returns of a trace that is still recorded until when what goes on in it lasts
@@ -334,7 +334,7 @@ class OpenTraces:
         return [ns if ns is None or last is None else min(ns, last) for ns in found]
 
     def _recorded_ns(self, trace: TraceFiles, now_ns: int | None) -> int | None:
-        """Return until when a trace, or the recording that it is a part of, goes; if known."""
+        """Return the end of a trace, or of the recording that it is a part of; None if unknown."""
         info, session = self.reader.trace_info(trace.number), trace.info.session
         part = session.window[1]
         if part is not None or not info.packets:

@@ -26,7 +26,7 @@ __all__ = ["Selection", "address_of", "event_names"]
 
 _One = TypeVar("_One", bound=tuple[int, ...])
 
-# Of names that are like an unknown one, so many are named; so many are looked at.
+# How many names like an unknown name a message has, and how many names are compared.
 _HINTS = 3
 _LIKE = 20_000
 _HEX = re.compile(r"0[xX][0-9a-fA-F]+")
@@ -188,14 +188,14 @@ class Selection:
 
 
 def _in_both(some: list[int] | None, others: Iterable[int] | None) -> list[int] | None:
-    """Return what is in two lists, each of which may be None for everything."""
+    """Return the common elements of two lists; None stands for everything."""
     if some is None or others is None:
         return some if others is None else list(others)
     return sorted(set(some).intersection(others))
 
 
 def _pieces(option: str) -> Iterator[str]:
-    """Yield what commas separate; those in brackets belong to the name of a C++ function."""
+    """Yield what commas separate; commas in brackets belong to the name of a C++ function."""
     depth = begin = 0
     for at, letter in enumerate(option):
         if letter in "<([":

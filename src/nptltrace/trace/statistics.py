@@ -229,7 +229,7 @@ def statistics(
 
 
 def _sched(types: dict[str, int]) -> Literal["perf", "schedstat", "rseq", "none"]:
-    """Return where times without a processor are known from."""
+    """Return the source of the times without a processor."""
     if types.get("SCHED_IN"):
         return "perf"
     if types.get("SCHED_READING") or types.get("SCHED_KEPT"):

@@ -34,7 +34,7 @@ class ThreadNames:
     """Threads by the events that create, begin and name them.
 
     Attributes:
-        begins: When those began that had the id of a thread (number in the traceset), in order.
+        begins: When the threads with one id began, in order, by their number in the traceset.
         names: Name by thread and turn; the last one counts.
         pthreads: By (process, pthread_t) the threads that had it, one after the other: since when,
             in ns, and which. From its creation on, as far as that is known.
@@ -49,10 +49,10 @@ class ThreadNames:
     entries: set[tuple[int, int]] = field(default_factory=set)
 
     def turn(self, thread: int, at_ns: int | None = None) -> int:
-        """Return which of those that had the id of a thread is meant.
+        """Return which of the threads with one id is meant: its turn.
 
-        0 is one whose begin is not in the trace, as that of the first thread of a process; -1 is
-        none of them for sure.
+        0 is a thread whose begin is not in the trace, such as the first thread of a process. -1
+        means that none of them is known to be meant.
 
         Args:
             thread: Number in the traceset.
@@ -64,9 +64,9 @@ class ThreadNames:
         return len(begins) if at_ns is None else bisect.bisect_right(begins, at_ns)
 
     def lived_ns(self, thread: int) -> list[int | None]:
-        """Return a time at which each of those lived that had the id of a thread, by turn.
+        """Return a time in the life of each thread that had an id, by turn.
 
-        None stands for one of which no such time is known.
+        None stands for a thread without such a known time.
         """
         begins = self.begins.get(thread, [])
         ends = [*begins[1:], begins[-1] + 2 * _A_WHILE_NS] if begins else []

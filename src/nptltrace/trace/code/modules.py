@@ -38,7 +38,7 @@ class Module:
         since: From when on calls are from it, in ticks of the trace's clock; 0 from the beginning,
             None if it was found in a later look at the process.
         runtime: The runtime of a language that it has inside, as the recorder found it.
-        image: Another path to what is mapped, while the process lives, if its file is gone.
+        image: Another path to the mapped file while the process lives, if the file is gone.
     """
 
     path: str
@@ -107,8 +107,8 @@ class ModuleMap:
         timed, untimed = _joined(modules)
         self._ranges = _overlapping(timed)
         starts = [found.start for found in self._ranges]
-        # What was found in a look at the process is of an unknown time: it counts where nothing
-        # else does.
+        # A look at the process found these modules, at an unknown time: they count where no other
+        # module does.
         for module in untimed:
             at = bisect.bisect_right(starts, module.start) - 1
             before = at < 0 or self._ranges[at].end <= module.start
@@ -225,12 +225,12 @@ def _joined(modules: Iterable[Module]) -> tuple[list[Module], list[Module]]:
     """Return modules with a time by time, and others; the segments of a file as one."""
     whole: dict[tuple[object, ...], Module] = {}
     for module in modules:
-        # Without a bias, each segment stands alone, and they are one file.
+        # Without a bias, each segment stands alone, though all are segments of one file.
         place = None if module.bias is None else module.bias
         key = (module.path, module.build_id, place, module.since)
         known = whole.get(key)
         whole[key] = module if known is None else known.joined(module)
-    # A later look at the process finds what is known already.
+    # A later look at the process finds known modules again.
     known_ones = {_identity(m) for m in whole.values() if m.since is not None}
     timed = sorted((m for m in whole.values() if m.since is not None), key=lambda m: m.since or 0)
     untimed = [m for m in whole.values() if m.since is None and _identity(m) not in known_ones]

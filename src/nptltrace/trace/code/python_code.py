@@ -1,4 +1,4 @@
-"""Functions of Python and methods of Java in stacks: what the address of one stands for."""
+"""Functions of Python and methods of Java in stacks, by the addresses that stand for them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = [
     "numbered_objects", "read_codes",
 ]  # fmt: skip
 
-# The version whose frames count instructions; those of others count bytes, of which an
-# instruction has two.
+# Frames of this version count instructions; frames of other versions count bytes, two for each
+# instruction.
 _COUNTS_INSTRUCTIONS = 10
 # How the identity of a code object becomes its number.
 _HASH, _HASH_SHIFT, _PROBES = 0x9E3779B97F4A7C15, 49, 32
@@ -28,7 +28,7 @@ _HASH, _HASH_SHIFT, _PROBES = 0x9E3779B97F4A7C15, 49, 32
 
 @dataclass(frozen=True, slots=True)
 class PythonCode:
-    """A function, or what else is compiled as one; a method of Java, or the class of an object.
+    """A function of Python or a code object like it, a method of Java, or the class of an object.
 
     Attributes:
         function: Its name, qualified since Python 3.11; the class of an object.
@@ -64,11 +64,11 @@ def named_object(codes: Mapping[int, PythonCode], address: int) -> str:
     """Return the class and the number of an object that has a number instead of an address.
 
     Args:
-        codes: Those of its process.
+        codes: The code objects of its process.
         address: What stands for it, or any other address.
 
     Returns:
-        The empty string where the address is none of these, or nothing is known of the object.
+        The text, or the empty string if no such object is known.
     """
     if not ptt_abi.PTT_NUMBERED_PLACE <= address < ptt_abi.PTT_NUMBERED_PLACE_END:
         return ""
@@ -85,7 +85,7 @@ def named_object(codes: Mapping[int, PythonCode], address: int) -> str:
 
 
 def numbered_objects(codes: Mapping[int, PythonCode], name: str) -> Iterator[int]:
-    """Yield what stands for the objects of a class, or for the one of that class and number."""
+    """Yield the addresses that stand for the objects of a class, or for a single object of it."""
     for code in codes.values():
         if code.minor != ptt_abi.PTT_CODE_JAVA_OBJECT:
             continue
@@ -110,7 +110,7 @@ def is_python(site: int) -> bool:
 
 
 def code_and_offset(site: int) -> tuple[int, int]:
-    """Return the number of the code object of such a site, and that of the instruction."""
+    """Return the number of the code object of a call site in Python, and of the instruction."""
     at = address_of_site(site) - ptt_abi.PTT_PYTHON_PLACE
     return at >> ptt_abi.PTT_PYTHON_SHIFT, at & ((1 << ptt_abi.PTT_PYTHON_SHIFT) - 1)
 

@@ -18,7 +18,7 @@ BEGIN, END = -(2**63), 2**63 - 1
 
 
 class Chosen(NamedTuple):
-    """What lies at an address in a part of the time.
+    """The objects at an address in a part of the time.
 
     Attributes:
         process: Number of the process; `ANY` for every process.
@@ -53,7 +53,7 @@ class Chosen(NamedTuple):
 
 
 def common(some: Iterable[Chosen], others: Iterable[Chosen]) -> set[Chosen]:
-    """Return what is in both of two choices."""
+    """Return the objects that two choices have in common."""
     at: dict[int, list[Chosen]] = {}
     for one in others:
         at.setdefault(one.address, []).append(one)
@@ -74,7 +74,7 @@ def among(
         chosen: The choice; None for all.
         process: Number of the process of each.
         address: Its address.
-        at_ns: A time at which it was there.
+        at_ns: A time in its life, in ns since the traceset's start.
         kind: Its kind; None where it is not known.
     """
     import numpy as np  # not for a recording

@@ -77,7 +77,7 @@ def find_conditions(
 def _identities(
     process: NDArray[Any], address: NDArray[Any], site: NDArray[Any], stack: NDArray[Any]
 ) -> NDArray[np.int64]:
-    """Return a number for each event: the same for those that agree in all of these."""
+    """Return a number for each event, the same for events that agree in all of these."""
     # Where there is a stack, it says more than the call site.
     place = np.unique(np.where(stack > 0, stack, site), return_inverse=True)[1]
     numbers = 2 * place + (stack > 0)

@@ -28,7 +28,7 @@ _WAITERS = ("*get (queues.py:*)", "*get_payload (queues.py:*)")
 
 
 def gates_of(program: str) -> list[str]:
-    """Return the names of the variables in which a program has such locks.
+    """Return the names of a program's variables that hold such locks.
 
     Args:
         program: Path of its executable.

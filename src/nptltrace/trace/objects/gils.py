@@ -29,7 +29,7 @@ _RUNTIME = "_PyRuntime"
 GIL = "GIL"
 # From the first condition to the second.
 HAND_OVER = 88
-# By distance from the first condition; those of glibc on x86-64.
+# By distance in bytes from the first condition, as in glibc on x86-64.
 GIL_PARTS = {
     0: GIL, 48: "GIL (mutex)", HAND_OVER: "GIL (hand-over)",
     HAND_OVER + 48: "GIL (mutex of the hand-over)",
@@ -48,11 +48,11 @@ def find_gils(
 
     Args:
         conditions: The conditions of the process, by address.
-        is_static: Says whether an address is one of a variable of the interpreter.
+        is_static: Says whether an address lies in a variable of the interpreter.
 
     Returns:
-        First that of the main interpreter, 0 if no event is about it, then those of others in the
-        order of their first use. Nothing if there are none.
+        The address for the main interpreter first, 0 if no event is about it; then the addresses
+        for other interpreters, in the order of their first use. Nothing if there are none.
     """
     pairs = sorted(condition for condition in conditions if condition + HAND_OVER in conditions)
     main = next(filter(is_static, pairs), 0)
@@ -66,7 +66,7 @@ def find_gils(
 
 
 def name_of_part(gils: Sequence[int], address: int) -> str:
-    """Return what an address is called as a part of one of a process's GILs, or nothing."""
+    """Return the name of an address as a part of a GIL of the process, or the empty text."""
     for turn, gil in enumerate(gils, 1):
         name = GIL_PARTS.get(address - gil)
         if gil and name is not None:

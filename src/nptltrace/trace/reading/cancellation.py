@@ -14,7 +14,7 @@ __all__ = ["CancelledError", "ensure_wanted", "stoppable"]
 
 
 class _Work(threading.local):
-    """What this thread works for; nothing that could be stopped, at first."""
+    """What this thread works for; at first work that nobody can stop."""
 
     unwanted: threading.Event | None = None
 
@@ -37,7 +37,7 @@ def stoppable(unwanted: threading.Event) -> Iterator[None]:
 
 
 def ensure_wanted() -> None:
-    """Raise where the work that this thread does is not wanted any more.
+    """Raise an error if the work of this thread is not wanted any more.
 
     Raises:
         CancelledError: It was stopped.

@@ -1,4 +1,4 @@
-"""Up to which time a recording that goes on is all on disk."""
+"""The time up to which all events of a running recording are on disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Settled:
-    """Knows up to which time a running recording is all there.
+    """Knows the time up to which all events of a running recording are on disk.
 
     Events of different threads reach the disk at different times, but none takes longer than the
     recorder needs to write down what is in half-full buffers.

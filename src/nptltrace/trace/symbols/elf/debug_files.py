@@ -55,7 +55,7 @@ class ModuleFiles:
             module: What was mapped.
             began_ns: When it ran, Unix time: without a build-id a file must not be younger.
         """
-        # Without a build-id, a file may be that of one run and not that of another.
+        # Without a build-id, a file may belong to one run and not to another.
         key = (module.path, module.build_id, None if module.build_id else began_ns)
         if key not in self._found:
             self._found[key] = self._find(module, began_ns)
@@ -89,7 +89,7 @@ class ModuleFiles:
         self.remarks.append(f"{place} {why}: its names are not used")
 
     def _own_file(self, module: Module, began_ns: int | None) -> ElfFile | None:
-        """Return the file itself, or one that was stripped from it or not."""
+        """Return the file itself, or another copy of it, stripped or not."""
         name = module.path.rpartition("/")[2]
         candidates: list[Path] = []
         for directory in self._directories:
