@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from nptltrace._binding import libpttread
 from nptltrace.errors import PttError, UsageError, near
-from nptltrace.trace.choices import Choice, plain, selection_of
 from nptltrace.trace.reading.cursor import EventCursor, check_fields, check_time, joined
+from nptltrace.trace.selection import Choice, plain, selection_of
 from nptltrace.trace.traceset import Traceset as NamedTraces
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import pyarrow as pa
 from nptltrace._dataclasses import dataclass, replace
 from nptltrace.analysis.checking.checker import LONG_HOLD_NS, checked
 from nptltrace.analysis.checking.named_facts import Facts
+from nptltrace.analysis.checking.silent_threads import silent
 from nptltrace.analysis.event_stacks import Evidence
 from nptltrace.analysis.question_scope import places_of
-from nptltrace.analysis.silent_threads import silent
 from nptltrace.analysis.trace_data import TraceData
 from nptltrace.errors import PttError
 from nptltrace.findings.facts import Found, Severity
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from nptltrace.analysis.checking.checker import Checker
-    from nptltrace.analysis.silent_threads import Life
+    from nptltrace.analysis.checking.silent_threads import Life
     from nptltrace.findings.facts import Event
     from nptltrace.findings.kind import Kind
     from nptltrace.trace.symbols.lookup import Symbols

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace._dataclasses import dataclass
-from nptltrace.analysis.object_groups import Users
+from nptltrace.analysis.objects import Users
 from nptltrace.analysis.recording_state import add_levels, ended_ns
 from nptltrace.analysis.snapshots import Keeper, forget, latest
 from nptltrace.catalog.tables import FROM_ROWS

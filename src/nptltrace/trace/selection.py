@@ -1,13 +1,15 @@
 """Which events to show: what the filter options mean, and how they become a native filter.
 
-Values of one option separated by commas are alternatives; each repetition of an option must hold
-as well.
+Commas in an option separate alternatives; each repetition of an option must hold as well. Callers
+in Python choose with values in place of options, as tables contain them.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 from nptltrace._binding import libpttread
 from nptltrace._dataclasses import dataclass, field
@@ -17,14 +19,18 @@ from nptltrace.trace.code.call_site import address_of_site
 from nptltrace.trace.objects.chosen import Chosen, common
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
-__all__ = ["Selection", "address_of", "event_names"]
+__all__ = ["Choice", "Selection", "address_of", "event_names", "plain", "selection_of"]
 
 _One = TypeVar("_One", bound=tuple[int, ...])
+
+# One value, or several: any of them matches. They are process ids, thread ids, names or addresses.
+# Columns of Arrow, NumPy and pandas are accepted too.
+Choice = SupportsIndex | str | Iterable[SupportsIndex | str] | None
 
 # How many names like an unknown name a message has, and how many names are compared.
 _HINTS = 3
@@ -268,3 +274,50 @@ def _sites(word: str, known: list[tuple[int, int, str]]) -> list[tuple[int, int]
     if address is not None:
         return [(libpttread.ANY, address)]
     return [(process, at) for process, at, name in known if word in name]
+
+
+def plain(value: Any) -> Any:
+    """Return a value of Arrow or NumPy as a value of Python; any other value as it is."""
+    for convert in ("as_py", "item"):
+        if hasattr(value, convert) and not hasattr(value, "__len__"):
+            return getattr(value, convert)()
+    return value
+
+
+def selection_of(
+    pid: Choice, tid: Choice, object_: Choice, site: Choice,
+    generation: Callable[[Traceset, int, int], list[Chosen]],
+) -> Selection:  # fmt: skip
+    """Return what these choices select.
+
+    Args:
+        pid: Process ids.
+        tid: Thread ids.
+        object_: Addresses or names of objects.
+        site: Addresses or names of call sites.
+        generation: As the attribute of the selection.
+
+    Raises:
+        UsageError: A value is neither a number nor text.
+    """
+    return Selection(
+        pids=_option("pid", pid, str),
+        tids=_option("tid", tid, str),
+        objects=_option("object", object_, hex),
+        sites=_option("site", site, hex),
+        generation=generation,
+    )
+
+
+def _option(name: str, choice: Choice, number: Any) -> list[str]:
+    """Return the values of one option, as the command line writes them."""
+    if choice is None:
+        return []
+    single = isinstance(plain(choice), Integral | str)
+    values = [plain(value) for value in ([choice] if single else choice)]  # type: ignore[union-attr]
+    for value in values:
+        if not isinstance(value, Integral | str):
+            raise UsageError(f"{name} takes numbers or text, not {value!r}")
+    if not values:
+        raise UsageError(f"{name} is an empty list; leave it out to choose everything")
+    return [",".join(v if isinstance(v, str) else number(int(v)) for v in values)]

@@ -8,10 +8,10 @@ import numpy as np
 
 from nptltrace._binding import libpttread, libptttrack_facts
 from nptltrace.analysis.checking.handlers import posters_of
+from nptltrace.analysis.checking.silent_threads import Life
 from nptltrace.analysis.checking.static_data import behind_all, loaded_for_good
 from nptltrace.analysis.model import share_memory
 from nptltrace.analysis.recording_state import add_levels, ended_ns, monotonic_ns
-from nptltrace.analysis.silent_threads import Life
 from nptltrace.trace.objects.gils import HAND_OVER
 from nptltrace.trace.reading.prefetch import followed
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.model import Counted, run_model
-from nptltrace.analysis.object_groups import Users
+from nptltrace.analysis.objects import Users
 from nptltrace.analysis.question_scope import Scope
 from nptltrace.analysis.report.critical_path import critical_path
 from nptltrace.analysis.report.figures import (

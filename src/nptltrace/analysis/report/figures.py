@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace._dataclasses import dataclass, field
 from nptltrace._units import plural
-from nptltrace.analysis.object_kinds import is_lock, nothing_contended
-from nptltrace.analysis.silent_threads import silent
+from nptltrace.analysis.checking.silent_threads import silent
+from nptltrace.analysis.objects import is_lock, nothing_contended
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

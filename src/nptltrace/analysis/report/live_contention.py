@@ -20,7 +20,7 @@ from nptltrace.analysis.model import (
     restrict,
     share_memory,
 )
-from nptltrace.analysis.object_kinds import is_lock
+from nptltrace.analysis.objects import is_lock
 from nptltrace.analysis.recording_state import ended_ns, is_recorded
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.catalog.tables import WAIT_CLASSES

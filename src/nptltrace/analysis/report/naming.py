@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from nptltrace._binding import libptttrack_sums
 from nptltrace._dataclasses import dataclass
 from nptltrace._escaping import for_terminal
-from nptltrace.analysis.object_groups import Objects
-from nptltrace.analysis.object_kinds import kind_of
+from nptltrace.analysis.objects import Objects, kind_of
 from nptltrace.catalog import DOMAINS, LLL_PURPOSES
 from nptltrace.trace.code.call_site import hex_of_site
 

@@ -19,7 +19,7 @@ from nptltrace._binding.libptttrack_sums import KINDS
 from nptltrace._escaping import readable
 from nptltrace.analysis.model import ROW_TABLES, Counted, model_batches
 from nptltrace.analysis.model_slices import rows_of_slice, tables_and_states
-from nptltrace.analysis.object_groups import Objects, Users
+from nptltrace.analysis.objects import Objects, Users
 from nptltrace.analysis.question_scope import Scope, places_of
 from nptltrace.analysis.sql.attributes import init_attributes, policies
 from nptltrace.analysis.sql.schema import ALL_THREADS, EVENT_FIELDS, TABLES, table_type

@@ -7,7 +7,7 @@ import re
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from nptltrace.analysis.object_kinds import kind_of
+from nptltrace.analysis.objects import kind_of
 from nptltrace.trace.code.call_site import hex_of_site, stack_sites
 from nptltrace.trace.symbols.frames import stack_texts
 

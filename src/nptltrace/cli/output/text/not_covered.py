@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from nptltrace.analysis.silent_threads import Lived
+    from nptltrace.analysis.checking.silent_threads import Lived
 
 __all__ = ["futexes", "left_alone", "modules", "silent", "unknown"]
 

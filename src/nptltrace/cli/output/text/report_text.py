@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nptltrace._units import duration, plural, seconds
-from nptltrace.analysis.object_kinds import NO_LOCKS
+from nptltrace.analysis.objects import NO_LOCKS
 from nptltrace.catalog import FUTEX_KINDS
 from nptltrace.cli.options import columns
 from nptltrace.cli.output.text import not_covered

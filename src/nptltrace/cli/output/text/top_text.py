@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._units import duration, seconds
-from nptltrace.analysis.object_kinds import nothing_contended
+from nptltrace.analysis.objects import nothing_contended
 from nptltrace.cli.output.text.table import Table, count_or_dash, cut, duration_or_dash, many
 
 if TYPE_CHECKING:
