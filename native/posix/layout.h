@@ -65,7 +65,7 @@ _Static_assert(offsetof(struct px_record, time) == 24, "read by Python");
  *
  * A writer reads the clock, moves head by the length of its record, writes the record, and commits it by its mark. Before
  * that, it sees to the mark of the record before: head still says how long that is, so a mark that its writer has not set
- * is set to RESERVED for it. Hence the length of every record but the last is known, whoever dies: one that will never be
+ * is set to RESERVED for it. Hence the length of every record but the last is known, whoever dies: a record that will never be
  * committed can be made VOID and be passed. Marks carry their place, so what an earlier round of the ring left there
  * means nothing, and nobody needs to clear anything.
  *
@@ -126,7 +126,7 @@ struct px_stream {
 	uint64_t serial;
 	uint32_t slot; /* in the registry, and bit in the control pages */
 	uint32_t ring_cells; /* a power of two */
-	uint32_t limit;      /* cells that ordinary events may fill; what is beyond is kept for events of the stream's own */
+	uint32_t limit;      /* cells that ordinary events may fill; the cells beyond are kept for events of the stream's own */
 	uint32_t max_data;
 	uint32_t policy;
 	uint32_t inherited;
@@ -182,8 +182,8 @@ _Static_assert(__atomic_always_lock_free(sizeof(uint64_t), 0), "words of 64 bits
 
 /*
  * serial and active are changed with seq_cst, in px_control_enter() and _leave(). Events load them relaxed: a stream that
- * they do not see yet has not begun for them, and one that has gone is known by the serial in the stream itself, which is
- * mapped with acquire. family_start and names come before family_pid, which is stored with release and loaded with acquire.
+ * an event does not see yet has not begun for it. The serial in the stream itself, which is mapped with acquire, shows a
+ * stream that has gone. family_start and names come before family_pid, which is stored with release and loaded with acquire.
  */
 struct px_control {
 	uint64_t active;          /* a bit for each stream that traces this process */
@@ -191,7 +191,7 @@ struct px_control {
 	uint64_t family_start;    /* whose names: process and its start time */
 	uint32_t family_pid;      /* 0 = no names yet; stored last */
 	uint32_t settled;         /* the process has taken its parent's streams over, or had none to take */
-	uint32_t user[PX_SLOTS]; /* whose directory the stream's file is in, plus 1; 0 = that of this page */
+	uint32_t user[PX_SLOTS]; /* user in whose directory the stream's file is, plus 1; 0 = the directory of this page */
 	uint8_t pad[PX_PAGE - 8 * (PX_SLOTS + 3) - 4 * PX_SLOTS];
 };
 _Static_assert(sizeof(struct px_control) == PX_PAGE, "control page");

@@ -40,7 +40,7 @@ struct px_attr {
 };
 _Static_assert(sizeof(struct px_attr) <= sizeof(trace_attr_t), "attributes fit into the public type");
 
-/* px_attr_of - what is inside a public object; NULL if it is not initialised. */
+/* px_attr_of - the inside of a public object; NULL if it is not initialised. */
 const struct px_attr *px_attr_of(const trace_attr_t *attr);
 
 /* px_attr_default - what posix_trace_attr_init() sets. */

@@ -21,7 +21,7 @@ static inline uint64_t rd_payload(const uint8_t *slot, const uint8_t *end, uint3
 	return rd_slots_of[id] ? rd_payload_checked(slot, end, id) : (uint64_t)(uintptr_t)slot;
 }
 
-/* A reading of the scheduler that leaves something out, and one that says it later. */
+/* A reading of the scheduler that leaves a part out, and the later reading that has the part. */
 #define RD_SCHED_RAN (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_RAN)
 #define RD_SCHED_KEPT (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_KEPT)
 

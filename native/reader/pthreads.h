@@ -8,7 +8,7 @@
 
 #include "hash_map.h"
 
-/* From a time on, an address is that of a thread. */
+/* From a time on, a pthread_t is a thread's. */
 struct rd_tenure {
 	uint64_t pthread;
 	int64_t since;
@@ -27,9 +27,9 @@ struct rd_pthreads {
 };
 
 void rd_pthreads_free(struct rd_pthreads *pthreads);
-/* rd_pthreads_add - says so beforehand. Return: 0 or -ENOMEM. */
+/* rd_pthreads_add - declares a tenure before the events. Return: 0 or -ENOMEM. */
 int rd_pthreads_add(struct rd_pthreads *pthreads, const struct rd_tenure *tenure);
-/* rd_pthreads_begin - an event says so; without memory it is not remembered. */
+/* rd_pthreads_begin - an event begins a tenure; without memory the tenure is forgotten. */
 void rd_pthreads_begin(struct rd_pthreads *pthreads, const struct rd_tenure *seen);
 /* rd_pthread_at - number of the thread + 1, 0 for an unknown one. */
 uint32_t rd_pthread_at(struct rd_pthreads *pthreads, uint32_t process, uint64_t pthread, int64_t ts);

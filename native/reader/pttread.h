@@ -37,7 +37,7 @@ struct ptt_counter;
 
 /* ---- traceset ---- */
 
-/* ptt_read_version - PTT_READ_VERSION of the library, so that Python can refuse one that does not fit. */
+/* ptt_read_version - PTT_READ_VERSION of the library, so that Python can refuse a library that does not fit. */
 PTT_API int ptt_read_version(void);
 
 PTT_API struct ptt_reader *ptt_reader_create(void);
@@ -45,7 +45,7 @@ PTT_API void ptt_reader_destroy(struct ptt_reader *reader);
 
 /* ptt_reader_add_trace - a new trace; packets of another uuid are damage, NULL takes any. Returns its number. */
 PTT_API int ptt_reader_add_trace(struct ptt_reader *reader, const uint8_t *uuid);
-/* ptt_reader_add_process - what is known of a process image beforehand. Returns its number in the traceset. */
+/* ptt_reader_add_process - declares a process image before the events. Returns its number in the traceset. */
 PTT_API int ptt_reader_add_process(struct ptt_reader *reader, uint32_t trace, uint32_t index, uint32_t pid);
 /*
  * A call site in a column: an address in the low 48 bits; above it the generation of the module there, where several
@@ -58,8 +58,8 @@ PTT_API int ptt_reader_add_process(struct ptt_reader *reader, uint32_t trace, ui
 /* ptt_reader_set_site - address behind a site id of a process (its number in the traceset). */
 PTT_API int ptt_reader_set_site(struct ptt_reader *reader, uint32_t process, uint32_t id, uint64_t address);
 /*
- * ptt_reader_set_stack_sites - the call sites of events that have a stack, by its number in the process: the frame that a
- * user is to see, where that is another than the one that was recorded. 0 = as it was recorded.
+ * ptt_reader_set_stack_sites - the call sites of events that have a stack, by the number of the stack in the process: the
+ * frame that a user is to see, where it is not the recorded frame. 0 = as it was recorded.
  */
 PTT_API int ptt_reader_set_stack_sites(struct ptt_reader *reader, uint32_t process, const uint64_t *sites,
 				       uint32_t count);
@@ -84,7 +84,7 @@ PTT_API int ptt_reader_add_stream(struct ptt_reader *reader, uint32_t trace);
 /* ptt_reader_add_file - the next file of a stream; it may be empty and may grow. */
 PTT_API int ptt_reader_add_file(struct ptt_reader *reader, uint32_t stream, const char *path);
 /*
- * ptt_reader_index - finds the packets of all files; called again, those that have come since.
+ * ptt_reader_index - finds the packets of all files; a later call finds the packets that have come since.
  *
  * With `running` a packet that is cut off at the end of a file is not damage: it is looked at again by the next call.
  * Addresses in columns (payload) that were read before are invalid afterwards.

@@ -21,7 +21,7 @@ struct rd_sites {
 	uint32_t count;
 	uint32_t tenant_count;
 	uint32_t tenant_room;
-	uint64_t *of_stack; /* sites in place of those of events that have a stack, by its number; 0 = as it is */
+	uint64_t *of_stack; /* sites of events with a stack, by the number of the stack; 0 = the recorded site */
 	uint32_t of_stack_count;
 };
 
@@ -29,7 +29,7 @@ struct rd_sites {
 int rd_sites_set(struct rd_sites *sites, uint32_t id, uint64_t address);
 /* rd_sites_add_tenant - to be called in the order in which tenants are kept. 0, -EINVAL or -ENOMEM. */
 int rd_sites_add_tenant(struct rd_sites *sites, const struct ptt_tenant *tenant);
-/* rd_sites_of_stacks - sites by numbers of stacks, in place of those that were set before. 0 or -ENOMEM. */
+/* rd_sites_of_stacks - sets the sites of events by numbers of stacks, and drops the sites set before. 0 or -ENOMEM. */
 int rd_sites_of_stacks(struct rd_sites *sites, const uint64_t *site, uint32_t count);
 void rd_sites_free(struct rd_sites *sites);
 /* rd_sites_generation - the generation of an address at a time, shifted to where it stands in a site. */

@@ -139,7 +139,7 @@ PTT_TRACKER_API int ptt_tracker_child(struct tracker *t, uint32_t process, uint3
 /*
  * ptt_tracker_level - of which kinds of objects a process has all changes of state from the beginning on
  *
- * @kinds: a bit (1 << PTT_KIND_…) each; what is said of a process again means nothing
+ * @kinds: a bit (1 << PTT_KIND_…) each; a second call for the same process changes nothing
  */
 PTT_TRACKER_API int ptt_tracker_level(struct tracker *t, uint32_t process, uint32_t kinds);
 /*

@@ -67,7 +67,7 @@ struct px_trace {
 	uint32_t flush_error; /* the first since somebody asked */
 	int last_error;	      /* of the last flush */
 	void *kept;	      /* records that an analyzer took before they were flushed; under lock */
-	size_t kept_at;	      /* what is before it has gone to the log */
+	size_t kept_at;	      /* everything before it has gone to the log */
 	size_t kept_size;
 	size_t kept_room;
 
@@ -120,7 +120,7 @@ trace_event_id_t px_trace_open_name(struct px_trace *trace, const char *name);
 
 /* ------------------------------------------------------------ next_event.c */
 
-/* px_next_event - the next event of a stream, those that report gaps among them, into @to. Under trace.lock. */
+/* px_next_event - the next event of a stream, also an event that reports a gap, into @to. Under trace.lock. */
 enum px_take px_next_event(struct px_trace *trace, struct px_record *to);
 
 /* ------------------------------------------------------------ flush.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* log.h - logs: written by the agent of a stream, read by an analyzer; layout.h says what is in them. */
+/* log.h - logs: written by the agent of a stream, read by an analyzer; layout.h declares their contents. */
 #ifndef PX_LOG_H
 #define PX_LOG_H
 

@@ -24,7 +24,7 @@ static inline bool px_is_old(uint64_t mark, uint64_t place)
 	return !PX_STATE(mark) || PX_PLACE(mark) < place;
 }
 
-/* Set the mark of the last reservation, the length of which only @head says, if its writer has not yet. */
+/* Set the mark of the last reservation if its writer has not set it yet; only @head has the length of that reservation. */
 static inline void px_help(const struct px_buffer *b, uint64_t head)
 {
 	uint32_t cells = PX_CELLS(head);

@@ -13,7 +13,7 @@
 /* What it takes for their meeting point. */
 extern char px_handover __attribute__((visibility("hidden")));
 
-/* px_hand_over - the record is committed: what is written there later comes after it. px_take_over - the cells are ours. */
+/* px_hand_over - the record is committed: later writes to its cells come after it. px_take_over - the cells are ours. */
 static inline void px_hand_over(void)
 {
 	__tsan_release(&px_handover);

@@ -55,7 +55,7 @@ static inline uint64_t px_now(void)
 
 static inline bool px_records(const struct px_stream *stream, uint32_t id)
 {
-	/* relaxed: what is recorded late or early is decided by head */
+	/* relaxed: head decides what is recorded late or early */
 	return __atomic_load_n(&stream->record[id / 64], __ATOMIC_RELAXED) >> id % 64 & 1;
 }
 
@@ -79,7 +79,7 @@ void px_wake(struct px_stream *stream, uint32_t sleepers);
 /* px_wake_due - somebody waits: wake whom the events up to place @end concern. */
 void px_wake_due(struct px_stream *stream, uint64_t end) __attribute__((cold, noinline));
 
-/* px_wake_writers - wake those that wait for room, if there is enough of it with @used cells taken. */
+/* px_wake_writers - wake the writers that wait for room, if there is enough room with @used cells taken. */
 void px_wake_writers(struct px_stream *stream, uint64_t used);
 
 /* px_wake_agent - have the agent look what there is to do, whether it waits or is about to. */

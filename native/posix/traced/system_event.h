@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* system_event.h - for those that have events of the system for the streams: what an implementation adds to the standard's. */
+/* system_event.h - events of the system that this implementation adds to the standard's. */
 #ifndef PX_SYSTEM_EVENT_H
 #define PX_SYSTEM_EVENT_H
 

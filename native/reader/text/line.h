@@ -78,7 +78,7 @@ static inline char *out_seconds(char *p, int64_t ns, int width)
 
 /* A duration as one reads it: 870 ns, 12.345 us, 1.500 s. */
 char *out_duration(char *p, uint64_t ns);
-/* Bytes as the inside of a JSON string; what is not UTF-8 becomes U+FFFD. */
+/* Bytes as the inside of a JSON string; bytes that are not UTF-8 become U+FFFD. */
 char *out_json(char *p, const char *bytes, size_t size);
 /* Bytes as the inside of a CSV field. */
 char *out_csv(char *p, const char *bytes, size_t size);

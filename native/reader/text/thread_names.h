@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* thread_names.h - what threads are called from a time on: the kernel gives ids of ended threads to others. */
+/* thread_names.h - names of threads from a time on: the kernel gives ids of ended threads to others. */
 #ifndef PTTREAD_THREAD_NAMES_H
 #define PTTREAD_THREAD_NAMES_H
 
 #include <stdint.h>
 
-/* One of those that had the id of a thread, one after the other. */
+/* A thread among the threads that had one id, one after the other. */
 struct rd_turn {
 	int64_t since;
 	char *name;  /* NULL = unknown */
@@ -28,9 +28,9 @@ struct rd_thread_names {
 void rd_thread_names_free(struct rd_thread_names *names);
 /* rd_turn_at - the thread that has an id at a time; NULL when memory is out. */
 struct rd_turn *rd_turn_at(struct rd_thread_names *names, uint32_t thread, int64_t ts);
-/* rd_turn_set - one with this name has it from a time on, @text is taken over. Return: 0 or -ENOMEM. */
+/* rd_turn_set - a thread of this name has the id from a time on, @text is taken over. Return: 0 or -ENOMEM. */
 int rd_turn_set(struct rd_thread_names *names, uint32_t thread, int64_t since, char *text);
-/* rd_turn_begin - an event says that one begins; without memory it is not remembered. */
+/* rd_turn_begin - an event says that a thread begins; without memory the event is forgotten. */
 void rd_turn_begin(struct rd_thread_names *names, uint32_t thread, int64_t ts);
 
 #endif

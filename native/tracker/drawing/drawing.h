@@ -28,12 +28,12 @@ struct dt_store {
 	uint64_t size; /* that may be touched */
 	uint64_t room; /* mapped */
 	int fd;
-	struct ptt_guard *guard; /* of one that is only read */
+	struct ptt_guard *guard; /* of a store that is only read */
 };
 
 int dt_store_create(struct dt_store *store, int fd);
 int dt_store_open(struct dt_store *store, int fd);
-/* dt_store_finish - cuts off what is not used; nothing may be allocated any more. */
+/* dt_store_finish - cuts off the unused end of the file; nothing may be allocated any more. */
 int dt_store_finish(struct dt_store *store);
 void dt_store_close(struct dt_store *store);
 /* dt_alloc - zeroed bytes at the end of the file, aligned to 8; 0 with errno set. May block on the disk. */
@@ -61,7 +61,7 @@ struct dt_node {
 };
 
 struct dt_level {
-	uint64_t block; /* DT_FAN nodes, of which `count` are there */
+	uint64_t block; /* room for DT_FAN nodes; `count` of them are there */
 	uint32_t count;
 	uint32_t reserved;
 };
@@ -137,7 +137,7 @@ struct dt_turn {
 };
 
 struct dt_turns {
-	struct dt_turn *now;   /* by thread: those that may go on */
+	struct dt_turn *now;   /* by thread: the turns that may go on */
 	struct dt_turn *ended; /* not in their tracks yet, since threads report them out of order */
 	uint32_t now_room;
 	uint32_t ended_room;
@@ -164,7 +164,7 @@ struct ptt_detail {
 
 #define DT_WAITS 4096u
 
-/* dt_more - a table that has room for so many items; what is new is zeroed. 0 or -ENOMEM. */
+/* dt_more - makes room in a table for so many items; new items are zeroed. 0 or -ENOMEM. */
 int dt_more(void **items, uint32_t *room, uint32_t want, size_t size);
 /* dt_row_reach - a row by its number, and all rows before it, are there. 0 or -ENOMEM. */
 int dt_row_reach(struct ptt_detail *d, uint32_t by, uint32_t row);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* pttdetail.h - what to draw of a trace: waits and holds by row, as fine as the pixels; made to be called by ctypes. */
 /*
- * Model. Waits and holds come from the model in the order of their ends. Each belongs to two rows: that of its thread
- * and that of its object (all objects of an address that were initialized at the same place together). Where context switches are known, each processor has
- * a row of the turns that threads had on it. In a row they lie in tracks, one for each lane and
- * state; a track is a list of records with a tree above it, whose nodes say what 16, 256, … of them are together. What
- * is asked for is a stretch of time and the width of a bin: what is shorter than a bin is drawn together with its like,
- * a part of the tree that is shorter is not even looked into, and so each answer costs what it shows, whatever there is.
+ * Model. Waits and holds come from the model in the order of their ends. Each belongs to two rows: the row of its
+ * thread and the row of its object. Objects of an address that were initialized at the same place share a row. Where
+ * context switches are known, each processor has a row of the turns that threads had on it. A row has a track for each
+ * lane and state. A track is a list of records with a tree above it: a node sums up 16, 256, … records. A question names
+ * a stretch of time and the width of a bin. Spans shorter than a bin are drawn together with spans of the same kind, and
+ * parts of the tree that are shorter are not looked into. So an answer costs as much as it shows, however long the trace.
  *
  * All of it lies in one file that is mapped while it is written and read later on as it stands.
  *
@@ -62,7 +62,7 @@ struct ptt_detail_span {
 	int64_t wake_ns; /* of a contended wait that has ended: meanwhile what it was for was free */
 	uint32_t row;
 	uint32_t count;
-	uint32_t other; /* number of the object or thread in the model, of the longest; of a sleeper that of the call */
+	uint32_t other; /* object or thread of the longest span, by its number in the model; of a sleeper the number of the call */
 	uint32_t depth; /* waiters, the most */
 	uint32_t wait;  /* of the longest; 0 = none */
 	uint16_t lane;  /* 0 = waits and what threads do else, or turns; then holds */

@@ -38,7 +38,7 @@ struct ck_wakeup {
 /* Flags of objects beside the tracker's. */
 #define CK_ROBUST (PTT_OBJECT_OWN << 0)
 #define CK_INHERITS (PTT_OBJECT_OWN << 1) /* priorities */
-#define CK_DOUBT (PTT_OBJECT_OWN << 2)	/* its holder was not the one that the events said: nobody is accused of releasing it */
+#define CK_DOUBT (PTT_OBJECT_OWN << 2)	/* another thread held it than the events said: no thread is accused of releasing it */
 #define CK_AS_LOCK (PTT_OBJECT_OWN << 3) /* a semaphore that whoever took it gives back */
 #define CK_GIVEN_BACK (PTT_OBJECT_OWN << 6) /* a semaphore: whoever took it has posted it */
 #define CK_READERS_WAIT (PTT_OBJECT_OWN << 4) /* known at the end, as is */
@@ -80,7 +80,7 @@ struct ck_object {
 	uint32_t passes;     /* and how often it was */
 	int64_t clock;	     /* of a condition that was initialized: its waits go by this one */
 	struct ck_last gil;  /* the condition of an interpreter's lock: who has the lock; known at the end */
-	uint32_t extra;	     /* of a semaphore: in the table of those that were posted once too often */
+	uint32_t extra;	     /* of a semaphore: its place in the table of semaphores that were posted once too often */
 	uint32_t overtaken;  /* of a read-write lock: readers took it so often at once while others waited, */
 	struct ck_last overtaker; /* and this was the last of them */
 	uint32_t kept;	     /* fact of a thread that ended and had it, as long as nobody asks for it */
@@ -149,7 +149,7 @@ struct ck_thread {
 	struct tk_sched_mark called; /* when it made the system call in which it is, */
 	int64_t call_ns;
 	uint64_t call_site;
-	bool futex_unknown; /* it waits for a futex of which nothing is known */
+	bool futex_unknown; /* it waits for a futex of unknown purpose */
 	struct ck_won won;
 	struct ck_tries tries;
 	int64_t nap_ns; /* the last sleep of a millisecond or more, in no wait, */
@@ -176,7 +176,7 @@ struct ck_process {
 	struct ck_last end_known; /* thread: which has waited for its end */
 	int64_t before_fork; /* when the thread that forked it last did anything before */
 	bool has_copies; /* of its parent's semaphores */
-	uint32_t taken; /* semaphores used as locks that were taken; those that were given back are dropped late */
+	uint32_t taken; /* list of semaphores used as locks that threads took; a semaphore that was given back leaves it late */
 	uint64_t stack; /* of the first thread: from here on; 0: not known */
 	uint64_t nested; /* how often a thread took a semaphore that is used as a lock while it had another one */
 	uint64_t *memory; /* pairs of addresses */
@@ -197,14 +197,14 @@ struct ptt_check {
 	int64_t long_hold;
 	int64_t long_wait;
 	uint64_t lost;
-	uint64_t futex_waits; /* for words of which nothing is known */
+	uint64_t futex_waits; /* for futexes of unknown purpose */
 	struct tk_orders orders;
 	struct rd_pool facts, steps;
 	struct rd_map seen, seen_at;
 	uint32_t mark; /* of the last walk */
 	uint32_t current; /* the fact that steps are added to */
 	struct rd_map uses;   /* of semaphores, by stack */
-	struct rd_map handed; /* places where semaphores were made that others posted than those that took them */
+	struct rd_map handed; /* places where semaphores were made that one thread took and another posted */
 	struct rd_pool extras;
 	struct rd_pool links; /* of the way from wait to wait that deadlock.c walks */
 };
@@ -269,7 +269,7 @@ static inline bool ck_is_woken(const struct ptt_check *c, const struct ck_wait *
 	return w->id <= TK_WAKING(&c->t, CK_OBJECT(c, w->object))->woken_to;
 }
 
-/* ck_pending - how many of those that wait for an object have been woken. */
+/* ck_pending - how many waiters of an object have been woken. */
 static inline uint32_t ck_pending(const struct ptt_check *c, const struct ck_object *o)
 {
 	return TK_WAKING(&c->t, o)->pending;
@@ -293,8 +293,8 @@ uint32_t ck_found(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_
 /* ck_known - whether ck_found() has made such a fact. */
 bool ck_known(const struct ptt_check *c, enum ptt_fact_kind kind, uint64_t a, uint64_t b, uint32_t flags);
 /*
- * ck_found_more - as ck_found(), for what has a size: of the same ones the largest is kept. Of one that is larger than
- * those before, all steps are to be given anew.
+ * ck_found_more - as ck_found(), for facts with a size: of equal facts the largest is kept. The caller gives all steps
+ * anew of a fact that is larger than the facts before.
  */
 uint32_t ck_found_more(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_event *e, uint64_t a, uint64_t b,
 		       int64_t value);
@@ -319,11 +319,11 @@ bool ck_lasting(const struct ptt_check *c, const struct ck_object *o);
 
 /* ck_sem_use - what an interpreter uses a semaphore for, PTT_USED_…. */
 uint32_t ck_sem_use(const struct ptt_check *c, const struct ck_object *o);
-/* ck_sem_made - what is known of a semaphore that an event initializes. */
+/* ck_sem_made - an event initializes a semaphore: learns its purpose. */
 void ck_sem_made(struct ptt_check *c, const struct tk_event *e, uint32_t object);
 /* ck_sem_awaited - what the wait for a semaphore says of it. */
 void ck_sem_awaited(struct ptt_check *c, const struct tk_event *e, uint32_t object);
-/* ck_sem_no_lock - another thread than the one that took it has posted a semaphore. */
+/* ck_sem_no_lock - a thread has posted a semaphore that another thread took. */
 void ck_sem_no_lock(struct ptt_check *c, struct ck_object *o);
 /* ck_sem_forked - a process was forked, as an event says: it has copies of the semaphores whose units threads of its parent have. */
 void ck_sem_forked(struct ptt_check *c, const struct tk_event *e, uint32_t process);
@@ -361,7 +361,7 @@ static inline uint32_t ck_object(struct ptt_check *c, const struct tk_event *e, 
 
 /* ck_object_made - what a forked child finds at an address is what its parent made of it. */
 void ck_object_made(struct tracker *t, uint32_t object);
-/* ck_use - the object that an event is about, for one that uses it: of a destroyed one another becomes. */
+/* ck_use - the object that an event uses. A destroyed object becomes another object. */
 uint32_t ck_use(struct ptt_check *c, const struct tk_event *e, uint32_t kind);
 void ck_init(struct ptt_check *c, const struct tk_event *e);
 void ck_destroy(struct ptt_check *c, const struct tk_event *e);
@@ -402,7 +402,7 @@ void ck_given_back(struct ptt_check *c, const struct tk_event *e, uint32_t objec
 
 /* ck_order_closed - orders close a cycle that can deadlock. */
 void ck_order_closed(struct tracker *t, const struct tk_event *e, const struct tk_cycle *cycle);
-/* ck_prevented_cycles - those that cannot, and why. */
+/* ck_prevented_cycles - reports the cycles of orders that cannot deadlock, and why. */
 void ck_prevented_cycles(struct ptt_check *c);
 
 /* ---- deadlock.c ---- */

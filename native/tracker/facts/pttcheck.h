@@ -3,8 +3,8 @@
 /*
  * Model. Events are fed in the order of time, as the reader's cursors deliver them; facts come as they show, each with
  * the few steps that prove it. A cycle of waits comes at once and is dropped at the end if one of the waits has ended
- * after all; what is only true when no event is missing is dropped if some are. A fact is neutral: which facts are
- * findings, how severe, and in which words, src/nptltrace/findings decides.
+ * after all. A fact that is only true when no event is missing is dropped if events are missing. A fact is neutral:
+ * src/nptltrace/findings decides which facts are findings, how severe they are, and in which words.
  *
  *     check = ptt_check_create(long_hold, long_wait);
  *     ptt_tracker_thread((struct tracker *)check, …);            (every thread of the reader)
@@ -47,7 +47,7 @@ enum ptt_fact_kind {
 	PTT_FACT_WAIT_FOR_LOWER,   /* a long one, for a thread of lower priority */
 	PTT_FACT_ALL_BLOCKED,	   /* all threads of a process */
 	PTT_FACT_WAIT_WITH_HOLD,   /* for no lock, while others waited long for a lock that the thread held */
-	PTT_FACT_ORDER_CYCLE_PREVENTED, /* one that cannot close; value: why, a bit (1 << PTT_PREVENTED_…) each */
+	PTT_FACT_ORDER_CYCLE_PREVENTED, /* a cycle that cannot close; value: why, a bit (1 << PTT_PREVENTED_…) each */
 	PTT_FACT_HOLD_PREEMPTED,   /* in the midst of a hold, while others waited for the lock: it could have run */
 	PTT_FACT_HOLD_ASLEEP,	   /* likewise: it slept, in a system call or nobody knows where, and in no wait */
 	PTT_FACT_CONVOY,	   /* a lock is handed from waiter to waiter, and is free for longer than it is held */
@@ -161,11 +161,11 @@ PTT_CHECK_API struct ptt_check *ptt_check_create(int64_t long_hold, int64_t long
 PTT_CHECK_API void ptt_check_destroy(struct ptt_check *check);
 /* ptt_check_stack - declares that nothing lies behind this address but the stack of the first thread. */
 PTT_CHECK_API int ptt_check_stack(struct ptt_check *check, uint32_t process, uint64_t from);
-/* ptt_check_memory - declares memory whose objects stay the same ones, such as that of global variables. */
+/* ptt_check_memory - declares memory in which objects stay the same, such as the memory of global variables. */
 PTT_CHECK_API int ptt_check_memory(struct ptt_check *check, uint32_t process, uint64_t from, uint64_t to);
 /* ptt_check_clocks - what the clocks of a process showed at time 0, in ns; 0: that is not known. */
 PTT_CHECK_API int ptt_check_clocks(struct ptt_check *check, uint32_t process, int64_t realtime, int64_t monotonic);
-/* ptt_check_feed - follows the next n events, of which all columns are given; processors may be left out. 0 or a negative error number. */
+/* ptt_check_feed - follows the next n events; all columns must be there but the processors. 0 or a negative error number. */
 PTT_CHECK_API int ptt_check_feed(struct ptt_check *check, const struct ptt_columns *columns, int64_t n);
 
 /* What an interpreter uses a semaphore for. */

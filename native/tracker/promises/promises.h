@@ -67,8 +67,8 @@ struct vf_object {
 	uint32_t last_thread;
 	int64_t last_ts;
 	int64_t other_ts;
-	struct ptt_event tried;	  /* a try that nobody could have made fail ... */
-	struct ptt_event refused; /* ... and that did, it seems; id 0 = none */
+	struct ptt_event tried;	  /* a try that no thread could have made fail ... */
+	struct ptt_event refused; /* ... and that seems to have failed; id 0 = none */
 	uint32_t calls; /* in progress that may take or release it, as level 3 shows */
 	union {
 		struct {
@@ -272,7 +272,7 @@ bool vf_private(struct ptt_verify *v, const struct vf_object *o);
 void vf_learn_calls(struct ptt_verify *v);
 /* vf_result - whether a routine may return this; @in: its beginning, id 0 when it is not known. */
 void vf_result(struct ptt_verify *v, const struct tk_event *e, const struct ptt_event *in);
-/* vf_result_of - the same of one that is known by the id of its _IN event. */
+/* vf_result_of - the same; @call: the id of the routine's _IN event. */
 void vf_result_of(struct ptt_verify *v, const struct tk_event *e, uint32_t call, int64_t result,
 		  const struct ptt_event *in);
 

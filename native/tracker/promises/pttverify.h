@@ -72,7 +72,7 @@ PTT_VERIFY_API int ptt_verify_version(void);
 PTT_VERIFY_API struct ptt_verify *ptt_verify_create(void);
 PTT_VERIFY_API void ptt_verify_destroy(struct ptt_verify *verify);
 PTT_VERIFY_API int ptt_verify_process(struct ptt_verify *verify, uint32_t number, const struct ptt_verify_process *known);
-/* ptt_verify_feed - follows the next n events, of which all columns are given; processors may be left out. 0 or a negative error number. */
+/* ptt_verify_feed - follows the next n events; all columns must be there but the processors. 0 or a negative error number. */
 PTT_VERIFY_API int ptt_verify_feed(struct ptt_verify *verify, const struct ptt_columns *columns, int64_t n);
 /*
  * ptt_verify_finish - judges what never ended

@@ -129,7 +129,7 @@ typedef void tk_switch_fn(struct tracker *t, const struct tk_event *e, enum tk_a
 
 /*
  * tk_feed - follows the events from one number up to another, and hands each to the consumer. Return: the tracker's error.
- * @columns: all of them, but that of processors may be left out
+ * @columns: all columns; the column of processors may be left out
  * @switched: context switches of threads that live, which are not events of their own; NULL = they do not matter
  */
 static inline __attribute__((always_inline)) int tk_feed(struct tracker *t, const struct ptt_columns *columns,
@@ -164,7 +164,7 @@ static inline __attribute__((always_inline)) int tk_feed(struct tracker *t, cons
 		thread = TK_THREAD(t, e.thread);
 		process = TK_PROCESS(t, e.process);
 		process->last = e.ts;
-		/* Waits alone do not say what is held: that needs changes of state. */
+		/* Waits alone do not say which locks are held: that needs changes of state. */
 		if (unlikely(!process->full[e.id >> 6]))
 			process->full[e.id >> 6] = m->level >= 2;
 		event(t, &e, action);

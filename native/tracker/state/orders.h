@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* orders.h - which locks threads ask for while they hold others, and which cycles of these orders can deadlock. */
 /*
- * An edge leads from a lock that is held to one that is asked for. An order is an edge as one thread went along it, with
- * all the other locks it held then. A cycle of orders is a deadlock that has not happened yet if the threads differ, no two
- * held a lock in common, no semaphore has too few units for those that had one, at each lock one of the two wants it alone, no two were kept apart in time by a creation, a join
- * or a barrier, and none of the requests was a try. What prevents a cycle that cannot close is known too.
+ * An edge leads from a lock that a thread holds to a lock that it asks for. An order is an edge of one thread, with all the
+ * other locks that the thread held then. A cycle of orders is a deadlock that has not happened yet if all of this holds: the
+ * threads differ; no two threads held a lock in common; no semaphore has too few units for the threads that had one; at each
+ * lock, one of its two threads wants the lock alone; no creation, join or barrier kept two of the orders apart in time; and
+ * no request was a try. A cycle that cannot close comes with the reasons.
  *
  * A consumer of the tracker has a struct tk_orders beside its struct tracker, and the structs below in its elements.
  */
@@ -154,7 +155,7 @@ bool tk_cycle_handed(const struct tk_orders *o, const struct tk_cycle *cycle);
 /*
  * tk_cycles_prevented - calls back with each cycle of locks of up to 8, with the orders that come nearest to closing it
  *
- * Bounded, however many there are; those that can close come too, with nothing in `prevented`.
+ * Their number is bounded. Cycles that can close come too, with nothing in `prevented`.
  */
 void tk_cycles_prevented(struct tk_orders *o, void (*found)(struct tracker *t, const struct tk_cycle *cycle));
 
@@ -167,9 +168,9 @@ void tk_orders_close(struct tk_orders *o);
 void tk_order_keep(struct tk_orders *o, const struct tk_event *e, uint32_t object, uint8_t mode, bool tried);
 /* tk_order_write - a thread asks for a rwlock for writing, and would wait for ever. */
 void tk_order_write(struct tk_orders *o, const struct tk_event *e, uint32_t object);
-/* tk_order_unit - a thread has taken a unit of a semaphore: it is one of those that may hold locks meanwhile. */
+/* tk_order_unit - a thread has taken a unit of a semaphore, and may hold locks meanwhile. */
 void tk_order_unit(struct tk_orders *o, uint32_t thread, uint32_t object);
-/* tk_order_unit_back - a thread posts; one that has no unit shows that the semaphore keeps nobody out. */
+/* tk_order_unit_back - a thread posts. If it has no unit, the semaphore keeps no thread out. */
 void tk_order_unit_back(struct tk_orders *o, uint32_t thread, uint32_t object);
 
 /*

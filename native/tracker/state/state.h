@@ -127,7 +127,7 @@ struct tk_cached {
 	uint32_t own; /* the consumer's */
 };
 
-/* The row of a thread, and what is known of it beforehand. */
+/* The row of a thread, and its process and id as they were declared. */
 struct tk_known {
 	uint32_t thread;
 	uint32_t process;
@@ -153,7 +153,7 @@ struct tk_layout {
 struct tracker {
 	int error;
 	bool apart; /* objects in memory that processes share are one for each process */
-	bool renew; /* what is used after its end is another object */
+	bool renew; /* an object that is used after its end is another object */
 	uint32_t free_hold, free_wait, free_wakeup;
 	uint32_t known_count, process_count;
 	uint64_t wait_id;

@@ -14,7 +14,7 @@
  *     ptt_model_finish(model, ends, count);
  *     ptt_model_table(model, PTT_MODEL_OBJECTS, &table); …
  *
- * Numbers of threads, objects and sites in the tables are rows of the tables of those; row 0 of every table stands for
+ * A number of a thread, an object or a site is its row in the table of threads, objects or sites; row 0 of every table stands for
  * "none". Times are ns since the traceset's start. The rules by which waits are classed, blamed and matched with what
  * ended them stand in docs/explanation/waits.md. Functions return 0 or negated errno values; a model belongs to one
  * thread at a time.
@@ -98,7 +98,7 @@ PTT_MODEL_API struct ptt_model *ptt_model_create(uint32_t flags);
 PTT_MODEL_API void ptt_model_destroy(struct ptt_model *model);
 /* ptt_model_space - says among which processes a process id means this one: those of the same space, unless that is 0. */
 PTT_MODEL_API int ptt_model_space(struct ptt_model *model, uint32_t process, uint32_t space);
-/* ptt_model_site - what is known of a call site of a process: PTT_SITE_IN_WRAPPER and PTT_SITE_OF_SLEEP, together or alone. */
+/* ptt_model_site - declares the use of a call site of a process: PTT_SITE_IN_WRAPPER and PTT_SITE_OF_SLEEP, together or alone. */
 PTT_MODEL_API int ptt_model_site(struct ptt_model *model, uint32_t process, uint64_t site, uint32_t use);
 /*
  * ptt_model_gil - where a process has a part of an interpreter's lock; may be said late, of what goes on from then on
@@ -118,7 +118,7 @@ PTT_MODEL_API int ptt_model_gate(struct ptt_model *model, uint32_t process, uint
 PTT_MODEL_API int ptt_model_semaphore(struct ptt_model *model, uint32_t process, uint32_t stack, uint32_t units,
 				      uint32_t purpose);
 /*
- * ptt_model_only_threads, _objects, _sites - restrict what is counted, not what is followed
+ * ptt_model_only_threads, _objects, _sites - count only some waits and holds; the model follows all events
  *
  * The first call turns the test on; process UINT32_MAX = any, and of sites all that have the address.
  * ptt_model_no_object() forgets the objects that were named. Objects that the model knows already stay as they are.
@@ -135,13 +135,13 @@ PTT_MODEL_API int ptt_model_only_site(struct ptt_model *model, uint32_t process,
  * ptt_model_window - counts only what lies in [begin, end); before the first event
  *
  * Events before it only say what goes on at its beginning. Of a wait or a hold that reaches out of it, sums and rows have
- * the part inside; what a wait is, and its waker, is that of the whole wait. So events behind the window are to be
+ * the part inside. Class and waker of a wait are those of the whole wait. So events behind the window are to be
  * fed as well, until ptt_model_undecided() is 0.
  */
 PTT_MODEL_API void ptt_model_window(struct ptt_model *model, int64_t begin, int64_t end);
 /* ptt_model_undecided - how many waits, holds and, where they are kept, states that began before the window's end go on. */
 PTT_MODEL_API uint64_t ptt_model_undecided(const struct ptt_model *model);
-/* ptt_model_feed - follows the next n events, of which all columns are given; processors may be left out. 0 or a negative error number. */
+/* ptt_model_feed - follows the next n events; all columns must be there but the processors. 0 or a negative error number. */
 PTT_MODEL_API int ptt_model_feed(struct ptt_model *model, const struct ptt_columns *columns, int64_t n);
 /* ptt_model_feed_early - as ptt_model_feed(), of the events that ptt_model_state() has named, each as often as it says. */
 PTT_MODEL_API int ptt_model_feed_early(struct ptt_model *model, const struct ptt_columns *columns, int64_t n);
@@ -178,16 +178,16 @@ PTT_MODEL_API int ptt_model_load(struct ptt_model *model, const void *data, uint
 /*
  * ptt_model_resume - as ptt_model_load(), and goes on from there: the rows of what ends later are as the saved model's
  *
- * @model: has the flags of the one that was saved, no window, its shared memory, and has seen no event
+ * @model: has the flags of the saved model, no window, its shared memory, and has seen no event
  *
  * Its tables of sums are of no use: some have begun anew.
  */
 PTT_MODEL_API int ptt_model_resume(struct ptt_model *model, const void *data, uint64_t size);
-/* ptt_model_full - bits of the kinds of which changes of state are recorded in a process; other events do not say. */
+/* ptt_model_full - the kinds of objects, a bit each, whose changes of state are recorded in a process; other events do not say. */
 PTT_MODEL_API uint32_t ptt_model_full(const struct ptt_model *model, uint32_t process);
 PTT_MODEL_API int ptt_model_set_full(struct ptt_model *model, uint32_t process, uint32_t kinds);
 /*
- * ptt_model_finish - ends what is still open
+ * ptt_model_finish - ends the waits and holds that are still open
  *
  * @killed: when each process was killed, INT64_MIN where it was not
  * @seen: when else it, or its recording, was seen to have ended; its own events count more

@@ -67,7 +67,7 @@ struct md_log {
 	uint32_t count; /* ever */
 };
 
-/* A wake-up, and what those that it wakes wait for then. */
+/* A wake-up, and the object that the woken threads wait for then. */
 struct md_wakeup {
 	struct tk_wakeup;
 	uint64_t held;	/* of the mutex then */
@@ -98,7 +98,7 @@ struct md_object {
 	uint32_t held_site; /* where the last hold that was over had begun; 0 if it is not known */
 	uint32_t log;
 	uint32_t units_out; /* threads that have units of a semaphore */
-	uint32_t first; /* at this address, of those that were initialized at the same place */
+	uint32_t first; /* the first object of this address that was initialized at the same place */
 	bool owner_follows; /* a waiter's owner may not have said yet that it took it */
 	bool counted;
 	bool as_lock;	    /* a semaphore whose one unit has always come back from the thread that took it */
@@ -254,11 +254,11 @@ struct ptt_model {
 	struct rd_map made_of; /* the first object by process, kind, place of initialization and address */
 	struct rd_choice only_objects;
 	struct rd_map only_sites, site_uses;
-	struct rd_map families; /* what is known by process id */
+	struct rd_map families; /* facts of processes, by process id */
 	struct rd_map gils, semaphores; /* purposes of objects by process and address; of semaphores, by process and stack */
 	bool only_threads;
 	bool unused; /* the event that is fed makes an object or ends it, and is no use of it */
-	bool early; /* what is fed are the events that ptt_model_state() has named */
+	bool early; /* the events of ptt_model_state() are fed */
 };
 
 #define MD_OBJECT(m, i) (&((struct md_object *)(void *)(m)->t.objects.items)[i])
@@ -309,8 +309,8 @@ static inline bool md_in_window(const struct ptt_model *m, int64_t ts)
 }
 
 /*
- * md_portion - what lies in the window of an interval that counts @times times, and is divided @among several. It is
- * rounded so that the portions of windows that follow one another add up to that of all.
+ * md_portion - the part of an interval that lies in the window, times @times, divided by @among. It is rounded so that the
+ * portions of consecutive windows add up to the portion of the whole.
  */
 static inline int64_t md_portion(const struct ptt_model *m, int64_t from, int64_t to, uint32_t times, uint32_t among)
 {
@@ -372,8 +372,8 @@ const struct md_wakeup *md_gil_taken(const struct ptt_model *m, const struct md_
 /* md_class - what a wait for an object is that is of class @otherwise, if nothing is known of what the object is for. */
 uint8_t md_class(const struct md_object *o, uint8_t otherwise);
 /*
- * md_parked_at - a thread begins to wait for a semaphore: where that stands for a mutex or an event of Python's, of which no
- * beginning is seen, it begins with the first wait, or as what waits for it is for something else
+ * md_parked_at - a thread begins to wait for a semaphore. No event says where a mutex or an event of Python begins: the
+ * object begins with the first wait, or with a wait that is for something else
  * Return: the object that is there now.
  */
 uint32_t md_parked_at(struct ptt_model *m, const struct tk_event *e, uint32_t object);
@@ -435,7 +435,7 @@ void md_schedule(struct ptt_model *m, const struct tk_event *e);
 /* md_silence - a thread had no event since its last one; that is silence unless it was in a wait. */
 void md_silence(struct ptt_model *m, struct md_thread *t, int64_t until);
 
-/* md_lives - lets those that have not ended live until their process does; @ends: when that is, by process. */
+/* md_lives - threads that have not ended live until their process ends; @ends: when each process ended. */
 void md_lives(struct ptt_model *m, const int64_t *ends);
 
 /* ---- steps.c ---- */
@@ -459,20 +459,20 @@ void md_process_reaped(struct ptt_model *m, const struct tk_event *e);
 /* ---- waits.c ---- */
 
 uint32_t md_wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint8_t mode);
-/* md_wait_behind - says in which wait the one that a wait is for was then; may be the wait itself, to be numbered anew. */
+/* md_wait_behind - the owner that a wait is for was in the wait @parent then; @parent may be the wait itself, to be numbered anew. */
 void md_wait_behind(struct md_wait *w, const struct md_wait *parent);
 /* md_wait_take - takes a wait that is over out of all lists. False: its beginning is not in the trace, but guessed. */
 bool md_wait_take(struct ptt_model *m, const struct tk_event *e, uint32_t object, struct md_wait *out);
 /* md_wait_account - adds a finished wait to all sums and reports its rows. */
 void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct md_end *end);
-/* md_wait_row - reports a wait, or the part of it from @since to @until, in rows; only one that counts. */
+/* md_wait_row - reports a wait, or the part of it from @since to @until, in rows, if the wait counts. */
 void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end,
 		 int64_t since, int64_t until);
 /* md_crowd - so many wait for an object now: what its holds are told. */
 void md_crowd(struct md_object *o, uint32_t waiters);
 /* md_crowd_was - a wait that is over, and counts, had so many beside it when it began, itself included. */
 void md_crowd_was(struct ptt_model *m, struct md_object *o, const struct md_wait *w);
-/* md_not_in_crowd - one that seemed to wait for an object until now has not done so since @ts. */
+/* md_not_in_crowd - a thread seemed to wait for an object until now, and has not waited since @ts. */
 void md_not_in_crowd(struct ptt_model *m, const struct md_object *o, int64_t ts);
 /* md_crowd_pass - lets the holds of an object have what md_crowd() has seen: before one of them begins, ends or is shown. */
 void md_crowd_pass(struct ptt_model *m, struct md_object *o);
