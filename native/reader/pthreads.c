@@ -57,7 +57,7 @@ static void sort(struct rd_pthreads *pthreads)
 	pthreads->sorted = true;
 }
 
-/* The last one that had the address by then, or else the first one at all. */
+/* The last thread that had the address by then, or else the first thread that ever had it. */
 static const struct rd_tenure *known_at(struct rd_pthreads *pthreads, uint32_t process, uint64_t pthread, int64_t ts)
 {
 	struct rd_tenure wanted = { .process = process, .pthread = pthread, .since = ts, .thread = UINT32_MAX };

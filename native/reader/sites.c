@@ -115,7 +115,7 @@ static uint32_t count_before(const struct rd_sites *sites, uint64_t address, uin
 
 uint64_t rd_sites_generation(const struct rd_sites *sites, uint64_t address, uint64_t ticks)
 {
-	/* the latest that is there; where none has been seen yet, the one that was seen first */
+	/* the latest site that is there; where none has been seen yet, the site that was seen first */
 	uint32_t at = count_before(sites, address, ticks), i;
 
 	for (i = at; i-- > 0 && sites->tenants[i].range_end > address;)

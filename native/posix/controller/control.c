@@ -151,7 +151,7 @@ int posix_trace_set_filter(trace_id_t trid, const trace_event_set_t *set, int ho
 
 /* ------------------------------------------------------------ clear, flush */
 
-/* Throw away what is in the ring now. */
+/* Throw away the records that are in the ring now. */
 static void discard(struct px_trace *t)
 {
 	struct px_stream *stream = t->buffer.stream;
@@ -170,7 +170,7 @@ static void discard(struct px_trace *t)
 	t->kept_at = t->kept_size = 0;
 }
 
-/* One that stopped by itself stays suspended, but is no longer full; one that ran before runs on. */
+/* A stream that stopped by itself stays suspended, but is no longer full; a stream that ran before runs on. */
 static void reset_flags(struct px_stream *stream, uint64_t head)
 {
 	uint64_t now = head_of(stream), flags;

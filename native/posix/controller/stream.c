@@ -152,7 +152,7 @@ int posix_trace_shutdown(trace_id_t trid)
 	}
 	px_stop(t, __builtin_return_address(0));
 	px_close(t->buffer.stream);
-	/* those that wait for events go first: the agent is to have the stream for itself */
+	/* threads that wait for events go first: the agent is to have the stream for itself */
 	px_trace_done(t);
 	px_trace_quiesce(t);
 	/* not under the guard: the last flush may take its time */

@@ -73,7 +73,7 @@ static uint64_t length_of(const struct px_block *block)
 	return block ? sizeof(*block) + (block->size + PX_CELL - 1) / PX_CELL * PX_CELL : PX_CELL;
 }
 
-/* ------------------------------------------------------------ finding what is there */
+/* ------------------------------------------------------------ finding the newest log */
 
 /* The newest log from @from on. Return: whether there is one. */
 static bool find_log(struct px_log_reader *r, uint64_t from, uint64_t *id)
@@ -244,7 +244,7 @@ void px_log_read_end(struct px_log_reader *r)
 	free(r);
 }
 
-/* ------------------------------------------------------------ what is there */
+/* ------------------------------------------------------------ the contents of a log */
 
 const struct px_log_head *px_log_head_of(const struct px_log_reader *reader)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* log_write.c - logs as they are written; layout.h says what is in them. */
+/* log_write.c - logs as they are written; layout.h declares their contents. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -297,7 +297,7 @@ static void append(struct px_log *log, const struct px_record *record, uint64_t 
 	step(log, &next);
 }
 
-/* UNTIL_FULL: the last event of the log, in the place of one that finds no room. */
+/* UNTIL_FULL: the last event of the log, in place of an event that finds no room. */
 static void append_stop(struct px_log *log, const struct px_record *instead)
 {
 	static const int automatic = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_take.c - takes records out of a stream, and gives up those that nobody finishes. */
+/* ring_take.c - takes records out of a stream, and gives up records that nobody finishes. */
 #include "records.h"
 
 #include "cells.h"
@@ -28,7 +28,7 @@ static bool is_hopeless(const struct px_buffer *b, struct px_reader *reader, uin
 	}
 	if (!state)
 		return true;
-	/* a writer that was left by siglongjmp(), or died before it wrote its id; but not one that is held up */
+	/* a writer that was left by siglongjmp(), or died before it wrote its id; but not a writer that is held up */
 	return now - reader->since > STALL_NS && state != 'T' && state != 't' && state != 'D';
 }
 

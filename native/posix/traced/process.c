@@ -11,7 +11,7 @@
 /* How far up a process looks for one whose streams it takes over: over shells and the like, which do not know of us. */
 #define ANCESTORS 8
 #define TICK_NS UINT64_C(10000000)
-/* One process in so many sees to what dead ones have left. */
+/* One process in so many removes the files that dead processes have left. */
 #define SWEEP_EACH 16
 
 /* ------------------------------------------------------------ the control page */

@@ -146,7 +146,7 @@ static const uint8_t *slots_bisect(const struct ptt_reader *reader, const struct
 		size_t mid = lo + (hi - lo) / 2, head = mid;
 		uint64_t w0 = 0;
 
-		/* Slots in the middle of an event have no time: back to one that has. */
+		/* Slots in the middle of an event have no time: back to a slot that has. */
 		while (head > lo && rd_slot_skipped(w0 = rd_u64(lane->at + head * PTT_SLOT_SIZE)))
 			head--;
 		if (head == lo)

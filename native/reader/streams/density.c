@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* density.c - how the events of a traceset, and those that were lost, lie in time, by the heads of its packets. */
+/* density.c - how events and lost events of a traceset lie in time, by the heads of its packets. */
 #include "../traceset.h"
 
 /* Adds n to the bins of [begin, end], to each by its share. */

@@ -10,7 +10,7 @@
 #define TEXT_COLUMN 58 /* where the call site starts, counted from the sentence */
 #define BYTES_SIZE 4608 /* more than slots or a record can hold; six times that fits a line */
 
-/* One event with what is known of it. */
+/* An event of the columns, with its thread and its sentence. */
 struct event {
 	struct ptt_names *names;
 	const struct ptt_columns *columns;

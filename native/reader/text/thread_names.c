@@ -22,7 +22,7 @@ void rd_thread_names_free(struct rd_thread_names *names)
 	free(names->threads);
 }
 
-/* Return: the place behind the last one that began at @ts or before. */
+/* Return: the place behind the last turn that began at @ts or before. */
 static uint32_t behind(const struct rd_turns *t, int64_t ts)
 {
 	uint32_t at = t->count;
@@ -99,7 +99,7 @@ void rd_turn_begin(struct rd_thread_names *names, uint32_t thread, int64_t ts)
 
 	if (!t || ts == t->begun)
 		return;
-	/* Of the only one that is known it is the beginning, unless it has had one. */
+	/* It is the beginning of the only known turn, unless that turn has one. */
 	if (t->count == 1 && t->begun == INT64_MIN) {
 		t->begun = ts;
 		return;

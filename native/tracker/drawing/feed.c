@@ -105,7 +105,7 @@ static int feed_wait(struct ptt_detail *d, const struct ptt_model_wait *w)
 
 /* ---- holds ---- */
 
-/* What is held for longer lies above what is held inside of it. */
+/* A longer hold lies above the holds inside of it. */
 static uint32_t lane_of(uint8_t place)
 {
 	return place < DT_LANES ? 1u + place : DT_LANES;

@@ -66,7 +66,7 @@ static bool is_queue(const struct query *q)
 	return q->by == PTT_DETAIL_OBJECTS && dt_is_wait(q->track);
 }
 
-/* ---- what is found ---- */
+/* ---- spans of the answer ---- */
 
 static void emit(struct query *q, const struct ptt_detail_span *span)
 {
@@ -260,7 +260,7 @@ static int by_time(const void *a, const void *b)
 	return (x->ts > y->ts) - (x->ts < y->ts);
 }
 
-/* The state of a queue: of those who wait in it, that which says most of what keeps them. */
+/* The state of a queue: among the states of its waiters, the state that says most of what keeps them. */
 static uint8_t queue_state(const int32_t *waiting)
 {
 	static const uint8_t order[] = { PTT_CONTENDED, PTT_GIL, PTT_TIMEOUT, PTT_CANCELLED, PTT_UNKNOWN, PTT_JOIN };
@@ -274,7 +274,7 @@ static uint8_t queue_state(const int32_t *waiting)
 static void draw_queue(struct query *q)
 {
 	int32_t all = 0, waiting[PTT_DETAIL_STATES] = { 0 };
-	uint32_t first = 0; /* the one that has waited longest */
+	uint32_t first = 0; /* the thread that has waited longest */
 
 	qsort(q->changes, q->change_count, sizeof(*q->changes), by_time);
 	for (uint32_t i = 0; i < q->change_count;) {

@@ -18,7 +18,7 @@ static int by_begin(const void *a, const void *b)
 	return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* Puts the earliest of those that have ended into their tracks. */
+/* Puts the earliest turns that have ended into their tracks. */
 static int draw(struct ptt_detail *d, uint32_t n)
 {
 	struct dt_turns *turns = &d->turns;

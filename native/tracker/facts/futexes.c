@@ -2,7 +2,7 @@
 /* futexes.c - waits by system call for locks that are compiled into the program, as far as it is known what waits. */
 /*
  * What such a lock does without a wait is not in the trace. So nobody knows who has it, unless a thread has waited for it: these
- * waits count where all threads of a process are blocked. A word of which nothing is known, or that another process may wake, is no wait here.
+ * waits count where all threads of a process are blocked. Waits for a futex of unknown purpose, or that another process may wake, do not count here.
  */
 #include <linux/futex.h>
 
@@ -37,7 +37,7 @@ void ck_futex_out(struct ptt_check *c, const struct tk_event *e)
 	struct ck_thread *t = CK_THREAD(c, e->thread);
 	const struct ck_wait *w = CK_WAITING(c, wait);
 
-	/* It did not wait, or gave up: for what is all the same. */
+	/* It did not wait, or gave up: the futex does not matter. */
 	if (tk_number(&e->e, TK_RESULT, 0) != 0)
 		c->futex_waits -= t->futex_unknown;
 	t->futex_unknown = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c - time limits of waits for conditions: those of another clock, and those that were over before the wait began. */
+/* limits.c - time limits of waits for conditions that belong to another clock, or were over before the wait began. */
 #include <time.h>
 
 #include "facts.h"
@@ -57,7 +57,7 @@ void ck_limit_in(struct ptt_check *c, const struct tk_event *e, uint32_t wait)
 	realtime = ahead(c, e, CLOCK_REALTIME, limit);
 	if (monotonic == TK_NEVER || realtime == TK_NEVER)
 		return;
-	/* One that is about to be over by the other clock says nothing by being over at once. */
+	/* A limit that is about to be over by the other clock proves nothing by being over at once. */
 	w->limit_over = realtime < -DAY && (monotonic < -LATE || monotonic > AT_ONCE);
 	w->limit_by_other = is_near(monotonic) && realtime < -FAR ? monotonic : 0;
 	/* What was not initialized while it was recorded may go by either clock. */

@@ -71,7 +71,7 @@ static void kept_all(struct ptt_check *c, const struct tk_event *e, enum ptt_fac
 
 	for (uint32_t n = 0; hold && n < NEAR; n++, hold = CK_HOLD(c, hold)->thread_next)
 		kept(c, e, kind, CK_HOLD(c, hold)->object, hold, off);
-	/* of the semaphores that it has, the one that it took last, unless all wait for work with that one */
+	/* the semaphore that it took last, unless all threads wait for work with it */
 	if (sem && !CK_OBJECT(c, sem)->work && CK_OBJECT(c, sem)->sem_hold == e->thread && ck_sem_proven(CK_OBJECT(c, sem)))
 		kept(c, e, kind, sem, 0, off);
 	/* and of a lock on a futex it is known later that the thread had it */

@@ -60,7 +60,7 @@ void ck_sem_awaited(struct ptt_check *c, const struct tk_event *e, uint32_t obje
 {
 	struct ck_object *o = CK_OBJECT(c, object);
 
-	/* Which process opened it does not say what it is for. The stacks of those that wait are each of their own process. */
+	/* The process that opened it does not say its purpose. The stack of a waiter is one of the waiter's process. */
 	if (e->stack && (o->opens || !o->made_stack)) {
 		const struct rd_entry *entry = rd_map_find(&c->uses, use_key(e->process, false), e->stack);
 

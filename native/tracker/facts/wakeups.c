@@ -29,7 +29,7 @@ static bool is_same_mutex(const struct ptt_check *c, const struct ck_wait *a, co
 					CK_THREAD(c, a->thread)->process == CK_THREAD(c, b->thread)->process);
 }
 
-/* Another one that surely waits on the same condition, with another mutex. It has not been woken, as far as is known. */
+/* Another wait that surely is on the same condition, with another mutex. It has not been woken, as far as is known. */
 static uint32_t rival_of(const struct ptt_check *c, const struct ck_object *o, const struct ck_wait *w)
 {
 	if (ck_pending(c, o) >= o->waiters - 1)
@@ -189,7 +189,7 @@ static uint32_t misled(const struct ptt_check *c, const struct ck_wait *w)
 	return 0;
 }
 
-/* Without it the program does not come to its end: it is the first thread, or one that another waits for. */
+/* Without it the program does not come to its end: it is the first thread, or another thread waits for it. */
 static bool is_awaited(const struct ptt_check *c, uint32_t thread)
 {
 	if (!CK_THREAD(c, thread)->created.thread && CK_THREAD(c, thread)->flags & CK_WHOLE)
@@ -275,7 +275,7 @@ void ck_barrier_out(struct ptt_check *c, const struct tk_event *e)
 	if (!wait)
 		return;
 	wakeup = tk_wake_use(&c->t, w->object, w->since);
-	/* How many it takes is not known: those that are there when the first one leaves. */
+	/* Its count is not known: it takes the threads that are there when the first thread leaves. */
 	if (!wakeup) {
 		complete(c, w->object);
 		wakeup = tk_wake_use(&c->t, w->object, w->since);

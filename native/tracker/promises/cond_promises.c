@@ -137,7 +137,7 @@ void vf_cond_wake(struct ptt_verify *v, const struct tk_event *e)
 
 /* ---- the end ---- */
 
-/* Since when those that wait could all have had their mutexes; INT64_MAX = they could not, or it is not known. */
+/* Since when all waiters could have had their mutexes; INT64_MAX = they could not, or it is not known. */
 static int64_t mutexes_free(struct ptt_verify *v, const struct vf_object *o)
 {
 	int64_t since = TK_NEVER;

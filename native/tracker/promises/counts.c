@@ -66,7 +66,7 @@ void vf_barrier_out(struct ptt_verify *v, const struct tk_event *e)
 
 	vf_result(v, e, &t->barrier.in);
 	t->barrier.in.id = 0;
-	/* one that failed may have taken part or not: it counts as inside for ever */
+	/* a thread whose wait failed may have taken part or not: it counts as inside for ever */
 	if (!mine || !judged(v, o) || (result != 0 && result != PTHREAD_BARRIER_SERIAL_THREAD))
 		return;
 	o->barrier.out++;
@@ -106,7 +106,7 @@ void vf_sem_taken(struct ptt_verify *v, const struct tk_event *e)
 	if (!vf_private(v, o))
 		return;
 	if (o->before_it && t->last_ns <= o->init.ts) {
-		v->skips[VF_SKIP_REUSED]++; /* may be a unit of the one that was here before */
+		v->skips[VF_SKIP_REUSED]++; /* may be a unit of the semaphore that was here before */
 		return;
 	}
 	v->checks[VF_SEM_VALUE]++;

@@ -185,7 +185,7 @@ void vf_consistent(struct ptt_verify *v, const struct tk_event *e)
 		o->inconsistent = false;
 }
 
-/* It holds the lock already, or held another one that was here. */
+/* It holds the lock already, or held another lock that was here. */
 static void take_again(struct vf_object *o, struct vf_hold *h, const struct tk_event *e, bool shared)
 {
 	bool again = (o->flags & PTT_OBJECT_MADE && o->kind == PTT_KIND_MUTEX && o->type == PTHREAD_MUTEX_RECURSIVE_NP) ||

@@ -94,7 +94,7 @@ static void object_init(struct ptt_verify *v, const struct tk_event *e)
 	o->before_it |= o->flags & PTT_OBJECT_MADE || o->last_ts != TK_NEVER;
 	vf_renew(v, o);
 	o->init = e->e;
-	/* one that has a name is for every process that knows it */
+	/* every process may open a named semaphore */
 	o->flags |= PTT_OBJECT_MADE;
 	if (tk_number(&e->e, TK_SHARED, !tk_has(e->id, TK_SHARED)))
 		o->flags |= PTT_OBJECT_SHARED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cycles.c - cycles of lock orders: those that can deadlock one day, and what prevents the others. */
+/* cycles.c - cycles of lock orders that can deadlock one day, and what prevents the other cycles. */
 #include "orders.h"
 
 /* What all orders are searched for, with those that gates keep apart, must not take longer than the events themselves. */
@@ -159,7 +159,7 @@ static bool is_over(const struct tk_orders *o, const struct round *r)
 	return r->followed > EDGES_MAX || r->compared >= PAIRS_MAX || o->looked_back > r->looked_back;
 }
 
-/* Of the orders of an edge, the one that the orders chosen before it prevent for the fewest reasons. */
+/* Among the orders of an edge, the order that the orders chosen before it prevent for the fewest reasons. */
 static uint32_t least_prevented(struct tk_orders *o, struct round *r, const struct tk_cycle *chosen, uint32_t edge, uint32_t *why)
 {
 	uint32_t best = 0;

@@ -186,7 +186,7 @@ uint32_t tk_init(struct tracker *t, const struct tk_event *e)
 	uint32_t object = tk_object(t, e, e->id >> 6, e->object);
 	struct ptt_track_object *o = TK_OBJECT(t, object);
 
-	/* One that is open already is the same one again. */
+	/* A semaphore that is open already is the same semaphore again. */
 	if (is_named(e) && o->opens && !(o->flags & PTT_OBJECT_ENDED)) {
 		o->opens++;
 		return 0;

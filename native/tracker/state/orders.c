@@ -158,7 +158,7 @@ static struct places places_of(const struct tk_orders *o, const struct tk_order 
 	const struct rd_entry *e = rd_map_find(&o->order_of, (uint64_t)new->edge << 32 | new->thread, new->held_sum);
 	struct places p = { 0, 0 };
 
-	/* One of a thread that held too much may have been given up. */
+	/* An order of a thread that held too many locks may have been given up. */
 	if (e && is_at(o, (uint32_t)e->value, new))
 		p.first = (uint32_t)e->value;
 	if (p.first && is_at(o, (uint32_t)(e->value >> 32), new))

@@ -230,7 +230,7 @@ void md_init(struct ptt_model *m, const struct tk_event *e)
 	if (MD_OBJECT(m, o->pub.before)->pub.holds || MD_OBJECT(m, o->pub.before)->tail)
 		md_drop_holds(m, o->pub.before, e->ts);
 	o->pub.attributes = attributes(e, kind);
-	/* One with a name, or that is shared, may be used by processes that are not traced. */
+	/* Processes that are not traced may use a semaphore that has a name or is shared. */
 	if (kind == PTT_KIND_SEM && m->semaphores.count)
 		o->purpose = purpose_of(m, e, o->pub.attributes > 0);
 	o->made_by_stack = e->stack != 0;
@@ -246,7 +246,7 @@ static bool is_for_once(uint8_t purpose)
 	return purpose == PTT_FOR_WORK || purpose == PTT_FOR_END;
 }
 
-/* Of one that was made before the recording, or opened, the first wait says whether it is a lock of the interpreter. */
+/* A semaphore may have been made before the recording, or opened: its first wait says whether it is a lock of the interpreter. */
 static void waited_unmade(struct ptt_model *m, const struct tk_event *e, struct md_object *o)
 {
 	bool made = o->maker || o->made_by_stack;

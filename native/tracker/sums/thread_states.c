@@ -2,7 +2,7 @@
 /* thread_states.c - what threads do from their first event to their end, as far as waits, readings and context switches show. */
 /*
  * Of what lies between an event and the reading that follows the order is known only where the thread was given a
- * processor once, in a wait. Without readings, what is no wait is unknown. Where the kernel's context switches are known,
+ * processor once, in a wait. Without readings, time outside of waits is unknown. Where the kernel's context switches are known,
  * they say when a thread had a processor, and all else what it did without one.
  */
 #include "sums.h"
@@ -78,7 +78,7 @@ static void put_state(struct ptt_model *m, uint32_t thread, int64_t until, uint8
 	}
 }
 
-/* The same of one that slept and was then ready for so long until it had a processor again; @ready 0: that is not known. */
+/* The same of a thread that slept and then was ready for @ready ns until it had a processor again; 0: that is not known. */
 static void put_sleep(struct ptt_model *m, uint32_t thread, int64_t until, uint8_t state, uint64_t of, int64_t ready)
 {
 	const struct md_thread *t = MD_THREAD(m, thread);

@@ -273,7 +273,7 @@ static void tell_cycle(struct ptt_check *c, const struct tk_event *e, const stru
 /* So many of the locks that a thread took last are looked at. */
 #define NEAR 16u
 
-/* Whether another thread may wait for one that waits itself, without which no cycle leads through it. */
+/* Whether another thread may wait for this thread, which waits itself. Otherwise no cycle leads through it. */
 static bool may_be_awaited(const struct ptt_check *c, uint32_t thread, bool at_end)
 {
 	const struct ck_thread *t = CK_THREAD(c, thread);
@@ -338,7 +338,7 @@ static void find_late_waits(struct ptt_check *c)
 void ck_last_deadlocks(struct ptt_check *c, const struct tk_event *e)
 {
 	find_late_waits(c);
-	/* Whoever is in one that is known is the start of no other. */
+	/* A thread of a known cycle starts no other cycle. */
 	for (uint32_t i = 1; i < c->t.threads.count; i++)
 		if (!(CK_THREAD(c, i)->flags & CK_IN_CYCLE))
 			find_cycle(c, i, e, true);

@@ -11,7 +11,7 @@ static void find_hung(struct ptt_check *c)
 	for (uint32_t i = 1; i < c->t.threads.count; i++) {
 		const struct ck_thread *t = CK_THREAD(c, i);
 
-		/* One that is only known as the owner of something may be of another process, or long gone. */
+		/* A thread that is only known as an owner may be of another process, or long gone. */
 		if (t->first_ns == INT64_MAX && !t->created.thread)
 			continue;
 		if (!(t->flags & PTT_THREAD_ENDED) && !ck_blocked(c, i))

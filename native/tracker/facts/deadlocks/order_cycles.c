@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* order_cycles.c - facts about cycles of lock orders: those that can deadlock, and those that something prevents. */
+/* order_cycles.c - facts about cycles of lock orders that can deadlock, and about cycles that something prevents. */
 #include "../facts.h"
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lock_misuse.c - locks as they are taken and released: holds that are too long, and releases of what is not theirs. */
+/* lock_misuse.c - locks as they are taken and released: holds that are too long, and releases by threads that do not hold the lock. */
 #include "../facts.h"
 
 /* ---- taking ---- */
@@ -58,7 +58,7 @@ static void long_hold(struct ptt_check *c, const struct tk_event *e, uint32_t ho
 	/* Nobody was kept from it. */
 	if (!o->waiters && o->asked < h->since)
 		return;
-	at.site = h->site; /* what is to be changed */
+	at.site = h->site; /* the line to change */
 	if (!ck_found_more(c, PTT_FACT_LONG_HOLD, &at, (uint64_t)h->object << 16, h->site, e->ts - h->since))
 		return;
 	ck_step_hold(c, hold);

@@ -167,7 +167,7 @@ void ck_destroy(struct ptt_check *c, const struct tk_event *e)
 			ck_use_destroyed(c, e, object);
 		return;
 	}
-	/* One with a name is closed, and lives on. */
+	/* A named semaphore is closed, and lives on. */
 	if (!o->opens)
 		destroyed_in_use(c, e, object);
 	if (!tk_destroy(&c->t, e))

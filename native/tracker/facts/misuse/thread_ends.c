@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* thread_ends.c - threads that are created, forked, joined and ended, and those that nobody joins. */
+/* thread_ends.c - threads that are created, forked, joined and ended, and threads that nobody joins. */
 #include "../facts.h"
 
 void ck_create(struct ptt_check *c, const struct tk_event *e)
@@ -26,7 +26,7 @@ void ck_begin(struct ptt_check *c, const struct tk_event *e)
 	}
 }
 
-/* The child that a process has just made, NULL if it is not known: of those that had this pid the first one that was not made yet. */
+/* The child that a process has just made, NULL if it is not known: the first process with this pid that was not made yet. */
 static struct ck_process *child_of(struct ptt_check *c, uint32_t parent, uint32_t pid)
 {
 	uint32_t number = tk_number_of_any_tid(&c->t, pid), process = UINT32_MAX;
@@ -95,7 +95,7 @@ void ck_join_in(struct ptt_check *c, const struct tk_event *e)
 
 	CK_WAITING(c, wait)->timed = e->id != (PTT_KIND_THREAD << 6 | NPTL_EV_THREAD_JOIN_IN);
 	CK_WAITING(c, wait)->owner = tk_join_target(&c->t, e, 0);
-	/* one that has been joined ends no wait */
+	/* a joined thread ends no wait */
 	if (!CK_WAITING(c, wait)->owner)
 		CK_WAITING(c, wait)->owner = tk_thread_named(&c->t, e);
 	ck_asked_for(c, CK_WAITING(c, wait)->owner);
@@ -114,7 +114,7 @@ static void refused_join(struct ptt_check *c, const struct tk_event *e, uint32_t
 	ck_step_now(c, PTT_STEP_REFUSED, e, 0)->value = EDEADLK;
 }
 
-/* One that is detached, or that another thread joins; refusing it is no matter of luck. */
+/* The join of a detached thread, or of a thread that another thread joins, is refused each time. */
 static void join_of_others(struct ptt_check *c, const struct tk_event *e, uint32_t target)
 {
 	const struct ck_thread *t = CK_THREAD(c, target);

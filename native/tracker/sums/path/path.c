@@ -32,7 +32,7 @@ static void wake_piece(struct ptt_model *m, const struct md_step *step)
 		s->ready_ns = step->ready < dur ? step->ready : dur;
 }
 
-/* From the beginning of a thread to its creator, or that of its process; 0 when that is not known. */
+/* From the beginning of a thread to its creator, or to the creator of its process; 0 when that is not known. */
 static uint32_t to_creator(struct ptt_model *m, uint32_t thread, int64_t *t)
 {
 	const struct md_thread *by = MD_THREAD(m, thread);

@@ -6,7 +6,7 @@
 
 /* This many are kept in memory, and as many at once go to the file and come back. */
 #define STEPS_HELD (UINT64_C(1) << 16)
-/* More than this are not stored: the shortest of those that come later make room. */
+/* No more than this are stored: of later steps, the shortest make room. */
 #define STEPS_STORED (UINT64_C(1) << 26)
 #define FIRST_LEAST 1000
 

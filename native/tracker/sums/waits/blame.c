@@ -175,7 +175,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Makes smaller what is not yet charged to its holders. Return: how much of what they have held that leaves. */
+/* Makes the time smaller that is not yet charged to holders. Return: how much of their holds is left. */
 static uint64_t take_from_holders(struct ptt_model *m, struct md_object *o, int64_t start, int64_t *end, uint64_t most)
 {
 	int64_t first = *end;

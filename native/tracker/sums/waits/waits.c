@@ -254,7 +254,7 @@ static void divide(struct ptt_model *m, const struct md_wait *w, bool known, str
 	}
 }
 
-/* Of what is taken and given back unseen, the last thread known to have it has given it back, and when is not known. */
+/* A lock may be taken and given back unseen: the last thread known to have it has given it back, nobody knows when. */
 static uint32_t last_to_have(const struct ptt_model *m, const struct tk_event *e, const struct md_object *o)
 {
 	return o->tail && tk_is_numbered(e->object) ? MD_BLAME(m, o->tail)->thread : 0;

@@ -39,7 +39,7 @@ void md_drop_wakes(struct ptt_model *m, uint32_t object, int64_t ts)
 	drop(m, object, TK_WAKING(&m->t, &MD_OBJECT(m, object)->pub)->pending, ts);
 }
 
-/* A thread left without a wake-up: there may be one that is for nobody now. */
+/* A thread left without a wake-up: a wake-up may be for nobody now. */
 static void left_without(struct ptt_model *m, uint32_t object, int64_t ts)
 {
 	drop(m, object, tk_wake_excess(&m->t, object), ts);
@@ -241,7 +241,7 @@ void md_cond_out(struct ptt_model *m, const struct tk_event *e)
 	/* A thread that sleeps waits for nobody. */
 	if (end.wait_class == PTT_TIMEOUT && MD_SITE(m, w.site_row)->use & PTT_SITE_OF_SLEEP)
 		end.wait_class = PTT_IDLE;
-	/* One for the interpreter's lock that timed out goes on at once. */
+	/* A wait for the interpreter's lock that timed out goes on at once. */
 	end.wait_class = md_class(MD_OBJECT(m, object), end.wait_class);
 	md_wait_account(m, &w, &end);
 }
@@ -305,7 +305,7 @@ static uint32_t leave_barrier(struct ptt_model *m, uint32_t object, int64_t sinc
 
 	if (wakeup)
 		return wakeup;
-	/* How many it takes is not known: those that are there when the first one leaves. */
+	/* Its count is not known: it takes the threads that are there when the first thread leaves. */
 	barrier_open(m, object);
 	return tk_wake_use(&m->t, object, since);
 }
@@ -342,7 +342,7 @@ void md_barrier_out(struct ptt_model *m, const struct tk_event *e)
  * that thread has held it. Whether it has is known when it is given back. Once another thread has posted, or waited for its
  * own, the semaphore is no lock any more, and nobody is known to hold its units.
  *
- * One that began with several is a pool. A thread that gives back a unit it had taken is blamed for the wait that this ends.
+ * A semaphore that began with several units is a pool. A thread that gives back a unit it had taken is blamed for the wait that this ends.
  */
 
 /* Where it is not known what waits, a thread that had taken a unit may have kept it all the time, or have made another. */

@@ -175,7 +175,7 @@ static void take(struct taker *t, void *out, uint64_t size)
 	t->left -= size;
 }
 
-/* A count of elements of a size, of which there are as many. */
+/* A count of elements, and their size: so many must be there. */
 static uint64_t take_count(struct taker *t, uint64_t size)
 {
 	uint64_t count = 0;
