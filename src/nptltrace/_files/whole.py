@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
-__all__ = ["read_descriptor", "read_whole"]
+__all__ = ["json_of", "read_descriptor", "read_whole"]
 
 # No recording has written more beside its streams, and this much can be held and taken apart.
 _LARGEST = 3 << 28
@@ -59,3 +61,15 @@ def read_descriptor(fd: int, path: str | Path, begin: int = 0, most: int = _LARG
         if begin:
             file.seek(begin)
         return file.read()
+
+
+def json_of(data: bytes) -> Any:
+    """Return what JSON means in which names and arguments are bytes, UTF-8 or not.
+
+    Raises:
+        ValueError: It is no JSON, or values lie in one another deeper than any recording has them.
+    """
+    try:
+        return json.loads(data.decode("utf-8", "surrogateescape"))
+    except RecursionError:
+        raise ValueError("too deep") from None

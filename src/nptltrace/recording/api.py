@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -14,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from nptltrace._files.whole import read_whole
+from nptltrace._files.whole import json_of, read_whole
 from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
@@ -135,9 +134,7 @@ class Recording:
     def _is_of_this_recording(self) -> bool:
         """Return whether the trace is the one that this recorder wrote."""
         with suppress(OSError, ValueError, KeyError, TypeError):
-            facts: Any = json.loads(
-                read_whole(self.trace / "info" / "session.json").decode("utf-8", "surrogateescape")
-            )
+            facts: Any = json_of(read_whole(self.trace / "info" / "session.json"))
             return bool(facts["recorder"]["pid"] == self.pid)
         return False
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nptltrace._binding.headers.collect import CollectorTime
-from nptltrace._binding.libpttcollect import Collector, CollectorError
+from nptltrace._binding.libpttcollect import Collector, CollectorError, read_clock
 from nptltrace._files import trace_directories
-from nptltrace._files.whole import read_whole
+from nptltrace._files.whole import json_of, read_whole
 from nptltrace.errors import UsageError
 from nptltrace.recording.files.host import boot_id
 from nptltrace.recording.files.session import belongs, claim, left_overs
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from nptltrace.recording.files.session import SessionDir
 
 __all__ = ["Recovered", "recover"]
+
+_TIME = 1 << 63  # what times are below
 
 
 class Recovered(NamedTuple):
@@ -119,7 +120,7 @@ def _session_of(trace: Path) -> SessionDir | None:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(read_whole(path).decode("utf-8", "surrogateescape"))
+        found = json_of(read_whole(path))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -143,7 +144,7 @@ def _without_segment(opened: Directory, facts: dict[str, Any]) -> Recovered:
             int(clock["frequency"]), int(clock["unix_ns_at_zero"]), str(clock["name"])
         )
         TraceDir(opened, facts | {"state": "recovered"}).write(known)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise UsageError(f"{trace} does not say how it was recorded: {error!r}") from None
     return Recovered(
         trace, None, remark=f"the buffers of {trace} are gone; what had been written stays"
@@ -153,7 +154,7 @@ def _without_segment(opened: Directory, facts: dict[str, Any]) -> Recovered:
 def _finish(collector: Collector, session: SessionDir, trace: TraceDir) -> Recovered:
     collector.close()
     facts = trace.facts
-    clock = _clockwork(collector, facts)
+    clock = _clockwork(collector, _numbers(facts, "clock"))
     calibration = _calibration(clock, facts)
     _complete_facts(facts, collector, session, clock)
     if not trace.directory.has_folder("info"):
@@ -172,41 +173,57 @@ def _finish(collector: Collector, session: SessionDir, trace: TraceDir) -> Recov
     return Recovered(trace.path, stats, watch.seen)
 
 
-def _clockwork(collector: Collector, facts: dict[str, Any]) -> Clockwork:
-    """Measure the clock from where the killed recorder began to."""
+def _numbers(facts: dict[str, Any], name: str) -> dict[str, int]:
+    """Return the numbers of a part of the facts that can be times in nanoseconds or ticks."""
+    found = facts.get(name)
+    pairs = found.items() if isinstance(found, dict) else ()
+    return {key: value for key, value in pairs if type(value) is int and abs(value) < _TIME}
+
+
+def _clockwork(collector: Collector, clock: dict[str, int]) -> Clockwork:
+    """Measure the clock from where the killed recorder began to, unless that is still to come."""
     start_clock, start_unix_ns = collector.start
-    clock = facts.get("clock", {})
     first = CollectorTime(
         clock=clock.get("start", start_clock),
         unix_ns=clock.get("start_unix_ns", start_unix_ns),
         monotonic_ns=clock.get("start_monotonic_ns", 0),
         kind=collector.clock,
     )
-    return Clockwork(collector.clock, first if first.monotonic_ns else None)
+    now = read_clock(collector.clock)
+    is_past = first.clock <= now.clock and 0 < first.monotonic_ns <= now.monotonic_ns
+    return Clockwork(collector.clock, first if is_past else None)
 
 
 def _calibration(clock: Clockwork, facts: dict[str, Any]) -> Calibration:
     """Return the best that is known: a clock of an earlier boot cannot be measured any more."""
-    known = facts.get("clock", {})
-    if facts.get("boot_id", boot_id()) != boot_id() and "frequency" in known:
-        return Calibration(known["frequency"], known["unix_ns_at_zero"], known["name"])
+    known = _numbers(facts, "clock")
+    if facts.get("boot_id", boot_id()) != boot_id() and known.get("frequency", 0) > 0:
+        return Calibration(known["frequency"], known.get("unix_ns_at_zero", 0), clock.name)
     return clock.calibration()
 
 
 def _complete_facts(
     facts: dict[str, Any], collector: Collector, session: SessionDir, clock: Clockwork
 ) -> None:
-    """Fill in what the killed recorder had not come to say."""
+    """Fill in what the killed recorder had not come to say, or what makes no sense."""
     from nptltrace.recording.files.host import describe_host
 
-    for name, value in describe_host().items():
-        facts.setdefault(name, value)
-    facts.setdefault("command", [])
-    facts.setdefault("level", "")
-    facts.setdefault("handler", "ring")
-    facts.setdefault("start_unix_ns", collector.start[1])
-    facts.setdefault("session_dir", os.fspath(session.path))
-    facts.setdefault("clock", {"name": clock.name, "start": collector.start[0]})
+    defaults = {
+        **describe_host(),
+        "command": [],
+        "level": "",
+        "handler": "ring",
+        "nptl": "",
+        "start_unix_ns": collector.start[1],
+        "session_dir": os.fspath(session.path),
+        "clock": {"name": clock.name, "start": collector.start[0]},
+    }
+    for name, value in defaults.items():
+        if type(facts.get(name)) is not type(value):
+            facts[name] = value
+    facts["command"] = [str(word) for word in facts["command"]]
+    if "filter" in facts:
+        facts["filter"] = str(facts["filter"] or "")
     facts["uuid"] = collector.uuid
 
 
@@ -221,12 +238,12 @@ def _logged(trace: TraceDir) -> tuple[set[int], set[int]]:
         return known, ended
     for line in lines:
         try:
-            found = json.loads(line)
+            found = json_of(line)
             if "process" in found:
                 known.add(int(found["process"]["index"]))
             elif "exit" in found:
                 ended.add(int(found["exit"]["process"]))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError):
             continue
     # A line that was cut off must not swallow the next one.
     with os.fdopen(trace.process_log(), "ab") as file:

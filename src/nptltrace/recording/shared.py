@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.headers.collect import PTT_FAULT_DAMAGED, PTT_FAULT_UNFINISHED
 from nptltrace._binding.libpttcollect import SharedCollector, Stats
+from nptltrace._files.whole import json_of
 from nptltrace.errors import UsageError
 from nptltrace.recording.settings.options import Policy
 
@@ -181,7 +182,7 @@ class FileDrain:
         stats = Stats()
         try:
             with self._trace.inside("info") as info:
-                facts = json.loads(info.read("session.json").decode("utf-8", "surrogateescape"))
+                facts = json_of(info.read("session.json"))
                 stats.events, stats.bytes = int(facts["events"]), int(facts["bytes"])
                 stats.threads = int(facts["threads"])
                 stats.lost_full = int(facts["lost"]["buffers_full"])

@@ -14,7 +14,7 @@ import numpy as np
 from nptltrace._binding import libpttread
 from nptltrace._dataclasses import dataclass
 from nptltrace._files import trace_directories
-from nptltrace._files.whole import read_whole
+from nptltrace._files.whole import json_of, read_whole
 from nptltrace.errors import UsageError
 from nptltrace.trace.bundling.bundle_writer import copy_bundle
 from nptltrace.trace.reading.columns import ArrayBuffer
@@ -439,12 +439,12 @@ def _process_lines(
     wanted = _wanted(source, trace, part)
     path = trace.path / "info" / "processes.jsonl"
     try:
-        lines = read_whole(path).decode("utf-8", "surrogateescape").splitlines()
+        lines = read_whole(path).split(b"\n")
     except OSError:
         return
     for line in lines:
         try:
-            item = json.loads(line)
+            item = json_of(line)
         except ValueError:
             continue
         if not isinstance(item, dict):

@@ -6,14 +6,13 @@ off or damaged is skipped, and what the others say still counts.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding.headers import ptt_abi
 from nptltrace._dataclasses import dataclass, field, replace
 from nptltrace._escaping import readable
-from nptltrace._files.whole import read_whole
+from nptltrace._files.whole import json_of, read_whole
 from nptltrace.catalog.runtimes import AGENT, FUTEXES, library_of, unseen
 from nptltrace.trace.code.modules import Module, ModuleMap
 from nptltrace.trace.code.python_code import add_targets, read_codes
@@ -289,11 +288,11 @@ def read_info(trace: str | os.PathLike[str]) -> Info:
     remarks: list[str] = []
     raw: dict[str, Any] = {}
     try:
-        found = _json(read_whole(directory / "session.json"))
+        found = json_of(read_whole(directory / "session.json"))
         raw = found if isinstance(found, dict) else {}
     except FileNotFoundError:
         remarks.append("info/session.json is missing: how it was recorded is not known")
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError):
         remarks.append("info/session.json is damaged: how it was recorded is not known")
     processes: dict[int, Process] = {}
     for line in _lines(directory / "processes.jsonl", remarks):
@@ -323,8 +322,8 @@ def _lines(path: Path, remarks: list[str]) -> Iterator[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            value = _json(line)
-        except (ValueError, RecursionError):
+            value = json_of(line)
+        except ValueError:
             # The last line may be half written at this moment.
             bad += number != len(lines) - 1
             continue
@@ -332,11 +331,6 @@ def _lines(path: Path, remarks: list[str]) -> Iterator[dict[str, Any]]:
             yield value
     if bad:
         remarks.append(f"{bad} damaged lines of info/processes.jsonl are skipped")
-
-
-def _json(data: bytes) -> Any:
-    """Return what JSON means in which names and arguments are bytes, UTF-8 or not."""
-    return json.loads(data.decode("utf-8", "surrogateescape"))
 
 
 def _signed(value: Any) -> int:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from nptltrace._dataclasses import dataclass
 from nptltrace._files.directories import Directory
-from nptltrace._files.whole import read_whole
+from nptltrace._files.whole import json_of, read_whole
 from nptltrace.errors import PttError, UsageError
 
 TYPE_CHECKING = False
@@ -281,7 +281,7 @@ def is_killed(trace: Path) -> bool:
         trace: A trace directory that says that it is being recorded.
     """
     try:
-        facts = json.loads(read_whole(trace / "info" / _NOTE).decode("utf-8", "surrogateescape"))
+        facts = json_of(read_whole(trace / "info" / _NOTE))
         session = Path(facts["session_dir"])
     except (OSError, ValueError, KeyError, TypeError):
         return False
@@ -451,12 +451,12 @@ def _note_of(path: Path) -> _Note | None:
 def _note(directory: Directory) -> _Note | None:
     """Return whose session this is, or None if it does not say so, or not yet."""
     try:
-        note = json.loads(directory.read(_NOTE))
+        note = json_of(directory.read(_NOTE))
         return _Note(
             trace=str(note["trace"]),
             recorder=int(note["recorder"]),
             start=note["start"],
             mounts=note.get("mounts", 0),
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return None
