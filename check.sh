@@ -28,7 +28,8 @@ build_build() { make dev PYTHON="$python" BUILD="$native" CMAKE_FLAGS="-DPTT_WER
 build_nptl() { PYTHONPATH=src NPTLTRACE_NATIVE_DIR=$native/stage "$python" -m nptltrace nptl build; }
 build_asan() { build_sanitized asan; }
 build_tsan() { build_sanitized tsan; }
-build_fuzz() { PTT_FUZZ_SECONDS=0 tests/fuzz/run.sh; }
+build_fuzz() { PTT_FUZZ_SECONDS=0 run_fuzz; }
+run_fuzz() { PYTHON=$python NPTLTRACE_NATIVE_DIR=$PWD/$native/stage tests/fuzz/run.sh; }
 # build_sanitized PRESET: the C tests, and what runs inside of traced processes.
 build_sanitized() {
 	cmake --preset "$1" -DPTT_MAN=OFF -DPTT_PAGE=OFF >/dev/null &&
@@ -82,8 +83,8 @@ run_sanitized() {
 	"${still[@]}" true 2>/dev/null || still=()
 	run_ctest "build/$1" "${still[@]}" && PTT_STRESS_BUILD=build/$1/stage run_pytest -q tests/stress
 }
-# The fuzzers in C; those in Python are among the tests. PTT_FUZZ_SECONDS says for how long each of them.
-step_fuzz() { build_fuzz && tests/fuzz/run.sh; }
+# Those of parsers in C and of damaged files; others are among the tests. PTT_FUZZ_SECONDS says for how long each of them.
+step_fuzz() { build_fuzz && run_fuzz; }
 
 for step in "${steps[@]}"; do
 	declare -F "step_$step" >/dev/null || die "no step $step"

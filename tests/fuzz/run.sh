@@ -1,15 +1,19 @@
 #!/usr/bin/env bash
 # Builds the fuzzers into build/fuzz and lets each run for PTT_FUZZ_SECONDS (5; 0 builds them only), as many side by side as
 # there are processors: tests/fuzz/run.sh [NAME...]
+# Those of files are kinds of tests/fuzz/files.py, run by $PYTHON with the native files in $NPTLTRACE_NATIVE_DIR.
 # What they find worth keeping stays in build/fuzz/NAME-corpus; a small corpus to begin with lies beside this script.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if [ $# -ne 1 ]; then
-	[ $# -gt 0 ] || set -- verify reader environment symbols unwind # the one that takes longest to build comes first
+	[ $# -gt 0 ] || set -- elf core trace segment verify reader environment symbols unwind # the one that takes longest to build comes first
 	printf '%s\n' "$@" | xargs --max-procs="$(nproc)" --max-args=1 tests/fuzz/run.sh
 	exit
 fi
 name=$1
+case $name in core | elf | segment | trace)
+	PYTHONPATH=src exec "${PYTHON:-build/check/venv/bin/python}" -m tests.fuzz.files "$name" ;;
+esac
 seconds=${PTT_FUZZ_SECONDS:-5}
 clang=$(command -v clang || command -v clang-14) || { echo "fuzz: $name skipped, there is no clang"; exit 0; }
 out=build/fuzz
