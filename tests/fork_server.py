@@ -139,9 +139,9 @@ def _read_all(ends: Sequence[int], deadline: float) -> list[bytes]:
 def _import_everything() -> None:
     """Import the modules that commands use."""
     import nptltrace
-    from nptltrace.cli.imports import import_pyarrow
+    from nptltrace.cli.imports import import_late
 
-    import_pyarrow()
+    import_late()
     for module in pkgutil.walk_packages(nptltrace.__path__, "nptltrace."):
         if module.name not in _NOT_IMPORTED:
             try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import nptltrace
-from nptltrace.analysis.findings import SCHEMA, find, findings
+from nptltrace.analysis.findings import find, findings, schema
 from nptltrace.api import Traceset
 from tests.analysis.story import (
     HEAP,
@@ -531,7 +531,7 @@ def test_what_has_happened_is_not_called_possible(tmp_path: Path) -> None:
 def test_the_table(tmp_path: Path) -> None:
     trace = crossed(two().unlock(1, C)).write_to(tmp_path / "made.ptt")
     table = findings(Traceset(trace))
-    assert table.schema == SCHEMA
+    assert table.schema == schema()
     rows = table.to_pylist()
     assert [row["kind"] for row in rows] == ["unlock-unlocked", "deadlock"]
     assert rows[0]["objects"][0].startswith("0x")

@@ -13,7 +13,7 @@ import pytest
 
 import nptltrace
 from nptltrace.analysis.answers import all_tables
-from nptltrace.analysis.findings import SCHEMA
+from nptltrace.analysis.findings import schema
 from nptltrace.analysis.model import ROW_TABLES, Window, model_tables
 from nptltrace.analysis.question_scope import Scope
 from nptltrace.analysis.sql import tables as made
@@ -318,9 +318,9 @@ def test_losses(tmp_path: Path) -> None:
 
 def test_findings_have_the_columns_of_the_check(recorded: list[Path]) -> None:
     names = TABLES["findings"].names
-    assert set(SCHEMA.names) <= set(names)
+    assert set(schema().names) <= set(names)
     table = nptltrace.open(recorded[0]).findings()
-    for field in SCHEMA:
+    for field in schema():
         assert table.schema.field(field.name).type == field.type
 
 

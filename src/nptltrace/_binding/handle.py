@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import errno
 import weakref
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from nptltrace._binding.library import check
 from nptltrace.errors import ClosedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Self
 
 __all__ = ["Handle", "own"]
 

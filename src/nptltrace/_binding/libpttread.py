@@ -10,7 +10,7 @@ import errno
 import os
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nptltrace._binding.handle import Handle
 from nptltrace._binding.headers import pttread as c
@@ -21,6 +21,7 @@ from nptltrace.errors import TraceFormatError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any
 
 
 __all__ = [

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,6 +71,18 @@ def library() -> Library:
     return load(c.FUNCTIONS, ("ptt_model_version", c.PTT_MODEL_VERSION))
 
 
+def _temporary_file() -> int:
+    """Return a new file without a name; `tempfile` takes longer to import than the file to make."""
+    flags = os.O_TMPFILE | os.O_RDWR | os.O_EXCL | os.O_CLOEXEC
+    try:
+        return os.open(os.environ.get("TMPDIR") or "/tmp", flags, 0o600)  # noqa: S108 -- no name
+    except OSError:
+        from tempfile import TemporaryFile
+
+        with TemporaryFile(prefix="ptt-path-") as file:
+            return os.dup(file.fileno())
+
+
 class Model(Tracker):
     """The states of threads and objects, event by event.
 
@@ -84,12 +97,10 @@ class Model(Tracker):
         self.counts_all = True
         self._own("make a model", lib.ptt_model_create(flags), lib.ptt_model_destroy)
         if flags & PATH:
-            import tempfile
-
             with suppress(OSError):  # without it short waits are left out
-                file = tempfile.TemporaryFile(prefix="ptt-path-")  # noqa: SIM115 -- closed below
-                own(self, file.close)
-                lib.ptt_model_path_file(self.handle, file.fileno())
+                file = _temporary_file()
+                own(self, partial(os.close, file))
+                lib.ptt_model_path_file(self.handle, file)
 
     def thread(self, number: int, process: int, tid: int) -> None:
         """Declare which thread the reader's number means."""

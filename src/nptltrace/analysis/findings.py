@@ -5,6 +5,7 @@ What is a finding, and of which kind, the modules of `nptltrace.findings` say; h
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
@@ -31,41 +32,45 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
-__all__ = ["SCHEMA", "Finding", "Findings", "find", "findings", "findings_of"]
+__all__ = ["Finding", "Findings", "find", "findings", "findings_of", "schema"]
 
 _UNJUDGED = "semaphores are locks in it: in which order they are taken is not judged"
 _UNSEEN = (
     "who takes a free mutex of Python is not seen: deadlocks and orders of these are not judged"
 )
 
-SCHEMA = pa.schema(
-    [
-        pa.field("kind", pa.string(), nullable=False),
-        pa.field("severity", pa.string(), nullable=False),
-        pa.field("ts_ns", pa.int64(), nullable=False),
-        pa.field("process", pa.uint32(), nullable=False),
-        pa.field("threads", pa.list_(pa.uint32()), nullable=False),
-        pa.field("objects", pa.list_(pa.string()), nullable=False),
-        pa.field("sites", pa.list_(pa.string()), nullable=False),
-        pa.field("message", pa.string(), nullable=False),
-        pa.field("count", pa.uint64(), nullable=False),
-        pa.field(
-            "events",
-            pa.list_(
-                pa.struct(
-                    [
-                        pa.field("ts_ns", pa.int64()),
-                        pa.field("tid", pa.uint32()),
-                        pa.field("text", pa.string()),
-                        pa.field("site", pa.string()),
-                        pa.field("object", pa.string()),
-                    ]
-                )
+
+@cache
+def schema() -> pa.Schema:
+    """Return the columns of the table of findings."""
+    return pa.schema(
+        [
+            pa.field("kind", pa.string(), nullable=False),
+            pa.field("severity", pa.string(), nullable=False),
+            pa.field("ts_ns", pa.int64(), nullable=False),
+            pa.field("process", pa.uint32(), nullable=False),
+            pa.field("threads", pa.list_(pa.uint32()), nullable=False),
+            pa.field("objects", pa.list_(pa.string()), nullable=False),
+            pa.field("sites", pa.list_(pa.string()), nullable=False),
+            pa.field("message", pa.string(), nullable=False),
+            pa.field("count", pa.uint64(), nullable=False),
+            pa.field(
+                "events",
+                pa.list_(
+                    pa.struct(
+                        [
+                            pa.field("ts_ns", pa.int64()),
+                            pa.field("tid", pa.uint32()),
+                            pa.field("text", pa.string()),
+                            pa.field("site", pa.string()),
+                            pa.field("object", pa.string()),
+                        ]
+                    )
+                ),
+                nullable=False,
             ),
-            nullable=False,
-        ),
-    ]
-)
+        ]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,4 +305,4 @@ def findings(
         for found in result.findings
         if not found.suspect
     ]
-    return pa.Table.from_pylist(rows, schema=SCHEMA)
+    return pa.Table.from_pylist(rows, schema=schema())

@@ -231,7 +231,7 @@ def entry() -> NoReturn:
     """Run `ptt` as a program of its own, and end."""
     # What is imported stays; to look through it again and again for garbage is in vain.
     gc.set_threshold(_GARBAGE)
-    imports.trim_numpy()
+    imports.import_late()
     _fill_standard_streams()
     for stream in (sys.stdout, sys.stderr):  # whatever the encoding, and however odd a name
         if isinstance(stream, io.TextIOWrapper):

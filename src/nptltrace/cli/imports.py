@@ -1,16 +1,11 @@
-"""Imports argparse, pathlib and pyarrow without what they import and `ptt` has no use for.
+"""Imports modules late or in part, since most commands spend their time on imports.
 
-argparse looks for translations, of which there are none; pathlib makes URLs of paths. To import
-gettext and `urllib.parse` for that took a fifteenth of the time to record a program that ends at
-once. While the two are imported, something else stands in the place of these modules, which are
-imported as always by what asks for them later.
+A stand-in takes the place of a module, and imports the module when somebody asks the stand-in for a
+name that it does not have. So the rest of the package imports NumPy and Arrow like any other
+module, and a command that does not use them does not pay for them.
 
-pyarrow, which is imported only by what needs it, looks for pandas when it converts anything for the
-first time, in case it is given something of pandas. Where that is installed, it took a third of the
-time of a query.
-
-numpy, where a command needs it, makes the types of its annotations, texts for `help()` and threads
-for linear algebra. These took half of the time to import it, and `ptt` needs none of them.
+Libraries import parts of the standard library for `help()`, for translations, or for functions
+that `ptt` does not call. A stand-in has the few names that a library needs while it is imported.
 """
 
 from __future__ import annotations
@@ -22,15 +17,76 @@ from types import ModuleType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from importlib.machinery import ModuleSpec
     from typing import Any
 
-__all__ = ["import_pyarrow", "trim_numpy"]
+__all__ = ["import_late", "import_whole"]
 
 
-def _one_or_many(one: str, many: str, count: int) -> str:
-    return one if count == 1 else many
+class _Late(ModuleType):
+    """Stands in for a module, which is imported when somebody asks for a name that is not here.
+
+    Args:
+        name: The name of the module.
+        load: Imports the module and returns it, where more is to be done than to import it.
+        names: Names that are here before the module is imported.
+    """
+
+    def __init__(self, name: str, load: Callable[[], ModuleType] | None, **names: Any) -> None:
+        super().__init__(name)
+        vars(self).update(names, _load=load or (lambda: import_module(name)), __path__=_Path(self))
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        module = vars(self)["_load"]()
+        vars(self).update(vars(module))
+        return getattr(module, name)
+
+
+class _Path:
+    """The `__path__` of a stand-in, for imports of what is inside a package."""
+
+    def __init__(self, stand_in: _Late) -> None:
+        self._stand_in = stand_in
+
+    def __iter__(self) -> Iterator[str]:
+        del self._stand_in.__path__
+        return iter(self._stand_in.__path__)
+
+
+def _stand_in(name: str, load: Callable[[], ModuleType] | None = None, **names: Any) -> _Late:
+    """Put a stand-in in the place of a module that is not imported yet."""
+    stand_in = _Late(name, load, **names)
+    sys.modules.setdefault(name, stand_in)
+    return stand_in
+
+
+def _import(name: str, without: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Import a module while stand-ins are in the place of other modules.
+
+    Args:
+        name: The module to import.
+        without: Which modules, and what their stand-ins have until the module is imported. Later
+            the module finds the modules themselves behind the stand-ins.
+    """
+    if name in sys.modules:
+        return sys.modules[name]
+    before = {other: sys.modules.get(other) for other in without}
+    stand_ins = {other: _Late(other, None, **names) for other, names in without.items()}
+    sys.modules.update(stand_ins)
+    try:
+        return import_module(name)
+    finally:
+        for other, stand_in in stand_ins.items():
+            for known in without[other]:
+                vars(stand_in).pop(known, None)
+            module = before[other]
+            if module is not None:
+                sys.modules[other] = module
+            elif sys.modules.get(other) is stand_in:
+                del sys.modules[other]
 
 
 def _quote_from_bytes(*args: Any, **named: Any) -> str:
@@ -39,20 +95,73 @@ def _quote_from_bytes(*args: Any, **named: Any) -> str:
     return quote_from_bytes(*args, **named)
 
 
-def _import(name: str, without: str, **functions: object) -> None:
-    """Import a module with these functions in the place of another module that it imports."""
-    if name in sys.modules or without in sys.modules:
-        return
-    stand_in = sys.modules[without] = ModuleType(without)
-    vars(stand_in).update(functions)
-    try:
-        import_module(name)
-    finally:
-        del sys.modules[without]
+# argparse looks for translations, of which there are none.
+_import(
+    "argparse", {"gettext": {"gettext": str, "ngettext": lambda one, many, n: (many, one)[n == 1]}}
+)
+# pathlib makes URLs of paths.
+_import("pathlib", {"urllib.parse": {"quote_from_bytes": _quote_from_bytes}})
 
 
-_import("argparse", without="gettext", gettext=str, ngettext=_one_or_many)
-_import("pathlib", without="urllib.parse", quote_from_bytes=_quote_from_bytes)
+def import_late() -> None:
+    """Have libraries imported when something of them is used.
+
+    To start two threads takes a third of the processor time that it takes to import numpy, and
+    large machines have hundreds of processors. Programs that are run get `os.environ`, where the
+    setting does not stand.
+    """
+    if "OPENBLAS_NUM_THREADS" not in os.environ:
+        os.putenv("OPENBLAS_NUM_THREADS", "1")
+    _stand_in("typing", TYPE_CHECKING=False)
+    _stand_in("inspect")
+    _stand_in("platform", system=lambda: os.uname().sysname)
+    _stand_in("numpy", _numpy)
+    _stand_in("pyarrow", _pyarrow)
+    _stand_in("duckdb", _duckdb)
+
+
+def import_whole(name: str) -> None:
+    """Import a library with all that it imports, before something of the library is used."""
+    if isinstance(sys.modules.get(name), _Late):
+        del sys.modules[name]
+    import_module(name)
+
+
+def _numpy() -> ModuleType:
+    """Import numpy without texts for `help()` and without the types of its annotations."""
+    for name in ("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars"):
+        sys.modules.setdefault(name, ModuleType(name))
+    _stand_in("numpy._typing", NDArray=list)
+    texts = {"signature": lambda _: None, "cleandoc": str}
+    numpy = _import("numpy", {"inspect": texts, "pickle": {}, "textwrap": {}})
+    if "numpy.ma" not in sys.modules:
+        # Functions of numpy and Arrow ask of each array whether it is masked.
+        numpy.ma = _Late("numpy.ma", None, is_masked=_is_masked, MaskedArray=_MaskedArray())
+    module: ModuleType = numpy
+    return module
+
+
+class _MaskedArray:
+    """Stands in for `numpy.ma.MaskedArray`: nothing is a masked array before somebody makes one."""
+
+    def __instancecheck__(self, value: object) -> bool:
+        ma = sys.modules.get("numpy.ma")
+        return ma is not None and isinstance(value, ma.MaskedArray)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return import_module("numpy.ma").MaskedArray(*args, **named)
+
+    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type]:
+        del bases
+        return (import_module("numpy.ma").MaskedArray,)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module("numpy.ma").MaskedArray, name)
+
+
+def _is_masked(array: object) -> bool:
+    ma = sys.modules.get("numpy.ma")
+    return ma is not None and ma.is_masked(array)
 
 
 class _NoPandas:
@@ -69,43 +178,106 @@ class _NoPandas:
         return None
 
 
-def import_pyarrow() -> None:
-    """Import pyarrow, and have it look for pandas in vain.
+def _pyarrow() -> ModuleType:
+    """Import pyarrow, which looks for pandas in vain.
 
-    What imports pandas itself later can do so, and pyarrow makes tables of pandas for it.
+    pyarrow looks for pandas, and imports it, when it converts anything for the first time. What
+    imports pandas itself later can do so, and pyarrow makes tables of pandas for it.
     """
+    if "pyarrow" in sys.modules:  # whole
+        return sys.modules["pyarrow"]
     finder: Any = _NoPandas
     sys.meta_path.insert(0, finder)
     try:
-        import_module("pyarrow").array([None])
+        pyarrow = _import("pyarrow", {"socket": {}, "textwrap": {}})
+        pyarrow.array([None])
     finally:
         sys.meta_path.remove(finder)
+    if "pyarrow.compute" not in sys.modules:
+        pyarrow.compute = _stand_in("pyarrow.compute", _compute)
+    _stand_in("ssl")  # which its files on the network import
+    module: ModuleType = pyarrow
+    return module
 
 
-class _Types(ModuleType):
-    """Stands in for `numpy._typing` until somebody asks for more than the annotation `NDArray`."""
+class _Parameter:
+    """Stands in for `inspect.Parameter`."""
 
-    NDArray = list
+    POSITIONAL_ONLY = VAR_POSITIONAL = KEYWORD_ONLY = 0
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        sys.modules.pop(self.__name__, None)
-        vars(self).update(vars(import_module(self.__name__)))
-        return vars(self)[name]
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
 
 
-def trim_numpy() -> None:
-    """Have numpy, if it is imported later, leave out what no command uses.
+class _Signature:
+    """Stands in for a signature without parameters."""
 
-    To start two threads takes a third of the processor time that it takes to import numpy, and
-    large machines have hundreds of processors. Programs that are run get `os.environ`, where the
-    setting does not stand.
-    """
-    if "numpy" in sys.modules:
-        return
-    if "OPENBLAS_NUM_THREADS" not in os.environ:
-        os.putenv("OPENBLAS_NUM_THREADS", "1")
-    for name in ("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars"):
-        sys.modules[name] = ModuleType(name)
-    sys.modules["numpy._typing"] = _Types("numpy._typing")
+    parameters: Mapping[str, object] = {}
+
+
+def _compute() -> ModuleType:
+    """Import pyarrow.compute without texts for `help()`, which take longer than all else of it."""
+    texts = {
+        "Parameter": _Parameter,
+        "Signature": lambda _: None,
+        "signature": lambda _: _Signature,
+    }
+    module: ModuleType = _import(
+        "pyarrow.compute",
+        {
+            "inspect": texts,
+            "textwrap": {"dedent": str},
+            "pyarrow.vendored.docscrape": {"NumpyDocString": lambda _: {"Parameters": ()}},
+        },
+    )
+    return module
+
+
+def _version(name: str) -> str:
+    """Return the version of an installed distribution, as `importlib.metadata.version` does."""
+    for place in sys.path:
+        try:
+            entries = os.listdir(place or ".")  # noqa: PTH208 -- of names alone
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.startswith(f"{name}-") and entry.endswith(".dist-info"):
+                return entry[len(name) + 1 : -len(".dist-info")]
+    from importlib.metadata import version
+
+    return version(name)
+
+
+def _late_dataclass(cls: Any = None, **options: Any) -> Any:
+    """Have a class become a data class with its first object, unless that is too late."""
+    if cls is None:
+        return lambda cls: _late_dataclass(cls, **options)
+    from dataclasses import dataclass
+
+    if "slots" in options or "__init__" in vars(cls):
+        return dataclass(cls, **options)
+
+    def __init__(self: Any, *values: Any, **named: Any) -> None:  # noqa: N807
+        for each in reversed(type(self).__mro__):
+            wanted = vars(each).get("__late_options__")
+            if wanted is not None:
+                del each.__late_options__, each.__init__
+                dataclass(each, **wanted)
+        type(self).__init__(self, *values, **named)
+
+    cls.__late_options__, cls.__init__ = options, __init__
+    return cls
+
+
+def _duckdb() -> ModuleType:
+    """Import duckdb, of which a query uses few classes."""
+    module: ModuleType = _import(
+        "duckdb",
+        {
+            "importlib.metadata": {"version": _version},
+            "dataclasses": {"dataclass": _late_dataclass},
+            "html": {},
+            "secrets": {},
+        },
+    )
+    return module

@@ -33,9 +33,9 @@ def missing_libraries(error: ModuleNotFoundError) -> str | None:
     wanted = (error.name or "").partition(".")[0]
     for what, known in _GROUPS.items():
         if wanted in known:
-            from importlib.util import find_spec
+            from importlib.machinery import PathFinder
 
-            missing = [name for module, name in known.items() if find_spec(module) is None]
+            missing = [n for module, n in known.items() if PathFinder.find_spec(module) is None]
             names = " ".join(missing or [known[wanted]])
             return f"{known[wanted]} is not installed, which {what} needs: pip install {names}"
     return None

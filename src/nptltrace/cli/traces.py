@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nptltrace.cli.options import duration_ns, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from nptltrace._binding.libpttread import Filter
     from nptltrace.analysis.answers import Answers

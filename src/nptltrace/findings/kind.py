@@ -8,7 +8,7 @@ import re
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, get_args
 
 from nptltrace._dataclasses import dataclass
 from nptltrace.errors import UsageError
@@ -18,6 +18,8 @@ from nptltrace.scripts import installed, run_script
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable
+    from types import CodeType
+    from typing import Any
 
     from nptltrace.findings.facts import Found, Trace
 
@@ -35,7 +37,6 @@ class Kind:
         name: As in JSON, and after `--kind`.
         severity: `error` for what has gone wrong, `warning` for what has done no harm yet.
         find: Yields what is wrong with a trace.
-        text: What it is and what it takes, as Markdown.
         file: The file that has it.
         line: Where in it.
         tables: It may read tables, for which the events are read once more.
@@ -45,11 +46,15 @@ class Kind:
     name: str
     severity: Severity
     find: Callable[[Trace], Iterable[Found]]
-    text: str
     file: str
     line: int
     tables: bool
     group: str
+
+    @property
+    def text(self) -> str:
+        """What it is and what it takes, as Markdown."""
+        return inspect.cleandoc(self.find.__doc__ or "")
 
 
 # By name; kinds of PTT first.
@@ -79,7 +84,7 @@ def finding(
         raise UsageError(f"@finding: severity is 'error' or 'warning', not {severity!r}")
 
     def add(function: Callable[[Trace], Iterable[Found]]) -> Callable[[Trace], Iterable[Found]]:
-        code = inspect.unwrap(function).__code__
+        code = _code(function)
         if not function.__doc__:
             raise UsageError(
                 f"@finding: {function.__name__} needs a docstring that says what it is"
@@ -93,7 +98,6 @@ def finding(
             name=name,
             severity=severity,
             find=function,
-            text=inspect.cleandoc(function.__doc__),
             file=str(path),
             line=code.co_firstlineno,
             tables=tables or not built_in,
@@ -128,6 +132,14 @@ def load(path: str | os.PathLike[str]) -> None:
         raise UsageError(f"{path}: has no function with the decorator @finding")
 
 
+def _code(function: Any) -> CodeType:
+    """Return the code of a function that decorators may wrap."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code: CodeType = function.__code__
+    return code
+
+
 @cache
 def load_installed() -> list[str]:
     """Add the kinds of installed packages; return what is wrong with those that cannot be added."""
@@ -146,7 +158,6 @@ def digest() -> str:
             try:
                 text = Path(kind.file).read_bytes()
             except OSError:  # of a notebook
-                code = inspect.unwrap(cast("Callable[..., object]", kind.find)).__code__
-                text = marshal.dumps(code, 2)
+                text = marshal.dumps(_code(kind.find), 2)
             sums.update(f"{kind.name} {kind.severity} {len(text)} ".encode() + text)
     return sums.hexdigest()

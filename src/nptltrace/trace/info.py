@@ -7,7 +7,7 @@ off or damaged is skipped, and what the others say still counts.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nptltrace._binding.headers import ptt_abi
 from nptltrace._dataclasses import dataclass, field, replace
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
     from collections.abc import Set as AbstractSet
+    from typing import Any
 
     from nptltrace.trace.code.python_code import PythonCode
 

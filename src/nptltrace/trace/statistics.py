@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttread
 from nptltrace._dataclasses import dataclass, field
@@ -15,6 +15,7 @@ from nptltrace.trace.threads import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any, Literal
 
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset

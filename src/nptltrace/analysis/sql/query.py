@@ -11,8 +11,8 @@ import re
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from difflib import get_close_matches
-from threading import Lock
+from functools import partial
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ from nptltrace.errors import PttError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator
 
+    from nptltrace.analysis.sql.schema import TableType
     from nptltrace.analysis.sql.tables import TraceTables
 
 __all__ = ["Database", "QueryError", "view_columns", "view_schemas"]
@@ -42,6 +43,11 @@ _SETTINGS = {
 _LOOK_S = 0.1
 # Rows of an answer that come at once: Python turns them into text without looking up.
 _ROWS = 1 << 14
+_WORD = re.compile(r"\w+")
+# A query that changes nothing.
+_PLAIN = re.compile(r"\s*(select|from|with)\b(?!.*\(\s*desc\b)", re.IGNORECASE | re.DOTALL)
+# Words of a query that may read the list of tables, or have the name of a table as a value.
+_LISTS = frozenset({"describe", "information_schema", "query", "query_table", "show", "summarize"})
 _NEAR = re.compile(r'at or near "([^"]+)"')
 # Words of a query that stand between names.
 _WORDS = ("select", "from", "where", "group", "order", "having", "limit", "join", "using", "union")
@@ -79,7 +85,7 @@ class Database:
     """
 
     def __init__(self, tables: TraceTables) -> None:
-        self._begin(lambda: self._declare(tables))
+        self._begin(lambda: self._declare_tables(tables))
 
     def close(self) -> None:
         """Give everything back; no query may run."""
@@ -113,7 +119,9 @@ class Database:
         Raises:
             QueryError: It cannot be answered.
         """
-        for statement in self._statements(sql):
+        statements = self._statements(sql)
+        self._declare(sql if all(_PLAIN.match(each.query) for each in statements) else None)
+        for statement in statements:
             try:
                 reader = self._run(statement, sql, params)
                 if reader is not None:
@@ -141,7 +149,6 @@ class Database:
             KeyboardInterrupt: It was stopped.
         """
         import signal
-        from concurrent.futures import ThreadPoolExecutor, wait
         from threading import current_thread, main_thread
 
         before = signal.getsignal(signal.SIGINT)
@@ -155,23 +162,32 @@ class Database:
             self._scans.stop()
             self._connection.interrupt()
 
+        results: list[T] = []
+        errors: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                results.append(work())
+            except BaseException as error:  # noqa: BLE001 -- raised below
+                errors.append(error)
+
         signal.signal(signal.SIGINT, stop)
         try:
-            with ThreadPoolExecutor(1) as pool:
-                future = pool.submit(work)
-                while wait([future], _LOOK_S).not_done:
-                    if stopped:  # what came between two queries has stopped none
-                        self._scans.stop()
-                        self._connection.interrupt()
+            thread = Thread(target=run)
+            thread.start()
+            while thread.is_alive():
+                thread.join(_LOOK_S)
+                if stopped:  # what came between two queries has stopped none
+                    self._scans.stop()
+                    self._connection.interrupt()
         finally:
             signal.signal(signal.SIGINT, before)
             self._scans.end()  # nor is the next query stopped
         if stopped:
             raise KeyboardInterrupt
-        try:
-            return future.result()
-        finally:
-            del future  # an error in it would refer to itself by this frame
+        if errors:
+            raise errors.pop()
+        return results.pop()
 
     # ---- inside ----
 
@@ -187,6 +203,7 @@ class Database:
         # A program that is not in a file, as of `python -c`, would have one on its standard output.
         self._connection.execute("set enable_progress_bar = false")
         self._scans = Scans()
+        self._undeclared: dict[str, tuple[str, Callable[[], object]]] = {}
         # At the interpreter's exit too: no thread of DuckDB may come back to Python after it.
         self._end = weakref.finalize(self, _end, self._connection, self._scans)
         self._querying = Lock()
@@ -194,15 +211,40 @@ class Database:
         self.interruptible(declare)
         self._connection.execute("set lock_configuration = true")
 
-    def _declare(self, tables: TraceTables) -> None:
-        for table in TABLES.values():
+    def _declare_tables(self, tables: TraceTables) -> None:
+        """Remember how tables and views are declared, for those that queries mention."""
+
+        def register(table: TableType) -> None:
             self._connection.register(table.name, LazyTable(table, tables, self._scans))
+
+        for table in TABLES.values():
+            self._undeclared[table.name] = "", partial(register, table)
         for view in VIEWS:
-            self._connection.execute(view.statement)
-        if tables.leaves_threads_out:  # holders and wakers that are not chosen have names as well
-            self._connection.register(ALL_THREADS.name, LazyTable(ALL_THREADS, tables, self._scans))
-            names = THREAD_NAMES.format(ALL_THREADS.name)
-            self._connection.execute(f"create or replace view thread_names as {names}")
+            text, name = view.statement, view.name
+            if name == "thread_names" and tables.leaves_threads_out:
+                # Holders and wakers that are not chosen have names as well.
+                self._undeclared[ALL_THREADS.name] = "", partial(register, ALL_THREADS)
+                text = f"create view {name} as {THREAD_NAMES.format(ALL_THREADS.name)}"
+            self._undeclared[name] = text, partial(self._connection.execute, text)
+
+    def _declare(self, sql: str | None = None) -> bool:
+        """Declare the tables and views that a query may read; without a query all of them.
+
+        Returns:
+            Whether there was something to declare.
+        """
+        wanted = set(self._undeclared)
+        if sql is not None:
+            words = set(_WORD.findall(sql.lower()))
+            if words.isdisjoint(_LISTS) and not any(w.startswith(_INTERNAL) for w in words):
+                wanted &= words
+                for name in reversed(self._undeclared):  # views read what was declared before
+                    if name in wanted:
+                        words = set(_WORD.findall(self._undeclared[name][0]))
+                        wanted |= words & self._undeclared.keys()
+        for name in [name for name in self._undeclared if name in wanted]:
+            self._undeclared.pop(name)[1]()
+        return bool(wanted)
 
     def _query(self, sql: str, params: Params) -> pa.Table:
         found = None
@@ -227,7 +269,13 @@ class Database:
                 return None
             return self._connection.sql(statement.query, params=values).to_arrow_reader(_ROWS)
         except failed as error:
+            if self._is_unknown(error) and self._declare():
+                return self._run(statement, sql, params)
             raise self._explained(error, statement, sql, values) from None
+
+    def _is_unknown(self, error: Exception) -> bool:
+        """Return whether an error is about a name, which is looked up before anything runs."""
+        return isinstance(error, self._duckdb.BinderException | self._duckdb.CatalogException)
 
     def _explained(
         self, error: Exception, statement: Any, sql: str, values: Any = None
@@ -235,9 +283,7 @@ class Database:
         """Return an error with its place, which is known where the statement is just executed."""
         if self._scans.failures:
             return self._scans.failures.pop()
-        # Names are looked up before anything runs, so it fails again at once.
-        unknown = isinstance(error, self._duckdb.BinderException | self._duckdb.CatalogException)
-        if unknown and not _POSITION.search(str(error)):
+        if self._is_unknown(error) and not _POSITION.search(str(error)):
             try:
                 self._connection.execute(statement.query, values)
             except self._duckdb.Error as again:
@@ -343,6 +389,8 @@ def _misspelt(what: str, statement: str) -> str:
     found = place[1].lower() if place is not None else ""
     words = re.findall(r"\w+", statement.lower())
     at = words.index(found) if found in words else len(words)
+    from difflib import get_close_matches
+
     for word in words[max(at - 1, 0) : at + 1]:
         close = get_close_matches(word, _WORDS, 1, 0.7) if word not in _WORDS else []
         if close:

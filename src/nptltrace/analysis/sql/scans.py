@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-from pyarrow import acero
 
 from nptltrace.analysis.model import Window
 from nptltrace.errors import PttError
@@ -166,6 +165,8 @@ def _part(batch: pa.RecordBatch, names: list[str], condition: Any) -> list[pa.Re
     """Return columns of the rows that fulfil a condition, if there is one, in their order."""
     if condition is None:
         return [batch.select(names)]
+    from pyarrow import acero
+
     steps = [
         acero.Declaration(
             "table_source", acero.TableSourceNodeOptions(pa.Table.from_batches([batch]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import tempfile
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -52,6 +51,8 @@ class Shelf:
             self._writer.write_table(piece)
 
     def _begin_file(self, schema: pa.Schema) -> bool:
+        import tempfile
+
         try:
             self._file = tempfile.TemporaryFile(prefix="ptt-table-")  # noqa: SIM115 -- closed below
         except OSError:
@@ -68,6 +69,8 @@ class Shelf:
             if self._file is not None:
                 with suppress(OSError):  # it still has what could not be written
                     self._file.close()
+            import tempfile
+
             raise PttError(
                 f"cannot write a temporary table in {tempfile.gettempdir()}: "
                 f"{error.strerror or error}; set TMPDIR to a directory with more room"

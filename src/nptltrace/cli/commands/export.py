@@ -6,7 +6,6 @@ import argparse
 from typing import Any
 
 from nptltrace.cli import traces
-from nptltrace.cli.imports import import_pyarrow
 from nptltrace.cli.options import add_show, add_traces, duration_ns, say
 from nptltrace.errors import UsageError
 from nptltrace.export import FORMATS, Export, load_format
@@ -79,7 +78,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the export."""
-    import_pyarrow()
     from nptltrace._units import size
     from nptltrace.cli.output.progress import Progress
     from nptltrace.cli.unmatched import say_unmatched

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nptltrace._units import plural
 from nptltrace.cli import traces
 from nptltrace.cli.engine import add_engine, chosen_engine
-from nptltrace.cli.imports import import_pyarrow
+from nptltrace.cli.imports import import_whole
 from nptltrace.cli.options import (
     add_format,
     confidence,
@@ -116,8 +116,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Do it."""
-    if args.engine != "spark":
-        import_pyarrow()
+    if args.engine == "spark":
+        import_whole("pyarrow")
     for option, actions in _FOR.items():
         if getattr(args, option) is not None and args.action not in actions:
             raise UsageError(f"--{option} is for ptt fleet {' and '.join(actions)}")

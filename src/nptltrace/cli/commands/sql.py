@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nptltrace._units import plural
 from nptltrace.cli import traces
 from nptltrace.cli.engine import add_engine, chosen_engine
-from nptltrace.cli.imports import import_pyarrow
+from nptltrace.cli.imports import import_whole
 from nptltrace.cli.options import add_format, say
 from nptltrace.errors import UsageError
 
@@ -64,8 +64,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Answer the query, or those that are typed."""
-    if args.engine != "spark":
-        import_pyarrow()
+    if args.engine == "spark":
+        import_whole("pyarrow")
     if args.store is not None:
         return _run_store(args)
     if args.engine is not None:

@@ -6,7 +6,6 @@ import argparse
 from typing import TYPE_CHECKING
 
 from nptltrace.cli import traces
-from nptltrace.cli.imports import import_pyarrow
 from nptltrace.cli.options import say
 from nptltrace.errors import UsageError
 
@@ -102,7 +101,6 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.trace.traceset import Traceset
 
     if args.store is not None:
-        import_pyarrow()
         return _serve_store(args)
     if not args.traces:
         raise UsageError("name a trace, or a store with --store (see ptt ui --help)")
@@ -114,7 +112,6 @@ def run(args: argparse.Namespace) -> int:
     gc.disable()
     with ThreadPoolExecutor(1) as aside:
         opening = aside.submit(Traceset, *args.traces)
-        import_pyarrow()
         from nptltrace.ui.server.serving import viewer_application
         from nptltrace.ui.viewer import Viewer
     gc.enable()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,6 +56,8 @@ class Sorter:
         self._runs.append(run if self._left >= 0 else self._stored(run))
 
     def _stored(self, run: NDArray[Any]) -> NDArray[Any]:
+        import tempfile
+
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="ptt-export-")  # noqa: SIM115 -- closed below
             own(self, self._file.close)

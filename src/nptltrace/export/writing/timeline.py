@@ -10,7 +10,7 @@ one batch of events to another, then to write. Nothing else has to be kept, howe
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from nptltrace.analysis.report.naming import Naming
 from nptltrace.export.writing import records as rec
 from nptltrace.export.writing.sorting import Sorter, in_order
 from nptltrace.trace.code.call_site import hex_of_site, stack_sites
+from nptltrace.trace.reading.prefetch import made_ahead
 from nptltrace.trace.symbols.frames import recorded_site, stack_texts
 
 if TYPE_CHECKING:
@@ -206,10 +207,8 @@ class Timeline:
     def records(self, most: int) -> Iterator[NDArray[Any]]:
         """Yield all records in the order of time, at most so many at once; once."""
         batches = self._batches()
-        with ThreadPoolExecutor(1) as pool:
-            ahead = pool.submit(next, batches, None)
-            while (records := ahead.result()) is not None:
-                ahead = pool.submit(next, batches, None)  # while these are written
+        with closing(made_ahead(lambda: next(batches, None))) as ahead:
+            for records in ahead:
                 if self.shift_ns:
                     records["ts"] += self.shift_ns
                 for start in range(0, len(records), most):

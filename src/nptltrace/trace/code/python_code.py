@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nptltrace._binding.headers import ptt_abi
 from nptltrace._dataclasses import dataclass, field, replace
@@ -13,6 +13,7 @@ from nptltrace.trace.code.python_lines import line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any
 
 __all__ = [
     "PythonCode", "add_targets", "code_and_offset", "is_python", "named_object",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["CancelledError", "ensure_wanted", "stoppable"]
+
+
+class CancelledError(Exception):
+    """Work was stopped because nobody wants its result."""
 
 
 class _Work(threading.local):

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import closing, contextmanager
+from itertools import cycle
+from threading import Thread
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.cancellation import ensure_wanted
 from nptltrace.trace.reading.columns import ArrayBuffer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from nptltrace._binding.libpttread import Cursor
     from nptltrace.trace.traceset import Traceset
 
-__all__ = ["followed", "reading_ahead", "whole_batches"]
+__all__ = ["followed", "made_ahead", "reading_ahead", "whole_batches"]
 
 _BATCH = 1 << 16
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -31,8 +34,18 @@ def reading_ahead(cursor: Cursor, *, processors: bool = False) -> Iterator[Itera
         cursor: What to read, up to its limit.
         processors: With the numbers of the processors.
     """
-    with ThreadPoolExecutor(1) as pool:
-        yield _batches(cursor, pool, processors=processors)
+    buffers = ArrayBuffer(_BATCH), ArrayBuffer(_BATCH)
+    for buffer in buffers:
+        if not processors:
+            buffer.columns.cpu = None
+    empty = cycle(buffers)
+
+    def read() -> ArrayBuffer | None:
+        buffer = next(empty)
+        return buffer if cursor.read(buffer) else None
+
+    with closing(made_ahead(read)) as batches:
+        yield batches
 
 
 def whole_batches(
@@ -73,16 +86,45 @@ def followed(
     yield from whole_batches(source, cursor, processors=processors)
 
 
-def _batches(
-    cursor: Cursor, pool: ThreadPoolExecutor, *, processors: bool
-) -> Iterator[ArrayBuffer]:
-    full, empty = ArrayBuffer(_BATCH), ArrayBuffer(_BATCH)
-    for buffer in (full, empty):
-        if not processors:
-            buffer.columns.cpu = None
-    ahead = pool.submit(cursor.read, full)
-    while ahead.result():
+def made_ahead(make: Callable[[], T | None]) -> Generator[T, None, None]:
+    """Yield what a function returns until it returns None; a thread calls it ahead.
+
+    Args:
+        make: The function. No thread is in it any more when the generator is closed.
+
+    Raises:
+        CancelledError: The items are not wanted any more.
+    """
+    item = make()
+    while item is not None:
         ensure_wanted()
-        ahead = pool.submit(cursor.read, empty)
-        yield full
-        full, empty = empty, full
+        ahead = _Call(make)
+        try:
+            yield item
+        finally:
+            ahead.join()
+        item = ahead.result()
+
+
+class _Call(Thread, Generic[T]):
+    """A call in a thread of its own; concurrent.futures takes longer to import than most calls."""
+
+    def __init__(self, function: Callable[[], T]) -> None:
+        super().__init__()
+        self._function = function
+        self._results: list[T] = []
+        self._error: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        """Call the function."""
+        try:
+            self._results.append(self._function())
+        except BaseException as error:  # noqa: BLE001 -- raised where the result is asked for
+            self._error = error
+
+    def result(self) -> T:
+        """Return what the call returned, or raise what the call raised; the thread has ended."""
+        if self._error is not None:
+            raise self._error
+        return self._results.pop()

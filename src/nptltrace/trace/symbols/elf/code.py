@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nptltrace._cache import cache_directory, shrink
 from nptltrace._dataclasses import dataclass, replace
@@ -16,6 +16,8 @@ from nptltrace.trace.symbols.elf.demangle import demangle
 from nptltrace.trace.symbols.elf.names_copy import copied_names
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from nptltrace.trace.symbols.elf.debug_calls import DebugCalls
     from nptltrace.trace.symbols.elf.object_file import ElfFile
 
