@@ -47,9 +47,18 @@ void begin(void)
 PROGRAM = """
 import atexit, ctypes, sys, threading, time
 
+ending, shutdown = threading.Event(), threading._shutdown
+
+def begin_shutdown():
+    ending.set()
+    shutdown()
+
 def late():
+    ending.wait()  # however long the command takes
     time.sleep(0.2)
     print("thread")
+
+threading._shutdown = begin_shutdown
 
 atexit.register(print, "registered")
 threading.Thread(target=late).start()
