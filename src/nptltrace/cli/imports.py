@@ -261,7 +261,7 @@ def _late_dataclass(cls: Any = None, **options: Any) -> Any:
         for each in reversed(type(self).__mro__):
             wanted = vars(each).get("__late_options__")
             if wanted is not None:
-                del each.__late_options__, each.__init__
+                del each.__late_options__, each.__init__  # type: ignore[attr-defined,misc]
                 dataclass(each, **wanted)
         type(self).__init__(self, *values, **named)
 
