@@ -8,7 +8,7 @@
  *   put        yes                         yes        yes
  *   take       yes                         no         no
  *
- * put (trace_point.h, ring_put.c): async-signal-safe, allocates nothing, keeps errno, takes no lock, is no cancellation point.
+ * put (event.c, ring_put.c): async-signal-safe, allocates nothing, keeps errno, takes no lock, is no cancellation point.
  * take (ring_take.c) and dispose are the controller's, which lets one thread at a time do them; they do not block.
  */
 #ifndef PX_RECORDS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* thread_names.c - what threads are called from a time on: the kernel gives ids of ended threads to others. */
-#include "thread_names.h"
+#include "name_tables.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -18,8 +18,7 @@ from nptltrace._units import plural
 from nptltrace._version import __version__
 from nptltrace.analysis.report.stacks.sums import TITLES
 from nptltrace.analysis.stack_names import UNKNOWN, Frames
-from nptltrace.export.writing.numbers import Numbers
-from nptltrace.export.writing.stacks import OPTIONS, modules, object_labels
+from nptltrace.export.writing.stacks import OPTIONS, Numbers, modules, object_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,8 @@ import gzip
 from typing import TYPE_CHECKING
 
 from nptltrace.analysis.report.stacks.sums import TITLES
-from nptltrace.export.writing.numbers import Numbers
 from nptltrace.export.writing.protobuf import message, number, packed
-from nptltrace.export.writing.stacks import OPTIONS, modules, summary
+from nptltrace.export.writing.stacks import OPTIONS, Numbers, modules, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

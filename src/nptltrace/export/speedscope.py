@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace._version import __version__
 from nptltrace.analysis.report.stacks.sums import TITLES
-from nptltrace.export.writing.numbers import Numbers
-from nptltrace.export.writing.stacks import OPTIONS, summary
+from nptltrace.export.writing.stacks import OPTIONS, Numbers, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nptltrace._dataclasses import dataclass
 from nptltrace._units import plural
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from nptltrace.analysis.sql.tables import TraceTables
     from nptltrace.analysis.stack_names import Frame
 
-__all__ = ["OPTIONS", "Sample", "modules", "object_labels", "samples", "summary"]
+__all__ = ["OPTIONS", "Numbers", "Sample", "modules", "object_labels", "samples", "summary"]
+
+Key = TypeVar("Key")
 
 # The option that all of these formats take.
 OPTIONS = ("show",)
@@ -70,3 +72,20 @@ def modules(tables: TraceTables) -> dict[tuple[str, str], dict[str, Any]]:
     for row in tables.table("modules").to_pylist():
         rows.setdefault((row["name"], row["build_id"]), row)
     return rows
+
+
+class Numbers(dict[Key, int]):
+    """Numbers strings, functions or frames, which a file names once, as they are asked for.
+
+    Args:
+        first: The number of the first key.
+    """
+
+    def __init__(self, first: int = 0) -> None:
+        super().__init__()
+        self._first = first
+
+    def __missing__(self, key: Key) -> int:
+        """Number a key that was not asked for before."""
+        number = self[key] = self._first + len(self)
+        return number
