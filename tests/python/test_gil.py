@@ -49,6 +49,17 @@ def test_convoy_behind_a_call_of_c(python: str, ptt: Ptt, record: Recorder) -> N
     table = json.loads(ptt("sql", "--format", "json", trace, query).stdout)
     for name, one in (("wait_ns", answers), ("wait_caused_ns", computes)):
         assert one[name] == sum(row[name] for row in table if row["site"] == one["site"])
+    for option, column in (
+        ("--tid", "tid"),
+        ("--pid", "pid"),
+        ("--site", "site"),
+        ("--object", "gil"),
+    ):
+        chosen = ptt(
+            "report", "--gil", option, str(answers[column]), "--format", "json", trace
+        ).stdout
+        alike = [row for row in rows if row[column] == answers[column]]
+        assert json.loads(chosen)["rows"] == alike, option
 
 
 @pytest.mark.parametrize("python", interpreters())
