@@ -21,7 +21,7 @@ mkdir -p "$out"
 # shellcheck disable=SC2054 # commas within one word
 flags=(-std=gnu11 -g -O1 -Wall -Wextra -D_GNU_SOURCE -DENABLE_NPTL_TRACE=1 -DPTT_UNWINDS=1 -fsanitize=fuzzer,address,undefined
 	-fno-sanitize-recover=undefined -fno-omit-frame-pointer
-	-Inative/include -Inative/ring -Inative/catalog -Inative/reader -Inative/tracer -Inative/tracer/handler -Inative/tracer/real -Inative/tracer/process -Inative/tracer/call_site -Inative/unwind -Inative/tasks -Inative/tracer/java -Inative/tracer/locks -Inative/tracker/promises
+	-Inative/include -Inative/ring -Inative/catalog -Inative/reader -Inative/tracer -Inative/tracer/handler -Inative/tracer/real -Inative/tracer/process -Inative/tracer/call_site -Inative/unwind -Inative/tasks -Inative/tracer/java -Inative/tracer/locks -Inative/tracker -Inative/tracker/promises
 	-fms-extensions -Wno-microsoft-anon-tag)
 declare -A sources=(
 	[reader]="native/reader/*.c native/reader/*/*.c native/ring/mapping/truncation.c native/ring/layout/crc32c.c native/ring/record/record.c native/ring/platform/upcalls.c native/catalog/*.c"
