@@ -19,12 +19,6 @@
 #define HOLE_PATIENCE_NS UINT64_C(500000000)
 #define WAKE_AT_ONCE 64u /* chunks */
 
-/* All but a few of the chunks that are kept are kept for nobody. */
-static uint32_t kept_max(const struct ptt_collector *c)
-{
-	return c->head.chunk_count / 4;
-}
-
 /* ------------------------------------------------------------ what is ready */
 
 static uint64_t serial_of(const struct ptt_collector *c, uint32_t chunk)
@@ -173,7 +167,8 @@ static void chunk_is_drained(struct ptt_collector *c, const struct ready *r, uin
 {
 	struct chunk_note *note = &c->note[r->chunk];
 
-	if (!holes || c->kept >= kept_max(c)) {
+	/* most chunks that are kept are kept for nobody: so no more than a quarter of all is */
+	if (!holes || c->kept >= c->head.chunk_count / 4) {
 		packet_chunk_done(c, r->thread, r->chunk, dirty_end);
 		return;
 	}

@@ -63,14 +63,6 @@ static void lay_out(struct ptt_segment *seg, uint64_t budget, uint32_t chunk_siz
 	seg->size = seg->chunk_offset + (uint64_t)seg->chunk_count * chunk_size;
 }
 
-/* One buffer for all: no chunks, and one stream, which no thread can take. */
-static void lay_out_shared(struct ptt_segment *seg, struct ptt_shared *shared, uint64_t size)
-{
-	lay_out(seg, 0, PTT_CHUNK_SIZE);
-	seg->thread_count = 1;
-	shared_lay_out(seg, shared, size);
-}
-
 /* @seg: a private copy of the head of what is mapped at @base. */
 static bool is_sound(const struct ptt_segment *seg, const char *base, uint64_t size)
 {
@@ -212,10 +204,14 @@ static int make_segment(struct ptt_collector *c, const struct ptt_collector_opti
 	err = shared_size ? check_shared(o, shared_size, message) : check_options(o, &budget, &chunk_size, message);
 	if (err)
 		return err;
-	if (shared_size)
-		lay_out_shared(&seg, &shared, shared_size);
-	else
+	if (shared_size) {
+		/* one buffer for all threads: no chunks, and one stream, which no thread can take */
+		lay_out(&seg, 0, PTT_CHUNK_SIZE);
+		seg.thread_count = 1;
+		shared_lay_out(&seg, &shared, shared_size);
+	} else {
 		lay_out(&seg, budget, chunk_size);
+	}
 	ptt_collector_read_clock(0, &now);
 	seg.clock = now.kind;
 	seg.start_clock = now.clock;

@@ -181,13 +181,6 @@ EXPORT void nptl_trace_init(char **args)
 
 /* ------------------------------------------------------------ recording */
 
-static uint32_t own_tid(void)
-{
-	if (__builtin_expect(!self_tid, 0))
-		self_tid = ptt_own_tid();
-	return self_tid;
-}
-
 static bool reserve(uint32_t words, uint64_t *at, uint64_t *time)
 {
 	/* acquire: pairs with the swap of the thread that reserved before, so that our time is not older than its time */
@@ -223,7 +216,9 @@ static void put_event(uint32_t *record, uint32_t room, const struct nptl_trace_e
 			__atomic_fetch_add(&buffer.dropped, 1, __ATOMIC_RELAXED);
 		return;
 	}
-	ptt_record_finish(record, words, time, buffer.pid, own_tid());
+	if (__builtin_expect(!self_tid, 0))
+		self_tid = ptt_own_tid();
+	ptt_record_finish(record, words, time, buffer.pid, self_tid);
 	to = buffer.array + at;
 	to[3] = record[3];
 	/* release: with the length, and the thread above, a record is seen to have been begun */

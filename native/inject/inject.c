@@ -157,11 +157,6 @@ static struct user_regs_struct resumed(const struct user_regs_struct *before)
 	return r;
 }
 
-static bool is_wait_for_events(uint64_t number)
-{
-	return number == SYS_epoll_wait || number == SYS_epoll_pwait || number == SYS_epoll_pwait2;
-}
-
 /* ------------------------------------------------------------ stopping */
 
 /* Wait for the next stop. Return: its status, -ESRCH if the thread has ended, -EBUSY if it takes too long. */
@@ -228,8 +223,9 @@ static bool is_there(const struct stopped *s, const struct ptt_inject *wanted)
 static void leave_alone(const struct stopped *s)
 {
 	struct user_regs_struct r = resumed(&s->before);
+	uint64_t call = s->before.orig_rax;
 
-	if (is_wait_for_events(s->before.orig_rax) && (int64_t)s->before.rax == -EINTR)
+	if ((call == SYS_epoll_wait || call == SYS_epoll_pwait || call == SYS_epoll_pwait2) && (int64_t)s->before.rax == -EINTR)
 		ptrace(PTRACE_SETREGS, s->tid, NULL, &r);
 	let_go(s->tid, 0);
 }

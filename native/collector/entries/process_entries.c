@@ -34,19 +34,14 @@ uint32_t process_high(const struct ptt_collector *c)
 	return high < c->head.process_count ? high : c->head.process_count;
 }
 
-static uint32_t state_of_process(const struct ptt_collector *c, uint32_t index)
-{
-	/* acquire: pairs with the release of LIVE after the entry was filled in */
-	return __atomic_load_n(&c->process[index].state, __ATOMIC_ACQUIRE);
-}
-
 int ptt_collector_processes(struct ptt_collector *c, struct ptt_collector_process *processes, uint32_t count)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < process_high(c) && n < count; i++) {
 		struct process_note *note = &c->process_note[i];
-		uint32_t state = state_of_process(c, i);
+		/* acquire: pairs with the release of LIVE after the entry was filled in */
+		uint32_t state = __atomic_load_n(&c->process[i].state, __ATOMIC_ACQUIRE);
 
 		if (state == note->state || note->gone)
 			continue;

@@ -47,11 +47,6 @@ static uint32_t *word_at(const struct shared_drain *d, uint64_t at)
 	return d->array + (at & (d->head.size - 1));
 }
 
-static void futex_wake(uint32_t *word)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
 /* ------------------------------------------------------------ waiting for writers */
 
 static void be_patient(uint64_t waited_ns)
@@ -114,7 +109,7 @@ static uint64_t pause_and_wait(struct ptt_collector *c)
 	}
 	/* release: pairs with the writers' acquire load of pause */
 	__atomic_store_n(&shared->pause, 0, __ATOMIC_RELEASE);
-	futex_wake(&shared->pause);
+	syscall(SYS_futex, &shared->pause, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	return reserved;
 }
 
@@ -278,14 +273,6 @@ static bool worth_it(const struct ptt_collector *c, uint64_t used, uint32_t flag
 	       __atomic_load_n(&c->segment->waiters, __ATOMIC_RELAXED);
 }
 
-/* No more than the array holds, whatever the counts in shared memory have come to say. */
-static uint64_t within(const struct ptt_collector *c, uint64_t beg_read, uint64_t end_read)
-{
-	uint64_t size = c->shared->head.size;
-
-	return end_read - beg_read <= size ? end_read : beg_read + size;
-}
-
 static void sum_up(struct ptt_collector *c)
 {
 	const struct ptt_shared *shared = c->shared->shared;
@@ -306,8 +293,11 @@ void shared_pass(struct ptt_collector *c, uint32_t flags)
 	uint64_t used = __atomic_load_n(&shared->reserved, __ATOMIC_RELAXED) - beg_read;
 
 	if (worth_it(c, used, flags)) {
-		uint64_t end_read = within(c, beg_read, pause_and_wait(c));
+		uint64_t end_read = pause_and_wait(c), size = c->shared->head.size;
 
+		/* no more than the array holds, whatever the counts in shared memory have come to say */
+		if (end_read - beg_read > size)
+			end_read = beg_read + size;
 		while (beg_read < end_read) {
 			uint64_t to = gather(c, beg_read, end_read);
 

@@ -178,20 +178,15 @@ static bool has_other_image(const struct ptt_collector *c, uint32_t index)
 	return false;
 }
 
-/* Does the pid belong to another process by now? Where /proc does not show it, it is taken for the same one. */
-static bool is_another(uint32_t pid, uint64_t start_time)
-{
-	uint64_t now = start_time_of(pid);
-
-	return now && start_time && now != start_time;
-}
-
 static bool lives(struct ptt_collector *c, uint32_t index)
 {
 	struct ptt_shared_process *p = &c->shared_process[index];
 	uint32_t pid = p->gone ? 0 : ptt_collector_process_pid(c, index);
+	/* the pid may belong to another process by now; where /proc does not show it, it is taken for the same process */
+	uint64_t started = pid ? start_time_of(pid) : 0;
+	bool other = started && p->start_time && started != p->start_time;
 
-	if (!p->gone && (!pid || has_ended(pid) || is_another(pid, p->start_time) || has_other_image(c, index)))
+	if (!p->gone && (!pid || has_ended(pid) || other || has_other_image(c, index)))
 		p->gone = 1;
 	return !p->gone;
 }

@@ -106,16 +106,6 @@ static bool insert(uint64_t *entry, uint64_t value, uint64_t address, uint64_t i
 
 /* ------------------------------------------------------------ call sites */
 
-/* The entries in use, in the order of their coming. */
-static void list_site(uint32_t id)
-{
-	/* relaxed, both: make_stale_if_closed() notices a site that is missed here */
-	uint32_t at = __atomic_fetch_add(&ptt_site_table.listed, 1, __ATOMIC_RELAXED);
-
-	if (at < PTT_SITE_COUNT)
-		__atomic_store_n(&ptt_site_table.list[at], (uint16_t)id, __ATOMIC_RELAXED);
-}
-
 static void change_site(uint32_t id, uint64_t from, uint64_t to)
 {
 	/* seq_cst: between the two looks at ptt_closing() */
@@ -146,10 +136,14 @@ void ptt_ring_forget_sites(void)
 static bool insert_site(uint32_t id, uint64_t address, uint64_t closing)
 {
 	uint64_t found, entry = ptt_is_settled(closing) ? address : address | PTT_SITE_STALE;
+	uint32_t at;
 
 	if (!insert(&ptt_ring.sites[id], entry, address, PTT_SITE_IDS(id, PTT_NO_PARENT), &found))
 		return (found & ~PTT_SITE_STALE) == address;
-	list_site(id);
+	/* relaxed, both: make_stale_if_closed() notices a site that is missing in the list */
+	at = __atomic_fetch_add(&ptt_site_table.listed, 1, __ATOMIC_RELAXED);
+	if (at < PTT_SITE_COUNT)
+		__atomic_store_n(&ptt_site_table.list[at], (uint16_t)id, __ATOMIC_RELAXED);
 	make_stale_if_closed(id, address, closing);
 	return true;
 }

@@ -109,13 +109,6 @@ static uint32_t slot(uint64_t key)
 	return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PLACES_BITS));
 }
 
-static void keep_quiet(uint64_t object, uint64_t site, uint32_t since, uint32_t for_ticks)
-{
-	uint64_t key = ptt_contended_key(object, site);
-
-	ptt_contended_quiet[key >> (64 - PTT_CONTENDED_QUIET_BITS)] = (struct ptt_contended_quiet){key, since, for_ticks};
-}
-
 /* From now on, a question that was answered with no may get another answer. */
 static void forget_quiet(void)
 {
@@ -136,7 +129,10 @@ static uint32_t is_due(uint64_t object, uint64_t site)
 	if (!ptt_ring_recent(&recent))
 		recent = ticks();
 	else if (!own.seldom && ptt_contended_between(since, recent) < intervals * INTERVAL) {
-		keep_quiet(object, site, since, intervals * INTERVAL);
+		uint64_t key = ptt_contended_key(object, site);
+
+		ptt_contended_quiet[key >> (64 - PTT_CONTENDED_QUIET_BITS)] =
+			(struct ptt_contended_quiet){key, since, intervals * INTERVAL};
 		return 0;
 	}
 	forget_quiet();

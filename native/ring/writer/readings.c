@@ -156,13 +156,6 @@ static void put_reading(const struct ptt_run_times *r, bool kept)
 	ptt_ring_put_slow(kept ? KEPT : READING, 0, rest, 2, true);
 }
 
-static void put_ran(uint64_t ran)
-{
-	const struct ptt_slot rest = {.w0 = PTT_ID_MORE, .w1 = ran};
-
-	ptt_ring_put_slow(RAN, 0, &rest, 1, true);
-}
-
 __thread bool ptt_reading_is_owed __attribute__((tls_model("initial-exec")));
 
 void ptt_reading_put(enum ptt_reading_need need)
@@ -205,7 +198,7 @@ void ptt_reading_put(enum ptt_reading_need need)
 	if (read && has_ran)
 		put_reading(&reading, kept);
 	else if (has_ran)
-		put_ran(reading.ran);
+		ptt_ring_put_slow(RAN, 0, &(const struct ptt_slot){.w0 = PTT_ID_MORE, .w1 = reading.ran}, 1, true);
 	else
 		ptt_ring_put_slow(SWITCHED, 0, NULL, 0, true);
 }

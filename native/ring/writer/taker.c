@@ -29,12 +29,6 @@ static bool is_shared(enum ptt_taking taking, uint64_t object)
 	return __atomic_load_n(&((const pthread_rwlock_t *)at)->__data.__shared, __ATOMIC_RELAXED) != 0;
 }
 
-/* Can @self be noted as the only thread that uses @object? */
-static bool is_only_taker(enum ptt_taking taking, uint64_t object, const struct ptt_thread *self)
-{
-	return taking <= PTT_TAKING_READ && !ptt_ring_is_nowhere(self) && !is_shared(taking, object);
-}
-
 bool ptt_taker_change(enum ptt_taking taking, uint64_t object, const struct ptt_thread *self)
 {
 	uint64_t *entry = &ptt_ring_taker[PTT_TAKER_HASH(object)];
@@ -46,7 +40,8 @@ bool ptt_taker_change(enum ptt_taking taking, uint64_t object, const struct ptt_
 	/* relaxed throughout: as where it is read */
 	if (taking == PTT_TAKING_INIT && (__atomic_load_n(entry, __ATOMIC_RELAXED) & PTT_OBJECT_MASK) != object)
 		return false; /* what the entry says of others goes on to hold */
-	if (!is_only_taker(taking, object, self))
+	/* can @self be noted as the only thread that uses @object? */
+	if (!acquired || ptt_ring_is_nowhere(self) || is_shared(taking, object))
 		__atomic_store_n(entry, PTT_TAKER_UNSURE, __ATOMIC_RELAXED);
 	else if (taking != PTT_TAKING_READ)
 		__atomic_store_n(entry, mine, __ATOMIC_RELAXED);

@@ -54,13 +54,9 @@ static bool settle_revoke(struct ptt_thread *self, uint64_t head)
 
 /* ------------------------------------------------------------ recording */
 
-/* What is known of a stack slot only when the event is: it has the same time. */
-static inline uint64_t stamped(uint64_t rest, uint64_t w0)
-{
-	return rest == PTT_ID_STACK ? (w0 & ~(uint64_t)PTT_ID_MASK) | PTT_ID_STACK : rest;
-}
+#define BUFFER_WAIT (13u << 6) /* handler domain, event 0 */
 
-/* Write an event into slots that have been reserved at @head. */
+/* Write an event into slots that have been reserved at @head. A stack slot gets the time of its event. */
 static void commit(const struct ptt_thread *self, uint64_t head, uint64_t w0, uint64_t w1, const struct ptt_slot *rest, uint32_t count)
 {
 	struct ptt_slot *slot = (struct ptt_slot *)(ptt_segment_base(self) + PTT_HEAD_OFFSET(head));
@@ -68,7 +64,8 @@ static void commit(const struct ptt_thread *self, uint64_t head, uint64_t w0, ui
 
 	for (i = 0; i < count; i++) {
 		slot[i + 1].w1 = rest[i].w1;
-		__atomic_store_n(&slot[i + 1].w0, stamped(rest[i].w0, w0), __ATOMIC_RELAXED);
+		__atomic_store_n(&slot[i + 1].w0,
+				 rest[i].w0 == PTT_ID_STACK ? (w0 & ~(uint64_t)PTT_ID_MASK) | PTT_ID_STACK : rest[i].w0, __ATOMIC_RELAXED);
 	}
 	slot->w1 = w1;
 	/* release: the collector's acquire load of w0 sees the whole event */
@@ -85,14 +82,6 @@ static void end_chunk(struct ptt_thread *self, uint64_t head, uint32_t revoke)
 	if (__atomic_load_n(&self->revoke, __ATOMIC_RELAXED) != revoke && !settle_revoke(self, head))
 		return;
 	commit(self, head, PTT_ID_END, 0, NULL, 0);
-}
-
-static void note_wait(uint64_t waited_ns)
-{
-	const uint32_t id = 13u << 6; /* handler domain, event 0: BUFFER_WAIT */
-	struct ptt_slot rest = {.w0 = PTT_ID_MORE, .w1 = waited_ns};
-
-	ptt_ring_put_slow(id, 0, &rest, 1, false);
 }
 
 /* Return: true if there is a chunk with room for @slots at the new head. */
@@ -161,5 +150,5 @@ void ptt_ring_put_slow(uint64_t id, uint64_t w1, const struct ptt_slot *rest, ui
 		break;
 	}
 	if (waited_ns)
-		note_wait(waited_ns);
+		ptt_ring_put_slow(BUFFER_WAIT, 0, &(const struct ptt_slot){.w0 = PTT_ID_MORE, .w1 = waited_ns}, 1, false);
 }

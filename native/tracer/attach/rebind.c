@@ -54,12 +54,6 @@ static uint32_t route_count;
 static uint16_t by_name[TABLE_SIZE]; /* 1 + index */
 static bool known;
 
-/* These see to it that the tracer comes first in what every fork does; children of an attached process are not traced. */
-static bool is_left_out(const char *name)
-{
-	return strcmp(name, "__register_atfork") == 0;
-}
-
 static uint32_t hash_of(const char *name)
 {
 	uint32_t hash = 5381;
@@ -95,9 +89,12 @@ static void add_route(void *self, const char *name, const void *real, const void
 	void *hook = dlsym(self, name);
 	uint32_t at = hash_of(name);
 
-	/* where another library stands before the C library, it is left there; and so are we, if we were preloaded */
-	if (!hook || module_of(hook) != module_of(&ptt_real) || dlsym(RTLD_DEFAULT, name) != real || is_left_out(name) ||
-	    route_count == ROUTINES_MAX)
+	/*
+	 * Where another library stands before the C library, it is left there; and so are we, if we were preloaded. The hook of
+	 * __register_atfork() has the tracer come first at every fork; children of an attached process are not traced.
+	 */
+	if (!hook || module_of(hook) != module_of(&ptt_real) || dlsym(RTLD_DEFAULT, name) != real ||
+	    strcmp(name, "__register_atfork") == 0 || route_count == ROUTINES_MAX)
 		return;
 	routes[route_count++] = (struct route){
 		.name = name, .hook = (uintptr_t)hook, .real = (uintptr_t)real, .old = old == real ? 0 : (uintptr_t)old,

@@ -49,14 +49,6 @@ static bool describe_class(struct ptt_python_code *code)
 	return true;
 }
 
-/* An object has no frame; its class is written down. */
-static void note_class(const struct ptt_java_wait *wait, const struct ptt_stack_wanted *wanted)
-{
-	struct ptt_python_code code = {.identity = UINT64_C(1) << 63 | wait->object, .describe = describe_class};
-
-	wanted->python(&code);
-}
-
 uint32_t ptt_java_stack(const struct ptt_stack_wanted *wanted)
 {
 	const uint32_t last = (1u << PTT_PYTHON_SHIFT) - 1;
@@ -65,8 +57,10 @@ uint32_t ptt_java_stack(const struct ptt_stack_wanted *wanted)
 	uint32_t n = 0, i, number;
 
 	frame[n++] = (uintptr_t)wait->site;
+	/* an object has no frame; its class is written down */
 	if (wait->type && wanted->python)
-		note_class(wait, wanted);
+		wanted->python(&(struct ptt_python_code){
+			.identity = UINT64_C(1) << 63 | wait->object, .describe = describe_class});
 	for (i = 0; wanted->python && i < wait->count && n < wanted->room; i++) {
 		uint32_t at = wait->frame[i].at < last ? wait->frame[i].at : last;
 

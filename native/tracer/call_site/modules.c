@@ -151,15 +151,10 @@ static uint64_t identity_of(const struct extent *whole, const char *path, const 
 
 /* ------------------------------------------------------------ entries */
 
-static uint32_t place_of(uintptr_t begin, uint64_t identity)
-{
-	return (uint32_t)((begin ^ identity) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - TABLE_BITS));
-}
-
 /* The entry, or the empty place where it belongs; NULL, and no place, if the table is full. */
 static struct ptt_module *find(uintptr_t begin, uint64_t identity, uint32_t *place)
 {
-	uint32_t at = place_of(begin, identity), i;
+	uint32_t at = (uint32_t)((begin ^ identity) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - TABLE_BITS)), i;
 
 	for (i = 0; i < TABLE_SIZE; i++, at = (at + 1) % TABLE_SIZE) {
 		/* acquire: pairs with the release of add() */

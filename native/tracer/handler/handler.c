@@ -83,12 +83,6 @@ static char *next_field(char **rest, char separator)
 	return field;
 }
 
-/* A level is a number; there is no largest one. */
-static bool is_level(const char *text)
-{
-	return strspn(text, "0123456789") == strlen(text) && strlen(text) < 10;
-}
-
 /* Return: the error in the variable, or NULL. */
 static const char *parse(const char *value)
 {
@@ -110,7 +104,8 @@ static const char *parse(const char *value)
 		return "PTHREAD_NPTL_TRACE names no handler";
 	if (args && *args)
 		return "PTHREAD_NPTL_TRACE has too many handler arguments";
-	if (handler.verbosity && !is_level(handler.verbosity))
+	/* a level is a number; there is no largest level */
+	if (handler.verbosity && (handler.verbosity[strspn(handler.verbosity, "0123456789")] || strlen(handler.verbosity) >= 10))
 		return "the verbosity in PTHREAD_NPTL_TRACE is not a number";
 	return NULL;
 }
@@ -130,20 +125,14 @@ bool ptt_path_beside_us(const char *file, char *path, size_t size)
 	return n > 0 && (size_t)n < size && access(path, R_OK) == 0;
 }
 
-/* Our own handlers lie in a directory beside this library. @file is a name without directory. */
-static void *open_beside_us(const char *file)
-{
-	char name[NAME_MAX + 32], path[PATH_MAX];
-
-	snprintf(name, sizeof(name), "handlers/%s", file);
-	return ptt_path_beside_us(name, path, sizeof(path)) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-}
-
-/* Beside us, else where the dynamic linker looks. */
+/* Open a handler: in the directory of our own handlers beside this library, else where the dynamic linker looks. @file: without directory */
 static void *open_file(const char *file)
 {
-	void *opened = open_beside_us(file);
+	char name[NAME_MAX + 32], path[PATH_MAX];
+	void *opened;
 
+	snprintf(name, sizeof(name), "handlers/%s", file);
+	opened = ptt_path_beside_us(name, path, sizeof(path)) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 	return opened ? opened : dlopen(file, RTLD_NOW | RTLD_LOCAL);
 }
 

@@ -44,12 +44,6 @@ static int lock_real(pthread_mutex_t *mutex, const struct ptt_request *r)
 	}
 }
 
-/* With a bad deadline the real routine takes the mutex or refuses; which of them it does first differs. */
-static bool never_waits(const struct ptt_request *r)
-{
-	return !ptt_request_is_valid(r);
-}
-
 /*
  * Robust mutexes, and mutexes with a priority ceiling, are not tried. pthread_mutex_trylock() of glibc leaves a mutex locked that
  * cannot be recovered. It links a mutex that inherits priority differently to the list of mutexes that the thread has. With a ceiling
@@ -65,7 +59,8 @@ static COLD int try_special(pthread_mutex_t *mutex, const struct ptt_request *r)
 
 	if (ptt_mutex_is_busy(mutex))
 		return EBUSY;
-	if ((ptt_mutex_kind(mutex) & PTT_MUTEX_CEILING) || ptt_try_lock == ptt_lock_if_free || never_waits(r))
+	/* with a bad deadline the real routine takes the mutex or refuses; what it does first differs */
+	if ((ptt_mutex_kind(mutex) & PTT_MUTEX_CEILING) || ptt_try_lock == ptt_lock_if_free || !ptt_request_is_valid(r))
 		return lock_real(mutex, r);
 	result = ptt_real.pthread_mutex_timedlock(mutex, &long_past);
 	return result == ETIMEDOUT ? EBUSY : result;

@@ -17,20 +17,17 @@ static void report(pid_t child, uint64_t began, void *site)
 			    .wait_ns = ptt_now_ns() - began);
 }
 
-/* The child may also have stopped, or go on. */
-static bool has_ended(int status)
-{
-	return WIFEXITED(status) || WIFSIGNALED(status);
-}
-
-/* REAP(call): the real function, called with into_, for the program may not have asked for the status. */
+/*
+ * REAP(call): the real function, called with into_, for the program may not have asked for the status. A child may also have stopped, or
+ * go on; then it has not ended.
+ */
 #define REAP(call)                                                      \
 	({                                                              \
 		uint64_t began_ = begin();                              \
 		int own_, *into_ = status ? status : &own_;             \
 		pid_t child_ = (call);                                  \
                                                                         \
-		if (child_ > 0 && has_ended(*into_))                    \
+		if (child_ > 0 && (WIFEXITED(*into_) || WIFSIGNALED(*into_))) \
 			report(child_, began_, site);                   \
 		child_;                                                 \
 	})

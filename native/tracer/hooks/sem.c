@@ -142,18 +142,15 @@ int ptt_sem_take(sem_t *sem, const struct ptt_request *r, void *site)
 
 /* ------------------------------------------------------------ posts */
 
-/* Does a thread wait, of whatever process? glibc counts them in the upper half of the semaphore's first word. */
-static bool is_awaited(const sem_t *sem)
-{
-	/* relaxed: a thread that is just beginning to wait may be missed */
-	return __atomic_load_n((const uint64_t *)(const void *)sem, __ATOMIC_RELAXED) >> 32;
-}
-
 static void report_post(const sem_t *sem, void *site)
 {
 	const void *object = ptt_unparked_by(sem, site).object;
 
-	if (is_awaited(sem))
+	/*
+	 * glibc counts the threads that wait, of all processes, in the upper half of the semaphore's first word. relaxed: a thread that is
+	 * just beginning to wait may be missed
+	 */
+	if (__atomic_load_n((const uint64_t *)(const void *)sem, __ATOMIC_RELAXED) >> 32)
 		EMIT(SEM, SEM_POST_AWAITED, object, site);
 	else
 		EMIT(SEM, SEM_POST, object, site);

@@ -284,13 +284,6 @@ static long meet(const struct call *call)
 	}
 }
 
-static long traced_barrier(const struct call *call)
-{
-	if (call->function->does == PTT_LOCK_TEAM)
-		return ptt_team_run(call->function, call->with->at, (void (*)(void))call->real, call->site);
-	return call->function->object == PTT_LOCK_NONE ? meet_team(call) : meet(call);
-}
-
 static long call_untraced(const struct call *call)
 {
 	if (call->function->does == PTT_LOCK_TEAM)
@@ -302,8 +295,10 @@ static long call_untraced(const struct call *call)
 
 static long traced(const struct call *call)
 {
+	if (call->function->does == PTT_LOCK_TEAM)
+		return ptt_team_run(call->function, call->with->at, (void (*)(void))call->real, call->site);
 	if (call->function->domain == NPTL_DOMAIN_BARRIER)
-		return traced_barrier(call);
+		return call->function->object == PTT_LOCK_NONE ? meet_team(call) : meet(call);
 	switch (call->function->does) {
 	case PTT_LOCK_ACQUIRE:
 	case PTT_LOCK_ACQUIRE_SHARED:

@@ -63,16 +63,11 @@ static void release(enum demand demand)
 	__atomic_fetch_sub(&__nptl_trace_confined, 1, __ATOMIC_RELAXED);
 }
 
-/* A child of vfork is named without its parent. */
-static bool is_own_process(void)
-{
-	return __nptl_trace_confined || ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) == ptt_pid;
-}
-
-/* After a call that returned @result, with errno as it left it. */
+/* After a call that returned @result; keeps errno. Not in a child of vfork, whose name is not its parent's. */
 static void report_own_name(long option, long name, long result, void *site)
 {
-	if (option == PR_SET_NAME && result == 0 && must_trace(THREAD, THREAD_NAME) && is_own_process())
+	if (option == PR_SET_NAME && result == 0 && must_trace(THREAD, THREAD_NAME) &&
+	    (__nptl_trace_confined || ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) == ptt_pid))
 		ptt_report_name(pthread_self(), (const char *)name, strnlen((const char *)name, PTT_KERNEL_NAME), site);
 }
 

@@ -21,21 +21,17 @@ static void report_vfork(pid_t child, void *site)
 	reported = child;
 }
 
-static void report_own_exec(void *site)
-{
-	ptt_report_lost();
-	REPORT_WITH(PROCESS, PROCESS_EXEC, process_exec, (uintptr_t)ptt_pid, site, .pid = (uint32_t)ptt_pid);
-}
-
 static void report_exec(void *site)
 {
 	int before = errno;
 	pid_t pid = (pid_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
 
-	if (pid != ptt_pid)
+	if (pid != ptt_pid) {
 		report_vfork(pid, site);
-	else
-		report_own_exec(site);
+	} else {
+		ptt_report_lost();
+		REPORT_WITH(PROCESS, PROCESS_EXEC, process_exec, (uintptr_t)ptt_pid, site, .pid = (uint32_t)ptt_pid);
+	}
 	errno = before;
 }
 
