@@ -254,23 +254,35 @@ static bool read_common(const struct ptt_unwind_table *table, const uint8_t *at,
 
 /* ------------------------------------------------------------ programs */
 
+/* A row while it is made. Programs are run on the stacks of signal handlers, so each place takes no more than a word of four bytes. */
+struct state {
+	int64_t cfa_offset;
+	uint32_t cfa, cfa_register;
+	struct {
+		int32_t offset : 29;
+		uint32_t how : 3; /* enum ptt_how */
+	} place[PTT_PLACE_COUNT];
+};
+
 struct machine {
 	const struct ptt_processor *processor;
 	const struct common *common;
-	struct ptt_unwind_row row, initial;
-	struct ptt_unwind_row saved[4];
+	struct state row, initial;
+	struct state saved[4];
 	unsigned int depth;
 	uintptr_t location;
 	uintptr_t pc; /* the place that the row is of */
 };
 
-static void set_place(struct ptt_unwind_row *row, uint64_t reg, enum ptt_how how, int64_t offset)
+static void set_place(struct state *row, uint64_t reg, enum ptt_how how, int64_t offset)
 {
+	const int64_t max = (INT64_C(1) << 28) - 1;
+	bool fits = offset >= -max && offset <= max;
+
 	if (reg >= PTT_PLACE_COUNT)
 		return;
-	row->place[reg] = (struct ptt_place){(int32_t)offset, how};
-	if (row->place[reg].offset != offset)
-		row->place[reg] = (struct ptt_place){0, PTT_PLACE_UNKNOWN};
+	row->place[reg].how = (fits ? how : PTT_PLACE_UNKNOWN) & 7;
+	row->place[reg].offset = fits ? (int32_t)offset : 0;
 }
 
 /* Offsets in units are small, or nonsense. */
@@ -420,7 +432,7 @@ static void pop_row(struct machine *m, struct bytes *b)
 
 static void run_extended(struct machine *m, struct bytes *b, uint8_t code)
 {
-	struct ptt_unwind_row *row = &m->row;
+	struct state *row = &m->row;
 	uint64_t reg;
 
 	switch (code) {
@@ -652,7 +664,7 @@ static bool run_entry(const struct ptt_unwind_table *table, struct piece piece, 
 	/* field by field: nobody reads a saved row before it is written, and zeros in all of them would cost more than the rest */
 	m.processor = table->processor;
 	m.common = &common;
-	m.row = (struct ptt_unwind_row){.function = piece.begin};
+	m.row = (struct state){0};
 	m.row.place[table->processor->ra].how = PTT_PLACE_UNKNOWN;
 	m.initial = m.row;
 	m.depth = 0;
@@ -663,7 +675,14 @@ static bool run_entry(const struct ptt_unwind_table *table, struct piece piece, 
 	m.initial = m.row;
 	if (!run(&m, b))
 		return false;
-	*row = m.row;
+	*row = (struct ptt_unwind_row){
+		.function = piece.begin,
+		.cfa_offset = m.row.cfa_offset,
+		.cfa = m.row.cfa,
+		.cfa_register = m.row.cfa_register,
+	};
+	for (unsigned int i = 0; i < PTT_PLACE_COUNT; i++)
+		row->place[i] = (struct ptt_place){m.row.place[i].offset, m.row.place[i].how};
 	return true;
 }
 
