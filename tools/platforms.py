@@ -359,15 +359,15 @@ def native(root: Root) -> str:
     ctest = _cmake(where).replace("cmake", "ctest").replace("/ctest/", "/cmake/")
     command = f"{prefix}{ctest} --test-dir {directory} --output-on-failure --timeout {limit}"
     text = where.run(command, f"native-{root.name}", status=None)
-    found = re.search(r"tests passed(?:, \d+ tests failed)? out of (\d+)", text)
-    if not found:
+    summary = re.search(r"tests passed(?:, \d+ tests failed)? out of (\d+)", text)
+    if not summary:
         raise FailedError("no: they did not run")
     # a number, the name and why, in brackets
     left = dict(re.findall(r"^\s*\d+ - (\S+) \((\w+)", text, re.MULTILINE))
     root.failed = [name for name, why in left.items() if why != "Skipped"]
     skipped = len(left) - len(root.failed)
-    passed = int(found[1]) - len(left)
-    return f"{passed} of {found[1]}" + (f", {skipped} skipped" if skipped else "")
+    passed = int(summary[1]) - len(left)
+    return f"{passed} of {summary[1]}" + (f", {skipped} skipped" if skipped else "")
 
 
 def install(root: Root) -> str:
@@ -414,8 +414,8 @@ def _have(root: Root, wanted: list[str]) -> None:
         pip += f" --platform manylinux{'' if tag == '2014' else '_'}{tag}_{root.system.machine}"
     script = f"[ -x /pip/bin/pip ] || python3 -m venv /pip; rm -rf {SITE}"
     host.run(f"{script}; /pip/bin/{pip} --target {SITE} {shlex.join(wanted)}", "install")
-    found = "import sys; print(*sys.version_info[:2], sep='.')"
-    version = host.run(f'python3 -c "{found}"', "install").strip()
+    version_of = "import sys; print(*sys.version_info[:2], sep='.')"
+    version = host.run(f'python3 -c "{version_of}"', "install").strip()
     place = root.path / f"usr/local/lib/python{version}/dist-packages"
     shutil.copytree(host.path / SITE[1:], place, dirs_exist_ok=True)
 
@@ -441,10 +441,10 @@ def record(root: Root) -> str:
     limit = 120 if root.system.built_on else 10
     command = f"timeout {limit} {_ptt(root)} record --force -o /hang.ptt -- /store 2>&1"
     text = root.run(command, "record", status=124)
-    found = re.search(r"recorded (\d+) events .* \((\d+) lost", text)
-    if not found:
+    recorded = re.search(r"recorded (\d+) events .* \((\d+) lost", text)
+    if not recorded:
         raise FailedError("no: " + text.splitlines()[-1])
-    return f"{int(found[1]):,} events, {found[2]} lost"
+    return f"{int(recorded[1]):,} events, {recorded[2]} lost"
 
 
 def check(root: Root) -> str:
@@ -516,10 +516,10 @@ def nptl(root: Root) -> str:
         f"timeout 3 {_ptt(root)} record --force --nptl auto -l 4 -o /inside.ptt -- /store 2>&1"
     )
     text = root.run(command, "nptl", status=124)
-    found = re.search(r"recorded (\d+) events .* \((\d+) lost", text)
-    if not found:
+    recorded = re.search(r"recorded (\d+) events .* \((\d+) lost", text)
+    if not recorded:
         raise FailedError("no: " + text.splitlines()[-1])
-    return f"{seconds:.0f} s; {int(found[1]):,} events inside, {found[2]} lost"
+    return f"{seconds:.0f} s; {int(recorded[1]):,} events inside, {recorded[2]} lost"
 
 
 def package(root: Root) -> str:
@@ -527,8 +527,8 @@ def package(root: Root) -> str:
     root.install("build-essential", "debhelper", "dh-python", "lintian", *DEVELOPMENT)
     script = f"rm -rf /package; mkdir /package; cp -r {TREE} /package/nptltrace"
     root.run(f"{script}; cd /package/nptltrace; dpkg-buildpackage -us -uc -b", "package")
-    found = root.run("lintian --allow-root /package/*.changes", "package", status=None)
-    remarks = re.findall(r"^[EW]: .*", found, re.MULTILINE)
+    output = root.run("lintian --allow-root /package/*.changes", "package", status=None)
+    remarks = re.findall(r"^[EW]: .*", output, re.MULTILINE)
     if remarks:
         raise FailedError(f"no: lintian says {remarks[0]}")
     root.run("apt-get -qq install -y --no-install-recommends /package/*.deb", "package")

@@ -21,21 +21,21 @@ _ROOT = Path(__file__).resolve().parent.parent
 def _setting(name: str) -> str:
     """Return what the package says of itself."""
     text = (_ROOT / "src/nptltrace/_version.py").read_text("utf-8")
-    found = re.search(rf'^{name} = "(.+)"$', text, re.MULTILINE)
-    if found is None:
+    value = re.search(rf'^{name} = "(.+)"$', text, re.MULTILINE)
+    if value is None:
         raise SystemExit(f"nptltrace has no {name}")
-    return found[1]
+    return value[1]
 
 
 def _bundled() -> list[dict[str, Any]]:
     """Return the packages in the page, as they were fetched."""
     lock = json.loads((_ROOT / "web/package-lock.json").read_text("utf-8"))["packages"]
     text = (_ROOT / "web/licences.txt").read_text("utf-8")
-    found = []
+    components = []
     for name, version, licence in re.findall(r"^== (\S+) (\S+) \((.+)\)$", text, re.MULTILINE):
         algorithm, _, digest = lock[f"node_modules/{name}"]["integrity"].partition("-")
         purl = f"pkg:npm/{name.replace('@', '%40')}@{version}"
-        found.append(
+        components.append(
             {
                 "type": "library",
                 "bom-ref": purl,
@@ -51,18 +51,18 @@ def _bundled() -> list[dict[str, Any]]:
                 "purl": purl,
             }
         )
-    return found
+    return components
 
 
 def _needed() -> list[dict[str, Any]]:
     """Return the Python packages that are installed beside it; which versions, pip decides."""
     with (_ROOT / "pyproject.toml").open("rb") as file:
         wanted = tomllib.load(file)["project"]["dependencies"]
-    found = []
+    components = []
     for requirement in wanted:
         name = re.split(r"[^\w.-]", requirement)[0]
         purl = f"pkg:pypi/{name}"
-        found.append(
+        components.append(
             {
                 "type": "library",
                 "bom-ref": purl,
@@ -71,7 +71,7 @@ def _needed() -> list[dict[str, Any]]:
                 "properties": [{"name": "nptltrace:requirement", "value": requirement}],
             }
         )
-    return found
+    return components
 
 
 def document() -> dict[str, Any]:

@@ -46,8 +46,8 @@ def load_ipython_extension(shell: Shell) -> None:
         replaced; the options are those of `ptt report`.
         """
         words = shlex.split(line)
-        given = [words.pop(0)] if words and not words[0].startswith("-") else []
-        trace = Path(*(given or [_TRACE]))
+        paths = [words.pop(0)] if words and not words[0].startswith("-") else []
+        trace = Path(*(paths or [_TRACE]))
         try:
             with record_here(trace, force=True):
                 shell.run_cell(cell)

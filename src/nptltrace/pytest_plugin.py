@@ -196,17 +196,17 @@ class _Watch(threading.Thread):
         # The recorder has written what the threads did before the limit when `_WRITTEN_S` is over.
         if self._over.wait(self._limit_s) or self._over.wait(_WRITTEN_S):
             return
-        found = f"{self._test} takes longer than {self._limit_s:g} s\n\n{self._look()}"
+        text = f"{self._test} takes longer than {self._limit_s:g} s\n\n{self._look()}"
         if self._over.is_set():
             return
-        self._found = found
+        self._found = text
         signal.pthread_kill(threading.main_thread().ident or 0, _SIGNAL)
         if self._over.wait(_GRACE_S):
             return
         capture = self._config.pluginmanager.getplugin("capturemanager")
         if capture is not None:
             capture.suspend_global_capture(in_=True)
-        print(f"\n{found}\nit cannot be interrupted: the session ends here", file=sys.stderr)
+        print(f"\n{text}\nit cannot be interrupted: the session ends here", file=sys.stderr)
         sys.stderr.flush()
         os._exit(pytest.ExitCode.INTERRUPTED)
 

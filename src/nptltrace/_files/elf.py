@@ -177,9 +177,9 @@ class Elf:
         """The build-id in hexadecimal, or empty."""
         for kind, _, offset, _, size, _, alignment in self.program_headers:
             if kind == NOTE:
-                found = self._build_id(self.read(offset, min(size, _NOTES_MAX)), alignment)
-                if found:
-                    return found
+                build_id = self._build_id(self.read(offset, min(size, _NOTES_MAX)), alignment)
+                if build_id:
+                    return build_id
         # The program headers of a debug file may lead astray.
         try:
             sections = [s for s in self.sections if s.type == _NOTES]
@@ -236,10 +236,12 @@ class Elf:
         Raises:
             ValueError: The file ends before them.
         """
-        found = self._section_headers(self._section_count or 1)
-        if self._sections_at and not found:
+        headers = self._section_headers(self._section_count or 1)
+        if self._sections_at and not headers:
             raise ValueError("its section headers are not in it")
-        return found if self._section_count else self._section_headers(sum(s.size for s in found))
+        return (
+            headers if self._section_count else self._section_headers(sum(s.size for s in headers))
+        )
 
     @cached_property
     def _names(self) -> bytes:
@@ -251,11 +253,11 @@ class Elf:
     @cached_property
     def _by_name(self) -> dict[bytes, Section]:
         """The first section of each name that holds something."""
-        found: dict[bytes, Section] = {}
+        sections: dict[bytes, Section] = {}
         for section in self.sections:
             if section.type != _NO_BITS:
-                found.setdefault(_bytes_at(self._names, section.name), section)
-        return found
+                sections.setdefault(_bytes_at(self._names, section.name), section)
+        return sections
 
     def named(self, name: str) -> Section | None:
         """Return the section of a name that holds something, or None."""

@@ -68,10 +68,10 @@ def free_name(name: str, *, force: bool) -> Path:
     for number in count(1):
         path = Path(name if number == 1 else f"{name}-{number}")
         try:
-            found = path.lstat()
+            status = path.lstat()
         except OSError:
             return path
-        if force and stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
+        if force and stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
             return path
     raise AssertionError
 
@@ -163,9 +163,9 @@ def _foreign(directory: Directory, known: str) -> str:
         is_folder = directory.has_folder(name)
         if is_folder and name in folders:
             with directory.inside(name) as inner:
-                found = _foreign(inner, folders[name])
-            if found:
-                return f"{name}/{found}"
+                foreign = _foreign(inner, folders[name])
+            if foreign:
+                return f"{name}/{foreign}"
         elif is_folder or not (name in folders or re.fullmatch(known, name)):
             return name
     return ""

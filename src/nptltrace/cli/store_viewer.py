@@ -57,9 +57,8 @@ class StoreViewer:
         from nptltrace.cli.output.store_page import store_page
         from nptltrace.fleet import open as open_fleet
         from nptltrace.fleet.check import fleet_check
-        from nptltrace.fleet.listing import fleet_runs
         from nptltrace.fleet.report import fleet_report
-        from nptltrace.fleet.selection import choose
+        from nptltrace.fleet.selection import choose, fleet_runs
 
         with open_fleet(self._place) as fleet:
             chosen = choose(fleet.runs, ())

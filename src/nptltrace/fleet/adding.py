@@ -126,9 +126,9 @@ def append_all(
         pending: deque[Future[pa.Table | None]] = deque()
 
         def finish() -> None:
-            found = pending.popleft().result()
-            if found is not None:
-                sums.take(found)
+            piece = pending.popleft().result()
+            if piece is not None:
+                sums.take(piece)
 
         for name, parts in _gathered(pieces, keys):
             if len(pending) == _WRITERS:
@@ -177,13 +177,13 @@ def _append(
     # In order while texts are numbers.
     made = [as_stored(STORED[name], _sorted(part), more) for part, more in parts]
     rows = pa.concat_tables(made)
-    found = None
+    piece = None
     if name == "waits":
-        found = Sums.of(rows)
+        piece = Sums.of(rows)
         if least_ns is not None:
             rows = rows.filter(pc.greater_equal(rows["dur_ns"], least_ns))
     addition.append(name, rows)
-    return found
+    return piece
 
 
 def _more(name: str, rows: pa.Table, keys: LockKeys) -> dict[str, pa.Array]:
@@ -235,7 +235,7 @@ class LockKeys:
 
     def of(self, ids: pa.ChunkedArray) -> pa.Array:
         """Return the keys of objects that were learnt; null for null."""
-        return pa.array([self._by_id.get(one) for one in ids.to_pylist()], pa.string())
+        return pa.array([self._by_id.get(number) for number in ids.to_pylist()], pa.string())
 
 
 def _lock_key(row: Mapping[str, Any], programs: Mapping[int, str]) -> str:

@@ -29,7 +29,13 @@ def fleet_check(fleet: Fleet, chosen: Chosen, *, by: str | None) -> FleetCheck:
     fleet.choose(chosen.run_ids)
     findings = [_finding(group, runs, by) for group in (*_groups(fleet), *inversions(fleet))]
     findings.sort(
-        key=lambda one: (one["severity"], -one["runs"], one["kind"], one["message"], one["sites"])
+        key=lambda finding: (
+            finding["severity"],
+            -finding["runs"],
+            finding["kind"],
+            finding["message"],
+            finding["sites"],
+        )
     )
     return {"store": fleet.store.place, "runs": len(chosen.rows), "findings": findings}
 
@@ -39,7 +45,7 @@ def _groups(fleet: Fleet) -> list[dict[str, Any]]:
 
     Each is as the first run has it that has it: both engines take the same one.
     """
-    found: list[dict[str, Any]] = fleet.sql(
+    groups: list[dict[str, Any]] = fleet.sql(
         """
         with placed as (
             select run_id, kind, severity, message, sites, "count",
@@ -57,19 +63,19 @@ def _groups(fleet: Fleet) -> list[dict[str, Any]]:
                list(distinct run_id) as run_ids, sum("count")::bigint as count
         from numbered group by kind, places"""
     ).to_pylist()
-    return found
+    return groups
 
 
 def _finding(
     group: Mapping[str, Any], runs: Mapping[str, Mapping[str, Any]], by: str | None
 ) -> FleetFinding:
-    found = sorted((runs[run] for run in group["run_ids"]), key=lambda run: run["start_unix_ns"])
+    having = sorted((runs[run] for run in group["run_ids"]), key=lambda run: run["start_unix_ns"])
     return {
         "kind": group["kind"], "severity": group["severity"], "message": group["message"],
-        "sites": group["sites"], "runs": len(found), "count": group["count"],
-        "hosts": sorted({run["host"] or "" for run in found}),
-        "values": sorted({value_of(run, by) or "" for run in found}) if by else [],
-        "first_unix_ns": found[0]["start_unix_ns"], "last_unix_ns": found[-1]["start_unix_ns"],
-        "first_run_id": found[0]["run_id"], "last_run_id": found[-1]["run_id"],
+        "sites": group["sites"], "runs": len(having), "count": group["count"],
+        "hosts": sorted({run["host"] or "" for run in having}),
+        "values": sorted({value_of(run, by) or "" for run in having}) if by else [],
+        "first_unix_ns": having[0]["start_unix_ns"], "last_unix_ns": having[-1]["start_unix_ns"],
+        "first_run_id": having[0]["run_id"], "last_run_id": having[-1]["run_id"],
         "orders": group.get("orders", []),
     }  # fmt: skip

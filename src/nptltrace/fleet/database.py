@@ -82,15 +82,15 @@ class FleetDatabase(Database):
             return f"select * from {_EMPTY}{name}"
         if "://" in store.place:  # in a bucket, which DuckDB would need an extension for
             self._connection.register(f"{_FOUND}{name}", table.to_pyarrow_dataset())
-            found = f"select * from {_FOUND}{name}"
+            rows = f"select * from {_FOUND}{name}"
         else:
             listed = ", ".join(f"'{_quoted(file)}'" for file in files)
-            found = f"select * from read_parquet([{listed}], union_by_name = true)"
+            rows = f"select * from read_parquet([{listed}], union_by_name = true)"
         if {field.name for field in table.schema().fields} >= set(declared.names):
-            return found
+            return rows
         # Runs were added by earlier versions only, which had fewer columns.
         self._connection.register(f"{_EMPTY}{name}", declared.empty_table())
-        return f"select * from {_EMPTY}{name} union all by name {found}"
+        return f"select * from {_EMPTY}{name} union all by name {rows}"
 
 
 def _quoted(text: str) -> str:

@@ -119,13 +119,13 @@ def inversions(fleet: Fleet) -> list[dict[str, Any]]:
                 frozenset(row["run_ids"]), {name: row[f"first_{name}"] for name in _SHOWN},
             )
         )  # fmt: skip
-    found = []
+    inverted = []
     for orders in programs.values():
         for cycle in _cycles(orders):
             closing = _closing(cycle)
             if closing and not _closing(cycle, together=True):
-                found.append(_described(cycle, closing))
-    return found
+                inverted.append(_described(cycle, closing))
+    return inverted
 
 
 def _cycles(orders: Mapping[tuple[str, str], _Order]) -> Iterator[list[_Order]]:
@@ -163,7 +163,7 @@ def _closing(cycle: Sequence[_Order], *, together: bool = False) -> tuple[_Way, 
         first: dict[Hashable, tuple[_Way, ...]] = {}
         for before, way in product(kept, order):
             ways = (*before, way)
-            runs = frozenset.intersection(*(one.runs for one in ways)) if together else None
+            runs = frozenset.intersection(*(step.runs for step in ways)) if together else None
             if runs or not together:
                 first.setdefault((_guards(ways), _by_main(ways), _shared(ways), runs), ways)
         kept = list(first.values())
@@ -195,22 +195,23 @@ def _described(cycle: Sequence[_Order], closing: Sequence[_Way]) -> dict[str, An
     counts = [sum(way.count for way in order) for order in cycle]
     runs = [frozenset().union(*(way.runs for way in order)) for order in cycle]
     steps = "; ".join(
-        f"run {one['run_id'][:8]} on {one['host']} takes {one['held']} and then {one['wanted']}"
-        for one in shown
+        f"run {edge['run_id'][:8]} on {edge['host']} takes {edge['held']} and then {edge['wanted']}"
+        for edge in shown
     )
     return {
         "kind": "lock-order-inversion", "severity": "warning",
-        "message": f"{', '.join(one['held'] for one in shown)} are taken in different orders by "
+        "message": f"{', '.join(edge['held'] for edge in shown)} are taken in different orders by "
         f"different runs: {steps}",
-        "sites": [one["site"] or "" for one in shown],
+        "sites": [edge["site"] or "" for edge in shown],
         "run_ids": sorted(frozenset().union(*runs)),
         "count": min(counts),
         "orders": [
             {
-                "held_name": one["held"], "wanted_name": one["wanted"], "runs": len(of),
-                "count": count, "run_id": one["run_id"], "host": one["host"] or "",
-                "tid": one["tid"], "held_site": one["held_site"] or "", "site": one["site"] or "",
+                "held_name": edge["held"], "wanted_name": edge["wanted"], "runs": len(of),
+                "count": count, "run_id": edge["run_id"], "host": edge["host"] or "",
+                "tid": edge["tid"], "held_site": edge["held_site"] or "",
+                "site": edge["site"] or "",
             }
-            for one, of, count in zip(shown, runs, counts, strict=True)
+            for edge, of, count in zip(shown, runs, counts, strict=True)
         ],
     }  # fmt: skip

@@ -44,20 +44,20 @@ def fleet_report(fleet: Fleet, chosen: Chosen, *, by: str, confidence: float) ->
     Raises:
         UsageError: No run has what divides them.
     """
-    found = waiting(fleet, chosen.run_ids)
+    waits = waiting(fleet, chosen.run_ids)
     groups = chosen.values(by)
     changes = _changes(
-        found.wait_ns, [(groups[before], groups[after]) for before, after in pairwise(groups)]
+        waits.wait_ns, [(groups[before], groups[after]) for before, after in pairwise(groups)]
     )
     places: list[FleetPlace] = []
-    for number, place in enumerate(found.places):
-        values = found.wait_ns[number]
+    for number, place in enumerate(waits.places):
+        values = waits.wait_ns[number]
         median, p90 = np.quantile(values, [0.5, 0.9], method="inverted_cdf")
         places.append(
             {
                 "place": place.place, "site": place.site, "module": place.module,
                 "kind": place.kind, "runs": int(np.count_nonzero(values)), "waits": place.waits,
-                "wait_ns": int(values.sum()), "held_ns": int(found.held_ns[number].sum()),
+                "wait_ns": int(values.sum()), "held_ns": int(waits.held_ns[number].sum()),
                 "wait_max_ns": place.wait_max_ns,
                 "run_mean_ns": int(values.mean()), "run_p50_ns": int(median),
                 "run_p90_ns": int(p90), "run_max_ns": int(values.max()),
@@ -70,8 +70,8 @@ def fleet_report(fleet: Fleet, chosen: Chosen, *, by: str, confidence: float) ->
         )  # fmt: skip
     return {
         "store": fleet.store.place, "by": by, "runs": len(chosen.rows),
-        "wait_ns": int(found.total_ns.sum()), "confidence": confidence,
-        "groups": _groups(groups, found.total_ns), "places": places,
+        "wait_ns": int(waits.total_ns.sum()), "confidence": confidence,
+        "groups": _groups(groups, waits.total_ns), "places": places,
     }  # fmt: skip
 
 
@@ -94,14 +94,14 @@ def fleet_diff(fleet: Fleet, before: Chosen, after: Chosen, *, confidence: float
     if common:
         raise UsageError(f"run {min(common)} is on both sides; choose others")
     n, m = len(before.rows), len(after.rows)
-    found = waiting(fleet, [*before.run_ids, *after.run_ids])
+    waits = waiting(fleet, [*before.run_ids, *after.run_ids])
     sides = list(range(n)), list(range(n, n + m))
-    [ways] = _changes(found.wait_ns, [sides])
-    [whole] = _changes(found.total_ns[np.newaxis], [sides])
+    [ways] = _changes(waits.wait_ns, [sides])
+    [whole] = _changes(waits.total_ns[np.newaxis], [sides])
     rows: list[FleetPlaceChange] = [
         {"place": place.place, "site": place.site, "module": place.module, "kind": place.kind,
          **_change(ways, number)}
-        for number, place in enumerate(found.places)
+        for number, place in enumerate(waits.places)
     ]  # fmt: skip
     rows.sort(key=lambda row: -abs(row["after_ns"] - row["before_ns"]))
     return {

@@ -1,4 +1,4 @@
-"""Chooses runs of a store by what they are: program, host, labels."""
+"""Chooses runs of a store by what they are (program, host, labels), and lists them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["Chosen", "choose", "value_of"]
+    from nptltrace.analysis.vocabulary.document_types import FleetRuns
+    from nptltrace.fleet.fleet import Fleet
+
+__all__ = ["Chosen", "choose", "fleet_runs", "value_of"]
 
 _OWN = ("host", "exe", "run_id")
 
@@ -47,12 +50,12 @@ class Chosen:
         """
         if name not in self.names:
             raise _unknown(name, self.names)
-        found: dict[str, list[int]] = {}
+        runs: dict[str, list[int]] = {}
         for number, row in enumerate(self.rows):
             value = value_of(row, name)
             if value is not None:
-                found.setdefault(value, []).append(number)
-        return found
+                runs.setdefault(value, []).append(number)
+        return runs
 
 
 def value_of(run: Mapping[str, Any], name: str) -> str | None:
@@ -88,6 +91,26 @@ def choose(runs: pa.Table, wanted: Sequence[str]) -> Chosen:
         if all(value_of(row, name) in among for name, among in values.items())
     ]
     return Chosen(rows, names)
+
+
+def fleet_runs(fleet: Fleet, chosen: Chosen) -> FleetRuns:
+    """Return the document of `ptt fleet list`: the chosen runs, ordered by their begin."""
+    labels = fleet.store.labels()
+    return {
+        "store": fleet.store.place,
+        "runs": [
+            {
+                "run_id": row["run_id"], "start_unix_ns": row["start_unix_ns"],
+                "added_unix_ns": row["added_unix_ns"], "host": row["host"] or "",
+                "exe": PurePath(row["exe"] or "").name, "events": row["events"],
+                "summary": row["summary"],
+                "labels": [
+                    f"{name}={value}" for name in labels if (value := value_of(row, name))
+                ],
+            }
+            for row in chosen.rows
+        ],
+    }  # fmt: skip
 
 
 def _unknown(name: str, names: Sequence[str]) -> UsageError:

@@ -166,7 +166,7 @@ class _Here:
     def parts(self) -> Iterator[pa.Table]:
         """Yield the sums of the slices."""
         try:
-            yield from (one.result() for one in self._going)
+            yield from (slice_.result() for slice_ in self._going)
         except BrokenProcessPool:
             what = "a process that made a slice ended before its time; was there too little memory?"
             raise PttError(f"{self._job.path}: {what}") from None

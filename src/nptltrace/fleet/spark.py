@@ -93,10 +93,10 @@ class SparkDatabase:
 
     def relation(self, sql: str) -> DataFrame:
         """Return the data frame of a query in DuckDB's SQL; of several statements, the last."""
-        found = deque(self._frames(sql), maxlen=1)
-        if not found:
+        tables = deque(self._frames(sql), maxlen=1)
+        if not tables:
             raise QueryError("it is empty")
-        return found[0]
+        return tables[0]
 
     def query(self, sql: str, params: Params = None) -> pa.Table:
         """Return what a query answers; of several statements, the last.
@@ -110,10 +110,10 @@ class SparkDatabase:
         """
         if params is not None:
             raise QueryError("parameters are for DuckDB; write the values into the query")
-        found = None
+        table = None
         for reader in self.results(sql):
-            found = reader.read_all()
-        return found
+            table = reader.read_all()
+        return table
 
     def results(self, sql: str) -> Iterator[pa.RecordBatchReader]:
         """Run the statements of a query, and yield what each returns.
@@ -143,7 +143,11 @@ class SparkDatabase:
         # What runs have that earlier versions added, and what they do not have yet.
         declared = Schema.from_arrow(STORED[name].schema)
         both = [declared] if table is None else [table.schema(), declared]
-        fields = {f["name"]: f for one in both for f in json.loads(one.to_json())["fields"]}
+        fields = {
+            f["name"]: f
+            for frame_schema in both
+            for f in json.loads(frame_schema.to_json())["fields"]
+        }
         fields.pop(DAY, None)
         schema = StructType.fromJson({"type": "struct", "fields": list(fields.values())})
         files = [] if table is None else table.file_uris()

@@ -234,10 +234,14 @@ class Store:
         table = self.table(name)
         with self._explained():
             rows = table.to_pyarrow_dataset(filesystem=self._files(name))
-            found = rows.scanner(columns=[ADDITION]).to_reader()
-            seen = {str(one) for batch in found for one in batch[ADDITION].unique().to_pylist()}
+            batches = rows.scanner(columns=[ADDITION]).to_reader()
+            seen = {
+                str(addition)
+                for batch in batches
+                for addition in batch[ADDITION].unique().to_pylist()
+            }
         horizon = time.time_ns() - _ABANDONED_S * _NS
-        gone = [one for one in seen - listed if int(one.partition("-")[0]) < horizon]
+        gone = [addition for addition in seen - listed if int(addition.partition("-")[0]) < horizon]
         if gone:
             self._delete(name, f"{ADDITION} in ({_quoted(gone)})")
 

@@ -91,7 +91,7 @@ def _signed(kind: pa.DataType) -> pa.DataType:
 
 
 def _declared() -> dict[str, StoredTable]:
-    found = {}
+    stored = {}
     for table in TABLES.values():
         if table.name == "events":
             continue
@@ -101,9 +101,9 @@ def _declared() -> dict[str, StoredTable]:
             for field in table.schema()
             if field.name not in left_out
         } | _MORE.get(table.name, {})
-        found[table.name] = _stored(table.name, columns, table.row)
+        stored[table.name] = _stored(table.name, columns, table.row)
     row = "what one lock made threads wait at one place: sums of `waits`"
-    return found | {"sums": _stored("sums", _SUMS, row)}
+    return stored | {"sums": _stored("sums", _SUMS, row)}
 
 
 def _stored(name: str, columns: Mapping[str, pa.DataType], row: str) -> StoredTable:

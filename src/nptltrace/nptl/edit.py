@@ -124,7 +124,7 @@ def _closing(tokens: list[_Token], at: int) -> int:
 
 def _bodies(tokens: list[_Token], names: tuple[str, ...]) -> list[tuple[int, int]]:
     """Return where the bodies of functions lie: index of `{`, index of its `}`."""
-    found = []
+    groups = []
     index = 0
     while index < len(tokens):
         token = tokens[index]
@@ -134,10 +134,10 @@ def _bodies(tokens: list[_Token], names: tuple[str, ...]) -> list[tuple[int, int
             after = _closing(tokens, index + 1) + 1
             if after < len(tokens) and tokens[after].text == "{":
                 end = _closing(tokens, after)
-                found.append((after, end))
+                groups.append((after, end))
                 index = end
         index += 1
-    return found
+    return groups
 
 
 def _match(tokens: list[_Token], at: int, end: int, pattern: list[str]) -> int | None:
@@ -147,9 +147,9 @@ def _match(tokens: list[_Token], at: int, end: int, pattern: list[str]) -> int |
         if wanted == _ANYTHING:
             rest = pattern[position + 1 :]
             while index < end:
-                found = _match(tokens, index, end, rest)
-                if found is not None:
-                    return found
+                behind = _match(tokens, index, end, rest)
+                if behind is not None:
+                    return behind
                 if tokens[index].text in {")", "]", "}"}:
                     return None
                 index = _closing(tokens, index) + 1 if tokens[index].text in _OPENING else index + 1
@@ -163,7 +163,7 @@ def _match(tokens: list[_Token], at: int, end: int, pattern: list[str]) -> int |
 def _places(tokens: list[_Token], span: tuple[int, int], edit: Edit) -> list[tuple[int, int]]:
     """Return the runs of tokens that an edit is about: first index, index behind the last."""
     begin, end = span
-    found = []
+    places = []
     for pattern in ([token.text for token in _tokens(text)] for text in edit.find):
         index = begin
         while index < end:
@@ -171,9 +171,9 @@ def _places(tokens: list[_Token], span: tuple[int, int], edit: Edit) -> list[tup
             if behind is None:
                 index += 1
             else:
-                found.append((index, behind))
+                places.append((index, behind))
                 index = behind
-    return found
+    return places
 
 
 def _insertions(text: str, edit: Edit) -> list[tuple[int, int, str]]:
@@ -211,9 +211,9 @@ def edit_text(text: str, edits: list[Edit]) -> tuple[str, list[Edit]]:
     changes: list[tuple[int, int, str]] = []
     missed = []
     for edit in edits:
-        found = _insertions(text, edit)
-        changes += found
-        if not found:
+        insertions = _insertions(text, edit)
+        changes += insertions
+        if not insertions:
             missed.append(edit)
     # sorted() keeps the order of those at one place; from the last to the first no position moves
     for start, end, new in sorted(changes, key=lambda change: change[:2], reverse=True):

@@ -98,14 +98,14 @@ def same_interface(one: Path, other: Path) -> bool:
 
 def probe_notes(path: Path) -> Counter[str]:
     """Return the SystemTap probe points that a library carries: how many of each name."""
-    elf, found = _elf(path), Counter[str]()
+    elf, names = _elf(path), Counter[str]()
     section = elf.named(".note.stapsdt") if elf is not None else None
     if elf is not None and section is not None:
         for _, _, content in notes_of(elf.data(section)):
             # three addresses, then provider, name and arguments, each ended by a zero
             _, name, _ = content[24:].split(b"\0", 2)
-            found[name.decode()] += 1
-    return found
+            names[name.decode()] += 1
+    return names
 
 
 def _elf(path: Path) -> Elf | None:

@@ -49,12 +49,12 @@ def _with_libraries(names: list[str]) -> list[str]:
     """Return Debian packages and the libraries they are linked with, but for the C library."""
     command = ["apt-cache", "depends", "--important", *names]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    found = dict.fromkeys(names)
+    servers = dict.fromkeys(names)
     for line in done.stdout.splitlines():
         kind, _, name = line.strip().partition("Depends: ")
         if kind in {"", "Pre"} and name.startswith("lib") and name != "libc6":
-            found[name] = None
-    return list(found)
+            servers[name] = None
+    return list(servers)
 
 
 def _unpack_packages(names: list[str], work: Path, into: Path) -> None:

@@ -86,10 +86,10 @@ def cache_dir() -> Path:
     Raises:
         PttError: The user has no home.
     """
-    found = cache_directory("nptl")
-    if found is None:
+    directory = cache_directory("nptl")
+    if directory is None:
         raise PttError("there is no home directory: set XDG_CACHE_HOME")
-    return found
+    return directory
 
 
 def place_of(libc: Libc) -> Path:

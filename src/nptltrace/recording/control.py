@@ -116,10 +116,10 @@ def trace_of(pid: int) -> Path:
     Raises:
         UsageError: There is no such process, or it is not recorded.
     """
-    found = trace_of_recorder(pid) or trace_of_session(ControlPage.of(pid).path.parent)
-    if found is None:
+    trace = trace_of_recorder(pid) or trace_of_session(ControlPage.of(pid).path.parent)
+    if trace is None:
         raise UsageError(f"process {pid} is recorded, but nobody says where")
-    return found
+    return trace
 
 
 def inner_pid(pid: int) -> int:
@@ -142,12 +142,12 @@ def group_of(pid: int) -> list[int]:
         group = os.getpgid(pid)
     except ProcessLookupError:
         raise UsageError(f"no process {pid}") from None
-    found: list[int] = []
+    pids: list[int] = []
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             try:
                 if os.getpgid(int(entry.name)) == group:
-                    found.append(int(entry.name))
+                    pids.append(int(entry.name))
             except ProcessLookupError:
                 continue
-    return sorted(found)
+    return sorted(pids)

@@ -89,5 +89,5 @@ def _ignores(pid: int, number: signal.Signals) -> bool:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
-    found = re.search(r"^SigIgn:\s*([0-9a-f]+)$", status, re.MULTILINE)
-    return found is not None and bool(int(found[1], 16) >> (number - 1) & 1)
+    ignored = re.search(r"^SigIgn:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    return ignored is not None and bool(int(ignored[1], 16) >> (number - 1) & 1)

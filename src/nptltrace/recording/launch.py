@@ -242,8 +242,8 @@ def environment(
     env = dict(os.environ)
     env["LD_PRELOAD"] = _paths.preload_list(env.get("LD_PRELOAD"), locks)
     # AddressSanitizer does not start behind a preloaded library unless it is set not to mind.
-    given = env.get("ASAN_OPTIONS")
-    env["ASAN_OPTIONS"] = ":".join(filter(None, (given, "verify_asan_link_order=0")))
+    asan = env.get("ASAN_OPTIONS")
+    env["ASAN_OPTIONS"] = ":".join(filter(None, (asan, "verify_asan_link_order=0")))
     env["PTHREAD_NPTL_TRACE"] = ":".join(
         [handler, ",".join(arguments), str(options.levels.number), ";".join(items)]
     )
@@ -256,8 +256,8 @@ def run_on(env: dict[str, str], lib_dir: Path) -> None:
     The directory holds that library alone: all others, and ld.so, stay the system's own, which are
     of the same version.
     """
-    given = env.get("LD_LIBRARY_PATH")
-    env["LD_LIBRARY_PATH"] = f"{lib_dir}:{given}" if given else str(lib_dir)
+    directories = env.get("LD_LIBRARY_PATH")
+    env["LD_LIBRARY_PATH"] = f"{lib_dir}:{directories}" if directories else str(lib_dir)
 
 
 # ---- the program ------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ def _shared_object(locks: Locks, processor: _Processor) -> bytes:
     code = [processor.jump(_PAGE, _GOT + _WORD)]
     code += [processor.stub(at, _GOT, c.PTT_LOCK_GIVEN + n) for n, at in enumerate(linked)]
     code += [processor.stub(at, _GOT, c.PTT_LOCK_ASKED + n) for n, at in enumerate(asked)]
-    text = b"".join(one.ljust(size, b"\0") for one in code)
+    text = b"".join(piece.ljust(size, b"\0") for piece in code)
 
     symbols = [(_TRACER_ENTRY, _CODE, 0, 0), (_TRACER_DLSYM, _CODE, 0, 0)]
     symbols += [(_TABLE, _DATA, 2, _ENTRIES), (b"dlsym", _CODE, 1, _PAGE)]

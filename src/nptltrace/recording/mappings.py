@@ -1,4 +1,7 @@
-"""What is mapped into a process, from the text of its memory map: modules, and memory it shares."""
+"""What is mapped into a process: modules, code of Python and Java, and memory that it shares.
+
+The text of its memory map says so, and what the process wrote down itself.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,11 @@ if TYPE_CHECKING:
 
     from nptltrace._files.elf import Elf
 
-__all__ = ["Modules", "modules_of_log", "program_of_maps", "shared_of_maps"]
+__all__ = ["Modules", "codes_of_log", "modules_of_log", "program_of_maps", "shared_of_maps"]
 
 # Of a process that names ever more files no others are looked into for runtimes.
 _FILES_MAX = 4096
+_ENCODINGS = {0: "utf-8", 1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
 
 
 class Modules:
@@ -29,9 +33,9 @@ class Modules:
 
     def of_maps(self, text: str) -> list[dict[str, Any]]:
         """Return the modules of one memory map, as they stand in `info/processes.jsonl`."""
-        found: list[dict[str, Any]] = []
+        modules: list[dict[str, Any]] = []
         for start, end, offset, inode, path in _file_mappings(text):
-            last = found[-1] if found else None
+            last = modules[-1] if modules else None
             # A further segment of the same module: of a small file, several have the first page.
             if last and last["path"] == path and (offset or start < last["end"]):
                 last["end"] = max(last["end"], end)
@@ -48,8 +52,8 @@ class Modules:
                 "offset": 0,
                 "bias": bias,
             }
-            found.append({**module, "build_id": elf.build_id, **self.runtime(path)})
-        return [{**m, **{name: hex(m[name]) for name in ("start", "end", "bias")}} for m in found]
+            modules.append({**module, "build_id": elf.build_id, **self.runtime(path)})
+        return [{**m, **{name: hex(m[name]) for name in ("start", "end", "bias")}} for m in modules]
 
     def runtime(self, path: str) -> dict[str, str]:
         """Return what is said of the runtime in a module: nothing where there is none."""
@@ -73,10 +77,10 @@ def _fields(line: str) -> tuple[int, int, int, str, str, str] | None:
     addresses, _, offset, device, inode, path = (*line.split(maxsplit=5), *[""] * 6)[:6]
     start, _, end = addresses.partition("-")
     try:
-        found = int(start, 16), int(end, 16), int(offset, 16), device, inode, path
+        mapping = int(start, 16), int(end, 16), int(offset, 16), device, inode, path
     except ValueError:
         return None
-    return None if inode in {"", "0"} else found
+    return None if inode in {"", "0"} else mapping
 
 
 def _file_mappings(text: str) -> Iterator[tuple[int, int, int, str, str]]:
@@ -100,7 +104,7 @@ def modules_of_log(text: str, program: str, maps: str, pid: int) -> list[dict[st
         maps: Its memory map, which has the path of a module without one.
         pid: The process, of which a path may be one below `/proc/self`.
     """
-    found: list[dict[str, Any]] = []
+    modules: list[dict[str, Any]] = []
     for line in text.splitlines():
         try:
             since, start, end, bias, build_id, path = line.split(" ", 5)
@@ -118,8 +122,36 @@ def modules_of_log(text: str, program: str, maps: str, pid: int) -> list[dict[st
             }
         except ValueError:
             continue
-        found.append(module)
-    return found
+        modules.append(module)
+    return modules
+
+
+def codes_of_log(data: bytes) -> tuple[list[list[Any]], int]:
+    """Return code objects, as they stand in `info/processes.jsonl`, and how many bytes they took.
+
+    What is not there as a whole is left for the next time.
+
+    Args:
+        data: Of the file of the process, from where the last one ended.
+    """
+    codes: list[list[Any]] = []
+    done = 0
+    while (newline := data.find(b"\n", done)) >= 0:
+        try:
+            number, minor, first, *sizes = (int(word, 16) for word in data[done:newline].split())
+            file_width, file_size, name_width, name_size, lines_size = sizes
+        except ValueError:
+            break
+        begin = newline + 1
+        ends = begin + file_size, begin + file_size + name_size
+        end = ends[1] + lines_size
+        if data[end : end + 1] != b"\n":
+            break
+        file = data[begin : ends[0]].decode(_ENCODINGS.get(file_width, "latin-1"), "replace")
+        name = data[ends[0] : ends[1]].decode(_ENCODINGS.get(name_width, "latin-1"), "replace")
+        codes.append([number, minor, first, file, name, data[ends[1] : end].hex()])
+        done = end + 1
+    return codes, done
 
 
 def shared_of_maps(text: str, but: str) -> list[dict[str, Any]]:
@@ -129,14 +161,14 @@ def shared_of_maps(text: str, but: str) -> list[dict[str, Any]]:
         text: The memory map.
         but: What paths of the recorder's own files begin with.
     """
-    found: list[dict[str, Any]] = []
+    mappings: list[dict[str, Any]] = []
     for line in text.splitlines():
         # nearly no line is of such memory, and there may be thousands
         fields = _fields(line) if " rw-s " in line or " rwxs " in line else None
         if fields is None or fields[-1].startswith(but):
             continue
         start, end, offset, device, inode, _ = fields
-        found.append(
+        mappings.append(
             {
                 "start": f"0x{start:x}",
                 "end": f"0x{end:x}",
@@ -144,7 +176,7 @@ def shared_of_maps(text: str, but: str) -> list[dict[str, Any]]:
                 "offset": f"0x{offset:x}",
             }
         )
-    return found
+    return mappings
 
 
 def _file_at(text: str, address: int) -> str:

@@ -17,11 +17,11 @@ from nptltrace._paths import PRELOAD, handlers_dir
 from nptltrace.recording.files.session import start_time
 from nptltrace.recording.mappings import (
     Modules,
+    codes_of_log,
     modules_of_log,
     program_of_maps,
     shared_of_maps,
 )
-from nptltrace.recording.python_codes import codes_of_log
 from nptltrace.recording.python_targets import targets_of
 
 TYPE_CHECKING = False
@@ -223,7 +223,7 @@ class ProcessWatch:
     def _names(self) -> None:
         """Write down the names of threads that have not been seen before."""
         until = time.monotonic_ns() + _NAMES_NS
-        found: list[tuple[_Process, ThreadEntry, str]] = []
+        names: list[tuple[_Process, ThreadEntry, str]] = []
         named: dict[int, set[tuple[int, int, int]]] = {}
         inside: dict[int, dict[int, str]] = {}  # names in processes whose threads have other ids
         for entry in self._collector.threads():
@@ -236,21 +236,21 @@ class ProcessWatch:
                     continue  # there may be thousands, and the others wait for room
                 if process.pid != process.inner_pid and process.index not in inside:
                     inside[process.index] = _tasks(process.pid)
-                found.append((process, entry, _name(process, entry.tid, inside)))
+                names.append((process, entry, _name(process, entry.tid, inside)))
             known.add(entry.identity)
         for index, known in named.items():
             self._live[index].named = known
-        if found:
-            self._log_names(found)
+        if names:
+            self._log_names(names)
 
-    def _log_names(self, found: list[tuple[_Process, ThreadEntry, str]]) -> None:
+    def _log_names(self, names: list[tuple[_Process, ThreadEntry, str]]) -> None:
         """Write names down with a time at which the threads had them.
 
         The id of a thread that has ended may be that of another one by now, whose name it was.
         """
         clock = read_clock(self._collector.clock).clock
         there = set(self._collector.threads())
-        for process, entry, name in found:
+        for process, entry, name in names:
             if name and entry in there:
                 self._log.add(
                     "thread", process.index, pid=process.pid, tid=entry.tid, name=name, clock=clock
@@ -258,10 +258,10 @@ class ProcessWatch:
 
     def sites(self) -> None:
         """Write down the call sites and stacks that have been announced."""
-        while found := self._collector.sites():
+        while announced := self._collector.sites():
             by_process: dict[int, dict[str, str]] = {}
             stacks: dict[int, list[tuple[int, int, str]]] = {}
-            for process, number, address, caller in found:
+            for process, number, address, caller in announced:
                 if address == ptt_abi.PTT_SITE_VOID:
                     continue
                 if caller is None:
@@ -277,7 +277,7 @@ class ProcessWatch:
                     address for *_, address in frames if not _is_python(int(address, 16))
                 )
             # Only now: a recorder killed in between leaves them to the recovery.
-            self._collector.sites_taken(len(found))
+            self._collector.sites_taken(len(announced))
 
     def _follow_up(self) -> None:
         """Look what was loaded where calls came from: it may be unloaded before the end."""
@@ -324,7 +324,7 @@ class ProcessWatch:
 
     def _notice_new(self) -> None:
         # Of two images of a process, the one that executed the other comes first.
-        for place, entry in sorted(self._collector.processes(), key=lambda one: one[1].image):
+        for place, entry in sorted(self._collector.processes(), key=lambda item: item[1].image):
             if entry.state == ptt_abi.PTT_PROCESS_FREE or not self._is_sound(place, entry):
                 self._claimed.pop(place, None)
                 if entry.state != ptt_abi.PTT_PROCESS_FREE:
@@ -498,34 +498,34 @@ class ProcessWatch:
         if maps == process.maps:
             return
         process.maps = maps
-        found = self._modules.of_maps(maps)
-        if found and found != process.modules:
-            process.modules = found
-            process.called(found)
-            self._log.add("modules", process.index, modules=found)
+        modules = self._modules.of_maps(maps)
+        if modules and modules != process.modules:
+            process.modules = modules
+            process.called(modules)
+            self._log.add("modules", process.index, modules=modules)
         self._log_shared(process, maps)
 
     def _log_modules(self, process: _Process) -> None:
         """Write down what the process itself says of where its calls come from."""
         data = _read_from(self._session.modules(process.index), process.logged)
         text = os.fsdecode(data[: data.rfind(b"\n") + 1])
-        found = modules_of_log(text, process.exe, process.maps, process.pid)
-        found = [one | self._modules.runtime(one["path"]) for one in found]
-        if found:
+        modules = modules_of_log(text, process.exe, process.maps, process.pid)
+        modules = [module | self._modules.runtime(module["path"]) for module in modules]
+        if modules:
             process.logged += len(os.fsencode(text))
-            process.called(found)
-            self._log.add("modules", process.index, modules=found)
+            process.called(modules)
+            self._log.add("modules", process.index, modules=modules)
 
     def _log_codes(self, process: _Process) -> None:
         """Write down what the process itself says of the functions of Python in its stacks."""
         data = _read_from(self._session.python(process.index), process.coded)
-        found, size = codes_of_log(data)
-        if found:
+        codes, size = codes_of_log(data)
+        if codes:
             process.coded += size
-            self._log.add("codes", process.index, codes=found)
+            self._log.add("codes", process.index, codes=codes)
             # Long after the event, sources say nothing of what ran then.
             if process.has_our_files and not self._recovering:
-                targets = targets_of(found, process.began_ns)
+                targets = targets_of(codes, process.began_ns)
                 if targets:
                     self._log.add("targets", process.index, targets=targets)
 

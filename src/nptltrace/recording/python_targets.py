@@ -44,14 +44,14 @@ def targets_of(codes: Sequence[Sequence[Any]], began_ns: int) -> list[list[Any]]
         began_ns: When it began; a file that has changed since then may say anything.
     """
     sources: dict[str, list[str]] = {}
-    found = []
+    targets = []
     for number, _, first, path, function, _ in codes:
         if path not in sources:
             sources[path] = _lines(path, began_ns)
         if 0 < first <= len(sources[path]):
             assigned = islice(_assigned(sources[path], first, path, function), _MOST)
-            found += [[number, *target] for target in assigned]
-    return found
+            targets += [[number, *target] for target in assigned]
+    return targets
 
 
 def _assigned(
@@ -62,10 +62,10 @@ def _assigned(
     owner = _module(path) if function == _MODULE else _class(lines, begin, function)
     body = enumerate(lines, 1) if function == _MODULE else _body(lines, begin)
     for line, text in body:
-        found = _ASSIGNS.match(text) if len(text) <= _LONG else None
-        if found:
-            callee = found["call"].partition("(")[0].partition("[")[0]
-            yield line, _target(found["to"], owner, function), callee.rpartition(".")[2]
+        assignment = _ASSIGNS.match(text) if len(text) <= _LONG else None
+        if assignment:
+            callee = assignment["call"].partition("(")[0].partition("[")[0]
+            yield line, _target(assignment["to"], owner, function), callee.rpartition(".")[2]
 
 
 def _target(to: str, owner: str, function: str) -> str:
@@ -89,8 +89,8 @@ def _class(lines: list[str], begin: int, function: str) -> str:
     indent = _indent(lines[begin - 1])
     around = (text for text in reversed(lines[: begin - 1]) if text.strip())
     outer = next((text for text in around if _indent(text) < indent and _BEGINS.match(text)), "")
-    found = _CLASS.match(outer)
-    return found[1] if found else ""
+    name = _CLASS.match(outer)
+    return name[1] if name else ""
 
 
 def _lines(path: str, began_ns: int) -> list[str]:

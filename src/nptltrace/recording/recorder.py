@@ -419,10 +419,10 @@ class _Recorder:
         self._trace.facts |= completeness(stats)
         self._trace.facts["exit_status"] = child.status
         if self._session is not None:
-            found = uncovered(self._session.path)
+            modules = uncovered(self._session.path)
             if self._watch is not None and self._options.children:
-                found = untraced(self._watch.untraced, self._watch.vanished) + found
-            self._trace.facts["uncovered"] = found
+                modules = untraced(self._watch.untraced, self._watch.vanished) + modules
+            self._trace.facts["uncovered"] = modules
             self._trace.facts["futex_modules"] = futex_modules(self._session.path)
             self._trace.facts["level_changed"] = self._session.levels_changed
         try:

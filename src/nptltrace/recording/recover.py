@@ -120,15 +120,15 @@ def _session_of(trace: Path) -> SessionDir | None:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        found = json_of(read_whole(path))
+        document = json_of(read_whole(path))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _number(facts: dict[str, Any], name: str) -> int:
-    found = facts.get(name)
-    return found if isinstance(found, int) else 0
+    value = facts.get(name)
+    return value if isinstance(value, int) else 0
 
 
 def _without_segment(opened: Directory, facts: dict[str, Any]) -> Recovered:
@@ -175,8 +175,8 @@ def _finish(collector: Collector, session: SessionDir, trace: TraceDir) -> Recov
 
 def _numbers(facts: dict[str, Any], name: str) -> dict[str, int]:
     """Return the numbers of a part of the facts that can be times in nanoseconds or ticks."""
-    found = facts.get(name)
-    pairs = found.items() if isinstance(found, dict) else ()
+    value = facts.get(name)
+    pairs = value.items() if isinstance(value, dict) else ()
     return {key: value for key, value in pairs if type(value) is int and abs(value) < _TIME}
 
 
@@ -238,11 +238,11 @@ def _logged(trace: TraceDir) -> tuple[set[int], set[int]]:
         return known, ended
     for line in lines:
         try:
-            found = json_of(line)
-            if "process" in found:
-                known.add(int(found["process"]["index"]))
-            elif "exit" in found:
-                ended.add(int(found["exit"]["process"]))
+            value = json_of(line)
+            if "process" in value:
+                known.add(int(value["process"]["index"]))
+            elif "exit" in value:
+                ended.add(int(value["exit"]["process"]))
         except (ValueError, KeyError, TypeError, OverflowError):
             continue
     # A line that was cut off must not swallow the next one.

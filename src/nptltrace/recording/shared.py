@@ -112,9 +112,10 @@ def check(options: RecordOptions) -> None:
 
 def fault_lines(collector: Collector) -> list[str]:
     """Return a line for each place of the shared buffer that held no record; of many, the first."""
-    count, found = collector.faults()
+    count, places = collector.faults()
     lines = [
-        str(Fault(one.word, one.words, _KINDS.get(one.kind, "unknown"), one.pid)) for one in found
+        str(Fault(place.word, place.words, _KINDS.get(place.kind, "unknown"), place.pid))
+        for place in places
     ]
     if count > len(lines):
         lines.append(f"shared buffer: {count - len(lines)} more such places")

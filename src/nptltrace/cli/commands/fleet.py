@@ -190,7 +190,7 @@ def _chosen(args: argparse.Namespace, fleet: Fleet) -> Chosen:
 
 def _list(args: argparse.Namespace, fleet: Fleet) -> int:
     from nptltrace.cli.output.text import fleet_text
-    from nptltrace.fleet.listing import fleet_runs
+    from nptltrace.fleet.selection import fleet_runs
 
     found = fleet_runs(fleet, _chosen(args, fleet))
     if args.format == "json":

@@ -171,13 +171,13 @@ class SessionDir:
         directories are mounted there for this process. Then there are the recorder's standard
         error, so that nothing is written to a file of the program's, and the trace directory.
         """
-        found = [str(self.path), _identity(self.path.parent.stat())]
+        arguments = [str(self.path), _identity(self.path.parent.stat())]
         try:
-            found.append(_identity(os.fstat(2)))
+            arguments.append(_identity(os.fstat(2)))
         except OSError:
-            found.append("0-0")
+            arguments.append("0-0")
         trace = str(self._trace or "")
-        return [*found, trace] if trace and not set(trace) & set(",:;") else found
+        return [*arguments, trace] if trace and not set(trace) & set(",:;") else arguments
 
     @property
     def levels_changed(self) -> bool:
@@ -307,7 +307,7 @@ def belongs(session: Path, trace: Path) -> bool:
 
 def left_overs() -> list[LeftOver]:
     """Return the sessions of this user whose recorder was killed; delete those without a trace."""
-    found: list[LeftOver] = []
+    sessions: list[LeftOver] = []
     for path in _sessions():
         dead = _dead(path)
         if dead is None:
@@ -317,10 +317,10 @@ def left_overs() -> list[LeftOver]:
             if note is None:
                 SessionDir(path).remove()
             elif Path(note.trace).is_dir():
-                found.append(LeftOver(path, Path(note.trace)))
+                sessions.append(LeftOver(path, Path(note.trace)))
             elif note.mounts == _mounts() or _age_s(directory) > _ELSEWHERE_S:
                 SessionDir(path).remove()
-    return found
+    return sessions
 
 
 def claim(path: Path) -> tuple[SessionDir, Path]:

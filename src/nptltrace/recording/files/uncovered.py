@@ -33,12 +33,12 @@ def uncovered(session: Path) -> list[dict[str, str]]:
     Args:
         session: The session directory.
     """
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for line in _lines(session):
         module, _, why = line.partition("\t")
         if module:
-            found.setdefault(module, why)
-    return [{"module": module, "why": why} for module, why in found.items()]
+            reasons.setdefault(module, why)
+    return [{"module": module, "why": why} for module, why in reasons.items()]
 
 
 def untraced(programs: Sequence[str], callers: Sequence[str]) -> list[dict[str, str]]:
@@ -48,12 +48,12 @@ def untraced(programs: Sequence[str], callers: Sequence[str]) -> list[dict[str, 
         programs: Their files; traced processes executed them.
         callers: Programs that executed others, which had ended before anybody saw them.
     """
-    found: list[dict[str, str]] = []
+    modules: list[dict[str, str]] = []
     for path in dict.fromkeys(programs):
         why = launch.why_untraceable(Path(path)) or "it could not join the recording"
-        found.append({"module": path, "why": f"a traced process ran it untraced: {why}"})
+        modules.append({"module": path, "why": f"a traced process ran it untraced: {why}"})
     ran = "it executed a program that ran untraced"
-    return found + [{"module": path, "why": ran} for path in dict.fromkeys(callers)]
+    return modules + [{"module": path, "why": ran} for path in dict.fromkeys(callers)]
 
 
 def without_events(pid: int, threads: int, elapsed_ns: int) -> list[dict[str, str]]:

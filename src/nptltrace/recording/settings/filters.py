@@ -76,12 +76,12 @@ def parse_filter(text: str) -> EventFilter:
     words = [word.strip() for word in text.split(",")]
     for word in words:
         item = word.removeprefix("!").strip()
-        found = {event.id for event in EVENTS if item and _matches(event, item)}
-        if not found:
+        chosen = {event.id for event in EVENTS if item and _matches(event, item)}
+        if not chosen:
             raise UsageError(
                 f"--filter: no event matches {item!r} in {text!r} (ptt stat -l lists them)"
             )
-        (unwanted if word.startswith("!") else wanted).update(found)
+        (unwanted if word.startswith("!") else wanted).update(chosen)
     if all(word.startswith("!") for word in words):
         wanted = {event.id for event in EVENTS}
     return EventFilter(text.strip(), frozenset(wanted - unwanted))

@@ -147,10 +147,12 @@ def parse_locks(
     if len(entries) > _FUNCTIONS or len(types) > _TYPES:
         raise UsageError(f"there are more than {_FUNCTIONS} functions or {_TYPES} types")
     functions = tuple(_function(place, like, table, number) for place, like, table in entries)
-    for one in functions:
-        other = None if one.try_with is None else functions[one.try_with]
-        if other is not None and (other.does, other.type) != (_TRIES.get(one.does), one.type):
-            raise UsageError(f"{one.name}: try names {other.name}, which does not try for its lock")
+    for member in functions:
+        other = None if member.try_with is None else functions[member.try_with]
+        if other is not None and (other.does, other.type) != (_TRIES.get(member.does), member.type):
+            raise UsageError(
+                f"{member.name}: try names {other.name}, which does not try for its lock"
+            )
     docs = tuple(str(table.get("doc", "")) for table in tables)
     return Locks(types, docs, tuple(str(table["like"]) for table in tables), functions)
 
