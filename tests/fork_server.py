@@ -148,8 +148,9 @@ def _import_everything() -> None:
                 importlib.import_module(module.name)
             except ModuleNotFoundError:
                 continue  # a command that needs the missing library reports it
-    with contextlib.suppress(ModuleNotFoundError):
-        importlib.import_module("duckdb")
+    for name in ("inspect", "typing", "numpy", "pyarrow", "pyarrow.compute", "duckdb"):
+        with contextlib.suppress(ModuleNotFoundError):
+            _ = importlib.import_module(name).__file__  # a stand-in imports its module now
 
 
 def _become(request: Mapping[str, Any], streams: Sequence[int]) -> NoReturn:

@@ -48,7 +48,7 @@ _NUMPY = ("numpy._core._add_newdocs", "numpy._typing", "numpy.ma", "numpy.f2py",
     [
         (["stat"], ("numpy", "pyarrow", "inspect", *_LIGHT)),
         (["view"], ("numpy", "pyarrow", "inspect", *_LIGHT)),
-        (["report"], ("duckdb", "pyarrow", "tomllib", "importlib.resources", *_NUMPY)),
+        (["report"], ("duckdb", "pyarrow", "inspect", "tomllib", "importlib.resources", *_NUMPY)),
         (["check"], ("duckdb", "pyarrow", "tomllib", *_NUMPY)),
     ],
 )

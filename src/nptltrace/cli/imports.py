@@ -103,6 +103,17 @@ _import(
 _import("pathlib", {"urllib.parse": {"quote_from_bytes": _quote_from_bytes}})
 
 
+def _module_name(path: str) -> str | None:
+    """Return the name of the module in a file, as `inspect.getmodulename` does."""
+    from importlib.machinery import all_suffixes
+
+    name = os.path.basename(path)  # noqa: PTH119 -- of many files
+    for suffix in sorted(all_suffixes(), key=len, reverse=True):
+        if name.endswith(suffix):
+            return name.removesuffix(suffix)
+    return None
+
+
 def import_late() -> None:
     """Have libraries imported when something of them is used.
 
@@ -113,7 +124,7 @@ def import_late() -> None:
     if "OPENBLAS_NUM_THREADS" not in os.environ:
         os.putenv("OPENBLAS_NUM_THREADS", "1")
     _stand_in("typing", TYPE_CHECKING=False)
-    _stand_in("inspect")
+    _stand_in("inspect", getmodulename=_module_name)
     _stand_in("platform", system=lambda: os.uname().sysname)
     _stand_in("numpy", _numpy)
     _stand_in("pyarrow", _pyarrow)
