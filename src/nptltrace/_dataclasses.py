@@ -1,8 +1,9 @@
 """Data classes as those of `dataclasses`, for which no code is compiled until it runs.
 
-The standard library compiles up to six methods for each class and imports `inspect` to do so. That
-took a sixth of the time of a short command. Here a class has methods that all classes share, and
-its `__init__` is compiled when the first object is made.
+The standard library compiles up to six methods for each class. With its decorator, `ptt report` of
+a small trace takes 1.24 times and `ptt check` 1.14 times the processor time (28 to 33 ms more;
+medians of 15 pairs with Python 3.11). Here a class has methods that all classes share, and its
+`__init__` is compiled when the first object is made.
 
 The functions of `dataclasses` work for these classes too. Classes that need `kw_only`, `init` or
 `__post_init__` take the decorator of the standard library.
