@@ -1,7 +1,7 @@
 """The hidden directory of a trace in which the viewer keeps what took long to work out.
 
-What lies there may have come with the trace from somebody else, so links are not followed, and
-whoever reads trusts nothing.
+Its files may have come with the trace from somebody else. So the viewer follows no link there, and
+checks all that it reads.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ __all__ = ["Folder", "identity_of"]
 
 _NAME = ".ptt-view"
 _UNFINISHED = re.compile(r"\.[a-z]+-[0-9a-f]{12}-(?P<pid>\d+)")
-# Grows with each change of what is kept, or of how the model sees things.
+# Grows with each change of the kept files, or of the rules of the model.
 _LAYOUT = 10
 
 
 def identity_of(source: Traceset) -> bytes:
-    """Return 32 bytes that are others when the traces, or what is derived from them, are others."""
+    """Return 32 bytes that distinguish the traces, and the version that made the kept files."""
     return source.identity(f"{__version__} {_LAYOUT}")
 
 
 class Folder:
-    """Files by name in the hidden directory of a trace; a temporary one where that cannot be.
+    """Files by name in the hidden directory of a trace, or in a temporary directory.
+
+    The temporary directory is used where the trace cannot be written to.
 
     Args:
         source: The opened traces; the directory is in the first of them.
@@ -87,7 +89,7 @@ class Folder:
             return os.dup(file.fileno())
 
     def keep(self, name: str) -> None:
-        """Give a new file its name: what is found under a name is whole."""
+        """Give a new file its name: a file that has its name is complete."""
         if self._fd is not None:
             with suppress(OSError):
                 os.rename(
@@ -96,13 +98,13 @@ class Folder:
                 )  # fmt: skip
 
     def drop(self, name: str) -> None:
-        """Remove a new file that is not to be kept; a process that has it open may go on."""
+        """Remove a new file; a process that has it open may go on."""
         if self._fd is not None:
             with suppress(OSError):
                 os.unlink(self._temporary(name), dir_fd=self._fd)
 
     def leave(self) -> bool:
-        """Go on in a temporary place, where the trace has no room; False if it is one already."""
+        """Go on in a temporary directory, since the trace has no room; False if it is in use."""
         there = self._fd is not None
         self.close()
         self.place = tempfile.gettempdir()
@@ -119,16 +121,16 @@ class Folder:
 
 
 def _sweep(directory: int) -> None:
-    """Remove what viewers left unfinished that were killed."""
+    """Remove unfinished files of viewers that were killed."""
     for name in os.listdir(directory):
-        found = _UNFINISHED.fullmatch(name)
-        if found is not None and not os.path.exists(f"/proc/{found['pid']}"):  # noqa: PTH110
+        unfinished = _UNFINISHED.fullmatch(name)
+        if unfinished is not None and not os.path.exists(f"/proc/{unfinished['pid']}"):  # noqa: PTH110
             with suppress(OSError):
                 os.unlink(name, dir_fd=directory)
 
 
 def _opened(path: Path) -> int | None:
-    """Return a descriptor of the hidden directory, made if need be; None if it cannot be used."""
+    """Return a descriptor of the hidden directory; make it if need be. None: it cannot be used."""
     try:
         trace = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:

@@ -1,7 +1,7 @@
-"""Answers that may take long: worked out aside, one at a time, as long as somebody asks for them.
+"""Answers that may take long. A thread works them out one at a time, while somebody asks for them.
 
-A client that asks gets how far it is and asks again. One that no longer wants an answer stops
-asking, and after a while the work on it is given up.
+A client that asks learns how far the work is, and asks again. When no client asks any more, the
+work is given up after a while.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Jobs", "NotReady"]
 
-# An answer that is there so soon is worth waiting for.
+# A client waits so long for an answer.
 _SOON_S = 0.5
-# A client that wants an answer asks again whenever there is more.
+# So often clients are told that they should ask again.
 _SHOWN_S = 0.25
 _UNWANTED_S = 5.0
 _KEPT = 8
 
 
 class NotReady(Exception):  # noqa: N818 -- no error: the answer comes later
-    """What was asked for is not there yet.
+    """The answer is not there yet.
 
     Args:
-        progress: How far it is, 0 to 1.
+        progress: How far the work on it is, 0 to 1.
     """
 
     def __init__(self, progress: float) -> None:
@@ -51,16 +51,16 @@ class _Job:
 
 
 class Jobs:
-    """Works out answers; the last ones are kept.
+    """Works out answers, and keeps the last of them.
 
     Args:
-        changed: Called now and then while something is worked out, and when it is done.
+        changed: Called now and then while an answer is worked out, and when it is there.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
-        self._lock = Lock()  # of what follows
-        self._answers: dict[Hashable, tuple[Any, float]] = {}  # and since when it is there
+        self._lock = Lock()  # held to read or change what follows
+        self._answers: dict[Hashable, tuple[Any, float]] = {}  # and when it came
         self._jobs: dict[Hashable, _Job] = {}
         self._turn = Lock()
         self._closed = False
@@ -69,12 +69,12 @@ class Jobs:
         """Return an answer.
 
         Args:
-            key: What is asked for.
-            find: Works it out; calls back often with how far it is, 0 to 1, and lets pass what that
-                raises.
+            key: Stands for the question.
+            find: Works the answer out. Often calls its argument with the progress, 0 to 1, and does
+                not catch what that raises.
 
         Raises:
-            NotReady: It takes longer.
+            NotReady: The work takes longer.
         """
         with self._lock:
             if key in self._answers:
@@ -93,7 +93,7 @@ class Jobs:
         raise NotReady(job.progress)
 
     def forget(self, age_s: float) -> None:
-        """Forget the answers that have been there for so long; 0: also those that are worked on."""
+        """Forget answers that are so old; 0: all answers, and the answer that is worked out."""
         end = time.monotonic() - age_s
         with self._lock:
             self._answers = {
@@ -109,7 +109,7 @@ class Jobs:
             yield
 
     def close(self) -> None:
-        """Give everything up, and wait until that is done."""
+        """Give the work up, and wait until it has ended."""
         self._closed = True
         with self._turn:
             pass
@@ -132,22 +132,22 @@ class Jobs:
         try:
             with self._turn:
                 step(0.0)
-                found = find(step)
+                result = find(step)
         except _GivenUp:
             self._end(key, job)
         except Exception as error:  # noqa: BLE001 -- whoever asks gets it
             job.error = error
             self._end(key, job)
         else:
-            self._end(key, job, found)
+            self._end(key, job, result)
 
     def _end(self, key: Hashable, job: _Job, *answer: Any) -> None:
         with self._lock:
             if self._jobs.get(key) is job:
                 del self._jobs[key]
-                for found in answer:
+                for result in answer:
                     while len(self._answers) >= _KEPT:
                         del self._answers[next(iter(self._answers))]
-                    self._answers[key] = (found, time.monotonic())
+                    self._answers[key] = (result, time.monotonic())
         job.done.set()
         self._changed()

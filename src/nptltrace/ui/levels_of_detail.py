@@ -1,4 +1,4 @@
-"""The levels of detail of a traceset: read once, kept in a file, and taken from there later on."""
+"""The levels of detail of a traceset. They are made by reading it once, and kept in a file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = ["Levels"]
 _IDS = 1024
 # Beyond every time of a trace.
 _FAR = 2**61
-# A wait may have so many spans of its lock: of more nobody is told.
+# If a lock has more spans during a wait, nobody is told who held it.
 _MOST_SPANS = 200_000
 _PROCESSORS = 1 << 16
 _CONTENDED = WAIT_CLASSES.index("contended")
@@ -56,7 +56,7 @@ _SHOWN_S = 0.5
 
 
 class Levels:
-    """Reads a traceset from its beginning, or opens what was kept of it.
+    """Reads a traceset from its beginning, or opens the kept files.
 
     Args:
         source: The opened traces.
@@ -98,7 +98,7 @@ class Levels:
 
     @property
     def end_ns(self) -> int:
-        """When the last event came, or what went on at the end of its process ended with it."""
+        """The time of the last event, or the later end of a process whose waits ended with it."""
         last = self._source.end_ns() or 0
         if self.tables is None or len(self.tables.threads) < 2:  # noqa: PLR2004 -- 0 is none
             return last
@@ -177,7 +177,7 @@ class Levels:
     # ---- what was kept ----
 
     def open(self) -> bool:
-        """Open what was kept; False if there is nothing that fits."""
+        """Open the kept files; False if there are none of these traces."""
         identity = identity_of(self._source)
         tables, fd = self._open_tables(identity), self._folder.read("detail")
         if fd is None:
@@ -306,7 +306,7 @@ class Levels:
         until_ns = int(ts[-1])
         with self._lock:
             self.detail.events(ts.ctypes.data, len(ts))
-        # All events are counted; the model sees those that it can rely on.
+        # All events are counted. The model sees only the events that it can rely on.
         if self._whole is not None:
             self._whole.apply(self._source.reader, buffer)
         self.model.feed(buffer)
@@ -317,7 +317,7 @@ class Levels:
         self.model.drop_rows()
 
     def show(self) -> None:
-        """Let questions see what is known by now."""
+        """Let questions see all that was read so far."""
         assert self.model is not None and self.detail is not None  # noqa: S101, PT018
         model = self.model
         waiting, holding = model.waiting(self.until_ns), model.holding(self.until_ns)
@@ -328,9 +328,10 @@ class Levels:
             self.ongoing = Ongoing(waiting, holding, self.tables, self.until_ns)
 
     def _show(self, waiting: NDArray[Any], holding: NDArray[Any]) -> None:
-        """Let questions see the tables; what waits or is held is there as long as that.
+        """Let questions see the tables.
 
-        So are threads that go on: a thread may end while it holds a lock.
+        A row lasts at least as long as its waits and holds. A thread may end while it holds a lock:
+        its own row then ends before the hold.
         """
         assert self.model is not None and self.detail is not None  # noqa: S101, PT018
         model = self.model
@@ -359,7 +360,7 @@ class Levels:
             )
 
     def finish(self) -> None:
-        """End what is open, and keep what was found if the trace is complete."""
+        """End the waits and holds that are open, and keep all in files."""
         assert self.model is not None and self.detail is not None  # noqa: S101, PT018
         self._keeper.finish()
         finish_model(self.model, self._source)
@@ -385,7 +386,7 @@ class Levels:
             self._cursor.refresh()
 
     def close(self) -> None:
-        """Remove what is not finished."""
+        """Remove the file that is not finished."""
         if not self.kept:
             self._folder.drop("detail")
 
@@ -424,7 +425,7 @@ def _add_open(tables: Tables, waiting: NDArray[Any], holding: NDArray[Any]) -> N
 
 
 def _empty() -> dict[str, NDArray[Any]]:
-    """Return empty tables, as they are kept."""
+    """Return empty tables with the columns of the kept tables."""
     model = libptttrack_sums.Model()
     tables = {name: model.table(name)[:0] for name in ("threads", "objects", "sites", "edges")}
     tables["segments"] = model.table("segments")

@@ -1,4 +1,4 @@
-"""What the model knows of a traceset, as the viewer looks things up in it."""
+"""The tables of the model, in which the viewer looks up threads, objects and call sites."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _IDS = 1024
 
 @dataclass(slots=True)
 class Tables:
-    """What the model knows of a traceset, or of its beginning.
+    """The tables of a model that has seen a traceset, or its beginning.
 
     Attributes:
         threads: Threads; the number is the row.
@@ -48,7 +48,7 @@ class Tables:
         return np.where(objects < count, self.row_of[np.minimum(objects, count - 1)], 0)
 
     def sound(self) -> bool:
-        """Return whether numbers in them lead to what is there; for such as come from a file."""
+        """Return whether all numbers of rows are in range: the tables may come from a bad file."""
         objects, rows, threads = len(self.objects), len(self.first), len(self.threads)
         inside = [
             (self.row_of, rows), (self.first, objects), (self.edges["held"], objects),
@@ -69,7 +69,7 @@ class Tables:
 
 @dataclass(frozen=True, slots=True)
 class PathPieces:
-    """The pieces of a critical path, and the tables of the model that their numbers are of.
+    """The pieces of a critical path, and the tables in which their numbers are rows.
 
     Attributes:
         segments: The pieces, earliest first.

@@ -1,4 +1,4 @@
-"""What goes on in a recording: waits and holds that have not ended, beside the levels of detail."""
+"""Waits and holds that have not ended. They are drawn beside the levels of detail."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 __all__ = ["Ongoing"]
 
 _HELD, _SHARED = (protocol.STATES.index(name) for name in ("held", "shared"))
-# What `queue_state` of `query.c` has: by class, the least says most of what keeps threads.
+# Classes of waits, the most telling first, as in `queue_state` of `query.c`.
 _MOST_TELLING = ("contended", "gil", "timeout", "cancelled", "unknown", "join", "idle")
 _RANKS = np.array([_MOST_TELLING.index(name) for name in WAIT_CLASSES])
-_LANES = 32  # the last one takes what finds no other, as in the levels of detail
+_LANES = 32  # the last lane takes the holds that find no other, as in the levels of detail
 
 
 @dataclass(frozen=True, slots=True)
 class Ongoing:
-    """Waits and holds as a model has them, at one moment.
+    """The waits and holds that a model has at a moment.
 
     Attributes:
         waiting: Waits.
         holding: Holds.
-        tables: What the model knew then.
-        until_ns: When that was.
+        tables: What the model knows at that moment.
+        until_ns: The moment.
     """
 
     waiting: NDArray[Any]
@@ -42,14 +42,14 @@ class Ongoing:
     until_ns: int
 
     def spans(self, by: str, rows: list[int], from_ns: int, to_ns: int) -> NDArray[Any]:
-        """Return what of them to draw; the waits of an object are its queue."""
+        """Return the spans to draw; the waits for an object are its queue."""
         waiting, row = self._seen(self.waiting, by, rows, from_ns, to_ns)
         waits = _queues(waiting, row) if by == "object" else _waits(waiting, row)
         holding, row = self._seen(self.holding, by, rows, from_ns, to_ns)
         return np.concatenate([waits, _holds(holding, row, by)])
 
     def wait_ns(self, edges: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        """Return how long was waited between edges: contended, idle and other waits."""
+        """Return how long threads waited between edges: contended, idle and other waits."""
         waits = self.waiting
         begin, end = waits["t_ns"], waits["t_ns"] + waits["dur_ns"]
         classes = np.minimum(waits["wait_class"], 2)
@@ -59,48 +59,48 @@ class Ongoing:
         ]
 
     def lanes(self, by: str, lanes: NDArray[np.uint16]) -> NDArray[np.uint16]:
-        """Return how many lanes rows have with what is held now, from how many they had before."""
+        """Return how many lanes rows have with the holds that go on; `lanes` are without."""
         row, lane = self._rows(self.holding, by), _lanes(self.holding, by)
         known = (row > 0) & (row < len(lanes))
-        found = lanes.copy()
-        np.maximum.at(found, row[known], lane[known] + 1)
-        return found
+        counts = lanes.copy()
+        np.maximum.at(counts, row[known], lane[known] + 1)
+        return counts
 
     def hold(self, row: int, lane: int, t_ns: int) -> Any:
-        """Return what a thread holds in a lane since before a time, as a span, or None."""
+        """Return what a thread holds in a lane at a time, as a span; None for nothing."""
         holding, _ = self._seen(self.holding, "thread", [row], t_ns, t_ns + 1)
-        found = _holds(holding, holding["thread"], "thread")
-        found = found[found["lane"] == lane]
-        return found[0] if len(found) else None
+        holds = _holds(holding, holding["thread"], "thread")
+        holds = holds[holds["lane"] == lane]
+        return holds[0] if len(holds) else None
 
-    def _rows(self, found: NDArray[Any], by: str) -> NDArray[Any]:
-        return found["thread"] if by == "thread" else self.tables.rows(found["object"])
+    def _rows(self, spanning: NDArray[Any], by: str) -> NDArray[Any]:
+        return spanning["thread"] if by == "thread" else self.tables.rows(spanning["object"])
 
     def _seen(
-        self, found: NDArray[Any], by: str, rows: list[int], from_ns: int, to_ns: int
+        self, spanning: NDArray[Any], by: str, rows: list[int], from_ns: int, to_ns: int
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return those of some rows in a range, and their rows."""
-        row = self._rows(found, by)
-        seen = np.isin(row, rows) & (row > 0) & (found["t_ns"] < to_ns)
-        seen &= found["t_ns"] + found["dur_ns"] >= from_ns
-        return found[seen], row[seen]
+        """Return the waits or holds of some rows in a range, and the row of each."""
+        row = self._rows(spanning, by)
+        seen = np.isin(row, rows) & (row > 0) & (spanning["t_ns"] < to_ns)
+        seen &= spanning["t_ns"] + spanning["dur_ns"] >= from_ns
+        return spanning[seen], row[seen]
 
 
 def _since(times: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return by edge how much time lies between it and all the times before it, in all."""
+    """Return for each edge the sum of its distances from all earlier times."""
     times = np.sort(times).astype(np.float64)
     passed = np.searchsorted(times, edges)
     sums = np.concatenate([[0.0], np.cumsum(times)])
-    found: NDArray[np.float64] = passed * edges - sums[passed]
-    return found
+    lengths: NDArray[np.float64] = passed * edges - sums[passed]
+    return lengths
 
 
-def _spans(found: NDArray[Any], row: NDArray[Any]) -> NDArray[Any]:
-    """Return spans that have what waits and holds share."""
-    spans = np.zeros(len(found), libptttrack_drawing.SPAN)
+def _spans(spanning: NDArray[Any], row: NDArray[Any]) -> NDArray[Any]:
+    """Return spans with the columns that waits and holds share."""
+    spans = np.zeros(len(spanning), libptttrack_drawing.SPAN)
     for name in ("t_ns", "dur_ns"):
-        spans[name] = found[name]
-    spans["busy_ns"] = found["dur_ns"]
+        spans[name] = spanning[name]
+    spans["busy_ns"] = spanning["dur_ns"]
     spans["row"] = row
     spans["count"] = 1
     spans["flags"] = protocol.FLAGS["open"]
@@ -125,30 +125,30 @@ def _holds(holding: NDArray[Any], row: NDArray[Any], by: str) -> NDArray[Any]:
 
 
 def _lanes(holding: NDArray[Any], by: str) -> NDArray[np.uint16]:
-    """Return the lane of each hold, as `feed.c` has it."""
+    """Return the lane of each hold, by the rule of `feed.c`."""
     place = holding[f"{by}_place"].astype(np.uint16)
     return np.minimum(place + 1, _LANES).astype(np.uint16)
 
 
 def _queues(seen: NDArray[Any], row: NDArray[Any]) -> NDArray[Any]:
-    """Return a step for each waiter that came."""
+    """Return a step of the queue for each waiter that came."""
     order = np.lexsort([seen["t_ns"], row])
     seen, row = seen[order], row[order]
-    found = np.zeros(len(seen), libptttrack_drawing.SPAN)
+    steps = np.zeros(len(seen), libptttrack_drawing.SPAN)
     if not len(seen):
-        return found
+        return steps
     end = int((seen["t_ns"] + seen["dur_ns"]).max())
     first = np.searchsorted(row, row)
     is_last = np.append(row[1:] != row[:-1], True)
     ends = np.where(is_last, end, np.append(seen["t_ns"][1:], end))
-    found["t_ns"] = seen["t_ns"]
-    found["dur_ns"] = found["busy_ns"] = ends - seen["t_ns"]
-    found["row"] = row
-    found["count"] = 1
-    found["depth"] = np.arange(len(seen)) - first + 1
-    # Of those that have come to a row so far what says most; each row has numbers of its own.
+    steps["t_ns"] = seen["t_ns"]
+    steps["dur_ns"] = steps["busy_ns"] = ends - seen["t_ns"]
+    steps["row"] = row
+    steps["count"] = 1
+    steps["depth"] = np.arange(len(seen)) - first + 1
+    # The state of a step is the most telling class so far; each row has ranks of its own.
     rank = _RANKS[seen["wait_class"]] - first * len(_RANKS)
     least = np.minimum.accumulate(rank) + first * len(_RANKS)
-    found["state"] = 1 + np.argsort(_RANKS)[least]
-    found["flags"] = protocol.FLAGS["open"]
-    return found
+    steps["state"] = 1 + np.argsort(_RANKS)[least]
+    steps["flags"] = protocol.FLAGS["open"]
+    return steps

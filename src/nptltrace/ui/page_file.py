@@ -216,14 +216,14 @@ class _Part:
     def _spans_in(self, by: str, rows: list[int], pieces: int) -> pa.Table:
         """Return the spans of equal pieces of the part, each in the piece in which it begins."""
         edges = [self._from + (self._to - self._from) * n // pieces for n in range(pieces + 1)]
-        found = []
+        tables = []
         for begin, end in pairwise(edges):
             self._go_on()
             spans = self._viewer.drawn(by, rows, begin, end, protocol.MAX_WIDTH)
             if begin > self._from:
                 spans = spans.filter(pc.greater_equal(spans["t_ns"], begin))
-            found.append(spans)
-        return _joined(found)
+            tables.append(spans)
+        return _joined(tables)
 
     def _waits(self, spans: pa.Table) -> dict[str, Any]:
         """Return waits by number, and the numbers of their chains; the longest if they are many."""
@@ -271,21 +271,16 @@ class _Part:
         return _joined(parts).slice(0, MAX_EVENTS)
 
     def _findings(self) -> protocol.Findings:
-        found: protocol.Findings = self._wait(self._viewer.findings)
+        answer: protocol.Findings = self._wait(self._viewer.findings)
         pairs = [
-            (one, rows)
-            for one, rows in zip(found["findings"], found["rows"], strict=True)
-            if self._is_whole or self._from <= one["ts_ns"] < self._to
+            (finding, rows)
+            for finding, rows in zip(answer["findings"], answer["rows"], strict=True)
+            if self._is_whole or self._from <= finding["ts_ns"] < self._to
         ]
         return {
-            "findings": [one for one, _ in pairs],
-            "uncovered": found["uncovered"],
-            "futex_waits": found["futex_waits"],
+            **answer,
+            "findings": [finding for finding, _ in pairs],
             "rows": [rows for _, rows in pairs],
-            "lost": found["lost"],
-            "partial": found["partial"],
-            "kinds": found["kinds"],
-            "failures": found["failures"],
         }
 
 
@@ -319,11 +314,5 @@ def _merged(spans: pa.Table) -> bool:
 
 def _packed(value: Any) -> bytes:
     """Return a table as an Arrow stream, anything else as JSON, compressed."""
-    if isinstance(value, pa.Table):
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, value.schema) as writer:
-            writer.write_table(value.combine_chunks())
-        data = sink.getvalue().to_pybytes()
-    else:
-        data = presentable_json(value)
+    data = protocol.stream(value) if isinstance(value, pa.Table) else presentable_json(value)
     return gzip.compress(data, 6, mtime=0)

@@ -35,7 +35,7 @@ __all__ = [
     "ARROWS", "ARROW_KINDS", "CALLS", "ENDPOINTS", "EVENTS", "FLAGS", "INVITE", "INVITED_S",
     "MAX_ROWS", "MAX_WIDTH",
     "OVERVIEW", "PATH", "PATH_KINDS", "PREFIX", "ROWS", "SHAPES", "SPANS", "STATES", "WAITS",
-    "Endpoint", "Parameter", "table",
+    "Endpoint", "Parameter", "stream", "table",
 ]  # fmt: skip
 
 PREFIX = "/api/"
@@ -83,6 +83,15 @@ def table(schema: pa.Schema, columns: Mapping[str, Any]) -> pa.Table:
         for field in schema
     ]
     return pa.table(arrays, schema=schema)
+
+
+def stream(answer: pa.Table) -> bytes:
+    """Return a table as an Arrow IPC stream of one batch."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, answer.schema) as writer:
+        writer.write_table(answer.combine_chunks())
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
 
 
 def _schema(**columns: pa.DataType) -> pa.Schema:

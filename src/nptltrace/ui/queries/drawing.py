@@ -1,4 +1,4 @@
-"""What is drawn, as the tables that `protocol` declares."""
+"""Tables of all that the page draws, with the columns that `protocol` declares."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ def bin_width(from_ns: int, to_ns: int, width: int) -> int:
     Bins begin at multiples of it, so that what is drawn does not flicker when it is moved.
     """
     pixel = max((to_ns - from_ns) // min(max(width, 1), protocol.MAX_WIDTH), 1)
-    found = 1 << ((2 * pixel * pixel).bit_length() - 1) // 2
-    while (to_ns - from_ns) // found > _MOST_BINS:
-        found *= 2
-    return int(min(found, 2**62))
+    width_ns = 1 << ((2 * pixel * pixel).bit_length() - 1) // 2
+    while (to_ns - from_ns) // width_ns > _MOST_BINS:
+        width_ns *= 2
+    return int(min(width_ns, 2**62))
 
 
 # ---- spans ----
 
 
 def span_table(spans: NDArray[Any], by: str, tables: Tables, until_ns: int) -> pa.Table:
-    """Return spans with rows in place of the numbers of objects; all before a time are there."""
+    """Return the table of spans, with rows of objects. All spans before `until_ns` are there."""
     other = spans["other"]
     if by == "thread":
-        # That of a thread that does not wait is a call.
+        # The number of a thread that sleeps and waits for no lock is a system call.
         waits = spans["state"] <= protocol.STATES.index("shared")
         other = np.where(waits, tables.rows(np.where(waits, other, 0)), other)
     columns = {name: spans[name] for name in libptttrack_drawing.SPAN.names or ()}
-    found = protocol.table(protocol.SPANS, {**columns, "other": other, "wait_id": spans["wait"]})
-    return found.replace_schema_metadata({"until_ns": str(until_ns)})
+    drawn = protocol.table(protocol.SPANS, {**columns, "other": other, "wait_id": spans["wait"]})
+    return drawn.replace_schema_metadata({"until_ns": str(until_ns)})
 
 
 # ---- arrows ----
@@ -58,10 +58,10 @@ def span_table(spans: NDArray[Any], by: str, tables: Tables, until_ns: int) -> p
 def arrow_table(
     spans: NDArray[Any], detail: libptttrack_drawing.Detail, tables: Tables, limit: int
 ) -> pa.Table:
-    """Return the arrows of the waits among some spans, those of the longest first."""
+    """Return the arrows of the waits among some spans, arrows of the longest wait first."""
     single = spans[(spans["wait"] > 0) & (spans["count"] == 1)]
     order = np.argsort(-single["dur_ns"], kind="stable")[: min(max(limit, 0), protocol.MAX_WIDTH)]
-    found: list[tuple[int, ...]] = []
+    arrows: list[tuple[int, ...]] = []
     for number in single["wait"][order].tolist():
         wait = detail.wait(number)
         if wait is None:
@@ -71,11 +71,11 @@ def arrow_table(
         begin, end = int(wait["t_ns"]), int(wait["t_ns"] + wait["dur_ns"])
         owner, waker, woken_ns = int(wait["owner"]), int(wait["waker"]), int(wait["waker_t_ns"])
         if waker and woken_ns != libptttrack_sums.NEVER:
-            found.append((_WAKE, waker, woken_ns, thread, end, number, object_row))
+            arrows.append((_WAKE, waker, woken_ns, thread, end, number, object_row))
         if owner and owner != thread:
-            found.append((_HOLD, owner, begin, thread, begin, number, object_row))
-    found = found[: max(limit, 0)]
-    columns = list(zip(*found, strict=True)) or [()] * len(protocol.ARROWS)
+            arrows.append((_HOLD, owner, begin, thread, begin, number, object_row))
+    arrows = arrows[: max(limit, 0)]
+    columns = list(zip(*arrows, strict=True)) or [()] * len(protocol.ARROWS)
     return protocol.table(protocol.ARROWS, dict(zip(protocol.ARROWS.names, columns, strict=True)))
 
 
@@ -99,12 +99,12 @@ def overview_table(  # noqa: PLR0917
         begin: Where it begins.
         end: Where it ends.
         width: How many bins.
-        density: Events by bin, as packets say; None: they were counted up to the end.
-        bins: What the levels of detail count.
-        ongoing: Waits beside them that go on.
-        tables: What is known of threads.
+        density: Events by bin, as packets say; None if the events were counted up to the end.
+        bins: What the levels of detail have counted.
+        ongoing: Waits that go on, which the levels of detail lack.
+        tables: The tables of the model.
         findings: Times of findings.
-        lost: Events that were lost by bin.
+        lost: Lost events by bin.
     """
     edges = begin + (end - begin) * (np.arange(width + 1) / width)
     columns: dict[str, Any] = {
@@ -136,12 +136,12 @@ def overview_table(  # noqa: PLR0917
 
 
 def _spread(values: NDArray[Any], places: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return sums by bins of other edges, each value being spread evenly over its own bin."""
+    """Return sums by bins with other edges: each value is spread evenly over its own bin."""
     sums = np.concatenate([[0.0], np.cumsum(values.astype(np.float64))])
     at = np.interp(edges, places, sums)
     at[0], at[-1] = 0, sums[-1]  # bins may be wider than what there is
-    found: NDArray[np.uint64] = np.diff(np.rint(at)).astype(np.uint64)
-    return found
+    counts: NDArray[np.uint64] = np.diff(np.rint(at)).astype(np.uint64)
+    return counts
 
 
 # ---- the critical path ----
@@ -150,7 +150,7 @@ def _spread(values: NDArray[Any], places: NDArray[Any], edges: NDArray[Any]) -> 
 def path_table(
     segments: NDArray[Any], object_rows: NDArray[Any], from_ns: int, to_ns: int, bin_ns: int
 ) -> pa.Table:
-    """Return the pieces of the critical path in a range; short ones of a bin are one.
+    """Return the pieces of the critical path in a range; short pieces of a bin are merged.
 
     Args:
         segments: The pieces, whose threads are rows.

@@ -1,7 +1,7 @@
-"""The event list: a few hundred events around a place, of those that pass the filters.
+"""The event list: a few hundred events that pass the filters, around a place.
 
-Positions are those of the reader, so that a list can be gone through in both directions, piece by
-piece, without one event being shown twice or left out.
+It uses the positions of the reader. So a user can go through the list in both directions, piece by
+piece, and sees each event once.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 __all__ = ["MAX_COUNT", "EventList", "Filters"]
 
 MAX_COUNT = 5000
-# A search is answered after this time at the latest, with what it has found.
+# A search ends after this time, and the answer has the events that it has found by then.
 _SEARCH_S = 0.1
 _STEP = 1 << 18
-# What stands between the events of a thread to say what it had of processors meanwhile.
+# Events that say how much processor time a thread had between two of its events.
 _READINGS = {"SCHED_READING", "SCHED_RAN", "SCHED_KEPT", "SCHED_SWITCHED"}
 _PLACE = np.dtype([("key", "u8"), *((name, "u4") for name in ("stream", "packet", "offset", "_"))])
 
@@ -91,7 +91,7 @@ class _Passing:
 
 @dataclass(slots=True)
 class _Piece:
-    """Some events in order."""
+    """Some events in order, their positions and their sentences."""
 
     buffer: libpttread.Buffer
     places: NDArray[Any]
@@ -164,14 +164,14 @@ class EventList:
         while left > 0 and (end.key > first or end.stream or end.packet or end.offset):
             last = range_[1] + 1 if end.stream == libpttread.ANY and range_ else end.key
             begin = max(last - width, first)
-            found, looked = self._between(begin, end, left, passing)
-            if found is None:
-                width = max(width // 8, 1)  # there is more than one wants to look at
+            nearest, looked = self._between(begin, end, left, passing)
+            if nearest is None:
+                width = max(width // 8, 1)  # to read them all would take too long
                 if last - width >= last:
                     break
                 continue
-            pieces[:0] = found
-            left -= sum(len(piece.sentences) for piece in found)
+            pieces[:0] = nearest
+            left -= sum(len(piece.sentences) for piece in nearest)
             self._cursor.no_limit()
             self._cursor.seek_key(begin)
             end = self._cursor.place()
@@ -192,7 +192,7 @@ class EventList:
         return self._table(pieces, rows, more=more, place=end)
 
     def stack_at(self, t_ns: int, count: int, filters: Filters, rows: Rows) -> list[str]:
-        """Return the call stack of the first event of a time that has one; none if none has.
+        """Return the call stack of the first event of a time that has a stack; none without.
 
         Args:
             t_ns: The time.
@@ -226,13 +226,13 @@ class EventList:
         return self._cursor.place().stream != libpttread.ANY
 
     def _width(self, count: int) -> int:
-        """Return a stretch of keys that holds about so many events."""
+        """Return the width of a range of keys that has about so many events."""
         reader = self._source.reader
-        found = reader.key_range()
-        if found is None:
+        keys = reader.key_range()
+        if keys is None:
             return 1
         events = sum(reader.trace_info(trace.number).events for trace in self._source.traces)
-        return max((found[1] - found[0]) * 2 * count // max(events, 1), 1)
+        return max((keys[1] - keys[0]) * 2 * count // max(events, 1), 1)
 
     def _between(
         self,
@@ -241,46 +241,46 @@ class EventList:
         count: int,
         passing: _Passing,
     ) -> tuple[list[_Piece] | None, int]:
-        """Return the last events from a key on and before a place; None if there are too many."""
+        """Return the last events between a key and a place; None if there are too many."""
         self._cursor.no_limit()
         self._cursor.seek_key(begin)
         if end.stream != libpttread.ANY:
             self._cursor.limit(end)
-        found: list[_Piece] = []
+        pieces: list[_Piece] = []
         looked = 0
         while True:
             piece, n = self._pick(MAX_COUNT, passing, _STEP)
             looked += n
             if len(piece.sentences):
-                found.append(piece)
+                pieces.append(piece)
             if n == 0:
                 break
             if looked > 8 * _STEP and begin + 1 < end.key:
                 return None, looked
         self._cursor.no_limit()
-        return _tail(found, count), looked
+        return _tail(pieces, count), looked
 
     def _pick(self, count: int, passing: _Passing, budget: int) -> tuple[_Piece, int]:
-        """Return the next events that pass, at most so many."""
+        """Return the next events that pass the filters, at most so many."""
         buffer = libpttread.Buffer(count)
         places = (libpttread.Position * count)()
         _, looked = self._cursor.pick(buffer, places, passing.native, budget)
-        found = np.frombuffer(memoryview(places).cast("B"), _PLACE)[: buffer.count].copy()
+        kept_places = np.frombuffer(memoryview(places).cast("B"), _PLACE)[: buffer.count].copy()
         if passing.objects is not None:
             assert passing.rows is not None  # noqa: S101
             rows = np.array(self._object_rows(buffer, passing.rows), np.uint32)
             at = np.flatnonzero(np.isin(rows, list(passing.objects)))
             _keep(buffer, at)
-            found = found[at]
+            kept_places = kept_places[at]
         sentences = self._sentences(buffer)
         if not passing.text:
-            return _Piece(buffer, found, sentences), looked
+            return _Piece(buffer, kept_places, sentences), looked
         from pyarrow import compute  # not needed for the first picture
 
         hits = compute.match_substring(arrow.texts(sentences), passing.text, ignore_case=True)
         at = np.flatnonzero(hits.to_numpy(zero_copy_only=False))
         _keep(buffer, at)
-        return _Piece(buffer, found[at], [sentences[i] for i in at]), looked
+        return _Piece(buffer, kept_places[at], [sentences[i] for i in at]), looked
 
     def _object_rows(self, buffer: libpttread.Buffer, rows: Rows) -> list[int]:
         """Return the rows of the objects that events are about."""
@@ -301,7 +301,7 @@ class EventList:
         return data.decode("utf-8", "replace").split("\n")[: buffer.count]
 
     def _filter(self, filters: Filters, rows: Rows | None) -> _Passing:
-        """Return which events pass."""
+        """Return which events pass the filters."""
         objects = filters.objects if rows is not None else None
         pairs = None if objects is None or rows is None else rows.chosen(objects)
         native = self._native(filters, pairs)
@@ -376,7 +376,7 @@ def _place_of(place: Any) -> libpttread.Position:
 
 
 def _column(buffer: libpttread.Buffer, name: str) -> NDArray[Any]:
-    """Return what is filled of a column."""
+    """Return the filled part of a column."""
     array = buffer.arrays[name]
     return np.frombuffer(array, np.dtype(array._type_))[: buffer.count]
 

@@ -53,18 +53,18 @@ def holders_of(spans: Spans, known: Rows, wait: WaitTime) -> protocol.Holders | 
     """
     if not wait.row or wait.end <= wait.begin:
         return None
-    found = spans("object", wait.row, wait.begin, wait.end)
-    if found is None:
+    holds = spans("object", wait.row, wait.begin, wait.end)
+    if holds is None:
         return None
-    held = (found["state"] == _HELD) | (found["state"] == _SHARED)
-    found = found[held & (found["other"] != wait.thread)]
-    begin = np.maximum(found["t_ns"], wait.begin)
-    end = np.minimum(found["t_ns"] + found["dur_ns"], wait.end)
+    held = (holds["state"] == _HELD) | (holds["state"] == _SHARED)
+    holds = holds[held & (holds["other"] != wait.thread)]
+    begin = np.maximum(holds["t_ns"], wait.begin)
+    end = np.minimum(holds["t_ns"] + holds["dur_ns"], wait.end)
     inside = end > begin
-    found, begin, end = found[inside], begin[inside], end[inside]
-    if not len(found):
+    holds, begin, end = holds[inside], begin[inside], end[inside]
+    if not len(holds):
         return None
-    rows, which = np.unique(found["other"], return_inverse=True)
+    rows, which = np.unique(holds["other"], return_inverse=True)
     ns = np.bincount(which, weights=end - begin).astype(np.int64)
     order = np.argsort(-ns, kind="stable")
     holders: list[protocol.Holder] = []
@@ -77,7 +77,7 @@ def holders_of(spans: Spans, known: Rows, wait: WaitTime) -> protocol.Holders | 
         doing = _doing(spans, owner["row"], wait, begin[mine], end[mine]) if looked_at else []
         count = int(np.count_nonzero(mine))
         holders.append({"thread": owner, "holds": count, "ns": int(ns[at]), "doing": doing})
-    taken = int(np.count_nonzero(found["t_ns"] > wait.begin))
+    taken = int(np.count_nonzero(holds["t_ns"] > wait.begin))
     return {"threads": holders, "threads_total": len(rows), "taken": taken}
 
 
@@ -85,10 +85,10 @@ def _doing(
     spans: Spans, thread: int, wait: WaitTime, begin: NDArray[Any], end: NDArray[Any]
 ) -> list[protocol.Doing]:
     """Return what a thread did between some times, the longest first, as far as that is known."""
-    found = spans("thread", thread, wait.begin, wait.end)
-    if found is None:
+    doing = spans("thread", thread, wait.begin, wait.end)
+    if doing is None:
         return []
-    found = found[found["lane"] == 0]
+    doing = doing[doing["lane"] == 0]
     order = np.argsort(begin, kind="stable")
     edges = np.stack([begin[order], end[order]], axis=1).reshape(-1)
     if (np.diff(edges) < 0).any():  # it shares the object with itself
@@ -97,22 +97,22 @@ def _doing(
     passed = np.stack([np.cumsum(lengths) - lengths, np.cumsum(lengths)], axis=1).reshape(-1)
 
     def held_before(times: NDArray[Any]) -> NDArray[np.float64]:
-        found = np.interp(times.astype(np.float64), edges.astype(np.float64), passed)
-        return np.asarray(found, np.float64)
+        before = np.interp(times.astype(np.float64), edges.astype(np.float64), passed)
+        return np.asarray(before, np.float64)
 
-    ns = held_before(found["t_ns"] + found["dur_ns"]) - held_before(found["t_ns"])
-    calls = np.where(found["state"] == _ASLEEP, found["other"], 0)
-    kinds, which = np.unique(np.stack([found["state"], calls]), axis=1, return_inverse=True)
+    ns = held_before(doing["t_ns"] + doing["dur_ns"]) - held_before(doing["t_ns"])
+    calls = np.where(doing["state"] == _ASLEEP, doing["other"], 0)
+    kinds, which = np.unique(np.stack([doing["state"], calls]), axis=1, return_inverse=True)
     sums = np.bincount(which.reshape(-1), weights=ns, minlength=kinds.shape[1])
     known = [
         _did(int(state), int(call), int(of))
         for state, call, of in zip(*kinds.tolist(), sums.tolist(), strict=True)
         if of >= 1
     ]
-    rest = int(lengths.sum()) - sum(one["ns"] for one in known)
+    rest = int(lengths.sum()) - sum(did["ns"] for did in known)
     if rest > 0:
         known.append(_did(0, 0, rest))
-    return sorted(known, key=lambda one: -one["ns"])
+    return sorted(known, key=lambda did: -did["ns"])
 
 
 def _did(state: int, call: int, ns: int) -> protocol.Doing:

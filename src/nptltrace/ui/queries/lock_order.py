@@ -32,10 +32,10 @@ def order(rows: Rows, cycles: Sequence[CyclicOrder], limit: int) -> protocol.Ord
     pairs = list(zip(held.tolist(), wanted.tolist(), strict=True))
     cyclic = np.array([pair in suppressed for pair in pairs], bool)
     chosen = np.lexsort([-edges["n"].astype(np.int64), ~cyclic])[:limit]
-    found: list[protocol.OrderEdge] = []
+    listed: list[protocol.OrderEdge] = []
     for at in chosen.tolist():
         edge = edges[at]
-        found.append(
+        listed.append(
             {
                 "held_row": int(held[at]),
                 "wanted_row": int(wanted[at]),
@@ -52,27 +52,31 @@ def order(rows: Rows, cycles: Sequence[CyclicOrder], limit: int) -> protocol.Ord
                 "suppressed": suppressed.get(pairs[at], []),
             }
         )
-    nodes = sorted({row for edge in found for row in (edge["held_row"], edge["wanted_row"])})
-    return {"nodes": [_node(rows, row) for row in nodes], "edges": found, "edges_total": len(edges)}
+    nodes = sorted({row for edge in listed for row in (edge["held_row"], edge["wanted_row"])})
+    return {
+        "nodes": [_node(rows, row) for row in nodes],
+        "edges": listed,
+        "edges_total": len(edges),
+    }
 
 
 def _suppressed(rows: Rows, cycles: Sequence[CyclicOrder]) -> dict[tuple[int, int], list[str]]:
     """Return why cycles through each pair of rows are not reported; nothing if one is."""
-    found: dict[tuple[int, int], list[str]] = {}
-    for one in cycles:
-        pair = (rows.row_at(one["held"]), rows.row_at(one["wanted"]))
-        before = found.get(pair)
+    reasons: dict[tuple[int, int], list[str]] = {}
+    for order_ in cycles:
+        pair = (rows.row_at(order_["held"]), rows.row_at(order_["wanted"]))
+        before = reasons.get(pair)
         if before is None:
-            found[pair] = one["suppressed"]
-        elif before and one["suppressed"]:
-            found[pair] = list(dict.fromkeys(before + one["suppressed"]))
+            reasons[pair] = order_["suppressed"]
+        elif before and order_["suppressed"]:
+            reasons[pair] = list(dict.fromkeys(before + order_["suppressed"]))
         else:
-            found[pair] = []
-    return found
+            reasons[pair] = []
+    return reasons
 
 
 def _node(rows: Rows, row: int) -> protocol.OrderNode:
-    found = rows.object(int(rows.tables.first[row]))
-    if found is None:
+    lock = rows.object(int(rows.tables.first[row]))
+    if lock is None:
         return {"row": row, "pid": 0, "kind": "object", "label": f"object {row}"}
-    return {"row": row, "pid": found["pid"], "kind": found["kind"], "label": found["label"]}
+    return {"row": row, "pid": lock["pid"], "kind": lock["kind"], "label": lock["label"]}

@@ -32,10 +32,14 @@ def shortened(text: str) -> str:
 
 def common_name(names: list[str]) -> str:
     """Return one name for objects: that of the first, without its number if others differ there."""
-    found = list(dict.fromkeys(names))
-    if len(found) > 1:
-        found = list(dict.fromkeys(_NUMBER.sub("", name) for name in found))
-    return f"{found[0]} and {len(found) - 1} more" if len(found) > 1 else "".join(found)
+    different = list(dict.fromkeys(names))
+    if len(different) > 1:
+        different = list(dict.fromkeys(_NUMBER.sub("", name) for name in different))
+    return (
+        f"{different[0]} and {len(different) - 1} more"
+        if len(different) > 1
+        else "".join(different)
+    )
 
 
 def presentable(value: Any) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,20 +26,21 @@ def edges_of(begin_ns: int, end_ns: int, bins: int) -> NDArray[np.int64]:
     return np.array([begin_ns + (end_ns - begin_ns) * n // bins for n in range(bins + 1)])
 
 
-def rows_waited_for(found: protocol.Contention, limit: int) -> list[int]:
+def rows_waited_for(contention: protocol.Contention, limit: int) -> list[int]:
     """Return the rows of the locks waited for most; where none was, of those held longest."""
-    objects = list(zip(found["report"]["objects"], found["object_rows"], strict=True))
+    objects = list(zip(contention["report"]["objects"], contention["object_rows"], strict=True))
     waited = [row for figures, row in objects if row and figures["wait_ns"]]
     held = [row for figures, row in objects if row and figures["hold_ns"]]
     return list(dict.fromkeys(waited or held))[:limit]
 
 
 def locks_over_time(
-    edges: NDArray[np.int64], found: Sequence[LockOverTime], numbers: Sequence[int], rows: Rows
+    edges: NDArray[np.int64], over_time: Sequence[LockOverTime], numbers: Sequence[int], rows: Rows
 ) -> protocol.OverTime:
     """Return locks over time, which have these rows."""
     locks: list[protocol.LockOverTime] = []
-    for lock, row in zip(found, numbers, strict=True):
+    for lock, row in zip(over_time, numbers, strict=True):
+        changes: Any = [asdict(change) for change in lock.changes]
         about = rows.table(
             "object", sort="row", text="", rows=[row], offset=0, limit=1
         ).to_pylist()  # fmt: skip
@@ -49,17 +51,7 @@ def locks_over_time(
                 "label": about[0]["label"] if about else f"{lock.place.address:#x}",
                 "waits": _lengths(lock.waits),
                 "holds": _lengths(lock.holds),
-                "changes": [
-                    {
-                        "what": change.what,
-                        "t_ns": change.t_ns,
-                        "before": change.before,
-                        "after": change.after,
-                        "before_ns": change.before_ns,
-                        "after_ns": change.after_ns,
-                    }
-                    for change in lock.changes
-                ],
+                "changes": changes,
             }
         )
     return {"edges_ns": edges.tolist(), "locks": locks}

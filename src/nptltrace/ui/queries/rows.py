@@ -32,7 +32,7 @@ __all__ = ["Rows", "computed_once"]
 T = TypeVar("T")
 
 _UNSEEN = 2**63 - 1
-# The greatest first; those that are equal in the order of rows.
+# Sums by which rows are sorted, the greatest first; equal rows stay in order.
 _ORDERS = {
     "wait": ("wait_ns", "hold_ns", "idle_ns"),
     "hold": ("hold_ns", "wait_ns"),
@@ -40,7 +40,7 @@ _ORDERS = {
     "row": (),
     "name": (),
 }
-# Of so many objects of a row the names are looked up.
+# So many objects of a row are asked for their names.
 _NAMES = 50
 _SUMS = ("waits", "wait_ns", "wait_max_ns", "idle_ns", "other_ns", "holds", "hold_ns")
 
@@ -86,13 +86,13 @@ class _Groups:
 
 
 class Rows:
-    """The rows that some tables are about.
+    """The rows of the timeline that tables of the model stand for.
 
     Args:
-        tables: What is known of the traceset.
+        tables: The tables of the model.
         naming: Names threads and objects.
-        lanes: Number of lanes of the first rows: of threads or objects, and how many.
-        turns: What threads had of each processor, as spans.
+        lanes: Returns how many lanes the first rows have, given `thread` or `object` and how many.
+        turns: Returns the turns of threads on each processor, as spans.
     """
 
     def __init__(
@@ -123,19 +123,19 @@ class Rows:
         rows = self.tables.threads
         at = np.flatnonzero(rows["first_ns"] != _UNSEEN)
         at = at[at > 0]
-        found = rows[at]
+        seen = rows[at]
         none = np.zeros(len(at), np.uint32)
         return {
             "row": at.astype(np.uint32),
-            "process": found["process"],
-            "tid": found["tid"],
-            "generations": found["generation"],
+            "process": seen["process"],
+            "tid": seen["tid"],
+            "generations": seen["generation"],
             "threads": none + 1,
             "lanes": self._lanes("thread", len(rows))[at],
-            "start_ns": found["first_ns"],
-            "end_ns": np.maximum(found["last_ns"], found["first_ns"]),
-            **_sums(found),
-            "caused_ns": found["caused_ns"],
+            "start_ns": seen["first_ns"],
+            "end_ns": np.maximum(seen["last_ns"], seen["first_ns"]),
+            **_sums(seen),
+            "caused_ns": seen["caused_ns"],
             "max_waiters": none,
         }
 
@@ -148,9 +148,9 @@ class Rows:
         first = self.tables.objects[self.tables.first]
 
         def most(column: NDArray[Any]) -> NDArray[Any]:
-            found = np.zeros(count, column.dtype)
-            np.maximum.at(found, row_of, column)
-            return found
+            greatest = np.zeros(count, column.dtype)
+            np.maximum.at(greatest, row_of, column)
+            return greatest
 
         start, end = np.full(count, _UNSEEN), np.full(count, -(2**63))
         np.minimum.at(start, row_of, objects["first_ns"])
@@ -278,7 +278,7 @@ class Rows:
 
     def _unnamed(self, kind: str, init: int, address: int) -> str:
         """Return what to call an object without a name: by where it was initialized, if known."""
-        # The function whose call is inlined says most.
+        # The innermost inlined function says most.
         site = self.site(init).partition(" inlined into ")[0]
         return f"{kind} of {site} {address:#x}" if site else f"{kind} {address:#x}"
 
@@ -308,14 +308,14 @@ class Rows:
         if texts is None:
             texts = self._texts[by] = arrow.texts(self._searched(by))
         words = [word.strip() for word in text.lower().split(",")]
-        found = np.zeros(len(texts), np.bool_)
+        is_hit = np.zeros(len(texts), np.bool_)
         for word in filter(None, words):
             hits = compute.match_substring(texts, word)
-            found |= np.asarray(hits.to_numpy(zero_copy_only=False), np.bool_)
-        return found | (not any(words))
+            is_hit |= np.asarray(hits.to_numpy(zero_copy_only=False), np.bool_)
+        return is_hit | (not any(words))
 
     def _searched(self, by: str) -> list[str]:
-        """Return what is looked through, row by row."""
+        """Return the text of each row that a search looks through."""
         numbers = self._numbers(by)
         labels, kinds = self.labels(by), self._kinds(by, np.arange(len(numbers["row"])))
         pids = [self.naming.pid(process) for process in numbers["process"].tolist()]
@@ -354,12 +354,12 @@ class Rows:
     # ---- single ones ----
 
     def thread(self, row: int) -> protocol.ThreadRef | None:
-        """Return which thread a row is; None for none."""
+        """Return the thread of a row; None if there is none."""
         if not 0 < row < len(self.tables.threads):
             return None
-        found = self.tables.threads[row]
-        process, tid = int(found["process"]), int(found["tid"])
-        first_ns = int(found["first_ns"])
+        thread = self.tables.threads[row]
+        process, tid = int(thread["process"]), int(thread["tid"])
+        first_ns = int(thread["first_ns"])
         return {
             "row": row,
             "pid": self.naming.pid(process),
@@ -369,15 +369,15 @@ class Rows:
         }
 
     def object(self, number: int) -> protocol.ObjectRef | None:
-        """Return which object a number of the model is; None for none."""
+        """Return the object that has a number in the model; None if there is none."""
         if not 0 < number < len(self.tables.objects):
             return None
-        found = self.tables.objects[number]
-        process, address = int(found["process"]), int(found["address"])
-        domain = int(found["kind"])
-        kind = self.naming.object_kind(process, domain, int(found["flags"]))
-        name = self.naming.object_name(process, address, domain, int(found["first_ns"]))
-        label = name or self._unnamed(kind, int(found["init_site"]), address)
+        record = self.tables.objects[number]
+        process, address = int(record["process"]), int(record["address"])
+        domain = int(record["kind"])
+        kind = self.naming.object_kind(process, domain, int(record["flags"]))
+        name = self.naming.object_name(process, address, domain, int(record["first_ns"]))
+        label = name or self._unnamed(kind, int(record["init_site"]), address)
         return {
             "row": self.row_of(number),
             "pid": self.naming.pid(process),
@@ -385,7 +385,7 @@ class Rows:
             "object": f"{address:#x}",
             "name": name,
             "label": label,
-            "generation": int(found["generation"]),
+            "generation": int(record["generation"]),
         }
 
     def row_of(self, number: int) -> int:
@@ -396,8 +396,8 @@ class Rows:
         """Return a call site by its number, the empty text for none."""
         if not 0 < number < len(self.tables.sites):
             return ""
-        found = self.tables.sites[number]
-        return self.naming.site(int(found["process"]), int(found["address"]))
+        place = self.tables.sites[number]
+        return self.naming.site(int(place["process"]), int(place["address"]))
 
     def stack(self, thread: int, number: int, site: int) -> list[str]:
         """Return a call stack of a thread, by its number and that of its call site."""
@@ -410,13 +410,13 @@ class Rows:
 
     @computed_once
     def _by_thread(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
-        found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        lives: dict[tuple[int, int], list[tuple[int, int]]] = {}
         numbers = self._of_threads
         for process, tid, first, row in zip(
             *(numbers[name].tolist() for name in ("process", "tid", "start_ns", "row")), strict=True
         ):
-            found.setdefault((process, tid), []).append((first, row))
-        return found
+            lives.setdefault((process, tid), []).append((first, row))
+        return lives
 
     @computed_once
     def _members(self) -> _Groups:
@@ -477,13 +477,13 @@ class Rows:
     @computed_once
     def _objects_by_pid(self) -> dict[tuple[int, int, str], tuple[int, int, int]]:
         """Process, address and kind by what a document says: process id, address and kind."""
-        found: dict[tuple[int, int, str], tuple[int, int, int]] = {}
+        places: dict[tuple[int, int, str], tuple[int, int, int]] = {}
         for place in self._by_object:
             process, address, kind = place
             key = (self.naming.pid(process), address)
-            found.setdefault((*key, libptttrack_sums.KINDS.get(kind, "object")), place)
-            found.setdefault((*key, ""), place)
-        return found
+            places.setdefault((*key, libptttrack_sums.KINDS.get(kind, "object")), place)
+            places.setdefault((*key, ""), place)
+        return places
 
     def thread_row(self, pid: int, tid: int, at_ns: int | None = None) -> int:
         """Return the row of a thread that a document names, 0 for none.
@@ -524,46 +524,46 @@ class Rows:
     def row_at(self, place: Sequence[int]) -> int:
         """Return the row of the object at a process, address, kind and time; 0 for none."""
         process, address, kind, at_ns = place if len(place) == 4 else (0, 0, 0, 0)  # noqa: PLR2004
-        found = self._by_object.get((process, address, kind))
-        if found is None:
+        generations = self._by_object.get((process, address, kind))
+        if generations is None:
             return 0
-        first_ns, rows = found
+        first_ns, rows = generations
         return int(rows[max(int(np.searchsorted(first_ns, at_ns, side="right")) - 1, 0)])
 
-    def of_pieces(self, found: PathPieces) -> tuple[NDArray[Any], NDArray[Any]]:
+    def of_pieces(self, path: PathPieces) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the pieces of a path with rows as their threads, and the rows of their objects."""
-        pieces = found.segments.copy()
+        pieces = path.segments.copy()
         threads, which = np.unique(pieces["thread"], return_inverse=True)
-        rows = found.threads[threads]
+        rows = path.threads[threads]
         pairs = list(zip(rows["process"].tolist(), rows["tid"].tolist(), strict=True))
         times = rows["first_ns"].tolist()
         pieces["thread"] = np.array(self.rows_of_threads(pairs, times), np.uint32)[which]
         objects, which = np.unique(pieces["object"], return_inverse=True)
-        of = np.array(self.rows_of_model(found.objects[objects]), np.uint32)
+        of = np.array(self.rows_of_model(path.objects[objects]), np.uint32)
         return pieces, of[which]
 
     def thread_numbers(self, rows: list[int]) -> list[int]:
         """Return the numbers in the traceset of the threads of rows."""
         known = [self.tables.threads[row] for row in rows if 0 < row < len(self.tables.threads)]
-        found = [self.naming.thread_number(int(t["process"]), int(t["tid"])) for t in known]
-        return [number for number in found if number is not None]
+        numbers = [self.naming.thread_number(int(t["process"]), int(t["tid"])) for t in known]
+        return [number for number in numbers if number is not None]
 
     def object_places(self, rows: list[int]) -> list[Place]:
-        """Return what distinguishes the objects of rows from those of others, row by row."""
+        """Return for each row the place that its objects share, and no objects of other rows."""
         first = [self.tables.first[row] for row in rows if 0 < row < len(self.tables.first)]
-        found = self.tables.objects[first]
+        objects = self.tables.objects[first]
         names = ("process", "address", "kind")
-        columns = [found[name].tolist() for name in names]
-        inits = self.tables.sites["address"][found["init_site"]].tolist()
+        columns = [objects[name].tolist() for name in names]
+        inits = self.tables.sites["address"][objects["init_site"]].tolist()
         return [Place(*place) for place in zip(*columns, inits, strict=True)]
 
     def chosen(self, rows: list[int]) -> list[Chosen]:
-        """Return all that lies where the objects of rows lie."""
+        """Return all objects at the addresses of the objects of rows."""
         return [Chosen(place.process, place.address) for place in self.object_places(rows)]
 
 
 def _row_at(rows: list[tuple[int, int]], at_ns: int | None) -> int:
-    """Return which of the threads with one id lived at a time, given first times and rows."""
+    """Return the row of the thread that had an id at a time, given first times and rows."""
     if at_ns is None:
         return rows[-1][1] if rows else 0
     fits = (row for first, row in reversed(rows) if first <= at_ns)

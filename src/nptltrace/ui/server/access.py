@@ -102,9 +102,9 @@ class Access:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._leads_here(hosts[0].lower(), scope):
             return _forbidden("this name does not lead here")
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
-        if scope["path"] == "/" and given and scope["method"] == "GET":
-            if not self._fits(given[0]) and not self._is_invited(given[0]):
+        tokens = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
+        if scope["path"] == "/" and tokens and scope["method"] == "GET":
+            if not self._fits(tokens[0]) and not self._is_invited(tokens[0]):
                 return _forbidden("wrong token, or a link that was used or is too old")
             view = parse_qs(scope["query_string"].decode("latin-1")).get("view", [""])[0]
             return self._enter(view, headers.get("sec-fetch-site", "none"))
@@ -131,10 +131,10 @@ class Access:
 
     def _from_cookie(self, headers: Headers) -> str:
         try:
-            found = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
+            cookie = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
         except CookieError:
             return ""
-        return found.value if found is not None else ""
+        return cookie.value if cookie is not None else ""
 
     async def _invite(self, request: Request) -> Response:
         """Return a code that is as good as the token, once and for a while."""
@@ -167,23 +167,23 @@ class Access:
 
 def is_any(host: str) -> bool:
     """Return whether an address stands for all of this machine's."""
-    found = _address(host)
-    return found is not None and found.is_unspecified
+    address = _address(host)
+    return address is not None and address.is_unspecified
 
 
 def is_loopback(host: str) -> bool:
     """Return whether only this machine reaches an address."""
-    found = _address(host)
-    return found.is_loopback if found is not None else host == "localhost"
+    address = _address(host)
+    return address.is_loopback if address is not None else host == "localhost"
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
     """Return an address, as IPv4 where it is that in other clothes; None for a name."""
     try:
-        found = ip_address(text.partition("%")[0])
+        address = ip_address(text.partition("%")[0])
     except ValueError:
         return None
-    return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
+    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
 def _forbidden(why: str) -> Response:

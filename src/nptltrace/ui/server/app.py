@@ -155,24 +155,15 @@ def _answer(
     viewer: Viewer, endpoint: Endpoint, arguments: dict[str, Any], *, packs: bool
 ) -> Response:
     """Ask the viewer; called in a thread of its own."""
-    found = getattr(viewer, endpoint.name)(**arguments)
+    answer = getattr(viewer, endpoint.name)(**arguments)
     if isinstance(endpoint.answer, pa.Schema):
-        response = Response(_stream(found), media_type=_ARROW)
+        response = Response(protocol.stream(answer), media_type=_ARROW)
     else:
-        response = Response(presentable_json(found), media_type="application/json")
-    del found
+        response = Response(presentable_json(answer), media_type="application/json")
+    del answer
     if len(response.body) > _LARGE:
         _give_back()
     return _packed(response) if packs else response
-
-
-def _stream(table: pa.Table) -> bytes:
-    """Return a table as an Arrow IPC stream of one batch."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table.combine_chunks())
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
 
 
 async def _events(viewer: Viewer, request: Request) -> AsyncIterator[str]:
@@ -181,12 +172,12 @@ async def _events(viewer: Viewer, request: Request) -> AsyncIterator[str]:
     viewer.looking += 1
     try:
         while not await request.is_disconnected():
-            found = await run_in_threadpool(viewer.wait_change, version, 1.0)
+            state = await run_in_threadpool(viewer.wait_change, version, 1.0)
             if viewer.closed:
                 return
-            if found["version"] != version:
-                version = found["version"]
-                yield f"data: {json.dumps(found)}\n\n"
+            if state["version"] != version:
+                version = state["version"]
+                yield f"data: {json.dumps(state)}\n\n"
             else:
                 yield ": \n\n"
     finally:
@@ -215,15 +206,15 @@ def _arguments(endpoint: Endpoint, request: Request) -> dict[str, Any]:
     Raises:
         UsageError: One is missing, twice there, unknown or makes no sense.
     """
-    given = request.query_params.multi_items()
+    items = request.query_params.multi_items()
     known = {parameter.name for parameter in endpoint.parameters}
-    names = [name for name, _ in given]
+    names = [name for name, _ in items]
     for name in names:
         if name not in known:
             raise UsageError(f"{endpoint.path} has no parameter {name[:40]!r}")
         if names.count(name) > 1:
             raise UsageError(f"{name} is given twice")
-    values = dict(given) | {name: str(value) for name, value in request.path_params.items()}
+    values = dict(items) | {name: str(value) for name, value in request.path_params.items()}
     return {
         parameter.name: _value(parameter, values.get(parameter.name))
         for parameter in endpoint.parameters
@@ -283,12 +274,12 @@ async def _read(request: Request) -> Any:
         raise UsageError("what was sent is not JSON") from None
 
 
-def _body(shape: Any, found: Any) -> dict[str, Any]:
+def _body(shape: Any, sent: Any) -> dict[str, Any]:
     """Return an object of integers."""
     names = set(shape.__required_keys__)
-    if not isinstance(found, dict) or set(found) != names:
+    if not isinstance(sent, dict) or set(sent) != names:
         raise UsageError(f"an object with {' and '.join(sorted(names))} is wanted")
-    for name, value in found.items():
+    for name, value in sent.items():
         if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 2**63:
             raise UsageError(f"{name} is no integer")
-    return dict(found)
+    return dict(sent)
