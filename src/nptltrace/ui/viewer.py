@@ -165,15 +165,16 @@ class Viewer:
 
     def _ends(self) -> tuple[int, int]:
         """Return the times of the first and the last event, or the later end of what went on."""
-        source, levels = self._worker.source, self._worker.levels
-        first = source.first_ns()
-        if first is None:
-            return 0, 0
-        if levels.tables is not None:  # the events that a packet begins with may be lost
-            first = int(levels.tables.threads["first_ns"][1:].min(initial=_UNSEEN))
-            if first == _UNSEEN:
+        with self._lock:
+            source, levels = self._worker.source, self._worker.levels
+            first = source.first_ns()
+            if first is None:
                 return 0, 0
-        return first, levels.end_ns
+            if levels.tables is not None:  # the events that a packet begins with may be lost
+                first = int(levels.tables.threads["first_ns"][1:].min(initial=_UNSEEN))
+                if first == _UNSEEN:
+                    return 0, 0
+            return first, levels.end_ns
 
     # ---- what is open ----
 
@@ -383,7 +384,8 @@ class Viewer:
             contention = worker.ranges.contention(_window(from_ns, to_ns), pairs=pairs)
             document = report_document(contention, by=by)
             uncontended, totals = contention.uncontended, {"objects": contention.all_objects}
-        return with_rows(document, uncontended, by, limit, worker.rows(), totals)
+        with self._lock:
+            return with_rows(document, uncontended, by, limit, worker.rows(), totals)
 
     def flame(self, show: StackMeasure, from_ns: int, to_ns: int, limit: int) -> protocol.Flame:
         """Answer `flame`."""
