@@ -103,7 +103,7 @@ def compiled(directory: Path, source: Path, *flags: str) -> Path:
 
 def core_of(place: Path, ptt: Ptt, *command: str | Path) -> None:
     """Write a small core file of a program when three of its threads sleep."""
-    small = ("sh", "-c", 'ulimit -s 256; ulimit -c unlimited; exec "$@"', "sh")
+    small = ("sh", "-c", 'ulimit -s 256; ulimit -c unlimited; exec "$@" >/dev/null', "sh")
     one_heap = clean_environment(MALLOC_ARENA_MAX="1")
     with running(*small, *command, cwd=place, env=one_heap) as pid:
         asleep(ptt, pid, 3)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["Info", "Process", "Session", "SharedMemory", "read_info"]
 
 
+# No command line makes it as large.
+_SESSION_MAX = 1 << 26
 # What ids, and times in nanoseconds, are below.
 _ID, _TIME = 1 << 32, 1 << 63
 
@@ -289,7 +291,7 @@ def read_info(trace: str | os.PathLike[str]) -> Info:
     remarks: list[str] = []
     raw: dict[str, Any] = {}
     try:
-        found = json_of(read_whole(directory / "session.json"))
+        found = json_of(read_whole(directory / "session.json", most=_SESSION_MAX))
         raw = found if isinstance(found, dict) else {}
     except FileNotFoundError:
         remarks.append("info/session.json is missing: how it was recorded is not known")

@@ -20,8 +20,12 @@ NS = 10**9
 
 # Metadata in packets, as other tracers write it, begins with this number.
 _PACKETIZED = {b"\x57\x1d\xd1\x75", b"\x75\xd1\x1d\x57"}
-_VALUE = r'(?:"((?:[^"\\]|\\.)*)"|(-?\d+))'
-_PAIR = re.compile(rf"([A-Za-z_]\w*)\s*:?=\s*{_VALUE}\s*;")
+# The patterns never go back: in a damaged text that would take the square of its length.
+_VALUE = r'(?:"((?:[^"\\]|\\.)*+)"|(-?\d++))'
+_PAIR = re.compile(rf"(?<!\w)([A-Za-z_]\w*+)\s*+:?=\s*+{_VALUE}\s*+;")
+# The longest command line makes it less than that.
+_LARGEST = 1 << 24
+_DIGITS_MAX = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ def read_metadata(trace: str | os.PathLike[str]) -> Metadata:
         raise TraceFormatError(directory, None, what)
     path = directory / "metadata"
     try:
-        data = read_whole(path)
+        data = read_whole(path, most=_LARGEST)
     except FileNotFoundError:
         raise TraceFormatError(directory, None, "is not a trace: it has no metadata file") from None
     except OSError as error:
@@ -131,12 +135,12 @@ def _whole(path: Path, pairs: dict[str, str | int], name: str, otherwise: int) -
 
 def _block(text: str, name: str) -> str:
     """Return the text between the braces of the first block of that name."""
-    start = re.search(rf"(?m)^\s*{name}\s*\{{", text)
+    start = re.search(rf"(?m)^[ \t]*+{name}\s*+\{{", text)
     if start is None:
         return ""
     depth, at = 1, start.end()
-    # Strings may hold braces.
-    for token in re.finditer(r'"(?:[^"\\]|\\.)*"|[{}]', text[at:]):
+    # Strings may hold braces; damaged ones have no end.
+    for token in re.finditer(r'"(?:[^"\\]|\\.)*+"?|[{}]', text[at:]):
         depth += {"{": 1, "}": -1}.get(token[0], 0)
         if depth == 0:
             return text[at : at + token.start()]
@@ -147,7 +151,9 @@ def _pairs(block: str) -> dict[str, str | int]:
     """Return the assignments of a block."""
     pairs: dict[str, str | int] = {}
     for name, quoted, number in _PAIR.findall(block):
-        pairs.setdefault(name, int(number) if number else _unquoted(quoted))
+        # Python refuses to convert thousands of digits; nobody takes them for a number.
+        is_number = 0 < len(number) <= _DIGITS_MAX
+        pairs.setdefault(name, int(number) if is_number else number or _unquoted(quoted))
     return pairs
 
 
