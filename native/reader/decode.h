@@ -24,6 +24,9 @@ static inline uint64_t rd_payload(const uint8_t *slot, const uint8_t *end, uint3
 /* A reading of the scheduler that leaves a part out, and the later reading that has the part. */
 #define RD_SCHED_RAN (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_RAN)
 #define RD_SCHED_KEPT (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_KEPT)
+/* Context switches, which have the numbers from the first to the last of these. */
+#define RD_SCHED_IN (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_IN)
+#define RD_SCHED_LOST (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_LOST)
 
 /* rd_reading_behind - how many slots behind a SCHED_RAN the SCHED_KEPT begins that belongs to it; 0: there is none in the packet */
 uint16_t rd_reading_behind(const uint8_t *ran, const uint8_t *end);

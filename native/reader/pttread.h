@@ -294,9 +294,9 @@ struct ptt_object_count {
 };
 
 struct ptt_thread_span {
-	int64_t first; /* ns; INT64_MAX when the thread has no event */
+	int64_t first; /* event of the thread, no context switch, in ns; INT64_MAX when there is none */
 	int64_t last;
-	uint64_t events;
+	uint64_t events; /* with context switches */
 };
 
 /*

@@ -169,3 +169,48 @@ def test_many_of_them_take_time_by_their_number(tmp_path: Path) -> None:
         ends = {thread.end_ns for process in found.processes for thread in process.threads}
         assert ends == {(count + 100) * MS}
     assert took[1] < 16 * took[0]
+
+
+def test_a_thread_that_waited_when_its_process_was_replaced(tmp_path: Path) -> None:
+    """It does not live behind that, in whatever part of the trace."""
+    built = made(tmp_path / "x.ptt", [EXECUTED], {"status": None})
+    built.thread(3, [
+        at(12, "THREAD_BEGIN", 3, creator=100, serial=3), at(30, "MUTEX_WAIT", LOCK, owner=100),
+    ], pid=100)  # fmt: skip
+    trace = built.write()
+    assert lives(Traceset(trace), Window(90 * MS, 400 * MS))[3] == (90, 100)
+    assert set(lives(Traceset(trace), Window(150 * MS, 400 * MS))) == {900}
+
+
+def test_a_lock_of_a_thread_that_ended(tmp_path: Path, ptt: Ptt) -> None:
+    """The lock is held on: sums by thread, by lock and of all are the same in each part."""
+    built = Builder(tmp_path / "x.ptt")
+    built.thread(100, [at(0, "PROCESS_START", 100, ppid=1), at(100, "PROCESS_EXIT", 0)], pid=100)
+    built.thread(7, [
+        at(10, "THREAD_BEGIN", 1, creator=100, serial=1), at(20, "MUTEX_TAKEN", LOCK),
+        at(30, "THREAD_END", 1),
+    ], pid=100)  # fmt: skip
+    trace = built.write()
+    for begin, end, held in ((0, 25, 5), (25, 60, 35), (60, 100, 40)):
+        part = ["--from", f"{begin}ms", "--to", f"{end}ms"]
+        found = json.loads(ptt("report", "--format", "json", *part, trace).stdout)
+        sums = [found, *found["objects"], *found["threads"]]
+        assert [one["hold_ns"] // MS for one in sums if one["holds"]] == [held] * 3, begin
+        [thread] = [one for one in found["threads"] if one["tid"] == 7]
+        assert thread["end_ns"] - thread["start_ns"] == max(0, min(30, end) - max(10, begin)) * MS
+
+
+def test_context_switches_before_the_first_event(tmp_path: Path, ptt: Ptt) -> None:
+    """A thread begins with an event of its own, for `stat` as for `report`."""
+    built = Builder(tmp_path / "x.ptt")
+    built.thread(100, [at(5, "PROCESS_START", 100, ppid=1), at(100, "PROCESS_EXIT", 0)], pid=100)
+    switches = [at(0, "SCHED_IN"), at(2, "SCHED_PREEMPTED"), at(3, "SCHED_IN")]
+    built.thread(100, [*switches, at(101, "SCHED_OUT")], pid=100)
+    trace = built.write()
+    for part in ([], ["--pid", "100"]):
+        found = json.loads(ptt("stat", "--format", "json", *part, trace).stdout)
+        report = json.loads(ptt("report", "--format", "json", *part, trace).stdout)
+        [thread] = found["processes"][0]["threads"]
+        assert (found["events"], thread["events"]) == (6, 6)
+        assert (thread["start_ns"], thread["end_ns"]) == (5 * MS, 100 * MS)
+        assert found["duration_ns"] == report["elapsed_ns"] == 95 * MS

@@ -42,13 +42,21 @@ static int add(struct rd_map *map, uint64_t a, uint64_t b, uint64_t n)
 	return 0;
 }
 
-static void widen(struct ptt_thread_span *span, int64_t first, int64_t last, uint64_t events)
+/* Context switches belong to a thread that lives; a thread begins and ends with events of its own. */
+static bool is_switch(uint32_t id)
 {
-	if (!events)
-		return;
+	return id >= RD_SCHED_IN && id <= RD_SCHED_LOST;
+}
+
+static bool is_not_own(const uint8_t *slot)
+{
+	return rd_slot_skipped(rd_u64(slot)) || is_switch(rd_u16(slot) & PTT_ID_MASK);
+}
+
+static void widen(struct ptt_thread_span *span, int64_t first, int64_t last)
+{
 	span->first = first < span->first ? first : span->first;
 	span->last = last > span->last ? last : span->last;
-	span->events += events;
 }
 
 static int count_ids(struct counter_worker *worker, const struct rd_packet *packet, const uint8_t *p,
@@ -56,7 +64,8 @@ static int count_ids(struct counter_worker *worker, const struct rd_packet *pack
 {
 	/* Two arrays: a run of one id would wait for its own last addition. */
 	uint64_t counts[2][IDS];
-	uint64_t first = 0, last = 0, events = 0;
+	struct ptt_thread_span *span = &worker->spans[packet->thread];
+	const uint8_t *first, *last;
 	const uint8_t *q = end;
 
 	memset(counts, 0, sizeof(counts));
@@ -66,8 +75,10 @@ static int count_ids(struct counter_worker *worker, const struct rd_packet *pack
 		q -= PTT_SLOT_SIZE;
 	if (p == q)
 		return 0;
-	first = rd_u64(p);
-	last = rd_u64(q - PTT_SLOT_SIZE);
+	for (first = p; first < q && is_not_own(first);)
+		first += PTT_SLOT_SIZE;
+	for (last = q; last > first && is_not_own(last - PTT_SLOT_SIZE);)
+		last -= PTT_SLOT_SIZE;
 	for (; p + 2 * PTT_SLOT_SIZE <= q; p += 2 * PTT_SLOT_SIZE) {
 		counts[0][rd_u16(p) & PTT_ID_MASK]++;
 		counts[1][rd_u16(p + PTT_SLOT_SIZE) & PTT_ID_MASK]++;
@@ -79,10 +90,11 @@ static int count_ids(struct counter_worker *worker, const struct rd_packet *pack
 
 		if (n && add(&worker->threads, packet->thread, id, n) < 0)
 			return -ENOMEM;
-		events += n;
+		span->events += n;
 	}
-	widen(&worker->spans[packet->thread], rd_time(clock, rd_slot_ticks(first, packet->begin)),
-	      rd_time(clock, rd_slot_ticks(last, packet->begin)), events);
+	if (first < last)
+		widen(span, rd_time(clock, rd_slot_ticks(rd_u64(first), packet->begin)),
+		      rd_time(clock, rd_slot_ticks(rd_u64(last - PTT_SLOT_SIZE), packet->begin)));
 	return 0;
 }
 
@@ -135,7 +147,9 @@ static int count_records(struct counter_worker *worker, uint32_t trace, const ui
 			continue;
 		if (add(&worker->threads, thread->value - 1, id, 1) < 0)
 			return -ENOMEM;
-		widen(&worker->spans[thread->value - 1], ts, ts, 1);
+		worker->spans[thread->value - 1].events++;
+		if (!is_switch(id))
+			widen(&worker->spans[thread->value - 1], ts, ts);
 		if (worker->counter->with_objects &&
 		    add(&worker->objects, (process->value - 1) << 4 | id >> 6, object, 1) < 0)
 			return -ENOMEM;
@@ -210,8 +224,10 @@ static int worker_join(struct counter_worker *total, struct counter_worker *work
 {
 	if (worker->err < 0)
 		return worker->err;
-	for (uint32_t i = 0; i < total->counter->thread_count; i++)
-		widen(&total->spans[i], worker->spans[i].first, worker->spans[i].last, worker->spans[i].events);
+	for (uint32_t i = 0; i < total->counter->thread_count; i++) {
+		widen(&total->spans[i], worker->spans[i].first, worker->spans[i].last);
+		total->spans[i].events += worker->spans[i].events;
+	}
 	if (join_map(&total->threads, &worker->threads) < 0)
 		return -ENOMEM;
 	return join_map(&total->objects, &worker->objects);

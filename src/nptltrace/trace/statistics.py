@@ -87,7 +87,7 @@ class Statistics:
         events: All events.
         lost: Events that are known to be missing.
         lost_by_cause: The same by cause, where the recorder says it.
-        first_ns: Time of the first event, None when there is none.
+        first_ns: Time of the first event that is no context switch, None when there is none.
         last_ns: Time of the last one, or of the end of a process that was killed.
         start_unix_ns: Unix time of time 0.
         level: Detail level, as it was asked for.
@@ -188,7 +188,7 @@ def statistics(
         for process in processes:
             process.threads = [thread for thread in process.threads if thread.events]
         processes = [process for process in processes if process.threads]
-    times = [(s.first, s.last) for s in spans if s.events]
+    times = [(s.first, s.last) for s in spans if s.first <= s.last]
     causes: dict[str, int] = {}
     for trace in source.traces:
         for cause, n in source.losses(trace).items():
@@ -293,8 +293,8 @@ def _processes(
             tid,
             name,
             span.events,
-            span.first if span.events else None,
-            span.last if span.events else None,
+            span.first if span.first <= span.last else None,
+            span.last if span.first <= span.last else None,
         )
         made[process].threads.append(threads[number])
     for count in sorted(counts, key=lambda count: count.id):

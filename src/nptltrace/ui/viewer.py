@@ -417,7 +417,9 @@ class Viewer:
     def statistics(self, from_ns: int, to_ns: int) -> protocol.Statistics:
         """Answer `statistics`."""
         begin, end = self._range(from_ns, to_ns)
-        contention, counts, objects = self._worker.ranges.statistics(Window(begin, end))
+        # All of it includes context switches before the first event of a thread.
+        window = Window(begin, end) if from_ns >= 0 or to_ns >= 0 else Window()
+        contention, counts, objects = self._worker.ranges.statistics(window)
         document: Any = report_document(contention, by="object")
         wanted = document_types.Figures.__required_keys__
         figures: Any = {name: value for name, value in document.items() if name in wanted}

@@ -133,16 +133,22 @@ static void objects_then(struct ptt_model *m)
 	}
 }
 
-/* Cuts the life of a thread, unless it lies outside. */
-static void cut_life(struct ptt_model *m, struct md_thread *t)
+/*
+ * Cuts the life of a thread, unless the life lies outside. A thread that ended before the window is in it with no life if a
+ * lock that the thread never released counts there: without the thread, sums by thread are less than sums by lock.
+ * @end: when its process ended
+ */
+static void cut_life(struct ptt_model *m, struct md_thread *t, int64_t end)
 {
-	int64_t first = t->pub.first_ns, last = t->pub.last_ns;
+	int64_t first = t->pub.first_ns, last = t->pub.last_ns, begin = m->window.begin;
 
-	if (t->pub.waits && last < m->window.begin)
-		last = m->window.begin + 1; /* it waits for ever */
+	if (t->pub.waits && last < begin && end > begin)
+		last = begin + 1; /* it waits for ever */
 	if (first == INT64_MAX || !md_inside(m, &first, &last)) {
-		first = INT64_MAX;
-		last = TK_NEVER;
+		bool counts = t->pub.first_ns < begin && (t->pub.sums.hold_n || t->pub.caused_ns);
+
+		first = counts ? begin : INT64_MAX;
+		last = counts ? begin : TK_NEVER;
 	}
 	t->pub.first_ns = first;
 	t->pub.last_ns = last;
@@ -170,7 +176,7 @@ void md_window_finish(struct ptt_model *m, const int64_t *ends)
 
 		t->path_first = t->pub.first_ns;
 		t->path_wait = waits_since(m, t);
-		cut_life(m, t);
+		cut_life(m, t, ends[t->pub.process]);
 		t->path_last = t->pub.last_ns;
 		if (m->window.ended && i < m->window.thread_count)
 			thread_then(m, i);

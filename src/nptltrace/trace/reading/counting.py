@@ -48,8 +48,9 @@ def count_part(
         chosen.apply(reader, buffer)
         thread, number, ts = (buffer.column(name) for name in ("thread", "id", "ts"))
         np.add.at(threads, (thread, number), 1)
-        np.minimum.at(first, thread, ts)
-        np.maximum.at(last, thread, ts)
+        own = ~_IS_SWITCH[number]
+        np.minimum.at(first, thread[own], ts[own])
+        np.maximum.at(last, thread[own], ts[own])
         _add(objects, process[thread] << np.uint64(8) | _DOMAIN[number], buffer.column("object"))
     reader.ensure_whole()
     events = threads.sum(axis=1)
@@ -63,15 +64,19 @@ def count_part(
             for (owner, domain, address), count in objects.items()
         ],
         [
-            libpttread.ThreadSpan(*((int(a), int(b)) if n else (0, 0)), int(n))
+            libpttread.ThreadSpan(int(a), int(b), int(n))
             for a, b, n in zip(first, last, events, strict=True)
         ],
     )
 
 
+# Context switches belong to a thread that lives; a thread begins and ends with events of its own.
+_SWITCHES = frozenset({"SCHED_IN", "SCHED_OUT", "SCHED_PREEMPTED", "SCHED_LOST"})
+_IS_SWITCH = np.zeros(_IDS, bool)
 _DOMAIN = np.zeros(_IDS, np.uint64)
 for _number, _event in BY_ID.items():
     _DOMAIN[_number] = DOMAINS[_event.domain]
+    _IS_SWITCH[_number] = _event.name in _SWITCHES
 
 
 def _add(
