@@ -263,7 +263,9 @@ def tables(asked: Asked, found: Differences) -> None:
         [row] = asked.sql("select count(*) n, sum(dur_ns)::bigint ns, max(dur_ns) most from holds")
         for column, figure in {"n": "holds", "ns": "hold_ns", "most": "hold_max_ns"}.items():
             found.same(figure, row[column], report[figure])
-        opened = asked.sql("select tid, pid, t_ns, dur_ns from open_waits")
+        opened = asked.sql(
+            "select tid, pid, begin_ns as t_ns, t_ns + dur_ns - begin_ns as dur_ns from open_waits"
+        )
         names = ["tid", "pid", "t_ns", "dur_ns"]
         found.same_rows(
             "open waits",

@@ -295,9 +295,9 @@ def test_a_window(tmp_path: Path) -> None:
     ]  # fmt: skip
     # What hangs says since when it does, as in a report.
     with closing(Database(late)) as database:
-        hung = database.query("select tid, t_ns, dur_ns from open_waits", None).to_pylist()
+        hung = database.query("select tid, t_ns, begin_ns from open_waits", None).to_pylist()
     assert hung == [
-        {"tid": 2, "t_ns": 20, "dur_ns": 880}, {"tid": 3, "t_ns": 30, "dur_ns": 870}
+        {"tid": 2, "t_ns": 25, "begin_ns": 20}, {"tid": 3, "t_ns": 30, "begin_ns": 30}
     ]  # fmt: skip
 
 

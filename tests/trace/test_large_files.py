@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import shutil
 import struct
 import subprocess
@@ -16,6 +18,7 @@ from nptltrace.analysis.checking.handlers import _imports
 from nptltrace.analysis.checking.static_data import _needed
 from nptltrace.trace.symbols.elf.code import CodeTable
 from nptltrace.trace.symbols.elf.object_file import ElfFile, checksum
+from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,3 +125,25 @@ def test_what_a_damaged_library_is_linked_with(library: Path, tmp_path: Path) ->
             path.write_bytes(damaged)
             assert isinstance(_needed(path), tuple)
             assert isinstance(_imports(path), frozenset | None)
+
+
+def test_a_stream_file_that_is_a_hole(tmp_path: Path, ptt: Ptt) -> None:
+    """The search for packets leaves holes out, and finds the packets behind them."""
+    built = Builder(tmp_path / "run.ptt")
+    built.thread(1, [Event(10**12, "MUTEX_TAKEN", 0x4040, 5)])
+    trace = built.write()
+    (stream,) = trace.glob("stream*")
+    packets = stream.read_bytes()
+    with stream.open("r+b") as file:
+        file.seek(HUGE // 2)
+        file.write(packets)
+    os.truncate(stream, HUGE)
+    if stream.stat().st_blocks * 512 > 1 << 20:
+        pytest.skip("files have no holes here")
+    limit = (
+        f"ulimit -t 20; exec {shlex.join(map(str, ptt.command('stat', '--format', 'json', trace)))}"
+    )
+    done = subprocess.run(
+        ["sh", "-c", limit], env=ptt.environment(), capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout)["events"] == 2

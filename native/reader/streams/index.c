@@ -8,6 +8,7 @@
  */
 #include "../decode.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -93,13 +94,30 @@ static const char *head_fault(const struct rd_trace *trace, const struct ptt_pac
 	return NULL;
 }
 
-/* The next place after `at` that looks like a packet, or the end of the file. */
-static uint64_t resync(const struct rd_trace *trace, const struct rd_file *file, uint64_t at)
+/*
+ * Where the next part of a file begins that has data, at `at` or behind it, and where that part ends. A file that somebody
+ * sends may be a hole of terabytes. Files of systems that know no holes are one part.
+ */
+static uint64_t part_with_data(int fd, uint64_t at, uint64_t size, uint64_t *end)
+{
+	off_t data = lseek(fd, (off_t)at, SEEK_DATA), hole;
+
+	*end = size;
+	if (data < 0)
+		return errno == ENXIO ? size : at;
+	hole = lseek(fd, data, SEEK_HOLE);
+	if (hole > data && (uint64_t)hole < size)
+		*end = (uint64_t)hole;
+	return (uint64_t)data;
+}
+
+/* The next place in a part of a file, at or behind `at`, that looks like a packet; `end` if there is none. */
+static uint64_t packet_in(const struct rd_trace *trace, const struct rd_file *file, uint64_t at, uint64_t end)
 {
 	static const uint8_t magic[4] = { 0xc1, 0x1f, 0xfc, 0xc1 };
 
-	for (at += 4; at + HEAD <= file->size; at += 4) {
-		const uint8_t *found = memmem(file->map + at, file->size - at, magic, sizeof(magic));
+	for (; at + HEAD <= file->size && at < end; at += 4) {
+		const uint8_t *found = memmem(file->map + at, end - at, magic, sizeof(magic));
 		struct ptt_packet head;
 
 		if (!found)
@@ -112,7 +130,23 @@ static uint64_t resync(const struct rd_trace *trace, const struct rd_file *file,
 			return at;
 		at &= ~UINT64_C(3);
 	}
-	return file->size;
+	return end;
+}
+
+/* The next place after `at` that looks like a packet, or the end of the file. */
+static uint64_t resync(const struct rd_trace *trace, const struct rd_file *file, uint64_t at)
+{
+	int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+	uint64_t end;
+
+	for (at += 4; at < file->size; at = end) {
+		at = part_with_data(fd, at, file->size, &end);
+		if (at < end && (at = packet_in(trace, file, at, end)) < end)
+			break;
+	}
+	if (fd >= 0)
+		close(fd);
+	return at < file->size ? at : file->size;
 }
 
 /* Learns the threads of a packet of records, and reports records that are broken. */

@@ -3,7 +3,6 @@
 #include "work.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -13,8 +12,6 @@ static void *busy(void *arg)
 {
 	pthread_mutex_t *mine = arg;
 
-	/* Forks go first: where processors are scarce, this thread stands still in the middle of its work. */
-	setpriority(PRIO_PROCESS, 0, 19);
 	while (!stop) {
 		pthread_mutex_lock(mine);
 		pthread_mutex_unlock(mine);

@@ -291,18 +291,16 @@ VIEWS = (
     ),
     View(
         "open_waits",
-        "Waits that had not ended when the trace did: what a hung program hangs on. A window does "
-        "not cut them: `t_ns` is when the wait began.",
-        """
-        select * replace (begin_ns as t_ns, dur_ns + (t_ns - begin_ns) as dur_ns)
-        from named_waits where open order by begin_ns""",
+        "Waits that had not ended when the trace did: what a hung program hangs on. In a window, "
+        "`begin_ns` says since when.",
+        "select * from named_waits where open order by t_ns",
     ),
     View(
         "wait_graph",
         "Who waited for whom at one moment, in ns since the start.",
         """
         select tid, thread_name, op, object, object_name, owner_tid, owner_name, owner_site, site,
-               at_ns - begin_ns as age_ns, dur_ns, class, lock_id, pid, run_id
+               at_ns - t_ns as age_ns, dur_ns, class, lock_id, pid, run_id
         from named_waits
         where t_ns <= at_ns and (t_ns + dur_ns > at_ns or open)
         order by t_ns""",
