@@ -158,7 +158,7 @@ def top_parser() -> Parser:
     parser = Parser(
         prog="ptt",
         usage="ptt [options] COMMAND ...",
-        description="Record what the threads of a program do to one another, and read it back.",
+        description="Find out why a multithreaded program hangs or is slow.",
         formatter_class=_formatter,
         allow_abbrev=False,
     )
@@ -327,7 +327,7 @@ def top_help() -> str:
             "  ptt check run.ptt\n",
             "  ptt report run.ptt\n",
             "  ptt ui run.ptt\n",
-            "\n`ptt COMMAND --help` says more about each command.\n",
+            "\nRun `ptt COMMAND --help` for the options of a command.\n",
         ]
     )
 
@@ -336,15 +336,23 @@ def _add_common(
     parser: argparse.ArgumentParser, *, debug: bool | str, verbose: int | str, quiet: int | str
 ) -> None:
     """Add the options that every command knows, before and after its name."""
-    group = parser.add_argument_group("talk")
+    group = parser.add_argument_group("output")
     group.add_argument(
-        "-v", "--verbose", action="count", default=verbose, help="say more on stderr; repeatable"
+        "-v",
+        "--verbose",
+        action="count",
+        default=verbose,
+        help="print more messages on stderr; repeatable",
     )
     group.add_argument(
-        "-q", "--quiet", action="count", default=quiet, help="say less on stderr; repeatable"
+        "-q",
+        "--quiet",
+        action="count",
+        default=quiet,
+        help="print fewer messages on stderr; repeatable",
     )
     group.add_argument(
-        "--debug", action="store_true", default=debug, help="show the traceback of an error"
+        "--debug", action="store_true", default=debug, help="print the traceback of an error"
     )
 
 

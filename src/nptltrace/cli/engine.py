@@ -14,12 +14,12 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
     """Add them."""
     parser.add_argument(
         "--engine", choices=("duckdb", "spark"),
-        help="what answers for a store: DuckDB in this process, or Spark (default: duckdb)",
+        help="query a store with DuckDB in this process, or with Spark (default: duckdb)",
     )  # fmt: skip
     parser.add_argument(
-        "--master", metavar="URL", help="of a Spark cluster (default: what its settings say)"
+        "--master", metavar="URL", help="Spark cluster (default: from the settings of Spark)"
     )
-    parser.add_argument("--remote", metavar="URL", help="of a Spark Connect server, sc://HOST")
+    parser.add_argument("--remote", metavar="URL", help="Spark Connect server, sc://HOST")
 
 
 def chosen_engine(args: argparse.Namespace) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def add_format(
         "--format",
         choices=choices,
         default=choices[0],
-        help=f"how to print: {', '.join(choices)} (default: {choices[0]})",
+        help=f"output format: {', '.join(choices)} (default: {choices[0]})",
     )
 
 
@@ -119,8 +119,8 @@ def add_show(parser: argparse._ActionsContainer, where: str) -> None:
     """
     parser.add_argument(
         "--show", choices=("waits", "holders", "holds", "idle"),
-        help=f"{where}: contended waits by the stacks of waiters (waits, the default) or "
-        "of holders (holders), holds, or idle waits",
+        help=f"{where}: add up contended waits by the stacks of the waiters (waits, the default) "
+        "or of the holders (holders), or add up holds or idle waits",
     )  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def add_level(parser: argparse._ActionsContainer) -> None:
     """Add `--level`, of a recording."""
     level = parser.add_argument(
         "-l", "--level", metavar="SPEC", default="2",
-        help="0 to 4, DOMAIN=LEVEL,..., or PTT's LEVEL_ names (default: 2)",
+        help="detail level: 0 to 4, DOMAIN=LEVEL,..., or the LEVEL_ names of PTT (default: 2)",
     )  # fmt: skip
     suggest(level, *_LEVELS)
 
@@ -149,12 +149,11 @@ def add_stacks(parser: argparse._ActionsContainer) -> None:
     """Add `--stacks` and `--user-stacks`, of a recording."""
     parser.add_argument(
         "--stacks", choices=("0", "8", "16", "64", "all"), default="16",
-        help="frames of the call stacks of waits and of those that are waited for; all: 64 of "
-        "every event (default: 16)",
+        help="stack depth for waiters and holders; all: 64 frames for every event (default: 16)",
     )  # fmt: skip
     parser.add_argument(
         "--user-stacks", action="store_true",
-        help="call stacks also of the events that the program sends itself",
+        help="also record call stacks of the program's own events",
     )  # fmt: skip
 
 
@@ -162,7 +161,7 @@ def add_buffer_budget(parser: argparse._ActionsContainer) -> None:
     """Add `--buffer-budget`, of a recording."""
     parser.add_argument(
         "--buffer-budget", metavar="SIZE", type=size, default=64 << 20,
-        help="all buffers together (default: 64M)",
+        help="size of all buffers together (default: 64M)",
     )  # fmt: skip
 
 

@@ -72,15 +72,23 @@ def add_filters(
     left_out = set() if events else {"--event", "--suffix"}
     left_out |= set() if objects else {"--object", "--site"}
     group = parser.add_argument_group(
-        "which events", "commas separate alternatives; of a repeated option each must hold"
+        "events", "separate alternatives with commas; if you repeat an option, all must match"
     )
     for option, metavar, what in (
-        ("--pid", "PID,…", "of these processes"),
-        ("--tid", "TID,…", "of these threads"),
-        ("--object", "NAME|0x…[#N],…", "on these objects: name, address, or Nth object there"),
-        ("--event", "PREFIX,…", "whose names begin so"),
-        ("--suffix", "SUFFIX,…", "whose names end so, as _IN,_OUT"),
-        ("--site", "TEXT|0x…,…", "called from there: part of function, file or line, or address"),
+        ("--pid", "PID,…", "events of these processes"),
+        ("--tid", "TID,…", "events of these threads"),
+        (
+            "--object",
+            "NAME|0x…[#N],…",
+            "events on these objects: name, address, or Nth object at the address",
+        ),
+        ("--event", "PREFIX,…", "event names that begin with PREFIX"),
+        ("--suffix", "SUFFIX,…", "event names that end with SUFFIX, such as _IN,_OUT"),
+        (
+            "--site",
+            "TEXT|0x…,…",
+            "events from these call sites: part of function, file or line, or address",
+        ),
     ):
         if option not in left_out:
             group.add_argument(option, metavar=metavar, action="append", default=[], help=what)
@@ -94,7 +102,7 @@ class Bound(argparse.Action):
         what: The help of the option for the end.
     """
 
-    what = "events before this time"
+    what = "end before this time"
     parse: Callable[[str], Any] = staticmethod(duration_ns)
 
     def __call__(
@@ -122,10 +130,10 @@ def add_window(
         counts: Whether it can be chosen by number of events as well.
         end: The action of `--to`, where it takes something else too.
     """
-    group = parser.add_argument_group("which part")
+    group = parser.add_argument_group("part of the trace")
     group.add_argument(
         "--from", dest="begin", metavar="TIME", type=Bound.parse, action=Bound,
-        help="events from this time since the trace's start on: 1.5ms, 2s, plain seconds",
+        help="begin at this time since the start of the trace: 1.5ms, 2s, or plain seconds",
     )  # fmt: skip
     group.add_argument(
         "--to",
@@ -138,9 +146,9 @@ def add_window(
     if not counts:
         return
     group.add_argument(
-        "--start", metavar="N", type=whole, default=0, help="leave out the first N events"
+        "--start", metavar="N", type=whole, default=0, help="skip the first N events"
     )
-    group.add_argument("--count", metavar="N", type=whole, help="at most N events")
+    group.add_argument("--count", metavar="N", type=whole, help="print at most N events")
 
 
 def add_output(parser: argparse._ActionsContainer, what: str, *, required: bool = False) -> None:
@@ -155,16 +163,16 @@ def add_names(parser: argparse._ActionsContainer) -> None:
     """Add the options that name addresses."""
     parser.add_argument(
         "--alias", metavar="FILE", action="append", default=[],
-        help="names for objects: lines `0xADDRESS name` or `symbol name`",
+        help="names of objects: lines `0xADDRESS name` or `symbol name`",
     )  # fmt: skip
     parser.add_argument(
         "--symbols", "--debug-dir", metavar="DIR", action="append", default=[],
-        help="look here first for programs and debug files, by build-id or name",
+        help="look for programs and debug files in DIR first, by build-id or name",
     )  # fmt: skip
     parser.add_argument(
         "--skip", metavar="PATTERN,…", action="append", default=[],
-        help="functions and modules that are no call sites, as 'Lck_*,libSDL2*': the frame behind "
-        "them is (ptt config --skip remembers some)",
+        help="skip these functions and modules when naming call sites, as in 'Lck_*,libSDL2*' "
+        "(ptt config --skip remembers a list)",
     )  # fmt: skip
 
 
@@ -172,7 +180,7 @@ def add_rules(parser: argparse._ActionsContainer) -> None:
     """Add the option that adds kinds of findings."""
     parser.add_argument(
         "--rules", metavar="FILE", action="append", default=[],
-        help="look for the kinds of findings of this Python file too; repeatable",
+        help="also look for the kinds of findings in this Python file; repeatable",
     )  # fmt: skip
 
 

@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 
     from nptltrace.attach.recording import AttachOptions, Recording
 
-SUMMARY = "record a process that already runs, and let it go again"
+SUMMARY = "record a process that already runs"
 DESCRIPTION = """\
-Records from now on, until it is interrupted, the process ends or --for is over; then the process is
-left as it was. It can be attached again and again. A process that was started with
-`ptt record -l 0` is recorded by its own recorder, and nothing is put into it. Into any other the
-tracer is put by a thread of its own, which another thread, asleep in a call of the program, makes;
-that thread is stopped for about a millisecond, and the others not at all. Where that is not known
-to be safe the process is left alone: one line says why, and the exit status is 2.
-Calls in which threads are already asleep, and locks that they hold already, are not recorded.
-It takes the rights of a debugger: to be the process's own user, or root."""
+Records the process until you interrupt ptt, the process ends, or the time of --for is over. Then
+the process goes on as before. You can attach again and again. You need the rights of a debugger:
+be the user of the process, or root.
+
+If the process was started with `ptt record -l 0`, its own recorder records it. In any other
+process, PTT has a thread of the process load the tracer. PTT stops one thread for about a
+millisecond, and no other thread. If PTT does not know that this is safe, it leaves the process
+alone, says why in one line, and exits with status 2. PTT does not record calls in which threads
+already sleep, nor locks that threads already hold."""
 EXAMPLE = """\
 ptt attach 4711
 ptt attach --for 10s -o busy.ptt 4711
@@ -39,7 +40,7 @@ ptt attach --level mutex=3 --for 2s 4711"""
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("pid", metavar="PID", type=int, help="the process")
+    add("pid", metavar="PID", type=int, help="process to record")
     add(
         "-o", "--output", metavar="DIR", type=Path,
         help="trace directory (default: ptt-<program>-<pid>)",
@@ -47,14 +48,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--force", action="store_true", help="replace the trace that is in DIR")
     add(
         "--for", dest="duration", metavar="TIME", type=duration_ns,
-        help="record for so long (default: until interrupted)",
+        help="record for this time (default: until interrupted)",
     )  # fmt: skip
     add_level(parser)
     add_stacks(parser)
     add_buffer_budget(parser)
     add(
         "--wait", metavar="TIME", type=duration_ns, default=5_000_000_000,
-        help="look for so long for a thread that can be stopped (default: 5s)",
+        help="look this long for a thread that PTT can stop safely (default: 5s)",
     )  # fmt: skip
 
 

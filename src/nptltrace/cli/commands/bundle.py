@@ -10,11 +10,11 @@ from nptltrace.cli.options import add_traces, say
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "put the names of functions, lines and variables into a trace"
+SUMMARY = "add the names of functions, lines and variables to a trace"
 DESCRIPTION = """\
-Looks up every call site, function and variable that occurs in the trace, on the machine where the
-programs and their debug files are, and keeps the names in the trace (info/symbols.jsonl). Other
-machines then need no symbols to read it."""
+Looks up every call site, function and variable of the trace, and keeps the names in the trace
+(info/symbols.jsonl). Run it on the machine that has the programs and their debug files. After
+that, other machines need no symbols to read the trace."""
 EXAMPLE = """\
 ptt bundle run.ptt && tar -czf run.tar.gz run.ptt
 ptt bundle --symbols build/debug run.ptt"""

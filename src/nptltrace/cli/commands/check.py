@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
-SUMMARY = "find deadlocks, lock orders that can deadlock, lost wake-ups and misuse"
+SUMMARY = "find deadlocks, lock orders that can deadlock, lost wake-ups, misuse"
 DESCRIPTION = """\
-Looks for bugs in what the threads did: deadlocks, locks taken in orders that can deadlock, wake-ups
-that came too early, locks released by others, used after they were destroyed or never released,
-threads that nobody joins, barriers that nobody completes. Each finding is a sentence with the call
-sites of all sides, and the events that prove it. The exit status is 1 if anything was found."""
+Looks for bugs: deadlocks, lock orders that can deadlock, lost wake-ups, locks that are released by
+the wrong thread, used after destroy, or never released, threads that nobody joins, and barriers
+that nobody completes. Each finding is a sentence with all call sites, and the events that prove it.
+The exit status is 1 if anything was found."""
 EXAMPLE = """\
 ptt check run.ptt
 ptt check --kind deadlock,lock-order-inversion run.ptt
@@ -59,33 +59,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_traces(parser)
     add_format(parser, ("text", "json", "csv", "sarif"))
     kind = parser.add_argument(
-        "--kind", metavar="KIND,…", action="append", default=[], help="look for these kinds only"
+        "--kind", metavar="KIND,…", action="append", default=[], help="look only for these kinds"
     )
     suggest(kind, *kinds())
     parser.add_argument(
         "--ignore", metavar="KIND[:TEXT]", action="append", default=[],
-        help="leave out findings of this kind (* = any) with this text in the name of an object "
-        "or in a call site",
+        help="ignore findings of this kind (*: any) with TEXT in the name of an object or in a "
+        "call site",
     )  # fmt: skip
     parser.add_argument(
         "--suppressions", metavar="FILE", action="append", default=[],
-        help="leave out what the lines of this file say, each as for --ignore",
+        help="ignore the findings in this file; each line is as for --ignore",
     )  # fmt: skip
     parser.add_argument(
         "--long-hold", metavar="TIME", type=duration_ns, default=1_000_000_000,
-        help="a lock held for this time is a finding (default: 1s)",
+        help="report locks that are held for this time or longer (default: 1s)",
     )  # fmt: skip
     parser.add_argument(
         "--suspects", action="store_true",
-        help="also findings that are none if memory was used again for another object",
+        help="also report findings that may be false because memory was reused",
     )  # fmt: skip
     parser.add_argument(
         "--source-root", metavar="DIR", default=".",
-        help="with sarif: name files from this directory, the top of the sources (default: .)",
+        help="with sarif: top directory of the sources, from which files are named (default: .)",
     )  # fmt: skip
     parser.add_argument(
         "-f", "--follow", action="store_true",
-        help="go on while the trace is being recorded, and say at once when a cycle closes",
+        help="check during the recording, and report a deadlock at once",
     )  # fmt: skip
     traces.add_filters(parser, events=False)
     traces.add_window(parser, counts=False)

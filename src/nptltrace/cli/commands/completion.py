@@ -22,7 +22,7 @@ ptt completion fish > ~/.config/fish/completions/ptt.fish"""
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the choice of the shell."""
-    parser.add_argument("shell", choices=sorted(_SHELLS), help="the shell to complete in")
+    parser.add_argument("shell", choices=sorted(_SHELLS), help="shell to print the script for")
 
 
 def run(args: argparse.Namespace) -> int:

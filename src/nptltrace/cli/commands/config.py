@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-SUMMARY = "print where the installed files are, remember settings"
+SUMMARY = "print the paths of installed files, and remember settings"
 DESCRIPTION = """\
-Prints one path a line, in the order of the options, for scripts and makefiles. With --skip, it
-remembers functions and modules that are no call sites, as if all commands were given the option;
-an empty list forgets them."""
+Prints one path per line, in the order of the options, for scripts and makefiles. With --skip, PTT
+remembers functions and modules to skip when naming call sites, as if you passed --skip to every
+command. An empty list removes them."""
 EXAMPLE = """\
 LD_PRELOAD=$(ptt config --preload) PTHREAD_NPTL_TRACE=text ./program
 cc -shared -fPIC -I$(ptt config --includedir) -o libmine.so mine.c
@@ -42,7 +42,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
             f"--{name}", dest="questions", action="append_const", const=name, help=f"print {what}"
         )
     parser.add_argument(
-        "--skip", metavar="PATTERN,…", help="remember these functions and modules as no call sites"
+        "--skip",
+        metavar="PATTERN,…",
+        help="always skip these functions and modules when naming call sites",
     )
 
 

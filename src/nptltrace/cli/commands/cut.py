@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from nptltrace._binding.libpttread import Cursor
 
-SUMMARY = "write a part of a trace as a trace of its own"
+SUMMARY = "write a part of a trace as a new trace"
 DESCRIPTION = """\
-Takes the events of a window, or a number of events counted in the order of time over all threads;
-and of these the events of some processes or threads, on some objects or from some call sites; those
-of the beginnings and ends of threads are always there. Times in the new trace are those of the old
-one. Which locks are held and waited for when it begins is known in it."""
+Writes the events of a time window, or a number of events in time order over all threads. You can
+also choose processes, threads, objects and call sites. The new trace keeps the times of the old
+trace, always has the begin and end of its threads, and knows the locks that are held and waited
+for at its begin."""
 EXAMPLE = """\
 ptt cut --from 1.5s --to 2s -o stall.ptt run.ptt
 ptt cut --start 1000000 --count 50000 -o middle.ptt run.ptt
@@ -31,7 +31,7 @@ ptt cut --object queue_lock -o queue.ptt run.ptt"""
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_trace(parser)
-    traces.add_output(parser, "the new trace (default: TRACE with -cut in its name)")
+    traces.add_output(parser, "directory of the new trace (default: TRACE with -cut in its name)")
     traces.add_filters(parser, events=False)
     traces.add_window(parser)
     traces.add_names(parser)

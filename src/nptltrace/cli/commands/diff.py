@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from nptltrace.analysis.answers import Answers
     from nptltrace.analysis.report.diff import Difference
 
-SUMMARY = "say what changed between two traces, or between runs before and after"
+SUMMARY = "compare two traces, or the runs before and after a change"
 DESCRIPTION = """\
 Compares waits and holds by call site, call stack, object or thread. Call sites of different builds
 match if their functions and lines match, so you can compare a program with its next version. Pass
@@ -33,9 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument(
         "traces", metavar="TRACE", nargs="+",
-        help="the runs before; of just two traces the second is the run after",
+        help="baseline traces; with exactly two traces, the second is the new run",
     )  # fmt: skip
-    parser.add_argument("--against", metavar="TRACE", nargs="+", help="the runs after")
+    parser.add_argument("--against", metavar="TRACE", nargs="+", help="traces of the new runs")
     add_format(parser, ("text", "json", "csv", "junit"))
     parser.add_argument(
         "--by",
@@ -45,21 +45,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--per", metavar="WHAT", default="run",
-        help="divide by: second, or a type of event that stands for an operation, such as USER or "
-        "SEM_POST (default: run, which divides by nothing)",
+        help="divide by seconds (second) or by the number of events of a type that stands for an "
+        "operation, such as USER or SEM_POST (default: run, no division)",
     )  # fmt: skip
     parser.add_argument(
         "--fail-on", metavar="EXPR", type=gate.terms, action="extend", default=[],
-        help="exit with status 1 if something changed by more: wait>10%%, hold>5ms, waits>100, "
-        "holds<1%%; commas separate alternatives",
+        help="exit with status 1 if a change is larger: wait>10%%, hold>5ms, waits>100, holds<1%%; "
+        "separate alternatives with commas",
     )  # fmt: skip
     parser.add_argument(
         "--confidence", metavar="PERCENT", type=confidence, default=0.95,
-        help="how sure a change must be (default: 95)",
+        help="confidence that a change must reach (default: 95)",
     )  # fmt: skip
     parser.add_argument(
         "-n", "--top", metavar="N", type=traces.whole, default=10,
-        help="how many rows the text shows (default: 10, 0 = all)",
+        help="number of rows in the text (default: 10; 0: all)",
     )  # fmt: skip
     traces.add_filters(parser, events=False)
     traces.add_window(parser, counts=False)

@@ -10,12 +10,12 @@ from nptltrace.cli.options import add_show, add_traces, duration_ns, say
 from nptltrace.errors import UsageError
 from nptltrace.export import FORMATS, Export, load_format
 
-SUMMARY = "write a trace in another program's format"
+SUMMARY = "write a trace in the format of another program"
 EXAMPLE = """\
 ptt export --format parquet -o run.parquet run.ptt
 ptt export --format csv --table waits -o - run.ptt | head
 ptt export --format pprof --show holders -o holders.pb.gz run.ptt"""
-DESCRIPTION = "Every export keeps every wait and every wake-up. The formats:\n\n" + "\n".join(
+DESCRIPTION = "Each format keeps every wait and every wake-up. Formats:\n\n" + "\n".join(
     f"  {name:<{max(map(len, FORMATS))}} {summary}" for name, summary in FORMATS.items()
 )
 
@@ -35,7 +35,7 @@ def _format_or_time(text: str) -> str | int:
 class _To(traces.Bound):
     """Takes the end of the part, or the format: no name of a format is a time."""
 
-    what = "events before this time; the name of a format is taken for --format"
+    what = "end before this time; the name of a format counts as --format"
     parse = staticmethod(_format_or_time)
 
     def __call__(
@@ -59,12 +59,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--format", choices=tuple(FORMATS), metavar="FORMAT", help="one of the formats above"
     )
     parser.add_argument(
-        "-o", "--output", metavar="OUT", required=True, help="what to write; - is standard output"
+        "-o",
+        "--output",
+        metavar="OUT",
+        required=True,
+        help="file or directory to write; -: standard output",
     )
-    parser.add_argument("--force", action="store_true", help="replace what is already there")
+    parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
     parser.add_argument(
         "--table", dest="tables", metavar="NAME,…", action="append", default=[],
-        help="with csv and parquet: only these tables",
+        help="with csv and parquet: write only these tables",
     )  # fmt: skip
     add_show(parser, "with firefox, folded, pprof and speedscope")
     traces.add_filters(parser, events=False)

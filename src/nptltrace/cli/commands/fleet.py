@@ -29,17 +29,21 @@ if TYPE_CHECKING:
     from nptltrace.fleet.fleet import Fleet
     from nptltrace.fleet.selection import Chosen
 
-SUMMARY = "keep the traces of many runs in a store, and ask all of them"
+SUMMARY = "keep many runs in a store, and compare them"
 DESCRIPTION = """\
-A store is a directory, or a place in a bucket, with the tables of many runs. `add` puts the runs of
-traces into it, and makes it if need be; a run that is there is not added again. `list` shows the
-runs, `remove` removes those whose ids are given, `compact` makes few files of many. With `--slices`
-several processes, or the workers of a Spark, make the rows of one large trace. `report` says
-where the runs waited and which of them waited longer, `check` what was found in them, and which
-locks different runs take in different orders; `diff` compares the runs of --only with those of
---against. `ptt sql --store` asks a store in SQL. With `--engine spark` a Spark answers, the same.
+A store is a directory, or a place in a bucket, with the tables of many runs.
 
-The exit status of `check` is 1 if anything was found."""
+  add      add the runs of traces, and make the store if it does not exist
+  list     show the runs
+  remove   remove the runs with the given ids
+  compact  join many small files into few
+  report   show where runs waited, and which runs waited longer
+  check    show the findings, and locks taken in different orders
+  diff     compare the runs of --only with the runs of --against
+
+A run that is in the store is not added again. With --slices, several processes or Spark workers add
+one large trace. `ptt sql --store` queries a store. The exit status of `check` is 1 if anything was
+found."""
 EXAMPLE = """\
 ptt fleet add ~/runs run.ptt --label release=1.4.2 --label canary=yes
 ptt fleet add ~/runs large.ptt --slices 16
@@ -78,37 +82,37 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
     parser.add_argument(
         "--label", metavar="NAME=VALUE", action="append",
-        help="add: what the runs are called in comparisons; else as --only; repeatable",
+        help="add: label of the runs for comparisons; other actions: as --only; repeatable",
     )  # fmt: skip
     parser.add_argument(
         "--summary", metavar="TIME", type=duration_ns, nargs="?", const=_LONG_NS,
-        help="add sums, and waits that took so long or longer (default: 1ms)",
+        help="add sums, and the waits of this length or longer (default: 1ms)",
     )  # fmt: skip
     parser.add_argument(
         "--slices", metavar="N", type=traces.whole,
-        help="add a large trace in so many slices of time, made by several processes or by Spark",
+        help="add a large trace in N slices of time, with several processes or Spark",
     )  # fmt: skip
     parser.add_argument(
         "--scratch", metavar="DIR",
-        help="keep the states of slices here meanwhile; Spark's workers must reach it",
+        help="directory for temporary slice state, shared with the Spark workers",
     )  # fmt: skip
     parser.add_argument(
         "--only", metavar="NAME=VALUE", action="append",
-        help="only runs of this host, exe, run_id or label; repeatable",
+        help="use only runs with this host, exe, run_id or label; repeatable",
     )  # fmt: skip
     parser.add_argument(
         "--against", metavar="NAME=VALUE", action="append",
-        help="runs to compare those of --only with; repeatable",
+        help="diff: the other runs; repeatable",
     )  # fmt: skip
     parser.add_argument(
         "--by", metavar="NAME", help="compare runs by host, exe or a label (default: release)"
     )
     parser.add_argument(
-        "-n", "--top", metavar="N", type=traces.whole, help="show so many (default: 10; 0: all)"
+        "-n", "--top", metavar="N", type=traces.whole, help="number of rows (default: 10; 0: all)"
     )
     parser.add_argument(
         "--confidence", metavar="PERCENT", type=confidence,
-        help="show changes that are so unlikely to be chance (default: 95)",
+        help="confidence that a change must reach (default: 95)",
     )  # fmt: skip
     add_engine(parser)
     traces.add_names(parser)

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from nptltrace.hang.targets.process import Process
     from nptltrace.hang.verdicts import Verdict
 
-SUMMARY = "say who waits for whom in a process that hangs and was never traced"
+SUMMARY = "find out why a process hangs: who waits for whom, without a recording"
 DESCRIPTION = """\
-Looks at a running process from outside, or at a core file: what each thread sleeps in, which mutex,
-rwlock, condition or thread it waits for, who has it, and where it was called. Nothing is put into
-the process, and nothing in it is stopped without --stop. Deadlocks, locks whose owners have ended,
-signals of a condition that the C library lost and processes in which nobody is left to wake anybody
-are findings, as in `ptt check`; the exit status is 1 if anything was found.
-It takes the rights of a debugger: to be the process's own user, or root."""
+Looks at a running process from outside, or at a core file. For each thread, it prints the mutex,
+rwlock, condition or thread that the thread waits for, the holder, and the call site. PTT puts
+nothing into the process, and stops no thread unless you pass --stop. As in `ptt check`, deadlocks,
+locks of threads that ended, lost signals, and processes that nobody can wake are findings. The exit
+status is 1 if anything was found. You need the rights of a debugger: be the user of the process, or
+root."""
 EXAMPLE = """\
 ptt hang 4711
 ptt hang --stacks 4711
@@ -40,22 +40,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target",
         metavar="PID|CORE",
-        help="process to look at, or core file (a number is a process)",
+        help="process id or core file (a number is a process)",
     )
     parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="how to print (default: text)"
+        "--format", choices=("text", "json"), default="text", help="output format (default: text)"
     )
-    parser.add_argument("--stacks", action="store_true", help="show whole stacks")
+    parser.add_argument("--stacks", action="store_true", help="print whole call stacks")
     parser.add_argument(
         "--watch", metavar="TIME", type=duration_ns,
-        help="look again after this time, and say which threads did not run in between",
+        help="look again after this time, and report the threads that did not run in between",
     )  # fmt: skip
     parser.add_argument(
         "--stop", action="store_true",
-        help="stop the threads that run for that moment, so that all are seen at one time",
+        help="stop running threads during the look, to see all threads at the same moment",
     )  # fmt: skip
     parser.add_argument(
-        "--exe", metavar="PROGRAM", help="of a core file: the program, if it is elsewhere now"
+        "--exe", metavar="PROGRAM", help="program of the core file, if it is no longer at its path"
     )
     traces.add_names(parser)
 

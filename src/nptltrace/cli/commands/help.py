@@ -9,7 +9,7 @@ from nptltrace.cli.options import suggest
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "explain a command, as COMMAND --help does"
+SUMMARY = "print the help of a command"
 EXAMPLE = """\
 ptt help
 ptt help report"""
@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     from nptltrace.cli import command_names
 
     named = parser.add_argument(
-        "name", metavar="COMMAND", nargs="?", help="the command; without, all are listed"
+        "name", metavar="COMMAND", nargs="?", help="command to explain (default: list all commands)"
     )
     suggest(named, *command_names())
 

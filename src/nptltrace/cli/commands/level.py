@@ -10,12 +10,12 @@ from nptltrace.errors import UsageError
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "change the detail level of a running process"
+SUMMARY = "change the detail level of a running recording"
 DESCRIPTION = """\
-SPEC is a number from 0 (off) to 4, DOMAIN=LEVEL,... (other domains keep their level), or PTT's
-names (LEVEL_NONE, LEVEL_ALL, LEVEL_IO, LEVEL_MUTEX_ALL, ...; what they do not name is off).
-Without SPEC the levels are printed. The process must run under `ptt record`; others can be
-recorded by `ptt attach`."""
+SPEC is a number from 0 (off) to 4, DOMAIN=LEVEL,... (other domains keep their level), or names of
+PTT (LEVEL_NONE, LEVEL_ALL, LEVEL_IO, LEVEL_MUTEX_ALL, ...; domains without a name are off). Without
+SPEC, ptt prints the levels. The process must run under `ptt record`. For other processes, use
+`ptt attach`."""
 EXAMPLE = """\
 ptt level 4711 3
 ptt level --group 4711 mutex=3,cond=2
@@ -25,10 +25,14 @@ ptt level 4711"""
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options and arguments."""
     parser.add_argument(
-        "--group", action="store_true", help="all recorded processes of PID's process group"
+        "--group",
+        action="store_true",
+        help="change all recorded processes in the process group of PID",
     )
-    parser.add_argument("pid", metavar="PID", type=int, help="a process that is being recorded")
-    parser.add_argument("spec", metavar="SPEC", nargs="?", help="the new levels")
+    parser.add_argument("pid", metavar="PID", type=int, help="process that is being recorded")
+    parser.add_argument(
+        "spec", metavar="SPEC", nargs="?", help="new levels (default: print the levels)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -14,13 +14,12 @@ from nptltrace.errors import UsageError
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "write several traces as one"
+SUMMARY = "join several traces into one"
 DESCRIPTION = """\
-Traces of one machine, recorded since it was started, share a clock and are put together as they
-are. Those by different clocks of one machine are aligned by readings that the recorder took of
-both, those of different machines by the time of day; how far that can be trusted is said. The new
-trace has the clock that ticks fastest. What is held and waited for when it begins is known for the
-traces that begin at that time."""
+Traces from one boot of one machine share a clock, and are joined as they are. Traces with different
+clocks of one machine are aligned by readings of both clocks. Traces of different machines are
+aligned by the time of day; ptt prints how exact that is. The new trace uses the clock with the
+highest frequency."""
 EXAMPLE = """\
 ptt merge -o both.ptt server.ptt client.ptt
 ptt merge --from 10s --to 12s -o stall.ptt server.ptt client.ptt"""
@@ -29,7 +28,7 @@ ptt merge --from 10s --to 12s -o stall.ptt server.ptt client.ptt"""
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_traces(parser)
-    traces.add_output(parser, "the new trace", required=True)
+    traces.add_output(parser, "directory of the new trace", required=True)
     traces.add_filters(parser, events=False)
     traces.add_window(parser, counts=False)
     traces.add_names(parser)

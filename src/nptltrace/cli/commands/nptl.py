@@ -12,12 +12,12 @@ from nptltrace.errors import UsageError
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "build the trace-enabled thread library"
+SUMMARY = "build a thread library that records its own locks"
 DESCRIPTION = """\
-Builds a glibc of the very version that is installed, with trace points inside: low-level locks of
-streams and of malloc, groups of condition variables, rounds of barriers, futex waits and wakes.
-`ptt record --nptl auto` runs programs on it; the system's own glibc is never touched. It is built
-once, by an ordinary user, into the user's cache."""
+Builds a glibc of the installed version with trace points inside: locks of streams and malloc,
+groups of condition variables, rounds of barriers, futex waits and wakes. `ptt record --nptl
+auto` runs programs on it. You build it once, without root, into your cache. The glibc of the
+system does not change."""
 EXAMPLE = """\
 ptt nptl build
 ptt record --nptl auto --level 4 -- ./program
@@ -30,19 +30,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "action",
         choices=("build", "path", "info", "clean"),
-        help="build it; print where it is; say what it is; remove all that was built",
+        help="build the library; print its path; describe it; remove it",
     )
     parser.add_argument(
         "--source",
         metavar="debian|TARBALL|DIR",
-        help="where glibc's source comes from (default: debian, the package glibc-source)",
+        help="source of glibc (default: debian, the package glibc-source)",
     )
     parser.add_argument(
-        "--prefix", metavar="DIR", type=Path, help="where to put it (default: in the cache)"
+        "--prefix",
+        metavar="DIR",
+        type=Path,
+        help="where to install the library (default: your cache)",
     )
-    parser.add_argument("--jobs", metavar="N", type=int, help="compile so many files at once")
+    parser.add_argument("--jobs", metavar="N", type=int, help="compile N files at the same time")
     parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="how info is printed"
+        "--format", choices=("text", "json"), default="text", help="output format of info"
     )
 
 

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from nptltrace.recording.settings.options import RecordOptions
     from nptltrace.recording.viewer_process import Beside
 
-SUMMARY = "run a program traced"
+SUMMARY = "run a program and record its threads and locks"
 DESCRIPTION = """\
-Runs CMD with the tracer loaded and drains its trace buffers into a trace directory while it
-runs. Child processes are followed; the recording is over when all of them have ended. The exit
-status is that of CMD. The program's own input and output are left alone: all talk is on stderr.
-A script *.py that is not executable, or names no interpreter, is run by the Python of ptt."""
+Runs CMD with the tracer loaded, and writes the events to a trace directory while CMD runs. PTT
+follows child processes, and the recording ends when all processes have ended. The exit status is
+the exit status of CMD. The input and output of the program do not change: PTT prints its messages
+on stderr. A script *.py that is not executable, or names no interpreter, runs with ptt's Python."""
 EXAMPLE = """\
 ptt record -o run.ptt -- ./program --its --options
 ptt record script.py --its --options
@@ -67,60 +67,65 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--handler",
         metavar="NAME[:ARG,...]",
         default="ring",
-        help="where events go: ring, shared, file, text, posix, or the path of one (default: ring)",
+        help="where events go: ring, shared, file, text, posix, or the path of a handler "
+        "(default: ring)",
     )
     add(
         "--nptl",
         metavar="PATH|auto|stock",
-        help="run CMD on the thread library that ptt nptl build made (auto, or where it is) or on "
-        "the system's own (default: auto at level 4, else stock)",
+        help="run CMD on the thread library that ptt nptl build made (auto, or its path), or on "
+        "the system's library (stock; default: auto at level 4, else stock)",
     )
     suggest(handler, "ring", "shared", "file", "text")
-    add("--fleet", metavar="STORE", help="add the run to a store of ptt fleet when it has ended")
+    add("--fleet", metavar="STORE", help="add the run to a store of ptt fleet when the run ends")
     add(
         "--label", metavar="NAME=VALUE", action="append",
-        help="what the run is called in comparisons with --fleet; repeatable",
+        help="with --fleet: a label of the run for comparisons; repeatable",
     )  # fmt: skip
     add("--no-children", action="store_true", help="do not follow child processes")
     add("--original", action="store_true", help="run CMD untraced")
     add(
         "--locks", metavar="FILE", type=Path,
-        help="record the program's own lock functions, as a file in the manner of locks.toml "
-        "describes them",
+        help="record the program's own lock functions, which FILE describes in the format of "
+        "locks.toml",
     )  # fmt: skip
     add(
         "--filter",
         metavar="EXPR",
-        help="record these events only: items DOMAIN, PREFIX or *SUFFIX of names, with commas; "
-        "!ITEM leaves out (default: all of the level)",
+        help="record only these events: DOMAIN, PREFIX or *SUFFIX of event names, separated by "
+        "commas; !ITEM excludes events (default: all events of the level)",
     )
     add_stacks(parser)
     add(
         "--sched",
         choices=_SCHED,
-        help="auto: threads say when they have lost the processor and for how long, where the "
-        "kernel says so; perf: besides, the kernel records each context switch, where "
-        "perf_event_paranoid is 2 or less (default: $PTT_SCHED, else auto)",
+        help="auto: record how long threads had no processor, if the kernel tells; perf: also "
+        "record each context switch, if perf_event_paranoid is 2 or less; none: neither (default: "
+        "$PTT_SCHED, else auto)",
     )
     add(
         "--python",
         choices=("auto", "off"),
         default="auto",
-        help="auto: in call stacks, functions of Python stand in place of the interpreter's own "
+        help="auto: show Python functions in call stacks instead of interpreter frames "
         "(default: auto)",
     )
     add(
         "--no-java", dest="java", action="store_false",
-        help="do not load an agent into Java's virtual machines, which records waits for their "
-        "monitors and locks",
+        help="do not load the agent that records waits for monitors and locks in Java virtual "
+        "machines",
     )  # fmt: skip
     add(
         "--no-bundle", dest="bundle", action="store_false",
-        help="do not keep the names of functions, lines and variables in the trace, with which it "
-        "is read when the program has been built anew; $PTT_BUNDLE=none says the same",
+        help="do not keep the names of functions, lines and variables in the trace; you need the "
+        "names if you rebuild the program before you read the trace; same as $PTT_BUNDLE=none",
     )  # fmt: skip
     _add_buffers(parser.add_argument_group("buffers and files"))
-    add("--ui", action="store_true", help="show the trace in a browser as it comes: see ptt ui")
+    add(
+        "--ui",
+        action="store_true",
+        help="show the trace in a browser during the recording: see ptt ui",
+    )
     add("cmd", metavar="CMD", nargs=argparse.REMAINDER, help="the program, with its arguments")
 
 
@@ -128,24 +133,25 @@ def _add_buffers(group: argparse._ActionsContainer) -> None:
     add = group.add_argument
     add(
         "--buffer-size", metavar="SIZE", type=size, default=16384,
-        help="one buffer, a power of two from 8K to 1M (default: 16K)",
+        help="size of one buffer, a power of two from 8K to 1M (default: 16K)",
     )  # fmt: skip
     add_buffer_budget(group)
     add(
         "--stream-full-policy",
         choices=_POLICIES,
         default="flush",
-        help="drain while running, keep the newest events, or stop when full (default: flush)",
+        help="flush: write events to disk all the time; loop: keep the newest events; until-full: "
+        "stop when the buffers are full (default: flush)",
     )
     add(
         "--when-full",
         choices=("wait", "drop"),
         default="wait",
-        help="what a thread does that finds no room (default: wait)",
+        help="when the buffers are full: the thread waits, or drops the event (default: wait)",
     )
     add(
         "-m", "--max-file-size", metavar="SIZE", type=size, default=0,
-        help="go on in a new file before one gets bigger, 64K or more (default: never)",
+        help="start a new file before a file gets larger than SIZE, 64K or more (default: never)",
     )  # fmt: skip
     add(
         "-f",
@@ -153,7 +159,7 @@ def _add_buffers(group: argparse._ActionsContainer) -> None:
         metavar="N",
         type=int,
         default=0,
-        help="keep the last N files of each thread's stream (default: all)",
+        help="keep the last N files of each thread (default: all)",
     )
 
 

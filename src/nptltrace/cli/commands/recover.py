@@ -10,19 +10,21 @@ from nptltrace.cli.options import say
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "finish the trace that a killed recorder left"
+SUMMARY = "finish the trace of a recorder that was killed"
 DESCRIPTION = """\
-Writes what is still in the trace buffers to the trace, cuts off a packet that was torn, and
-removes the buffers. Each event that was committed before the kill is in the trace afterwards,
-once. Processes that still run go on untraced. DIR is the trace directory, or the directory of
-the buffers, /dev/shm/ptt-<uid>-<pid>-..."""
+Writes the events that are still in the trace buffers to the trace, cuts off a packet that is
+incomplete, and removes the buffers. Afterwards the trace has each event that was committed before
+the kill, exactly once. Processes that still run continue untraced. DIR is the trace directory, or
+the directory of the buffers, /dev/shm/ptt-<uid>-<pid>-..."""
 EXAMPLE = """\
 ptt recover run.ptt"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the argument."""
-    parser.add_argument("directory", metavar="DIR", type=Path, help="trace or buffer directory")
+    parser.add_argument(
+        "directory", metavar="DIR", type=Path, help="trace directory or buffer directory"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

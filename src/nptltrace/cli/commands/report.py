@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from nptltrace.reports import Report
     from nptltrace.trace.traceset import Traceset
 
-SUMMARY = "say which threads waited for what, where, and who held it"
+SUMMARY = "show who waited for which lock, where, and who held it"
 DESCRIPTION = """\
-Adds up waits and holds by object, thread, call site or call stack. Contended waits are those for
-something that another thread has; waiting for work (idle), for the end of a thread (join), until a
-time limit or a cancellation is shown apart. Each contended object comes with its holders
-meanwhile, and where they took it. Waits that never ended come first, with the cycle if they are
-a deadlock. With `-v`, entries have the call stacks of waiters, and of holders where they took what
-was waited for. Reports of your own are functions of a Python file, which `--script` names."""
+Adds up waits and holds by object, thread, call site or call stack. A wait is contended if another
+thread has the lock. Waits for work (idle), for the end of a thread (join), until a time limit, and
+until a cancellation are listed apart. For each contended object, the report names the holders and
+where they took the lock. Waits that never ended come first, with the cycle if they are a deadlock.
+With -v, entries have the call stacks of waiters and holders. With --script, a Python file adds
+reports of your own."""
 EXAMPLE = """\
 ptt report run.ptt
 ptt report --by thread --from 2s --to 3s run.ptt
@@ -56,27 +56,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
     by = parser.add_argument(
         "--by", metavar="WHAT",
-        help="what to add up by: object, thread, site, thread,object or stack (default: object); "
-        f"or the name of a report ({', '.join([*built_in(), 'or your own'])})",
+        help="add up by object, thread, site, thread,object or stack (default: object); or the "
+        f"name of a report ({', '.join([*built_in(), 'or your own'])})",
     )  # fmt: skip
     suggest(by, *VIEWS, *built_in())
     parser.add_argument(
         "--script", metavar="FILE", action="append", default=[],
-        help="print the report of this Python file; of several reports --by chooses one",
+        help="print the report of this Python file; choose between several reports with --by",
     )  # fmt: skip
     add_show(parser, "with --by stack")
     parser.add_argument(
         "--bottom-up", action="store_true",
-        help="with --by stack: begin with the call sites, not with the outermost functions",
+        help="with --by stack: start at the call sites instead of the outermost functions",
     )  # fmt: skip
     parser.add_argument(
         "-n", "--top", metavar="N", type=traces.whole, default=10,
-        help="how many rows the text shows (default: 10, 0 = all)",
+        help="number of rows in the text (default: 10; 0: all)",
     )  # fmt: skip
     parser.add_argument(
         "--gil", action="store_true",
-        help="of programs in Python: who had the interpreter's lock and who waited for it, by "
-        "thread and line",
+        help="for Python programs: show who held the interpreter lock (GIL) and who waited for it, "
+        "by thread and line",
     )  # fmt: skip
     traces.add_filters(parser, events=False)
     traces.add_window(parser, counts=False)

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from nptltrace.trace.traceset import Traceset
 
-SUMMARY = "write one trace a process or thread"
+SUMMARY = "write one trace per process or per thread"
 DESCRIPTION = """\
-Makes a directory with a trace for each process image, named by pid, or for each thread, named by
-pid and tid. Events stay what they are: an object that another process initialised is used without
-that event in its own trace. Of a part of the time, what was held and waited for when it begins is
-known in the traces, as in those of `ptt cut`."""
+Makes a directory with one trace per process image, named by pid, or one trace per thread, named by
+pid and tid. Events do not change: an object that another process initialised is used without the
+event of its initialisation. With --from, each new trace starts with the locks that are held and
+waited for at that time."""
 EXAMPLE = """\
 ptt split run.ptt
 ptt split --by thread -o threads run.ptt"""
@@ -30,12 +30,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_trace(parser)
     parser.add_argument(
-        "--by", choices=("process", "thread"), default="process", help="what gets a trace each"
+        "--by",
+        choices=("process", "thread"),
+        default="process",
+        help="one trace per process or per thread (default: process)",
     )
     traces.add_filters(parser, events=False)
     traces.add_window(parser, counts=False)
     traces.add_names(parser)
-    traces.add_output(parser, "the directory of the new traces (default: TRACE with -split)")
+    traces.add_output(parser, "directory of the new traces (default: TRACE with -split)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -18,18 +18,17 @@ if TYPE_CHECKING:
 
     from nptltrace.cli.sql_prompt import Engine
 
-SUMMARY = "ask SQL queries about traces"
+SUMMARY = "query traces with SQL"
 DESCRIPTION = """\
-Runs a query of DuckDB's SQL over the tables of one or more traces: runs, processes, threads,
-objects, events, waits, holds, wakeups, edges, findings, sites, stacks, modules, lost; and over
-views such as contention_by_object. Tables are made when a query reads them. A query cannot read or
-write files. Without a query there is a prompt; or queries come from standard input. `.tables` and
-`.schema TABLE` show what there is.
+Runs a DuckDB SQL query over the tables of one or more traces: runs, processes, threads, objects,
+events, waits, holds, wakeups, edges, findings, sites, stacks, modules, lost; and over views such as
+contention_by_object. A query cannot read or write files. Without a query, ptt shows a prompt, or
+reads queries from standard input. `.tables` and `.schema TABLE` list tables and columns.
 
-The last argument is the query if it is not a trace; the name of a table or view stands for all
-of its rows."""
+The last argument is the query if it is not a trace. The name of a table or view stands for all its
+rows."""
 EXAMPLE = """\
-ptt sql run.ptt 'select name, waits, wait_ns from contention_by_object limit 5'
+ptt sql run.ptt 'select name, wait_ns from contention_by_object limit 5'
 ptt sql run.ptt 'select event, count(*) from events group by all' --format csv
 ptt sql monday.ptt tuesday.ptt < queries.sql
 ptt sql --store ~/runs 'select exe, count(*) from runs group by all'
@@ -45,17 +44,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "traces", metavar="TRACE", nargs="*", help="trace directories, read as one traceset"
     )
-    parser.add_argument("query", metavar="QUERY", nargs="?", help="the query")
     parser.add_argument(
-        "--store", metavar="STORE", help="ask the runs of a store of ptt fleet, not traces"
+        "query", metavar="QUERY", nargs="?", help="SQL query, or the name of a table"
+    )
+    parser.add_argument(
+        "--store", metavar="STORE", help="query the runs in a store of ptt fleet instead of traces"
     )
     add_engine(parser)
     add_format(parser, FORMATS)
     parser.add_argument(
         "-o", "--output", metavar="FILE",
-        help="write the answer to a new file: .parquet, .csv, .json, .jsonl or .txt",
+        help="write the result to a new file: .parquet, .csv, .json, .jsonl or .txt",
     )  # fmt: skip
-    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
     traces.add_filters(parser, events=False)
     traces.add_window(parser, counts=False)
     traces.add_rules(parser)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from nptltrace.trace.statistics import ProcessStat, Statistics
 
-SUMMARY = "say what a trace holds: processes, threads, events, objects, losses"
+SUMMARY = "show what a trace holds: processes, threads, events, objects, losses"
 DESCRIPTION = """\
-Counts the events of one or more traces by thread, type and object. The text shows the busiest of
-each; JSON and CSV hold all of them."""
+Counts the events of one or more traces by thread, type and object. The text shows the busiest
+threads and objects. JSON and CSV have all of them."""
 EXAMPLE = """\
 ptt stat run.ptt
 ptt stat --format json run.ptt | jq .event_types
@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
     parser.add_argument(
         "-n", "--top", metavar="N", type=traces.whole, default=10,
-        help="how many threads and objects the text shows (default: 10, 0 = all)",
+        help="number of threads and objects in the text (default: 10; 0: all)",
     )  # fmt: skip
     traces.add_filters(parser)
     traces.add_window(parser, counts=False)

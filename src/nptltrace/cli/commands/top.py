@@ -19,14 +19,15 @@ if TYPE_CHECKING:
     from nptltrace.cli.output.top_screen import Screen
     from nptltrace.trace.traceset import Traceset
 
-SUMMARY = "watch the contention of a program while it is being recorded"
+SUMMARY = "watch contention during a recording"
 DESCRIPTION = """\
-Shows, again and again, which locks threads wait for, who holds them, and what the last moments
-brought: how many contended waits ended, how long threads waited, and how many of them did on
-average. PID is a process that is being recorded, or its recorder. On a terminal the keys o, t and
-s choose objects, threads or call sites, space stops and goes on, and q quits; elsewhere snapshots
-are printed. A snapshot shows things as they were some two seconds ago, for by then all events are
-on disk. Of a trace that is complete the whole is one snapshot."""
+Shows the locks that threads wait for, the holders, and the last interval: how many contended waits
+ended, how long threads waited, and how many threads waited on average. PID is a process that is
+being recorded, or its recorder. A snapshot shows the state of about two seconds ago, because by
+then all events are on disk. For a complete trace, one snapshot covers the whole trace.
+
+On a terminal, press o, t or s for objects, threads or call sites, space to pause, and q to quit.
+Elsewhere, ptt prints the snapshots."""
 EXAMPLE = """\
 ptt top 4711
 ptt top --by thread --interval 5s run.ptt
@@ -39,24 +40,24 @@ VIEWS = ("object", "thread", "site")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument(
-        "trace", metavar="TRACE|PID", help="a trace directory, or a process that is recorded"
+        "trace", metavar="TRACE|PID", help="trace directory, or process that is being recorded"
     )
     add_format(parser)
     parser.add_argument(
-        "--by", choices=VIEWS, default="object", help="what to show first (default: object)"
+        "--by", choices=VIEWS, default="object", help="table to show first (default: object)"
     )
     parser.add_argument(
         "-i", "--interval", metavar="TIME", type=duration_ns, default=1_000_000_000,
-        help="the interval of each snapshot (default: 1s)",
+        help="time between snapshots (default: 1s)",
     )  # fmt: skip
     parser.add_argument(
         "-c", "--count", metavar="N", type=traces.whole,
-        help="stop after N snapshots, 0 = when the recording ends (default: 0 on a terminal, "
-        "1 elsewhere)",
+        help="stop after N snapshots; 0: when the recording ends (default: 0 on a terminal, 1 "
+        "elsewhere)",
     )  # fmt: skip
     parser.add_argument(
         "-n", "--top", metavar="N", type=traces.whole, default=10,
-        help="how many rows a printed snapshot has (default: 10, 0 = all)",
+        help="number of rows in a printed snapshot (default: 10; 0: all)",
     )  # fmt: skip
     traces.add_window(parser, counts=False)
     traces.add_filters(parser, events=False)

@@ -16,17 +16,19 @@ if TYPE_CHECKING:
     from nptltrace.ui.server.serving import Served
     from nptltrace.ui.viewer import Viewer
 
-SUMMARY = "see a trace in a browser"
+SUMMARY = "show a trace in a browser"
 DESCRIPTION = """\
-Serves the viewer to a browser on this machine: what each thread and each lock did over time, the
-events, contention, findings. The first line on stdout is its address; requests without the token in
-it are refused. What a large trace needs to be drawn is worked out once and kept in a hidden
-directory of the trace. Ends with Ctrl-C. Options for a part of the time and for some events say
-what the page begins with, and hide nothing: the part is marked, and only the events of these
-threads, objects and call sites are listed, until the user wants others. With `--export` nothing is
-served: the page is written to a file, with the trace or a part of it inside, to be opened without
-PTT or a network. With `--store` the page is that of a store: how long its runs waited by release,
-host or label, where, and what was found; the viewer opens a run whose trace is still there."""
+Serves the viewer to a browser on this machine: threads and locks by time, events, contention,
+findings. The first line on stdout is the address. The server refuses requests without the token of
+the address. Press Ctrl-C to stop it. PTT keeps what it computed for a large trace in a hidden
+directory of the trace.
+
+Options for a part of the trace set what the page shows first. They hide nothing: the page marks the
+time, and lists the events of the chosen threads, objects and call sites until you choose others.
+
+With --export, ptt serves nothing and writes the page with the trace, or a part of it, to one HTML
+file. You need no PTT and no network to open the file. With --store, the page shows the runs in a
+store, by release, host or label."""
 EXAMPLE = """\
 ptt ui run.ptt
 ptt ui --follow run.ptt
@@ -47,37 +49,41 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "traces", metavar="TRACE", nargs="*", help="trace directories, read as one traceset"
     )
     parser.add_argument(
-        "--store", metavar="STORE", help="show the runs of a store of ptt fleet, not a trace"
+        "--store", metavar="STORE", help="show the runs in a store of ptt fleet instead of a trace"
     )
     parser.add_argument(
         "--before", metavar="TRACE",
-        help="compare with an earlier run: Compare says what changed since, as ptt diff does",
+        help="compare with an earlier run, as ptt diff does: the panel Compare shows what changed",
     )  # fmt: skip
     parser.add_argument(
-        "--port", metavar="N", type=_port, default=0, help="port to listen at (default: any)"
+        "--port",
+        metavar="N",
+        type=_port,
+        default=0,
+        help="port to listen on (default: any free port)",
     )
     parser.add_argument(
         "--host", metavar="ADDRESS", default="127.0.0.1",
-        help="address to listen at, 0.0.0.0 or :: for all of them, which others may then reach "
-        "over plain HTTP (default: 127.0.0.1)",
+        help="address to listen on; with 0.0.0.0 or ::, others can reach the page over plain "
+        "HTTP (default: 127.0.0.1)",
     )  # fmt: skip
     parser.add_argument(
         "--token-file", metavar="FILE",
-        help="keep the token in a file that only you can read: with --port, the address is the "
-        "same each time (default: a new token)",
+        help="keep the token in a file that only you can read; with --port, the address is then "
+        "the same each time (default: a new token)",
     )  # fmt: skip
     parser.add_argument(
-        "--no-browser", action="store_true", help="only print the address, open no browser"
+        "--no-browser", action="store_true", help="print the address, and do not open a browser"
     )
     parser.add_argument(
-        "-f", "--follow", action="store_true", help="go on while the trace is being recorded"
+        "-f", "--follow", action="store_true", help="follow a trace that is being recorded"
     )
     # Of `ptt record --ui`: end when stdin has ended and no page is open any more.
     parser.add_argument("--beside", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument(
-        "--export", metavar="FILE", help="write the page with the trace in it as one HTML file"
+        "--export", metavar="FILE", help="write the page and the trace to one HTML file"
     )
-    parser.add_argument("--force", action="store_true", help="replace a file that is already there")
+    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
     traces.add_filters(parser, events=False)
     traces.add_window(parser, counts=False)
     traces.add_rules(parser)

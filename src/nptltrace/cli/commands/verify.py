@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.verify import Verdict, Violation
 
-SUMMARY = "check that the thread library itself kept its promises"
+SUMMARY = "check that the thread library kept its promises"
 DESCRIPTION = """\
-Holds the trace against what POSIX promises of the thread library, whatever the program does: one
-holder of a mutex at a time, condition waits that return with it, signals that wake somebody,
-barriers that let go all and nobody before, semaphores that are never below zero, once routines that
-run once, joins after the end, and more. Each violation comes with the events that prove it. The
-counts say how often each rule was held against the trace, and why it was silent elsewhere. For bugs
-of the program itself see ptt check. Exit status 1 means that a promise was broken."""
+Compares the trace with the promises of POSIX for a thread library: a mutex has one holder at a
+time, a condition wait returns with the mutex, a signal wakes a thread, a barrier lets all
+threads go and none before, a semaphore is never below zero, a once routine runs once, a join
+returns after the end of the thread, and more. Each violation has the events that prove it. The
+counts say how often PTT could check each rule, and why it could not elsewhere. For bugs of the
+program itself, use `ptt check`. The exit status is 1 if a promise was broken."""
 EXAMPLE = """\
 ptt record -l 3 -o run.ptt -- ./program
 ptt verify run.ptt
@@ -43,8 +43,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
     parser.add_argument(
         "--patience", metavar="TIME", type=duration_ns,
-        help="a thread that could have gone on this long before its process ended was not woken "
-        "(default: 10s)",
+        help="report a thread as not woken only if it could have run for this time before its "
+        "process ended (default: 10s)",
     )  # fmt: skip
     traces.add_filters(parser, events=False)
     traces.add_window(parser, counts=False)

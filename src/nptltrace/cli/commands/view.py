@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from nptltrace.trace.printing import Printer
     from nptltrace.trace.traceset import Traceset
 
-SUMMARY = "show the events of a trace"
+SUMMARY = "print the events of a trace"
 DESCRIPTION = """\
-Prints the events of one or more traces in the order of time: as sentences (text), as one machine
-line each (raw: time in ns, pid, tid, cpu, event, object, call site, fields), as JSON lines or CSV.
-Times count from the start of the trace."""
+Prints the events of one or more traces in time order: as sentences (text), as one line per event
+for scripts (raw: time in ns, pid, tid, cpu, event, object, call site, fields), as JSON lines, or
+as CSV. Times count from the start of the trace."""
 EXAMPLE = """\
 ptt view run.ptt
 ptt view --event MUTEX --object g_lock --from 1.5ms --count 50 run.ptt
-ptt view --event COND,BARRIER --suffix _IN,_OUT --format raw run.ptt | awk '{ print $5 }'
+ptt view --event COND --format raw run.ptt | awk '{ print $5 }'
 ptt view --stacks --event MUTEX_WAIT run.ptt
 ptt view --follow run.ptt"""
 
@@ -41,10 +41,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     traces.add_names(parser)
     parser.add_argument(
         "--stacks", action="store_true",
-        help="with text: print the frames of events that have a call stack beneath them",
+        help="with text: print the call stack below each event that has one",
     )  # fmt: skip
     parser.add_argument(
-        "-f", "--follow", action="store_true", help="go on while the trace is being recorded"
+        "-f", "--follow", action="store_true", help="follow a trace that is being recorded"
     )
 
 
