@@ -38,7 +38,7 @@ RELATIVES = re.compile(
     r"\b(?:(?:of|in|for|by|to|from|with|on|at|behind|through|under|after|before|whose?) which"
     r"|that which|those (?:that|which|who|whose|of|in|with)|that of|whose"
     r"|what (?:is|are|was|were|has|have)"
-    r"|ones? (?:that|which|who|whose|of)|none (?:that|which|of)|(?:than|as|like|of|for) that of)\b",
+    r"|ones? (?:that|which|who|whose)|none (?:that|which)|(?:than|as|like|of|for) that of)\b",
     re.IGNORECASE,
 )
 _IMPERATIVES = frozenset(

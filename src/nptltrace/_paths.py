@@ -113,14 +113,14 @@ def page_dir() -> Path:
 
 
 def glibc_dir() -> Path:
-    """Return the directory of what is put into glibc: `edits.toml` and `include`.
+    """Return the directory of the trace points for glibc: `edits.toml` and `include`.
 
     Raises:
         NativeFilesMissing: It is not there.
     """
     path = native_dir() / "share" / "nptltrace" / "glibc"
     if not (path / "edits.toml").is_file():
-        raise NativeFilesMissing("what is put into glibc", [str(path)])
+        raise NativeFilesMissing("the trace points for glibc", [str(path)])
     return path
 
 
@@ -236,6 +236,6 @@ def _private_dir() -> Path:
         if private and loadable and found.st_uid == uid:
             return place
     raise PttError(
-        "no private directory for what is loaded into programs, in a file system without noexec "
-        f"and without a space or a colon in its path; tried {', '.join(map(str, places))}"
+        "no private directory for the libraries that programs load: the file system must not be "
+        f"mounted noexec, and the path must have no space and no colon; tried {', '.join(map(str, places))}"
     )

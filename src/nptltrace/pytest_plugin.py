@@ -74,7 +74,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if directory is None:
         return
     if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
-        raise pytest.UsageError("--ptt records one process: it knows no -n of pytest-xdist")
+        raise pytest.UsageError(
+            "--ptt records one process, so it cannot be combined with -n of pytest-xdist"
+        )
     from nptltrace.errors import PttError
     from nptltrace.here import record_here
 

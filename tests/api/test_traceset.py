@@ -175,7 +175,7 @@ def test_parameters_of_queries(ts: nptltrace.Traceset) -> None:
         (lambda ts: ts.report(tid="x"), "--tid takes numbers"),
         (lambda ts: ts.report(object="no_such"), "no global variable, alias or lock"),
         (lambda ts: ts.diff(ts, by="pid"), "by is one of site"),
-        (lambda ts: ts.diff(ts, per="NO"), "neither run nor second"),
+        (lambda ts: ts.diff(ts, per="NO"), "expected run, second or an event type"),
         (lambda ts: ts.export("xml", "out"), "no format 'xml'"),
         (lambda ts: ts.export("chrome", "out", tables=["waits"]), "tables means nothing"),
         (lambda ts: ts.sql("select ?", []), "Values were not provided"),

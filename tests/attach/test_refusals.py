@@ -163,7 +163,7 @@ def test_no_thread_is_asleep_where_it_is_safe(
 ) -> None:  # fmt: skip
     process = start(compile_c(source, "-fno-builtin"))
     message = refused(ptt, process.pid, trace_dir, "--wait", "300ms").stderr
-    assert "no thread of it was asleep" in message
+    assert "no thread slept in a call" in message
     assert process.poll() is None
 
 

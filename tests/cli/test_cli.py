@@ -140,7 +140,7 @@ class TestErrors:
             (["confg"], "did you mean config?"),
             (["--nonsense"], "unrecognized arguments: --nonsense"),
             (["config", "--nonsense"], "unrecognized arguments: --nonsense"),
-            (["config"], "config prints what it is asked for"),
+            (["config"], "choose what to print: "),
             (["../errors"], "no command '../errors'"),
             (["_options"], "no command '_options'"),
         ],

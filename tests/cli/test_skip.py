@@ -129,7 +129,7 @@ class TestView:
 
     def test_only_as_text(self, ptt: Ptt, trace: Path) -> None:
         done = ptt("view", "--stacks", "--format", "raw", trace, status=2)
-        assert "--stacks means something only with --format text" in done.stderr
+        assert "--stacks needs --format text" in done.stderr
 
 
 class TestByStack:
@@ -168,7 +168,7 @@ class TestByStack:
 
     def test_only_with_stacks(self, ptt: Ptt, trace: Path) -> None:
         done = ptt("report", "--show", "holds", trace, status=2)
-        assert "--show means something only with --by stack" in done.stderr
+        assert "--show needs --by stack" in done.stderr
 
 
 DEADLOCK = """

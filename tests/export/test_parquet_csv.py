@@ -168,7 +168,7 @@ def test_a_part_of_the_trace(ptt: Ptt, recorded: Callable[[str], Path], tmp_path
     ("arguments", "what"),
     [
         (("--to", "csv", "-o", "-"), "standard output takes one table"),
-        (("--to", "parquet", "-o", "-"), "a directory cannot be written to standard output"),
+        (("--to", "parquet", "-o", "-"), "cannot write a directory to standard output"),
         (("--to", "csv", "--table", "wait", "-o", "x"), "no table 'wait'"),
         (("--to", "chrome", "--table", "waits", "-o", "x"), "--table means nothing to chrome"),
         (("--to", "csv", "-o", "full"), "full is not empty (--force replaces it)"),

@@ -112,7 +112,7 @@ def test_as_text_and_csv(ptt: Ptt, record: Recorder, compile_c: Compiler) -> Non
     other = record(compile_c("int main(void) { return 0; }"))
     assert "nothing of a GIL" in ptt("report", "--gil", other).stdout
     wrong = ptt("report", "--gil", "--by", "thread", trace, status=2).stderr
-    assert "--gil is a report of its own" in wrong
+    assert "--gil cannot be combined with" in wrong
 
 
 @pytest.mark.parametrize("python", interpreters())

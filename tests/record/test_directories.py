@@ -164,7 +164,7 @@ def test_force_replaces_nothing_but_a_trace(tmp_path: Path, name: str) -> None:
     (trace / name).write_text("mine")
     (trace / "metadata").touch()
     before = tree(trace)
-    with pytest.raises(UsageError, match="holds other things than a trace, such as "):
+    with pytest.raises(UsageError, match="contains files that do not belong to a trace, such as "):
         make(trace, force=True)
     assert tree(trace) == before
 
@@ -235,7 +235,7 @@ def test_one_recording_at_a_time(ptt: Ptt, tmp_path: Path, trace_dir: Path) -> N
             ("recover", trace_dir),
         ):
             done = ptt(*words, status=2)
-            assert "somebody writes a trace into" in done.stderr or "still at work" in done.stderr
+            assert "a recording writes into" in done.stderr or "still at work" in done.stderr
         assert (trace_dir / "info").stat().st_ino == before
     finally:
         first.terminate()

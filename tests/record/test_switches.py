@@ -259,7 +259,7 @@ def test_without_leave_there_are_readings(
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--stream-full-policy", "loop"), "--sched perf knows no --stream-full-policy but flush"),
+        (("--stream-full-policy", "loop"), "--sched perf needs --stream-full-policy flush"),
         (("--max-file-size", "1M"), "--sched perf writes all that there is"),
         (("--handler", "shared"), "--sched perf needs handler ring, not shared"),
     ],

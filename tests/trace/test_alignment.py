@@ -125,7 +125,7 @@ def test_one_clock_of_two_speeds_is_refused(here: Machine, ptt: Ptt) -> None:
     assert message.startswith("ptt: error: ")
     assert message.endswith(
         f"say that they are by one clock, but of {TSC} and {TSC * 2} ticks a second: "
-        "there is no common time\n"
+        "they cannot be read together\n"
     )
 
 
@@ -180,7 +180,7 @@ def test_no_common_time(here: Machine, there: Machine, ptt: Ptt) -> None:
     first = here.trace(S)
     there.began_unix_ns = NEVER
     second = there.trace(S)
-    assert "there is no common time" in ptt("stat", first, second, status=2).stderr
+    assert "they cannot be read together" in ptt("stat", first, second, status=2).stderr
     with pytest.raises(UsageError, match="does not say what time of day"):
         Traceset(second, first)
     assert rows(second) == [(0, 1)]

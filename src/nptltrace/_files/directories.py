@@ -48,7 +48,7 @@ class Directory:
         """Open a directory. A link is followed if it is this user's own.
 
         Raises:
-            UsageError: It is a link that another user has made.
+            UsageError: It is a symbolic link of another user.
             OSError: There is no such directory.
         """
         place = path
@@ -61,7 +61,7 @@ class Directory:
             link = os.open(place, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 if os.fstat(link).st_uid != os.geteuid():
-                    raise UsageError(f"{place} is a link that another user has made")
+                    raise UsageError(f"{place} is a symbolic link of another user")
                 place = place.parent / os.readlink("", dir_fd=link)
             finally:
                 os.close(link)

@@ -140,7 +140,7 @@ class Elf:
             if count == _MANY:
                 count = next((first.info for first in self._section_headers(1)), count)
         if count > most:
-            raise ValueError("it has more program headers than a file can have")
+            raise ValueError("it has more program headers than fit into a file")
         # In a file of 32 bits, the flags stand behind the sizes.
         layout = struct.Struct(self._order + ("IIQQ8xQQQ" if self.is_wide else "III4xIIII"))
         rows = list(self._rows(layout, self._segments_at, self._segment_size, count))
@@ -238,7 +238,7 @@ class Elf:
         """
         headers = self._section_headers(self._section_count or 1)
         if self._sections_at and not headers:
-            raise ValueError("its section headers are not in it")
+            raise ValueError("its section headers lie outside of the file")
         return (
             headers if self._section_count else self._section_headers(sum(s.size for s in headers))
         )

@@ -34,7 +34,7 @@ def make(path: Path, *, force: bool) -> tuple[Directory, bool]:
 
     Raises:
         UsageError: It holds something, and `force` is not given, or it is no trace; it belongs to
-            another user, or somebody writes a trace into it.
+            another user, or a recording writes into it.
         PttError: It cannot be made.
     """
     try:
@@ -80,7 +80,7 @@ def open_own(path: Path) -> Directory:
     """Open a directory to write to a trace in it, and lock it.
 
     Raises:
-        UsageError: It is none, it belongs to another user, or somebody writes a trace into it.
+        UsageError: It is none, it belongs to another user, or a recording writes into it.
     """
     try:
         directory = Directory.open(path)
@@ -102,7 +102,9 @@ def check(directory: Directory) -> None:
     """
     foreign = _foreign(directory, _TRACE)
     if foreign:
-        raise UsageError(f"{directory.path} holds other things than a trace, such as {foreign}")
+        raise UsageError(
+            f"{directory.path} contains files that do not belong to a trace, such as {foreign}"
+        )
 
 
 def remove(directory: Directory, *, whole: bool) -> None:
@@ -135,13 +137,13 @@ def _make_room(directory: Directory, *, force: bool) -> None:
     """Remove the trace that a directory holds, if that is allowed."""
     path = directory.path
     if not force and directory.names():
-        raise UsageError(f"{path} is not empty; --force replaces what is in it")
+        raise UsageError(f"{path} is not empty; pass --force to replace its contents")
     check(directory)
     _empty(directory, _TRACE)
 
 
 def _refuse_others(directory: Directory) -> None:
-    """Refuse a directory of another user, and one that somebody writes a trace into."""
+    """Refuse a directory of another user, and one that a recording writes into."""
     if not directory.is_ours():
         raise UsageError(f"{directory.path} belongs to another user; name a directory of your own")
     _lock(directory)
@@ -152,7 +154,7 @@ def _lock(directory: Directory) -> None:
     with suppress(OSError):
         if not directory.lock():
             raise UsageError(
-                f"somebody writes a trace into {directory.path} now; name another directory"
+                f"a recording writes into {directory.path} now; name another directory"
             )
 
 

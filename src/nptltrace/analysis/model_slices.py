@@ -47,7 +47,7 @@ def cuts(source: Traceset, slices: int) -> list[int]:
         UsageError: The traces are a part of a recording.
     """
     if Window().of(source) != Window():
-        raise UsageError("slices are of a whole recording, and this is a part of one")
+        raise UsageError("slices need a whole recording, and this trace is a part of a recording")
     keys = source.reader.key_range()
     if keys is None:
         return []

@@ -40,7 +40,7 @@ def control_page_of(pid: int) -> ControlPage | None:
     if any(page.read().values()):
         raise UsageError(
             f"process {pid} is being recorded already, into {trace_of(pid)}; "
-            "ptt level changes what of it"
+            "ptt level changes its detail level"
         )
     return page
 

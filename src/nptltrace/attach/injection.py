@@ -89,8 +89,8 @@ class Injection:
                     return
             if time.monotonic_ns() > until or not waits():
                 raise PttError(
-                    f"cannot attach to process {self._process.pid}: no thread of it was asleep in "
-                    "a call of its own code, outside of all locks of the C library"
+                    f"cannot attach to process {self._process.pid}: no thread slept in a call of "
+                    "the program's own code, outside of all locks of the C library"
                 )
             time.sleep(_PAUSE_S)
 

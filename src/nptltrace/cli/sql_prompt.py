@@ -164,7 +164,7 @@ class Prompt:
         elif name == ".help":
             print(_HELP, end="")
         else:
-            raise UsageError(f"no command {' '.join(words)}: .help lists those that there are")
+            raise UsageError(f"no command {' '.join(words)}: .help lists the commands")
         return True
 
     def _schema(self, names: list[str]) -> None:

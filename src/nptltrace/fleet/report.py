@@ -89,7 +89,7 @@ def fleet_diff(fleet: Fleet, before: Chosen, after: Chosen, *, confidence: float
     """
     for side, runs in (("before", before), ("after", after)):
         if not runs.rows:
-            raise UsageError(f"no run of the store is one of those {side}")
+            raise UsageError(f"no run in the store matches {side}")
     common = set(before.run_ids) & set(after.run_ids)
     if common:
         raise UsageError(f"run {min(common)} is on both sides; choose others")

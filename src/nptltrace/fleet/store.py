@@ -88,10 +88,14 @@ class Store:
                         # Last, as it says that there is a store.
                         self._create(sorted(STORED, key="runs".__eq__))
             elif not there:
-                raise UsageError(f"{self.place} is no store of runs: ptt fleet add makes one")
+                raise UsageError(
+                    f"{self.place} is not a ptt fleet store; ptt fleet add creates one"
+                )
             description = self.table("runs").metadata().description or ""
         if description.partition(" ")[0] != _FORMAT.partition(" ")[0]:
-            raise UsageError(f"{self.place} is no store of runs: others made its table runs")
+            raise UsageError(
+                f"{self.place} is not a ptt fleet store: its table runs has a foreign format"
+            )
         if description != _FORMAT:
             raise StoreError(f"{self.place}: a later version of PTT made this store; update PTT")
         if create and there:

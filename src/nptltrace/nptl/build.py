@@ -189,7 +189,7 @@ def _try_out(prefix: Path, system: Libc, loader: str, *, stands_in: bool) -> Non
     if done.returncode:
         why = done.stderr.strip().splitlines()
         raise PttError(
-            f"programs do not run on what was built: {why[-1] if why else done.returncode}"
+            f"programs do not run on the new library: {why[-1] if why else done.returncode}"
         )
 
 
@@ -216,9 +216,7 @@ def build(
     if there is not None:
         return there, False
     if any(character in str(place) for character in " :;\t\n"):
-        raise PttError(
-            f"{place}: neither glibc's makefiles nor LD_LIBRARY_PATH can do with such a name"
-        )
+        raise PttError(f"{place}: glibc's makefiles and LD_LIBRARY_PATH do not accept such a name")
     if place.exists() and find(place) is None and any(place.iterdir()):
         raise PttError(f"{place} is not empty and holds no thread library")
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -250,6 +250,6 @@ def apply_edits(source: Path, edits: list[Edit]) -> list[str]:
     needed = [edit for edit in left if not edit.optional]
     if needed:
         places = ", ".join(f"{edit.point} ({edit.files[0]})" for edit in needed)
-        raise EditError(f"this glibc has changed where these trace points go: {places}")
+        raise EditError(f"this glibc differs where these trace points belong: {places}")
     placed = {edit.point for edit in edits if id(edit) in done}
     return sorted({edit.point for edit in left} - placed)

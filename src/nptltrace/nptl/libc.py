@@ -76,7 +76,7 @@ def installed() -> Libc:
     for path in places:
         if path.is_file() and _is_of_this_machine(path):
             return read_libc(path)
-    raise NotGlibc("the C library of this system is not glibc, or lies where nobody looks")
+    raise NotGlibc("found no glibc in the usual places of this system")
 
 
 def _is_of_this_machine(path: Path) -> bool:

@@ -118,7 +118,7 @@ def trace_of(pid: int) -> Path:
     """
     trace = trace_of_recorder(pid) or trace_of_session(ControlPage.of(pid).path.parent)
     if trace is None:
-        raise UsageError(f"process {pid} is recorded, but nobody says where")
+        raise UsageError(f"process {pid} is being recorded, but its trace directory is not known")
     return trace
 
 

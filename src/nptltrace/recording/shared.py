@@ -102,7 +102,7 @@ def check(options: RecordOptions) -> None:
     if options.handler.name == "shared":
         shared_size(options.handler)
         if options.buffers.policy is not Policy.FLUSH:
-            raise UsageError("handler shared knows no --stream-full-policy but flush")
+            raise UsageError("handler shared needs --stream-full-policy flush")
     if options.handler.name == "file":
         if any(not argument.startswith("size=") for argument in options.handler.arguments):
             raise UsageError("handler file: expected size=SIZE; -o names the trace directory")

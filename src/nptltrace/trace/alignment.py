@@ -183,7 +183,7 @@ def _times_of_day(traces: Sequence[Clocked], machines: Sequence[Sequence[int]]) 
             other = next(n for m in machines if m is not machine for n in m)
             raise UsageError(
                 f"{traces[lead].path} and {traces[other].path} ran on different clocks, and the "
-                f"first does not say what time of day its clock began: there is no common time"
+                f"first does not say what time of day its clock began: they cannot be read together"
             )
         base = base or 0
         for number in machine:
@@ -196,7 +196,7 @@ def _times_of_day(traces: Sequence[Clocked], machines: Sequence[Sequence[int]]) 
             else:
                 raise UsageError(
                     f"{traces[number].path} and {traces[lead].path} ran on different clocks that "
-                    "nobody compared: there is no common time"
+                    "nobody compared: they cannot be read together"
                 )
     return times
 
@@ -267,5 +267,5 @@ def _check_speed(traces: Sequence[Clocked]) -> None:
     if high - low > high * _SPEED_TOLERANCE:
         raise UsageError(
             f"{slow.path} and {fast.path} say that they are by one clock, but of {low} and {high} "
-            "ticks a second: there is no common time"
+            "ticks a second: they cannot be read together"
         )

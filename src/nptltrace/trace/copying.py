@@ -132,7 +132,7 @@ def write_trace(source: Traceset, path: Path, part: Part, *, force: bool = False
     """
     check_mergeable(source)
     if any(path.resolve() == trace.path.resolve() for trace in source.traces):
-        raise UsageError(f"{path} is what is being read")
+        raise UsageError(f"{path} is the trace that is being read")
     directory, new = trace_directories.make(path, force=force)
     try:
         written = _write(source, directory, part)

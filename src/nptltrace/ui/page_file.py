@@ -288,7 +288,7 @@ def _ready(viewer: Viewer) -> protocol.TraceInfo:
     """Return what the trace is when all of it has been read."""
     trace = viewer.trace()
     if trace["follow"] and trace["state"] == "running":
-        raise UsageError("the recording goes on: it can be written when it has ended")
+        raise UsageError("the recording goes on: wait until it has ended")
     if trace["detail"]["error"]:
         raise PttError(trace["detail"]["error"])
     if not trace["detail"]["ready"]:

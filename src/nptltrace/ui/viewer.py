@@ -313,7 +313,7 @@ class Viewer:
             span, thread = self._worker.levels.hold(row, lane, t_ns), rows.thread(row)
             object_ = None if span is None else rows.object(int(span["other"]))
             if span is None or thread is None or object_ is None:
-                raise NotFound("nothing was held there then")
+                raise NotFound("nothing was held at that place and time")
             begin, end = int(span["t_ns"]), int(span["t_ns"] + span["dur_ns"])
             is_open = bool(span["flags"] & protocol.FLAGS["open"])
             events = Filters(threads=rows.thread_numbers([row]), objects=[object_["row"]])

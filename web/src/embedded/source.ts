@@ -194,7 +194,7 @@ export class EmbeddedSource implements Source {
         (table.t_ns[n] ?? 0) <= t_ns &&
         (table.t_ns[n] ?? 0) + (table.dur_ns[n] ?? 0) >= t_ns,
     )[0];
-    if (at === undefined) throw new RequestFailed(404, "nothing was held there then");
+    if (at === undefined) throw new RequestFailed(404, "nothing was held at that place and time");
     const begin = table.t_ns[at] ?? 0;
     const end = begin + (table.dur_ns[at] ?? 0);
     const object = table.other[at] ?? 0;

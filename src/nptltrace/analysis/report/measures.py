@@ -155,13 +155,13 @@ def _divisor(source: Traceset, name: str, elapsed_ns: int, per: str) -> float:
         return 1.0
     if per == "second":
         if not elapsed_ns:
-            raise UsageError(f"{name}: holds no time to divide by")
+            raise UsageError(f"{name}: has no time to divide by")
         return elapsed_ns / 1e9
     from nptltrace.catalog import EVENTS
     from nptltrace.trace.statistics import statistics
 
     if per not in {event.name for event in EVENTS}:
-        raise UsageError(f"--per {per}: neither run nor second nor a type of event")
+        raise UsageError(f"--per {per}: expected run, second or an event type")
     count = statistics(source, objects=False).event_types.get(per, 0)
     if not count:
         raise UsageError(f"{name}: holds no {per} to divide by")

@@ -480,7 +480,7 @@ class TraceTables:
 
     def _findings(self) -> dict[str, Any]:
         if self._find is None:
-            raise UsageError("what looks for findings cannot read the table of findings")
+            raise UsageError("a finding cannot read the table findings")
         found = self._find(self._source, self._symbols, self._checked())
         chosen = [
             self._scope.includes(

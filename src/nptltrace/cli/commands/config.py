@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         Settings(tuple(patterns(args.skip)) if args.skip else ()).write()
     elif not args.questions:
         asked = ", ".join(f"--{name}" for name in _QUESTIONS)
-        raise UsageError(f"config prints what it is asked for: {asked}")
+        raise UsageError(f"choose what to print: {asked}")
     for name in args.questions or ():
         _, answer = _QUESTIONS[name]
         for path in answer():

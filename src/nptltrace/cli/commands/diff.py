@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.cli.output import junit
 
     if args.format == "junit" and not args.fail_on:
-        raise UsageError("--format junit prints what --fail-on decides: say what is to fail")
+        raise UsageError("--format junit needs --fail-on")
     before, after = (_answers(args, paths) for paths in _sides(args))
     found = next(before).diff(
         after, before=before, by=args.by, per=args.per, confidence=args.confidence
@@ -96,7 +96,9 @@ def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
     if args.against:
         return args.traces, args.against
     if len(args.traces) != 2:  # noqa: PLR2004 -- before and after
-        raise UsageError("which are after? ptt diff BEFORE AFTER, or BEFORE… --against AFTER…")
+        raise UsageError(
+            "name the new runs: ptt diff BEFORE AFTER, or ptt diff BEFORE… --against AFTER…"
+        )
     return args.traces[:1], args.traces[1:]
 
 

@@ -93,14 +93,16 @@ def _target(args: argparse.Namespace) -> Process | Core:
         from nptltrace.hang.targets.process import Process
 
         if args.exe:
-            raise UsageError("--exe is for core files: a process says itself what it runs")
+            raise UsageError(
+                "--exe works with core files only: PTT finds the program of a process by itself"
+            )
         return Process(int(args.target))
     from pathlib import Path
 
     from nptltrace.hang.targets.core import Core
 
     if args.stop or args.watch is not None:
-        raise UsageError("--stop and --watch are for processes: in a core file nothing moves")
+        raise UsageError("--stop and --watch work with processes, not with core files")
     return Core(Path(args.target), Path(args.exe) if args.exe else None)
 
 

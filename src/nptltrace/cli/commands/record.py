@@ -321,7 +321,7 @@ def _labels(args: argparse.Namespace) -> dict[str, str]:
     """Return the labels for the store, before the program runs."""
     if args.fleet is None:
         if args.label:
-            raise UsageError("--label is for runs that --fleet adds to a store")
+            raise UsageError("--label needs --fleet")
         return {}
     from importlib.util import find_spec
 
@@ -353,5 +353,7 @@ def _viewer(options: RecordOptions) -> Beside:
     from nptltrace.recording.viewer_process import Beside
 
     if options.handler.name not in {"ring", "shared"} or options.original:
-        raise UsageError("--ui needs a trace that is written while the program runs")
+        raise UsageError(
+            "--ui needs a handler that writes the trace while the program runs: ring or shared"
+        )
     return Beside()

@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.trace.traceset import Traceset
 
     if args.gil and (args.by or args.script or args.show or args.bottom_up):
-        raise UsageError("--gil is a report of its own, without --by, --script and --show")
+        raise UsageError("--gil cannot be combined with --by, --script or --show")
     own = None if args.gil else _own(args)
     traceset = Traceset(*args.traces)
     warner = traces.Warner(args, traceset)
@@ -124,7 +124,7 @@ def _print_report(args: argparse.Namespace, answers: Answers, warner: traces.War
         stacks = answers.stacks(args.show or "waits")
     elif args.show or args.bottom_up:
         given = "--show" if args.show else "--bottom-up"
-        raise UsageError(f"{given} means something only with --by stack")
+        raise UsageError(f"{given} needs --by stack")
     is_text, top = args.format == "text", args.top or None
     found = answers.report(
         named=top if is_text else None,
@@ -178,7 +178,7 @@ def _own(args: argparse.Namespace) -> Report | None:
 
     names = [name for path in args.script for name in load(path)]
     if args.by is None and len(names) > 1:
-        raise UsageError(f"--script has several reports, of which --by chooses: {', '.join(names)}")
+        raise UsageError(f"the scripts have several reports; choose with --by: {', '.join(names)}")
     args.by = args.by or (names[0] if names else "object")
     if args.by in VIEWS and not names:
         return None

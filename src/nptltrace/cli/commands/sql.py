@@ -70,9 +70,9 @@ def run(args: argparse.Namespace) -> int:
     if args.store is not None:
         return _run_store(args)
     if args.engine is not None:
-        raise UsageError("--engine is for a store: name it with --store")
+        raise UsageError("--engine needs --store")
     if args.master is not None or args.remote is not None:
-        raise UsageError("--master and --remote are for --store STORE --engine spark")
+        raise UsageError("--master and --remote need --store STORE --engine spark")
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.traceset import Traceset
 
@@ -155,10 +155,10 @@ def _answer(args: argparse.Namespace, database: Engine, query: str) -> None:
         results = database.results(query)
         result = next(results, None)
         if result is None:
-            raise UsageError("the query answers nothing that could be written")
+            raise UsageError("the query has no result to write")
         rows = write_file(result, Path(args.output), force=args.force)
         if next(results, None) is not None:
-            raise UsageError("-o takes one query that answers something")
+            raise UsageError("-o needs one query that has a result")
         say(args, f"wrote {rows} {plural(rows, 'row')} to {args.output}")
         return
     prompt = Prompt(database, args.format)

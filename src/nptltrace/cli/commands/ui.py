@@ -166,7 +166,7 @@ def _serve_store(args: argparse.Namespace) -> int:
     part = traces.selection(args) or (args.begin, args.end, args.before) != (None, None, None)
     if args.traces or args.follow or args.export is not None or part:
         raise UsageError(
-            "--store shows a whole store: no trace, no part of one, no --before, no --export"
+            "--store shows a whole store: remove the traces, the part, --before and --export"
         )
     from nptltrace.cli.store_viewer import StoreViewer
     from nptltrace.ui.server.store_app import store_application

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         traces.list_events()
         return 0
     if args.stacks and args.format != "text":
-        raise UsageError("--stacks means something only with --format text")
+        raise UsageError("--stacks needs --format text")
     source = Traceset(*args.traces)
     warner = traces.Warner(args, source)
     warner.say()

@@ -91,7 +91,9 @@ class Target:
             UsageError: There is one already that is not empty, or it cannot be made.
         """
         if self.path is None:
-            raise UsageError("a directory cannot be written to standard output: give it a name")
+            raise UsageError(
+                "cannot write a directory to standard output: name a directory with -o"
+            )
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path} is not a directory")
         full = self.path.is_dir() and any(self.path.iterdir())
@@ -99,7 +101,9 @@ class Target:
             raise UsageError(f"{self.path} is not empty (--force replaces it)")
         foreign = _foreign(self.path, made) if full else None
         if foreign is not None:
-            raise UsageError(f"{self.path} holds other things than an export, such as {foreign}")
+            raise UsageError(
+                f"{self.path} contains files that do not belong to an export, such as {foreign}"
+            )
         part = self._part()
         try:
             part.mkdir()

@@ -90,9 +90,9 @@ class Core(Target):
         try:
             self._notes = self._parse(status.st_size)
         except (ValueError, struct.error):
-            raise PttError(f"{path} is damaged or cut short: its notes cannot be read") from None
+            raise PttError(f"{path} is damaged or incomplete: cannot read its notes") from None
         if not self._notes.threads:
-            raise PttError(f"{path} is cut short, or says nothing of threads")
+            raise PttError(f"{path} is incomplete, or has no threads")
         self.pid = self._notes.pid or next(iter(self._notes.threads))
         self.name = self._notes.name
         if program is not None:

@@ -106,7 +106,7 @@ def _pieces(path: str) -> Iterator[bytes]:
     try:
         about = os.fstat(fd)
         if not stat.S_ISREG(about.st_mode) or about.st_size > _CODE_MAX:
-            raise OSError(errno.EINVAL, "is not a file that is looked into", path)
+            raise OSError(errno.EINVAL, "is not a regular file", path)
         end = b""
         while piece := os.read(fd, _PIECE):
             yield end + piece

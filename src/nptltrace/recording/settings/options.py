@@ -98,9 +98,9 @@ class BufferOptions:
         if self.max_file_size and self.max_file_size < MIB // 16:
             raise UsageError("--max-file-size must be 64K or more")
         if self.switches and self.policy != Policy.FLUSH:
-            raise UsageError("--sched perf knows no --stream-full-policy but flush")
+            raise UsageError("--sched perf needs --stream-full-policy flush")
         if self.switches and self.max_file_size:
-            raise UsageError("--sched perf writes all that there is: it knows no --max-file-size")
+            raise UsageError("--sched perf cannot be combined with --max-file-size")
 
 
 _WRITE_TRACES = ("ring", "shared", "file")

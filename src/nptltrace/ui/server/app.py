@@ -245,7 +245,7 @@ def _integer(name: str, text: str) -> int:
         raise UsageError(f"{name} is no integer")
     value = int(text)
     if not -(2**63) <= value < 2**63:
-        raise UsageError(f"{name} is no time there can be")
+        raise UsageError(f"{name} is out of range")
     return value
 
 
@@ -267,11 +267,11 @@ async def _read(request: Request) -> Any:
     async for piece in request.stream():
         data += piece
         if len(data) > _MAX_BODY:
-            raise UsageError("too much was sent")
+            raise UsageError("the request is too large")
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
-        raise UsageError("what was sent is not JSON") from None
+        raise UsageError("the request is not JSON") from None
 
 
 def _body(shape: Any, sent: Any) -> dict[str, Any]:
