@@ -237,5 +237,6 @@ def _private_dir() -> Path:
             return place
     raise PttError(
         "no private directory for the libraries that programs load: the file system must not be "
-        f"mounted noexec, and the path must have no space and no colon; tried {', '.join(map(str, places))}"
+        "mounted noexec, and the path must have no space and no colon; tried "
+        + ", ".join(map(str, places))
     )
