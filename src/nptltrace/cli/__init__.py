@@ -72,6 +72,7 @@ _ORDER = (
     "recover",
     "verify",
     "nptl",
+    "mcp",
     "config",
     "completion",
     "help",
