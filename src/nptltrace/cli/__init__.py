@@ -78,6 +78,9 @@ _ORDER = (
     "help",
 )
 
+# Names that users of other tools look for.
+_ALIASES = {"dump": "hang"}
+
 _GARBAGE = 20_000  # objects more than before, until it is worth a look whether some are garbage
 
 EXIT_USAGE = 2
@@ -138,11 +141,12 @@ def load_command(name: str) -> Command:
     """Import the module of a command.
 
     Args:
-        name: As in `ptt NAME`.
+        name: As in `ptt NAME`, or another name of the command.
 
     Raises:
         UsageError: There is no such command.
     """
+    name = _ALIASES.get(name, name)
     if name not in command_names():
         from difflib import get_close_matches
 

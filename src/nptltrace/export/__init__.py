@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
-__all__ = ["FORMATS", "Export", "Format", "load_format"]
+__all__ = ["ALIASES", "FORMATS", "Export", "Format", "load_format"]
 
 FORMATS = {
     "chrome": "Chrome's JSON of trace events, which many viewers read",
@@ -43,6 +43,10 @@ FORMATS = {
     "pprof": "contentions and delay by stack, as Go's profiles, for go tool pprof",
     "speedscope": "flame graphs of everything and of each object, for speedscope.app",
 }
+
+
+# Other names of formats.
+ALIASES = {"collapsed": "folded"}
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,7 @@ def load_format(name: str) -> Format:
     Raises:
         UsageError: There is no such format.
     """
+    name = ALIASES.get(name, name)
     if name not in FORMATS:
         raise UsageError(f"no format {name!r}: there are {', '.join(FORMATS)}")
     return cast("Format", import_module(f"{__name__}.{name}"))

@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--force", action="store_true", help="replace the trace that is in DIR")
     add(
-        "--for", dest="duration", metavar="TIME", type=duration_ns,
+        "--for", "-d", "--duration", dest="duration", metavar="TIME", type=duration_ns,
         help="record for this time (default: until interrupted)",
     )  # fmt: skip
     add_level(parser)

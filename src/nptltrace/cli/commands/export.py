@@ -8,21 +8,23 @@ from typing import Any
 from nptltrace.cli import traces
 from nptltrace.cli.options import add_show, add_traces, duration_ns, say
 from nptltrace.errors import UsageError
-from nptltrace.export import FORMATS, Export, load_format
+from nptltrace.export import ALIASES, FORMATS, Export, load_format
 
 SUMMARY = "write a trace in the format of another program"
 EXAMPLE = """\
 ptt export --format parquet -o run.parquet run.ptt
 ptt export --format csv --table waits -o - run.ptt | head
 ptt export --format pprof --show holders -o holders.pb.gz run.ptt"""
-DESCRIPTION = "Each format keeps every wait and every wake-up. Formats:\n\n" + "\n".join(
-    f"  {name:<{max(map(len, FORMATS))}} {summary}" for name, summary in FORMATS.items()
-)
+_WIDTH = max(map(len, FORMATS))
+DESCRIPTION = """\
+Each format keeps every wait and every wake-up. `collapsed` is another name of `folded`. Formats:
+
+""" + "\n".join(f"  {name:<{_WIDTH}} {summary}" for name, summary in FORMATS.items())
 
 
 def _format_or_time(text: str) -> str | int:
     """Return the name of a format as it is, and anything else as a time."""
-    if text in FORMATS:
+    if text in {*FORMATS, *ALIASES}:
         return text
     try:
         return duration_ns(text)
@@ -56,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_traces(parser)
     parser.add_argument(
-        "--format", choices=tuple(FORMATS), metavar="FORMAT", help="one of the formats above"
+        "--format", choices=(*FORMATS, *ALIASES), metavar="FORMAT", help="one of the formats above"
     )
     parser.add_argument(
         "-o",
