@@ -6,11 +6,13 @@ import csv
 import io
 import json
 import re
+from itertools import islice
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 import pytest
+from jsonschema import Draft202012Validator
 
 from nptltrace._binding.headers import model_rows
 from nptltrace.analysis.sql.query import view_columns, view_schemas
@@ -18,6 +20,7 @@ from nptltrace.analysis.sql.schema import EVENT_FIELDS, TABLES
 from nptltrace.analysis.sql.views import VIEWS
 from nptltrace.analysis.vocabulary.meanings import NAMES
 from nptltrace.catalog.tables import WAIT_CLASSES
+from nptltrace.cli.output import json_documents
 from nptltrace.cli.pages import json_page
 from nptltrace.ui.shapes import fits
 from tests.support import ROOT
@@ -31,8 +34,8 @@ if TYPE_CHECKING:
 
 SHAPES = {
     shape.__name__: shape
-    for document in json_page.DOCUMENTS.values()
-    for shape in json_page.shapes_of(document)
+    for document in json_documents.DOCUMENTS.values()
+    for shape in json_documents.shapes_of(document)
 }
 # The type of a value in JSON by the type of its name.
 IN_JSON = {
@@ -140,7 +143,9 @@ def values(document: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 def check_document(command: str, document: Any) -> None:
     """Check a document against its shape, and its values against their names."""
-    assert fits(json_page.DOCUMENTS[command], document), f"{command} prints another shape"
+    assert fits(json_documents.DOCUMENTS[command], document), f"{command} prints another shape"
+    validator = Draft202012Validator(json_documents.json_schema(command))
+    assert not list(islice(validator.iter_errors(document), 1)), command
     for name, value in values(document):
         known = NAMES.get(name)
         if value is None or known is None:
@@ -182,6 +187,17 @@ def test_documents_have_their_shapes(ptt: Ptt, rich: list[Path], command: str) -
             check_document(command, json.loads(printed))
 
 
+def test_schemas_of_all_documents(ptt: Ptt) -> None:
+    every = json.loads(ptt("json-schema").stdout)
+    assert list(every) == list(json_documents.DOCUMENTS)
+    for command, schema in every.items():
+        Draft202012Validator.check_schema(schema)
+        assert json.loads(ptt("json-schema", *command.split()).stdout) == schema
+        refused = next(Draft202012Validator(schema).iter_errors({}))
+        assert refused.validator == "required", command
+    assert "choose from" in ptt("json-schema", "reports", status=2).stderr
+
+
 def test_several_traces_have_the_same_shapes(ptt: Ptt, rich: list[Path]) -> None:
     for command in ("stat", "report", "check", "verify"):
         printed = ptt(command, "--format", "json", *rich, status=None).stdout
@@ -203,7 +219,7 @@ def test_findings_of_the_hang_are_among_them(ptt: Ptt, rich: list[Path]) -> None
 
 def test_lines_of_events(ptt: Ptt, rich: list[Path]) -> None:
     own = set(EVENT_FIELDS.values())
-    shape = get_type_hints(json_page.DOCUMENTS["view"])
+    shape = get_type_hints(json_documents.DOCUMENTS["view"])
     for line in ptt("view", "--format", "jsonl", rich[0]).stdout.splitlines():
         event = json.loads(line)
         common = {name: event.pop(name) for name in shape if name in event}

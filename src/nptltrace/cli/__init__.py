@@ -73,6 +73,7 @@ _ORDER = (
     "verify",
     "nptl",
     "mcp",
+    "json-schema",
     "config",
     "completion",
     "help",

@@ -9,49 +9,19 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 from nptltrace.analysis.vocabulary import document_types
 from nptltrace.analysis.vocabulary.meanings import NAMES, TYPES
+from nptltrace.cli.output.json_documents import DOCUMENTS, shapes_of
 from nptltrace.cli.pages.markdown import marked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DOCUMENTS", "main", "page", "renewed", "shapes_of"]
+__all__ = ["main", "page", "renewed"]
 
-# The shape of what a command prints with `--format json`, or of each line that it prints.
-DOCUMENTS: dict[str, Any] = {
-    "stat": document_types.Stat,
-    "report": document_types.Report,
-    "check": document_types.Check,
-    "hang": document_types.Hang,
-    "verify": document_types.Verify,
-    "diff": document_types.Diff,
-    "top": document_types.Top,
-    "fleet list": document_types.FleetRuns,
-    "fleet report": document_types.FleetReport,
-    "fleet check": document_types.FleetCheck,
-    "fleet diff": document_types.FleetDiff,
-    "view": document_types.Event,
-}
 _BEGIN = "<!-- generated from the declaration of the documents by `make commands`: do not edit -->"
 _END = "<!-- end of the generated part -->"
 # What several shapes have in common is described once.
 _COMMON = (document_types.Figures, document_types.LiveFigures)
 _PLAIN = {str: "text", int: "integer", float: "number", bool: "flag", type(None): "null"}
-
-
-def shapes_of(shape: Any) -> list[Any]:
-    """Return a shape and those of its elements, each once."""
-    found = [shape]
-    for one in found:
-        for hint in get_type_hints(one).values():
-            found += [part for part in _parts(hint) if part not in found]
-    return found
-
-
-def _parts(hint: Any) -> Iterator[Any]:
-    if hasattr(hint, "__required_keys__"):
-        yield hint
-    for argument in get_args(hint):
-        yield from _parts(argument)
 
 
 def page() -> str:
