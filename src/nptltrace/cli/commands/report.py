@@ -39,6 +39,7 @@ ptt report run.ptt
 ptt report --by thread --from 2s --to 3s run.ptt
 ptt report --object g_lock --by thread,object run.ptt
 ptt report --by stack --show holders --bottom-up run.ptt
+ptt report --columns name,holds,hold_max_ns --sort hold_max_ns run.ptt
 ptt report --script my_report.py run.ptt
 ptt report --format json run.ptt | jq '.objects[0].blamed'"""
 
@@ -74,6 +75,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="number of rows in the text (default: 10; 0: all)",
     )  # fmt: skip
     parser.add_argument(
+        "--sort", metavar="COLUMN",
+        help="print a table, sorted by this column: a name of the CSV, such as wait_max_ns",
+    )  # fmt: skip
+    parser.add_argument(
+        "--columns", metavar="NAME,…", action="append", default=[],
+        help="print a table of these columns: names of the CSV",
+    )  # fmt: skip
+    parser.add_argument(
         "--gil", action="store_true",
         help="for Python programs: show who held the interpreter lock (GIL) and who waited for it, "
         "by thread and line",
@@ -88,22 +97,29 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.traceset import Traceset
 
-    if args.gil and (args.by or args.script or args.show or args.bottom_up):
-        raise UsageError("--gil cannot be combined with --by, --script or --show")
+    table = args.sort or args.columns
+    if args.gil and (args.by or args.script or args.show or args.bottom_up or table):
+        raise UsageError(
+            "--gil cannot be combined with --by, --script, --show, --sort or --columns"
+        )
     own = None if args.gil else _own(args)
     traceset = Traceset(*args.traces)
     warner = traces.Warner(args, traceset)
     symbols = traces.open_symbols(args, traceset)
     answers = traces.answers(args, traceset, symbols)
     if own is not None:
-        from nptltrace.cli.output.own_report import write
+        if table:
+            raise UsageError(f"--sort and --columns do not apply to the report {own.name}")
+        from nptltrace.cli.output.rows_report import write
 
         warner.say()
-        write(own, answers.rows(own), args.format, top=args.top or None)
+        write(own.name, own.title, answers.rows(own), args.format, top=args.top or None)
     elif args.gil:
         gil = answers.gil()
         warner.say()
         _print_gil(args, traceset, gil)
+    elif table:
+        _print_table(args, answers, warner)
     elif args.by == "stack" and args.format == "text":
         stacks = answers.stacks(args.show or "waits")
         warner.say()
@@ -144,6 +160,23 @@ def _print_report(args: argparse.Namespace, answers: Answers, warner: traces.War
         write_json(report_document(found, by=args.by, stacks=stacks))
     else:
         write_csv(report_rows(found, by=args.by, stacks=stacks))
+
+
+def _print_table(args: argparse.Namespace, answers: Answers, warner: traces.Warner) -> None:
+    """Print the report as a table of columns, which the user chose or sorted by."""
+    from nptltrace.analysis.report.documents import report_rows
+    from nptltrace.cli.output.report_table import report_table
+    from nptltrace.cli.output.rows_report import write
+
+    stacks = answers.stacks(args.show or "waits") if args.by == "stack" else None
+    found = answers.report(pairs=args.by == "thread,object")
+    warner.say()
+    table = report_table(
+        list(report_rows(found, by=args.by, stacks=stacks)), by=args.by, sort=args.sort,
+        columns=[name for names in args.columns for name in names.split(",") if name],
+        short=args.format == "text",
+    )  # fmt: skip
+    write(args.by, traces.names(answers.traceset), table, args.format, top=args.top or None)
 
 
 def _print_stacks(args: argparse.Namespace, traceset: Traceset, stacks: ReportStacks) -> None:

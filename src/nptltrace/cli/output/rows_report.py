@@ -1,38 +1,35 @@
-"""Prints reports that users have written: text, JSON, CSV."""
+"""Prints the rows of a report as a table: text, JSON, CSV."""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from nptltrace._units import duration
 from nptltrace.cli.output import sql_output
 
-if TYPE_CHECKING:
-    from nptltrace.reports import Report
-
 __all__ = ["write"]
 
 
-def write(report: Report, rows: pa.Table, style: str, *, top: int | None) -> None:
+def write(name: str, title: str, rows: pa.Table, style: str, *, top: int | None) -> None:
     """Print a report.
 
     Args:
-        report: The report.
-        rows: Its rows.
+        name: The name of the report, for JSON.
+        title: What the text begins with.
+        rows: The rows.
         style: `text`, `json` or `csv`.
         top: How many rows the text shows; None for all.
     """
     if style == "json":
-        text = json.dumps({"report": report.name, "rows": rows.to_pylist()}, indent=2, default=str)
+        text = json.dumps({"report": name, "rows": rows.to_pylist()}, indent=2, default=str)
         sys.stdout.write(f"{text}\n")
     elif style == "csv":
         sql_output.write(rows.to_reader(), "csv", sys.stdout)
     else:
-        sys.stdout.write(f"{report.title}\n\n")
+        sys.stdout.write(f"{title}\n\n")
         sql_output.write(_readable(rows.slice(0, top)).to_reader(), "text", sys.stdout)
         if top is not None and rows.num_rows > top:
             sys.stdout.write(f"and {rows.num_rows - top} more (-n 0 shows all)\n")

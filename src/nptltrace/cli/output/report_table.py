@@ -1,0 +1,64 @@
+"""A report as a table of the columns that the user chose, in the order that the user chose."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nptltrace.errors import UsageError, near
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+__all__ = ["report_table"]
+
+_LABELS = {
+    "object": ("kind", "name"),
+    "thread": ("tid", "name"),
+    "site": ("site",),
+    "thread,object": ("tid", "thread_name", "object_name"),
+    "stack": ("stack",),
+}
+_SHOWN = ("waits", "wait_ns", "wait_max_ns", "holds", "hold_ns")
+
+
+def report_table(
+    rows: Sequence[Sequence[Any]], *, by: str, columns: Sequence[str], sort: str | None, short: bool
+) -> pa.Table:
+    """Return rows of a report as a table.
+
+    Args:
+        rows: As `analysis.report.documents.report_rows` yields them: the names of the columns, and
+            then the rows.
+        by: What was added up by.
+        columns: Names of columns; empty for a choice of them if `short`, else for all.
+        sort: Column to sort by: numbers with the largest first, text in the order of the alphabet.
+        short: Whether to choose columns for a reader, if none are named.
+
+    Raises:
+        UsageError: There is no column of such a name.
+    """
+    import pyarrow as pa
+
+    header, *values = rows
+    at = {name: number for number, name in enumerate(header)}
+    for name in (*columns, *([sort] if sort else [])):
+        if name not in at:
+            hint = near(name, at) or f": choose from {', '.join(at)}"
+            raise UsageError(f"the report by {by} has no column {name!r}{hint}")
+    if sort:
+        values.sort(key=lambda row: _rank(row[at[sort]]))
+    chosen = list(columns) or (_short(at, by, sort) if short else list(at))
+    return pa.table({name: pa.array([row[at[name]] for row in values]) for name in chosen})
+
+
+def _rank(value: Any) -> tuple[bool, Any]:
+    if isinstance(value, str):
+        return (not value, value)
+    return (value is None, -(value or 0))
+
+
+def _short(at: dict[str, int], by: str, sort: str | None) -> list[str]:
+    names = [*_LABELS[by], *_SHOWN, *([sort] if sort else [])]
+    return list(dict.fromkeys(name for name in names if name in at))
