@@ -98,6 +98,7 @@ def test_short_waits_are_left_out_where_nothing_can_be_stored(
     def refused(**_: object) -> NoReturn:
         raise FileNotFoundError(2, "No usable temporary directory found")
 
+    monkeypatch.setenv("TMPDIR", "/proc/self")
     monkeypatch.setattr(tempfile, "TemporaryFile", refused)
     path = _path(trace)
     assert path.resolution_ns > 0
