@@ -17,13 +17,16 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from nptltrace._version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["server"]
 
@@ -56,7 +59,8 @@ def server(*, can_record: bool) -> MCPServer[Any]:
         can_record: Whether there is the tool `record`, which runs any program.
     """
     made = MCPServer[Any]("ptt", version=__version__, instructions=_INSTRUCTIONS)
-    for tool in (hang, check, report, stacks, sql, *([record] if can_record else [])):
+    tools: list[Callable[..., dict[str, Any]]] = [hang, check, report, stacks, sql]
+    for tool in (*tools, *([record] if can_record else [])):
         made.tool()(tool)
     return made
 
@@ -214,7 +218,7 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
     """Return the last line that a command printed on stderr, without `ptt: error:`."""
     lines = [line for line in done.stderr.splitlines() if line.startswith("ptt: ")]
     last = lines[-1] if lines else f"ptt ended with status {done.returncode}"
-    return _shortened(last.removeprefix("ptt: ").removeprefix("error: "))
+    return str(_shortened(last.removeprefix("ptt: ").removeprefix("error: ")))
 
 
 def _answer(**parts: Any) -> dict[str, Any]:
