@@ -115,3 +115,29 @@ def test_a_program_does_not_get_what_keeps_them_from_it(ptt: Ptt, tmp_path: Path
     command = ["record", "-o", str(tmp_path / "run.ptt"), sys.executable, "-c", program]
     said = ptt(*command, env=UNSET).stdout
     assert said.splitlines() == ["None"]
+
+
+def test_threads_find_no_module_half_imported(ptt: Ptt) -> None:
+    """A command with threads imports first; else two threads could import one module at once."""
+    script = """
+import sys, threading
+from nptltrace.cli.imports import _Late, import_late, import_now
+import_late()
+import_now()
+assert not [name for name, module in sys.modules.items() if isinstance(module, _Late)]
+import duckdb, numpy, pyarrow.compute
+failed, ready = [], threading.Barrier(8)
+def use():
+    ready.wait()
+    try:
+        pyarrow.compute.sort_indices(pyarrow.array([2, 1]))
+        numpy.ma.masked_array([1, 2], mask=[0, 1]).sum()
+        duckdb.connect().execute("select 1").fetchall()
+    except Exception as error:
+        failed.append(error)
+threads = [threading.Thread(target=use) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert not failed, failed
+"""
+    subprocess.run([sys.executable, "-c", script], env=ptt.environment(), check=True)

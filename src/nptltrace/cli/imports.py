@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
+from _thread import RLock
 from importlib import import_module
 from types import ModuleType
 
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from typing import Any
 
-__all__ = ["import_late", "import_whole"]
+__all__ = ["import_late", "import_now", "import_whole"]
+
+
+# While a thread imports with stand-ins in the place of other modules, no other thread begins to.
+_IMPORTING = RLock()
 
 
 class _Late(ModuleType):
@@ -38,11 +43,15 @@ class _Late(ModuleType):
         vars(self).update(names, _load=load or (lambda: import_module(name)), __path__=_Path(self))
 
     def __getattr__(self, name: str) -> Any:
+        return getattr(self._module(), name)
+
+    def _module(self) -> ModuleType:
+        """Import the module, and have its names here too."""
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
-        module = vars(self)["_load"]()
+        module: ModuleType = vars(self)["_load"]()
         vars(self).update(vars(module))
-        return getattr(module, name)
+        return module
 
 
 class _Path:
@@ -72,21 +81,22 @@ def _import(name: str, without: Mapping[str, Mapping[str, Any]]) -> Any:
             the module finds the modules themselves behind the stand-ins.
     """
     if name in sys.modules:
-        return sys.modules[name]
-    before = {other: sys.modules.get(other) for other in without}
-    stand_ins = {other: _Late(other, None, **names) for other, names in without.items()}
-    sys.modules.update(stand_ins)
-    try:
-        return import_module(name)
-    finally:
-        for other, stand_in in stand_ins.items():
-            for known in without[other]:
-                vars(stand_in).pop(known, None)
-            module = before[other]
-            if module is not None:
-                sys.modules[other] = module
-            elif sys.modules.get(other) is stand_in:
-                del sys.modules[other]
+        return import_module(name)  # waits if another thread imports it at this moment
+    with _IMPORTING:
+        before = {other: sys.modules.get(other) for other in without}
+        stand_ins = {other: _Late(other, None, **names) for other, names in without.items()}
+        sys.modules.update(stand_ins)
+        try:
+            return import_module(name)
+        finally:
+            for other, stand_in in stand_ins.items():
+                for known in without[other]:
+                    vars(stand_in).pop(known, None)
+                module = before[other]
+                if module is not None:
+                    sys.modules[other] = module
+                elif sys.modules.get(other) is stand_in:
+                    del sys.modules[other]
 
 
 def _quote_from_bytes(*args: Any, **named: Any) -> str:
@@ -129,6 +139,19 @@ def import_late() -> None:
     _stand_in("numpy", _numpy)
     _stand_in("pyarrow", _pyarrow)
     _stand_in("duckdb", _duckdb)
+
+
+def import_now() -> None:
+    """Import what there are stand-ins for, before a command starts threads.
+
+    To import modules while stand-ins are in the place of others is for one thread.
+    """
+    while late := [module for module in sys.modules.values() if isinstance(module, _Late)]:
+        for module in late:
+            try:
+                module._module()  # noqa: SLF001 -- of this module
+            except ModuleNotFoundError:
+                continue  # who needs it will say so
 
 
 def import_whole(name: str) -> None:

@@ -103,9 +103,11 @@ def run(args: argparse.Namespace) -> int:
     from concurrent.futures import ThreadPoolExecutor
 
     from nptltrace import _paths
+    from nptltrace.cli.imports import import_now
     from nptltrace.errors import NativeFilesMissing
     from nptltrace.trace.traceset import Traceset
 
+    import_now()
     if args.store is not None:
         return _serve_store(args)
     if not args.traces:
