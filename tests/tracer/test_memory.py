@@ -248,7 +248,7 @@ int main(void)
 def test_calls_take_little_of_a_stack(
     ptt: Ptt, compile_c: Compiler, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
-    """As docs/reference/limits.md says; a compiler may lay out frames a little larger."""
+    """As docs/reference/effects.md says; a compiler may lay out frames a little larger."""
     program = compile_c(STACK, "-O1", "-Wl,-z,now")
     used = ptt("record", "-q", *options, "-o", tmp_path / "t", "--", program).stdout.split()
     assert len(used) == 4
