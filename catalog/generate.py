@@ -388,7 +388,7 @@ def doc_points(points: list[Point]) -> list[str]:
         "",
         (
             "A [trace-enabled thread library](../explanation/inside-the-library.md) calls the "
-            "tracer at these points; several events can come of one."
+            "tracer at these points. A point can cause several events."
         ),
         "",
         "| trace point | when | numbers | events |",
@@ -396,7 +396,7 @@ def doc_points(points: list[Point]) -> list[str]:
     ]
     for p in points:
         names = ", ".join(f"`{n}`" for n in p.takes) or "–"
-        made = ", ".join(f"`{e.name}`" for e in p.gives) or "what the tracer makes of it"
+        made = ", ".join(f"`{e.name}`" for e in p.gives) or "as the tracer decides"
         out.append(f"| `{p.name}` | {p.doc} | {names} | {made} |")
     return out
 
@@ -409,10 +409,13 @@ def doc_table(events: list[Event], points: list[Point]) -> str:
         f"<!-- {note(SOURCE)} -->",
         "",
         (
-            "Every event carries its time, process, thread, processor (where the kernel gives it "
-            "for nothing), object and call site."
+            "This page lists all event types. Every event has a time, process, thread, object and "
+            "call site. It has the processor if the kernel gives the processor without a system "
+            "call. `ptt view --list-events` prints the same list."
         ),
-        "`level` is the least detail level at which the event is recorded.",
+        "",
+        "*level* is the lowest [detail level](levels.md) that records the event. *sentence* is the "
+        "text of `ptt view`.",
     ]
     for domain, number in domains(events).items():
         mine = [e for e in events if e.domain == domain]

@@ -9,8 +9,8 @@
 #include "../ptttrack.h"
 
 /*
- * Classes of waits. PTT_UNKNOWN: for a futex of no lock that is known. PTT_GIL: for the interpreter's lock of
- * Python, however it ended.
+ * Classes of waits. PTT_UNKNOWN: for a futex of unknown purpose. PTT_GIL: for Python's global interpreter lock,
+ * however the wait ended.
  */
 enum {
 	PTT_CONTENDED,
@@ -24,9 +24,9 @@ enum {
 };
 
 /*
- * What a thread does. PTT_STATE_READY: it could run, and has no processor. PTT_STATE_PREEMPTED: the same, since
- * its processor was taken away. PTT_STATE_ASLEEP: in a system call that is no wait. PTT_STATE_BLOCKED: it waits
- * for what another thread has, or does. PTT_STATE_IDLE: it waits for work.
+ * What a thread does. PTT_STATE_READY: it could run, but has no processor. PTT_STATE_PREEMPTED: the same,
+ * because another thread took its processor. PTT_STATE_ASLEEP: in a system call that is not a wait.
+ * PTT_STATE_BLOCKED: it waits for another thread. PTT_STATE_IDLE: it waits for work.
  */
 enum {
 	PTT_STATE_UNKNOWN,
@@ -46,14 +46,14 @@ struct ptt_sums {
 	uint64_t wait_ns[PTT_CLASSES];
 	/* of contended waits */
 	uint64_t wait_max;
-	/* of contended waits: while a thread held the object that they waited for */
+	/* of contended waits: while a thread held the object */
 	uint64_t held_ns;
 	uint64_t hold_n;
 	uint64_t hold_ns;
 	uint64_t hold_max;
-	/* of hold_ns: without the time in which holders could have run and had no processor */
+	/* of hold_ns: without the time in which holders could have run but had no processor */
 	uint64_t used_ns;
-	/* of hold_ns: the part of which it is not known whether the holder could have run. It is not in used_ns */
+	/* of hold_ns: the part where PTT does not know whether the holder could have run. Not in used_ns */
 	uint64_t undivided_ns;
 };
 
@@ -73,7 +73,7 @@ struct ptt_model_site {
 
 _Static_assert(sizeof(struct ptt_model_site) == 200, "site");
 
-/* A thread and an object. Without PTT_MODEL_PAIRS_OF some pairs are missing, and the others have no sums. */
+/* A thread and an object. Without PTT_MODEL_PAIRS_OF, some pairs are missing and the other pairs have no sums. */
 struct ptt_model_pair {
 	struct ptt_sums sums;
 	uint64_t caused_ns;
@@ -81,7 +81,7 @@ struct ptt_model_pair {
 	int64_t balance_ns;
 	uint32_t thread;
 	uint32_t object;
-	/* units of a semaphore that the thread took and did not give back */
+	/* units of a semaphore that the thread has taken and not posted back */
 	uint32_t balance;
 	/* the thread is counted: 1 among the threads that use the object, 2 among the threads that use its address */
 	uint32_t used;
@@ -89,7 +89,7 @@ struct ptt_model_pair {
 
 _Static_assert(sizeof(struct ptt_model_pair) == 200, "pair");
 
-/* What a thread waited for, where, and because of which thread. */
+/* The object, place and cause of waits of a thread. */
 struct ptt_model_cause {
 	uint64_t n;
 	uint64_t ns;
@@ -98,7 +98,7 @@ struct ptt_model_cause {
 	uint32_t thread;
 	uint32_t object;
 	uint32_t site;
-	/* holder at the wait's beginning, or waker where nothing is held */
+	/* the holder when the wait began, or the waker if nothing is held */
 	uint32_t cause;
 	uint32_t cause_site;
 	uint32_t wait_class;
@@ -122,7 +122,7 @@ _Static_assert(sizeof(struct ptt_model_waker) == 32, "waker");
 struct ptt_model_segment {
 	int64_t start_ns;
 	int64_t end_ns;
-	/* of PTT_PATH_WAKE: so long the thread could have run, and had no processor; -1 = not known */
+	/* of PTT_PATH_WAKE: how long the thread could have run but had no processor; -1 = not known */
 	int64_t ready_ns;
 	uint32_t thread;
 	/* the object that links it with the piece before */
@@ -135,11 +135,14 @@ struct ptt_model_segment {
 
 _Static_assert(sizeof(struct ptt_model_segment) == 40, "segment");
 
-/* An event that is needed to know what goes on. */
+/* An event that is needed to know the state. */
 struct ptt_model_event {
 	int64_t t_ns;
 	uint32_t thread;
-	/* how often it is to be fed early: a lock taken again, units of a semaphore, threads yet to go on */
+	/*
+	 * how often to feed it early: for a lock taken again, units of a semaphore, or threads that have not yet
+	 * continued
+	 */
 	uint32_t times;
 };
 
@@ -151,25 +154,25 @@ struct ptt_model_thread {
 	struct ptt_sums sums;
 	/* when it was created; null when unknown; INT64_MIN = null */
 	int64_t create_ns;
-	/* the time when it was joined; null when it was not; INT64_MIN = null */
+	/* when it was joined; null if it was not; INT64_MIN = null */
 	int64_t join_ns;
-	/* the function it began with */
+	/* address of its start routine */
 	uint64_t routine;
-	/* how long it had a processor; null when unknown, and in a part of a trace; -1 = null */
+	/* how long it had a processor; null when unknown and in a part of a trace; -1 = null */
 	int64_t cpu_ns;
-	/* how long it could have run and had none; null likewise; -1 = null */
+	/* how long it could have run but had no processor; null like `cpu_ns`; -1 = null */
 	int64_t ready_ns;
 	/* blocked, whatever the class, by kind of object */
 	uint64_t kind_ns[PTT_KINDS];
-	/* the same of all kinds, with the waits that are not counted */
+	/* the same for all kinds, uncounted waits included */
 	uint64_t blocked_ns;
 	uint64_t caused_ns;
-	/* waited for room in the trace buffers */
+	/* how long it waited for room in the trace buffers */
 	uint64_t buffer_ns;
-	/* without any event, for PTT_SILENT_NS or more at a time, and not in a wait */
+	/* stretches of PTT_SILENT_NS or longer without any event, outside of waits */
 	uint64_t silent_ns;
 	uint32_t create_site;
-	/* SCHED_…: the last in the trace */
+	/* SCHED_…: the last policy in the trace */
 	uint32_t policy;
 	int32_t priority;
 	uint32_t histogram;
@@ -181,27 +184,27 @@ _Static_assert(sizeof(struct ptt_model_thread) == 456, "thread");
 struct ptt_model_object {
 	PTT_TRACK_OBJECT
 	struct ptt_sums sums;
-	/* its last use; INT64_MIN = null */
+	/* time of its last use; INT64_MIN = null */
 	int64_t last_ns;
-	/* signals that found no waiter */
+	/* number of signals that found no waiter */
 	uint64_t wasted;
-	/* the threads that used it, a bit for each of the first 63; the pairs say it of later threads */
+	/* the threads that used it, a bit for each of the first 63; see the pairs for later threads */
 	uint64_t users;
-	/* how many threads used it */
+	/* number of threads that used it */
 	uint32_t threads;
-	/* most threads that waited at once */
+	/* maximum number of threads that waited at the same time */
 	uint32_t max_waiters;
 	uint32_t first_site;
 	uint32_t init_site;
 	/*
-	 * as it was initialized. Mutex: kind, protocol, robustness, a byte each; rwlock: preference; condition: clock;
-	 * barrier: threads it takes; semaphore: value
+	 * attributes of the initialization. Mutex: kind, protocol, robustness, a byte each; rwlock: preference;
+	 * condition: clock; barrier: number of threads; semaphore: value
 	 */
 	uint32_t attributes;
 	uint32_t histogram;
 	/*
-	 * how many used it or another object of its address that was initialized at the same place; when the model is
-	 * finished
+	 * when the model is finished: number of threads that used it or another object of the same address and place of
+	 * initialization
 	 */
 	uint32_t address_threads;
 	uint8_t reserved[4];
@@ -209,42 +212,42 @@ struct ptt_model_object {
 
 _Static_assert(sizeof(struct ptt_model_object) == 320, "object");
 
-/* A wait, when it has ended or the trace has. */
+/* A wait, when the wait or the trace has ended. */
 struct ptt_model_wait {
-	/* its number, in the order of beginnings */
+	/* number of the wait, in the order in which waits began */
 	uint64_t id;
-	/* when the wait began; the beginning of a window that cuts the wait */
+	/* when the wait began, or the start of the window that cuts the wait */
 	int64_t t_ns;
-	/* how long; up to the end for one that never ended */
+	/* duration; up to the end of the trace if the wait never ended */
 	int64_t dur_ns;
-	/* when the wait began, also if that is before the window */
+	/* when the wait began, even before the window */
 	int64_t begin_ns;
-	/* meanwhile the thread could have run and had no processor; null when unknown; -1 = null */
+	/* how long the thread could have run but had no processor; null when unknown; -1 = null */
 	int64_t ready_ns;
-	/* when the wake-up was given; null when unknown; INT64_MIN = null */
+	/* time of the wake-up; null when unknown; INT64_MIN = null */
 	int64_t waker_t_ns;
-	/* first wait of the chain of `parent_wait` */
+	/* first wait of the chain that `parent_wait` makes */
 	uint64_t chain;
 	/*
-	 * wait in which the owner itself was; null for none. It has no row if it turned out to be none: the last one at
-	 * a barrier; 0 = null
+	 * the wait of the owner itself; null if none. It has no row if it was not a wait after all, as for the last
+	 * thread at a barrier; 0 = null
 	 */
 	uint64_t parent;
-	/* of a contended one: while what it was for was held; the rest went by until it was awake */
+	/* contended waits: how long a thread held the object. The rest is the time until the thread was awake */
 	int64_t held_ns;
 	uint32_t thread;
 	uint32_t object;
-	/* 0, or the error number it ended with */
+	/* error number of the operation, or 0 */
 	int32_t result;
-	/* the holder when it began, or the thread whose end was waited for; null when none */
+	/* thread id of the holder when the wait began, or of the joined thread; null if none */
 	uint32_t owner;
-	/* the waker; null when none in the trace */
+	/* thread id of the waker; null if the trace has none */
 	uint32_t waker;
-	/* waiters of the object, this one included */
+	/* number of waiters of the object, this thread included */
 	uint32_t queue_depth;
 	/*
-	 * locks that the trace shows in the hands of the thread meanwhile, without the mutex that a wait for a condition
-	 * gives back; null when it does not record who has mutexes; -1 = null
+	 * number of locks that the thread held during the wait, without the mutex that a condition wait releases; null
+	 * if the trace does not record owners of mutexes; -1 = null
 	 */
 	int32_t locks_held;
 	uint32_t site;
@@ -259,63 +262,63 @@ struct ptt_model_wait {
 	uint8_t kind;
 	/* `contended`, `idle`, `join`, `timeout`, `cancelled`, `unknown` or `gil` */
 	uint8_t wait_class;
-	/* it never ended */
+	/* whether the wait never ended */
 	uint8_t open;
 	uint8_t mode;
 };
 
 _Static_assert(sizeof(struct ptt_model_wait) == 136, "wait");
 
-/* A hold, when it has ended or the trace has. */
+/* A hold, when the hold or the trace has ended. */
 struct ptt_model_hold {
-	/* when it was taken */
+	/* when the thread took the lock */
 	int64_t t_ns;
-	/* how long it was held; up to the end if it still was */
+	/* duration; up to the end of the trace if the lock was still held */
 	int64_t dur_ns;
-	/* the rest: its thread had none; null when unknown; -1 = null */
+	/* how long the holder had no processor during the hold; null when unknown; -1 = null */
 	int64_t off_ns;
-	/* of that, it could have run; null when unknown; -1 = null */
+	/* the part of `off_ns` in which the holder could have run; null when unknown; -1 = null */
 	int64_t ready_ns;
 	uint32_t thread;
 	uint32_t object;
 	/*
-	 * most threads that waited meanwhile; threads that a signal had woken, and that had not taken the mutex back,
-	 * count as well
+	 * maximum number of threads that waited during the hold. It includes threads that a signal woke and that had not
+	 * yet taken the mutex back
 	 */
 	uint32_t max_waiters;
 	uint32_t site;
 	uint32_t stack;
 	uint32_t release_site;
 	uint32_t release_stack;
-	/* `exclusive` or `shared` */
+	/* how the lock was held: `exclusive` or `shared` */
 	uint8_t mode;
-	/* not released in the trace */
+	/* whether the trace has no release */
 	uint8_t open;
-	/* the first place that was free when it began, among what its thread held */
+	/* the first free place among the holds of its thread when it began */
 	uint8_t thread_place;
-	/* the same among the holders of its object; PTT_MODEL_PLACES - 1 where none was left */
+	/* the same among the holders of its object; PTT_MODEL_PLACES - 1 if none was free */
 	uint8_t object_place;
 };
 
 _Static_assert(sizeof(struct ptt_model_hold) == 64, "hold");
 
-/* What a thread did: its rows follow one another from its first event to its end. */
+/* A state of a thread. The rows of a thread follow one another from its first event to its end. */
 struct ptt_model_state {
-	/* when it began */
+	/* when the state began */
 	int64_t t_ns;
-	/* how long */
+	/* duration of the state */
 	int64_t dur_ns;
-	/* the wait that it is part of; null for none; 0 = null */
+	/* the wait that contains this state; null for none; 0 = null */
 	uint64_t wait;
 	uint32_t thread;
-	/* where it was asleep: the system call, as `nanosleep`; else null; 0 = null */
+	/* the system call in which the thread was asleep, such as `nanosleep`; otherwise null; 0 = null */
 	uint16_t call;
-	/* the processor on which it ran; null without `--sched perf`; UINT16_MAX = null */
+	/* processor of the running thread; null without `--sched perf`; UINT16_MAX = null */
 	uint16_t cpu;
 	/*
-	 * `running`; `ready`: it could run, and had no processor; `preempted`: the same, while it held locks, since its
-	 * processor was taken away (only with `--sched perf`); `asleep`: in a system call; `blocked`: it waited for what
-	 * another thread had, or did; `idle`: it waited for work; `unknown`
+	 * `running`; `ready`: the thread could run but had no processor; `preempted`: the same, because another thread
+	 * took its processor while it held locks (only with `--sched perf`); `asleep`: in a system call; `blocked`: it
+	 * waited for another thread; `idle`: it waited for work; `unknown`
 	 */
 	uint8_t state;
 	uint8_t reserved[7];
@@ -325,48 +328,48 @@ _Static_assert(sizeof(struct ptt_model_state) == 40, "state");
 
 /* A wait that another thread ended. */
 struct ptt_model_wakeup {
-	/* when the wake-up was given, at the earliest when the wait began */
+	/* time of the wake-up, not earlier than the start of the wait */
 	int64_t t_ns;
-	/* when the thread went on */
+	/* when the thread continued */
 	int64_t woken_ns;
-	/* the wait that it ended */
+	/* the wait that the wake-up ended */
 	uint64_t wait;
 	uint32_t wakee;
-	/* the process image of the waker */
+	/* process image of the waker */
 	uint32_t waker;
 	uint32_t object;
 	uint32_t site;
-	/* `unlock`, `signal`, `broadcast`, `post`, `barrier`, `end`, `once` or `futex` */
+	/* kind of the wake-up: `unlock`, `signal`, `broadcast`, `post`, `barrier`, `end`, `once` or `futex` */
 	uint8_t kind;
 	uint8_t reserved[7];
 };
 
 _Static_assert(sizeof(struct ptt_model_wakeup) == 48, "wakeup");
 
-/* Two locks, one asked for while a thread held the other. */
+/* A lock order: a thread asked for one lock while it held another. */
 struct ptt_model_edge {
-	/* how often */
+	/* number of times */
 	uint64_t n;
-	/* the first time */
+	/* time of the first time */
 	int64_t first_ns;
 	uint32_t held;
-	/* the one that was asked for */
+	/* the lock that was asked for */
 	uint32_t wanted;
-	/* the first thread that did it */
+	/* thread id of the first thread with this order */
 	uint32_t thread;
 	uint32_t held_site;
 	uint32_t wanted_site;
 	/* 1, or 2 for more */
 	uint32_t threads;
-	/* locks that were held as well every time; 0 = no more */
+	/* other locks that were held every time; 0 = no more */
 	uint32_t guard[4];
-	/* `exclusive` or `shared`: how the first was held */
+	/* how the held lock was held: `exclusive` or `shared` */
 	uint8_t held_mode;
-	/* `exclusive` or `shared`: how the other was asked for */
+	/* how the wanted lock was asked for: `exclusive` or `shared` */
 	uint8_t wanted_mode;
-	/* it had to wait at least once */
+	/* whether a thread had to wait for the wanted lock at least once */
 	uint8_t blocked;
-	/* all were try-locks, as far as the trace shows */
+	/* whether all attempts were try-locks, as far as the trace shows */
 	uint8_t tries;
 	uint8_t reserved[4];
 };
@@ -377,11 +380,11 @@ _Static_assert(sizeof(struct ptt_model_edge) == 64, "edge");
 struct ptt_model_blame {
 	/* how long others waited */
 	uint64_t caused_ns;
-	/* thread id of the kernel; null when it is not known */
+	/* thread id of the kernel; null when unknown */
 	uint32_t thread;
 	uint32_t object;
 	uint32_t site;
-	/* 1: where the hold ended, for where it began is not known */
+	/* 1: the site of the release, because the start of the hold is not known */
 	uint32_t released;
 };
 

@@ -56,7 +56,8 @@ VIEWS = (
     ),
     View(
         "middle_ns",
-        "The middle of a range of durations, of which an octave has 16, as those of percentiles.",
+        "The middle of the range that contains a duration. An octave has 16 ranges, as for "
+        "percentiles.",
         """
         if(ns < 16, ns,
            (ns >> (length(bin(ns)) - 5) << (length(bin(ns)) - 5))
@@ -66,8 +67,8 @@ VIEWS = (
     ),
     View(
         "percentile_ns",
-        "A percentile as `ptt report` has it, within 3 %: of `n` durations, whose longest is "
-        "`most`, the one at `share` is `exact`.",
+        "A percentile as in `ptt report`, within 3 %, of `n` durations. `most` is the longest "
+        "duration. `exact` is the duration at `share`.",
         """
         if(ceil(share * n) >= n, most, least(most, middle_ns(exact)))""",
         ("exact", "share", "n", "most"),
@@ -75,7 +76,7 @@ VIEWS = (
     ),
     View(
         "thread_names",
-        "The name of each thread; `gen` distinguishes those that had the same id.",
+        "The name of each thread. `gen` tells apart threads with the same id.",
         THREAD_NAMES.format("threads"),
     ),
     View(
@@ -87,8 +88,8 @@ VIEWS = (
     ),
     View(
         "named_waits",
-        "`waits` with the names of threads, object and call sites; of a join, the thread stands "
-        "for the object.",
+        "`waits` with the names of threads, object and call sites. For a join, the object is the "
+        "thread.",
         """
         select w.*, t.thread_name, o.addr as object,
                if(w.op = 'join', 'thread ' || w.owner_tid, o.name) as object_name,
@@ -124,9 +125,9 @@ VIEWS = (
     ),
     View(
         "contention_by_object",
-        "Contended waits, idle time and holds of each object that was used, the most waited for "
-        "first. Objects that follow one another at an address are one row, as in `ptt report`: "
-        "`lock_id` is the first of them.",
+        "Contended waits, idle time and holds of each used object, the most waited for first. As "
+        "in `ptt report`, objects that follow one another at an address are one row, and "
+        "`lock_id` is the first object.",
         """
         select o.name, o.kind, o.addr as object,
                coalesce(w.waits, 0) as waits, coalesce(w.wait_ns, 0) as wait_ns,
@@ -168,8 +169,8 @@ VIEWS = (
     ),
     View(
         "contention_by_site",
-        "Contended waits by the place in the program where they happened, the longest first; "
-        "`kind` is that of what was waited for: of a condition's mutex it is `mutex`.",
+        "Contended waits by place in the program, the longest first. `kind` is the kind of the "
+        "object. If a thread waited for the mutex of a condition, `kind` is `mutex`.",
         """
         select s.site, w.kind,
                sum(w.waits)::bigint as waits, sum(w.wait_ns)::bigint as wait_ns,
@@ -187,8 +188,8 @@ VIEWS = (
     ),
     View(
         "blame",
-        "Holders of a lock while others waited for it, and where they took it: how long others "
-        "waited meanwhile, and the waits that began then.",
+        "Holders of a lock while others waited, and where they took the lock: how long others "
+        "waited during the holds, and how many waits began then.",
         """
         select o.name as object_name, o.addr as object, h.tid as owner_tid,
                t.thread_name as owner_name, s.site as owner_site,
@@ -219,7 +220,7 @@ VIEWS = (
     ),
     View(
         "idle_vs_contended",
-        "What each thread did with its time: not wait, wait for others, or wait for work.",
+        "How each thread spent its time: not waiting, waiting for others, or waiting for work.",
         """
         select t.tid, t.name,
                greatest(t.last_ns, max(w.t_ns + w.dur_ns)) - t.start_ns as life_ns,
@@ -240,8 +241,8 @@ VIEWS = (
     ),
     View(
         "blocked_loops",
-        "Where the thread of an event loop of asyncio waited in a callback or a task: meanwhile it "
-        "ran no other, whether one was ready or not. Waits for sockets are none of the trace's.",
+        "Where the thread of an asyncio event loop waited in a callback or a task. During the "
+        "wait, the loop ran no other callback or task. The trace has no waits for sockets.",
         """
         select w.pid, w.tid, w.thread_name, w.site, w.class, count(*)::bigint as waits,
                sum(w.dur_ns)::bigint as wait_ns, max(w.dur_ns) as wait_max_ns, w.run_id
@@ -257,8 +258,8 @@ VIEWS = (
     ),
     View(
         "thread_timeline",
-        "Stretches of time of each thread: `not waiting`, or blocked, with the class of "
-        "the wait and what it was for.",
+        "Time spans of each thread: `not waiting`, or blocked, with the class and the object of "
+        "the wait.",
         """
         with blocked as (
             select run_id, process, pid, tid, gen, t_ns as start_ns, t_ns + dur_ns as end_ns,
@@ -291,13 +292,13 @@ VIEWS = (
     ),
     View(
         "open_waits",
-        "Waits that had not ended when the trace did: what a hung program hangs on. In a window, "
-        "`begin_ns` says since when.",
+        "Waits that had not ended at the end of the trace. They show why a program hangs. In a "
+        "window, `begin_ns` is the time when the wait began.",
         "select * from named_waits where open order by t_ns",
     ),
     View(
         "wait_graph",
-        "Who waited for whom at one moment, in ns since the start.",
+        "Who waited for whom at the time `at_ns`.",
         """
         select tid, thread_name, op, object, object_name, owner_tid, owner_name, owner_site, site,
                at_ns - t_ns as age_ns, dur_ns, class, lock_id, pid, run_id
@@ -308,7 +309,7 @@ VIEWS = (
     ),
     View(
         "held_at",
-        "Which locks were held at one moment, in ns since the start.",
+        "Which locks were held at the time `at_ns`.",
         """
         select tid, thread_name, mode, object, object_name, site, at_ns - t_ns as age_ns, dur_ns,
                lock_id, pid, run_id
@@ -319,8 +320,8 @@ VIEWS = (
     ),
     View(
         "blocked_chains",
-        "Waits for a thread that was waiting itself. `depth` 0 is the wait that held up all others "
-        "of its chain; `path` leads to it: thread → what it waits for → its holder → ….",
+        "Waits for a thread that was waiting itself. `depth` 0 is the wait that delayed all other "
+        "waits of its chain. `path` leads to it: thread → object → holder of the object → ….",
         """
         with recursive chain as (
             select run_id, wait_id, chain_id, 0 as depth,
@@ -342,10 +343,9 @@ VIEWS = (
     ),
     View(
         "lock_order_cycles",
-        "Locks that were taken in orders which form a cycle. `ptt check` reports those in which "
-        "`suppressed` is empty; it says why the others are not: `guarded` means that another lock "
-        "was held, `one_thread` that two of the orders are of one thread, `tries` that a request "
-        "did not wait for ever.",
+        "Cycles of lock orders. `ptt check` reports the cycles with an empty `suppressed`; "
+        "otherwise `suppressed` has the reasons. `guarded`: another lock was held. `one_thread`: "
+        "two of the orders are of one thread. `tries`: a request did not wait forever.",
         """
         select list_transform(c.lock_ids, lambda l: (names.of[l])) as object_names,
                list_contains(c.suppressed, 'gate') as guarded,
@@ -359,7 +359,8 @@ VIEWS = (
     ),
     View(
         "who_wakes_whom",
-        "How often a thread ended waits of another, and how long that took to go on.",
+        "How often a thread ended waits of another thread, and how long the other thread then "
+        "took to continue.",
         """
         select u.waker_tid, a.thread_name as waker_name, u.wakee_tid,
                b.thread_name as wakee_name, u.kind, count(*) as count,

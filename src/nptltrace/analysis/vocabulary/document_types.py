@@ -30,7 +30,7 @@ Certainty = Literal["sure", "chance", "unknown"]
 
 
 class Uncovered(TypedDict):
-    """A module of which not all that it does is in the trace."""
+    """A module that the trace does not cover completely."""
 
     module: str
     why: str
@@ -64,7 +64,7 @@ class Figures(TypedDict):
 
 
 class Blamed(TypedDict):
-    """A thread that held an object while others waited, null where it is not known."""
+    """A thread that held an object while others waited; null when unknown."""
 
     tid: int | None
     pid: int | None
@@ -75,7 +75,7 @@ class Blamed(TypedDict):
 
 
 class Waker(TypedDict):
-    """A thread that ended waits for an object, null where it is not known."""
+    """A thread that ended waits for an object; null when unknown."""
 
     tid: int | None
     pid: int | None
@@ -86,7 +86,7 @@ class Waker(TypedDict):
 
 
 class ReportObject(Figures):
-    """An object in a report; the generations of an address are one, but for locks of Python."""
+    """An object in a report. Generations of an address are one object, but not for locks of Python."""
 
     object: str
     pid: int
@@ -115,7 +115,7 @@ Cause = TypedDict("Cause", {
     "held_ns": int,
     "wait_max_ns": int,
 })
-Cause.__doc__ = "An object that a thread waited for at one call site, because of one other thread."
+Cause.__doc__ = "The waits of a thread for one object, at one call site, because of one other thread."
 
 
 class ReportThread(Figures):
@@ -148,7 +148,7 @@ class ReportSite(Figures):
 
 
 class ReportPair(Figures):
-    """What one thread did with one object."""
+    """The figures of one thread and one object."""
 
     tid: int
     pid: int
@@ -160,7 +160,7 @@ class ReportPair(Figures):
 
 
 class StackTimes(TypedDict, total=False):
-    """What is added up by call stack: one count, and one time."""
+    """The figures of a call stack: one count and one time."""
 
     waits: int
     wait_ns: int
@@ -172,7 +172,7 @@ class StackTimes(TypedDict, total=False):
 
 
 class ReportStack(StackTimes):
-    """A call stack in a report: of waiters, holders, holds or idle waits, as it is asked for."""
+    """A call stack in a report: of waiters, holders, holds or idle waits, as the options choose."""
 
     stack: list[str]
 
@@ -191,7 +191,7 @@ OpenWait = TypedDict("OpenWait", {
     "owner_tid": int | None,
     "owner_site": str,
 })
-OpenWait.__doc__ = "A wait that had not ended when the trace did."
+OpenWait.__doc__ = "A wait that had not ended at the end of the trace."
 
 
 class PathThread(TypedDict):
@@ -229,7 +229,7 @@ class CriticalPath(TypedDict):
 
 
 class ReportParts(TypedDict, total=False):
-    """What a report holds when it is asked for."""
+    """Parts of a report that options add."""
 
     sites: list[ReportSite]
     pairs: list[ReportPair]
@@ -237,7 +237,7 @@ class ReportParts(TypedDict, total=False):
 
 
 class Report(ReportParts, Figures):
-    """The document of `ptt report`, with `sites`, `pairs` or `stacks` where they are asked for."""
+    """The document of `ptt report`, with `sites`, `pairs` or `stacks` if you ask for them."""
 
     elapsed_ns: int
     first_ns: int
@@ -263,7 +263,7 @@ class FindingEvent(TypedDict):
 
 
 class Finding(TypedDict):
-    """One thing that is wrong."""
+    """A finding."""
 
     kind: str
     severity: Severity
@@ -288,7 +288,7 @@ class Check(TypedDict):
 
 
 class HangWait(TypedDict):
-    """What a thread of a running process waits for; `object` is null for a system call."""
+    """The wait of a thread of a running process; `object` is null for a system call."""
 
     object: str | None
     kind: str
@@ -298,7 +298,7 @@ class HangWait(TypedDict):
 
 
 class HangThread(TypedDict):
-    """A thread of a running process; `moved` is null unless it was watched."""
+    """A thread of a running process; `moved` is null without `--watch`."""
 
     tid: int
     name: str
@@ -309,7 +309,7 @@ class HangThread(TypedDict):
 
 
 class Hang(TypedDict):
-    """The document of `ptt hang`; times of its findings are 0."""
+    """The document of `ptt hang`. The times of its findings are 0."""
 
     pid: int
     name: str
@@ -331,7 +331,7 @@ class ViolationEvent(TypedDict):
 
 
 class Violation(TypedDict):
-    """A promise of the thread library that was broken."""
+    """A broken promise of the thread library."""
 
     rule: str
     severity: Severity
@@ -410,14 +410,14 @@ class Stat(TypedDict):
 
 
 class DiffRun(TypedDict):
-    """A run that was compared."""
+    """A compared run."""
 
     trace: str
     elapsed_ns: int
 
 
 class DiffMetric(TypedDict):
-    """How one figure changed."""
+    """The change of one figure."""
 
     before: float
     after: float
@@ -429,7 +429,7 @@ class DiffMetric(TypedDict):
 
 
 class DiffLabel(TypedDict, total=False):
-    """Which row is meant: a call site, a call stack, or an object or the threads of one name."""
+    """The subject of a row: a call site, a call stack, an object, or the threads of one name."""
 
     site: str
     stack: list[str]
@@ -437,7 +437,7 @@ class DiffLabel(TypedDict, total=False):
 
 
 class DiffRow(DiffLabel):
-    """What changed of a call site, a call stack, an object, or the threads of one name."""
+    """The changes of a call site, a call stack, an object, or the threads of one name."""
 
     kind: str
     metrics: dict[str, DiffMetric]
@@ -457,7 +457,7 @@ class Diff(TypedDict):
 
 
 class FleetGroup(TypedDict):
-    """Runs that have one value of a label, of a host or of a program."""
+    """Runs with the same label value, host or program."""
 
     value: str
     runs: int
@@ -465,7 +465,7 @@ class FleetGroup(TypedDict):
 
 
 class FleetChange(TypedDict):
-    """How the contended waiting of a run changed, on average."""
+    """The mean change of the contended waiting of a run."""
 
     before_ns: int
     after_ns: int
@@ -474,7 +474,7 @@ class FleetChange(TypedDict):
 
 
 class FleetStep(FleetChange):
-    """A change from the runs of one value to those of the next."""
+    """A change from the runs of one value to the runs of the next value."""
 
     value_before: str
     value_after: str
@@ -518,7 +518,7 @@ class FleetReport(TypedDict):
 
 
 class FleetOrder(TypedDict):
-    """An order of locks that takes part in a cycle, with the first run that has it."""
+    """A lock order of a cycle, with the first run that has the order."""
 
     held_name: str
     wanted_name: str
@@ -532,7 +532,7 @@ class FleetOrder(TypedDict):
 
 
 class FleetFinding(TypedDict):
-    """What was found in several runs, or between them."""
+    """A finding in several runs, or between runs."""
 
     kind: str
     severity: Severity
@@ -558,7 +558,7 @@ class FleetCheck(TypedDict):
 
 
 class FleetPlaceChange(FleetSite, FleetChange):
-    """What changed at a place."""
+    """The change at a place."""
 
 
 class FleetDiff(TypedDict):
@@ -606,7 +606,7 @@ class LiveFigures(TypedDict):
 
 
 class TopObject(LiveFigures):
-    """An object that threads wait for, or waited for."""
+    """An object that threads wait or waited for."""
 
     object: str
     pid: int
@@ -628,11 +628,11 @@ TopWait = TypedDict("TopWait", {
     "site": str,
     "owner_tid": int | None,
 })
-TopWait.__doc__ = "What a thread waits for now."
+TopWait.__doc__ = "The current wait of a thread."
 
 
 class TopThread(LiveFigures):
-    """A thread that lives, or that waited in the interval."""
+    """A thread that lives or that waited in the interval."""
 
     tid: int
     pid: int
@@ -644,7 +644,7 @@ class TopThread(LiveFigures):
 
 
 class TopSite(LiveFigures):
-    """A call site at which threads wait, or whose holds others waited for."""
+    """A call site where threads wait, or where a thread took a lock that others waited for."""
 
     site: str
     pid: int
@@ -669,14 +669,14 @@ class Top(LiveFigures):
 
 
 class EventNames(TypedDict, total=False):
-    """Names of what an event is about, where they are known."""
+    """Known names of the thread and the object of an event."""
 
     thread_name: str
     object_name: str
 
 
 class Event(EventNames):
-    """One line of `ptt view --format jsonl`; the event's own fields follow by their names."""
+    """One line of `ptt view --format jsonl`. The fields of the event follow, by their names."""
 
     ts_ns: int
     pid: int
