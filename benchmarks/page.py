@@ -65,12 +65,13 @@ GROWTH = """## Large traces
 Figures are seconds of processor time and, in parentheses, MiB of private memory of each command.
 The columns are millions of events in the trace.
 """
-COLLECTOR = """Figures are the processor time of `ptt record` to drain an event, while threads only lock and
-unlock. `ptt record` had at most {own:.0f} MiB of private memory.
+COLLECTOR = """Figures are the processor time of `ptt record` to drain an event, while threads
+only lock and unlock. `ptt record` had at most {own:.0f} MiB of private memory.
 """
 CHECKERS = (
-    "TSan, Helgrind and DRD see accesses to memory, so they find data races. PTT does not. bpftrace "
-    "and perf need no preloaded library, so they trace running and statically linked programs."
+    "TSan, Helgrind and DRD see accesses to memory, so they find data races. PTT does not. "
+    "bpftrace and perf need no preloaded library, so they trace running and statically linked "
+    "programs."
 )
 SERVERS = {"memcached", "mariadb", "redis"}
 Kept = dict[str, Any]
