@@ -71,18 +71,19 @@ This page compares three tools on the programs of `tests/corpus`. To repeat the 
     python benchmarks/verdicts.py
 
 Some programs have one planted bug each. The others are correct. `ptt check` judges a trace recorded
-at the default level. Helgrind and DRD run the program themselves. If a program hangs, it is ended: by
-SIGKILL under `ptt record`, otherwise by SIGTERM, so that the tool can report.
+at the default level. Helgrind and DRD run the program themselves. If a program hangs, it is ended:
+by SIGKILL under `ptt record`, otherwise by SIGTERM, so that the tool can report.
 
 - *found*: the tool reports the planted bug. For a deadlock, a violated lock order counts as found.
 - *other*: the tool reports something else only.
 - *accused*: the tool reports a bug in a correct program.
 
-All three tools find only bugs that show in one run. Helgrind and DRD also find data races. PTT does not
-look for data races, so they are left out. DRD gets the bound of a long hold as
-`--exclusive-threshold` and `--shared-threshold`. `heap_objects` is judged with `--suspects`, because
-the trace does not say whether a lock on the heap is still the same lock. Convoys and holders that are
-preempted or asleep are left out, because their duration depends on the load of the machine.
+All three tools find only bugs that show in one run. Helgrind and DRD also find data races. PTT
+does not look for data races, so they are left out. DRD gets the bound of a long hold as
+`--exclusive-threshold` and `--shared-threshold`. `heap_objects` is judged with `--suspects`,
+because the trace does not say whether a lock on the heap is still the same lock. Convoys and
+holders that are preempted or asleep are left out, because their duration depends on the load of the
+machine.
 
 Made with {versions}.
 """

@@ -120,7 +120,7 @@ def doc_futexes(futexes: list[Futex]) -> list[str]:
         "The compiler inlines the code that takes and releases these locks. So PTT records only",
         "their waits, by the futex that a thread waits for:",
         "",
-        "- The functions that wait tell PTT the type of the lock. The program must have its symbols.",
+        "- The functions that wait tell PTT the type of the lock. The program needs its symbols.",
         "- If a thread releases such a lock for a waiter, PTT takes the thread for the holder.",
         "- Locks of files work the same way. PTT knows them by the calls, without symbols.",
         "",
