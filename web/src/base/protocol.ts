@@ -61,7 +61,7 @@ export interface Loss {
   count: number;
 }
 
-// A module of which not all that it does is in the trace.
+// A module that the trace does not cover completely.
 export interface Uncovered {
   module: string;
   why: string;
@@ -189,7 +189,7 @@ export interface Contention {
   pairs_total: number;
 }
 
-// The document of `ptt report`, with `sites`, `pairs` or `stacks` where they are asked for.
+// The document of `ptt report`, with `sites`, `pairs` or `stacks` if you ask for them.
 export interface Report {
   sites?: ReportSite[];
   pairs?: ReportPair[];
@@ -259,7 +259,7 @@ export interface ReportSite {
   wait_caused_ns: number;
 }
 
-// What one thread did with one object.
+// The figures of one thread and one object.
 export interface ReportPair {
   waits: number;
   wait_ns: number;
@@ -292,7 +292,7 @@ export interface ReportPair {
   wait_caused_ns: number;
 }
 
-// A call stack in a report: of waiters, holders, holds or idle waits, as it is asked for.
+// A call stack in a report: of waiters, holders, holds or idle waits, as the options choose.
 export interface ReportStack {
   waits?: number;
   wait_ns?: number;
@@ -304,7 +304,7 @@ export interface ReportStack {
   stack: string[];
 }
 
-// An object in a report; the generations of an address are one, but for locks of Python.
+// An object in a report. Generations of an address are one object, but not for locks of Python.
 export interface ReportObject {
   waits: number;
   wait_ns: number;
@@ -342,7 +342,7 @@ export interface ReportObject {
   wakers: Waker[];
 }
 
-// A thread that held an object while others waited, null where it is not known.
+// A thread that held an object while others waited; null when unknown.
 export interface Blamed {
   tid: number | null;
   pid: number | null;
@@ -352,7 +352,7 @@ export interface Blamed {
   wait_caused_ns: number;
 }
 
-// A thread that ended waits for an object, null where it is not known.
+// A thread that ended waits for an object; null when unknown.
 export interface Waker {
   tid: number | null;
   pid: number | null;
@@ -402,7 +402,7 @@ export interface ReportThread {
   waited_for: Cause[];
 }
 
-// An object that a thread waited for at one call site, because of one other thread.
+// The waits of a thread for one object, at one call site, because of one other thread.
 export interface Cause {
   object: string;
   kind: string;
@@ -417,7 +417,7 @@ export interface Cause {
   wait_max_ns: number;
 }
 
-// A wait that had not ended when the trace did.
+// A wait that had not ended at the end of the trace.
 export interface OpenWait {
   tid: number;
   pid: number;
@@ -508,13 +508,13 @@ export interface Diff {
   rows: DiffRow[];
 }
 
-// A run that was compared.
+// A compared run.
 export interface DiffRun {
   trace: string;
   elapsed_ns: number;
 }
 
-// How one figure changed.
+// The change of one figure.
 export interface DiffMetric {
   before: number;
   after: number;
@@ -525,7 +525,7 @@ export interface DiffMetric {
   values_after: number[];
 }
 
-// What changed of a call site, a call stack, an object, or the threads of one name.
+// The changes of a call site, a call stack, an object, or the threads of one name.
 export interface DiffRow {
   site?: string;
   stack?: string[];
@@ -588,7 +588,7 @@ export interface Findings {
   failures: string[];
 }
 
-// One thing that is wrong.
+// A finding.
 export interface Finding {
   kind: string;
   severity: "error" | "warning";
