@@ -414,8 +414,10 @@ def doc_table(events: list[Event], points: list[Point]) -> str:
             "call. `ptt view --list-events` prints the same list."
         ),
         "",
-        "*level* is the lowest [detail level](levels.md) that records the event. *sentence* is the "
-        "text of `ptt view`.",
+        (
+            "*level* is the lowest [detail level](levels.md) that records the event. *sentence* is "
+            "the text of `ptt view`."
+        ),
     ]
     for domain, number in domains(events).items():
         mine = [e for e in events if e.domain == domain]
