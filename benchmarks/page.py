@@ -302,9 +302,7 @@ class Page:
             self.add(table(("", "ns an event", "of it in the kernel"), rows))
         if size:
             each = size["figures"]["trace"]["median"]
-            self.add(
-                f"A recorded lock or unlock takes {each:.2f} bytes on disk, all included.\n"
-            )
+            self.add(f"A recorded lock or unlock takes {each:.2f} bytes on disk, all included.\n")
 
     def better(self) -> None:
         """Say where others are better, as the figures have it."""
