@@ -153,8 +153,8 @@ def test_answers_go_to_files(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
         (("selec",), "selec is neither a trace nor a query"),
         (("",), "the query is empty"),
         (("select 1", "-o", "x.xls"), "x.xls: the name must end in one of .parquet, .csv"),
-        (("create temp table t (a int)", "-o", "x.csv"), "answers nothing"),
-        (("select 1; select 2", "-o", "x.csv"), "-o takes one query"),
+        (("create temp table t (a int)", "-o", "x.csv"), "has no result"),
+        (("select 1; select 2", "-o", "x.csv"), "-o needs one query"),
     ],
 )
 def test_errors(

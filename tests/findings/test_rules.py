@@ -278,8 +278,8 @@ def test_no_file(ptt: Ptt, trace: Path) -> None:
     [
         ("raise KeyError('x')", "line 7): KeyError: 'x'"),
         ("return trace.sql('from nothing')", "line 7): "),
-        ("return trace.table('findings')", "cannot read the table of findings"),
-        ("return trace.sql('from findings')", "cannot read the table of findings"),
+        ("return trace.table('findings')", "cannot read the table findings"),
+        ("return trace.sql('from findings')", "cannot read the table findings"),
         ("return trace.facts('nothing')", "there are no facts 'nothing'"),
         ("return [1]", "yielded a int, and not a Found"),
         ("return 5", "TypeError"),
