@@ -117,5 +117,5 @@ def test_a_damaged_state_and_a_part_of_a_recording_are_refused(
     cursor = libpttread.Cursor(source.reader)
     cursor.seek_key(source.reader.key_of_time(end // 3))
     write_cut(source, part, Part(cursor.place(), begin_ns=end // 3))
-    with pytest.raises(UsageError, match="part of one"):
+    with pytest.raises(UsageError, match="part of a recording"):
         cuts(Traceset(part), 2)

@@ -78,7 +78,7 @@ def test_a_window(ptt: Ptt, trace: Path, script: Path) -> None:
 def test_several_reports(ptt: Ptt, trace: Path, script: Path) -> None:
     script.write_text(REPORT + ROWS)
     done = ptt("report", "--script", script, trace, status=2)
-    assert "--by chooses: long-first, threads-of" in done.stderr
+    assert "choose with --by: long-first, threads-of" in done.stderr
     args = ("report", "--script", script, "--by", "threads-of", "--format", "json", trace)
     rows = json.loads(ptt(*args).stdout)["rows"]
     assert [row["tid"] for row in rows] == [100, 1]

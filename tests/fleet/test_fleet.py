@@ -309,7 +309,7 @@ def test_mistakes_are_reported_in_a_line(
     ptt: Ptt, traces: Traces, store: str, tmp_path: Path
 ) -> None:
     nothing = ptt("fleet", "report", store, status=2)
-    assert "is no store of runs" in nothing.stderr
+    assert "is not a ptt fleet store" in nothing.stderr
     ptt("fleet", "add", store, traces.alone)
     for args, words in (
         (("add", store, tmp_path / "none.ptt"), "none.ptt"),

@@ -60,4 +60,4 @@ def test_a_store_is_shown_whole(ptt: Ptt, traces: Traces, store: str) -> None:
         failed = ptt("ui", "--store", store, *args, status=2)
         assert "--store shows a whole store" in failed.stderr
     assert "name a trace, or a store" in ptt("ui", status=2).stderr
-    assert "is no store of runs" in ptt("ui", "--store", traces.alone, status=2).stderr
+    assert "is not a ptt fleet store" in ptt("ui", "--store", traces.alone, status=2).stderr

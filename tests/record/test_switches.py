@@ -260,7 +260,7 @@ def test_without_leave_there_are_readings(
     ("options", "reason"),
     [
         (("--stream-full-policy", "loop"), "--sched perf needs --stream-full-policy flush"),
-        (("--max-file-size", "1M"), "--sched perf writes all that there is"),
+        (("--max-file-size", "1M"), "--sched perf cannot be combined with --max-file-size"),
         (("--handler", "shared"), "--sched perf needs handler ring, not shared"),
     ],
 )

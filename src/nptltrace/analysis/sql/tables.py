@@ -502,7 +502,7 @@ class TraceTables:
         from nptltrace.analysis.checking.lock_cycles import lock_cycles
 
         if self._find is None:
-            raise UsageError("what looks for findings cannot read the table of lock_cycles")
+            raise UsageError("a finding cannot read the table lock_cycles")
         generations = self._generations()
         rows = []
         for cycle in lock_cycles(self._source, self._checked().check):
