@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.support import ROOT
@@ -142,7 +140,6 @@ def test_what_is_refused(ptt: Ptt, tmp_path: Path) -> None:
     assert "none.ptt" in missing.content[0].text
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="as the package")
 def test_without_the_sdk_one_line_says_what_to_install(ptt: Ptt, tmp_path: Path) -> None:
     (tmp_path / "mcp.py").write_text("raise ModuleNotFoundError(name='mcp')")
     done = ptt("mcp", status=2, env={"PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}"})

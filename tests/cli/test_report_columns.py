@@ -62,3 +62,12 @@ def test_what_is_refused(ptt: Ptt, trace: Path) -> None:
     assert "choose from object, pid" in ptt("report", "--columns", "q", trace, status=2).stderr
     for option in ("--gil", "--by=handoffs"):
         assert "--sort" in ptt("report", option, "--sort", "waits", trace, status=2).stderr
+
+
+def test_options_and_parts_mean_the_same_as_without_a_table(ptt: Ptt, trace: Path) -> None:
+    for options in (("--show", "holds"), ("--bottom-up",), ("--by", "stack", "--bottom-up")):
+        for table in (("--sort", "hold_ns"), ("--columns", "hold_ns")):
+            refused = ptt("report", *options, *table, trace, status=2).stderr
+            assert "needs --by stack" in refused or "cannot be combined" in refused
+    part = ("--tid", "4711", trace)
+    assert ptt("report", "--sort", "waits", *part).stderr == ptt("report", *part).stderr != ""

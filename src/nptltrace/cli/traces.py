@@ -148,7 +148,7 @@ def add_window(
     group.add_argument(
         "--start", metavar="N", type=whole, default=0, help="skip the first N events"
     )
-    group.add_argument("--count", metavar="N", type=whole, help="print at most N events")
+    group.add_argument("--count", metavar="N", type=whole, help="take at most N events")
 
 
 def add_output(parser: argparse._ActionsContainer, what: str, *, required: bool = False) -> None:

@@ -417,8 +417,8 @@ class Viewer:
     def statistics(self, from_ns: int, to_ns: int) -> protocol.Statistics:
         """Answer `statistics`."""
         begin, end = self._range(from_ns, to_ns)
-        # All of it includes context switches before the first event of a thread.
-        window = Window(begin, end) if from_ns >= 0 or to_ns >= 0 else Window()
+        # The whole has context switches before the first event of a thread, too.
+        window = _window(from_ns, to_ns)
         contention, counts, objects = self._worker.ranges.statistics(window)
         document: Any = report_document(contention, by="object")
         wanted = document_types.Figures.__required_keys__

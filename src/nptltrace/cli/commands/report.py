@@ -103,6 +103,12 @@ def run(args: argparse.Namespace) -> int:
             "--gil cannot be combined with --by, --script, --show, --sort or --columns"
         )
     own = None if args.gil else _own(args)
+    if (args.show or args.bottom_up) and args.by != "stack":
+        raise UsageError(f"{'--show' if args.show else '--bottom-up'} needs --by stack")
+    if args.bottom_up and table:
+        raise UsageError(
+            "--bottom-up prints a tree: it cannot be combined with --sort or --columns"
+        )
     traceset = Traceset(*args.traces)
     warner = traces.Warner(args, traceset)
     symbols = traces.open_symbols(args, traceset)
@@ -135,12 +141,7 @@ def _print_report(args: argparse.Namespace, answers: Answers, warner: traces.War
     from nptltrace.cli.output.text.report_text import lines
     from nptltrace.cli.unmatched import say_no_object, say_unmatched
 
-    stacks = None
-    if args.by == "stack":
-        stacks = answers.stacks(args.show or "waits")
-    elif args.show or args.bottom_up:
-        given = "--show" if args.show else "--bottom-up"
-        raise UsageError(f"{given} needs --by stack")
+    stacks = answers.stacks(args.show or "waits") if args.by == "stack" else None
     is_text, top = args.format == "text", args.top or None
     found = answers.report(
         named=top if is_text else None,
@@ -167,10 +168,13 @@ def _print_table(args: argparse.Namespace, answers: Answers, warner: traces.Warn
     from nptltrace.analysis.report.documents import report_rows
     from nptltrace.cli.output.report_table import report_table
     from nptltrace.cli.output.rows_report import write
+    from nptltrace.cli.unmatched import say_no_object, say_unmatched
 
     stacks = answers.stacks(args.show or "waits") if args.by == "stack" else None
     found = answers.report(pairs=args.by == "thread,object")
     warner.say()
+    if not say_unmatched(args, answers.traceset, answers.symbols) and not found.all_objects:
+        say_no_object(args)
     table = report_table(
         list(report_rows(found, by=args.by, stacks=stacks)), by=args.by, sort=args.sort,
         columns=[name for names in args.columns for name in names.split(",") if name],
