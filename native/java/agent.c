@@ -27,6 +27,7 @@ static void JNICALL machine_begins(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
 {
 	(void)jvmti;
 	ja_threads_begin(jni);
+	ja_monitors_begin(jni);
 	ja_parks_begin(jni);
 	ja_thread_begin(thread);
 	ja_thread_rename(jni, thread); /* the launcher has named it after itself */

@@ -82,6 +82,8 @@ bool ja_waits_for(enum ptt_java_kind kind);
 
 /* ---- monitors.c: events of the machine ---- */
 
+/* ja_monitors_begin - the machine can be asked from now on whether a thread has a monitor. */
+void ja_monitors_begin(JNIEnv *jni);
 void JNICALL ja_contended_enter(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object);
 void JNICALL ja_contended_entered(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object);
 void JNICALL ja_monitor_wait(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object, jlong timeout_ms);

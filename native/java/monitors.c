@@ -14,6 +14,9 @@
 
 static uint64_t began, spent; /* relaxed, both: more or less */
 
+static jclass thread_class;
+static jmethodID holds_lock; /* of thread_class; release: pairs with the acquire in holds() */
+
 static uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -66,6 +69,32 @@ static uint32_t owner_of(JNIEnv *jni, jobject object)
 	return owner;
 }
 
+/* Does the calling thread have the monitor of @object? True if that is not known. */
+static bool holds(JNIEnv *jni, jobject object)
+{
+	jmethodID method = __atomic_load_n(&holds_lock, __ATOMIC_ACQUIRE);
+	bool held = !method || (*jni)->CallStaticBooleanMethod(jni, thread_class, method, object);
+
+	if (!(*jni)->ExceptionCheck(jni))
+		return held;
+	(*jni)->ExceptionClear(jni); /* no stack was left for the call */
+	return true;
+}
+
+void ja_monitors_begin(JNIEnv *jni)
+{
+	jclass class = (*jni)->FindClass(jni, "java/lang/Thread");
+	jmethodID method = class ? (*jni)->GetStaticMethodID(jni, class, "holdsLock", "(Ljava/lang/Object;)Z") : NULL;
+
+	if ((*jni)->ExceptionCheck(jni))
+		(*jni)->ExceptionClear(jni);
+	if (!method)
+		return;
+	thread_class = (*jni)->NewGlobalRef(jni, class);
+	/* release: a thread that sees the method sees the class */
+	__atomic_store_n(&holds_lock, method, __ATOMIC_RELEASE);
+}
+
 /* ---- what the machine calls ---- */
 
 /* Where virtual threads have monitors, a monitor without a known owner may belong to another thread than the last owner seen. */
@@ -92,9 +121,9 @@ void JNICALL ja_contended_entered(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, 
 void JNICALL ja_monitor_wait(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object, jlong timeout_ms)
 {
 	(void)jvmti;
-	/* a wait that was refused, since the thread did not have the monitor, has no end */
-	if (!ja_is_virtual(jni, thread))
-		ja_wait_cancel();
+	/* The machine reports a wait before it refuses the wait because the thread does not have the monitor. */
+	if (ja_is_virtual(jni, thread) || !holds(jni, object))
+		return;
 	ja_wait_begin(jni, thread, object, PTT_JAVA_NOTIFY, 0, (uint64_t)timeout_ms * 1000000);
 }
 

@@ -100,10 +100,17 @@ def test_what_is_taken_is_not_taken_for_held(recorded: Run) -> None:
 
 
 def test_wait_to_be_notified(recorded: Run) -> None:
-    """A wait that the machine refuses, since the monitor is not held, does not hide later ones."""
+    """A wait that the machine refuses, since the thread does not hold the monitor, is no wait."""
     found = recorded.object("java-wait", "Waits$Account")
     assert found["waits"] == 0
     assert found["timeout_waits"] == 1
+    with nptltrace.open(recorded.trace) as run:
+        waits = run.sql("select site, class from named_waits where site like 'Waits.%'")
+    assert sorted(tuple(row.values()) for row in waits.to_pylist()) == [
+        ("Waits.book (Waits.java:22)", "contended"),
+        ("Waits.notified (Waits.java:26)", "timeout"),
+        ("Waits.pay (Waits.java:17)", "contended"),
+    ]
 
 
 @pytest.mark.usefixtures("native_in_process")

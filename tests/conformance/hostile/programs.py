@@ -85,7 +85,7 @@ class Hostile:
             options += sanitized.flags()
         done = subprocess.run(
             [*compiler, *options, source, "-o", output, *flags],
-            capture_output=True, encoding="utf-8", timeout=120, check=False,
+            capture_output=True, encoding="utf-8", check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-4000:]
         return output
