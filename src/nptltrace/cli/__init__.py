@@ -307,7 +307,12 @@ def _dispatch(arguments: list[str]) -> int:
     except SystemExit as stop:  # --help and --version end the parser this way
         return int(stop.code or 0)
     args.verbosity = args.verbose - args.quiet
-    return load_command(name).run(args)
+    if args.verbosity <= 0:
+        return load_command(name).run(args)
+    from nptltrace.trace.symbols.elf.display_names import whole_names
+
+    with whole_names():
+        return load_command(name).run(args)
 
 
 def _before_command(arguments: list[str]) -> list[str]:
@@ -348,7 +353,7 @@ def _add_common(
         "--verbose",
         action="count",
         default=verbose,
-        help="print more messages on stderr; repeatable",
+        help="print more messages on stderr, and whole names of C++ functions; repeatable",
     )
     group.add_argument(
         "-q",

@@ -16,6 +16,7 @@ from nptltrace.trace.code.call_site import address_of_site, hex_of_site, is_entr
 from nptltrace.trace.code.modules import is_interpreter
 from nptltrace.trace.code.python_code import is_python
 from nptltrace.trace.objects.gates import is_sleep
+from nptltrace.trace.symbols.elf.display_names import display_name, is_plumbing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,7 +71,9 @@ class Frame:
     @property
     def name(self) -> str:
         """What to call it where one name stands for all places in a function."""
-        return self.function or (f"{self.module}+{self.offset:#x}" if self.module else self.text)
+        if self.function:
+            return display_name(self.function)
+        return f"{self.module}+{self.offset:#x}" if self.module else self.text
 
 
 # Stands for a stack that is not known, so that the times still add up.
@@ -84,13 +87,12 @@ def frames_at(symbols: Locations, process: int, site: int) -> tuple[Frame, ...]:
     found = symbols.location(process, site)
     text = str(replace(found, inlined=())) or hex_of_site(site)
     if is_entry(site) and found.function and not found.offset:
-        text = found.function
+        text = display_name(found.function)
     where = (found.module, found.build_id, found.module_offset)
     return (
         *(
             Frame(f.function, f.file, f.path, f.line, *where, inlined=True, text=str(f))
-            for f in found.inlined
-            if not f.foreign
+            for f in found.program_frames()
         ),
         Frame(
             found.function,
@@ -119,7 +121,8 @@ def from_call_site(frames: Sequence[Frame], passed_over: PassedOver) -> tuple[Fr
     else:
         program = takewhile(lambda one: not is_tracer(one), frames)
         first = passed_over.first([(one.function, one.module) for one in program])
-    return tuple(frame for frame in frames[first:] if not is_tracer(frame))
+    shown = tuple(frame for frame in frames[first:] if not is_tracer(frame))
+    return tuple(frame for frame in shown if not is_plumbing(frame.function)) or shown
 
 
 def _outermost(python: Iterable[bool]) -> int:

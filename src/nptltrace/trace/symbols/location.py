@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from nptltrace._dataclasses import dataclass
+from nptltrace._dataclasses import dataclass, replace
+from nptltrace.trace.symbols.elf.code import is_foreign
+from nptltrace.trace.symbols.elf.display_names import display_name, full_names, run_by
 
 if TYPE_CHECKING:
     from nptltrace.trace.passed_over import PassedOver
@@ -44,13 +46,16 @@ class Location:
     def __str__(self) -> str:
         """Return it as `worker+0x1c (pool.c:88)`.
 
-        What was inlined stands before: `push (queue.c:30) inlined into worker+0x1c (pool.c:88)`;
-        but not what is from the headers of the language's own library.
+        What was inlined stands before: `push (queue.c:30) inlined into worker+0x1c (pool.c:88)`.
+        Functions from the headers of the language's own library are left out.
         """
         if self.python:
             return f"{self.function} ({self.file}:{self.line})" if self.line else self.function
+        inlined = [str(frame) for frame in self.program_frames()]
+        if inlined and is_foreign(self.path) and not full_names():
+            return " inlined into ".join(inlined)
         if self.function:
-            text = f"{self.function}+{self.offset:#x}"
+            text = f"{display_name(self.function)}+{self.offset:#x}"
         elif self.module:
             text = f"{self.module}+{self.module_offset:#x}"
         else:
@@ -59,8 +64,14 @@ class Location:
             text = f"{text} ({self.file}:{self.line})"
         elif self.function:
             text = f"{text} ({self.module})"
-        own = [str(frame) for frame in self.inlined if not frame.foreign]
-        return " inlined into ".join([*own, text])
+        return " inlined into ".join([*inlined, text])
+
+    def program_frames(self) -> list[Frame]:
+        """Return what was inlined, without functions of the language's own library."""
+        frames = [frame for frame in self.inlined if full_names() or not frame.foreign]
+        if frames and frames[-1].function == "operator()" and (name := run_by(self.function)):
+            frames[-1] = replace(frames[-1], function=name)
+        return frames
 
 
 class Locations(Protocol):

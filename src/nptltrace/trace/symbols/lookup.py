@@ -33,6 +33,7 @@ from nptltrace.trace.symbols.bundle import Bundles, Code, Key
 from nptltrace.trace.symbols.elf.code import CodeTable, Frame
 from nptltrace.trace.symbols.elf.debug_files import ModuleFiles, environment_directories
 from nptltrace.trace.symbols.elf.demangle import demangle
+from nptltrace.trace.symbols.elf.display_names import display_name
 from nptltrace.trace.symbols.frames import chosen_sites, site_uses
 from nptltrace.trace.symbols.location import Location
 from nptltrace.trace.symbols.python_locks import PythonLocks
@@ -186,7 +187,7 @@ class Symbols:
         found = self.location(process, site)
         # where code is entered, a function's name says all
         if is_entry(site) and found.function and not found.offset:
-            return found.function
+            return display_name(found.function)
         frames = [(frame.function, found.module) for frame in found.inlined]
         first = self.passed_over.first([*frames, (found.function, found.module)])
         return str(replace(found, inlined=found.inlined[first:]) if first else found)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from nptltrace._units import duration, plural
 from nptltrace.analysis.report.stacks.sums import TITLES
 from nptltrace.analysis.report.stacks.trees import tree
-from nptltrace.trace.passed_over import bare_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +18,6 @@ __all__ = ["lines"]
 _INDENT = 2
 _DEEPEST = 40  # from here on lines are not indented further
 _NUMBERS = "{:>12}{:>8}{:>10}  "
-# A function with parameters, and where in it, as a frame shows them.
-_PARAMETERS = re.compile(r"(.*\)(?: const)?)(\+0x[0-9a-f]+.*| \([^()]*:\d+\))")
 
 
 def lines(found: ReportStacks, *, name: str, bottom_up: bool, top: int | None) -> Iterator[str]:
@@ -62,14 +58,8 @@ def _under(node: Node, depth: int, total: int) -> Iterator[str]:
         numbers = (
             " " * len(_NUMBERS.format("", "", "")) if alone else _numbers(one.ns, one.count, total)
         )
-        yield f"{numbers}{' ' * (_INDENT * min(depth, _DEEPEST))}{_short(one.frame)}"
+        yield f"{numbers}{' ' * (_INDENT * min(depth, _DEEPEST))}{one.frame}"
         yield from _under(one, depth + 1, total)
-
-
-def _short(frame: str) -> str:
-    """Return a frame without the parameters of its function, which in C++ take several lines."""
-    found = _PARAMETERS.fullmatch(frame)
-    return f"{bare_name(found[1])}{found[2]}" if found else frame
 
 
 def _numbers(ns: int, count: int, total: int) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from nptltrace._cache import cache_directory, shrink
 from nptltrace._dataclasses import dataclass, replace
 from nptltrace.trace.symbols.elf.demangle import demangle
+from nptltrace.trace.symbols.elf.display_names import display_name
 from nptltrace.trace.symbols.elf.names_copy import copied_names
 
 if TYPE_CHECKING:
@@ -21,11 +22,19 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols.elf.debug_calls import DebugCalls
     from nptltrace.trace.symbols.elf.object_file import ElfFile
 
-__all__ = ["CodeTable", "Frame"]
+__all__ = ["CodeTable", "Frame", "is_foreign"]
 
 # Tables of smaller files are made in no time.
 _KEPT_FROM = 1 << 20
 _NO_ADDRESS = 0xFFFF_FFFF
+
+
+def is_foreign(path: str) -> bool:
+    """Return whether a source file belongs to the language's own library, not to a program."""
+    markers = ("/include/c++/", "/rustc/", "/rustlib/src/")
+    return path.startswith(("/usr/include/", "/usr/lib/gcc/")) or any(
+        marker in path for marker in markers
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +59,12 @@ class Frame:
     @property
     def foreign(self) -> bool:
         """Whether it belongs to the language's own library, not to the program."""
-        markers = ("/include/c++/", "/rustc/", "/rustlib/src/")
-        return self.path.startswith(("/usr/include/", "/usr/lib/gcc/")) or any(
-            marker in self.path for marker in markers
-        )
+        return is_foreign(self.path)
 
     def __str__(self) -> str:
         """Return it as `push (queue.c:30)`."""
-        return f"{self.function} ({self.file}:{self.line})" if self.path else self.function
+        name = display_name(self.function)
+        return f"{name} ({self.file}:{self.line})" if self.path else name
 
 
 class CodeTable:

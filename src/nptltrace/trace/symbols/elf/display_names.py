@@ -1,0 +1,228 @@
+"""Names of C++ functions as people say them.
+
+A demangled name repeats each default argument of each template, and the types of all parameters. A
+call site has a line, so its function needs no parameters.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["display_name", "full_names", "is_plumbing", "run_by", "whole_names"]
+
+# Arguments of the templates of `std` that a program seldom writes.
+_DEFAULTS = re.compile(r"std::(allocator|char_traits|default_delete|less|equal_to|hash)\b")
+_ALIASES = {
+    f"std::basic_{name}<{letter}>": f"std::{prefix}{name}"
+    for name in ("string", "string_view", "ostream", "istream", "iostream", "ofstream", "ifstream")
+    for letter, prefix in (("char", ""), ("wchar_t", "w"))
+}
+# Namespaces that libraries put in for versions of their own.
+_VERSIONS = re.compile(r"\bstd::__(cxx11|1|ndk1|debug)::|\[abi:\w+\]")
+# Brackets that are no brackets get characters of the private use area while brackets are counted.
+_OPERATORS = ("()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">", ",")
+_OPERATOR = re.compile(rf"\boperator({'|'.join(map(re.escape, _OPERATORS))})( (?=<))?")
+_CLONE = re.compile(r"( \[clone [^\]]*\])+$")
+_ANONYMOUS, _SPACE, _OPERATOR_AT = "\ue000", "\ue001", 0xE010
+_LAMBDA = re.compile(r"\{lambda\(|\{\{lambda\}\}|<lambda\(")
+_CALL = chr(_OPERATOR_AT)
+_QUALIFIERS = re.compile(r"( const| volatile| noexcept| ?&&?)*")
+# Debug information has no other name for the function of a lambda.
+_LAMBDA_ALONE = "{lambda}"
+_PLUMBING = re.compile(r"(\w+ )*std::(\w+::)*_[_A-Z]")
+# Where `std` has the function object of a thread or of a `std::function`: in which argument.
+_RUNS = (("::_Invoker<std::tuple<", 0), ("std::_Function_handler<", -1))
+_CLOSE = {"(": ")", "<": ">", "{": "}", "[": "]"}
+
+_full = False
+
+
+@contextmanager
+def whole_names() -> Iterator[None]:
+    """Have all texts of this process show names as they are until the block is left."""
+    global _full  # noqa: PLW0603 -- one choice of the user for all texts
+    _full = True
+    try:
+        yield
+    finally:
+        _full = False
+
+
+def full_names() -> bool:
+    """Return whether texts show names as they are."""
+    return _full
+
+
+def display_name(name: str) -> str:
+    """Return the name of a function without parameters, return type and default arguments.
+
+    Args:
+        name: The demangled name. Names of other languages stay as they are.
+    """
+    if _full or ("(" not in name and "<" not in name):
+        return name
+    return _LAMBDA_ALONE if name == "operator()" else _short(name)
+
+
+def is_plumbing(name: str) -> bool:
+    """Return whether a function is internal to `std`, between a caller and a callee."""
+    return not _full and _PLUMBING.match(name) is not None
+
+
+@lru_cache(1 << 14)
+def _short(name: str) -> str:
+    try:
+        return _Name(name).short()
+    except IndexError:
+        return name  # brackets do not match
+
+
+@lru_cache(1 << 12)
+def run_by(name: str) -> str:
+    """Return the lambda that a function of `std` runs, or empty.
+
+    Args:
+        name: The demangled name, such as `std::thread::_State_impl<…>::_M_run()`.
+    """
+    for runner, which in _RUNS:
+        _, found, rest = name.partition(runner)
+        try:
+            function = _Name(f"{rest}>").arguments()[which] if found else ""
+        except IndexError:
+            continue  # brackets do not match
+        if function.endswith("}"):
+            return function
+    return ""
+
+
+class _Name:
+    """Reads a demangled name once from left to right.
+
+    Args:
+        name: The name.
+
+    Raises:
+        IndexError: Brackets do not match.
+    """
+
+    def __init__(self, name: str) -> None:
+        text = _VERSIONS.sub(lambda found: "std::" if found[0][0] == "s" else "", name)
+        text = _CLONE.sub("", text.replace("(anonymous namespace)", _ANONYMOUS))
+        self._text = _OPERATOR.sub(
+            lambda found: f"operator{chr(_OPERATOR_AT + _OPERATORS.index(found[1]))}", text
+        )
+
+    def short(self) -> str:
+        """Return the name without what nobody writes."""
+        text, end = self._part(0, "", top=True)
+        if end < len(self._text):
+            raise IndexError(end)
+        if text != self._text and not self._text.endswith(">"):
+            text = _without_return_type(text)
+        return _restored(text)
+
+    def arguments(self) -> list[str]:
+        """Return the arguments of a template up to its closing bracket."""
+        return [_restored(item) for item in self._arguments(0)[0]]
+
+    def _part(self, at: int, closing: str, *, top: bool) -> tuple[str, int]:
+        """Return a part up to a closing bracket or a comma, and where it ends."""
+        parts: list[str] = []
+        text = self._text
+        while at < len(text) and text[at] not in closing:
+            char = text[at]
+            if found := _LAMBDA.match(text, at):
+                end = self._closing(found.end() - 1)
+                number = re.compile(r"#(\d+)\}|\}|>").match(text, end)
+                if number is None:
+                    raise IndexError(end)
+                parts.append(f"{{lambda{_SPACE}#{number[1]}}}" if number[1] else "{lambda}")
+                at = number.end()
+            elif char == "<" and parts and _names(parts[-1]):
+                arguments, at = self._arguments(at + 1)
+                parts.append(self._template("".join(parts), arguments))
+                if parts[-1].startswith("\0"):
+                    parts = [parts[-1][1:]]
+            elif char == "(" and parts and _names(parts[-1]):
+                end = self._closing(at)
+                after = _QUALIFIERS.match(text, end)
+                behind = after.end() if after else end
+                if top or text.startswith("::", behind):
+                    at = behind
+                else:
+                    inner, _ = self._list(at + 1, ")")
+                    parts.append(f"({', '.join(inner)})")
+                    at = end
+            elif char in _CLOSE:
+                inner, at = self._list(at + 1, _CLOSE[char])
+                parts.append(f"{char}{', '.join(inner)}{_CLOSE[char]}")
+            elif char in _CLOSE.values():
+                raise IndexError(at)
+            else:
+                parts.append(char)
+                at += 1
+        return "".join(parts), at
+
+    def _list(self, at: int, closing: str) -> tuple[list[str], int]:
+        """Return the parts between brackets, and where what follows begins."""
+        items: list[str] = []
+        while True:
+            item, at = self._part(at, f",{closing}", top=False)
+            items.append(item.strip())
+            if self._text[at] == closing:
+                return [item for item in items if item], at + 1
+            at += 1
+
+    def _arguments(self, at: int) -> tuple[list[str], int]:
+        return self._list(at, ">")
+
+    def _closing(self, at: int) -> int:
+        """Return where what follows a bracket's other half begins."""
+        return self._list(at + 1, _CLOSE[self._text[at]])[1]
+
+    @staticmethod
+    def _template(before: str, arguments: list[str]) -> str:
+        """Return the arguments of a template, or an alias of the whole behind a zero byte."""
+        name = re.search(r"[\w:]*$", before)
+        if name is not None and name[0].startswith("std::"):
+            while len(arguments) > 1 and _DEFAULTS.match(arguments[-1]):
+                arguments.pop()
+            alias = _ALIASES.get(f"{name[0]}<{', '.join(arguments)}>")
+            if alias:
+                return f"\0{before[: name.start()]}{alias}"
+        return f"<{', '.join(arguments)}>"
+
+
+def _names(text: str) -> bool:
+    """Whether a bracket behind a text belongs to a name there."""
+    last = text[-1:]
+    return last.isalnum() or last in {"_", ">", "}", "]"} or "\ue010" <= last <= "\ue01f"
+
+
+def _without_return_type(text: str) -> str:
+    """Return a name without the type before it."""
+    depth, begin = 0, 0
+    for at, char in enumerate(text):
+        if char in _CLOSE:
+            depth += 1
+        elif char in _CLOSE.values():
+            depth -= 1
+        elif char == " " and not depth:
+            if text[:at].endswith("operator"):
+                break  # a conversion, or new and delete
+            begin = at + 1
+    return text[begin:].lstrip("*&")
+
+
+def _restored(text: str) -> str:
+    """Return a text with the brackets that were no brackets, and lambdas without their operator."""
+    text = text.replace(f"}}::operator{_CALL}", "}")
+    for n, operator in enumerate(_OPERATORS):
+        text = text.replace(chr(_OPERATOR_AT + n), operator)
+    return text.replace(_ANONYMOUS, "(anonymous namespace)").replace(_SPACE, " ")
