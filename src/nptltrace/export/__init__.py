@@ -1,12 +1,12 @@
-"""Writes traces in other people's formats: one module a format, listed with what it is.
+"""Exports of traces to other formats. Each format has a module.
 
 The module of a format has
 
-* `write(what, out)`: writes an `Export` to a `Target`, and returns what it wrote in a few words
-  for the user to read;
-* `OPTIONS`: the names of the options that it takes, besides `symbols` and `scope`.
+* `write(what, out)`: writes an `Export` to a `Target`, and returns a short text that tells the
+  user how much was written;
+* `OPTIONS`: the names of the options of the format, besides `symbols` and `scope`.
 
-They are imported when they are used, for `ptt --help` must not wait for what they need.
+The modules are imported on use: `ptt --help` does not wait for pyarrow or NumPy.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ ALIASES = {"collapsed": "folded"}
 
 @dataclass(frozen=True)
 class Export:
-    """What to export.
+    """A request to export traces.
 
     Attributes:
         traceset: The opened traces.
-        symbols: Names addresses.
-        scope: What to write; None for everything.
-        show: What the times of stacks are of; see `STACK_MEASURES`.
-        tables: Names of the tables to write; all when empty.
+        symbols: Gives names to addresses; None leaves addresses as numbers.
+        scope: The part of the traces to write; None for everything.
+        show: The measure of the formats with stacks; see `STACK_MEASURES`.
+        tables: Names of the tables to write; all tables if empty.
     """
 
     traceset: Traceset
@@ -69,24 +69,24 @@ class Export:
 
     @cached_property
     def timeline(self) -> Timeline:
-        """The states of threads and objects, for formats that draw them."""
+        """The states of threads and objects over time."""
         from nptltrace.export.writing.timeline import Timeline
 
         return Timeline(self.traceset, self.symbols, self.scope)
 
     @cached_property
     def trace_tables(self) -> TraceTables:
-        """The tables that formats with stacks read."""
+        """The tables of the traces in the scope."""
         from nptltrace.analysis.sql.tables import TraceTables
 
         return TraceTables(self.traceset, self.symbols, self.scope)
 
     @cached_property
     def shown(self) -> StackMeasure:
-        """What the times of stacks are of.
+        """The measure that `show` names.
 
         Raises:
-            UsageError: There is no such thing.
+            UsageError: No measure has this name.
         """
         from nptltrace.analysis.report.stacks.sums import stack_measure
 
@@ -94,7 +94,7 @@ class Export:
 
     @cached_property
     def samples(self) -> list[Sample]:
-        """The times of each stack and object, the longest first."""
+        """The time of each pair of stack and object, the longest first."""
         from nptltrace.export.writing.stacks import samples
 
         return samples(self.trace_tables, self.shown)
@@ -106,7 +106,7 @@ class Format(Protocol):
     OPTIONS: tuple[str, ...]
 
     def write(self, what: Export, out: Target) -> str:
-        """Write an export and return what was written, in a few words."""
+        """Write an export, and return a short text about the written data."""
 
 
 def load_format(name: str) -> Format:
@@ -116,7 +116,7 @@ def load_format(name: str) -> Format:
         name: As in `ptt export --format NAME`.
 
     Raises:
-        UsageError: There is no such format.
+        UsageError: No format has this name.
     """
     name = ALIASES.get(name, name)
     if name not in FORMATS:

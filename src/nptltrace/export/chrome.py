@@ -1,8 +1,8 @@
 """Chrome's trace event format, as JSON: for chrome://tracing, Perfetto, and many other viewers.
 
-A thread has a row of waits, and rows of its own for what it holds; an object has a row that shows
-its holder, and a counter of its waiters. Flows lead from the waker of a thread to where it went on,
-and from the holder of a lock to the wait for it.
+A thread has a row of waits and rows of holds. An object has a row that shows its holder, and a
+counter of its waiters. A flow leads from a waker to the woken thread, and from the holder of a lock
+to the wait for the lock.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["OPTIONS", "write"]
 
 OPTIONS = ()
-# Rows that are no thread have numbers above those of the kernel.
+# Rows of holds and objects are numbered from here on. The kernel's thread ids are all smaller.
 _LANE_TID = 10_000_000
 _ROWS = 1 << 14
 
@@ -55,7 +55,7 @@ def write(what: Export, out: Target) -> str:
 
 
 def _metadata(timeline: Timeline) -> Iterator[dict[str, Any]]:
-    """Yield what made the trace, the names of processes and rows, and the order of these."""
+    """Yield the label of the trace, the names of processes and rows, and the order of the rows."""
     pid = timeline.processes[0].pid if timeline.processes else 0
     yield {"ph": "M", "pid": pid, "name": "process_labels", "args": {"labels": "ptt"}}
     for process in timeline.processes:
@@ -94,20 +94,20 @@ def _lane_name(timeline: Timeline, number: int) -> str:
 
 
 def _texts(names: list[str], key: str = "") -> Words:
-    """Return JSON strings by number; with a key as members of an object, unless they are empty."""
+    """Return names as JSON strings. With a key, names become members of an object, "" nothing."""
     if key:
         return Words(f',"{key}":{json.dumps(name)}' if name else "" for name in names)
     return Words(json.dumps(name) for name in names)
 
 
 def _stack_texts(timeline: Timeline, key: str) -> Words:
-    """Return stacks as members of a JSON object, by place, empty at 0."""
+    """Return the text of each stack as a member of a JSON object. Stack 0 is empty."""
     stacks = map(timeline.stack, timeline.stack_keys.tolist())
     return Words(["", *(f',"{key}":{json.dumps(frames)}' for frames in stacks)])
 
 
 class _Events:
-    """Encodes records, which come in the order of time."""
+    """Encodes records in the order of time."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
@@ -161,10 +161,10 @@ class _Events:
         for kind, names, flow in (
             (rec.WAKE, self._wakes, "s"), (rec.WOKEN, self._woken, "f"),
         ):  # fmt: skip
-            mine = chosen(records, what == kind)
-            name = names.of(mine["other"])
-            yield self._slices(mine, mine["thread"], name, "wakeup", self._site)
-            yield self._flows(mine, mine["thread"], flow, "wake-up")
+            wakeups = chosen(records, what == kind)
+            name = names.of(wakeups["other"])
+            yield self._slices(wakeups, wakeups["thread"], name, "wakeup", self._site)
+            yield self._flows(wakeups, wakeups["thread"], flow, "wake-up")
         for kind, text in ((rec.BEGUN, "begins"), (rec.ENDED, "ends"), (rec.JOINED, "joined")):
             yield self._instants(chosen(records, what == kind), json.dumps(text))
         created = chosen(records, what == rec.CREATED)
@@ -172,12 +172,12 @@ class _Events:
         yield self._counts(*self._depths.changes(records))
 
     def _at(self, records: NDArray[Any], phase: str, pid: NDArray[Any], tid: NDArray[Any]) -> Any:
-        """Return the columns that every event begins with."""
+        """Return the columns at the begin of each event."""
         time = decimals(records["ts"], 3)
         return f'{{"ph":"{phase}","pid":', digits(pid), ',"tid":', digits(tid), ',"ts":', *time
 
     def _waits(self, records: NDArray[Any]) -> Iterator[Any]:
-        """Yield waits, and what leads to them from the owners."""
+        """Yield waits, and flows to the waits from the owners."""
         if not len(records):
             return
         key, places = self._timeline.verb_places(records), self._timeline.stack_places
@@ -203,7 +203,7 @@ class _Events:
         yield self._flows(blocked, blocked["thread"], "f", "blocked by")
 
     def _holds(self, records: NDArray[Any]) -> Iterator[Any]:
-        """Yield holds, in the rows of their threads and in those of what is held."""
+        """Yield holds, in the rows of the threads and in the rows of the objects."""
         if not len(records):
             return
         key, places = self._timeline.verb_places(records), self._timeline.stack_places
@@ -227,14 +227,14 @@ class _Events:
         self, records: NDArray[Any], threads: NDArray[Any], name: Any, category: str,
         site: Words | None,
     ) -> Any:  # fmt: skip
-        """Return marks in rows of threads, for flows to begin or end at."""
+        """Return marks in rows of threads. Flows begin and end at these marks."""
         head = self._at(records, "X", self._pid_of_thread[threads], self._tid[threads])
         where = (',"args":{"wait_id":', digits(records["id"]),
                  site.of(records["site"]) if site else "", "}},\n")  # fmt: skip
         return joined(len(records), *head, f',"dur":0,"cat":"{category}","name":', name, *where)
 
     def _flows(self, records: NDArray[Any], threads: NDArray[Any], phase: str, name: str) -> Any:
-        """Return beginnings (`s`) or ends (`f`) of arrows."""
+        """Return the starts (phase `s`) or the ends (phase `f`) of flows."""
         head = self._at(records, phase, self._pid_of_thread[threads], self._tid[threads])
         binding = ',"bp":"e"' if phase == "f" else ""
         rest = f',"cat":"{name}","name":"{name}"{binding},"id":'

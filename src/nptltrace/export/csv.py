@@ -17,12 +17,15 @@ OPTIONS = ("tables",)
 
 
 def write(what: Export, out: Target) -> str:
-    """Write tables as CSV, lists as JSON, nothing where a value is null.
+    """Write tables as CSV. A list becomes JSON, and null becomes an empty field.
 
-    All tables go into a directory, a single table into a file.
+    Several tables become a directory of files. A single table becomes a file.
+
+    Returns:
+        The numbers of rows and tables, as text.
 
     Raises:
-        UsageError: There is no such table, or several for standard output.
+        UsageError: A table is unknown, or several tables go to standard output.
     """
     from nptltrace.analysis.answers import all_tables
     from nptltrace.analysis.sql.schema import TABLES, table_type
@@ -43,20 +46,15 @@ def write(what: Export, out: Target) -> str:
                 for table in chosen
             }
         writers = {t.name: stack.enter_context(_Writer(files[t.name], t.schema())) for t in chosen}
-        made = all_tables(what.traceset, what.symbols, what.scope)
-        for name, piece in made.pieces(list(writers)):
+        tables = all_tables(what.traceset, what.symbols, what.scope)
+        for name, piece in tables.pieces(list(writers)):
             writers[name].write(piece)
             rows += piece.num_rows
     return f"{rows} {plural(rows, 'row')} of {len(chosen)} {plural(len(chosen), 'table')}"
 
 
 class _Writer:
-    """Writes one table.
-
-    Args:
-        file: Where to.
-        schema: The table's.
-    """
+    """Writes the rows of one table to an open file."""
 
     def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
         from pyarrow import csv
@@ -70,7 +68,7 @@ class _Writer:
         self._writer.close()
 
     def write(self, piece: pa.Table) -> None:
-        """Write some rows."""
+        """Append rows."""
         import pyarrow as pa
 
         schema = _flat_schema(piece.schema)
@@ -79,7 +77,7 @@ class _Writer:
 
 
 def _flat_schema(schema: pa.Schema) -> pa.Schema:
-    """Return a schema whose lists and dictionaries are text."""
+    """Return the schema with text in place of lists and dictionaries."""
     import pyarrow as pa
 
     def flat(field: pa.Field) -> pa.Field:
@@ -90,7 +88,7 @@ def _flat_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def _flat(column: pa.ChunkedArray, type_: pa.DataType) -> Any:
-    """Return a column without lists and dictionaries."""
+    """Return the column with text in place of lists and dictionaries."""
     import json
 
     import pyarrow as pa

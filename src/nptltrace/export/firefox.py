@@ -1,7 +1,7 @@
-"""Firefox Profiler: a marker and a weighted sample a wait, for https://profiler.firefox.com.
+"""Firefox Profiler: a marker and a weighted sample for each wait, for https://profiler.firefox.com.
 
-The format is that of processed profiles, in a version that later ones of the page bring up to date.
-Times are in ms, as the page has them; so are the weights of the samples.
+The file is a *processed profile*. The page upgrades older versions of the format by itself.
+Times and the weights of samples are in ms.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ __all__ = ["OPTIONS", "write"]
 
 _GECKO_VERSION, _PROCESSED_VERSION = 29, 48
 _OTHER, _SHOWN = 0, 1  # categories
-_INTERVAL = 1  # phase of a marker that has a beginning and an end
+_INTERVAL = 1  # phase of a marker with a begin and an end
 _LIBRARY = 1  # type of a resource
 _NS_PER_MS = 1e6
 
 _THREAD = ("process", "tid", "gen")
-# The columns of a row: the thread that it is drawn at, stack, and how long.
+# The columns of a row: the thread of the marker, the stack, and the duration.
 _COLUMNS: dict[StackMeasure, tuple[str, str, str, str, str]] = {
     "waits": ("process", "tid", "gen", "stack_id", "dur_ns"),
     "holders": ("owner_process", "owner_tid", "owner_gen", "holder_stack_id", "held_ns"),
@@ -48,6 +48,8 @@ _COLUMNS: dict[StackMeasure, tuple[str, str, str, str, str]] = {
 _NAMES: dict[StackMeasure, str] = {
     "waits": "contended wait", "holders": "others wait", "holds": "hold", "idle": "idle wait",
 }  # fmt: skip
+# Libraries are numbered by name and build-id.
+_Libraries = Numbers[tuple[str, str]]
 
 
 def write(what: Export, out: Target) -> str:
@@ -57,29 +59,29 @@ def write(what: Export, out: Target) -> str:
     known = {(row["process"], row["tid"], row["gen"]): row for row in threads}
     processes = {row["process"]: row for row in tables.table("processes").to_pylist()}
     stacks, labels = Frames(tables), object_labels(objects)
-    libraries = _Libraries(tables)
-    made = []
+    libraries: _Libraries = Numbers()
+    drawn = []
     for (process, tid, gen), part in _by_thread(rows):
         thread = _Thread(libraries, stacks)
         thread.add(part, _NAMES[shown], labels)
-        made.append(thread.document(known.get((process, tid, gen)), processes.get(process), tid))
+        drawn.append(thread.document(known.get((process, tid, gen)), processes.get(process), tid))
     begins = what.traceset.start_unix_ns / _NS_PER_MS
     document = {
         "meta": _meta(TITLES[shown], begins),
-        "libs": libraries.documents,
+        "libs": _libraries(libraries, tables),
         "pages": [], "counters": [], "profilerOverhead": [],
-        "threads": made,
+        "threads": drawn,
     }  # fmt: skip
     with out.file() as file:
         file.write(json.dumps(document, separators=(",", ":")).encode())
-    n, m = rows.num_rows, len(made)
+    n, m = rows.num_rows, len(drawn)
     return f"{n:,} {plural(n, 'marker')} of {TITLES[shown]} in {m:,} {plural(m, 'thread')}"
 
 
 def _rows(
     tables: TraceTables, shown: StackMeasure
 ) -> tuple[pa.Table, list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return what to draw with columns of one name, the objects and the threads."""
+    """Return the rows to draw, in columns of the same names, the objects and the threads."""
     table = "holds" if shown == "holds" else "waits"
     *identity, stack, time = _COLUMNS[shown]
     pieces: dict[str, list[pa.Table]] = {table: [], "objects": [], "threads": []}
@@ -112,7 +114,7 @@ def _no_rows() -> pa.Table:
 
 
 def _by_thread(rows: pa.Table) -> Iterator[tuple[tuple[int | None, ...], pa.Table]]:
-    """Yield the process and name of a thread, None where they are not known, and its rows."""
+    """Yield the identity of each thread, None for an unknown thread, and its rows."""
     identity = [rows[name].cast(pa.int64()).fill_null(-1).to_numpy() for name in _THREAD]
     borders = np.flatnonzero(np.any(np.diff(identity) != 0, axis=0)) + 1
     edges = [0, *borders.tolist(), rows.num_rows] if rows.num_rows else []
@@ -122,7 +124,7 @@ def _by_thread(rows: pa.Table) -> Iterator[tuple[tuple[int | None, ...], pa.Tabl
 
 
 def _meta(title: str, begins_ms: float) -> dict[str, Any]:
-    """Return what the page wants to know of the profile as a whole."""
+    """Return the data about the profile as a whole."""
     fields = [
         {"key": "object", "label": "Object", "format": "string", "searchable": True},
         {"key": "site", "label": "Call site", "format": "string", "searchable": True},
@@ -150,28 +152,19 @@ def _meta(title: str, begins_ms: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class _Libraries:
-    """The modules of the profile."""
-
-    def __init__(self, tables: TraceTables) -> None:
-        self.documents: list[dict[str, Any]] = []
-        self._numbers: Numbers[tuple[str, str]] = Numbers()
-        self._modules = modules(tables)
-
-    def number(self, name: str, build_id: str) -> int:
-        """Return the number of a module."""
-        known = self._numbers[name, build_id]
-        if known == len(self.documents):
-            path = self._modules.get((name, build_id), {}).get("path", name)
-            self.documents.append(
-                {"arch": "", "name": name, "path": path, "debugName": name, "debugPath": path,
-                 "breakpadId": _breakpad_id(build_id), "codeId": build_id or None}
-            )  # fmt: skip
-        return known
+def _libraries(libraries: _Libraries, tables: TraceTables) -> list[dict[str, Any]]:
+    """Return the documents of the libraries that the threads use, by number."""
+    known = modules(tables)
+    paths = [known.get((name, build_id), {}).get("path", name) for name, build_id in libraries]
+    return [
+        {"arch": "", "name": name, "path": path, "debugName": name, "debugPath": path,
+         "breakpadId": _breakpad_id(build_id), "codeId": build_id or None}
+        for (name, build_id), path in zip(libraries, paths, strict=True)
+    ]  # fmt: skip
 
 
 def _breakpad_id(build_id: str) -> str:
-    """Return the first bytes of a build-id as the page and symbol servers write them."""
+    """Return a build-id in the notation of Breakpad, which the page and symbol servers use."""
     if not build_id:
         return ""
     raw = bytes.fromhex(build_id)[:16].ljust(16, b"\0")
@@ -179,7 +172,7 @@ def _breakpad_id(build_id: str) -> str:
 
 
 class _Thread:
-    """The tables of a thread, filled as stacks are used."""
+    """The tables of a thread. They grow as stacks are used."""
 
     def __init__(self, libraries: _Libraries, stacks: Frames) -> None:
         self._libraries, self._stacks = libraries, stacks
@@ -192,7 +185,7 @@ class _Thread:
         self._markers: dict[str, Any] = {}
 
     def add(self, rows: pa.Table, name: str, labels: dict[object, str]) -> None:
-        """Take the rows of the thread, in the order of time."""
+        """Add the rows of the thread, in the order of time."""
         encoded = rows["stack_id"].combine_chunks().dictionary_encode()
         paths = [self._stacks.of(stack) or (UNKNOWN,) for stack in encoded.dictionary.to_pylist()]
         node_of = [*map(self._node, paths)]
@@ -224,7 +217,7 @@ class _Thread:
     def document(
         self, thread: dict[str, Any] | None, process: dict[str, Any] | None, tid: int | None
     ) -> dict[str, Any]:
-        """Return the thread as the page has it."""
+        """Return the document of the thread."""
         pid = process["pid"] if process else 0
         name = (thread["name"] if thread else "") or (f"thread {tid}" if tid else "nobody known")
         begin, end = (thread[key] if thread else None for key in ("start_ns", "end_ns"))
@@ -246,7 +239,7 @@ class _Thread:
         }  # fmt: skip
 
     def _node(self, frames: tuple[Frame, ...]) -> int:
-        """Return the number of a stack, innermost frame first."""
+        """Return the number of a stack. The innermost frame comes first."""
         node: int | None = None
         for frame in reversed(frames):
             node = self._nodes[frame, node]
@@ -277,23 +270,21 @@ class _Thread:
         key = (frame.name, frame.path, frame.module)
         return self._functions.setdefault(key, (len(self._functions), frame))[0]
 
-    def _resource(self, frame: Frame) -> int:
-        if not frame.module:
-            return -1
-        return self._resources[frame.module, frame.build_id]
-
     def _function_tables(self) -> dict[str, Any]:
-        """Return the functions, and the modules that they are in."""
+        """Return the functions and their modules."""
         frames, count = [frame for _, frame in self._functions.values()], len(self._functions)
         table = {
             "name": [self._strings[frame.name] for frame in frames],
             "isJS": [False] * count, "relevantForJS": [False] * count,
-            "resource": [self._resource(frame) for frame in frames],
+            "resource": [
+                self._resources[frame.module, frame.build_id] if frame.module else -1
+                for frame in frames
+            ],
             "fileName": [self._strings[frame.path] if frame.path else None for frame in frames],
             "lineNumber": [None] * count, "columnNumber": [None] * count, "length": count,
         }  # fmt: skip
         resources = {
-            "lib": [self._libraries.number(*key) for key in self._resources],
+            "lib": [self._libraries[key] for key in self._resources],
             "name": [self._strings[name] for name, _ in self._resources],
             "host": [None] * len(self._resources), "type": [_LIBRARY] * len(self._resources),
             "length": len(self._resources),

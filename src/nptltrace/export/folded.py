@@ -1,4 +1,4 @@
-"""Folded stacks: one line a stack, as flamegraph.pl and what came after it read; times in ns."""
+"""Folded stacks: one line for each stack, as flamegraph.pl reads them. Times are in ns."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "write"]
 
-# What ends a frame, or a line.
+# The characters that end a frame or a line.
 _REPLACED = str.maketrans({";": ":", "\n": " ", "\r": " "})
 
 
 def write(what: Export, out: Target) -> str:
-    """Write a line a stack: the functions from the outermost on, and nanoseconds."""
-    found, shown = what.samples, what.shown
+    """Write a line for each stack: the functions, the outermost first, and nanoseconds."""
     lines: dict[str, int] = {}
-    for sample in found:
+    for sample in what.samples:
         names = (frame.name.translate(_REPLACED) for frame in reversed(sample.frames))
         line = ";".join(names)
         lines[line] = lines.get(line, 0) + sample.ns
     with out.file() as file:
         file.writelines(f"{line} {ns}\n".encode() for line, ns in lines.items() if ns)
-    return summary(found, shown)
+    return summary(what.samples, what.shown)

@@ -1,8 +1,8 @@
 """Pajé: the self-describing format that ViTE, pajeng and StarVZ read.
 
-Containers are processes, in them threads and objects. A thread has a state, and below it rows of
-what it holds; an object has a state that names its holder, and a number of waiters. Links lead
-from a waker to the thread that it woke, and from the holder of a lock to a waiter.
+The containers are processes, with threads and objects inside. A thread has a state, and rows of
+holds below. An object has a state that names its holder, and a number of waiters. A link leads
+from a waker to the woken thread, and from the holder of a lock to a waiter.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["OPTIONS", "write"]
 OPTIONS = ()
 _ROWS = 1 << 14
 
-# The events of the file, by their numbers, with the fields that they have.
+# The events of the file: their numbers, names and fields.
 (_CONTAINER_TYPE, _STATE_TYPE, _VARIABLE_TYPE, _LINK_TYPE, _EVENT_TYPE, _VALUE, _CREATE, _DESTROY,
  _SET, _PUSH, _POP, _ADD, _SUB, _START, _END, _NEW, _HOLD, _COUNT) = range(18)  # fmt: skip
 _TYPED = (("Alias", "string"), ("Type", "string"), ("Name", "string"))
@@ -77,7 +77,7 @@ _DEFINITIONS: dict[int, tuple[str, tuple[tuple[str, str], ...]]] = {
     )),
 }  # fmt: skip
 
-# Types of containers: alias, that of the one around it, name.
+# Types of containers: alias, alias of the outer container's type, name.
 _CONTAINERS = (
     ("P", "0", "Process"), ("T", "P", "Thread"), ("W", "T", "More waits"), ("H", "T", "Holds"),
     ("O", "P", "Object"), ("Q", "O", "More owners"),
@@ -118,13 +118,13 @@ def write(what: Export, out: Target) -> str:
     return timeline.summary()
 
 
-# ---- what stands before the events ----
+# ---- the head of the file ----
 
 
 def _quoted(name: str) -> str:
-    """Return a name as a field: the format knows no way to write quotes or ends of lines."""
+    """Return a name as a field. The format cannot express quotes and line ends in a field."""
     plain = "".join(c if c.isprintable() else " " for c in name).replace('"', "'")
-    return f'"{plain.strip() or "-"}"'  # pajeng stumbles over empty ones
+    return f'"{plain.strip() or "-"}"'  # pajeng fails on an empty field
 
 
 def _definitions() -> Iterator[str]:
@@ -147,7 +147,7 @@ def _types() -> Iterator[str]:
 
 
 def _values(timeline: Timeline) -> Iterator[str]:
-    """Yield what states may be."""
+    """Yield the values of states, links and events."""
     for number, (name, color) in enumerate(zip(_LIFE, _LIFE_COLOR, strict=True)):
         yield f'{_VALUE} L{number} ST {_quoted(name)} "{color}"'
     for number, key in enumerate(timeline.verb_keys.tolist()):
@@ -168,13 +168,13 @@ def _values(timeline: Timeline) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Container:
-    """Something that has states.
+    """A process, a thread, an object or a row.
 
     Attributes:
-        alias: What the events call it.
-        type: Its type.
-        above: The container that it is in.
-        name: For people; no two have the same.
+        alias: The name in events.
+        type: The alias of its type.
+        above: The alias of the outer container.
+        name: The name for people, different for each container.
     """
 
     alias: str
@@ -183,12 +183,12 @@ class _Container:
     name: str
 
     def line(self) -> str:
-        """Return the fields that create it."""
+        """Return the fields of the event that creates the container."""
         return f"{self.alias} {self.type} {self.above} {_quoted(self.name)}"
 
 
 def _containers(timeline: Timeline) -> Iterator[_Container]:
-    """Yield all containers, those around others first."""
+    """Yield all containers. An outer container comes before its inner containers."""
     for row, process in enumerate(timeline.processes):
         name = f"{readable(process.exe.rpartition('/')[2]) or 'process'} {process.pid}"
         yield _Container(f"P{row}", "P", "0", name + (f" #{row}" if row else ""))
@@ -210,7 +210,7 @@ def _containers(timeline: Timeline) -> Iterator[_Container]:
 
 
 class _Events:
-    """Encodes records, which come in the order of time."""
+    """Encodes records in the order of time."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
@@ -221,27 +221,24 @@ class _Events:
         own = {rec.WAITS: "T", rec.OWNERS: "O"}
         more = {rec.WAITS: "SW", rec.OWNERS: "SQ", rec.HOLDS: "SH"}
         first = {rec.WAITS: "ST", rec.OWNERS: "SO"}
-        # Type of the state, and its container: `ST T12`.
-        self._row = Words(
-            f"{more[lane.what]} R{number}"
-            if lane.place or lane.what == rec.HOLDS
-            else f"{first[lane.what]} {own[lane.what]}{lane.row}"
-            for number, lane in enumerate(lanes)
-        )
-        self._state = Words(
-            more[lane.what] if lane.place or lane.what == rec.HOLDS else first[lane.what]
-            for lane in lanes
-        )
+        states, containers = [], []
+        for number, lane in enumerate(lanes):
+            has_row = lane.place or lane.what == rec.HOLDS
+            states.append(more[lane.what] if has_row else first[lane.what])
+            containers.append(f"R{number}" if has_row else f"{own[lane.what]}{lane.row}")
+        self._state = Words(states)
+        # The type of the state and its container: `ST T12`.
+        self._row = Words(map(" ".join, zip(states, containers, strict=True)))
 
     def encoded(self, records: NDArray[Any]) -> Any:
-        """Return the lines of some records, in their order."""
+        """Return the lines of some records, in the order of the records."""
         lines = Ordered()
         what = records["what"]
         for kind, encode in (
             (rec.WAIT, self._wait), (rec.WAIT_END, self._wait_end), (rec.HOLD, self._hold),
-            (rec.HOLD_END, self._hold_end), (rec.WAKE, self._wake), (rec.WOKEN, self._woken),
-            (rec.CREATED, self._created), (rec.BEGUN, self._begun), (rec.ENDED, self._ended_thread),
-            (rec.JOINED, self._joined),
+            (rec.HOLD_END, self._hold_end), (rec.WAKE, self._wakeup), (rec.WOKEN, self._wakeup),
+            (rec.CREATED, self._life), (rec.BEGUN, self._life), (rec.ENDED, self._life),
+            (rec.JOINED, self._life),
         ):  # fmt: skip
             where = np.flatnonzero(what == kind)
             if len(where):
@@ -304,30 +301,17 @@ class _Events:
         for lane in ("lane", "owner_lane"):
             lines.add(where, f"{_POP}", *time, self._row.of(records[lane]), "\n")
 
-    def _wake(self, lines: Ordered, where: NDArray[Any], records: NDArray[Any]) -> None:
+    def _wakeup(self, lines: Ordered, where: NDArray[Any], records: NDArray[Any]) -> None:
         time, thread = self._time(records), digits(records["thread"])
+        link, value = (_START, "E0") if records["what"][0] == rec.WAKE else (_END, "E1")
         wait = digits(records["id"])
-        lines.add(where, f"{_START}", *time, "LW 0 T", thread, " LW0 W", wait, "\n")
-        lines.add(where, f"{_NEW}", *time, "E T", thread, " E0\n")
+        lines.add(where, f"{link}", *time, "LW 0 T", thread, " LW0 W", wait, "\n")
+        lines.add(where, f"{_NEW}", *time, "E T", thread, f" {value}\n")
 
-    def _woken(self, lines: Ordered, where: NDArray[Any], records: NDArray[Any]) -> None:
-        thread, wait = digits(records["thread"]), digits(records["id"])
-        time = self._time(records)
-        lines.add(where, f"{_END}", *time, "LW 0 T", thread, " LW0 W", wait, "\n")
-        lines.add(where, f"{_NEW}", *time, "E T", thread, " E1\n")
-
-    def _created(self, lines: Ordered, where: NDArray[Any], records: NDArray[Any]) -> None:
+    def _life(self, lines: Ordered, where: NDArray[Any], records: NDArray[Any]) -> None:
+        event, type_, value = {
+            rec.CREATED: (_NEW, "E", "E2"), rec.BEGUN: (_SET, "ST", "L0"),
+            rec.ENDED: (_SET, "ST", "L1"), rec.JOINED: (_SET, "ST", "L2"),
+        }[int(records["what"][0])]  # fmt: skip
         thread = digits(records["thread"])
-        lines.add(where, f"{_NEW}", *self._time(records), "E T", thread, " E2\n")
-
-    def _begun(self, lines: Ordered, where: NDArray[Any], records: NDArray[Any]) -> None:
-        thread = digits(records["thread"])
-        lines.add(where, f"{_SET}", *self._time(records), "ST T", thread, " L0\n")
-
-    def _ended_thread(self, lines: Ordered, where: NDArray[Any], records: NDArray[Any]) -> None:
-        thread = digits(records["thread"])
-        lines.add(where, f"{_SET}", *self._time(records), "ST T", thread, " L1\n")
-
-    def _joined(self, lines: Ordered, where: NDArray[Any], records: NDArray[Any]) -> None:
-        thread = digits(records["thread"])
-        lines.add(where, f"{_SET}", *self._time(records), "ST T", thread, " L2\n")
+        lines.add(where, f"{event}", *self._time(records), f"{type_} T", thread, f" {value}\n")

@@ -1,4 +1,4 @@
-"""Parquet: a data set partitioned by table, day, host and run, which every query engine reads."""
+"""Parquet: a data set with partitions by table, day, host and run."""
 
 from __future__ import annotations
 
@@ -20,25 +20,30 @@ if TYPE_CHECKING:
 
 OPTIONS = ("tables",)
 
-_ROW_GROUP = 1 << 18
-_MADE = r"dataset=\w+/day=[^/]+/host=[^/]+/run=[^/]+/part-0\.parquet"
+_ROW_GROUP = 1 << 18  # rows
+_PATHS = r"dataset=\w+/day=[^/]+/host=[^/]+/run=[^/]+/part-0\.parquet"
 _NS = 10**9
 
 
 def write(what: Export, out: Target) -> str:
     """Write tables as `dataset=TABLE/day=…/host=…/run=…/part-0.parquet`.
 
+    The directories are Hive partitions: query engines read `day`, `host` and `run` as columns.
+
+    Returns:
+        The numbers of rows and tables, as text.
+
     Raises:
-        UsageError: There is no such table.
+        UsageError: A table is unknown, or the target is standard output.
     """
     from nptltrace.analysis.answers import all_tables
     from nptltrace.analysis.sql.schema import TABLES, table_type
 
     chosen = [table_type(name) for name in dict.fromkeys(what.tables)] or list(TABLES.values())
-    made = all_tables(what.traceset, what.symbols, what.scope)
-    runs = {row["run_id"]: _partition(row) for row in made.table("runs").to_pylist()}
+    tables = all_tables(what.traceset, what.symbols, what.scope)
+    runs = {row["run_id"]: _partition(row) for row in tables.table("runs").to_pylist()}
     rows = 0
-    with out.directory(_MADE) as directory, ExitStack() as stack:
+    with out.directory(_PATHS) as directory, ExitStack() as stack:
         files = {
             (table.name, run): stack.enter_context(
                 _File(directory / f"dataset={table.name}" / partition, table.schema())
@@ -46,7 +51,7 @@ def write(what: Export, out: Target) -> str:
             for table in chosen
             for run, partition in runs.items()
         }
-        for name, piece in made.pieces([table.name for table in chosen]):
+        for name, piece in tables.pieces([table.name for table in chosen]):
             for run, part in _by_run(piece, list(runs)):
                 files[name, run].write(part)
             rows += piece.num_rows
@@ -54,7 +59,7 @@ def write(what: Export, out: Target) -> str:
 
 
 def _partition(run: dict[str, object]) -> str:
-    """Return the directories of a run."""
+    """Return the path of a run inside the directory of a table."""
     start = run["start_unix_ns"] or run["t0_unix_ns"]
     assert isinstance(start, int)  # noqa: S101 -- by the schema
     day = datetime.fromtimestamp(start // _NS, UTC).date()
@@ -63,7 +68,7 @@ def _partition(run: dict[str, object]) -> str:
 
 
 def _by_run(piece: pa.Table, runs: list[str]) -> Iterator[tuple[str, pa.Table]]:
-    """Yield the rows of each run."""
+    """Yield each run with its rows."""
     import pyarrow.compute as pc
 
     if len(runs) == 1:
@@ -74,11 +79,11 @@ def _by_run(piece: pa.Table, runs: list[str]) -> Iterator[tuple[str, pa.Table]]:
 
 
 class _File:
-    """One file, whose row groups are sorted by process and time.
+    """A file of one table and run. Each row group is sorted by process and time.
 
     Args:
-        directory: Where it goes.
-        schema: The table's.
+        directory: The directory of the file, which is created.
+        schema: The schema of the table.
     """
 
     def __init__(self, directory: Path, schema: pa.Schema) -> None:
@@ -103,7 +108,7 @@ class _File:
         self._writer.close()
 
     def write(self, piece: pa.Table) -> None:
-        """Take some rows in."""
+        """Add rows, and write a row group if there are enough rows."""
         self._waiting.append(piece)
         self._rows += piece.num_rows
         if self._rows >= _ROW_GROUP:

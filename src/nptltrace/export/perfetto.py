@@ -1,9 +1,9 @@
 """Perfetto: track events for https://ui.perfetto.dev and its trace processor.
 
-A thread has a row of waits and rows of holds below it; an object has a row that shows its holder
-and a counter of its waiters. Flows lead from the waker of a thread to where it went on, and from
-the holder of a lock to the wait for it. Where the kernel recorded context switches they are there
-as ftrace records them, from which Perfetto draws processors and states of threads.
+A thread has a row of waits and rows of holds below. An object has a row that shows its holder, and
+a counter of its waiters. A flow leads from a waker to the woken thread, and from the holder of a
+lock to the wait for the lock. Recorded context switches are written as events of ftrace, so that
+Perfetto draws processors and states of threads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nptltrace.export.writing.protobuf import Rows, message, number, text
 from nptltrace.export.writing.timeline import Timeline, chosen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -53,16 +53,17 @@ _OF_PROCESS, _OF_THREAD, _OF_OBJECT, _OF_LANE, _OF_QUEUE, _OF_OBJECTS = range(1,
 _UUID_BYTES, _TIME_BYTES, _IID_BYTES, _TEXT_BYTES, _COUNT_BYTES = 5, 9, 6, 5, 5
 _NEGATIVE_BYTES = 10
 
-# Waits are of the categories of their classes, in their order.
+# The categories of events. The category of a wait is its class.
 _CATEGORY = (*WAIT_CLASSES, "hold", "owner", "wakeup", "life", "blocks")
 _NOTE = ("site", "owner_name", "owner_site", "waker_name", "waker_site", "release_site",
          "queue_depth", "max_waiters", "result", "mode", "open", "wait_id", "stack",
          "owner_stack")  # fmt: skip
 _NOTE_IID = {name: iid for iid, name in enumerate(_NOTE, 1)}
-# Texts are numbered: row of the site or thread, or place of the stack, << 2 | what.
+# Texts are numbered: row of the site or thread, or place of the stack, << 2 | kind of text.
 _SITE, _OTHER_THREAD, _STACK, _MODE = range(4)
 
-# Names of events are numbered: verb and object, else thread << 3 | what, above all of those.
+# Names of events are numbered: the verb key; for a name with a thread, this bit | thread << 3 |
+# kind of name.
 _OF_A_THREAD = 1 << 36
 _ABOUT = ("wakes {}", "woken by {}", "creates {}", "blocks {}", "{}", "begins", "ends", "joined")
 _WAKES, _WOKEN_BY, _CREATES, _BLOCKS, _IS, _BEGINS, _ENDS, _JOINED = range(8)
@@ -83,7 +84,7 @@ def write(what: Export, out: Target) -> str:
     return timeline.summary()
 
 
-# ---- what stands before the events ----
+# ---- the head of the file ----
 
 
 def _packet(*parts: bytes, flags: int = _NEEDED) -> bytes:
@@ -91,6 +92,7 @@ def _packet(*parts: bytes, flags: int = _NEEDED) -> bytes:
 
 
 def _uuid(kind: int, row: int) -> int:
+    """Return the number of a track; `_uuids` does this for many rows."""
     return row << 3 | kind
 
 
@@ -109,7 +111,7 @@ def _heading(timeline: Timeline) -> Iterator[bytes]:
 
 
 def _tracks(timeline: Timeline) -> Iterator[tuple[Any, ...]]:
-    """Yield number, parent and fields of all tracks."""
+    """Yield the number, parent (or 0) and fields of each track."""
     for row, process in enumerate(timeline.processes):
         command = [text(2, argument) for argument in process.cmdline]
         about = message(_PROCESS, number(1, process.pid), *command, text(6, readable(process.exe)))
@@ -127,18 +129,18 @@ def _tracks(timeline: Timeline) -> Iterator[tuple[Any, ...]]:
         yield _uuid(_OF_OBJECT, row), parent, text(_NAME, timeline.object(row))
         counter = message(_COUNTER, text(6, "threads"))
         yield _uuid(_OF_QUEUE, row), _uuid(_OF_OBJECT, row), text(_NAME, "waiting"), counter
-    for number_of, lane in enumerate(timeline.lanes):
-        # Lanes of one name are drawn as one row, as deep as it needs to be.
+    for lane_number, lane in enumerate(timeline.lanes):
+        # Perfetto draws lanes of the same name as one row with several levels.
         if lane.what == rec.OWNERS:
             above, name = _uuid(_OF_OBJECT, lane.row), "held by"
         else:
             above = _uuid(_OF_THREAD, lane.row)
             name = "holds" if lane.what == rec.HOLDS else "more waits"
-        yield _uuid(_OF_LANE, number_of), above, text(_NAME, name)
+        yield _uuid(_OF_LANE, lane_number), above, text(_NAME, name)
 
 
 def _names(timeline: Timeline) -> Iterator[tuple[int, int, str]]:
-    """Yield what is only named once: where it is used, its number, and the name."""
+    """Yield the interned names: the field of the name, its number, and the text."""
     for iid, name in enumerate(_CATEGORY, 1):
         yield _CATEGORIES, iid, name
     for iid, name in enumerate(_NOTE, 1):
@@ -161,16 +163,16 @@ def _names(timeline: Timeline) -> Iterator[tuple[int, int, str]]:
 
 
 class _Events:
-    """Encodes records, which come in the order of time."""
+    """Encodes records in the order of time."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._depths = tl.Depths(len(timeline.objects))
         self._timeline = timeline
-        # Waits are drawn in the row of the thread itself, those that overlap others below it.
+        # Waits are drawn in the row of the thread. Waits that overlap have a row below.
         self._wait_track = np.array(
             [
-                _uuid(_OF_LANE, number_of) if lane.place else _uuid(_OF_THREAD, lane.row)
-                for number_of, lane in enumerate(timeline.lanes)
+                _uuid(_OF_LANE, lane_number) if lane.place else _uuid(_OF_THREAD, lane.row)
+                for lane_number, lane in enumerate(timeline.lanes)
             ],
             np.uint64,
         )
@@ -178,15 +180,15 @@ class _Events:
     def encoded(self, records: NDArray[Any]) -> Iterator[bytes]:
         """Yield the packets of some records.
 
-        Packets of equal times are sorted as they stand here: in a row, what ends stands before
-        what begins, and what takes no time begins and ends at once. A flow begins before it ends.
+        Perfetto keeps the order of packets with equal times. So ends come before begins in a row,
+        a slice without duration begins and ends in sequence, and a flow begins before it ends.
         """
         what, lasting = records["what"], records["dur"] > 0
         waited = chosen(records, (what == rec.WAIT_END) & lasting)
         held = chosen(records, (what == rec.HOLD_END) & lasting)
-        yield self._ends(waited, self._wait_row)
-        yield self._ends(held, self._hold_row)
-        yield self._ends(held, self._owner_row)
+        yield self._ends(waited, self._wait_track[waited["lane"]])
+        yield self._ends(held, _uuids(_OF_LANE, held["lane"]))
+        yield self._ends(held, _uuids(_OF_LANE, held["owner_lane"]))
         waits, holds = chosen(records, what == rec.WAIT), chosen(records, what == rec.HOLD)
         blocked = rec.are_blocked(waits)
         yield self._blocks(chosen(waits, blocked))
@@ -202,149 +204,127 @@ class _Events:
             yield self._life(chosen(records, what == kind), about)
         yield self._counts(*self._depths.changes(records))
 
-    # ---- in which row ----
-
-    def _wait_row(self, records: NDArray[Any]) -> NDArray[np.uint64]:
-        return np.asarray(self._wait_track[records["lane"]])
-
     @staticmethod
-    def _hold_row(records: NDArray[Any]) -> NDArray[np.uint64]:
-        return _own(records["lane"], _OF_LANE)
-
-    @staticmethod
-    def _owner_row(records: NDArray[Any]) -> NDArray[np.uint64]:
-        return _own(records["owner_lane"], _OF_LANE)
-
-    # ---- what goes on there ----
-
-    @staticmethod
-    def _ends(records: NDArray[Any], row_of: Callable[[NDArray[Any]], NDArray[np.uint64]]) -> bytes:
-        event = Rows(len(records)).same(number(_TYPE, _END))
-        event.numbers(_TRACK_UUID, row_of(records), _UUID_BYTES)
-        return _packets(records, event)
+    def _ends(records: NDArray[Any], tracks: NDArray[np.uint64]) -> bytes:
+        return _packets(records, _end(tracks))
 
     def _waits(self, records: NDArray[Any], blocked: NDArray[np.bool_]) -> bytes:
-        event = _begin(records, self._wait_row(records), Timeline.verb_key(records))
+        tracks = self._wait_track[records["lane"]]
+        event = _begin(tracks, Timeline.verb_key(records))
         event.numbers(_CATEGORY_IID, records["verb"] + np.uint8(1), 1)
         event.fixed64(_FLOW_END, records["id"] << np.uint64(1) | np.uint64(1), blocked)
-        _note_site(event, records, "site")
-        _note_thread(event, records, "owner_name", "other")
-        _note_site(event, records, "owner_site", "other_site")
-        _note_thread(event, records, "waker_name", "waker")
-        _note_site(event, records, "waker_site", "waker_site")
+        _note_text(event, "site", records["site"], _SITE)
+        _note_text(event, "owner_name", records["other"], _OTHER_THREAD)
+        _note_text(event, "owner_site", records["other_site"], _SITE)
+        _note_text(event, "waker_name", records["waker"], _OTHER_THREAD)
+        _note_text(event, "waker_site", records["waker_site"], _SITE)
         _note_number(event, "queue_depth", records["depth"], _COUNT_BYTES)
         _note_number(event, "result", records["result"], _NEGATIVE_BYTES, zero=False)
         _note_number(event, "wait_id", records["id"], _TIME_BYTES)
         self._note_stack(event, records, "stack", "stack")
         self._note_stack(event, records, "owner_stack", "other_stack")
         _note_flags(event, records)
-        return self._slices(records, event, self._wait_row)
+        return self._slices(records, event, tracks)
 
     def _holds(self, records: NDArray[Any]) -> bytes:
-        event = _begin(records, self._hold_row(records), Timeline.verb_key(records))
+        tracks = _uuids(_OF_LANE, records["lane"])
+        event = _begin(tracks, Timeline.verb_key(records))
         event.same(number(_CATEGORY_IID, _CATEGORY.index("hold") + 1))
-        _note_site(event, records, "site")
-        _note_site(event, records, "release_site", "other_site")
+        _note_text(event, "site", records["site"], _SITE)
+        _note_text(event, "release_site", records["other_site"], _SITE)
         _note_number(event, "max_waiters", records["depth"], _COUNT_BYTES)
         self._note_stack(event, records, "stack", "stack")
         _note_flags(event, records)
-        return self._slices(records, event, self._hold_row)
+        return self._slices(records, event, tracks)
 
     def _note_stack(self, event: Rows, records: NDArray[Any], name: str, column: str) -> None:
         _note_text(event, name, self._timeline.stack_places(records[column]), _STACK)
 
     def _owners(self, records: NDArray[Any]) -> bytes:
-        event = _begin(records, self._owner_row(records), _about(records["thread"], _IS))
+        tracks = _uuids(_OF_LANE, records["owner_lane"])
+        event = _begin(tracks, _about(records["thread"], _IS))
         event.same(number(_CATEGORY_IID, _CATEGORY.index("owner") + 1))
-        return self._slices(records, event, self._owner_row)
+        return self._slices(records, event, tracks)
 
-    def _slices(
-        self,
-        records: NDArray[Any],
-        event: Rows,
-        row_of: Callable[[NDArray[Any]], NDArray[np.uint64]],
-    ) -> bytes:
-        """Return packets with beginnings; with the ends, where they are at the same time."""
+    @staticmethod
+    def _slices(records: NDArray[Any], begin: Rows, tracks: NDArray[np.uint64]) -> bytes:
+        """Return packets with the begins, and with the ends of slices without duration."""
         instant = records["dur"] == 0
-        rows = Rows(len(records)).messages(_PACKET, _stamped(records, event))
+        rows = Rows(len(records)).messages(_PACKET, _stamped(records, begin))
         if instant.any():
-            end = Rows(len(records)).same(number(_TYPE, _END))
-            end.numbers(_TRACK_UUID, row_of(records), _UUID_BYTES)
-            rows.messages(_PACKET, _stamped(records, end), instant)
+            rows.messages(_PACKET, _stamped(records, _end(tracks)), instant)
         return rows.encoded()
 
     @staticmethod
     def _blocks(records: NDArray[Any]) -> bytes:
-        """Return marks, at the owners, that others begin to wait."""
+        """Return marks in the rows of the owners: another thread begins to wait."""
         about = _about(records["thread"], _BLOCKS)
-        event = _mark(_own(records["other"], _OF_THREAD), about, "blocks")
+        event = _mark(_uuids(_OF_THREAD, records["other"]), about, "blocks")
         event.fixed64(_FLOW, records["id"] << np.uint64(1) | np.uint64(1))
         return _packets(records, event)
 
     @staticmethod
     def _wakeups(records: NDArray[Any], about: int) -> bytes:
         name = _about(records["other"], about)
-        event = _mark(_own(records["thread"], _OF_THREAD), name, "wakeup")
+        event = _mark(_uuids(_OF_THREAD, records["thread"]), name, "wakeup")
         event.fixed64(_FLOW if about == _WAKES else _FLOW_END, records["id"] << np.uint64(1))
-        _note_site(event, records, "site")
+        _note_text(event, "site", records["site"], _SITE)
         return _packets(records, event)
 
     @staticmethod
     def _life(records: NDArray[Any], about: int) -> bytes:
         whom = records["other"] if about == _CREATES else records["thread"]
-        event = _mark(_own(records["thread"], _OF_THREAD), _about(whom, about), "life")
-        _note_site(event, records, "site")
+        event = _mark(_uuids(_OF_THREAD, records["thread"]), _about(whom, about), "life")
+        _note_text(event, "site", records["site"], _SITE)
         return _packets(records, event)
 
     @staticmethod
     def _counts(records: NDArray[Any], depth: NDArray[np.int64]) -> bytes:
-        """Return how many wait from now on."""
+        """Return the new numbers of waiters."""
         event = Rows(len(records)).same(number(_TYPE, _COUNTED))
-        event.numbers(_TRACK_UUID, _own(records["object"], _OF_QUEUE), _UUID_BYTES)
+        event.numbers(_TRACK_UUID, _uuids(_OF_QUEUE, records["object"]), _UUID_BYTES)
         event.numbers(_VALUE, depth, _COUNT_BYTES)
         return _packets(records, event)
 
 
-def _switches(found: NDArray[Any]) -> bytes:
-    """Return when processors went from one thread to another, as ftrace records it."""
-    state = np.where(found["ready"], _TASK_RUNNING, _TASK_INTERRUPTIBLE)
-    switch = Rows(len(found)).numbers(_BEFORE, found["before"], _TEXT_BYTES)
+def _switches(rows: NDArray[Any]) -> bytes:
+    """Return context switches (see `SWITCH`) as ftrace's events `sched_switch`."""
+    state = np.where(rows["ready"], _TASK_RUNNING, _TASK_INTERRUPTIBLE)
+    switch = Rows(len(rows)).numbers(_BEFORE, rows["before"], _TEXT_BYTES)
     switch.same(number(_BEFORE_PRIO, _DEFAULT_PRIO)).numbers(_BEFORE_STATE, state, 1)
-    switch.numbers(_AFTER, found["after"], _TEXT_BYTES).same(number(_AFTER_PRIO, _DEFAULT_PRIO))
-    event = Rows(len(found)).numbers(_FTRACE_TIME, found["ts"], _TIME_BYTES)
-    event.numbers(_FTRACE_PID, found["before"], _TEXT_BYTES).messages(_SWITCH, switch)
-    bundle = Rows(len(found)).numbers(_FTRACE_CPU, found["cpu"], 3)
+    switch.numbers(_AFTER, rows["after"], _TEXT_BYTES).same(number(_AFTER_PRIO, _DEFAULT_PRIO))
+    event = Rows(len(rows)).numbers(_FTRACE_TIME, rows["ts"], _TIME_BYTES)
+    event.numbers(_FTRACE_PID, rows["before"], _TEXT_BYTES).messages(_SWITCH, switch)
+    bundle = Rows(len(rows)).numbers(_FTRACE_CPU, rows["cpu"], 3)
     bundle.messages(_FTRACE_EVENT, event)
-    packet = Rows(len(found)).same(number(_SEQUENCE, 2)).messages(_FTRACE, bundle)
-    return Rows(len(found)).messages(_PACKET, packet).encoded()
+    packet = Rows(len(rows)).same(number(_SEQUENCE, 2)).messages(_FTRACE, bundle)
+    return Rows(len(rows)).messages(_PACKET, packet).encoded()
 
 
 # ---- parts of events ----
 
 
-def _begin(records: NDArray[Any], track: NDArray[np.uint64], name: NDArray[np.uint64]) -> Rows:
+def _begin(tracks: NDArray[np.uint64], name: NDArray[np.uint64]) -> Rows:
     """Return events that begin a slice."""
-    event = Rows(len(records)).same(number(_TYPE, _BEGIN))
-    return event.numbers(_TRACK_UUID, track, _UUID_BYTES).numbers(_NAME_IID, name, _IID_BYTES)
+    event = Rows(len(tracks)).same(number(_TYPE, _BEGIN))
+    return event.numbers(_TRACK_UUID, tracks, _UUID_BYTES).numbers(_NAME_IID, name, _IID_BYTES)
 
 
-def _mark(track: NDArray[np.uint64], name: NDArray[np.uint64], category: str) -> Rows:
-    """Return events that take no time."""
-    event = Rows(len(track)).same(number(_TYPE, _INSTANT))
-    event.numbers(_TRACK_UUID, track, _UUID_BYTES).numbers(_NAME_IID, name, _IID_BYTES)
+def _end(tracks: NDArray[np.uint64]) -> Rows:
+    """Return events that end a slice."""
+    event = Rows(len(tracks)).same(number(_TYPE, _END))
+    return event.numbers(_TRACK_UUID, tracks, _UUID_BYTES)
+
+
+def _mark(tracks: NDArray[np.uint64], name: NDArray[np.uint64], category: str) -> Rows:
+    """Return events without a duration."""
+    event = Rows(len(tracks)).same(number(_TYPE, _INSTANT))
+    event.numbers(_TRACK_UUID, tracks, _UUID_BYTES).numbers(_NAME_IID, name, _IID_BYTES)
     return event.same(number(_CATEGORY_IID, _CATEGORY.index(category) + 1))
 
 
-def _note_site(event: Rows, records: NDArray[Any], name: str, column: str = "site") -> None:
-    _note_text(event, name, records[column], _SITE)
-
-
-def _note_thread(event: Rows, records: NDArray[Any], name: str, column: str) -> None:
-    _note_text(event, name, records[column], _OTHER_THREAD)
-
-
 def _note_text(event: Rows, name: str, rows: NDArray[Any], what: int) -> None:
-    """Add the name of a site or thread, or the text of a stack, where there is one."""
+    """Add the name of a site or thread, or the text of a stack. Row 0 stands for none."""
     value = rows.astype(np.uint64) << np.uint64(2) | np.uint64(what)
     note = Rows(len(rows)).same(number(_NOTE_NAME, _NOTE_IID[name]))
     event.messages(_NOTES, note.numbers(_NOTE_TEXT, value, _TEXT_BYTES), rows != 0)
@@ -366,23 +346,23 @@ def _note_flags(event: Rows, records: NDArray[Any]) -> None:
         event.same(message(_NOTES, note), records["flags"] & flag != 0)
 
 
-def _own(rows: NDArray[Any], kind: int) -> NDArray[np.uint64]:
-    """Return the numbers of tracks."""
+def _uuids(kind: int, rows: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return the numbers of tracks; see `_uuid`."""
     return rows.astype(np.uint64) << np.uint64(3) | np.uint64(kind)
 
 
 def _about(threads: NDArray[Any], what: int) -> NDArray[np.uint64]:
-    """Return the numbers of names that have a thread in them."""
-    return _own(threads, what) | np.uint64(_OF_A_THREAD)
+    """Return the numbers of names with a thread; see `_OF_A_THREAD`."""
+    return _uuids(what, threads) | np.uint64(_OF_A_THREAD)
 
 
 def _stamped(records: NDArray[Any], event: Rows) -> Rows:
-    """Return a packet with a time and an event."""
+    """Return packets with a time and an event each."""
     packet = Rows(len(records)).numbers(_TIMESTAMP, records["ts"], _TIME_BYTES)
     packet.same(number(_SEQUENCE, 1) + number(_FLAGS, _NEEDED))
     return packet.messages(_TRACK_EVENT, event)
 
 
 def _packets(records: NDArray[Any], event: Rows) -> bytes:
-    """Return a packet a record."""
+    """Return a packet for each record."""
     return Rows(len(records)).messages(_PACKET, _stamped(records, event)).encoded()

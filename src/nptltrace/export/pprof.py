@@ -1,7 +1,7 @@
-"""pprof: a profile of contention as Go writes them, for `go tool pprof` and what reads its files.
+"""pprof: a profile of contention, as Go's runtime writes it for `go tool pprof`.
 
-A sample has the values `contentions` and `delay`, and the label `object`. Its locations are places
-in modules, which are named by their build-ids.
+A sample has the values `contentions` and `delay`, and the label `object`. A location is a place in
+a module; a build-id names the module. The format is `profile.proto` of github.com/google/pprof.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _TIME, _DURATION, _PERIOD_TYPE, _PERIOD, _COMMENT, _DEFAULT_TYPE = 9, 10, 11, 12
 
 
 def write(what: Export, out: Target) -> str:
-    """Write a profile."""
-    found, shown = what.samples, what.shown
+    """Write a profile, compressed by gzip."""
+    samples, shown = what.samples, what.shown
     profile = _Profile(what.trace_tables)
-    body = [profile.sample(sample) for sample in found]
+    body = [profile.sample(sample) for sample in samples]
     types = [("contentions", "count"), ("delay", "nanoseconds")]
     if shown == "holds":
         types = [("holds", "count"), ("held", "nanoseconds")]
@@ -51,7 +51,7 @@ def write(what: Export, out: Target) -> str:
     with out.file() as file, gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed_file:
         packed_file.writelines([*head, *body, *profile.tables(), *tail])
         packed_file.writelines(message(_STRING, text.encode()) for text in profile.strings)
-    return summary(found, shown)
+    return summary(samples, shown)
 
 
 class _Profile:
@@ -61,23 +61,23 @@ class _Profile:
         tables: The tables of the traceset.
 
     Attributes:
-        strings: All of them, by number.
+        strings: The strings, with their numbers.
     """
 
     def __init__(self, tables: TraceTables) -> None:
         self.strings: Numbers[str] = Numbers()
-        self.strings[""]  # is 0
+        self.strings[""]  # the format wants the empty string as number 0
         self._functions: Numbers[tuple[str, str]] = Numbers(1)
         self._locations: Numbers[tuple[Frame, ...]] = Numbers(1)
         self._mappings: Numbers[tuple[str, str]] = Numbers(1)
         self._modules = modules(tables)
 
     def value_type(self, field: int, name: str, unit: str) -> bytes:
-        """Return what values are."""
+        """Return a message `ValueType`."""
         return message(field, number(1, self.strings[name]), number(2, self.strings[unit]))
 
     def sample(self, sample: Sample) -> bytes:
-        """Return a sample."""
+        """Return a message `Sample`."""
         places = [self._locations[frames] for frames in _places(sample.frames)]
         label = message(
             3, number(1, self.strings["object"]), number(2, self.strings[sample.object])
@@ -88,45 +88,36 @@ class _Profile:
         )  # fmt: skip
 
     def tables(self) -> Iterator[bytes]:
-        """Yield mappings, locations and functions, after all samples were made."""
+        """Yield the locations, mappings and functions of all samples made so far."""
         for frames, identity in self._locations.items():
-            yield self._location_message(frames, identity)
+            yield self._location(frames, identity)
         for (module, build_id), identity in self._mappings.items():
-            yield self._mapping_message(module, build_id, identity)
+            yield self._mapping(module, build_id, identity)
         for (name, path), identity in self._functions.items():
             yield message(
                 _FUNCTION, number(1, identity), number(2, self.strings[name]),
                 number(3, self.strings[name]), number(4, self.strings[path]),
             )  # fmt: skip
 
-    def _mapping(self, frame: Frame) -> int:
-        """Return the number of a module, 0 for code that is in none."""
-        if not frame.module:
-            return 0
-        return self._mappings[frame.module, frame.build_id]
-
-    def _bias(self, frame: Frame) -> int:
-        module = self._modules.get((frame.module, frame.build_id))
-        return int(module["bias"] or 0) if module else 0
-
-    def _location_message(self, frames: tuple[Frame, ...], identity: int) -> bytes:
-        last = frames[-1]
-        # An address of its own distinguishes those that have no line.
-        address = last.offset + self._bias(last)
+    def _location(self, frames: tuple[Frame, ...], identity: int) -> bytes:
+        key = frames[-1].module, frames[-1].build_id
+        # The address tells locations without a line apart.
+        address = frames[-1].offset + int(self._modules.get(key, {}).get("bias") or 0)
+        mapping = self._mappings[key] if frames[-1].module else 0
         lines = [
             message(4, number(1, self._functions[frame.name, frame.path]), number(2, frame.line))
             for frame in frames
         ]
         return message(
-            _LOCATION, number(1, identity), number(2, self._mapping(last)), number(3, address),
-            *lines,
-        )  # fmt: skip
+            _LOCATION, number(1, identity), number(2, mapping), number(3, address), *lines
+        )
 
-    def _mapping_message(self, module: str, build_id: str, identity: int) -> bytes:
+    def _mapping(self, module: str, build_id: str, identity: int) -> bytes:
         row = self._modules.get((module, build_id), {})
         start, end = (int(row.get(name) or 0) for name in ("start", "end"))
         path = str(row.get("path") or module)
-        has = (number(field, 1) for field in (7, 8, 9, 10))  # functions, files, lines, inlined ones
+        # has_functions, has_filenames, has_line_numbers, has_inline_frames
+        has = (number(field, 1) for field in (7, 8, 9, 10))
         return message(
             _MAPPING, number(1, identity), number(2, start), number(3, end),
             number(5, self.strings[path]), number(6, self.strings[build_id]), *has,
@@ -134,7 +125,7 @@ class _Profile:
 
 
 def _places(frames: tuple[Frame, ...]) -> Iterator[tuple[Frame, ...]]:
-    """Yield the frames of each place in the code: a function, and what was inlined there."""
+    """Yield the frames of each place in the code: the inlined functions, then their function."""
     begin = 0
     for at, frame in enumerate(frames):
         if not frame.inlined:

@@ -1,4 +1,4 @@
-"""speedscope: profiles for https://www.speedscope.app, one of everything and one an object."""
+"""speedscope: profiles for https://www.speedscope.app, of everything and of each object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from nptltrace.export.writing.stacks import OPTIONS, Numbers, summary
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nptltrace.analysis.stack_names import Frame
     from nptltrace.export import Export
     from nptltrace.export.writing.stacks import Sample
     from nptltrace.export.writing.target import Target
@@ -20,17 +19,20 @@ if TYPE_CHECKING:
 __all__ = ["OPTIONS", "write"]
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-# Profiles of single objects beside that of everything: those with most time.
+# Only the objects with the most time have a profile.
 _OBJECTS = 50
+
+# Frames are numbered by name, path and line.
+_Frames = Numbers[tuple[str, str, int]]
 
 
 def write(what: Export, out: Target) -> str:
-    """Write sampled profiles, whose weights are nanoseconds."""
-    found, shown = what.samples, what.shown
-    frames = _Frames()
-    profiles = [_profile(TITLES[shown], found, frames)]
+    """Write sampled profiles. The weight of a sample is its time in nanoseconds."""
+    samples, shown = what.samples, what.shown
+    frames: _Frames = Numbers()
+    profiles = [_profile(TITLES[shown], samples, frames)]
     by_object: dict[str, list[Sample]] = {}
-    for sample in found:
+    for sample in samples:
         by_object.setdefault(sample.object, []).append(sample)
     order = sorted(by_object, key=lambda name: -sum(sample.ns for sample in by_object[name]))
     if len(order) > 1:
@@ -40,38 +42,30 @@ def write(what: Export, out: Target) -> str:
         "exporter": f"ptt {__version__}",
         "name": f"{TITLES[shown]}: {', '.join(map(str, what.traceset.paths()))}",
         "activeProfileIndex": 0,
-        "shared": {"frames": frames.table},
+        "shared": {
+            "frames": [
+                {"name": name, **({"file": path, "line": line} if line else {})}
+                for name, path, line in frames
+            ]
+        },
         "profiles": profiles,
     }
     with out.file() as file:
         file.write(json.dumps(document, separators=(",", ":")).encode())
-    return summary(found, shown)
+    return summary(samples, shown)
 
 
-class _Frames:
-    """The frames of all profiles, each once."""
-
-    def __init__(self) -> None:
-        self.table: list[dict[str, Any]] = []
-        self._numbers: Numbers[tuple[str, str, int]] = Numbers()
-
-    def number(self, frame: Frame) -> int:
-        """Return the number of a frame."""
-        known = self._numbers[frame.name, frame.path, frame.line]
-        if known == len(self.table):
-            place = {"file": frame.path, "line": frame.line} if frame.line else {}
-            self.table.append({"name": frame.name, **place})
-        return known
-
-
-def _profile(name: str, found: Iterable[Sample], frames: _Frames) -> dict[str, Any]:
-    timed = [sample for sample in found if sample.ns]
+def _profile(name: str, samples: Iterable[Sample], frames: _Frames) -> dict[str, Any]:
+    timed = [sample for sample in samples if sample.ns]
     return {
         "type": "sampled",
         "name": name,
         "unit": "nanoseconds",
         "startValue": 0,
         "endValue": sum(sample.ns for sample in timed),
-        "samples": [[frames.number(f) for f in reversed(sample.frames)] for sample in timed],
+        "samples": [
+            [frames[frame.name, frame.path, frame.line] for frame in reversed(sample.frames)]
+            for sample in timed
+        ],
         "weights": [sample.ns for sample in timed],
     }

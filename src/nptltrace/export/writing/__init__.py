@@ -1,1 +1,1 @@
-"""What formats share: what they draw, stacks, and how lines and messages are written."""
+"""Parts that several formats use: timelines, stacks, lines of text and protocol buffers."""

@@ -1,4 +1,4 @@
-"""Lines of text by the column: numbers and names put together for thousands of rows at once."""
+"""Lines of text from columns: thousands of rows of numbers and names at once, without a loop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ def digits(numbers: NDArray[Any]) -> Any:
 
 
 def decimals(ns: NDArray[Any], places: int) -> tuple[Any, ...]:
-    """Return columns that make times exact to the ns, in units of 10**`places` ns (3, 6 or 9)."""
+    """Return columns that together are times with decimals, exact to the ns.
+
+    Args:
+        ns: The times in ns.
+        places: The number of decimals, 3, 6 or 9: the unit is 10**`places` ns.
+    """
     whole, columns = ns, []
     for _ in range(places // 3):
         columns.append(_THOUSANDTHS.take(pa.array((whole % 1000).astype(np.int16))))
@@ -37,7 +42,7 @@ class Words:
     """Names by number.
 
     Args:
-        names: The name of 0, 1, …
+        names: The names of 0, 1, …
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -49,17 +54,17 @@ class Words:
 
 
 def joined(count: int, *columns: Any) -> Any:
-    """Return rows, one after another, as a buffer.
+    """Return the text of rows as a buffer.
 
     Args:
-        count: How many rows.
-        columns: Text by row, or one that is the same in all.
+        count: The number of rows.
+        columns: Texts by row, or a string that is the same in all rows.
     """
     return _text(_rows(*columns)) if count else b""
 
 
 class Ordered:
-    """Rows of several shapes, put into one order."""
+    """Collects rows with different columns, and puts the rows in order."""
 
     def __init__(self) -> None:
         self._places: list[NDArray[np.int64]] = []
@@ -69,15 +74,15 @@ class Ordered:
         """Add rows.
 
         Args:
-            places: Which place each of them has; of one place the one added first comes first.
-            columns: As in `joined`; one of them at least by row.
+            places: The place of each row. Rows of the same place keep the order of their addition.
+            columns: As in `joined`; at least one has a text for each row.
         """
         if len(places):
             self._places.append(places)
             self._rows.append(_rows(*columns))
 
     def text(self) -> Any:
-        """Return all rows, one after another, as a buffer."""
+        """Return the text of all rows, in order, as a buffer."""
         if not self._rows:
             return b""
         order = np.argsort(np.concatenate(self._places), kind="stable")
@@ -85,7 +90,7 @@ class Ordered:
 
 
 def _rows(*columns: Any) -> Any:
-    """Return columns joined row by row."""
+    """Return the texts of the rows."""
     parts = [
         pa.scalar(column, pa.large_string())
         if isinstance(column, str)
@@ -96,6 +101,6 @@ def _rows(*columns: Any) -> Any:
 
 
 def _text(rows: Any) -> Any:
-    """Return the text of rows without what lies between."""
+    """Return the part of the data buffer that holds the rows."""
     offsets = np.frombuffer(rows.buffers()[1], np.int64)[rows.offset :]
     return rows.buffers()[2][int(offsets[0]) : int(offsets[len(rows)])]

@@ -1,4 +1,4 @@
-"""Which thread had which processor, as the states of threads say it."""
+"""The context switches of processors, from the states of threads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["NOBODY", "SWITCH", "switches"]
 
+# The id of a thread that is not in the trace.
 NOBODY = 0
+# `before` and `after` are thread ids. `ready`: the thread before could have gone on.
 SWITCH = np.dtype(
     [("ts", np.int64), ("cpu", np.uint16), ("before", np.uint32), ("after", np.uint32),
      ("ready", np.bool_)]
@@ -31,10 +33,9 @@ _TURN = np.dtype(
 
 
 def switches(source: Traceset, scope: Scope) -> NDArray[Any]:
-    """Return when a processor went from one thread to another, in the order of time.
+    """Return the context switches as an array of `SWITCH`, in the order of time.
 
-    `NOBODY` stands for all that is not in the trace; `ready` says that the thread that had the
-    processor before could have gone on.
+    The array is empty if the trace has no context switches.
     """
     if all(trace.info.session.string("sched") != "perf" for trace in source.traces):
         return np.empty(0, SWITCH)
@@ -59,7 +60,7 @@ def switches(source: Traceset, scope: Scope) -> NDArray[Any]:
 
 
 def _turns(states: pa.Table) -> NDArray[Any]:
-    """Return the times for which threads had a processor, by processor and time."""
+    """Return the turns of threads on processors, sorted by processor and time."""
     states = states.sort_by([("process", "ascending"), ("tid", "ascending"), ("t_ns", "ascending")])
     column = {name: states[name].to_numpy() for name in ("process", "tid", "t_ns", "dur_ns")}
     cpu = states["cpu"].fill_null(0).to_numpy()
@@ -82,7 +83,7 @@ def _turns(states: pa.Table) -> NDArray[Any]:
     could = pc.is_in(words, value_set=pa.array(_COULD_GO_ON)).to_numpy() & goes_on
     turns["ready"] = np.append(could, np.zeros(1, np.bool_))[final + 1]
     turns = np.sort(turns, order=("cpu", "begin"))
-    # Clocks are read apart: a processor that two have had at once went to the second one.
+    # Times of different threads are read separately. If two turns overlap, the later turn counts.
     together = turns["cpu"][1:] == turns["cpu"][:-1]
     turns["end"][:-1] = np.where(
         together, np.minimum(turns["end"][:-1], turns["begin"][1:]), turns["end"][:-1]

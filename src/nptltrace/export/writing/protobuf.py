@@ -1,7 +1,8 @@
-"""Protocol buffers by the row: messages of one shape, thousands at once, and single ones.
+"""Protocol buffers: single messages, and thousands of messages with the same fields at once.
 
-Numbers in rows have a fixed width, filled up with continuation bytes that every decoder accepts:
-so a field is a column of a byte matrix, and nothing is looped over.
+In `Rows` a number has a fixed width. Continuation bytes fill the width up; every decoder accepts
+them. So a field is a column of a byte matrix, and no loop over rows is needed. The encoding is
+described at https://protobuf.dev/programming-guides/encoding/.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Rows", "fixed64", "message", "number", "packed", "text"]
+__all__ = ["Rows", "message", "number", "packed", "text"]
 
-_LENGTH = 3  # bytes of the length of a message in rows
+_LENGTH = 3  # bytes for the length of a message in rows
 _VARINT, _FIXED64, _BYTES = 0, 1, 2
 
 
@@ -36,36 +37,33 @@ def _tag(field: int, wire: int) -> bytes:
 
 
 def number(field: int, value: int) -> bytes:
-    """Return a field that is a number."""
+    """Return a varint field."""
     return _tag(field, _VARINT) + _varint(value)
 
 
-def fixed64(field: int, value: int) -> bytes:
-    """Return a field that is a number of 64 bits."""
-    return _tag(field, _FIXED64) + value.to_bytes(8, "little")
-
-
 def message(field: int, *parts: bytes) -> bytes:
-    """Return a field that is a message of parts."""
+    """Return a field with a message. The parts are the fields of the message."""
     body = b"".join(parts)
     return _tag(field, _BYTES) + _varint(len(body)) + body
 
 
 def packed(field: int, values: Iterable[int]) -> bytes:
-    """Return a field that is a list of numbers."""
+    """Return a packed repeated varint field."""
     return message(field, *map(_varint, values))
 
 
 def text(field: int, value: str) -> bytes:
-    """Return a field that is a text."""
+    """Return a string field."""
     return message(field, value.encode("utf-8", "replace"))
 
 
 class Rows:
-    """Messages of one shape, a row each; fields may be missing in some rows.
+    """Messages with the same fields, one in each row. A field may be missing in some rows.
+
+    Each method that adds a field has a parameter `where`: the rows with the field, None for all.
 
     Args:
-        count: How many rows.
+        count: The number of rows.
     """
 
     def __init__(self, count: int) -> None:
@@ -73,27 +71,27 @@ class Rows:
         self._parts: list[tuple[NDArray[np.uint8], NDArray[np.bool_] | None]] = []
 
     def same(self, data: bytes, where: NDArray[np.bool_] | None = None) -> Rows:
-        """Add bytes that are the same in all rows."""
+        """Add the same bytes to all rows."""
         row = np.frombuffer(data, np.uint8)
         return self._add(np.broadcast_to(row, (self._count, len(row))), where)
 
     def numbers(
         self, field: int, values: NDArray[Any], width: int, where: NDArray[np.bool_] | None = None
     ) -> Rows:
-        """Add a field that is a number of up to 7 times `width` bits."""
+        """Add a varint field with `width` bytes: numbers of up to 7 times `width` bits."""
         self.same(_tag(field, _VARINT), where)
         return self._add(_varints(values, width), where)
 
     def fixed64(
         self, field: int, values: NDArray[Any], where: NDArray[np.bool_] | None = None
     ) -> Rows:
-        """Add a field that is a number of 64 bits."""
+        """Add a field with a number of 64 bits."""
         self.same(_tag(field, _FIXED64), where)
         data = np.ascontiguousarray(values, "<u8").view(np.uint8).reshape(-1, 8)
         return self._add(data, where)
 
     def messages(self, field: int, rows: Rows, where: NDArray[np.bool_] | None = None) -> Rows:
-        """Add a field that is a message; where it is missing, all of it is."""
+        """Add a field with a message: the message of the same row in `rows`."""
         self.same(_tag(field, _BYTES), where)
         self._add(_varints(rows.lengths(), _LENGTH), where)
         for data, present in rows._parts:
@@ -106,14 +104,14 @@ class Rows:
         return self
 
     def lengths(self) -> NDArray[np.int64]:
-        """Return how long each row is."""
+        """Return the length of each row in bytes."""
         lengths = np.zeros(self._count, np.int64)
         for data, where in self._parts:
             lengths += data.shape[1] if where is None else data.shape[1] * where
         return lengths
 
     def encoded(self) -> bytes:
-        """Return all rows, one after another."""
+        """Return the bytes of all rows, in order."""
         width = sum(data.shape[1] for data, _ in self._parts)
         bytes_of = np.empty((self._count, width), np.uint8)
         all_there = all(where is None for _, where in self._parts)
@@ -129,7 +127,7 @@ class Rows:
 
 
 def _varints(values: NDArray[Any], width: int) -> NDArray[np.uint8]:
-    """Return numbers of exactly `width` bytes."""
+    """Return numbers as varints of exactly `width` bytes."""
     left = values.astype(np.uint64)
     digits = np.empty((len(values), width), np.uint8)
     for at in range(width):

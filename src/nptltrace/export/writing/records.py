@@ -1,6 +1,6 @@
-"""The records that exporters to viewers write, from the rows of the model.
+"""The records that the timeline formats write, from the rows of the model.
 
-A wait or a hold begins and ends, a wake-up is given and taken: each row makes two records.
+Each row makes two records: the begin and the end of a wait or hold, or the two sides of a wake-up.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ __all__ = [
     "are_blocked", "lives",
 ]  # fmt: skip
 
-# What a record says.
+# The kinds of records.
 (WAIT, WAIT_END, HOLD, HOLD_END, WAKE, WOKEN, CREATED, BEGUN, ENDED, JOINED) = range(10)
 
-# Rows 0 stand for none. Which columns mean something depends on `what`:
-# of waits `other` is the owner, `waker` ended it; of wake-ups `other` is the woken thread, or
-# the waker when the woken one goes on; of creations `other` is the new thread, of joins the joined.
-# Stacks are process << 32 | number, 0 for none; `other_stack` is the holder's.
+# Times are in ns. Threads, objects and sites are rows of the model; row 0 stands for none.
+# The kind `what` decides which columns are used, and what `other` is:
+#   WAIT, WAIT_END: the owner (`waker` is the thread that ended the wait); WAKE: the woken thread;
+#   WOKEN: the waker; CREATED: the new thread.
+# `other_site` is the call site of the owner in a wait, and of the release in a hold. A stack is
+# process << 32 | number, 0 for none. `other_stack` is the stack of the holder.
 RECORD = np.dtype(
     [
         ("ts", "i8"), ("dur", "i8"), ("id", "u8"),
@@ -38,10 +40,10 @@ RECORD = np.dtype(
 )  # fmt: skip
 SHARED, OPEN = 1, 2
 
-# Whose intervals share lanes.
+# The kinds of lanes: waits of a thread, holds of a thread, owners of an object.
 WAITS, HOLDS, OWNERS = range(3)
 
-# What a thread does with an object: waits of each class, in their order, and holds.
+# Verbs of what a thread does with an object: one for each class of waits, in order, and for holds.
 VERBS = (
     "waits for", "is idle at", "joins", "times out at", "gives up", "waits unknown at",
     "waits for GIL at", "holds",
@@ -50,18 +52,18 @@ _HOLDS = len(VERBS) - 1
 
 
 class Pairs:
-    """Rows of a batch of events, in the order of their ends, each of which makes two records.
+    """Rows of a batch of events, in the order of their ends. Each row makes two records.
 
     Args:
         name: `waits`, `holds` or `wakeups`.
         rows: The rows of the model since the last batch.
-        lanes: Where intervals are drawn; all rows of a trace are placed in one order.
-        processes: Of the threads, by their numbers.
+        lanes: Gives intervals their lanes. All rows of a trace are placed in one order.
+        processes: The processes of the threads, by the thread's row.
 
     Attributes:
         name: As given.
-        rows: The rows, in their order.
-        times: When both records of each row are.
+        rows: The rows, in the order of their ends.
+        times: The times of both records of each row, of shape (rows, 2), in ns.
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class Pairs:
     ) -> None:  # fmt: skip
         self.name = name
         end = rows["woken_ns"] if name == "wakeups" else rows["t_ns"] + rows["dur_ns"]
-        # Of two parts of one wait the later comes first.
+        # The later of two parts of one wait comes first.
         self.rows = rows = rows.take(np.argsort(end, kind="stable"))
         begin = rows["t_ns"]
         if name == "wakeups":
@@ -97,7 +99,7 @@ class Pairs:
         return lanes.place(group, self.times[:, 0], self.times[:, 1])
 
     def verb_keys(self) -> NDArray[np.uint64]:
-        """Return what the threads do, each once: object << 3 | verb."""
+        """Return the verb keys (object << 3 | verb) of the rows, without duplicates."""
         if self.name == "wakeups":
             return np.empty(0, np.uint64)
         verb = self.rows["wait_class"] if self.name == "waits" else np.uint64(_HOLDS)
@@ -105,15 +107,15 @@ class Pairs:
         return np.unique(objects << np.uint64(3) | verb)
 
     def stacks(self) -> NDArray[np.uint64]:
-        """Return the call stacks that occur, each once."""
+        """Return the call stacks of the rows, without duplicates."""
         return np.unique(np.concatenate([self._stack, self._holder_stack]))
 
     def records(self, after_ns: int) -> NDArray[Any]:
-        """Return the records behind a time, those of a row one after the other."""
+        """Return the records after a time. The two records of a row are neighbours."""
         return self._records(self.times > after_ns)
 
     def late_records(self, until_ns: int) -> NDArray[Any]:
-        """Return the records up to a time: all that `records` leaves out."""
+        """Return the records up to a time, which `records` leaves out."""
         return self._records(self.times <= until_ns)
 
     def _records(self, which: NDArray[np.bool_]) -> NDArray[Any]:
@@ -162,22 +164,22 @@ class Pairs:
 def _stacks(
     processes: NDArray[Any], threads: NDArray[Any], numbers: NDArray[Any]
 ) -> NDArray[np.uint64]:
-    """Return stacks of threads as records have them."""
+    """Return the stacks of threads as in `RECORD`."""
     keys = processes[threads].astype(np.uint64) << np.uint64(32) | numbers.astype(np.uint64)
     return np.where(numbers, keys, np.uint64(0))
 
 
 def are_blocked(waits: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which waits are contended by another thread that is known."""
+    """Return whether each wait is contended and the owner is another known thread."""
     others = (waits["other"] != 0) & (waits["other"] != waits["thread"])
     return np.asarray(others & (waits["verb"] == 0))
 
 
 def lives(threads: NDArray[Any], what: int) -> NDArray[Any]:
-    """Return when threads were created, began, ended or were joined.
+    """Return records of one kind about the lives of threads.
 
     Args:
-        threads: The model's threads.
+        threads: The threads of the model.
         what: CREATED, BEGUN, ENDED or JOINED.
     """
     column = {CREATED: "create_ns", BEGUN: "first_ns", ENDED: "end_ns", JOINED: "join_ns"}[what]

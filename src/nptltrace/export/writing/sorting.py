@@ -1,4 +1,4 @@
-"""Puts records in the order of time, in bounded memory."""
+"""Sorts records by time, in bounded memory."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Sorter", "in_order"]
 
-_IN_MEMORY = 256 << 20  # bytes; what is more goes to a temporary file
+_IN_MEMORY = 256 << 20  # bytes; further records go to a temporary file
 _RUN = 1 << 16  # records
 
 
 class Sorter:
-    """Takes records nearly in order, and gives them back in the order of their `ts`.
+    """Takes records that are nearly in order, and returns them in the order of `ts`.
 
-    Records with equal times keep the order in which they came.
+    Records with equal times keep their order.
 
     Args:
-        dtype: Of the records; has a column `ts`.
-        in_memory: How many bytes to keep in memory.
+        dtype: The type of the records, with a column `ts`.
+        in_memory: The number of bytes to keep in memory.
     """
 
     def __init__(self, dtype: np.dtype[Any], in_memory: int = _IN_MEMORY) -> None:
@@ -39,7 +39,7 @@ class Sorter:
         self._rest: NDArray[Any] | None = None
 
     def add(self, records: NDArray[Any]) -> None:
-        """Take some records."""
+        """Add records."""
         if not len(records):
             return
         self._waiting.append(records)
@@ -47,7 +47,7 @@ class Sorter:
             self._close_run()
 
     def _close_run(self) -> None:
-        """Sort what has come, and put it away."""
+        """Sort the waiting records into a run."""
         if not self._waiting:
             return
         run = in_order(self._waiting)
@@ -67,7 +67,7 @@ class Sorter:
         return np.memmap(self._file, self._dtype, "r", offset, run.shape)
 
     def until(self, ns: int) -> list[NDArray[Any]]:
-        """Return the records up to a time that were not returned yet; nothing is added any more."""
+        """Return the records up to a time that no earlier call returned. Ends the use of `add`."""
         if self._given is None:
             self._given = self.batches()
             self._rest = next(self._given, None)
@@ -80,13 +80,13 @@ class Sorter:
         return pieces
 
     def batches(self) -> Iterator[NDArray[Any]]:
-        """Yield everything in order."""
+        """Yield all records in order."""
         self._close_run()
         runs = self._runs
         done = np.zeros(len(runs), np.int64)
         following = np.array([run["ts"][0] for run in runs], np.int64)
-        # A record that came late may be much earlier than the others of its run, hardly ever later:
-        # so there is about a run's worth of records between the ends of two runs.
+        # A late record may be much earlier than the rest of its run, but hardly ever later. So
+        # about as many records as a run has lie between the ends of two runs.
         for bound in np.sort(np.array([run["ts"][-1] for run in runs], np.int64)):
             pieces = []
             for number in np.flatnonzero(following <= bound).tolist():
@@ -100,9 +100,10 @@ class Sorter:
 
 
 def in_order(pieces: list[NDArray[Any]]) -> NDArray[Any]:
-    """Return all records in the order of time; of one time, the first piece's first.
+    """Return all records in the order of time. Equal times keep the order of the pieces.
 
-    NumPy joins and indexes structures field by field, but bytes as a whole, and `take` does too.
+    NumPy concatenates and indexes structures field by field, but bytes as a whole. `take` copies
+    structures as a whole, too.
     """
     dtype = pieces[0].dtype
     joined = np.concatenate([piece.view(np.uint8) for piece in pieces]).view(dtype)

@@ -1,4 +1,4 @@
-"""What the exports by call stack share: waits, holds or idle time of each stack, named."""
+"""Parts of the formats with call stacks: waits, holds or idle time of each stack, with names."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ __all__ = ["OPTIONS", "Numbers", "Sample", "modules", "object_labels", "samples"
 
 Key = TypeVar("Key")
 
-# The option that all of these formats take.
+# The options of all formats with stacks.
 OPTIONS = ("show",)
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What happened at a stack, with one object.
+    """The waits, holds or idle waits at one stack for one object.
 
     Attributes:
         frames: The frames from the call site on, the innermost first; never empty.
-        object: What it was about, as `mutex g_lock`.
-        count: How often.
-        ns: How long.
+        object: The object, as `mutex g_lock`; empty if it is not known.
+        count: The number of waits or holds.
+        ns: Their time, in ns.
     """
 
     frames: tuple[Frame, ...]
@@ -55,19 +55,19 @@ def samples(tables: TraceTables, shown: StackMeasure) -> list[Sample]:
 
 
 def object_labels(rows: Iterable[dict[str, object]]) -> dict[object, str]:
-    """Return what to call objects, by their numbers in the table `objects`."""
+    """Return labels of objects, as `mutex g_lock`, by their numbers in the table `objects`."""
     return {row["lock_id"]: f"{row['kind']} {row['name']}" for row in rows}
 
 
 def summary(written: list[Sample], shown: StackMeasure) -> str:
-    """Return in a few words what was written."""
+    """Return a short text about the written samples."""
     n = len({sample.frames for sample in written})
     ns = sum(sample.ns for sample in written)
     return f"{n:,} {plural(n, 'stack')} of {TITLES[shown]}: {ns / 1e9:.6g} s"
 
 
 def modules(tables: TraceTables) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the rows of the modules by what frames have of them: name and build-id."""
+    """Return the rows of the table `modules`, by name and build-id as in frames."""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for row in tables.table("modules").to_pylist():
         rows.setdefault((row["name"], row["build_id"]), row)
@@ -75,7 +75,7 @@ def modules(tables: TraceTables) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 class Numbers(dict[Key, int]):
-    """Numbers strings, functions or frames, which a file names once, as they are asked for.
+    """Numbers keys in the order of their first use: strings, functions or frames of a file.
 
     Args:
         first: The number of the first key.
@@ -86,6 +86,6 @@ class Numbers(dict[Key, int]):
         self._first = first
 
     def __missing__(self, key: Key) -> int:
-        """Number a key that was not asked for before."""
+        """Give a new key the next number."""
         number = self[key] = self._first + len(self)
         return number

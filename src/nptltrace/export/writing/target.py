@@ -1,6 +1,6 @@
-"""Where an export goes: a file, a directory, or standard output.
+"""The target of an export: a file, a directory, or standard output.
 
-What is written appears under its name when it is complete, and not at all when something fails.
+A file or directory gets its final name when it is complete. If something fails, it is removed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = ["Target"]
 
 
 class Target:
-    """The place that a user named.
+    """A place for output.
 
     Args:
-        path: The name; None for standard output.
-        force: Whether to replace what is there.
+        path: The path; None for standard output.
+        force: Whether to replace an existing file or directory.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, *, force: bool = False) -> None:
@@ -34,11 +34,11 @@ class Target:
         self._force = force
 
     def __str__(self) -> str:
-        """Return what to call it."""
+        """Return the name for messages."""
         return "standard output" if self.path is None else str(self.path)
 
     def written(self) -> int:
-        """Return how many bytes have been written under the name that is not final yet."""
+        """Return the number of bytes that were written so far, before the final name exists."""
         if self.path is None:
             return 0
         with suppress(OSError):
@@ -52,7 +52,7 @@ class Target:
         """Open a new file, or standard output.
 
         Raises:
-            UsageError: There is one already, or it cannot be made.
+            UsageError: The file exists, or it cannot be created.
         """
         try:
             yield from self._file()
@@ -74,7 +74,7 @@ class Target:
             raise UsageError(f"{self.path} exists (--force replaces it)")
         part = self._part()
         try:
-            with part.open("xb") as file:  # nothing that another user has put there
+            with part.open("xb") as file:  # refuses a file of another user
                 yield file
             part.replace(self.path)
         finally:
@@ -82,13 +82,14 @@ class Target:
 
     @contextmanager
     def directory(self, made: str) -> Iterator[Path]:
-        """Create a new directory, and yield the name under which it is filled.
+        """Create a new directory, and yield the temporary path to fill.
 
         Args:
-            made: A pattern of the paths in it that such an export makes: only these are replaced.
+            made: A pattern of the paths of such an export. A directory with other paths is not
+                replaced.
 
         Raises:
-            UsageError: There is one already that is not empty, or it cannot be made.
+            UsageError: The directory exists and is not empty, or it cannot be created.
         """
         if self.path is None:
             raise UsageError(
@@ -117,20 +118,20 @@ class Target:
             shutil.rmtree(part, ignore_errors=True)
 
     def _part(self) -> Path:
-        """Return a name beside the final one."""
-        assert self.path is not None  # noqa: S101 -- both callers have seen to it
+        """Return a temporary path in the directory of the final path."""
+        assert self.path is not None  # noqa: S101 -- the callers check this
         path = self.path.absolute()
         return path.with_name(f".{path.name}.{os.getpid()}.part")
 
     def _named(self, error: OSError) -> OSError:
-        """Return an error that is about the final name, if it is about one of the two."""
+        """Return the error with the final path in place of the temporary path."""
         if self.path is not None and error.filename in {self._part(), str(self._part())}:
             error.filename = None
         return named(error, str(self))
 
 
 def _foreign(directory: Path, made: str) -> str | None:
-    """Return the path of a file, or of a link, in a directory that no export makes."""
+    """Return the path of a file or link in a directory that no export creates, or None."""
     for place, folders, files in os.walk(directory):
         links = [name for name in folders if Path(place, name).is_symlink()]
         for name in (*files, *links):

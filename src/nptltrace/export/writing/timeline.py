@@ -1,11 +1,11 @@
-"""What a viewer draws: rows with waits and holds, wake-ups between them, lives of threads.
+"""Timelines for viewers: rows with waits and holds, wake-ups between them, lives of threads.
 
-Every exporter to a viewer writes the records of one timeline. All times are ns since the
-traceset's start, or since its first wait where that began earlier.
+All formats for viewers write the records of a timeline. Times are in ns since the start of the
+traceset, or since the begin of its first wait if that is earlier.
 
-The model reports a wait or a hold when it ends, and viewers want to know when it begins. So the
-trace is followed twice: first to learn of what there is, and of the few intervals that go on from
-one batch of events to another, then to write. Nothing else has to be kept, however long the trace.
+The model reports a wait or a hold at its end, and viewers need the begin. So the trace is read
+twice. The first time finds the names, and the few intervals that cross a border between batches of
+events. The second time yields the records. So memory does not grow with the length of the trace.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = ["Depths", "Lane", "Timeline", "chosen"]
 
 _PIECES = 100  # sets to keep before they are merged
 _LONGEST = 1000  # characters of a name
-_THREAD = 1  # kind of the objects that are joined
+_THREAD = 1  # kind of an object that stands for a joined thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class Lane:
     """A row of intervals that do not overlap.
 
     Attributes:
-        what: WAITS or HOLDS of a thread, OWNERS of an object.
-        row: The thread or object.
-        place: Among the lanes of the same, from 0.
+        what: WAITS or HOLDS of a thread, or OWNERS of an object.
+        row: The row of the thread or object.
+        place: The number among the lanes with the same `what` and `row`, from 0.
     """
 
     what: int
@@ -64,18 +64,18 @@ class Timeline:
 
     Args:
         source: The opened traces.
-        symbols: Names addresses, or None.
-        scope: What to follow: waits, holds and wake-ups of all threads, or of some.
+        symbols: Gives names to addresses, or None.
+        scope: The window and the threads to follow; None for everything.
 
     Attributes:
-        threads: The model's threads; row 0 is none.
-        objects: The model's objects.
-        lanes: The rows of intervals.
-        stack_keys: The call stacks of waits and holds, as `stack` takes them; each once.
-        verb_keys: What threads do with objects, as `verb_key` numbers it; each once.
-        used: Which objects are waited for or held, threads that are joined left out.
-        counts: How many waits, holds and wake-ups there are.
-        shift_ns: What was added to all times, so that none is negative.
+        threads: The threads of the model; row 0 is none.
+        objects: The objects of the model.
+        lanes: The lanes of intervals.
+        stack_keys: The call stacks of waits and holds, as `stack` takes them, without duplicates.
+        verb_keys: Verbs with objects, as `verb_key` numbers them, without duplicates.
+        used: The objects with waits or holds, without joined threads.
+        counts: The numbers of waits, holds and wake-ups.
+        shift_ns: The time that was added to all times, so that no time is negative.
     """
 
     def __init__(self, source: Traceset, symbols: Symbols | None, scope: Scope | None) -> None:
@@ -95,7 +95,7 @@ class Timeline:
         self.objects = model.table("objects")
         self.sites = model.table("sites")
         self._names = Naming(source, symbols, self.threads, self.objects, self.sites)
-        # What a thread does lies between these and those, even at the very same time.
+        # At equal times, the events of a thread come after its begin and before its end.
         self._beginnings = Sorter(rec.RECORD)
         for what in (rec.BEGUN, rec.CREATED):
             self._beginnings.add(self._lives(what))
@@ -126,46 +126,46 @@ class Timeline:
         return self._source.processes
 
     def lived(self) -> list[int]:
-        """Return the threads that have a kernel thread id; of a part, those that live in it."""
+        """Return the threads that ran; with a window, the threads that lived in the window."""
         lived = self.threads["tid"] != 0
         if self._window != Window():
             lived &= self.threads["first_ns"] != libptttrack_sums.END
         return np.flatnonzero(lived).tolist()
 
     def _lives(self, what: int) -> NDArray[Any]:
-        """Return the beginnings or ends of threads that lie in the window."""
+        """Return the records of one kind about lives of threads, in the window and in order."""
         lives = np.sort(rec.lives(self.threads, what), order="ts", kind="stable")
         return lives[self._window.has(lives["ts"])]
 
     def thread(self, row: int) -> str:
-        """Return how to call a thread, as `worker 123`; empty for none."""
+        """Return the label of a thread, as `worker 123`; empty for row 0."""
         if not row:
             return ""
         name = self._names.thread(row)
         return _clipped(f"{name.name or 'thread'} {name.tid or '(never ran)'}")
 
     def thread_texts(self) -> list[str]:
-        """Return how to call the threads, by row; empty for those that did not live."""
+        """Return the labels of all threads by row; empty for a thread that never ran."""
         lived = set(self.lived())
         return [self.thread(row) if row in lived else "" for row in range(len(self.threads))]
 
     def thread_name(self, row: int) -> ThreadName:
-        """Return process, kernel id and own name of a thread."""
+        """Return process id, thread id and name of a thread."""
         return self._names.thread(row)
 
     def object(self, row: int) -> str:
-        """Return how to call an object, as `mutex g_lock`."""
+        """Return the label of an object, as `mutex g_lock`."""
         if self._names.kind(row) == "thread":
             target = self._joined.get(row, 0)
             return self.thread(target) or f"thread {int(self.objects['address'][row]):#x}"
         return _clipped(f"{self._names.kind(row)} {self._names.object(row)}")
 
     def site(self, row: int) -> str:
-        """Return a call site, as `work+0x1c (pool.c:88)`; empty for none."""
+        """Return a call site, as `work+0x1c (pool.c:88)`; empty for row 0."""
         return _clipped(self._names.site(row))
 
     def stack(self, key: int) -> list[str]:
-        """Return the frames of a call stack from the call site on, the innermost first."""
+        """Return the frames of a call stack as text, from the call site on, the innermost first."""
         number, stack = key >> 32, key & 0xFFFFFFFF
         process = self.processes[number]
         sites = stack_sites(process.stacks, stack)
@@ -175,24 +175,24 @@ class Timeline:
         return stack_texts(self._symbols, number, sites, site)
 
     def verb(self, key: int) -> str:
-        """Return what a thread does, as `waits for mutex g_lock`; see `verb_key`."""
+        """Return a verb with its object, as `waits for mutex g_lock`; see `verb_key`."""
         return f"{rec.VERBS[key & 7]} {self.object(key >> 3)}"
 
     @staticmethod
     def verb_key(records: NDArray[Any]) -> NDArray[np.uint64]:
-        """Return what threads do as numbers, for those `verb` has names: object << 3 | verb."""
+        """Return the numbers that `verb` takes: object << 3 | verb."""
         return np.asarray(records["object"].astype(np.uint64) << np.uint64(3) | records["verb"])
 
     def verb_places(self, records: NDArray[Any]) -> NDArray[np.int64]:
-        """Return what threads do as places in `verb_keys`."""
+        """Return the places in `verb_keys` of the verbs of records."""
         return np.asarray(np.searchsorted(self.verb_keys, self.verb_key(records)))
 
     def stack_places(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return call stacks as places in `stack_keys`, from 1; 0 for none."""
+        """Return the places of call stacks in `stack_keys`, from 1; 0 for none."""
         return np.where(keys, np.searchsorted(self.stack_keys, keys) + 1, 0)
 
     def summary(self) -> str:
-        """Return in a few words what there is."""
+        """Return the numbers of waits, holds, wake-ups and threads as text."""
         n = self.counts
         threads = len(self.lived())
         return (
@@ -205,7 +205,11 @@ class Timeline:
     # ---- records ----
 
     def records(self, most: int) -> Iterator[NDArray[Any]]:
-        """Yield all records in the order of time, at most so many at once; once."""
+        """Yield all records in the order of time. May be called once.
+
+        Args:
+            most: The largest number of records in one batch.
+        """
         batches = self._batches()
         with closing(made_ahead(lambda: next(batches, None))) as ahead:
             for records in ahead:
@@ -215,9 +219,9 @@ class Timeline:
                     yield records[start : start + most]
 
     def _batches(self) -> Iterator[NDArray[Any]]:
-        """Follow the trace again, and yield the records of each batch of events with what is late.
+        """Read the trace again, and yield the records of each batch of events, with late records.
 
-        Of equal times, what the model reports first comes first.
+        Records with equal times keep the order of the model's reports.
         """
         lanes = libptttrack_sums.Lanes()
         early: list[NDArray[Any]] = []
@@ -244,7 +248,7 @@ class Timeline:
     def _pairs(
         self, model: libptttrack_sums.Model, lanes: libptttrack_sums.Lanes
     ) -> Iterator[rec.Pairs]:
-        """Yield the rows that the model has reported."""
+        """Yield the rows of the current batch of the model."""
         processes = model.table("threads", copy=False)["process"]
         for name in self.counts:
             rows = model.table(name, copy=False)
@@ -252,7 +256,7 @@ class Timeline:
                 yield rec.Pairs(name, rows, lanes, processes)
 
     def _learn(self, lanes: libptttrack_sums.Lanes) -> libptttrack_sums.Model:
-        """Follow the trace for the first time."""
+        """Read the trace for the first time: counts, names and late records."""
         before = libptttrack_sums.NEVER
         for model, reached in self._steps():
             for pairs in self._pairs(model, lanes):
@@ -279,41 +283,37 @@ def _each_once(pieces: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
 
 
 def chosen(records: NDArray[Any], which: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return some records; NumPy's own way to say so takes them apart, and twenty times as long."""
+    """Return the chosen records. Indexing by the mask goes by field, and takes 20 times as long."""
     return records.take(np.flatnonzero(which))
 
 
 def _clipped(name: str) -> str:
-    """Return a name that no viewer chokes on."""
+    """Return a name that is not too long for viewers."""
     return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
 
 
 class Depths:
-    """How many threads wait for each object, record by record.
+    """Counts the threads that wait for each object.
 
     Args:
-        objects: How many objects there are.
+        objects: The number of objects.
     """
 
     def __init__(self, objects: int) -> None:
         self._now = np.zeros(objects, np.int64)
 
     def changes(self, records: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Return the records at which queues of objects change, and how long these are then.
+        """Return the records that change queues of objects, and the new lengths of the queues.
 
         Args:
-            records: The next ones in time.
+            records: The next records in time.
         """
         what, kind = records["what"], records["kind"]
         waits = (what == rec.WAIT) | (what == rec.WAIT_END)
         records = chosen(records, waits & (kind != _THREAD))
-        return records, self._after(records)
-
-    def _after(self, records: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the number of waiters after each beginning or end of a wait."""
         depths = np.zeros(len(records), np.int64)
         if not len(records):
-            return depths
+            return records, depths
         where = np.argsort(records["object"], kind="stable")
         objects = records["object"][where]
         step = np.where(records["what"][where] == rec.WAIT, 1, -1)
@@ -323,4 +323,4 @@ class Depths:
         depths[where] = sums + np.repeat(before, np.diff(np.r_[first, len(where)]))
         last = np.r_[first[1:], len(where)] - 1
         self._now[objects[last]] = depths[where[last]]
-        return depths
+        return records, depths
