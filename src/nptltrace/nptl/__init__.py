@@ -1,1 +1,1 @@
-"""The trace-enabled thread library: the installed glibc, built so that its insides speak."""
+"""The trace-enabled thread library: the installed glibc, built again with trace points inside."""

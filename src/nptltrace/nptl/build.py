@@ -1,4 +1,4 @@
-"""Builds the thread library: glibc as the distribution configures it, with trace points."""
+"""Builds the thread library: glibc with the distribution's configuration and trace points."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nptltrace.errors import PttError
 from nptltrace.nptl.edit import apply_edits, load_edits
 from nptltrace.nptl.libc import installed, read_libc, same_interface
 from nptltrace.nptl.source import fetch_tools, unpack
-from nptltrace.nptl.store import find, place_of, revision, write_facts
+from nptltrace.nptl.store import directory_for, find, revision, write_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 __all__ = ["build", "prepare"]
 
+# The approximate number of compiled files, for reports of progress.
 _OBJECTS = 2350
-"""About as many files are compiled; only the progress is reckoned with it."""
 
-# What Debian configures, as far as it shows in libc.so; where another distribution differs so much
-# that ld.so and libc.so do not fit, the build is refused at its end.
+# The options of Debian that change libc.so. If another distribution differs so much that ld.so and
+# libc.so do not fit together, the build is refused at its end.
 _CONFIGURE = (
     "--prefix=/usr",
     "--enable-stackguard-randomization",
     "--enable-stack-protector=strong",
     "--enable-multi-arch",
-    "--enable-systemtap",  # whose <sys/sdt.h> is ours
+    "--enable-systemtap",  # the build finds our <sys/sdt.h>
     "--without-selinux",
     "--without-gd",
     "--disable-crypt",
@@ -48,7 +48,7 @@ _CONFIGURE = (
 
 
 def _directories(libc: Libc) -> dict[str, str]:
-    """Return where the distribution keeps things, as glibc's makefiles call it."""
+    """Return the directories of the distribution, by the names of glibc's make variables."""
     slibdir = str(libc.path.parent).removeprefix("/usr")
     return {
         "slibdir": slibdir,
@@ -66,13 +66,8 @@ def _directories(libc: Libc) -> dict[str, str]:
     }
 
 
-def _flags() -> list[str]:
-    """Return the compiler's flags; x86-64 has a call behind each point that knows no red zone."""
-    return ["-pipe", "-O2", *(["-mno-red-zone"] if platform.machine() == "x86_64" else [])]
-
-
 class _Steps:
-    """Runs the programs of a build and writes what they say into a log."""
+    """Runs the programs of a build and writes their output to a log."""
 
     def __init__(self, log: Path, env: dict[str, str], report: Callable[[str], None]) -> None:
         self._log = log
@@ -86,11 +81,11 @@ class _Steps:
 
         Args:
             command: The program and its arguments.
-            cwd: Where.
-            count: How many files it has made so far, if that shows the progress.
+            cwd: The working directory.
+            count: Returns the number of files made so far, for reports of progress.
 
         Raises:
-            PttError: It failed.
+            PttError: The program failed.
         """
         with self._log.open("ab") as log:
             log.write(f"\n$ cd {cwd} && {' '.join(command)}\n".encode())
@@ -106,10 +101,9 @@ class _Steps:
                 raise
         if process.returncode:
             lines = self._log.read_text(errors="replace").splitlines()
-            wrong = next(
-                (line for line in lines if " error: " in line or "*** " in line), lines[-1]
-            )
-            raise PttError(f"{Path(command[0]).name} failed: {wrong.strip()} (see {self._log})")
+            errors = (line for line in lines if " error: " in line or "*** " in line)
+            reason = next(errors, lines[-1]).strip()
+            raise PttError(f"{Path(command[0]).name} failed: {reason} (see {self._log})")
 
     def _wait(self, process: subprocess.Popen[bytes], count: Callable[[], int] | None) -> None:
         reported = 0
@@ -121,38 +115,43 @@ class _Steps:
                 if percent >= reported + 10:
                     reported = percent - percent % 10
                     self._report(f"building glibc: {reported} %")
-                continue
-            return
+            else:
+                return
 
 
 def prepare(tree: Path, objects: Path, libc: Libc, headers: Path) -> list[str]:
-    """Edit a source tree, and write what its makefiles are to know.
+    """Edit a source tree, and write the variables for its makefiles.
 
     Args:
-        tree: The source, which is edited in place.
-        objects: The directory it will be built in.
+        tree: The source, edited in place.
+        objects: The directory for the build, created here.
         libc: The installed C library.
-        headers: Where to put the probe headers.
+        headers: The directory for the probe headers, created here.
 
     Returns:
-        The trace points that this version of glibc has no place for.
+        The trace points without a place in this version of glibc.
+
+    Raises:
+        EditError: A required trace point has no place.
     """
     shutil.copytree(_paths.glibc_dir() / "include", headers)
     shutil.copy(_paths.include_dir() / "nptl_trace_points.h", headers)
     missing = apply_edits(tree, load_edits(_paths.glibc_dir() / "edits.toml"))
     objects.mkdir()
-    lines = [f"CFLAGS = {' '.join(_flags())}", f"ASFLAGS = {' '.join(_flags())}"]
+    # Each trace point calls a function, and a call overwrites the red zone of x86-64.
+    flags = "-pipe -O2" + " -mno-red-zone" * (platform.machine() == "x86_64")
+    lines = [f"CFLAGS = {flags}", f"ASFLAGS = {flags}"]
     lines += [f"{name} = {value}" for name, value in _directories(libc).items()]
-    # nothing is ever installed with these makefiles; should it be, then not into the system
+    # A `make install` by accident must not change the system.
     lines.append(f"install_root = {objects / 'root'}")
     (objects / "configparms").write_text("\n".join(lines) + "\n")
     return missing
 
 
 def _make(steps: _Steps, tree: Path, objects: Path, jobs: int) -> None:
-    """Build libc.so and ld.so, and no more than those need."""
+    """Build libc.so and ld.so, and only the files that both need."""
     make = ["make", "-r", f"-j{jobs}", "PARALLELMFLAGS=", "-C", str(tree), f"objdir={objects}"]
-    # the static libraries, half of all that is compiled, are left out
+    # Half of all compiled files are for the static libraries: leave them out.
     shared = "object-suffixes=.os"
 
     def count() -> int:
@@ -163,16 +162,15 @@ def _make(steps: _Steps, tree: Path, objects: Path, jobs: int) -> None:
 
 def _loader_name(libc: Libc) -> str:
     """Return the file name of the system's ld.so."""
-    places = sorted(
-        {*libc.path.parent.glob("ld-linux*.so.*"), *libc.path.parent.glob("ld64*.so.*")}
-    )
-    if not places:
+    directory = libc.path.parent
+    paths = sorted({*directory.glob("ld-linux*.so.*"), *directory.glob("ld64*.so.*")})
+    if not paths:
         raise PttError(f"no ld.so beside {libc.path}")
-    return places[0].name
+    return paths[0].name
 
 
 def _try_out(prefix: Path, system: Libc, loader: str, *, stands_in: bool) -> None:
-    """See whether a program runs on what was built, before anybody relies on it."""
+    """Check that a program runs with the built library."""
     program = [
         sys.executable,
         "-c",
@@ -196,53 +194,56 @@ def _try_out(prefix: Path, system: Libc, loader: str, *, stands_in: bool) -> Non
 def build(
     source: str, prefix: Path | None, report: Callable[[str], None], jobs: int | None = None
 ) -> tuple[Built, bool]:
-    """Build the library, unless it has been built.
+    """Build the library, unless there is a finished build.
 
     Args:
-        source: As `nptltrace.nptl.source.unpack` takes it.
-        prefix: Where to put it; None = where `ptt record` finds it.
-        report: Called with a line about what is going on.
-        jobs: How much to do at once; None = as many as there are processors.
+        source: As for `nptltrace.nptl.source.unpack`.
+        prefix: The directory of the build; None: the directory in which `ptt record` looks.
+        report: Called with a line about each step.
+        jobs: The number of parallel jobs of make; None: the number of processors.
 
     Returns:
-        What there is now, and whether it was built for that.
+        The build, and whether this call made it.
 
     Raises:
-        PttError: It cannot be built.
+        PttError: The library cannot be built.
     """
     system = installed()
-    place = prefix.absolute() if prefix else place_of(system)
-    there = _finished(place, source)
-    if there is not None:
-        return there, False
-    if any(character in str(place) for character in " :;\t\n"):
-        raise PttError(f"{place}: glibc's makefiles and LD_LIBRARY_PATH do not accept such a name")
-    if place.exists() and find(place) is None and any(place.iterdir()):
-        raise PttError(f"{place} is not empty and holds no thread library")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    # no link is followed, which another user may have put there
+    directory = prefix.absolute() if prefix else directory_for(system)
+    built = _finished(directory, source)
+    if built is not None:
+        return built, False
+    if any(character in str(directory) for character in " :;\t\n"):
+        raise PttError(
+            f"{directory}: glibc's makefiles and LD_LIBRARY_PATH do not accept such a name"
+        )
+    if directory.exists() and find(directory) is None and any(directory.iterdir()):
+        raise PttError(f"{directory} is not empty and holds no thread library")
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    # O_NOFOLLOW: another user may have put a link there.
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(place.parent / f".{place.name}.lock", flags, 0o600)) as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another build of the same: its result is ours
-        there = _finished(place, source)
-        if there is not None:
-            return there, False
-        return _build(source, place, system, report, jobs or len(os.sched_getaffinity(0))), True
+    with os.fdopen(os.open(directory.parent / f".{directory.name}.lock", flags, 0o600)) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # waits for another build of the same library
+        built = _finished(directory, source)
+        if built is not None:
+            return built, False
+        jobs = jobs or len(os.sched_getaffinity(0))
+        return _build(source, directory, system, report, jobs), True
 
 
-def _finished(place: Path, source: str) -> Built | None:
-    """Return what is there already, if it is what is wanted."""
-    there = find(place)
-    if there is None or there.revision != revision() or there.facts.get("source") != source:
+def _finished(directory: Path, source: str) -> Built | None:
+    """Return the build in a directory if it is of this source and of the current trace points."""
+    built = find(directory)
+    if built is None or built.revision != revision() or built.facts.get("source") != source:
         return None
-    return there
+    return built
 
 
 def _build(
-    source: str, place: Path, system: Libc, report: Callable[[str], None], jobs: int
+    source: str, directory: Path, system: Libc, report: Callable[[str], None], jobs: int
 ) -> Built:
     began = time.monotonic()
-    work = place.parent / f".{place.name}.work"
+    work = directory.parent / f".{directory.name}.work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
     report(f"getting the source of {system.package} ({source})")
@@ -290,11 +291,11 @@ def _build(
             "seconds": round(time.monotonic() - began),
         },
     )
-    if place.exists():
-        shutil.rmtree(place)
-    new.rename(place)
+    if directory.exists():
+        shutil.rmtree(directory)
+    new.rename(directory)
     shutil.rmtree(work)
-    built = find(place)
+    built = find(directory)
     if built is None:
-        raise PttError(f"{place}: the build is not there")
+        raise PttError(f"{directory}: the build is not there")
     return built

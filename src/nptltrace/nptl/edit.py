@@ -1,8 +1,8 @@
-"""Scripted edits of glibc's sources: insertions that name functions and statements, not lines.
+"""Scripted edits of glibc's sources: insertions by functions and statements, not by lines.
 
-A file of C is looked at as a list of tokens, so that spaces, line ends and comments do not matter,
-and text is put in between them. Nothing is put on a line of its own: line numbers, and with them
-everything that a compiler makes of a source, stay what they were when the insertion is empty.
+An edit sees a C file as a list of tokens, so spaces, line ends and comments do not matter. It puts
+text between tokens and never adds a line. So line numbers stay the same, and with empty insertions
+the compiler's output stays the same, too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _OPENING = {"(": ")", "[": "]", "{": "}"}
 
 
 class EditError(PttError):
-    """A place that an edit needs is not in the source."""
+    """A required place of an edit is not in the source."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +44,17 @@ class Edit:
     """One insertion.
 
     Attributes:
-        point: What it is for, in messages.
-        files: Paths in the source tree; each that exists is edited.
-        function: Names of functions; the edit is made in each that the file defines. Empty: the
-            whole file.
-        find: Alternatives of C text; each place that matches one is edited. `@` stands for the
-            shortest balanced run of tokens. Empty: the start of the function's body.
-        before: Text to put in front of what was found.
-        after: Text to put behind it.
-        replace: Identifiers to write instead of others within what was found.
-        include: A line to put in front of the last `#endif` of a header.
-        optional: It is no mistake if the place is not there.
+        point: The trace point, for messages.
+        files: Paths in the source tree. Paths that do not exist are passed over.
+        function: Names of functions. The edit applies to each function that the file defines.
+            Empty: the edit applies to the whole file.
+        find: Alternatives of C text. The edit applies to each match. `@` stands for the shortest
+            balanced run of tokens. Empty: the start of the function's body matches.
+        before: Text to put before the match.
+        after: Text to put after the match.
+        replace: Identifiers in the match, with their replacements.
+        include: A header to include before the last `#endif` of a header.
+        optional: A missing place is no error.
     """
 
     point: str
@@ -110,7 +110,7 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _closing(tokens: list[_Token], at: int) -> int:
-    """Return the index of the bracket that closes the one at `at`, or the end."""
+    """Return the index of the bracket that closes the bracket at `at`, or the end."""
     depth = 0
     for index in range(at, len(tokens)):
         if tokens[index].text in _OPENING:
@@ -123,8 +123,8 @@ def _closing(tokens: list[_Token], at: int) -> int:
 
 
 def _bodies(tokens: list[_Token], names: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Return where the bodies of functions lie: index of `{`, index of its `}`."""
-    groups = []
+    """Return the bodies of functions: index of `{`, index of its `}`."""
+    bodies = []
     index = 0
     while index < len(tokens):
         token = tokens[index]
@@ -134,14 +134,14 @@ def _bodies(tokens: list[_Token], names: tuple[str, ...]) -> list[tuple[int, int
             after = _closing(tokens, index + 1) + 1
             if after < len(tokens) and tokens[after].text == "{":
                 end = _closing(tokens, after)
-                groups.append((after, end))
+                bodies.append((after, end))
                 index = end
         index += 1
-    return groups
+    return bodies
 
 
 def _match(tokens: list[_Token], at: int, end: int, pattern: list[str]) -> int | None:
-    """Return the index behind the match of `pattern` that starts at `at`, if there is one."""
+    """Return the index after the match of `pattern` that starts at `at`, or None."""
     index = at
     for position, wanted in enumerate(pattern):
         if wanted == _ANYTHING:
@@ -161,7 +161,7 @@ def _match(tokens: list[_Token], at: int, end: int, pattern: list[str]) -> int |
 
 
 def _places(tokens: list[_Token], span: tuple[int, int], edit: Edit) -> list[tuple[int, int]]:
-    """Return the runs of tokens that an edit is about: first index, index behind the last."""
+    """Return the matches of an edit as runs of tokens: first index, index after the last token."""
     begin, end = span
     places = []
     for pattern in ([token.text for token in _tokens(text)] for text in edit.find):
@@ -177,7 +177,7 @@ def _places(tokens: list[_Token], span: tuple[int, int], edit: Edit) -> list[tup
 
 
 def _insertions(text: str, edit: Edit) -> list[tuple[int, int, str]]:
-    """Return what an edit changes in a text: start, end, new text."""
+    """Return the changes of an edit to a text: start, end, new text."""
     if edit.include:
         last = text.rfind("#endif")
         return [(last, last, f"#include <{edit.include}>\n")] if last >= 0 else []
@@ -204,9 +204,10 @@ def _insertions(text: str, edit: Edit) -> list[tuple[int, int, str]]:
 def edit_text(text: str, edits: list[Edit]) -> tuple[str, list[Edit]]:
     """Edit a text.
 
+    All edits look for their places in the original text, so the order of the edits does not matter.
+
     Returns:
-        The new text, and the edits that found nothing in it. All are looked for in the text as it
-        was, so their order does not matter.
+        The new text, and the edits that found no place.
     """
     changes: list[tuple[int, int, str]] = []
     missed = []
@@ -215,7 +216,7 @@ def edit_text(text: str, edits: list[Edit]) -> tuple[str, list[Edit]]:
         changes += insertions
         if not insertions:
             missed.append(edit)
-    # sorted() keeps the order of those at one place; from the last to the first no position moves
+    # From the last place to the first: no position moves. sorted() keeps the order at equal places.
     for start, end, new in sorted(changes, key=lambda change: change[:2], reverse=True):
         text = text[:start] + new + text[end:]
     return text, missed
@@ -225,14 +226,14 @@ def apply_edits(source: Path, edits: list[Edit]) -> list[str]:
     """Edit a source tree in place.
 
     Args:
-        source: The root of a glibc source tree that has not been edited before.
-        edits: What to do.
+        source: The root of an unedited glibc source tree.
+        edits: The edits.
 
     Returns:
-        The points that no edit found a place for.
+        The trace points for which no edit found a place, sorted.
 
     Raises:
-        EditError: An edit that is needed found no place.
+        EditError: An edit that is not optional found no place.
     """
     by_file: dict[str, list[Edit]] = {}
     for edit in edits:

@@ -1,4 +1,4 @@
-"""Gets glibc's source: from the distribution, from a tarball, or from a directory."""
+"""Gets the source of glibc: from the distribution, from a tarball, or from a directory."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Source", "fetch_tools", "unpack"]
 
-# Programs that glibc is built with beyond a compiler, and the packages that hold them on Debian.
+# Programs for the build of glibc besides a compiler, and their packages on Debian.
 _TOOLS = {"bison": ("bison", "m4"), "gawk": ("gawk",), "make": ("make",), "xz": ("xz-utils",)}
 
 
 class Source(NamedTuple):
-    """A source of glibc that has been unpacked.
+    """An unpacked source of glibc.
 
     Attributes:
-        tree: Its root, which may be changed.
-        package: What a library that is built from it calls itself.
-        stands_in: Whether that is the system's own release, so that its `ld.so` can load it.
+        tree: The root, which may be changed.
+        package: The package that the built library names as its own.
+        stands_in: The source is the system's release: the system's `ld.so` can load the library.
     """
 
     tree: Path
@@ -46,19 +46,19 @@ def _run(command: list[str], cwd: Path, what: str, env: dict[str, str] | None = 
 
 
 def _with_libraries(names: list[str]) -> list[str]:
-    """Return Debian packages and the libraries they are linked with, but for the C library."""
+    """Return Debian packages and the libraries that they depend on, without the C library."""
     command = ["apt-cache", "depends", "--important", *names]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    servers = dict.fromkeys(names)
+    packages = dict.fromkeys(names)
     for line in done.stdout.splitlines():
         kind, _, name = line.strip().partition("Depends: ")
         if kind in {"", "Pre"} and name.startswith("lib") and name != "libc6":
-            servers[name] = None
-    return list(servers)
+            packages[name] = None
+    return list(packages)
 
 
 def _unpack_packages(names: list[str], work: Path, into: Path) -> None:
-    """Get Debian packages and unpack them, which takes no privileges."""
+    """Get Debian packages and unpack them. This needs no privileges."""
     packages = work / "packages"
     packages.mkdir(exist_ok=True)
     for name in names:
@@ -69,10 +69,10 @@ def _unpack_packages(names: list[str], work: Path, into: Path) -> None:
 
 
 def _revision_in_archive(version: str) -> str:
-    """Return the installed revision, or the archive's newest of the same glibc.
+    """Return the installed revision, or the archive's newest revision of the same glibc.
 
-    Archives drop a revision when they take in the next. Both are the same release with other
-    patches, so one's libraries serve the other's programs.
+    An archive drops a revision when it gets the next revision. Revisions of a release differ in
+    patches, and the libraries of each revision work with the programs of the others.
     """
     command = ["apt-cache", "madison", "glibc-source"]
     try:
@@ -80,26 +80,26 @@ def _revision_in_archive(version: str) -> str:
     except FileNotFoundError:
         return version
     rows = [line.split("|") for line in done.stdout.splitlines()]
-    there = [row[1].strip() for row in rows if len(row) > 1]
+    archived = [row[1].strip() for row in rows if len(row) > 1]
     release = version.partition("-")[0]
-    same = [other for other in there if other.partition("-")[0] == release]
-    return version if version in there or not same else same[0]
+    same = [revision for revision in archived if revision.partition("-")[0] == release]
+    return version if version in archived or not same else same[0]
 
 
 def unpack(source: str, libc: Libc, work: Path, env: dict[str, str]) -> Source:
-    """Put glibc's source into a directory of its own.
+    """Put the source of glibc into a new directory.
 
     Args:
-        source: `debian` for the package `glibc-source` of the installed version (or the newest of
-            the same release, where the archive has left that one behind), the path of a tarball, or
-            of a directory, which is copied.
+        source: The path of a tarball or of a directory (it is copied); or `debian` for the package
+            `glibc-source` of the installed revision. If the archive has dropped this revision, the
+            newest revision of the release is taken.
         libc: The installed C library.
-        work: Where there is room.
-        env: The environment that `fetch_tools` gave.
+        work: A directory for temporary files.
+        env: The environment from `fetch_tools`.
 
     Raises:
-        UsageError: There is no such source, or it is no glibc.
-        PttError: It cannot be got.
+        UsageError: The source does not exist, or it is no glibc.
+        PttError: The source cannot be fetched or unpacked.
     """
     if source == "debian":
         version = libc.distribution_version
@@ -107,15 +107,15 @@ def unpack(source: str, libc: Libc, work: Path, env: dict[str, str]) -> Source:
             raise UsageError(
                 f"{libc.package} is not a Debian glibc: name its source with --source TARBALL|DIR"
             )
-        package, there = work / "glibc-source", _revision_in_archive(version)
-        _unpack_packages([f"glibc-source={there}"], work, package)
-        # the tarball of this package has the distribution's patches in it already
+        package, revision = work / "glibc-source", _revision_in_archive(version)
+        _unpack_packages([f"glibc-source={revision}"], work, package)
+        # The tarball of this package contains the distribution's patches.
         tarballs = sorted((package / "usr" / "src" / "glibc").glob("glibc-*.tar.*"))
         if len(tarballs) != 1:
             raise PttError("the package glibc-source holds no tarball of glibc")
         tree = _unpack_tarball(tarballs[0], work, env)
         shutil.rmtree(package)
-        return Source(tree, libc.package.removesuffix(version) + there, stands_in=True)
+        return Source(tree, libc.package.removesuffix(version) + revision, stands_in=True)
     path = Path(source)
     if path.is_dir():
         tree = work / "source"
@@ -143,17 +143,20 @@ def _check(tree: Path, source: str) -> None:
 
 
 def fetch_tools(work: Path) -> dict[str, str]:
-    """Get the programs that are needed and not installed, for this build alone.
+    """Get the missing programs for the build, without an installation.
+
+    Args:
+        work: The directory for the programs.
 
     Returns:
-        An environment in which they are found.
+        The environment for the build, with the programs in its `PATH`.
 
     Raises:
-        PttError: There is no compiler, or a program that cannot be got in this way.
+        PttError: There is no compiler, or a program cannot be fetched.
     """
     env = {**os.environ, "LC_ALL": "C"}
     for name in ("LD_PRELOAD", "LD_LIBRARY_PATH", "PTHREAD_NPTL_TRACE"):
-        env.pop(name, None)  # glibc does not let itself be built among these
+        env.pop(name, None)  # glibc refuses to be built with these variables
     if shutil.which("gcc") is None:
         raise PttError("glibc is built with gcc, which is missing (apt-get install gcc libc6-dev)")
     missing = [name for name in _TOOLS if shutil.which(name) is None]
@@ -171,7 +174,7 @@ def fetch_tools(work: Path) -> dict[str, str]:
 
 
 def _wrap(tools: Path) -> None:
-    """Put scripts in front of the programs that show their libraries to them and to nobody else."""
+    """Write a script for each program that sets the library path for this program only."""
     wrapped = tools / "wrapped"
     wrapped.mkdir()
     libraries = ":".join(

@@ -1,4 +1,4 @@
-"""Where built thread libraries lie, and which of them fits this system."""
+"""The directories of built thread libraries, and the choice of a build that fits this system."""
 
 from __future__ import annotations
 
@@ -18,25 +18,17 @@ if TYPE_CHECKING:
     from nptltrace.nptl.libc import Libc
 
 __all__ = [
-    "Built",
-    "cache_dir",
-    "choose",
-    "clean",
-    "find",
-    "for_system",
-    "place_of",
-    "revision",
-    "write_facts",
-]
+    "Built", "choose", "clean", "directory_for", "find", "for_system", "revision", "write_facts",
+]  # fmt: skip
 
 _FACTS = "nptl.json"
 
 
 @cache
 def revision() -> str:
-    """Return what names this version of the trace points: a hash of all that is put into glibc.
+    """Return the revision of the trace points: a hash of all files that go into glibc.
 
-    The tracer and a library must agree on it, since the points are known by number.
+    Trace points have numbers, so the tracer and a library must have the same revision.
     """
     files = sorted(path for path in _paths.glibc_dir().rglob("*") if path.is_file())
     files.append(_paths.include_dir() / "nptl_trace_points.h")
@@ -47,12 +39,12 @@ def revision() -> str:
 
 
 class Built(NamedTuple):
-    """A trace-enabled thread library that has been built.
+    """A built trace-enabled thread library.
 
     Attributes:
-        prefix: Its directory: `lib/libc.so.6`, `ld/ld-linux-….so`, `nptl.json`.
-        libc: What it is.
-        facts: What the build wrote down.
+        prefix: The directory, with `lib/libc.so.6`, `ld/ld-linux-….so` and `nptl.json`.
+        libc: The library.
+        facts: The content of `nptl.json`.
     """
 
     prefix: Path
@@ -61,30 +53,30 @@ class Built(NamedTuple):
 
     @property
     def lib_dir(self) -> Path:
-        """What to put in `LD_LIBRARY_PATH`: the directory that holds nothing but libc.so.6."""
+        """The directory for `LD_LIBRARY_PATH`, which contains libc.so.6 alone."""
         return self.prefix / "lib"
 
     @property
     def revision(self) -> str:
-        """Which revision of the trace points it has."""
+        """The revision of the trace points."""
         return str(self.facts.get("revision", ""))
 
     @property
     def runs_with(self) -> str:
-        """The package whose `ld.so` loads it: its own, or the one that it stands in for."""
+        """The package with the `ld.so` that loads the library: its own package or the system's."""
         return str(self.facts.get("runs_with", self.libc.package))
 
     @property
     def label(self) -> str:
-        """As traces name it."""
+        """The name of the library in traces."""
         return f"{self.libc.package}, trace-enabled, revision {self.revision}"
 
 
-def cache_dir() -> Path:
+def _cache() -> Path:
     """Return the directory of all builds.
 
     Raises:
-        PttError: The user has no home.
+        PttError: The user has no home directory.
     """
     directory = cache_directory("nptl")
     if directory is None:
@@ -92,14 +84,14 @@ def cache_dir() -> Path:
     return directory
 
 
-def place_of(libc: Libc) -> Path:
-    """Return where the build that goes with a C library belongs."""
+def directory_for(libc: Libc) -> Path:
+    """Return the directory for the build that fits a C library."""
     name = libc.distribution_version or libc.version
-    return cache_dir() / f"{name}-{revision()}"
+    return _cache() / f"{name}-{revision()}"
 
 
 def find(prefix: Path) -> Built | None:
-    """Return the build in a directory, or None if there is no finished one."""
+    """Return the finished build in a directory, or None."""
     try:
         facts = json.loads((prefix / _FACTS).read_text("utf-8"))
         libc = read_libc(prefix / "lib" / "libc.so.6")
@@ -109,18 +101,18 @@ def find(prefix: Path) -> Built | None:
 
 
 def write_facts(prefix: Path, facts: dict[str, Any]) -> None:
-    """Write down what was built; from then on the build counts as finished."""
+    """Write the facts about a build. This marks the build as finished."""
     text = json.dumps(facts, indent=1) + "\n"
     (prefix / _FACTS).write_text(text, "utf-8")
 
 
 def for_system() -> Built | None:
-    """Return the build that goes with the installed C library, or None."""
+    """Return the build that fits the installed C library, or None."""
     try:
         libc = installed()
     except NotGlibc:
         return None
-    built = find(place_of(libc))
+    built = find(directory_for(libc))
     return built if built is not None and _misfit(built, libc) is None else None
 
 
@@ -137,16 +129,16 @@ def _misfit(built: Built, system: Libc) -> str | None:
 
 
 def choose(wanted: str) -> Built | None:
-    """Return the build that `ptt record --nptl` means.
+    """Return the build for `ptt record --nptl`.
 
     Args:
-        wanted: `stock`, `auto`, or a directory (or its libc.so.6).
+        wanted: `stock`, `auto`, or the path of a build (or of its libc.so.6).
 
     Returns:
-        None for the system's own library, also for `auto` where nothing fitting has been built.
+        None for the system's own library: with `stock`, or with `auto` if no build fits.
 
     Raises:
-        UsageError: The path holds no build, or one that does not fit this system.
+        UsageError: The path has no build, or the build does not fit this system.
     """
     if wanted == "stock":
         return None
@@ -169,8 +161,8 @@ def choose(wanted: str) -> Built | None:
 
 
 def clean() -> int:
-    """Remove everything that was built or left half built. Return how many bytes that was."""
-    base = cache_dir()
+    """Remove all builds, finished or not, from the cache. Return their size in bytes."""
+    base = _cache()
     if not base.exists():
         return 0
     size = sum(path.lstat().st_size for path in base.rglob("*"))
