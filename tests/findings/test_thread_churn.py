@@ -47,7 +47,7 @@ def test_a_thread_for_every_entry(tmp_path: Path) -> None:
     assert found.severity == "warning"
     assert found.threads == [MAIN]
     assert "created 600 threads" in found.message
-    assert "600 of which lived for less than 100 us" in found.message
+    assert "600 lived for less than 100 us" in found.message
     assert len(found.sites) == len(found.events) == 1
 
 

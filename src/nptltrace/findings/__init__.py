@@ -1,6 +1,6 @@
-"""What `ptt check` finds, one module a kind, and how to add kinds of one's own.
+"""The findings of `ptt check`, a module for each kind. You can add kinds of your own.
 
-A kind of finding is a function that reads a trace's facts or tables and yields what is wrong:
+A kind of finding is a function that reads a trace's facts or tables and yields findings:
 
     from nptltrace.findings import Found, Trace, finding
 
@@ -10,10 +10,9 @@ A kind of finding is a function that reads a trace's facts or tables and yields 
         for hold in trace.sql("from named_holds where dur_ns > 1e9").to_pylist():
             yield Found("…", ts_ns=hold["t_ns"], process=hold["process"], threads=[hold["tid"]])
 
-The decorator is all that has to be done: `ptt check` and its options, JSON and CSV, the viewer's
-panel and the table `findings` of SQL have the kind from then on. The kinds of PTT itself are the
-modules of the folders here; `ptt check --rules FILE` and the entry points of the group
-`nptltrace.findings` add others.
+The decorator is enough. From then on, `ptt check` and its options, JSON and CSV, the viewer's panel
+and the table `findings` of SQL have the kind. PTT's own kinds are the modules of the folders here.
+`ptt check --rules FILE` and the entry points of the group `nptltrace.findings` add more kinds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a kind of finding reads, and what it yields."""
+"""The input and output of kinds of findings: traces, facts, events, and the words for them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from nptltrace._dataclasses import dataclass
 from nptltrace.errors import error_name
-from nptltrace.findings.words import duration, priority
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -15,14 +14,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-__all__ = ["FACTS", "Event", "Fact", "Found", "Severity", "Step", "Trace"]
+__all__ = [
+    "FACTS", "Event", "Fact", "Found", "Severity", "Step", "Trace", "duration", "priority",
+]  # fmt: skip
 
 Severity = Literal["error", "warning"]
 
 FACTS = {
     "wait-cycle": "threads that wait for each other, or for a lock that a fork left without owner",
-    "wait-for-self": "a thread that waits for what it has itself, or for its own end",
-    "order-cycle": "locks that were asked for in orders that close a cycle",
+    "wait-for-self": "a thread that waits for something that it has, or for its own end",
+    "order-cycle": "locks that threads asked for in orders that close a cycle",
     "signal-missed": "a wait to the end for a signal that came before it, or woke another thread",
     "release-of-others": "a release of a lock that another thread held",
     "release-of-free": "a release of a lock that no thread held",
@@ -32,26 +33,26 @@ FACTS = {
     "cond-two-mutexes": "waits on one condition at one time with different mutexes",
     "end-with-hold": "a thread that ended while it held a lock",
     "end-unjoined": "a thread that ended, and was neither joined nor detached",
-    "barrier-incomplete": "waits at a barrier for threads that will not come; `value` of them",
+    "barrier-incomplete": "waits at a barrier for `value` threads that will not come",
     "long-hold": "a hold of `value` ns, as long as `--long-hold` or longer, that others waited for",
     "wait-for-lower": "a wait of `value` ns, 1 ms or more, for a thread of lower priority",
     "all-blocked": "a process in which all `value` threads are blocked for ever",
-    "wait-with-hold": "a wait for no lock, while another thread waited `value` ns, 1 ms or more, "
-    "for a lock that the waiting one held",
-    "order-cycle-prevented": "locks that were asked for in orders that close a cycle, which "
-    "something prevents: another lock, one thread, readers, an order in time, or a try",
+    "wait-with-hold": "a thread with a lock that waited for something other than a lock, while "
+    "another thread waited `value` ns, 1 ms or more, for the thread's lock",
+    "order-cycle-prevented": "locks that threads asked for in orders that close a cycle, but "
+    "something prevents the cycle: another lock, one thread, readers, an order in time, or a try",
     "hold-preempted": "a holder that could have run and had no processor, while another thread "
     "waited `value` ns, 1 ms or more, for its lock",
-    "hold-asleep": "a holder that slept, in a system call that is known or is not, and in no wait, "
-    "while another thread waited `value` ns, 1 ms or more, for its lock",
+    "hold-asleep": "a holder that slept in a known or unknown system call outside of waits, while "
+    "another thread waited `value` ns, 1 ms or more, for its lock",
     "convoy": "a lock that was handed 100 times in a row or more to a thread that slept in its "
     "queue, for `value` ns, and was free for most of that time",
     "join-refused": "a join that was refused: the thread was detached, or another thread joins it",
     "init-in-use": "a lock that was initialized while a thread held it",
     "limit-of-other-clock": "a wait with a time limit decades ahead by its clock, `value` ns ahead "
     "by the other clock",
-    "limit-over": "a wait with a time limit that was over for a day or more when it began, and in "
-    "`value` ns by the other clock if that is near, else 0",
+    "limit-over": "a wait with a time limit that was over for a day or more when it began; by the "
+    "other clock, the limit was `value` ns ahead if that is near, else `value` is 0",
     "tries-refused": "a thread that tried to take a lock `value` times in a row, 1000 or more, "
     "while other threads had the lock, and did nothing else meanwhile",
     "extra-post": "a post of a semaphore that is used as a lock, by a thread that had not taken "
@@ -59,22 +60,22 @@ FACTS = {
     "writer-overtaken": "a writer that waited 1 ms or more for a read-write lock, while readers "
     "that asked for the lock later took it `value` times, 100 or more",
 }
-"""What the checker sees, by name, in the order of `enum ptt_fact_kind`."""
+"""Kinds of facts of the checker, with their meanings, in the order of `enum ptt_fact_kind`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event that proves something.
+    """An event that proves a finding.
 
     Attributes:
-        ts_ns: When.
+        ts_ns: Time of the event, in ns since the traceset's start.
         pid: Process id.
-        tid: Kernel thread id, 0 when it is not known.
-        thread: What to call the thread.
-        text: What it did, as the end of a sentence that begins with the thread.
-        site: Where, or empty.
-        stack: The frames from there on, the innermost first; filled in where the trace has them.
-        object: Address of the object, 0 when there is none.
+        tid: Kernel thread id, 0 if unknown.
+        thread: The thread as text, such as `thread 12 (worker)`.
+        text: Action of the thread, as the end of a sentence that begins with the thread.
+        site: Call site as text, or empty.
+        stack: Frames from the call site on, the innermost first; empty if the trace has no stack.
+        object: Address of the object, 0 if there is none.
     """
 
     ts_ns: int
@@ -89,19 +90,19 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a kind of finding yields.
+    """A finding, as a kind of finding yields it.
 
     Attributes:
-        message: The whole of it in a sentence, without a full stop.
-        ts_ns: When it showed, in ns since the start of the traceset.
+        message: The finding as a sentence without a full stop.
+        ts_ns: Time of the finding, in ns since the traceset's start.
         process: Number of the process in the traceset, as in the column `process` of the tables.
-        threads: Kernel thread ids of those that take part.
-        objects: Addresses of what it is about, as numbers or as `0x…`.
-        sites: Where it happened.
-        events: What proves it, in the order of the sentence.
-        count: How often it was seen.
-        suspect: It may be explained by memory that was used again for another object.
-        severity: Another one than that of the kind.
+        threads: Kernel thread ids of the threads concerned.
+        objects: Addresses of the objects concerned, as numbers or as `0x…`.
+        sites: The call sites concerned, as text.
+        events: The events that prove the finding, in the order of the sentence.
+        count: Number of times it was found.
+        suspect: The cause may be memory that was reused for another object.
+        severity: Severity of this finding; None for the severity of its kind.
     """
 
     message: str
@@ -118,33 +119,33 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one thread did: one of the few steps that prove a fact.
+    """An action of one thread: one of the few steps that prove a fact.
 
     Attributes:
         what: `took`, `waits`, `asked`, `cond` (waits on a condition), `joins`, `barrier` (waits at
-            one), `released`, `unlocks` (what it does not hold), `refused`, `init`, `destroyed`,
-            `used`, `signalled`, `broadcast`, `ended`, `created`, `priority`, `forked`, `slept`
-            (in a system call, for `value` ns), `passed` (a lock, the last of `value` times in a
-            row), `free` (took a lock that nobody had for `value` ns in that time), `tried` (to
-            take a lock, `value` times in a row, and was refused) or `posted` (a semaphore that it
-            had not taken).
-        ts_ns: When.
-        value: An errno, a number of threads, a priority: see `text`.
-        process: Number of the process in the traceset.
-        pid: Its process id.
-        thread: What to call the thread.
-        tid: Its kernel thread id.
-        thread_id: What distinguishes it from others that had this kernel thread id.
-        other: What to call the other thread of the step.
-        other_tid: Its kernel thread id.
-        other_id: As `thread_id`; 0 when there is no other thread.
-        kind: Of the object: `mutex`, `rwlock`, `condition`, ….
-        address: Of the object; 0 when there is none.
-        name: Of the object, or its address.
-        mutex_address: Of the mutex of a condition wait, or 0.
-        mutex_name: Its name, or its address.
-        site: Where, or empty.
-        call: The system call that it slept in, or empty.
+            a barrier), `released`, `unlocks` (a lock that it does not hold), `refused`, `init`,
+            `destroyed`, `used`, `signalled`, `broadcast`, `ended`, `created`, `priority`,
+            `forked`, `slept` (in a system call, for `value` ns), `passed` (a lock, the last of
+            `value` times in a row), `free` (took a lock that nobody had for `value` ns in that
+            time), `tried` (to take a lock, `value` times in a row, and was refused) or `posted` (a
+            semaphore that it had not taken).
+        ts_ns: Time of the step, in ns since the traceset's start.
+        value: An errno, a number of threads, a priority or a time: see `text`.
+        process: Number of the thread's process in the traceset.
+        pid: Process id.
+        thread: The thread as text, such as `thread 12 (worker)`.
+        tid: Kernel thread id.
+        thread_id: A number that no other thread has. Several threads may have the same `tid`.
+        other: The other thread of the step as text.
+        other_tid: Kernel thread id of the other thread.
+        other_id: The `thread_id` of the other thread; 0 if there is none.
+        kind: Kind of the object: `mutex`, `rwlock`, `condition`, ….
+        address: Address of the object; 0 if there is none.
+        name: Name of the object, or its address.
+        mutex_address: Address of the mutex of a condition wait, or 0.
+        mutex_name: Name of that mutex, or its address.
+        site: Call site as text, or empty.
+        call: Name of the system call of a sleep, or empty.
     """
 
     what: str
@@ -168,23 +169,23 @@ class Step:
 
     @property
     def at(self) -> str:
-        """Where, as the end of a sentence."""
+        """The call site as the end of a sentence, or empty."""
         return f" at {self.site}" if self.site else ""
 
     @property
     def taken(self) -> str:
-        """Where the object was taken, or else released; empty if neither is known."""
+        """Where the object was taken or released, as the end of a sentence; empty if unknown."""
         how = "released" if self.what == "released" and self.kind != "semaphore" else "taken"
         return f", {how}{self.at}" if self.site else ""
 
     @property
     def object(self) -> str:
-        """The name of the object, or its address."""
+        """Kind and name of the object; empty if there is none."""
         return f"{self.kind} {self.name}".strip() if self.address else ""
 
     @property
     def mutex(self) -> str:
-        """The name of the mutex of a condition wait, or its address."""
+        """The mutex of a condition wait, such as `mutex queue_lock`, or empty."""
         return f"mutex {self.mutex_name}" if self.mutex_address else ""
 
     @property
@@ -194,7 +195,7 @@ class Step:
 
     @property
     def tids(self) -> list[int]:
-        """Kernel thread ids of those that the step is about."""
+        """Kernel thread ids of the threads concerned."""
         tids = {
             "init": [],
             "created": [self.other_tid],
@@ -205,28 +206,31 @@ class Step:
 
     @property
     def text(self) -> str:
-        """What the thread did."""
+        """Action of the thread, as the end of a sentence that begins with the thread."""
         return _TEXTS[self.what](self)
 
     @property
     def event(self) -> Event:
         """The step as an event of a finding."""
-        own = (self.ts_ns, self.pid, self.tid, self.thread, self.text, self.site)
-        return Event(*own, object=self.address)
+        columns = (self.ts_ns, self.pid, self.tid, self.thread, self.text, self.site)
+        return Event(*columns, object=self.address)
+
+
+def duration(ns: int) -> str:
+    """Return a duration as text: `1.23 s`, `45.6 ms`, `789 ns`."""
+    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if ns >= size:
+            return f"{ns / size:.3g} {unit}" if ns < 100 * size else f"{ns // size} {unit}"
+    return f"{ns} ns"
+
+
+def priority(value: int) -> str:
+    """Return a priority as text; 0 is the ordinary priority."""
+    return f"real-time priority {value}" if value else "ordinary priority"
 
 
 def _shared(step: Step) -> str:
     return " for reading" if step.value == 1 and step.kind == "rwlock" else ""
-
-
-def _joined(step: Step) -> str:
-    return " (already joined)" if step.value else ""
-
-
-def _refused(step: Step) -> str:
-    return f"was refused {step.object}: {step.error}" if step.address else (
-        f"was refused: {step.error}"
-    )  # fmt: skip
 
 
 def _used(step: Step) -> str:
@@ -241,12 +245,14 @@ _TEXTS: dict[str, Callable[[Step], str]] = {
     "waits": lambda step: f"waits for {step.object}{_shared(step)}",
     "asked": lambda step: f"asked for {step.object}{_shared(step)}",
     "cond": lambda step: f"waits on {step.object} with {step.mutex}",
-    "joins": lambda step: f"waits for the end of {step.other}{_joined(step)}",
+    "joins": lambda step: (
+        f"waits for the end of {step.other}{' (already joined)' if step.value else ''}"
+    ),
     "barrier": lambda step: f"waits at {step.object}",
-    # Of a semaphore the fact has the thread that took it.
+    # In a step of a semaphore, `released` stands for the thread that took the semaphore.
     "released": lambda step: f"{'took' if step.kind == 'semaphore' else 'released'} {step.object}",
     "unlocks": lambda step: f"released {step.object}",
-    "refused": _refused,
+    "refused": lambda step: f"was refused{step.object and f' {step.object}'}: {step.error}",
     "init": lambda step: f"initialized {step.object}",
     "destroyed": lambda step: f"destroyed {step.object}",
     "used": _used,
@@ -266,18 +272,20 @@ _TEXTS: dict[str, Callable[[Step], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something that the checker saw: neutral, with the few steps that prove it.
+    """An observation of the checker, with the few steps that prove it.
+
+    A fact is neutral: a kind of finding decides whether it is a finding.
 
     Attributes:
-        ts_ns: When it showed.
+        ts_ns: Time of the fact, in ns since the traceset's start.
         process: Number of the process in the traceset.
-        value: How long in ns, or how many threads; each kind of fact says which.
-        count: How often the same was seen.
-        total: The sum of all values, of what has a size.
-        steps: What proves it.
-        refused: The library refused the call, and the program knows.
-        suspect: Memory of a lock may have been used again for another.
-        unless_handler: It stands unless a signal handler posts a semaphore.
+        value: A time in ns, or a number: see `FACTS`.
+        count: Number of times the fact was seen.
+        total: Sum of the values of all times, for a fact with a size.
+        steps: The steps that prove the fact.
+        refused: Whether the library refused the call, so that the program knows.
+        suspect: Whether memory of a lock may have been reused for another lock.
+        unless_handler: Whether the fact is false if a signal handler posts a semaphore.
     """
 
     ts_ns: int
@@ -298,40 +306,40 @@ class Fact:
 
     @property
     def harmless(self) -> bool:
-        """Whether it is the misuse of an object that the library refused."""
+        """Whether the fact is a misuse of an object that the library refused."""
         return self.refused and bool(self.objects)
 
     @property
     def refusal(self) -> str:
-        """How a sentence ends if the library refused the call; empty if it did not."""
+        """The end of a sentence for a refused call; empty if the call was not refused."""
         return f" (refused with {self.steps[-1].error})" if self.refused else ""
 
     @property
     def waits(self) -> list[str]:
-        """What each blocked thread waits for, and the object that it has and others want."""
+        """A text for each blocked thread: the object that others want of it, and its own wait."""
         parts = []
         held: Step | None = None
         for step in self.steps:
             if step.what == "took":
                 held = step
                 continue
-            own = held is not None and held.thread_id == step.thread_id
-            holds = f"holds {held.object} and " if held is not None and own else ""
+            is_holder = held is not None and held.thread_id == step.thread_id
+            holds = f"holds {held.object} and " if held is not None and is_holder else ""
             by = f", held by {step.other}" if step.what == "waits" and step.other_id else ""
             parts.append(f"{step.thread} {holds}{step.text}{step.at}{by}")
             held = None
         return parts
 
     def first(self, *whats: str) -> Step | None:
-        """Return the first step that is one of these."""
+        """Return the first step with one of some values of `what`, or None."""
         return next((step for step in self.steps if step.what in whats), None)
 
     def found(self, message: str, *, severity: Severity | None = None) -> Found:
         """Return the fact as a finding.
 
         Args:
-            message: The whole of it in a sentence.
-            severity: Another one than that of the kind.
+            message: The finding as a sentence without a full stop.
+            severity: Severity of this finding; None for the severity of its kind.
         """
         return Found(
             message,
@@ -348,36 +356,37 @@ class Fact:
 
 
 class Trace(Protocol):
-    """The trace that is checked, as a kind of finding or a report reads it."""
+    """The trace, as a kind of finding or a report reads it."""
 
     @property
     def thread_count(self) -> int:
-        """How many threads it has, which costs nothing."""
+        """The number of threads. It costs nothing."""
 
     def lifetimes(self) -> Mapping[int, NDArray[np.int64]]:
-        """Return how long each thread of each process lived, in ns, from first event to last.
+        """Return the lifetimes of threads, from first event to last. They cost less than a table.
 
-        It costs little: far less than a table.
+        Returns:
+            An array for each process by its number, with a time in ns for each thread.
         """
 
     def facts(self, kind: str) -> Sequence[Fact]:
-        """Return what the checker saw of one kind, which costs nothing more.
+        """Return the facts of one kind. They cost nothing more.
 
         Args:
             kind: One of `FACTS`.
         """
 
     def table(self, name: str, columns: Collection[str] | None = None) -> pa.Table:
-        """Return a table, for which the events are read once more.
+        """Return a table. For this, the events are read once more.
 
         Args:
             name: `waits`, `holds`, `threads`, …
-            columns: Only these; None for all.
+            columns: Names of columns to choose; None for all.
         """
 
     def sql(self, query: str) -> pa.Table:
-        """Return what an SQL query over the tables answers.
+        """Return the rows of an SQL query over the tables.
 
         Args:
-            query: One or more statements; the last that returns rows counts.
+            query: One or more statements; the last statement that returns rows counts.
         """

@@ -1,4 +1,4 @@
-"""The kinds of findings: those of PTT, and those that users add."""
+"""The kinds of findings: PTT's own kinds, and kinds that users add."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Kind:
     """A kind of finding.
 
     Attributes:
-        name: As in JSON, and after `--kind`.
-        severity: `error` for what has gone wrong, `warning` for what has done no harm yet.
-        find: Yields what is wrong with a trace.
-        file: The file that has it.
-        line: Where in it.
-        tables: It may read tables, for which the events are read once more.
-        group: The folder of a kind of PTT; empty for one of a user.
+        name: Name in JSON and after `--kind`.
+        severity: `error` for a bug that has done harm, `warning` for a pattern that has not yet.
+        find: Yields the findings of a trace.
+        file: Path of the file with the kind's function.
+        line: Line of the function.
+        tables: Whether it may read tables. For tables, the events are read once more.
+        group: Folder of a kind of PTT; empty for a kind of a user.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Kind:
 
     @property
     def text(self) -> str:
-        """What it is and what it takes, as Markdown."""
+        """The documentation of the kind, as Markdown."""
         return inspect.cleandoc(self.find.__doc__ or "")
 
 
@@ -64,19 +64,20 @@ _KINDS: dict[str, Kind] = {}
 def finding(
     name: str, *, severity: Severity, tables: bool = False
 ) -> Callable[[Callable[[Trace], Iterable[Found]]], Callable[[Trace], Iterable[Found]]]:
-    """Make a kind of finding of a function that reads a trace and yields what is wrong.
+    """Make a kind of finding from a function that reads a trace and yields findings.
 
     The function's docstring is the kind's documentation.
 
     Args:
-        name: Of the kind: lower-case words with hyphens between them.
-        severity: `error` for what has gone wrong, `warning` for what has done no harm yet; `Found`
-            may say otherwise.
-        tables: It may read tables, for which the events are read once more; a kind of a user may
-            at any rate. While a recording is followed, it is looked for less often.
+        name: Name of the kind: lower-case words with hyphens between them.
+        severity: `error` for a bug that has done harm, `warning` for a pattern that has not yet. A
+            `Found` may have another severity.
+        tables: Whether the function reads tables. For tables, the events are read once more. So
+            such a kind runs less often while PTT follows a recording. Kinds of users may always
+            read tables.
 
     Raises:
-        UsageError: There is such a kind already, or the arguments or the function are wrong.
+        UsageError: There is a kind with this name, or the arguments or the function are wrong.
     """
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise UsageError(f"@finding: {name!r} is no name of lower-case words with hyphens")
@@ -109,14 +110,14 @@ def finding(
 
 
 def kinds() -> dict[str, Kind]:
-    """Return all kinds by name, those of PTT first."""
+    """Return all kinds by name, PTT's own kinds first."""
     for path in sorted(_HERE.glob("*/[a-z]*.py")):
         import_module(f"{__package__}.{path.parent.name}.{path.stem}")
     return dict(sorted(_KINDS.items(), key=lambda item: not item[1].group))
 
 
 def load(path: str | os.PathLike[str]) -> None:
-    """Add the kinds of a file of rules; those that it had before, if it was loaded, are replaced.
+    """Add the kinds of a file of rules. They replace the kinds of an earlier load of the file.
 
     Args:
         path: A Python file with functions that have the decorator `finding`.
@@ -133,7 +134,7 @@ def load(path: str | os.PathLike[str]) -> None:
 
 
 def _code(function: Any) -> CodeType:
-    """Return the code of a function that decorators may wrap."""
+    """Return the code of a function inside its decorators."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     code: CodeType = function.__code__
@@ -142,13 +143,13 @@ def _code(function: Any) -> CodeType:
 
 @cache
 def load_installed() -> list[str]:
-    """Add the kinds of installed packages; return what is wrong with those that cannot be added."""
+    """Add the kinds of installed packages; return the errors of packages that failed."""
     kinds()
     return installed(_GROUP)
 
 
 def digest() -> str:
-    """Return a text that is another one when the kinds that users added are."""
+    """Return a text that changes whenever the kinds of users change."""
     load_installed()
     import hashlib
 

@@ -1,1 +1,1 @@
-"""Blocked for ever: threads that nobody lets go on, or that can come to that."""
+"""Blocked for ever: threads that can never continue, or that may come to that."""

@@ -1,4 +1,4 @@
-"""Barriers that nobody completes."""
+"""Barriers that no thread completes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from nptltrace.findings import Found, Trace, finding
 
 @finding("barrier-stuck", severity="error")
 def barrier_stuck(trace: Trace) -> Iterator[Found]:
-    """Threads wait at a barrier for others that will not come.
+    """Threads wait at a barrier for other threads that will not come.
 
-    The barrier takes more than have come, and every thread of the process has ended or is blocked;
-    if the barrier is process-shared, every thread of all processes that may share it.
+    The barrier needs more threads than have come. Every thread of the process has ended or is
+    blocked. If the barrier is process-shared, this holds for all processes that may share it.
     """
     for fact in trace.facts("barrier-incomplete"):
         waits = [step for step in fact.steps if step.what == "barrier"]

@@ -11,25 +11,31 @@ from nptltrace.findings import Fact, Found, Trace, finding
 def deadlock(trace: Trace) -> Iterator[Found]:
     """Threads wait for each other, and none of the waits ended.
 
-    A cycle of waits, each for what the thread of the next one has: a mutex, a spin lock, a rwlock
-    held for writing or by readers, the end of a thread, the routine of a `once`, a semaphore of
-    value 1 that has only been posted by the thread that took it. A reader that no writer keeps out
-    waits for a writer that came before it. A thread that was signalled and has not got its mutex
-    back waits for its owner. Waits with a time limit are no part of a cycle, and a cycle of which
-    one wait has ended after all is dropped. The events before say which thread holds a lock;
-    where the lock was taken before the trace begins, or only waits are recorded, the lock itself
-    said it when the wait began.
+    Each thread of the cycle waits for something that the next thread has:
 
-    A process that was forked while another thread of its parent held a lock has the lock, but not
-    the thread. A thread that waits there for such a lock, and does so to the end of the trace, is
-    reported as a deadlock as well: no thread can release it. This holds for mutexes, for rwlocks,
-    and for semaphores of value 1 that are used as locks, such as the locks of Python up to 3.13.
+    - a mutex or a spin lock
+    - a rwlock that is held for writing or by readers
+    - the end of the thread
+    - the routine of a `once`
+    - a semaphore of value 1, if only the thread that took it has posted it
 
-    The GIL of CPython counts as a lock: a thread that waits for it asks again every few
-    milliseconds, so the time limit of its waits ends nothing.
+    If no writer holds a rwlock, a waiting reader waits for a writer that asked before it. A
+    signalled thread that has not got its mutex back waits for the owner of the mutex. Waits with a
+    time limit are not part of a cycle. If a wait of a cycle ends after all, the cycle is not
+    reported. Earlier events show which thread holds a lock. If the lock was taken before the trace
+    begins, or if only waits are recorded, the owner was read from the lock when the wait began.
 
-    At a barrier the others are waited for. When all threads of a process are blocked, and one of
-    them waits for a lock of a thread at an incomplete barrier, that is reported as a deadlock too.
+    If a thread forks while another thread holds a lock, the child process has the lock, but not its
+    holder. No thread of the child can release the lock. If a thread of the child waits for it to
+    the end of the trace, that is a deadlock too. This holds for mutexes, for rwlocks, and for
+    semaphores of value 1 that are used as locks, such as the locks of Python up to 3.13.
+
+    The GIL of CPython counts as a lock. A thread that waits for the GIL asks again every few
+    milliseconds, so the time limit of these waits ends nothing.
+
+    A thread at a barrier waits for all threads that have not come. If all threads of a process are
+    blocked, and one of them waits for a lock of a thread at an incomplete barrier, that is a
+    deadlock too.
     """
     for fact in trace.facts("wait-cycle"):
         yield fact.found(_message(fact), severity="warning" if fact.harmless else None)

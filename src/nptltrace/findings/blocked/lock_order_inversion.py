@@ -11,37 +11,39 @@ from nptltrace.findings import Found, Trace, finding
 def lock_order_inversion(trace: Trace) -> Iterator[Found]:
     """Threads take locks in different orders, which can deadlock.
 
-    A cycle of orders. An order is a lock that a thread asked for while it held another. A cycle of
-    any length is reported only if it can close:
+    An *order* is a lock that a thread holds and a lock that the thread asks for. PTT reports a
+    cycle of orders, of any length, only if the cycle can close:
 
-    - its orders are of different threads, one each;
-    - no two of these threads held a lock in common at that moment (a *gate*), unless both only
-      read. Of a thread that holds more than 64 locks at once the orders are not kept; `ptt check`
-      says so;
-    - no semaphore had too few units for those of them that had one. That is so as long as each
-      thread gives back the units that it took, and only of semaphores of one process;
-    - at each lock, one of the two has or wants it alone: readers do not keep readers out. They do
-      where a rwlock was initialized to prefer writers (`PREFER_WRITER_NONRECURSIVE_NP`), and
-      another thread, which nothing keeps from coming then, asked for it for writing;
-    - none of the requests was a try, or had a time limit: those do not wait for ever. What was got
-      by trying is held all the same;
-    - no creation of a thread, join or barrier puts one of the orders before another. Semaphores,
-      conditions and other ways in which threads inform each other are not counted, for they happen
-      to put things in an order more often than they must;
-    - no lock of the cycle may be another lock that came to lie at the same address. Locks that were
-      initialized by a call, and those in the static data of the program and of the libraries it is
-      linked with, are the same ones throughout; those on the stack of the first thread while it
-      does nothing but create and join others. Of the rest, on a heap or another stack and never
-      initialized by a call, the trace does not say when their memory was freed. Such cycles are
-      left out, and counted on standard error; `--suspects` shows them.
+    - The orders are of different threads, one order each.
+    - No two of these threads held another lock in common at that moment (a *gate*), unless both
+      only read. If a thread holds more than 64 locks at once, its orders are not kept; `ptt check`
+      says so.
+    - No semaphore had too few units for the threads of the cycle that held a unit of it. This rule
+      needs threads that give back the units they took, and a semaphore of one process.
+    - At each lock, one of the two threads has or wants the lock alone: readers do not keep readers
+      out. There is an exception for rwlocks that were initialized to prefer writers
+      (`PREFER_WRITER_NONRECURSIVE_NP`). There, readers count if another thread asked for the lock
+      for writing, and nothing keeps that thread from coming between them.
+    - No request was a try or had a time limit: such requests do not wait for ever. A lock that was
+      taken by a try counts as held.
+    - No creation of a thread, join or barrier puts one of the orders before another. Semaphores,
+      conditions and other ways to inform a thread do not count: they often put things in an order
+      that is not necessary.
+    - No lock of the cycle may be another lock at the same address. Two kinds of locks are certain:
+      locks that a call initialized, and locks in the static data of the program and of the
+      libraries it is linked with. Locks on the stack of the first thread are certain while that
+      thread only creates and joins threads. For other locks, the trace does not say when their
+      memory was freed. These locks lie on a heap or another stack, and no call initialized them.
+      Their cycles are left out and counted on standard error; `--suspects` shows them.
 
-    Cycles that are not reported stand in the table `lock_cycles` of `ptt sql` and in the viewer's
-    panel of the lock order, with the reasons: `gate`, `one-thread`, `shared`, `try`, `apart` (in
-    time) and `memory`, as above; `incomplete`, when events are missing; `deadlock`, when it
-    happened; `covered`, when all its orders are part of cycles that are reported.
+    The table `lock_cycles` of `ptt sql` and the viewer's panel of the lock order have all cycles.
+    The reason is empty for a cycle that is reported. The reasons `gate`, `one-thread`, `shared`,
+    `try`, `apart` (in time) and `memory` are the rules above. The other reasons are `incomplete`
+    (events are missing), `deadlock` (it happened) and `covered` (all its orders are part of
+    reported cycles).
 
-    A condition wait that takes its mutex back asks for it like any other. What has happened as a
-    `deadlock` is not reported as possible once more.
+    A condition wait that takes its mutex back asks for the mutex like any other request. A
+    `deadlock` that happened is not reported again as possible.
     """
     happened = [(fact.process, set(fact.objects)) for fact in trace.facts("wait-cycle")]
     for fact in trace.facts("order-cycle"):

@@ -1,4 +1,4 @@
-"""Waits for a signal that has gone."""
+"""Waits for a signal that has already gone."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from nptltrace.findings import Fact, Found, Trace, finding
 def lost_wakeup(trace: Trace) -> Iterator[Found]:
     """A thread waits on a condition for a signal that came before, or woke another thread.
 
-    A thread waits on a condition, without a time limit, to the end of the trace. The condition was
-    signalled before that wait began, when no thread waited for it (or broadcast, when this thread
-    did not), and not afterwards. And between the signal and the wait no thread took the mutex to
-    look at what it guards: the hold that the wait gave up was the first. A worker that took what it
-    was signalled for and now waits for more is thus not reported. One of two things must come on
-    top:
+    The thread waits without a time limit, to the end of the trace. One of two things has happened.
 
-    - no thread can signal any more: every thread of the process has ended or is blocked, without a
-      time limit, by others of them. (A thread that waits for a semaphore is not blocked in this
-      sense if a signal handler may post it: see `stuck`.)
-    - or the thread that signalled had not taken any mutex since it last woke another, so that no
-      waiter, however careful, could be sure to hear it; and the thread that waits is the first one
-      of its process, or another waits for its end.
+    *The signal came before the wait.* The condition was signalled when no thread waited on it, or
+    broadcast when this thread did not wait on it, and it was not signalled again. Between the
+    signal and the wait, no thread took the mutex to look at the data that it guards: the first hold
+    was the hold that the wait gave up. So a worker that took its work and now waits for more is not
+    reported. One of these must be true as well:
 
-    Or the last signal came while the thread was waiting, and woke another one, which went straight
-    back to wait on the same condition; no other thread has taken the mutex since, and no thread can
-    signal any more. Two kinds of waiters share a condition, and the signal went to the wrong one.
+    - No thread can signal any more. Every thread of the process has ended, or other such threads
+      block it without a time limit. (A thread that waits for a semaphore is not blocked in this
+      sense if a signal handler may post the semaphore: see `stuck`.)
+    - The thread that signalled had taken no mutex since it last woke another thread. So no waiter,
+      however careful, could be sure to hear the signal. And the waiting thread is the first thread
+      of its process, or another thread waits for its end.
+
+    *The signal woke another thread.* The last signal came during the wait. It woke a thread that
+    went straight back to wait on the same condition. No other thread has taken the mutex since, and
+    no thread can signal any more. Two kinds of waiters share the condition, and the signal went to
+    the wrong thread.
     """
     for fact in trace.facts("signal-missed"):
         yield fact.found(_message(fact))

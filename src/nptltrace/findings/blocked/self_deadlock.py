@@ -9,18 +9,18 @@ from nptltrace.findings import Fact, Found, Trace, finding
 
 @finding("self-deadlock", severity="error")
 def self_deadlock(trace: Trace) -> Iterator[Found]:
-    """A thread waits for what it has itself.
+    """A thread waits for something that it has itself.
 
-    The cycle of one: a mutex, spin lock or `once` asked for by the thread that has it, a rwlock
-    asked for writing by one of its readers. If the lock refused with `EDEADLK`, that is a
-    warning: the program knows. So are the other misuses of an error-checking lock that it refused.
+    The thread asks for a mutex, spin lock or `once` that it has, or asks for writing for a rwlock
+    that it holds for reading. If the lock refused with `EDEADLK`, that is a warning, because the
+    program knows. Other misuses of an error-checking lock that the lock refused are warnings too.
 
-    A semaphore of value 1 counts as a lock, as do the locks of Python up to 3.13. That a thread
-    took the semaphore and waits for it is no proof: another thread may be about to post it. So the
-    thread must have posted this semaphore before, or every other thread of the process must have
-    ended or be blocked. Nothing is reported for a semaphore whose stack shows that a thread waits
-    there for work (`Queue.get`, `Event.wait`), nor where another thread has posted a semaphore that
-    was made at the same line.
+    A semaphore of value 1 counts as a lock, and so do the locks of Python up to 3.13. It is no
+    proof that a thread took the semaphore and waits for it: another thread may be about to post it.
+    So the thread must have posted this semaphore before, or every other thread of the process must
+    have ended or be blocked. Two cases are not reported. In the first, the stack shows that the
+    thread waits for work (`Queue.get`, `Event.wait`). In the second, another thread has posted a
+    semaphore that was made at the same line.
     """
     for fact in trace.facts("wait-for-self"):
         yield fact.found(_message(fact), severity="warning" if fact.harmless else None)

@@ -1,4 +1,4 @@
-"""Processes in which nobody is left to wake anybody."""
+"""Processes with only blocked threads."""
 
 from __future__ import annotations
 
@@ -9,31 +9,41 @@ from nptltrace.findings import Found, Trace, finding
 
 @finding("stuck", severity="error")
 def stuck(trace: Trace) -> Iterator[Found]:
-    """All threads of a process are blocked for ever, for another reason than those above.
+    """All threads of a process are blocked for ever, for another reason than the findings above.
 
-    Every thread of a process has ended or is blocked without a time limit, and none is left that
-    could let one of them go on, whatever they wait for: two threads that each wait on a condition
-    for the other to signal, or a *nested monitor*, a thread that waits on a condition while it
-    keeps a lock that the only thread to signal needs. Locks that are compiled into programs, as
-    Rust's, are among what is waited for, and nobody knows who holds them: this is how their
-    deadlocks are found. It is reported where no other finding of this group says why. Nothing is
-    reported where something else may come: a thread that is in none of the calls that PTT knows (it
-    may sleep, or read from a file descriptor), an object that other processes of the recording have
-    too, a wait by system call of which it is not known what waits, or a wake-up that was given when
-    the trace ended. Threads that the C library starts by itself, for timers and asynchronous input
-    and output, are not seen. A program that is ended by a signal while all its threads wait for
-    work that none of them can bring counts as stuck: a server waits for signals or for input in one
-    of its threads.
+    Every thread of the process has ended or is blocked without a time limit. No thread is left that
+    could let one of them continue. Their waits may be of any kind. For example, two threads each
+    wait on a condition for the other thread to signal. In a *nested monitor*, a thread waits on a
+    condition while it keeps a lock, and the only thread that could signal needs this lock. Waits
+    for locks that are compiled into programs, such as the locks of Rust, count too. Nobody knows
+    the holders of these locks, so this finding shows their deadlocks. It is reported only if no
+    other finding of this group says why.
 
-    Semaphores have further rules. A signal handler may post one: of a process with a module that
-    installs handlers, and one that posts, it is a warning, and nothing if the kernel may send
-    signals by itself, for timers and asynchronous input and output. A process is reported only if a
-    thread is kept by another one: by the holder of a lock, by the end of a thread that was joined
-    already, or by threads that share the units of a semaphore among them; or if one thread is left,
-    and another one that has ended used to post the semaphore for it. In Python, a wait for a
-    result, for room in a queue or at a barrier counts, and so does a wait for an event or a
-    condition, unless the first thread waits for an event as well: a handler of Python may set it.
-    Threads that wait in `Queue.get()` or for a `Semaphore`, and those that join them, are idle.
+    Nothing is reported if something else may still come:
+
+    - A thread is in none of the calls that PTT knows. It may sleep, or read from a file descriptor.
+    - Other processes of the recording have the object too.
+    - A thread waits for a futex of unknown purpose.
+    - A wake-up was given when the trace ended.
+
+    PTT does not see threads that the C library starts by itself, for timers and asynchronous input
+    and output. If a signal ends a program while all its threads wait for work that none of them can
+    bring, the program counts as stuck. A server does not: one of its threads waits for signals or
+    for input.
+
+    Semaphores have more rules, because a signal handler may post a semaphore. If a module of the
+    process installs handlers and a module posts, the finding is a warning. If the kernel may send
+    signals by itself, for timers and asynchronous input and output, nothing is reported. A process
+    is reported only in these cases:
+
+    - A thread waits for another thread: for the holder of a lock, for the end of a thread that was
+      joined already, or for threads that share the units of a semaphore.
+    - One thread is left, and a thread that has ended used to post the semaphore for it.
+
+    In Python, a wait for a result, for room in a queue or at a barrier counts. A wait for an event
+    or a condition counts too, unless the first thread also waits for an event: a signal handler of
+    Python may set it. Threads that wait in `Queue.get()` or for a `Semaphore` are idle, and so are
+    threads that join them.
     """
     for fact in trace.facts("all-blocked"):
         parts = fact.waits

@@ -1,1 +1,1 @@
-"""Misuse: locks, conditions and threads, used against their rules."""
+"""Misuse: locks, conditions and threads that a program uses against their rules."""

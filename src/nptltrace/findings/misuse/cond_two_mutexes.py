@@ -11,8 +11,8 @@ from nptltrace.findings import Found, Trace, finding
 def cond_two_mutexes(trace: Trace) -> Iterator[Found]:
     """Two threads waited on a condition at the same time with different mutexes.
 
-    A waiter that a signal may have woken already does not count; one with a time limit counts when
-    it turns out that it was woken.
+    A waiter that a signal may have woken already does not count. A waiter with a time limit counts
+    if it turns out that it was woken.
     """
     for fact in trace.facts("cond-two-mutexes"):
         one, two = fact.steps

@@ -11,7 +11,7 @@ from nptltrace.findings import Found, Trace, finding
 def cond_wait_unlocked_mutex(trace: Trace) -> Iterator[Found]:
     """A thread waited on a condition with a mutex that it did not hold.
 
-    The wait gave up a mutex that another thread held, or none.
+    Another thread held the mutex that the wait gave up, or no thread held it.
     """
     for fact in trace.facts("cond-mutex-not-held"):
         wait = next(step for step in fact.steps if step.what == "cond")

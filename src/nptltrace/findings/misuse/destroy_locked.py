@@ -11,8 +11,12 @@ from nptltrace.findings import Found, Trace, finding
 def destroy_locked(trace: Trace) -> Iterator[Found]:
     """A thread destroyed an object that was in use.
 
-    A lock was destroyed while a thread held it, or a condition while a thread waited on it that no
-    other had woken, or a semaphore while a thread waited for it that waits to the end of the trace.
+    The object was one of these:
+
+    - a lock that a thread held
+    - a condition with a waiting thread that no other thread had woken
+    - a semaphore with a thread that waits for it to the end of the trace
+
     If the library refused with `EBUSY`, that is a warning: the object can be used as before.
     """
     for fact in trace.facts("destroy-in-use"):

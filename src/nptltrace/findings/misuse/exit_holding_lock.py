@@ -11,13 +11,13 @@ from nptltrace.findings import Found, Trace, finding
 def exit_holding_lock(trace: Trace) -> Iterator[Found]:
     """A thread ended while it held a lock, or its process did, and others ask for the lock.
 
-    Robust mutexes are excepted: the library says it to their next owner. A *program* may end while
-    its threads hold locks, unless a thread of another process waits for one ever after. So may a
-    detached thread keep, to the end, what other threads used before it and no thread asks for any
-    more: virtual machines stop their threads in this way when they end.
+    Robust mutexes are not reported: the library informs their next owner. A *program* may end while
+    its threads hold locks, unless a thread of another process waits for such a lock ever after. A
+    detached thread may keep an object to the end that other threads used before it and no thread
+    asks for any more: virtual machines stop their threads in this way when they end.
 
     A semaphore that begins with one unit counts as a lock if the threads that took it before have
-    posted it, and no other thread has. It also does if nobody is left who could post it.
+    posted it, and no other thread has. It also counts if no thread is left that could post it.
     """
     for fact in trace.facts("end-with-hold"):
         held, _, *waits = fact.steps

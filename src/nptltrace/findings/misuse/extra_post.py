@@ -11,15 +11,15 @@ from nptltrace.findings import Found, Trace, finding
 def extra_post(trace: Trace) -> Iterator[Found]:
     """A semaphore that is used as a lock was posted by a thread that had not taken it.
 
-    From then on two threads can have the semaphore at the same time. Typical causes are a post
+    From then on, two threads can have the semaphore at the same time. Typical causes are a post
     after a wait that failed, and a second post on the way out of a function.
 
     A semaphore counts as a lock if it was initialized with the value 1, and if each thread that
-    took the semaphore posted it before it took it again. The finding needs two threads that had
-    the semaphore at the same time, and a value above 1. So hand-overs and jobs are not reported:
-    there, threads take what others post. Posts by threads that never wait for the semaphore do not
-    count, nor do semaphores of several processes. A pool that begins with one unit, and to which
-    its users add units, looks the same.
+    took the semaphore posted it before it took it again. The finding needs two threads that had the
+    semaphore at the same time, and a value above 1. So hand-overs and jobs are not reported: there,
+    threads take the units that other threads post. Posts by threads that never wait for the
+    semaphore do not count, nor do semaphores of several processes. A pool looks the same if it
+    begins with one unit and its users add units.
     """
     for fact in trace.facts("extra-post"):
         post, one, other = fact.steps

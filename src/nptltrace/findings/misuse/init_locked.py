@@ -11,9 +11,9 @@ from nptltrace.findings import Found, Trace, finding
 def init_locked(trace: Trace) -> Iterator[Found]:
     """A thread initialized a lock that a thread held.
 
-    The lock is free from then on: two threads can be in what it guards, and a thread that waits for
-    it may never wake up. Memory that was freed while a lock in it was held counts as well, once
-    another lock is initialized there.
+    The lock is free from then on. So two threads can be in the critical section, and a thread that
+    waits for the lock may never wake up. If memory is freed while a lock in it is held, and another
+    lock is initialized there, that counts as well.
     """
     for fact in trace.facts("init-in-use"):
         held, last, wait = fact.steps[0], fact.steps[-1], fact.first("waits")

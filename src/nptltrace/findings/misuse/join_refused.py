@@ -11,8 +11,8 @@ from nptltrace.findings import Found, Trace, finding
 def join_refused(trace: Trace) -> Iterator[Found]:
     """A join was refused with `EINVAL`.
 
-    The thread is detached, or another thread waits for its end already. The caller goes on at once,
-    whether the thread has ended or not.
+    The thread is detached, or another thread waits for its end already. The caller continues at
+    once, whether the thread has ended or not.
     """
     for fact in trace.facts("join-refused"):
         last, created = fact.steps[-1], fact.first("created")

@@ -11,8 +11,8 @@ from nptltrace.findings import Found, Trace, finding
 def thread_leak(trace: Trace) -> Iterator[Found]:
     """A thread ended, and was neither joined nor detached.
 
-    It counts where the program ended by itself: what a program that was killed would have come to,
-    the trace does not say.
+    This is reported only if the program ended by itself: a program that was killed might have
+    joined the thread later.
     """
     for fact in trace.facts("end-unjoined"):
         created = fact.steps[0]

@@ -1,4 +1,4 @@
-"""Locks of others that are released."""
+"""Releases of locks that another thread holds."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from nptltrace.findings import Found, Trace, finding
 def unlock_not_owner(trace: Trace) -> Iterator[Found]:
     """A thread released a lock that another thread held.
 
-    A thread whose events are there from its beginning on released a mutex, rwlock or spin lock that
-    it did not hold, while another one did. A refusal with `EPERM` counts, too: that is a warning,
-    for the program knows.
+    The lock is a mutex, rwlock or spin lock. The trace must have the events of the thread from its
+    beginning. A refusal with `EPERM` is a warning, because the program knows.
     """
     for fact in trace.facts("release-of-others"):
         held, last = fact.steps[0], fact.steps[-1]

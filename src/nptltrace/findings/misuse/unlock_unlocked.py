@@ -1,4 +1,4 @@
-"""Free locks that are released."""
+"""Releases of free locks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nptltrace.findings import Found, Trace, finding
 def unlock_unlocked(trace: Trace) -> Iterator[Found]:
     """A thread released a lock that no thread held.
 
-    The rules are those of `unlock-not-owner`.
+    The rules of `unlock-not-owner` hold here too.
     """
     for fact in trace.facts("release-of-free"):
         last, released = fact.steps[-1], fact.first("released")

@@ -11,10 +11,10 @@ from nptltrace.findings import Found, Trace, finding
 def use_after_destroy(trace: Trace) -> Iterator[Found]:
     """A thread used an object that had been destroyed.
 
-    A mutex that was destroyed refused to be used (`EINVAL`). Other objects do not refuse. For them
-    it is reported only in static data, where nothing else can have come to lie. A condition, a
-    rwlock or a barrier there may have been initialized again without a call, as C++ constructs a
-    `std::condition_variable`: such uses are left out, and counted on standard error; `--suspects`
+    A destroyed mutex refuses to be used (`EINVAL`). Other objects do not refuse. For them, a use is
+    reported only in static data, where no other object can lie. A condition, a rwlock or a barrier
+    there may have been initialized again without a call, as C++ constructs a
+    `std::condition_variable`. Such uses are left out and counted on standard error; `--suspects`
     shows them.
     """
     for fact in trace.facts("use-of-destroyed"):

@@ -1,11 +1,11 @@
-"""Time limits of waits that belong to another clock, or that were over before the wait began."""
+"""Time limits of waits that belong to another clock, or were over before the wait began."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from nptltrace.findings import Found, Trace, finding
-from nptltrace.findings.words import duration
+from nptltrace.findings.facts import duration
 
 _OFTEN = 100
 
@@ -14,14 +14,14 @@ _OFTEN = 100
 def wrong_clock(trace: Trace) -> Iterator[Found]:
     """A wait for a condition had a time limit that belongs to another clock.
 
-    A condition goes by `CLOCK_REALTIME` unless its attributes or the call say `CLOCK_MONOTONIC`. A
-    time of `CLOCK_REALTIME` that is given to `CLOCK_MONOTONIC` lies decades ahead: the wait does
-    not end by itself. The other way round, the limit was over decades ago: the wait ends at
-    once, and a loop around it keeps a processor busy. A limit is reported if it is 10 ms to one day
-    ahead by the other clock.
+    A condition uses `CLOCK_REALTIME` unless its attributes or the call say `CLOCK_MONOTONIC`. If a
+    time of `CLOCK_REALTIME` is given to `CLOCK_MONOTONIC`, it lies decades ahead: the wait does not
+    end by itself. The other way round, the limit was over decades ago: the wait ends at once, and a
+    loop around it keeps a processor busy. A limit is reported if it is 10 ms to one day ahead by
+    the other clock.
 
-    Limits of any clock that were over for more than a day are reported if 100 waits at one place
-    had such a limit. A limit in the first second of a clock is a deliberate way not to wait.
+    A limit of any clock that was over for more than a day is reported if 100 waits at one place had
+    such a limit. A limit in the first second of a clock is a deliberate way not to wait.
     """
     for fact in trace.facts("limit-of-other-clock"):
         wait = fact.steps[0]

@@ -1,1 +1,1 @@
-"""Time: locks that are held, or waited for, longer than need be."""
+"""Time: locks that threads hold, or wait for, longer than necessary."""

@@ -1,11 +1,11 @@
-"""Locks that threads hand to one another, each of them asleep until it is its turn."""
+"""Locks that threads hand to one another, each thread asleep until its turn."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from nptltrace.findings import Found, Trace, finding
-from nptltrace.findings.words import duration
+from nptltrace.findings.facts import duration
 
 _LONG_NS = 5_000_000
 
@@ -14,10 +14,11 @@ _LONG_NS = 5_000_000
 def convoy(trace: Trace) -> Iterator[Found]:
     """A lock was handed from waiter to waiter, and nobody had it for most of the time.
 
-    It was taken 100 times in a row or more, in 5 ms or longer, by a thread that had slept until it
-    was released, while others slept in its queue. To wake a thread takes longer than what the lock
-    was held for, and the threads go on at the pace of the kernel: a lock that spins for a moment,
-    or is asked for less often, would help. Of each lock the longest time is reported.
+    The lock was taken 100 times in a row or more, in 5 ms or longer, by a thread that had slept
+    until the release, while other threads slept in the queue. It takes longer to wake a thread than
+    to use the lock, so the threads continue at the pace of the kernel. It would help to use a lock
+    that spins for a moment, or to ask for the lock less often. For each lock, the longest time is
+    reported.
     """
     for fact in trace.facts("convoy"):
         if fact.value < _LONG_NS:

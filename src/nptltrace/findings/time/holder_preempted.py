@@ -1,15 +1,15 @@
-"""Threads that lose the processor with a lock in hand that others wait for."""
+"""Threads that lose the processor while they hold a lock that others wait for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from nptltrace.findings import Found, Trace, finding
-from nptltrace.findings.words import duration
+from nptltrace.findings.facts import duration
 
 _LONG_NS = 50_000_000
 _OFTEN = 20
-# A thread that waits for a spin lock takes a processor from those that could go on.
+# A thread that waits for a spin lock takes a processor from threads that could run.
 _SPINNING_NS = 10_000_000
 _SPINNING_OFTEN = 5
 
@@ -18,11 +18,11 @@ _SPINNING_OFTEN = 5
 def holder_preempted(trace: Trace) -> Iterator[Found]:
     """A thread held a lock and could have run, had no processor, and others waited for the lock.
 
-    They did for 50 ms or longer at a time, or 20 times for 1 ms or longer: a shorter hold, threads
-    that are pinned elsewhere or a longer time slice would help, another lock would not. For a spin
-    lock it is 10 ms, or 5 times: there a lock whose waiters sleep would help. It takes a
-    trace with readings of the scheduler (`"sched"` of `ptt stat`). Of all holds that began at one
-    call site the longest time is reported.
+    They waited 50 ms or longer at a time, or 20 times for 1 ms or longer. A shorter hold, threads
+    pinned to other processors, or a longer time slice would help; another lock would not. For a
+    spin lock, the bound is 10 ms, or 5 times: there, a lock with sleeping waiters would help. The
+    trace must have readings of the scheduler (`"sched"` of `ptt stat`). Of all holds that began at
+    one call site, the longest time is reported.
     """
     for fact in trace.facts("hold-preempted"):
         held, other = fact.steps

@@ -1,21 +1,21 @@
-"""Locks that are held for long."""
+"""Long holds of locks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from nptltrace.findings import Found, Trace, finding
-from nptltrace.findings.words import duration
+from nptltrace.findings.facts import duration
 
 
 @finding("long-hold", severity="warning")
 def long_hold(trace: Trace) -> Iterator[Found]:
     """A thread held a lock for long, and another thread waited for the lock meanwhile.
 
-    The bound is a second (`--long-hold`); of all holds that began at one call site the longest is
-    reported. A lock that nobody waited for is not reported, however long it was held. A hold ends
-    where a condition wait gives the mutex up. Holds that never ended are not reported: what keeps
-    them is another finding.
+    The bound is a second (`--long-hold`). Of all holds that began at one call site, the longest
+    hold is reported. A lock that nobody waited for is not reported, however long it was held. A
+    hold ends when a condition wait gives the mutex up. Holds that never ended are not reported:
+    another finding says why they did not end.
     """
     for fact in trace.facts("long-hold"):
         held = fact.steps[0]

@@ -1,19 +1,19 @@
-"""Threads that wait for others of lower priority."""
+"""Threads that wait for threads of lower priority."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from nptltrace.findings import Found, Trace, finding
-from nptltrace.findings.words import duration, priority
+from nptltrace.findings.facts import duration, priority
 
 
 @finding("priority-inversion", severity="warning")
 def priority_inversion(trace: Trace) -> Iterator[Found]:
     """A thread waited for a lock that a thread of lower priority held.
 
-    The thread has a real-time priority and waited a millisecond or more, and the lock does not lend
-    its holder that priority (`PTHREAD_PRIO_INHERIT`, `PTHREAD_PRIO_PROTECT`).
+    The waiting thread has a real-time priority and waited a millisecond or more. The lock does not
+    lend its holder that priority (`PTHREAD_PRIO_INHERIT`, `PTHREAD_PRIO_PROTECT`).
     """
     for fact in trace.facts("wait-for-lower"):
         wait = next(step for step in fact.steps if step.what == "waits")

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nptltrace.findings import Found, Trace, finding
-from nptltrace.findings.words import duration
+from nptltrace.findings.facts import duration
 
 
 @finding("spinning-trylock", severity="warning")
 def spinning_trylock(trace: Trace) -> Iterator[Found]:
     """A thread tried to take a lock again and again, and was refused each time.
 
-    It called a function such as `pthread_mutex_trylock` 1000 times in a row or more at one call
-    site, in 1 ms or longer, while other threads had the lock. Between the tries it did nothing that
-    the trace has, and less than 0.2 ms passed on average. A wait for the lock would leave the
-    processor to others. Of each lock and call site the largest number of tries is reported.
+    The thread called a function such as `pthread_mutex_trylock` 1000 times in a row or more at one
+    call site, in 1 ms or longer, while other threads had the lock. Between the tries, the trace has
+    no other event of the thread, and less than 0.2 ms passed on average. A wait for the lock would
+    leave the processor to other threads. For each lock and call site, the largest number of tries
+    is reported.
 
     The trace has refused tries only at level 3 (`-l 3`, or `-l mutex=3`). Tries before the thread
     waits for the same lock do not count, nor do tries for a lock that the thread has itself. A

@@ -1,4 +1,4 @@
-"""Threads that are created for less work than it takes to create them."""
+"""Threads with less work than the cost of their creation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nptltrace.findings import Event, Found, Trace, finding
-from nptltrace.findings.words import duration
+from nptltrace.findings.facts import duration
 
 _MANY = 5_000
 _SHORT_NS = 100_000
@@ -15,11 +15,11 @@ _KEYS = ["process", "pid", "creator_tid", "create_stack"]
 
 @finding("thread-churn", severity="warning", tables=True)
 def thread_churn(trace: Trace) -> Iterator[Found]:
-    """A thread created thread after thread, each of them for less work than a thread costs.
+    """A thread created many threads, each for less work than a thread costs.
 
-    It created 5,000 or more at one call site that lived for less than 100 us each, and no more than
-    that many there that lived longer. Threads that stay and take their work from a queue would
-    save the time that it takes to create them and to wait for their end.
+    At one call site, it created 5,000 threads or more that lived for less than 100 us each, and at
+    most as many threads that lived longer. Threads that stay and take their work from a queue would
+    save the time to create threads and to wait for their end.
     """
     if trace.thread_count < _MANY:
         return
@@ -32,8 +32,8 @@ def thread_churn(trace: Trace) -> Iterator[Found]:
         tid, ts_ns, site = row["creator_tid"], row["create_ns_min"], _site(trace, row)
         creator = f"thread {tid}"
         yield Found(
-            f"{creator} created {created} threads{site and f' at {site}'}, {short} of which lived "
-            f"for less than {duration(_SHORT_NS)}: threads that stay would be cheaper",
+            f"{creator} created {created} threads{site and f' at {site}'}: {short} lived for less "
+            f"than {duration(_SHORT_NS)}, so threads that stay would be cheaper",
             ts_ns,
             row["process"],
             threads=[tid],
@@ -43,7 +43,7 @@ def thread_churn(trace: Trace) -> Iterator[Found]:
 
 
 def _created_together(trace: Trace) -> list[dict[str, Any]]:
-    """Return how many threads came from each call site, and how many of them lived briefly."""
+    """Return the number of threads of each creator and call site, and of short-lived threads."""
     import pyarrow.compute as pc
 
     threads = trace.table("threads", [*_KEYS, "create_ns", "start_ns", "end_ns"])
@@ -57,7 +57,7 @@ def _created_together(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _site(trace: Trace, row: Mapping[str, Any]) -> str:
-    """Return where threads were created, as text; empty when that is not known."""
+    """Return the call site of the creation of threads, as text; empty if unknown."""
     stacks = trace.table("stacks", ["stack_id", "site_id"]).to_pylist()
     sites = trace.table("sites", ["site_id", "site"]).to_pylist()
     site_of = {stack["stack_id"]: stack["site_id"] for stack in stacks}

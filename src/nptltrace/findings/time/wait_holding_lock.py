@@ -1,11 +1,11 @@
-"""Threads that wait with a lock in hand that others wait for."""
+"""Threads that wait while they hold a lock that others wait for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from nptltrace.findings import Found, Trace, finding
-from nptltrace.findings.words import duration
+from nptltrace.findings.facts import duration
 
 _LONG_NS = 10**9
 
@@ -14,13 +14,13 @@ _LONG_NS = 10**9
 def wait_holding_lock(trace: Trace) -> Iterator[Found]:
     """A thread kept a lock while it waited for something else, and others waited for the lock.
 
-    It waited on a condition with another mutex, for a semaphore, at a barrier or for the end of a
-    thread, and at least one thread waited a second or longer for the lock meanwhile. What it waited
-    for did come: where it never comes, that is a deadlock or a process that is stuck.
+    The thread waited on a condition with another mutex, for a semaphore, at a barrier or for the
+    end of a thread. Meanwhile, at least one thread waited a second or longer for the lock. The wait
+    did end: a wait that never ends is a deadlock or a stuck process.
 
     A recursive mutex that a thread has taken twice stays locked while the thread waits on a
-    condition with it. So no thread that needs the mutex can signal the condition. This is reported
-    however short the wait is, if a thread waited for the mutex meanwhile.
+    condition with it. So no thread that needs the mutex can signal the condition. If a thread
+    waited for the mutex meanwhile, this is reported however short the wait is.
     """
     for fact in trace.facts("wait-with-hold"):
         held, wait, other = fact.steps
