@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Generate what C and Python know of CPython's structures, from cpython.toml."""
+"""Generate the offsets of CPython's structures for C and Python, from cpython.toml."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 SOURCE = "cpython.toml"
 
-# What the tracer looks at.
+# Fields that the tracer reads.
 IN_PROCESS = (
     "frame", "indirect", "current", "outer", "previous", "code", "instruction", "locals", "owner",
     "entry", "filename", "name", "first_line", "lines", "version", "instructions", "ascii",
     "compact", "type", "size", "bytes", "length", "state", "kind", "stack_ref",
 )  # fmt: skip
-# What `ptt hang` does not look at: it has no stack of C beside, and looks once.
+# Fields that `ptt hang` does not read: it has no C stack beside them, and reads only once.
 _TRACER_ONLY = ("outer", "locals", "version", "type")
 
 
@@ -30,8 +30,8 @@ class Layouts:
 
     Attributes:
         versions: Offsets by field, by minor version.
-        debug_like: Of versions that say where their fields are: offsets of what they do not say.
-        words: Where they say them.
+        debug_like: For versions with their own offsets: offsets of the fields that they leave out.
+        words: For versions with their own offsets: the words with the offsets.
     """
 
     versions: dict[int, dict[str, int]]
@@ -57,14 +57,14 @@ def c_layouts(layouts: Layouts) -> str:
     """The tracer's header."""
     out = [
         *c_head(
-            "python_layouts.h - where CPython's structures have their fields, by version.", SOURCE
+            "python_layouts.h - offsets of the fields of CPython's structures, by version.", SOURCE
         ),
         "#ifndef PTT_PYTHON_LAYOUTS_H",
         "#define PTT_PYTHON_LAYOUTS_H",
         "",
         "#include <stdint.h>",
         "",
-        "/* Offsets; 0 of what the version does not have, where 0 can be none. */",
+        "/* Offsets; 0 for a field that the version does not have, if its offset cannot be 0. */",
         "struct ptt_python_layout {",
         "\tuint32_t minor;",
         *(f"\tuint32_t {name};" for name in IN_PROCESS),
@@ -77,7 +77,7 @@ def c_layouts(layouts: Layouts) -> str:
     out += [
         "};",
         "",
-        "/* Versions of which the interpreter says where they are: what it does not say; */",
+        "/* For versions with their own offsets: offsets of the fields that they leave out. */",
         "static const struct ptt_python_layout ptt_python_debug_like[] = {",
     ]
     for minor, fields in layouts.debug_like.items():
@@ -85,7 +85,7 @@ def c_layouts(layouts: Layouts) -> str:
     out += [
         "};",
         "",
-        "/* and the words that say the rest, counted from the cookie: 0 of what none says. */",
+        "/* For the same versions: words with the other offsets, from the cookie; 0 for none. */",
         "static const struct ptt_python_layout ptt_python_debug_words[] = {",
     ]
     for minor, words in layouts.words.items():
@@ -104,7 +104,7 @@ def _c_fields(fields: dict[str, int]) -> str:
 def py_layouts(layouts: Layouts) -> str:
     """The module for `ptt hang`."""
     out = [
-        '"""Where CPython\'s structures have their fields, by version."""',
+        '"""Offsets of the fields of CPython\'s structures, by version."""',
         "",
         f"# {note(SOURCE)}",
         "# fmt: off",

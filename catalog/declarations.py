@@ -35,8 +35,7 @@ ALIGN = {1: 1, 2: 2, 4: 4, 6: 2, 8: 8}
 class Field:
     """One field.
 
-    `offset` counts from the start of the parameter struct, whose first 16 bytes are object and
-    site.
+    `offset` counts from the start of the parameter struct: its first 16 bytes are object and site.
     """
 
     name: str
@@ -194,7 +193,7 @@ def load_points(path: Path, events: list[Event]) -> list[Point]:
 
 
 def load_lll_purposes(path: Path) -> list[str]:
-    """Read what low-level locks are for."""
+    """Read the purposes of low-level locks."""
     data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     return [str(purpose) for purpose in data["domain"]["lll"]["purposes"]]
 
@@ -228,7 +227,7 @@ class Hook:
         outcomes: Results that are no errors, with their events.
         expects: Other results that are no errors.
         values: C expressions of fields that no parameter is named after.
-        version: What the C library calls the newer of two functions of this name.
+        version: Symbol version of the newer of two functions with this name.
         also: Other names of the function.
     """
 
@@ -258,7 +257,7 @@ class Hook:
 
 
 def parse_parameters(text: str) -> tuple[Parameter, ...]:
-    """Split the parameters of a C function, some of which may be pointers to functions."""
+    """Split the parameters of a C function. They may be pointers to functions."""
     parameters: list[Parameter] = []
     for part in re.split(r",\s*(?![^()]*\))", text):
         name = re.search(r"\(\*(\w+)\)", part) or re.search(r"[ *](\w+)$", part)
@@ -268,7 +267,7 @@ def parse_parameters(text: str) -> tuple[Parameter, ...]:
     return tuple(parameters)
 
 
-# What a routine may have, besides what its events need.
+# Keys of a routine, besides the keys of its events.
 HOOK_KEYS = {
     "also", "after", "as", "before", "by", "errors", "expects", "function", "in", "level", "name",
     "number", "out", "outcomes", "returns", "roles", "takes", "texts", "version", "waits", "with",

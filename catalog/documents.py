@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Read documents.toml, and generate the shapes of JSON documents and what their names mean."""
+"""Read documents.toml, and generate the shapes of JSON documents and the meanings of names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SOURCE = "documents.toml"
 WIDTH = 95
 
-# Type in Python of a value whose name has a type.
+# Type in Python of a value, by the type of its name.
 DEFAULTS = {
     "address": "str",
     "call site": "str",
@@ -41,12 +41,12 @@ class Field:
     """A field of a shape.
 
     Attributes:
-        name: Its name; of a base shape, the name of the shape.
-        type: Its type in Python, without null; empty for a base shape.
-        null: Whether it may be null.
+        name: Name of the field, or of a base shape.
+        type: Type in Python, without null; empty for a base shape.
+        null: Whether the value may be null.
         path: The attributes of the source that lead to the value.
         how: How the value is written: `plain`, `hex`, `site`, `list`, `dict`, or a shape.
-        depth: Of lists in lists around it.
+        depth: Number of nested lists around the value.
     """
 
     name: str
@@ -67,12 +67,12 @@ class Shape:
     """A shape of an object in a document.
 
     Attributes:
-        name: Its name.
-        about: What it stands for.
-        source: The class in Python that fills it, or empty.
-        bases: Shapes whose fields it has too, in the order of Python.
-        total: Whether all fields are there.
-        fields: Its fields, with base shapes where their fields stand.
+        name: Name of the shape.
+        about: Meaning of the shape.
+        source: The Python class with the values, or empty.
+        bases: Base shapes, in the order of Python.
+        total: Whether all fields are present.
+        fields: The fields, with base shapes at the place of their fields.
     """
 
     name: str
@@ -84,18 +84,18 @@ class Shape:
 
     @property
     def own(self) -> list[Field]:
-        """Its own fields."""
+        """The fields without base shapes."""
         return [field for field in self.fields if field.type]
 
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """What documents.toml declares.
+    """The declarations of documents.toml.
 
     Attributes:
-        types: What a value of each type is.
+        types: Meaning of each type.
         names: Type, meaning and `plural` of each name.
-        words: Types that are one of some words.
+        words: Types with only a few values, with their values.
         shapes: The shapes.
     """
 
@@ -160,7 +160,7 @@ def py_meanings(documents: Documents) -> str:
     kinds = ", ".join(quoted(kind) for kind in documents.types)
     out = [
         *py_head(
-            "What each name in JSON documents, tables and exports means, and its type everywhere.",
+            "Types and meanings of the names in JSON documents, tables and exports.",
             SOURCE,
         ),
         "from typing import Literal",
@@ -171,7 +171,7 @@ def py_meanings(documents: Documents) -> str:
         "",
         f"Type = Literal[{kinds}]",
         "",
-        "# What a value of each type is.",
+        "# Meanings of the types.",
         "TYPES: dict[Type, str] = {",
         *(f"    {quoted(kind)}: {quoted(about)}," for kind, about in documents.types.items()),
         "}",
@@ -182,9 +182,9 @@ def py_meanings(documents: Documents) -> str:
         '    """A name.',
         "",
         "    Attributes:",
-        "        type: Its type.",
-        "        meaning: What it says.",
-        "        plural: It may be the number of things as well as their list.",
+        "        type: Type of the values.",
+        "        meaning: Meaning of the values.",
+        "        plural: Whether a value may be a number of things as well as their list.",
         '    """',
         "",
         "    type: Type",
@@ -242,13 +242,13 @@ def _shape(shape: Shape) -> list[str]:
 
 
 def py_sources(documents: Documents) -> str:
-    """Where the values of the shapes come from."""
+    """The sources of the values of the shapes."""
     out = [
-        *py_head("Which attributes of results become which fields of JSON documents.", SOURCE),
+        *py_head("The attributes of results that become fields of JSON documents.", SOURCE),
         '__all__ = ["FIELDS"]',
         "",
-        "# Of each shape, for each field: its name, the attributes that lead to its value, how the",
-        "# value is written, how many lists stand around it, and what stands for no value. A field",
+        "# For each shape and field: the name, the attributes that lead to the value, how to",
+        "# write the value, the number of lists around it, and the substitute for None. A field",
         "# without a name stands for all fields of a shape.",
         "FIELDS: dict[str, tuple[tuple[str, tuple[str, ...], str, int, str | None], ...]] = {",
     ]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tomllib
 from dataclasses import dataclass
@@ -25,13 +26,13 @@ class Futex:
     """A kind of lock.
 
     Attributes:
-        type: What the words that threads wait for are called.
-        doc: What it is.
-        waits: What its waits are: of WAITS.
+        type: Name of the words that threads wait for.
+        doc: Description of the lock.
+        waits: Meaning of the waits, one of WAITS.
         anyone: Whether a signal handler may end a wait.
         hold: Whether the end of a wait and the next wake-up by its thread are the ends of a hold.
         functions: Patterns of the names of functions that wait.
-        outer: Whether a function that called these ones may know better.
+        outer: Whether an entry that fits a caller of these functions is used instead.
     """
 
     type: str
@@ -44,7 +45,7 @@ class Futex:
 
 
 def load_futexes(path: Path) -> list[Futex]:
-    """Read the kinds, of which the first has number 1."""
+    """Read the kinds. The first kind has number 1."""
     tables: list[dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))["futex"]
     for table in tables:
         if unknown := sorted(set(table) - KEYS):
@@ -61,28 +62,28 @@ def load_futexes(path: Path) -> list[Futex]:
             waits=table["waits"],
             anyone="wakes" in table,
             hold=table.get("hold", False),
-            functions=tuple(each for name in table["functions"] for each in _manglings(name)),
+            functions=tuple(
+                pattern
+                for name in table["functions"]
+                # Rust mangles names in two ways.
+                for pattern in dict.fromkeys((name, re.sub(r"^_R\*", "_ZN", name)))
+            ),
             outer=table.get("outer", False),
         )
         for table in tables
     ]
 
 
-def _manglings(name: str) -> list[str]:
-    """Return the patterns that one of a function of Rust stands for, or another as it is."""
-    return [name, name.replace("_R*", "_ZN", 1)] if name.startswith("_R*") else [name]
-
-
 def c_futex_names(futexes: list[Futex]) -> str:
     """The names of functions, for the tracer."""
     out = [
         *c_head(
-            "futex_names.h - the functions in which locks that are compiled into programs wait.",
+            "futex_names.h - the waiting functions of locks that are compiled into programs.",
             SOURCE,
         ),
         "",
         "/* clang-format off */",
-        "/* What a name begins with, and has behind that; kind: place in the catalogue, from 1. */",
+        "/* The beginning of a name and later pieces; kind: place in the catalogue, from 1. */",
         "static const struct futex_name {",
         "\tunsigned char kind;",
         f"\tconst char *piece[{PIECES + 1}];",
@@ -92,14 +93,14 @@ def c_futex_names(futexes: list[Futex]) -> str:
         for name in futex.functions:
             pieces = ", ".join(f'"{piece}"' for piece in name.split("*"))
             out.append(f"\t{{{number}, {{{pieces}}}}},")
-    out += ["};", "", "/* By kind: a function that called these ones may say it better. */"]
+    out += ["};", "", "/* By kind: whether the kind of a caller of these functions is used. */"]
     outer = ", ".join(f"[{n}] = 1" for n, futex in enumerate(futexes, start=1) if futex.outer)
     out += [f"static const unsigned char futex_outer[{len(futexes) + 1}] = {{{outer}}};"]
     return "\n".join([*out, "/* clang-format on */", ""])
 
 
 def c_futex_kinds(futexes: list[Futex]) -> list[str]:
-    """The kinds, for those that read a trace."""
+    """The kinds, for readers of a trace."""
     out = ["const struct ptt_futex_kind ptt_futex_kinds[] = {"]
     out += ['\t{"futex", PTT_FUTEX_UNKNOWN, 1, 0},']
     out += [
@@ -111,7 +112,7 @@ def c_futex_kinds(futexes: list[Futex]) -> list[str]:
 
 
 def doc_futexes(futexes: list[Futex]) -> list[str]:
-    """The part of the reference page on them."""
+    """The part of the reference page on these locks."""
     waits = {"lock": "contended", "work": "idle", "unknown": "unknown"}
     out = [
         "",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Generate everything that speaks of events from events.toml, and from the other files beside it.
+"""Generate code and pages from events.toml and the other files of this folder.
 
 `--check` only compares.
 """
@@ -76,14 +76,14 @@ def c_header(events: list[Event]) -> str:
     out += [
         "};",
         "",
-        "/* Least detail level at which the event is reported. */",
+        "/* Lowest detail level that reports the event. */",
         "enum nptl_trace_event_level {",
     ]
     out += [f"\tNPTL_LEVEL_{e.symbol} = {e.level}," for e in events]
     out += [
         "};",
         "",
-        "/* What every NPTL event carries; the whole of it where the event has no fields. */",
+        "/* The parameters of every NPTL event; events with fields have more. */",
     ]
     out += ["struct nptl_trace_param {", "\tvoid *object;", "\tvoid *site;", "};"]
     for e in events:
@@ -117,7 +117,7 @@ def c_header(events: list[Event]) -> str:
 
 
 def c_points(points: list[Point], lll_purposes: list[str]) -> str:
-    """The installed header with which a thread library is built."""
+    """The installed header for the build of a thread library."""
     out = [
         *c_head(
             "nptl_trace_points.h - the trace points inside a trace-enabled thread library.", SOURCE
@@ -125,7 +125,7 @@ def c_points(points: list[Point], lll_purposes: list[str]) -> str:
         "#ifndef NPTL_TRACE_POINTS_H",
         "#define NPTL_TRACE_POINTS_H",
         "",
-        "/* object, first and second number of each are on the reference page on events. */",
+        "/* The reference page on events has the object and the numbers of each point. */",
         "enum nptl_trace_point {",
     ]
     out += [f"\tNPTL_POINT_{p.name} = {p.number}," for p in points]
@@ -133,21 +133,21 @@ def c_points(points: list[Point], lll_purposes: list[str]) -> str:
         "\tNPTL_POINT_COUNT",
         "};",
         "",
-        "/* What a low-level lock is for: the number that the points lll_* give. */",
+        "/* Purpose of a low-level lock: the number in the points lll_*. */",
         "enum nptl_trace_lll {",
     ]
     out += [f"\tNPTL_TRACE_LLL_{purpose.upper()} = {i}," for i, purpose in enumerate(lll_purposes)]
     out += [
         "};",
         "",
-        "/* For macros that get the name of a probe, which need not be one of these. */",
+        "/* For macros that get the name of a probe: not every probe is a point. */",
     ]
     out += [f"#define NPTL_HAS_POINT_{p.name} 1" for p in points]
     return "\n".join([*out, "", "#endif", ""])
 
 
 def c_point_table(points: list[Point]) -> str:
-    """The tracer's table: which events are reported for a trace point, and how."""
+    """The tracer's table of the events of each trace point."""
     out = [
         *c_head("point_table.c - the events that are reported for each trace point.", SOURCE),
         '#include "points.h"',
@@ -229,7 +229,7 @@ def ctf_int(kind: str) -> str:
     return f"integer {{ {TYPES[kind][2]} }}"
 
 
-# Words of TSDL that no field may be called by; readers drop the underscore put in front instead.
+# Words of TSDL that cannot be names of fields. Such a name gets an underscore; readers drop it.
 TSDL_WORDS = {
     "align", "callsite", "char", "clock", "const", "double", "enum", "env", "event", "float",
     "floating_point", "int", "integer", "long", "short", "signed", "stream", "string", "struct",
@@ -261,13 +261,13 @@ def ctf_slot_fields(e: Event) -> str:
         parts.append(f"{ctf_int(f.type)} {ctf_name(f.name)};")
     last = e.fields[-1] if e.fields else None
     if last and (last.type == "bytes" or (last.offset + TYPES[last.type][0]) % SLOT):
-        # A packet may end with any event: without this, readers look for another in the rest of it.
+        # Without this, readers look for another event in the rest of the last slot of a packet.
         parts.append("struct { } align(128) _end;")
     return " ".join(parts)
 
 
 def ctf_record_fields(e: Event) -> str:
-    """TSDL of the arguments of an event of stream class 1 (PTT's record, all in 32-bit words)."""
+    """TSDL of the arguments of an event of stream class 1: a classic record in 32-bit words."""
     parts: list[str] = []
     for f in e.fields:
         if f.type == "bytes":
@@ -292,7 +292,7 @@ def ctf_record_fields(e: Event) -> str:
     return " ".join(parts)
 
 
-# PTT_ID_STACK: no event, but the number of the stack of the event before it, in place of an object.
+# PTT_ID_STACK: this is no event. Its object is the number of the stack of the event before it.
 STACK_ID = 0x3FD
 
 
@@ -361,7 +361,7 @@ def py_domains(
     futexes: list[Futex],
     calls: list[str],
 ) -> str:
-    """The Python table of domains, for code that needs no more than that."""
+    """The Python table of domains, for code that does not need the events."""
     out = [
         *py_head(
             "The domains of events with their ids, purposes, types of locks and system calls.",

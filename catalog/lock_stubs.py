@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Generate the functions that stand before those of other libraries' locks, from locks.toml."""
+"""Generate the tracer's functions for other libraries' locks, from locks.toml."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _symbol(word: str) -> str:
 
 
 def _entry(f: LockFunction, types: tuple[str, ...]) -> str:
-    """What a table says of a function, but for its name."""
+    """The entry of a function in the table, without its name."""
     fields = {
         "does": f"PTT_LOCK_{_symbol(f.does)}",
         "domain": f"NPTL_DOMAIN_{f.like.upper()}",
@@ -53,23 +53,18 @@ def _entry(f: LockFunction, types: tuple[str, ...]) -> str:
 
 
 def _only(name: str) -> str:
-    """What stands for the one object that all calls of some functions are about."""
+    """The variable that stands for the only object of some functions."""
     return f"ptt_lock_only_{name.replace('-', '_')}"
 
 
 def _has_hook(f: LockFunction) -> bool:
-    """Whether a function is entered by a hook of its own, and not by a stub."""
+    """Whether a function has a generated hook, and not a stub or a hook by hand."""
     takes = f.does.startswith("acquire") and f.taken == "always"
     return not f.own_hook and f.arguments is not None and (takes or f.does == "release")
 
 
-def _has_stub(f: LockFunction) -> bool:
-    """Whether a function is entered by a stub, and neither by a hook from here nor by its own."""
-    return not (f.own_hook or _has_hook(f))
-
-
 def _hook(number: int, locks: Locks) -> str:
-    """The hook of a function whose arguments are known."""
+    """The hook of a function with known arguments."""
     functions = locks.functions
     f = functions[number]
     letters = "abcdef"[: f.arguments]
@@ -119,13 +114,13 @@ def _only_objects(locks: Locks) -> list[str]:
 
 
 def c_lock_stubs(locks: Locks) -> str:
-    """The exported functions that stand before those of the table."""
+    """The exported functions that replace the functions of the table."""
     functions = locks.functions
     hooked = {n for n, f in enumerate(functions) if _has_hook(f)}
     hooked |= {tries for n in hooked if (tries := functions[n].try_with) is not None}
     out = [
         *c_head(
-            "stubs.c - the exported functions that stand before those of other libraries' locks.",
+            "stubs.c - exported functions that replace the functions of other libraries' locks.",
             SOURCE,
         ),
         '#include "lock_hook.h"',
@@ -151,7 +146,11 @@ def c_lock_stubs(locks: Locks) -> str:
         "#define STUB(name, number) \\",
         '\t__asm__(".text\\n.globl " #name "\\n.type " #name ", " FUNCTION "\\n.p2align 4\\n" \\',
         '\t\t#name ": " ENTER(number) ".size " #name ", . - " #name "\\n")',
-        *(f"STUB({f.name}, {n});" for n, f in enumerate(functions) if _has_stub(f)),
+        *(
+            f"STUB({f.name}, {n});"
+            for n, f in enumerate(functions)
+            if not (f.own_hook or _has_hook(f))
+        ),
         "",
         *(_hook(n, locks) for n, f in enumerate(functions) if _has_hook(f)),
         "/* clang-format on */",
@@ -161,7 +160,7 @@ def c_lock_stubs(locks: Locks) -> str:
 
 
 def c_lock_types(locks: Locks, futexes: list[Futex]) -> str:
-    """The numbers of the types, and what else the tables of functions share with other code."""
+    """The numbers of the types, and more names that the tables share with other code."""
     out = [
         *c_head("lock_types.h - the numbers of the types of other libraries' locks.", SOURCE),
         "#ifndef PTT_LOCK_TYPES_H",
@@ -177,13 +176,13 @@ def c_lock_types(locks: Locks, futexes: list[Futex]) -> str:
         for number, futex in enumerate(futexes, start=1)
         if not futex.functions
     ]
-    out += ["", "/* The numbers of functions whose hooks are written by hand. */"]
+    out += ["", "/* The numbers of functions with a hook by hand. */"]
     out += [
         f"#define PTT_LOCK_NUMBER_{_symbol(f.name)} {number}"
         for number, f in enumerate(locks.functions)
         if f.own_hook
     ]
-    out += ["", "/* What stands for the one object that all calls of some functions are about. */"]
+    out += ["", "/* Variables that stand for the only object of some functions. */"]
     out += [
         f'extern const char {name} __attribute__((visibility("hidden")));'
         for name in _only_objects(locks)

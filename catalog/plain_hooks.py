@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Generate the hooks that are all alike, and the list of the functions behind all routines."""
+"""Generate the hooks of the same shape, and the list of the functions of all routines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 WIDTH = 118
 CASTS = {"u8": "(uint8_t)", "u16": "(uint16_t)", "u64": "(uintptr_t)"}
 CALLS = {"ns": "ptt_ns", "ptr": "ptt_ptr48"}
-# Versions of symbols that only x86-64 has: the ports of glibc that came later begin after them.
+# Symbol versions that only x86-64 has. Later ports of glibc begin after them.
 BEFORE_OTHER_PORTS = {"GLIBC_2.3.2", "GLIBC_2.15"}
 
 
@@ -41,7 +41,7 @@ def arguments(hook: Hook) -> str:
 
 
 def value(hook: Hook, f: Field) -> str | None:
-    """The C expression of a field, or None where it stays 0."""
+    """The C expression of a field, or None if it stays 0."""
     if f.name in hook.values:
         return hook.values[f.name]
     if f.name == "result":
@@ -55,7 +55,7 @@ def value(hook: Hook, f: Field) -> str | None:
 
 
 def report(hook: Hook, event: Event, *, always: bool = False) -> str:
-    """The statement that reports an event; `always`: its level is known to be reached."""
+    """The statement that reports an event; `always`: without a test of the level."""
     macro = "EMIT" if always else "REPORT"
     target = f"{event.domain.upper()}, {event.symbol}"
     about = f"{hook.parameters[0].name}, site"
@@ -88,7 +88,7 @@ def report_leave(hook: Hook) -> str:
 
 
 def needs_attributes(hook: Hook) -> bool:
-    """Whether fields of the event are read from attributes that the program passed."""
+    """Whether fields of the event come from attributes that the program passed."""
     return bool(hook.after) and any(p.name == "attr" for p in hook.parameters)
 
 
@@ -100,7 +100,7 @@ def report_after(hook: Hook, event: Event) -> str:
 
 
 def outcome(hook: Hook) -> list[str]:
-    """What follows the real call: the event of its success or of its failure."""
+    """The statements after the real call: the event of its success or of its failure."""
     failed = " && ".join(f"result != {number}" for number in hook.expects)
     lines: list[str] = []
     if hook.after:
@@ -154,7 +154,7 @@ def body(hook: Hook, real: str) -> list[str]:
 
 
 def request(hook: Hook) -> str:
-    """What the function that does the call is asked for."""
+    """The request to the function that does the call."""
     names = {p.name for p in hook.parameters}
     clock = "clock" if "clock" in names else "TIMED" if "deadline" in names else "UNTIMED"
     deadline = ", .deadline = deadline" if "deadline" in names else ""
@@ -165,7 +165,7 @@ def request(hook: Hook) -> str:
 
 
 def untraced(hook: Hook) -> str:
-    """The condition under which nothing of a call is reported."""
+    """The condition that nothing of a call is reported."""
     condition = f"!ptt_level(NPTL_DOMAIN_{hook.routine.domain.upper()})"
     if hook.routine.domain != hook.entry.domain:
         condition += f" && !must_trace({hook.entry.domain.upper()}, {hook.entry.symbol})"
@@ -175,7 +175,7 @@ def untraced(hook: Hook) -> str:
 
 
 def body_by(hook: Hook, real: str) -> list[str]:
-    """The statements of a hook that leaves the call to a function written by hand."""
+    """The statements of a hook with a function by hand for the call."""
     done = f"{hook.by}({hook.parameters[0].name}, &request, site)"
     lines = [f"\t{request(hook)}", "\tvoid *site = CALL_SITE;"]
     if not hook.waits:
@@ -278,15 +278,15 @@ def c_hook(hook: Hook) -> list[str]:
 
 
 def c_plain_hooks(hooks: list[Hook]) -> str:
-    """The hooks that need no more than the catalogue says of them."""
+    """The hooks that follow completely from the catalogue."""
     out = [
         *c_head(
-            "plain.c - the hooks that are all alike: initialize, destroy, try, release, signal.",
+            "plain.c - the hooks of the same shape: initialize, destroy, try, release, signal.",
             SOURCE,
         ),
         "/*",
-        " * What wakes another thread, or ends the life of an object, is stamped before the real",
-        " * call, and what the calling thread gets after it: no effect is earlier than its cause.",
+        " * A call that wakes a thread or ends the life of an object is stamped before the real",
+        " * call, and a result for the caller after it. So no effect is earlier than its cause.",
         " */",
         '#include "bodies.h"',
         '#include "wait.h"',
@@ -300,7 +300,7 @@ def c_plain_hooks(hooks: list[Hook]) -> str:
 
 
 def c_routines(hooks: list[Hook]) -> str:
-    """The part of hooks.def that the catalogue has."""
+    """The part of hooks.def that follows from the catalogue."""
     out = [
         *c_head(
             "routines.def - the functions of the routines of the event catalogue; see hooks.def.",

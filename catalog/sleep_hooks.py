@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Generate the hooks of system calls in which threads sleep, from sleeps.toml."""
+"""Generate the hooks of system calls that put threads to sleep, from sleeps.toml."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 SOURCE = "sleeps.toml"
 
 KEYS = {"at_once", "checked", "fails", "name", "returns", "takes", "through"}
-# What the result says of an error.
+# The error number by the way to report errors.
 FAILS = {"errno": "result < 0 ? errno : 0", "number": "result", "never": "0"}
 
 
 @dataclass(frozen=True, slots=True)
 class SleepHook:
-    """A function in which threads sleep.
+    """A function that puts threads to sleep.
 
     Attributes:
-        function: Its name.
-        number: Of the call that it makes, from 1.
-        returns: Its return type.
-        parameters: Its parameters.
-        at_once: What is true where it does not sleep, or empty.
-        error: The error number of its result.
+        function: Name of the function.
+        number: Number of the system call, from 1.
+        returns: Return type.
+        parameters: Parameters.
+        at_once: A C expression that is true if the function cannot sleep, or empty.
+        error: A C expression for the error number of the result.
         through: The function of the tracer that calls it and takes the call site too, or empty.
     """
 
@@ -82,7 +82,7 @@ def c_hook(hook: SleepHook) -> list[str]:
     if hook.through:
         real = f"{hook.through}({arguments}, CALL_SITE)"
     at_once = f" || {hook.at_once}" if hook.at_once else ""
-    # The C library declares them only for programs that are built so.
+    # The C library declares these functions only for programs with _FORTIFY_SOURCE.
     prototype = [f"EXPORT {signature};"] if hook.function.startswith("__") else []
     return [
         *prototype,
@@ -105,7 +105,7 @@ def c_hook(hook: SleepHook) -> list[str]:
 def c_sleep_hooks(hooks: list[SleepHook]) -> str:
     """The hooks of all calls."""
     out = [
-        *c_head("sleeps.c - the hooks of system calls in which threads sleep.", SOURCE),
+        *c_head("sleeps.c - the hooks of system calls that put threads to sleep.", SOURCE),
         '#include "sleep.h"',
         "",
     ]
@@ -118,7 +118,7 @@ def c_sleep_hooks(hooks: list[SleepHook]) -> str:
 def c_sleep_routines(hooks: list[SleepHook]) -> str:
     """The part of hooks.def that has these functions."""
     out = [
-        *c_head("sleeps.def - the functions in which threads sleep; see hooks.def.", SOURCE),
+        *c_head("sleeps.def - functions that put threads to sleep; see hooks.def.", SOURCE),
     ]
     for hook in hooks:
         arguments = ", ".join(p.name for p in hook.parameters)

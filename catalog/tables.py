@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Read tables.toml, and generate what declares the tables of a trace."""
+"""Read tables.toml, and generate the declarations of the tables of a trace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SOURCE = "tables.toml"
 
 KEYS = {"arg", "as", "c", "count", "from", "made", "meaning", "name", "of", "type", "unit"}
-# Type and unit of what a conversion makes, where the column does not say them.
+# Type and unit of the values of a conversion, unless the column has its own.
 CONVERSIONS = {
     "flag": ("bool", ""),
     "gen": ("uint32", ""),
@@ -41,10 +41,10 @@ CONVERSIONS = {
 }
 
 
-# Bytes of a field of a row, and lengths of arrays that have a name in other headers.
+# Sizes of fields of a row in bytes, and lengths of arrays that are constants of other headers.
 C_TYPES = {"int64_t": 8, "uint64_t": 8, "int32_t": 4, "uint32_t": 4, "uint16_t": 2, "uint8_t": 1}
 C_COUNTS = {"PTT_KINDS": 16}
-# What C has where a column is null.
+# The value in C that stands for null.
 C_NULLS = {
     "known": "-1 = null",
     "nonzero": "0 = null",
@@ -60,17 +60,17 @@ class Column:
     """A column of a table.
 
     Attributes:
-        name: Its name.
-        type: Its type in Arrow, or `word`.
+        name: Name of the column.
+        type: Type in Arrow, or `word`.
         unit: `ns`, `address`, `id`, or empty.
-        meaning: Its meaning.
-        made: Who makes it by hand: `model`, `sql`, or empty.
-        conversion: How a field becomes a value; empty if it is made by hand.
-        source: The field of the struct; of a call stack, the columns that it is made of.
-        argument: Of the conversion, or None.
+        meaning: Meaning of the column.
+        made: The module that makes the column by hand: `model`, `sql`, or empty.
+        conversion: Conversion of a field to a value; empty if the column is made by hand.
+        source: The field of the struct; for a call stack, the columns that it comes from.
+        argument: Argument of the conversion, or None.
         c_type: Type of the field in C, or empty.
-        c_count: How many of them the field has, a number or a constant; 0 where it is no array.
-        c_comment: What the field says.
+        c_count: Length of an array, a number or a constant; 0 if the field is no array.
+        c_comment: Comment on the field in C.
     """
 
     name: str
@@ -91,14 +91,14 @@ class Table:
     """A table.
 
     Attributes:
-        name: Its name.
-        row: The meaning of a row.
+        name: Name of the table.
+        row: Meaning of a row.
         struct: The struct of a row in the tracker, or empty.
-        starts: What the struct begins with: lines of C, and their bytes.
-        columns: Its columns.
-        inputs: What call stacks and columns made by hand need beside them.
+        starts: The beginning of the struct: lines of C, each with its size in bytes.
+        columns: The columns.
+        inputs: Columns that only call stacks and columns made by hand need.
         about: The comment on the struct.
-        fields: What else the struct has.
+        fields: More fields of the struct.
     """
 
     name: str
@@ -116,10 +116,10 @@ class Words:
     """Words in place of numbers.
 
     Attributes:
-        words: The words; the number is the place.
-        about: The comment on the constants in C, where this declares them.
-        prefix: Of the names of these constants.
-        count: Name of the constant that counts them.
+        words: The words. The number of a word is its place.
+        about: The comment on the constants in C, if C has them.
+        prefix: Prefix of the names of these constants.
+        count: Name of the constant for the number of words.
     """
 
     words: tuple[str, ...]
@@ -130,7 +130,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What tables.toml declares.
+    """The declarations of tables.toml.
 
     Attributes:
         version: The version of the schema.

@@ -37,7 +37,7 @@ def load_wrappers(path: Path) -> Wrappers:
 
 
 def symbol_beginnings(function: str) -> list[str]:
-    """Return how the symbols of a plain pattern begin, in C and in C++."""
+    """Return the beginnings of the symbols of a plain pattern, in C and in C++."""
     words = [word for word in function.rstrip("*").split("::") if word]
     scoped = len(words) > 1 or "::" in function or "<" in function
     mangled = [f"{len(word.rstrip('<'))}{word.replace('<', 'I')}" for word in words]
@@ -45,7 +45,7 @@ def symbol_beginnings(function: str) -> list[str]:
 
 
 def c_wrapper_symbols(wrappers: Wrappers) -> str:
-    """How the symbols of wrappers begin, for the tracer."""
+    """The beginnings of the symbols of wrappers, for the tracer."""
     symbols = {begin for name in wrappers["functions"] for begin in symbol_beginnings(name)}
     symbols |= set(wrappers["symbols"])
     shortest = [
@@ -54,7 +54,9 @@ def c_wrapper_symbols(wrappers: Wrappers) -> str:
         if not any(symbol.startswith(other) for other in symbols - {symbol})
     ]
     out = [
-        *c_head("wrapper_symbols.h - how symbols of wrappers of the thread library begin.", SOURCE),
+        *c_head(
+            "wrapper_symbols.h - beginnings of symbols of wrappers of the thread library.", SOURCE
+        ),
         "",
         "/* clang-format off */",
     ]

@@ -341,7 +341,7 @@ enum nptl_trace_number {
 	NPTL_EV_SYS_CALL_OUT = 17,
 };
 
-/* Least detail level at which the event is reported. */
+/* Lowest detail level that reports the event. */
 enum nptl_trace_event_level {
 	NPTL_LEVEL_NEW_THREAD_CREATED = 1,
 	NPTL_LEVEL_THREAD_BEGIN = 1,
@@ -652,7 +652,7 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_SYS_CALL_OUT = 2,
 };
 
-/* What every NPTL event carries; the whole of it where the event has no fields. */
+/* The parameters of every NPTL event; events with fields have more. */
 struct nptl_trace_param {
 	void *object;
 	void *site;

@@ -4,7 +4,7 @@
 #ifndef NPTL_TRACE_POINTS_H
 #define NPTL_TRACE_POINTS_H
 
-/* object, first and second number of each are on the reference page on events. */
+/* The reference page on events has the object and the numbers of each point. */
 enum nptl_trace_point {
 	NPTL_POINT_mutex_entry = 1,
 	NPTL_POINT_mutex_timedlock_entry = 2,
@@ -73,7 +73,7 @@ enum nptl_trace_point {
 	NPTL_POINT_COUNT
 };
 
-/* What a low-level lock is for: the number that the points lll_* give. */
+/* Purpose of a low-level lock: the number in the points lll_*. */
 enum nptl_trace_lll {
 	NPTL_TRACE_LLL_OTHER = 0,
 	NPTL_TRACE_LLL_STDIO = 1,
@@ -82,7 +82,7 @@ enum nptl_trace_lll {
 	NPTL_TRACE_LLL_LOADER = 4,
 };
 
-/* For macros that get the name of a probe, which need not be one of these. */
+/* For macros that get the name of a probe: not every probe is a point. */
 #define NPTL_HAS_POINT_mutex_entry 1
 #define NPTL_HAS_POINT_mutex_timedlock_entry 1
 #define NPTL_HAS_POINT_mutex_clocklock_entry 1

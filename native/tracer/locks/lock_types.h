@@ -28,14 +28,14 @@
 #define PTT_FUTEX_KIND_PYTHON_MUTEX 21
 #define PTT_FUTEX_KIND_PYTHON_EVENT 22
 
-/* The numbers of functions whose hooks are written by hand. */
+/* The numbers of functions with a hook by hand. */
 #define PTT_LOCK_NUMBER_RB_MUTEX_LOCK 78
 #define PTT_LOCK_NUMBER_RB_MUTEX_TRYLOCK 79
 #define PTT_LOCK_NUMBER_RB_MUTEX_UNLOCK 80
 #define PTT_LOCK_NUMBER_RB_MUTEX_SLEEP 81
 #define PTT_LOCK_NUMBER_RB_DATA_TYPED_OBJECT_ZALLOC 82
 
-/* What stands for the one object that all calls of some functions are about. */
+/* Variables that stand for the only object of some functions. */
 extern const char ptt_lock_only_omp_atomic __attribute__((visibility("hidden")));
 extern const char ptt_lock_only_omp_barrier __attribute__((visibility("hidden")));
 extern const char ptt_lock_only_omp_critical __attribute__((visibility("hidden")));

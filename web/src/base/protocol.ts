@@ -454,7 +454,7 @@ export interface PathThread {
   open_ns: number;
 }
 
-// An object through which the critical path goes from thread to thread.
+// An object on the critical path, where it goes from thread to thread.
 export interface PathLink {
   object: string;
   pid: number;

@@ -207,7 +207,7 @@ class PathThread(TypedDict):
 
 
 class PathLink(TypedDict):
-    """An object through which the critical path goes from thread to thread."""
+    """An object on the critical path, where it goes from thread to thread."""
 
     object: str
     pid: int
