@@ -13,13 +13,14 @@ import pytest
 
 import nptltrace
 from nptltrace.analysis.answers import all_tables
-from nptltrace.analysis.findings import schema
+from nptltrace.analysis.findings import findings
 from nptltrace.analysis.model import ROW_TABLES, Window, model_tables
 from nptltrace.analysis.question_scope import Scope
 from nptltrace.analysis.sql import tables as made
 from nptltrace.analysis.sql.query import Database
 from nptltrace.analysis.sql.schema import SCHEMA_VERSION, TABLES
 from nptltrace.cli.pages import tables_page
+from nptltrace.trace.traceset import Traceset
 from tests.analysis.story import MAIN, Story, pthread
 from tests.support import ROOT
 from tests.trace.builder import Builder, Event
@@ -318,9 +319,10 @@ def test_losses(tmp_path: Path) -> None:
 
 def test_findings_have_the_columns_of_the_check(recorded: list[Path]) -> None:
     names = TABLES["findings"].names
-    assert set(schema().names) <= set(names)
+    schema = findings(Traceset(recorded[0])).schema
+    assert set(schema.names) <= set(names)
     table = nptltrace.open(recorded[0]).findings()
-    for field in schema():
+    for field in schema:
         assert table.schema.field(field.name).type == field.type
 
 

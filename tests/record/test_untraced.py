@@ -110,4 +110,4 @@ def test_nothing_is_said_of_contention_that_was_lost(
         ptt("record", "-q", "-o", place / "t.ptt", "--", program)
         first = ptt("report", place / "t.ptt").stdout.splitlines()[1]
     assert "nothing was contended" not in first
-    assert "what was contended is not known: " in first
+    assert "the contention is unknown: " in first

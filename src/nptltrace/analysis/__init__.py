@@ -1,1 +1,1 @@
-"""What is derived from a trace: states of threads and objects, contention, critical path."""
+"""States of threads and objects, contention and the critical path, derived from a trace."""

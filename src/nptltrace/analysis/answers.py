@@ -1,6 +1,6 @@
 """Answers questions about a part of a traceset, for commands, the viewer and Python callers.
 
-What an answer needs is imported when somebody asks for it: most commands ask for one answer.
+Each method imports its modules itself, because most commands ask one question only.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Answers:
         traceset: The opened traces.
         symbols: Names addresses.
         selection: The threads, objects and call sites of the part; None for all.
-        window: When the part begins and ends, in ns since the traceset's start; None for no bound.
+        window: Begin and end of the part, in ns since the traceset's start; None for no bound.
 
     Attributes:
-        traceset: As given.
-        symbols: As given.
+        traceset: The opened traces.
+        symbols: Names addresses.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Answers:
     # ---- figures ----
 
     def stat(self, *, named: int | None = None) -> Statistics:
-        """Return what the part holds: processes, threads, events, objects and losses.
+        """Return the processes, threads, events, objects and losses of the part.
 
         Args:
             named: How many of the objects to name; None for all.
@@ -102,7 +102,7 @@ class Answers:
         return stat
 
     def report(self, **options: Any) -> Contention:
-        """Return who waited for what, and because of whom.
+        """Return the contention of the part: the waits of threads and their causes.
 
         Args:
             options: `named`, `causes`, `pairs` and `stacks` of `contention`.
@@ -113,23 +113,23 @@ class Answers:
         return contention(self.traceset, self.symbols, window=window, counted=counted, **options)
 
     def stacks(self, measure: StackMeasure) -> ReportStacks:
-        """Return what happened at each call stack, the longest first.
+        """Return waits, holds or idle time by call stack, the longest first.
 
         Args:
-            measure: What to add up.
+            measure: The waits, holds or idle time to add up.
         """
         from nptltrace.analysis.report.stacks.trees import stack_figures
 
         return stack_figures(self.traceset, self.symbols, self.scope, measure)
 
     def rows(self, report: Report) -> pa.Table:
-        """Return the rows of a report that a function makes; see `nptltrace.reports`.
+        """Return the rows of a report; see `nptltrace.reports`.
 
         Args:
             report: The report.
 
         Raises:
-            UsageError: The function failed; the text says in which line.
+            UsageError: The function of the report failed; the text names the line.
         """
         import pyarrow as pa
 
@@ -138,27 +138,27 @@ class Answers:
 
         with closing(TraceData(self.traceset, self.symbols, scope=self.scope)) as trace:
             try:
-                made: Any = report.make(trace)
-                is_table = isinstance(made, pa.Table)
-                return made if is_table else pa.Table.from_pylist(list(map(dict, made)))
+                rows: Any = report.make(trace)
+                is_table = isinstance(rows, pa.Table)
+                return rows if is_table else pa.Table.from_pylist(list(map(dict, rows)))
             except (Exception, SystemExit) as error:  # noqa: BLE001 -- whatever the user's code raises
                 place = place_of(error, report.file)
                 what = f"report {report.name} ({place}): {what_failed(error)}"
                 raise UsageError(what) from None
 
     def gil(self) -> list[GilLine]:
-        """Return what each thread did with the lock of Python's interpreter, by line."""
+        """Return holds of Python's interpreter lock and waits for it, by thread and line."""
         from nptltrace.analysis.gil import gil_lines
 
         return gil_lines(self.traceset, self.symbols, self.scope)
 
     def run(self, *, by: str, per: str = "run", step: Callable[[], None] = lambda: None) -> Run:
-        """Return the sums of the part, which `compare` sets beside those of other runs.
+        """Return the sums of the part, for a comparison with the sums of other runs.
 
         Args:
             by: `site`, `stack`, `object` or `thread`.
-            per: What to divide by: `run`, `second`, or the name of a type of event.
-            step: Called now and then while the trace is read; what it raises ends that.
+            per: The unit to divide by: `run`, `second`, or the name of an event type.
+            step: Called now and then while the trace is read. An exception ends the reading.
 
         Raises:
             UsageError: The trace has no time or no such events to divide by.
@@ -171,16 +171,16 @@ class Answers:
         self, after: Iterable[Answers], *, before: Iterable[Answers] = (),
         by: str = "site", per: str = "run", confidence: float = 0.95,
     ) -> Difference:  # fmt: skip
-        """Return what changed from this run to others.
+        """Return the changes from this run to other runs.
 
         The runs are measured one after the other: first this run, then `before`, then `after`.
 
         Args:
-            after: The runs after.
-            before: Further runs before.
-            by: What to compare: `site`, `stack`, `object` or `thread`.
-            per: What to divide by; see `run`.
-            confidence: How sure a change must be, between 0.5 and 1.
+            after: The runs after the change.
+            before: More runs before the change.
+            by: The things to compare: `site`, `stack`, `object` or `thread`.
+            per: The unit to divide by; see `run`.
+            confidence: The required confidence of a sure change, between 0.5 and 1.
 
         Raises:
             UsageError: A trace has no time or no such events to divide by.
@@ -194,18 +194,18 @@ class Answers:
     # ---- findings ----
 
     def check(self, rules: Rules, long_hold_ns: int) -> tuple[Findings, list[Finding]]:
-        """Return all findings, and those that the rules and the scope choose.
+        """Return all findings, and the findings that the rules and the scope choose.
 
         Args:
-            rules: Which findings to look for and to show.
-            long_hold_ns: From which time on a lock is held for too long.
+            rules: The findings to look for and to show.
+            long_hold_ns: A hold of this time or longer is too long.
         """
         from nptltrace.analysis.findings import find
 
-        found = find(
+        result = find(
             self.traceset, self.symbols, long_hold_ns=long_hold_ns, wanted=rules.kinds
         )  # fmt: skip
-        return found, self.within(rules.chosen(found.findings))
+        return result, self.within(rules.chosen(result.findings))
 
     def within(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings that are about the scope."""
@@ -239,7 +239,7 @@ class Answers:
         return self._database
 
     def sql(self, query: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> pa.Table:
-        """Return what an SQL query over the tables answers; see `Database.query`."""
+        """Return the rows of an SQL query over the tables; see `Database.query`."""
         return self.database.query(query, params)
 
     def close(self) -> None:
@@ -252,7 +252,7 @@ class Answers:
 def all_tables(
     traceset: Traceset, symbols: Symbols | None = None, scope: Scope | None = None
 ) -> TraceTables:
-    """Return the tables of a traceset, the findings among them; arguments as of `TraceTables`."""
+    """Return the tables of a traceset, with the table of findings; see `TraceTables`."""
     from nptltrace.analysis.findings import findings
     from nptltrace.analysis.sql.tables import TraceTables
 

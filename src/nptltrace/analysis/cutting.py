@@ -1,7 +1,8 @@
-"""Cuts a part out of traces that begins with the truth: threads, holds, waits.
+"""Cuts a part out of traces. The part keeps the threads, holds and waits at its beginning.
 
-The events that have led to that are older than the part. They are kept beside its streams, as a
-small trace in `info/before`, which readers of CTF do not look at; `begin_window` reads it.
+The events that led to these holds and waits are older than the part. They are kept beside the
+streams of the part, as a small trace in `info/before`. Readers of CTF ignore that trace;
+`begin_window` reads it.
 """
 
 from __future__ import annotations
@@ -27,15 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from nptltrace.trace.copying import Output
 
 __all__ = ["write_cut", "write_cuts"]
 
 _BATCH = 1 << 16
-_RUNS = 256  # parts of a trace at most in which they are looked for
-# Which event is meant: time, and trace, process in it and thread id.
+_RUNS = 256  # the largest number of separate searches in a trace
+# Identifies an event: time in ns, and (number of the trace, process in the trace, thread id).
 _Key = tuple[int, tuple[int, int, int]]
 
 
@@ -45,8 +44,8 @@ def write_cut(source: Traceset, path: Path, part: Part, *, force: bool = False) 
     Args:
         source: The opened traces.
         path: The directory to make.
-        part: What to write.
-        force: Whether to replace a trace that is there.
+        part: The part to write.
+        force: Whether to replace an existing trace.
     """
     [written] = write_cuts(source, {path: part}, force=force)
     return written
@@ -59,12 +58,12 @@ def write_cuts(
 
     Args:
         source: The opened traces.
-        parts: What to write, by the directory to make.
-        force: Whether to replace traces that are there.
+        parts: The parts to write, by the directory to make.
+        force: Whether to replace existing traces.
     """
     begin = next(iter(parts.values())).begin if parts else None
     early = source.before()
-    traces = [*source.traces, *(trace for _, one in early for trace in one.traces)]
+    traces = [*source.traces, *(trace for _, older in early for trace in older.traces)]
     everything = Traceset(*[trace.path for trace in traces]) if early else source
     if parts and begin is None and early:
         begin = libpttread.Cursor(source.reader).place()
@@ -74,7 +73,7 @@ def write_cuts(
         before = None if model is None else _before(source, everything, model, whole)
         written = write_trace(source, path, whole, force=force)
         if before is not None and before.events:
-            # The same process has the same number here as there.
+            # A process must have the same number in the part and in the trace beside it.
             shifts = process_shifts(source)
             shifts += [shifts[trace.number] for trace, _ in early]
             write_trace(everything, path / BEFORE, replace(before, shifts=shifts))
@@ -82,7 +81,7 @@ def write_cuts(
 
 
 def _timed(source: Traceset, part: Part) -> Part:
-    """Return a part with the times at which it begins and ends."""
+    """Return a part with the times of its beginning and its end."""
     begin, end = part.begin, part.end
     if part.begin_ns is None and begin is not None and begin.stream != libpttread.ANY:
         part = replace(part, begin_ns=source.reader.time_of_key(begin.key))
@@ -113,31 +112,30 @@ def _before(
 
     Args:
         source: The opened traces.
-        everything: These, and the events before them.
-        model: Has seen them up to a time.
-        part: The part that is cut out. Only events of its threads that pass its filter are
-            returned.
+        everything: The opened traces and the events before them.
+        model: A model that has seen the events before the part.
+        part: The part. Only events of its threads that pass its filter are returned.
     """
     shift = (source.ticks_at_start() - everything.ticks_at_start()) * 10**9
     shift //= source.alignment.placements[source.alignment.lead].frequency
     wanted = _wanted(source, model, shift, part)
     passing = None if part.passing is None else part.passing(everything)
-    events = _found(everything, wanted, passing, source)
+    events = _located(everything, wanted, passing, source)
     shifts, elsewhere = process_shifts(source), _elsewhere(source, part)
     domains: dict[int, int] = {}
     for number, (trace, index, _) in enumerate(source.reader.processes(0)):
         if trace not in elsewhere:
-            # Pieces of a recording name processes of which another piece has the events.
+            # A piece of a recording may name a process without events in that piece.
             new = index + shifts[trace]
             domains[new] = domains.get(new, 0) | model.full(number)
     return Part(events=events, domains=domains)
 
 
 def _elsewhere(source: Traceset, part: Part) -> set[int]:
-    """Return the traces that begin after a part does, or are over by then.
+    """Return the traces that begin after the part begins, or end before that.
 
-    Events that led to a later beginning would count from the part's beginning on. If several
-    windows of one recording follow one another, only one of them may say who held what at a time.
+    The events before such a trace would count from the part's beginning on. If windows of one
+    recording follow one another, only one window may state the holds at a time.
     """
     windows = {trace.number: source.window_ns(trace) for trace in source.traces}
     begins = [ns for ns, _ in windows.values() if ns is not None]
@@ -153,14 +151,14 @@ def _elsewhere(source: Traceset, part: Part) -> set[int]:
 def _wanted(
     source: Traceset, model: libptttrack_sums.Model, shift: int, part: Part
 ) -> dict[_Key, int]:
-    """Return the events to look for, and how often each counts."""
+    """Return the events to look for, and how often each event counts."""
     rows, threads = model.state(), model.table("threads")
-    known, elsewhere = source.reader.processes(0), _elsewhere(source, part)
+    processes, elsewhere = source.reader.processes(0), _elsewhere(source, part)
     wanted: dict[_Key, int] = {}
     if part.threads is not None:
         rows = rows[np.isin(threads["number"][rows["thread"]], list(part.threads))]
     for ts, thread, times in rows[["t_ns", "thread", "times"]].tolist():
-        trace, index, _ = known[int(threads["process"][thread])]
+        trace, index, _ = processes[int(threads["process"][thread])]
         if trace in elsewhere:
             continue
         key = (ts + shift, (trace, index, int(threads["tid"][thread])))
@@ -168,41 +166,36 @@ def _wanted(
     return wanted
 
 
-def _found(
+def _located(
     everything: Traceset,
     wanted: dict[_Key, int],
     passing: libpttread.Filter | None,
     source: Traceset,
 ) -> list[tuple[libpttread.Position, int]]:
-    """Return the places of the wanted events."""
+    """Return the positions of the wanted events, and how often each event counts."""
     if not wanted:
         return []
     whole = len(source.traces)
     owner = [*range(whole), *(trace.number for trace, _ in source.before())]
-    known = everything.reader.processes(0)
-    identity = [(owner[known[p][0]], known[p][1], tid) for p, tid in everything.thread_ids]
-    # Events before a trace that was cut itself are there as often as they count.
-    early = [known[p][0] >= whole for p, _ in everything.thread_ids]
+    processes = everything.reader.processes(0)
+    identity = [(owner[processes[p][0]], processes[p][1], tid) for p, tid in everything.thread_ids]
+    # A trace that was cut already has each older event as often as the event counts.
+    early = [processes[p][0] >= whole for p, _ in everything.thread_ids]
     times = np.unique(np.array([ts for ts, _ in wanted], np.int64))
     cursor, reader = libpttread.Cursor(everything.reader), everything.reader
     buffer, places = ArrayBuffer(_BATCH), (libpttread.Position * _BATCH)()
-    found = []
-    # Most are of the beginning, where threads begin, or of the last moments.
+    located = []
+    # Most events lie at the beginning, where threads begin, or shortly before the part.
     gaps = np.flatnonzero(np.diff(times) > (times[-1] - times[0]) // _RUNS) + 1
     for run in np.split(times, gaps):
         cursor.seek_key(reader.key_of_time(int(run[0])))
         cursor.limit_key(reader.key_of_time(int(run[-1]) + 1))
         while cursor.pick(buffer, places, passing, _BATCH)[1]:
             ts, threads = buffer.column("ts"), buffer.column("thread")
-            for at in _hits(ts, run).tolist():
+            nearest = run[np.minimum(np.searchsorted(run, ts), len(run) - 1)]
+            for at in np.flatnonzero(nearest == ts).tolist():
                 key = (int(ts[at]), identity[threads[at]])
                 count = (wanted.pop if early[threads[at]] else wanted.get)(key, 0)
                 if count:
-                    found.append((libpttread.Position.from_buffer_copy(places[at]), count))
-    return found
-
-
-def _hits(ts: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the indices of the times that occur in a sorted array."""
-    at = np.minimum(np.searchsorted(times, ts), len(times) - 1)
-    return np.flatnonzero(times[at] == ts)
+                    located.append((libpttread.Position.from_buffer_copy(places[at]), count))
+    return located

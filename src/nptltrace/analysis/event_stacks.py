@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Evidence"]
 
 _AT_ONCE = 256
-# More findings than anybody reads: the rest have their call sites alone.
+# Nobody reads more findings. Later events have their call sites only.
 _MOST = 2000
 
 
@@ -44,38 +44,38 @@ class Evidence:
         """Return events with their stacks.
 
         Args:
-            process: Number of the process of the finding; several processes may have its pid.
+            process: Number of the process of the finding; other processes may have the same pid.
             events: The events, also events of other processes that share the object.
         """
         return [replace(event, stack=tuple(self.stack(process, event))) for event in events]
 
     def stack(self, process: int, event: Event, *, whole: bool = False) -> list[str]:
-        """Return the stack of an event, or its call site alone if no stack is known.
+        """Return the stack of an event, or only its call site if no stack is known.
 
         Args:
-            process: As of `of`.
+            process: Number of the process of the finding.
             event: The event.
-            whole: Whether to add the frames that are passed over in front of the call site.
+            whole: Whether to add the frames of wrappers inside the call site.
         """
         alone = [event.site] if event.site else []
         processes = self._source.processes
         images = {process}
         if processes[process].pid != event.pid:
-            images = {number for number, one in enumerate(processes) if one.pid == event.pid}
+            images = {number for number, image in enumerate(processes) if image.pid == event.pid}
         if self._symbols is None or self._left <= 0 or not any(processes[n].stacks for n in images):
             return alone
         self._left -= 1
-        number, site, found_in = self._recorded(images, event)
+        number, site, image = self._recorded(images, event)
         if not number:
             return alone
-        sites = stack_sites(processes[found_in].stacks, number)
-        return stack_texts(self._symbols, found_in, sites, site, whole=whole) or alone
+        sites = stack_sites(processes[image].stacks, number)
+        return stack_texts(self._symbols, image, sites, site, whole=whole) or alone
 
     def _recorded(self, images: set[int], event: Event) -> tuple[int, int, int]:
-        """Return number of the stack, call site and process of the event of that time and thread.
+        """Return stack number, call site and process of an event; zeros if it has no stack.
 
         Args:
-            images: Numbers of the processes that the event may be from.
+            images: Numbers of the processes that may have the event.
             event: The event.
         """
         reader, threads = self._source.reader, self._source.thread_ids

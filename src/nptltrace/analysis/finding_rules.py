@@ -1,4 +1,4 @@
-"""Which findings a user wants to see: kinds, and what is known and accepted."""
+"""The findings that a user wants to see: chosen kinds, without suppressed findings."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Rules:
     """The findings to show.
 
     Attributes:
-        kinds: These kinds only; empty for all.
+        kinds: The kinds to show; empty for all.
         ignored: (kind or `*`, text or empty) pairs to leave out.
-        suspects: Whether to show what may have an innocent explanation.
-        added: Whether any of the kinds was added by a user.
+        suspects: Whether to show findings that may have an innocent explanation.
+        added: Whether a user added one of the kinds.
     """
 
     kinds: frozenset[str]
@@ -44,10 +44,10 @@ class Rules:
         """Return the rules that options or arguments describe.
 
         Args:
-            kinds: Names of kinds, also several with commas between them.
-            ignored: `KIND[:TEXT]` to leave out.
-            suppressions: Files whose lines are such texts.
-            suspects: Whether to show what may have an innocent explanation.
+            kinds: Names of kinds, also several names with commas between them.
+            ignored: `KIND[:TEXT]` of findings to leave out.
+            suppressions: Files with a `KIND[:TEXT]` on each line.
+            suspects: Whether to show findings that may have an innocent explanation.
             files: Python files that add kinds.
 
         Raises:
@@ -75,22 +75,23 @@ class Rules:
 
     def chosen(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings to show."""
-        return [found for found in findings if self._shows(found)]
+        return [finding for finding in findings if self._shows(finding)]
 
-    def _shows(self, found: Finding) -> bool:
-        if found.suspect and not self.suspects:
+    def _shows(self, finding: Finding) -> bool:
+        if finding.suspect and not self.suspects:
             return False
-        if self.kinds and found.kind not in self.kinds:
+        if self.kinds and finding.kind not in self.kinds:
             return False
-        texts = [*found.names, *found.sites, *(f"{address:#x}" for address in found.objects)]
+        addresses = (f"{address:#x}" for address in finding.objects)
+        texts = [*finding.names, *finding.sites, *addresses]
         return not any(
-            kind in {"*", found.kind} and (not text or any(text in known for known in texts))
-            for kind, text in self.ignored
+            kind in {"*", finding.kind} and (not part or any(part in text for text in texts))
+            for kind, part in self.ignored
         )
 
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[str, str]]:
-    """Yield the rules of a file, each with its place for messages."""
+    """Yield the rules of a file, each with its file and line for messages."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

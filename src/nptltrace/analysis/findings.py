@@ -1,11 +1,11 @@
-"""Findings: what is wrong with what threads did, with the few events that prove it.
+"""Runs the kinds of findings over a traceset and names the results.
 
-What is a finding, and of which kind, the modules of `nptltrace.findings` say; here they are run.
+A finding is a bug or a suspicious pattern, with the few events that prove it. The modules of
+`nptltrace.findings` define the kinds.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
@@ -32,65 +32,33 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
-__all__ = ["Finding", "Findings", "find", "findings", "findings_of", "schema"]
+__all__ = ["Finding", "Findings", "find", "findings", "findings_of"]
 
-_UNJUDGED = "semaphores are locks in it: in which order they are taken is not judged"
+_UNJUDGED = "it uses semaphores as locks: PTT does not check their lock orders"
 _UNSEEN = (
-    "who takes a free mutex of Python is not seen: deadlocks and orders of these are not judged"
+    "PTT does not see who takes a free mutex of Python: it does not check these mutexes for "
+    "deadlocks and lock orders"
 )
-
-
-@cache
-def schema() -> pa.Schema:
-    """Return the columns of the table of findings."""
-    return pa.schema(
-        [
-            pa.field("kind", pa.string(), nullable=False),
-            pa.field("severity", pa.string(), nullable=False),
-            pa.field("ts_ns", pa.int64(), nullable=False),
-            pa.field("process", pa.uint32(), nullable=False),
-            pa.field("threads", pa.list_(pa.uint32()), nullable=False),
-            pa.field("objects", pa.list_(pa.string()), nullable=False),
-            pa.field("sites", pa.list_(pa.string()), nullable=False),
-            pa.field("message", pa.string(), nullable=False),
-            pa.field("count", pa.uint64(), nullable=False),
-            pa.field(
-                "events",
-                pa.list_(
-                    pa.struct(
-                        [
-                            pa.field("ts_ns", pa.int64()),
-                            pa.field("tid", pa.uint32()),
-                            pa.field("text", pa.string()),
-                            pa.field("site", pa.string()),
-                            pa.field("object", pa.string()),
-                        ]
-                    )
-                ),
-                nullable=False,
-            ),
-        ]
-    )
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong.
+    """A bug or a suspicious pattern.
 
     Attributes:
-        kind: Name of its kind.
-        severity: `error`, or `warning` for what has done no harm yet.
-        ts_ns: When it showed.
+        kind: Name of the kind.
+        severity: `error`, or `warning` for a pattern that has done no harm yet.
+        ts_ns: Time of the finding, in ns since the traceset's start.
         process: Number of the process in the traceset.
-        pid: Its process id.
-        threads: Kernel thread ids of the threads that take part.
-        objects: Addresses of what it is about.
-        names: What those are called.
-        sites: Where it happened.
-        message: The whole of it in a sentence.
-        events: What proves it, in the order of the sentence.
-        count: How often it was seen.
-        suspect: It may be explained by memory that was used again for another object.
+        pid: Process id.
+        threads: Kernel thread ids of the threads concerned.
+        objects: Addresses of the objects concerned.
+        names: Names of `objects`, in the same order; the address of an object without a name.
+        sites: The call sites concerned, as text.
+        message: The finding as a sentence.
+        events: The events that prove the finding, in the order of the sentence.
+        count: Number of times it was found.
+        suspect: The cause may be memory that was reused for another object.
     """
 
     kind: str
@@ -109,7 +77,7 @@ class Finding:
 
     @property
     def places(self) -> list[tuple[int, int]]:
-        """The objects, each with the times at which something happened to it."""
+        """(Address, time in ns) of each object at the times of its events."""
         return places_of(self.objects, self.ts_ns, ((e.object, e.ts_ns) for e in self.events))
 
 
@@ -119,15 +87,15 @@ class Findings:
 
     Attributes:
         findings: The findings, the earliest first.
-        lost: Events that are missing.
-        partial: What does not stand without the missing ones was left out.
-        futex_waits: Waits for futexes that belong to no lock that is known: they are not judged.
-        uncovered: Modules of which not all is judged, and why, as `Traceset.uncovered` has them.
-        crowded: How often a lock was asked for while so many were held that orders are not judged.
-        failures: Kinds that users added and that could not be looked for, each with the reason.
-        silent: The threads that have no event and no wait for most of their life.
-        left_alone: Processes in which nothing happened since a thread forked them beside others,
-            each with its parent.
+        lost: Number of lost events.
+        partial: Events are missing. Findings that the missing events could refute were left out.
+        futex_waits: Waits for futexes of unknown purpose; PTT does not judge them.
+        uncovered: Modules that are not judged completely, and why, as in `Traceset.uncovered`.
+        crowded: Requests for a lock by threads that held too many locks to judge their order.
+        failures: Kinds of users that failed, each with the reason.
+        silent: The threads without event and wait for most of their life.
+        left_alone: (pid, pid of the parent) of processes without events after a thread forked them
+            while the parent had other threads.
     """
 
     findings: list[Finding]
@@ -148,13 +116,13 @@ def find(
     long_hold_ns: int = LONG_HOLD_NS,
     wanted: Collection[str] = (),
 ) -> Findings:
-    """Return what is wrong with a traceset.
+    """Return the findings of a traceset.
 
     Args:
         source: The opened traces.
         symbols: Names addresses; without them objects and sites are numbers.
-        long_hold_ns: A lock that is held for this time, in ns, is held for too long.
-        wanted: Of the kinds that users added, only these; empty for all.
+        long_hold_ns: A hold of this time or longer, in ns, is too long.
+        wanted: The kinds of users to look for; empty for all. PTT's own kinds always run.
 
     Raises:
         NativeError: Memory is out.
@@ -170,37 +138,39 @@ def findings_of(
     wanted: Collection[str] = (),
     tables: bool = True,
 ) -> Findings:
-    """Return what a checker has found so far.
+    """Return the findings of a checker so far.
 
     Args:
         source: The opened traces.
         symbols: Names addresses, or None.
         checker: The checker.
-        wanted: Of the kinds that users added, only these; empty for all.
-        tables: Whether to look for kinds that read tables at all.
+        wanted: The kinds of users to look for; empty for all. PTT's own kinds always run.
+        tables: Whether to run kinds that read tables.
     """
     facts = Facts(source, symbols, checker.check)
     trace = TraceData(source, symbols, facts)
-    found: list[Finding] = []
+    results: list[Finding] = []
     failures = [f"findings of an installed package: {text}" for text in load_installed()]
     order = {name: number for number, name in enumerate(kinds())}
     for kind in kinds().values():
         if kind.tables and not tables:
             continue
-        if kind.group:
-            found += _findings(kind, trace, facts)
-        elif not wanted or kind.name in wanted:
-            try:
-                found += _findings(kind, trace, facts)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 -- whatever the user's code raises
-                place = place_of(error, kind.file)
-                failures.append(f"{kind.name} ({place}): {what_failed(error)}")
+        if not kind.group and wanted and kind.name not in wanted:
+            continue
+        try:
+            # All findings of a kind count, or none.
+            results += [_finding(kind, found, facts) for found in kind.find(trace)]
+        except (Exception, SystemExit) as error:  # whatever the user's code raises
+            if kind.group:
+                raise
+            place = place_of(error, kind.file)
+            failures.append(f"{kind.name} ({place}): {what_failed(error)}")
     trace.close()
     evidence = Evidence(source, symbols)
-    found = [replace(one, events=evidence.of(one.process, one.events)) for one in found]
-    found.sort(key=lambda finding: (finding.ts_ns, order[finding.kind]))
+    results = [replace(item, events=evidence.of(item.process, item.events)) for item in results]
+    results.sort(key=lambda finding: (finding.ts_ns, order[finding.kind]))
     return Findings(
-        findings=found,
+        findings=results,
         lost=checker.lost,
         partial=checker.partial,
         futex_waits=checker.check.futex_waits,
@@ -213,31 +183,27 @@ def findings_of(
 
 
 def _unjudged(source: Traceset, checker: Checker) -> list[dict[str, Any]]:
-    """Return the programs that take semaphores as locks, one while they have another.
+    """Return the programs with lock orders that are not judged, and why.
 
-    And those whose threads waited for mutexes of Python.
+    These are programs that nest semaphores as locks, and programs with threads that waited for
+    mutexes of Python.
     """
-    known = source.python.semaphores()
-    unseen = known.parked if known else frozenset()
-    found = dict.fromkeys(
+    semaphores = source.python.semaphores()
+    unseen = semaphores.parked if semaphores else frozenset()
+    programs = dict.fromkeys(
         (process.exe, why)
         for number, process in enumerate(source.processes)
-        for why, so in (
+        for why, applies in (
             (_UNJUDGED, checker.check.nested_semaphores(number)),
             (_UNSEEN, number in unseen),
         )
-        if so
+        if applies
     )
-    return [{"module": program, "why": why} for program, why in found]
-
-
-def _findings(kind: Kind, trace: TraceData, facts: Facts) -> list[Finding]:
-    """Return the findings of one kind, all of them or none."""
-    return [_finding(kind, found, facts) for found in kind.find(trace)]
+    return [{"module": program, "why": why} for program, why in programs]
 
 
 def _finding(kind: Kind, found: object, facts: Facts) -> Finding:
-    """Return a finding with names, and with plain numbers where a table had others."""
+    """Return a finding with names; numbers of NumPy and Arrow become plain numbers."""
     if not isinstance(found, Found):
         raise PttError(f"yielded a {type(found).__name__}, and not a Found")
     process, severity = int(found.process), found.severity or kind.severity
@@ -245,7 +211,7 @@ def _finding(kind: Kind, found: object, facts: Facts) -> Finding:
         raise PttError(f"there is no process {process} in this traceset")
     if severity not in get_args(Severity):
         raise PttError(f"severity is 'error' or 'warning', not {severity!r}")
-    objects = [int(one, 16) if isinstance(one, str) else int(one) for one in found.objects]
+    objects = [int(item, 16) if isinstance(item, str) else int(item) for item in found.objects]
     return Finding(
         kind=kind.name,
         severity=severity,
@@ -266,31 +232,36 @@ def _finding(kind: Kind, found: object, facts: Facts) -> Finding:
 def findings(
     source: Traceset, symbols: Symbols | None = None, checker: Checker | None = None
 ) -> pa.Table:
-    """Return the bugs that a traceset shows, the earliest first.
+    """Return the findings of a traceset as a table, the earliest first.
 
     Args:
         source: The opened traces.
         symbols: Names addresses; without them objects and sites are numbers.
-        checker: One that has seen all of them; None to read them.
+        checker: A checker that has seen all events; None to read the events.
+
+    Returns:
+        The table `findings` without the columns `run_id` and `pid`.
 
     Raises:
         NativeError: Memory is out.
-        PttError: A kind that a user added cannot be looked for.
+        PttError: A kind that a user added failed.
     """
+    from nptltrace.analysis.sql.schema import TABLES
+
     result = findings_of(source, symbols, checker or checked(source))
     if result.failures:
         raise PttError(result.failures[0])
     rows = [
         {
-            "kind": found.kind,
-            "severity": found.severity,
-            "ts_ns": found.ts_ns,
-            "process": found.process,
-            "threads": found.threads,
-            "objects": [f"{address:#x}" for address in found.objects],
-            "sites": found.sites,
-            "message": found.message,
-            "count": found.count,
+            "process": finding.process,
+            "kind": finding.kind,
+            "severity": finding.severity,
+            "ts_ns": finding.ts_ns,
+            "threads": finding.threads,
+            "objects": [f"{address:#x}" for address in finding.objects],
+            "sites": finding.sites,
+            "message": finding.message,
+            "count": finding.count,
             "events": [
                 {
                     "ts_ns": e.ts_ns,
@@ -299,10 +270,11 @@ def findings(
                     "site": e.site,
                     "object": f"{e.object:#x}" if e.object else None,
                 }
-                for e in found.events
+                for e in finding.events
             ],
         }
-        for found in result.findings
-        if not found.suspect
+        for finding in result.findings
+        if not finding.suspect
     ]
-    return pa.Table.from_pylist(rows, schema=schema())
+    columns = [name for name in TABLES["findings"].names if name not in {"run_id", "pid"}]
+    return pa.Table.from_pylist(rows, schema=TABLES["findings"].schema(columns))

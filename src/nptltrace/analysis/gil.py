@@ -1,9 +1,9 @@
-"""The global interpreter lock of CPython: who had it, who waited for it, and at which lines.
+"""The global interpreter lock of CPython (GIL): its holds and waits, by thread and line.
 
-The lock has two conditions. A thread that takes the lock signals the second condition while it has
-the lock. A thread that gives the lock up signals the first condition, at which other threads wait.
-So the events of these two conditions say all. The line at which a thread gave the lock up is known
-if others waited, or if the thread soon waited again: then it was still at that line.
+The GIL has two conditions. A thread that takes the GIL signals the second condition while it has
+the GIL. A thread that gives the GIL up signals the first condition; other threads wait there. So
+the events of these two conditions show all holds and waits. The line where a thread gave the GIL up
+is known if others waited, or if the thread soon waited again: then it was still at that line.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.model import Window
     from nptltrace.analysis.question_scope import Scope
-    from nptltrace.trace.info import Process
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
@@ -34,27 +33,27 @@ __all__ = ["GilLine", "GilPlace", "gil_lines", "gil_places"]
 
 _SIGNAL = "COND_SIGNAL"
 _EVENTS = (_SIGNAL, "COND_WAIT_IN", "COND_TIMEDWAIT_IN")
-# What a thread does with it.
+# The actions of a thread on a GIL.
 _TAKE, _GIVE, _WANT, _HAND_OVER = range(4)
 
 
 @dataclass(frozen=True, slots=True)
 class GilLine:
-    """What a thread did with the GIL at a line.
+    """The holds of a GIL by a thread that ended at a line, and the thread's waits at the line.
 
     Attributes:
-        pid: The process.
-        tid: The thread.
-        thread_name: Its name, or empty.
-        site: The line; empty where it is not known.
-        holds: How often it gave it up there.
-        hold_ns: How long it had had it by then, in all.
-        share: That part of the time from the first event of the GIL to the last.
-        wait_caused_ns: How long others waited meanwhile, added up.
-        waits: How often it waited for it there.
-        wait_ns: How long, in all.
-        wait_max_ns: The longest.
-        gil: Which GIL: `GIL`, or `GIL #2` of a sub-interpreter that has one of its own.
+        pid: Process id.
+        tid: Kernel thread id.
+        thread_name: Name of the thread, or empty.
+        site: The line; empty if unknown.
+        holds: How often the thread gave the GIL up there.
+        hold_ns: Total duration of these holds.
+        share: `hold_ns` as a part of the time from the first event of the GIL to the last.
+        wait_caused_ns: How long other threads waited during these holds, added up.
+        waits: How often the thread waited for the GIL there.
+        wait_ns: Total duration of these waits.
+        wait_max_ns: The longest of these waits.
+        gil: Name of the GIL: `GIL`, or `GIL #2` for the own GIL of a sub-interpreter.
     """
 
     pid: int
@@ -71,7 +70,7 @@ class GilLine:
     gil: str = GIL
 
     def joined(self, other: GilLine) -> GilLine:
-        """Return it with another instruction of the same line."""
+        """Return the sum of this and another instruction of the same line."""
         names = ("holds", "hold_ns", "share", "wait_caused_ns", "waits", "wait_ns")
         sums = {name: getattr(self, name) + getattr(other, name) for name in names}
         return replace(self, **sums, wait_max_ns=max(self.wait_max_ns, other.wait_max_ns))
@@ -79,14 +78,14 @@ class GilLine:
 
 @dataclass(frozen=True, slots=True)
 class GilPlace:
-    """A line as one call site has it, and what it belongs to.
+    """The figures of one call site of a line.
 
     Attributes:
         process: Number of the process.
-        lock: Address of the lock's condition.
-        t_ns: When the lock was used first.
-        site: The call site, 0 where it is not known.
-        line: The rest.
+        lock: Address of the GIL's first condition.
+        t_ns: First use of the GIL.
+        site: The call site, 0 if unknown.
+        line: The figures.
     """
 
     process: int
@@ -98,7 +97,7 @@ class GilPlace:
 
 @dataclass(frozen=True, slots=True)
 class _Events:
-    """What happened to one GIL, by thread and then by time."""
+    """The events of one GIL, in the order of threads and then of time."""
 
     lock: int
     t_ns: NDArray[np.int64]
@@ -110,7 +109,7 @@ class _Events:
 
 @dataclass(frozen=True, slots=True)
 class _Spans:
-    """Stretches of time of threads, and where these were."""
+    """Holds or waits of threads, and their call sites."""
 
     tid: NDArray[np.int64]
     begin: NDArray[np.int64]
@@ -119,7 +118,7 @@ class _Spans:
 
 
 def gil_lines(traceset: Traceset, symbols: Symbols, scope: Scope) -> list[GilLine]:
-    """Return what each thread did with a GIL at each line, by process, GIL and thread.
+    """Return the holds of GILs and the waits for them by process, GIL, thread and line.
 
     Args:
         traceset: The opened traces.
@@ -129,20 +128,20 @@ def gil_lines(traceset: Traceset, symbols: Symbols, scope: Scope) -> list[GilLin
     lines: dict[tuple[int, int, int, str], GilLine] = {}
     for place in gil_places(traceset, symbols, scope):
         key = (place.process, place.lock, place.line.tid, place.line.site)
-        known = lines.get(key)
-        lines[key] = place.line if known is None else known.joined(place.line)
+        line = lines.get(key)
+        lines[key] = place.line if line is None else line.joined(place.line)
     return list(lines.values())
 
 
 def gil_places(source: Traceset, symbols: Symbols, scope: Scope) -> Iterator[GilPlace]:
-    """Yield what each thread did with a GIL at each call site, by process, GIL and thread.
+    """Yield the holds of GILs and the waits for them by process, GIL, thread and call site.
 
     Args:
         source: The opened traces.
         symbols: Names addresses.
         scope: The part to look at. Shares of time are shares of all threads.
     """
-    if not any(map(_has_interpreter, source.processes)):
+    if not any(m.is_interpreter for process in source.processes for m in process.map.modules()):
         return
     source.names.learn()
     names = {pair: source.names.of(n) for n, pair in enumerate(source.thread_ids)}
@@ -151,15 +150,15 @@ def gil_places(source: Traceset, symbols: Symbols, scope: Scope) -> Iterator[Gil
         gil = name_of_part(symbols.gils(process), events.lock)
         for row in _sums(events):
             tid, site = row[:2]
-            where = symbols.site_name(process, site) or hex_of_site(site) if site else ""
-            if not scope.includes(first_ns, process, [tid], [(events.lock, first_ns)], [where]):
+            text = symbols.site_name(process, site) or hex_of_site(site) if site else ""
+            if not scope.includes(first_ns, process, [tid], [(events.lock, first_ns)], [text]):
                 continue
-            line = GilLine(pid, tid, names.get((process, tid), ""), where, *row[2:], gil)
+            line = GilLine(pid, tid, names.get((process, tid), ""), text, *row[2:], gil)
             yield GilPlace(process, events.lock, first_ns, site, line)
 
 
 def _events(source: Traceset, symbols: Symbols, window: Window) -> Iterator[tuple[int, _Events]]:
-    """Yield the processes that have a GIL, and what happened to each."""
+    """Yield the number of each process with a GIL, and the events of the GIL."""
     pieces: list[dict[str, NDArray[Any]]] = []
     for batch in event_batches(source, window.begin_ns, window.end_ns):
         wanted = pc.is_in(pc.cast(batch["event"], "string"), pa.array(_EVENTS))
@@ -179,11 +178,6 @@ def _events(source: Traceset, symbols: Symbols, window: Window) -> Iterator[tupl
                 yield process, _of(gil, of_process)
 
 
-def _has_interpreter(process: Process) -> bool:
-    """Return whether a process has mapped an interpreter of Python."""
-    return any(module.is_interpreter for module in process.map.modules())
-
-
 def _of(gil: int, columns: dict[str, NDArray[Any]]) -> _Events:
     first, second = columns["object"] == gil, columns["object"] == gil + HAND_OVER
     rows = np.flatnonzero(first | second)
@@ -197,7 +191,7 @@ def _of(gil: int, columns: dict[str, NDArray[Any]]) -> _Events:
 
 
 def _sums(events: _Events) -> Iterator[tuple[int, int, int, int, float, int, int, int, int]]:
-    """Yield thread, line and figures of what a process did with its GIL."""
+    """Yield thread, call site and figures of the holds of a GIL and the waits for it."""
     holds, waits = _holds(events), _waits(events)
     caused = _waited_until(waits, holds.end) - _waited_until(waits, holds.begin)
     elapsed = int(events.t_ns.max() - events.t_ns.min())
@@ -214,7 +208,7 @@ def _sums(events: _Events) -> Iterator[tuple[int, int, int, int, float, int, int
     def added(at: NDArray[Any], values: NDArray[Any]) -> list[int]:
         total = np.zeros(count, np.int64)
         np.add.at(total, at, values)
-        return [int(one) for one in total]
+        return [int(value) for value in total]
 
     had, waited = holds.end - holds.begin, waits.end - waits.begin
     longest = np.zeros(count, np.int64)
@@ -225,12 +219,12 @@ def _sums(events: _Events) -> Iterator[tuple[int, int, int, int, float, int, int
         added(of_holds, np.ones_like(had)), held,
         (ns / elapsed if elapsed else 0.0 for ns in held),
         added(of_holds, caused), added(of_waits, np.ones_like(waited)), added(of_waits, waited),
-        (int(one) for one in longest), strict=True,
+        (int(ns) for ns in longest), strict=True,
     )  # fmt: skip
 
 
 def _next(events: _Events, rows: NDArray[np.int64], kinds: tuple[int, ...]) -> NDArray[np.int64]:
-    """Return for each row the one behind it, if that is of its thread and such a kind; or -1."""
+    """Return for each row the next row, if its thread is the same and its kind fits; else -1."""
     behind = np.minimum(rows + 1, len(events.tid) - 1)
     same = (behind > rows) & (events.tid[behind] == events.tid[rows])
     return np.where(same & np.isin(events.kind[behind], kinds), behind, -1)
@@ -242,7 +236,7 @@ def _only(events: _Events, rows: NDArray[Any]) -> _Events:
 
 
 def _holds(events: _Events) -> _Spans:
-    """Return when threads had it, and where they gave it up."""
+    """Return the holds of a GIL, with the call sites where they ended."""
     rows = np.flatnonzero((events.kind == _TAKE) | (events.kind == _GIVE))
     changes = _only(events, rows)
     taken = np.flatnonzero(changes.kind == _TAKE)
@@ -256,7 +250,7 @@ def _holds(events: _Events) -> _Spans:
 
 
 def _waits(events: _Events) -> _Spans:
-    """Return when threads waited for it, and where: a wait is of several pieces."""
+    """Return the waits for a GIL, each joined from its consecutive condition waits."""
     kept = events.kind != _HAND_OVER
     wanting = _only(events, kept)
     again = np.zeros(len(wanting.tid), bool)
@@ -273,7 +267,7 @@ def _waits(events: _Events) -> _Spans:
 
 
 def _waited_until(waits: _Spans, moments: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how long all threads together had waited by some moments."""
+    """Return how long all threads together had waited at each moment."""
     times = np.concatenate([waits.begin, waits.end])
     if not len(times):
         return np.zeros(len(moments), np.int64)
@@ -283,5 +277,5 @@ def _waited_until(waits: _Spans, moments: NDArray[np.int64]) -> NDArray[np.int64
     waited = np.concatenate([[0], np.cumsum(np.diff(times) * waiting[:-1])])
     at = np.searchsorted(times, moments, side="right") - 1
     inside = np.maximum(at, 0)
-    found = waited[inside] + (moments - times[inside]) * waiting[inside]
-    return np.where(at >= 0, found, 0).astype(np.int64)
+    until = waited[inside] + (moments - times[inside]) * waiting[inside]
+    return np.where(at >= 0, until, 0).astype(np.int64)

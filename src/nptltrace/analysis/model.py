@@ -1,13 +1,14 @@
 """Runs the model over a traceset: sums for reports, and waits, holds and wake-ups as Arrow tables.
 
 Times are ns since the traceset's start. `catalog/tables.toml` declares the columns. These tables
-have its inputs too, and lack what `analysis.sql.tables` adds. Sites are addresses, 0 for unknown.
+also have the inputs of `analysis.sql.tables`, and lack the columns that module adds. Sites are
+addresses, 0 for unknown.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nptltrace._binding.libptttrack_facts import Check
     from nptltrace.analysis.snapshots import State
     from nptltrace.trace.info import SharedMemory
     from nptltrace.trace.objects.chosen import Chosen
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ROW_TABLES",
     "Counted",
-    "Sharing",
     "Tables",
     "Window",
     "add_parents",
@@ -53,48 +54,48 @@ __all__ = [
     "model_tables",
     "new_model",
     "restrict",
+    "row_flags",
     "run_model",
     "share_memory",
 ]  # fmt: skip
 
 ROW_TABLES = ("waits", "holds", "wakeups")
 
-_THREAD_ENDED = 2
 _MADE = 4
 _UNKNOWN = 2**32 - 1
 _BATCH = 1 << 16
 _NO_CPU = 2**16 - 1
-# So large may an array of such locks be.
+# Size of the largest array of gates, and the step of the search for gates, in bytes.
 _GATES_SIZE, _WORD = 128 * 40, 8
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of time.
+    """The part of a traceset between two times.
 
-    What reaches out of it counts with the part inside: windows that follow one another add up to
-    the whole.
+    Of a wait or hold that reaches out of the window, the part inside counts. So windows that follow
+    one another add up to the whole.
 
     Attributes:
-        begin_ns: First time, or None for the start.
-        end_ns: Time behind the last, or None for the end.
+        begin_ns: First time of the window, or None for the start.
+        end_ns: First time after the window, or None for the end.
     """
 
     begin_ns: int | None = None
     end_ns: int | None = None
 
     def common(self, other: Window) -> Window:
-        """Return what two windows have in common."""
+        """Return the window that lies in both windows."""
         begins = [t for t in (self.begin_ns, other.begin_ns) if t is not None]
         ends = [t for t in (self.end_ns, other.end_ns) if t is not None]
         return Window(max(begins, default=None), min(ends, default=None))
 
     def of(self, source: Traceset) -> Window:
-        """Return what lies in traces, which may be parts of what was recorded."""
+        """Return the part of the window that traces cover: a trace may be a part of a recording."""
         return self.common(Window(*source.part_ns()))
 
     def includes(self, ts: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which of some times lie in the window."""
+        """Return for each time whether it lies in the window."""
         inside = np.ones(ts.shape, np.bool_)
         if self.begin_ns is not None:
             inside &= ts >= self.begin_ns
@@ -111,12 +112,12 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What to count; None stands for all. The model follows everything all the same.
+    """The things to count; None stands for all. The model follows all events in any case.
 
     Attributes:
         threads: Numbers of threads in the traceset.
         objects: The objects.
-        sites: (process, address) pairs.
+        sites: (process, address) pairs of call sites.
     """
 
     threads: list[int] | None = None
@@ -136,9 +137,9 @@ def run_model(
 
     Args:
         source: The opened traces.
-        flags: What the model keeps, as in `libptttrack_sums.Model`.
+        flags: The tables that the model keeps, as in `libptttrack_sums.Model`.
         window: The part to read.
-        counted: What to count.
+        counted: The things to count.
         take: Takes rows out after every batch of events, and once more at the end.
 
     Raises:
@@ -154,16 +155,17 @@ def run_model(
 def model_steps(
     source: Traceset, flags: int, *, window: Window | None = None, counted: Counted | None = None
 ) -> Iterator[tuple[libptttrack_sums.Model, int]]:
-    """Feed a traceset to a model, and yield that after every batch, to take rows out.
-
-    With it comes the time of the last event so far. It comes once more when it is finished, with a
-    time behind all others.
+    """Feed a traceset to a model, and yield the model after every batch, to take rows out.
 
     Args:
         source: The opened traces.
-        flags: What the model keeps, as in `libptttrack_sums.Model`.
+        flags: The tables that the model keeps, as in `libptttrack_sums.Model`.
         window: The part to read.
-        counted: What to count.
+        counted: The things to count.
+
+    Yields:
+        The model and the time of the last event so far, in ns. At the end, the finished model and
+        `libptttrack_sums.END`.
 
     Raises:
         NativeError: Memory is out.
@@ -178,7 +180,7 @@ def model_steps(
 
 
 def restrict(model: libptttrack_sums.Model, counted: Counted) -> None:
-    """Let a model count some threads, objects and call sites alone; it follows all of them."""
+    """Let a model count only some threads, objects and call sites. It still follows all events."""
     if counted.threads is not None:
         model.only_threads(counted.threads)
     if counted.objects is not None:
@@ -190,19 +192,19 @@ def restrict(model: libptttrack_sums.Model, counted: Counted) -> None:
 def feed_window(
     model: libptttrack_sums.Model, source: Traceset, window: Window
 ) -> Iterator[ArrayBuffer]:
-    """Feed a new model what it has to see to know a window; `finish` comes after that.
+    """Feed a new model the events that it needs for a window. Then call `finish_model`.
 
-    These are all events before the window, since they say what is held and awaited when it begins.
-    Then come the events of the window, and the events behind it until every wait that reaches out
-    of the window has ended.
+    The model needs all events before the window: they show the holds and waits at its beginning.
+    After the events of the window, the model needs more events until the last wait that reaches
+    out of the window has ended.
 
     Args:
-        model: Knows the threads of the traceset.
+        model: A new model that knows the threads of the traceset.
         source: The opened traces.
-        window: What counts.
+        window: The part to count.
 
     Yields:
-        The events, after they were fed.
+        The events, after the model has seen them.
     """
     begin_window(model, source, window)
     state = begun_from(model, source, window)
@@ -224,12 +226,12 @@ def feed_window(
 
 
 def begin_window(model: libptttrack_sums.Model, source: Traceset, window: Window) -> None:
-    """Give a new model its window, and the holds and waits that reach into it.
+    """Give a new model its window, and the holds and waits that reach into the window.
 
     Args:
-        model: Knows the threads of the traceset.
+        model: A new model that knows the threads of the traceset.
         source: The opened traces.
-        window: What counts.
+        window: The part to count.
     """
     window = window.of(source)
     model.window(window.begin_ns, window.end_ns)
@@ -249,11 +251,11 @@ def begin_window(model: libptttrack_sums.Model, source: Traceset, window: Window
 def _numbers_of(
     model: libptttrack_sums.Model, source: Traceset, trace: TraceFiles, early: Traceset
 ) -> tuple[NDArray[Any], set[int]]:
-    """Return which numbers the threads of the events before a trace have in the traceset.
+    """Return the numbers in the traceset of the threads of the events before a trace.
 
-    Then, the numbers of the processes that the model knows.
+    The second value is the numbers of the processes that the model knows.
     """
-    known = {pair: number for number, pair in enumerate(source.thread_ids)}
+    number_of = {pair: number for number, pair in enumerate(source.thread_ids)}
     process_of = {
         index: number
         for number, (owner, index, _) in enumerate(source.reader.processes(0))
@@ -264,10 +266,10 @@ def _numbers_of(
     for at, (process, tid) in enumerate(early.thread_ids):
         number = process_of.get(indices[process])
         if number is not None:
-            # A thread without events in the traces gets a number behind all others.
-            numbers[at] = known.setdefault((number, tid), len(known))
+            # A thread without events in the traces gets a number after all others.
+            numbers[at] = number_of.setdefault((number, tid), len(number_of))
             model.thread(int(numbers[at]), number, tid)
-    return numbers, {process for process, _ in known}
+    return numbers, {process for process, _ in number_of}
 
 
 def new_model(source: Traceset, flags: int) -> libptttrack_sums.Model:
@@ -282,18 +284,11 @@ def new_model(source: Traceset, flags: int) -> libptttrack_sums.Model:
     return model
 
 
-class Sharing(Protocol):
-    """A model or checker that keeps objects by process and address."""
-
-    def share(self, process: int, start: int, end: int, memory: int, offset: int) -> None:
-        """Take memory that several processes have mapped for one."""
-
-
 def add_parents(model: libptttrack_sums.Model, source: Traceset) -> None:
-    """Give the model the forks of processes, where their ids mean them, and their levels."""
+    """Give the model the id spaces, the levels and the parents of the processes."""
     for number, (trace, _, _) in enumerate(source.reader.processes(0)):
         process = source.processes[number]
-        # A parent knows a process of another PID namespace by another id.
+        # The parent of a process in another PID namespace knows the process by another id.
         model.space(number, trace + 1 if process.pid == process.inner_pid else 0)
     add_levels(model, source)
     seen = {process for process, _ in source.reader.threads()}
@@ -303,7 +298,7 @@ def add_parents(model: libptttrack_sums.Model, source: Traceset) -> None:
 
 
 def add_purposes(model: libptttrack_sums.Model, source: Traceset) -> None:
-    """Give the model what objects of interpreters of Python are for, as far as that is known."""
+    """Give the model the purposes of locks and semaphores: of Python, and of gates."""
     for number in range(len(source.processes)):
         for gil in filter(None, source.python.gils(number)):
             for part in GIL_PARTS:
@@ -314,50 +309,55 @@ def add_purposes(model: libptttrack_sums.Model, source: Traceset) -> None:
 
 
 def _add_gates(model: libptttrack_sums.Model, source: Traceset) -> None:
-    """Tell the model the locks at which programs park threads."""
-    wanted = {
+    """Give the model the gates: locks where programs park threads."""
+    gates_by_process = {
         number: set(gates)
         for number, process in enumerate(source.processes)
         if (gates := gates_of(process.exe))
     }
-    if not wanted:
+    if not gates_by_process:
         return
     from nptltrace.trace.symbols.lookup import Symbols
 
     symbols = Symbols(source)
-    for name in set().union(*wanted.values()):
-        for process, address in symbols.find_object(name):
-            if name not in wanted.get(process, ()):
+    for name in set().union(*gates_by_process.values()):
+        for process, start in symbols.find_object(name):
+            if name not in gates_by_process.get(process, ()):
                 continue
-            for place in range(address, address + _GATES_SIZE, _WORD):
-                if symbols.object_name(process, place).partition("+")[0] == name:
-                    model.gate(process, place)
+            for address in range(start, start + _GATES_SIZE, _WORD):
+                if symbols.object_name(process, address).partition("+")[0] == name:
+                    model.gate(process, address)
 
 
 def add_site_uses(model: libptttrack_sums.Model, source: Traceset) -> None:
-    """Give the model the call sites that lie in wrappers, and those where threads sleep."""
+    """Give the model the call sites in wrappers, and the call sites where threads sleep."""
     for process, site, use in source.chosen.uses():
         model.site(process, site, use)
 
 
-def share_memory(model: Sharing, source: Traceset) -> None:
-    """Give a model the memory that several processes have mapped."""
+def share_memory(model: libptttrack_sums.Model | Check, source: Traceset) -> None:
+    """Give a model or checker the memory that several processes have mapped.
+
+    Args:
+        model: A model or checker, which keeps objects by process and address.
+        source: The opened traces.
+    """
     users: dict[tuple[str, str], set[int]] = {}
-    found: list[tuple[int, tuple[str, str], SharedMemory]] = []
+    mappings: list[tuple[int, tuple[str, str], SharedMemory]] = []
     for number, (trace, _, _) in enumerate(source.reader.processes(0)):
         boot = source.traces[trace].metadata.env.get("boot_id", "")
         for part in source.processes[number].shared:
             key = (str(boot), part.file)
             users.setdefault(key, set()).add(number)
-            found.append((number, key, part))
+            mappings.append((number, key, part))
     several = {key: n for n, key in enumerate(key for key in users if len(users[key]) > 1)}
-    for number, key, part in found:
+    for number, key, part in mappings:
         if key in several and part.start < part.end:
             model.share(number, part.start, part.end, several[key], part.offset)
 
 
 def begun_from(model: libptttrack_sums.Model, source: Traceset, window: Window) -> State | None:
-    """Let a new model begin with the state that is kept of a place before a window, if one is."""
+    """Load the latest snapshot before a window into a new model; return it, or None."""
     if window.begin_ns is None or not model.counts_all:
         return None
     state = latest(source, window.begin_ns)
@@ -375,14 +375,14 @@ def event_buffers(
     *,
     processors: bool = False,
 ) -> Iterator[ArrayBuffer]:
-    """Yield the events; the next ones are read while these are used.
+    """Yield events in batches. The next batch is read while the caller uses this one.
 
     Args:
         source: The opened traces.
-        window: Which events.
-        state: Only those behind the place where this went on.
-        end: Only those before this place.
-        processors: With the numbers of the processors.
+        window: The part to read.
+        state: Begin after this state, and not at the beginning of the window.
+        end: End before this position, and not at the end of the window.
+        processors: Whether to read the numbers of the processors.
     """
     reader = source.reader
     cursor = libpttread.Cursor(reader)
@@ -410,17 +410,16 @@ def finish_model(model: libptttrack_sums.Model, source: Traceset) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Everything the model knows, as Arrow tables.
+    """The tables of a model, as Arrow tables.
 
     Attributes:
         threads: A row for each thread, in the order of their first events.
-        objects: A row for each object; an address that is used anew is another object
-            (`generation`).
+        objects: A row for each object. A reused address is another object (`generation`).
         waits: A row for each wait, in the order of their ends.
         holds: A row for each hold of a mutex, rwlock, spin lock, semaphore or running once routine.
         wakeups: A row for each wait that another thread ended.
-        edges: A row for each pair of locks: one was asked for while the other was held.
-        blames: A row for each holder of an object and call site, with how long others waited.
+        edges: A row for each pair of a held lock and a lock that the holder asked for.
+        blames: A row for each holder, object and call site, with the waiting of other threads.
     """
 
     threads: pa.Table
@@ -455,19 +454,17 @@ def model_batches(
 ) -> Iterator[tuple[str, pa.Table]]:
     """Yield the tables of a traceset in pieces, each with its name, as the events are read.
 
-    Every table comes at least once, though it may be empty; threads, objects, edges and blames come
-    whole, at the end.
+    Every table comes at least once, and may be empty. The tables threads, objects, edges and
+    blames come at the end, in one piece each.
 
     Args:
         source: The opened traces.
-        rows: Which of waits, holds, wakeups and states to yield.
-        edges: Whether to make the edges; there may be many more edges than events.
+        rows: The tables to yield of waits, holds, wakeups and states.
+        edges: Whether to make the edges. There may be many more edges than events.
         window: The part to read.
-        counted: What to count.
+        counted: The things to count.
     """
-    flags = libptttrack_sums.ROWS if any(name in ROW_TABLES for name in rows) else 0
-    flags |= libptttrack_sums.EDGES if edges else 0
-    flags |= libptttrack_sums.STATES_OF if "states" in rows else 0
+    flags = row_flags(rows) | (libptttrack_sums.EDGES if edges else 0)
     for model, _ in model_steps(source, flags, window=window, counted=counted):
         yield from model_rows(model, rows)
         model.drop_rows()
@@ -476,20 +473,30 @@ def model_batches(
     yield from model_sums(model, source, edges=edges, window=window)
 
 
+def row_flags(rows: Collection[str]) -> int:
+    """Return the flags of a model that makes some of the tables waits, holds, wakeups and states.
+
+    Args:
+        rows: Names of the tables.
+    """
+    flags = libptttrack_sums.ROWS if any(name in ROW_TABLES for name in rows) else 0
+    return flags | (libptttrack_sums.STATES_OF if "states" in rows else 0)
+
+
 def model_rows(
     model: libptttrack_sums.Model, rows: Collection[str]
 ) -> Iterator[tuple[str, pa.Table]]:
-    """Yield the rows that a model has made, each table that has any with its name.
+    """Yield the tables with new rows of a model, each with its name.
 
     Args:
         model: The model.
-        rows: Which of waits, holds, wakeups and states to yield.
+        rows: The tables to yield of waits, holds, wakeups and states.
     """
     names = _Numbers(model)
     for name in rows:
-        found = model.table(name, copy=False)
-        if len(found):
-            yield name, _ROWS[name](names, found)
+        table = model.table(name, copy=False)
+        if len(table):
+            yield name, _ROWS[name](names, table)
 
 
 def model_sums(
@@ -501,7 +508,7 @@ def model_sums(
         model: The model.
         source: The opened traces.
         edges: Whether to make the edges.
-        window: The part that it counted.
+        window: The part that the model counted.
     """
     names, part = _Numbers(model), (window or Window()).of(source)
     yield "threads", _threads(source, names, part=part != Window())
@@ -512,7 +519,7 @@ def model_sums(
 
 
 class _Numbers:
-    """Turns row numbers of the model into what users know; valid until the model changes.
+    """Turns row numbers of a model into ids and addresses; valid until the model changes.
 
     Each method is a conversion of `catalog/tables.toml`.
     """
@@ -529,7 +536,7 @@ class _Numbers:
         return _copy(tids, tids == 0)
 
     def gen(self, rows: NDArray[Any]) -> pa.Array:
-        """Return the turns of threads among threads with the same kernel id, null for none."""
+        """Return the generations of threads among threads with the same id, null for none."""
         return self._of_threads("generation", rows)
 
     def process_or_null(self, rows: NDArray[Any]) -> pa.Array:
@@ -556,31 +563,31 @@ class _Numbers:
         return pa.array(self.sites["address"][rows])
 
     def site_process(self, rows: NDArray[Any]) -> pa.Array:
-        """Return the processes of call sites: another one than the object's where it is shared."""
+        """Return the processes of call sites. For a shared object they may differ from its own."""
         return pa.array(self.sites["process"][rows])
 
 
 def _words(
     numbers: NDArray[Any], words: tuple[str, ...], unknown: NDArray[Any] | None = None
 ) -> pa.Array:
-    """Return numbers as words; null where they are unknown."""
+    """Return numbers as words; null if they are unknown."""
     codes = pa.array(numbers.astype(np.int8), mask=unknown)
     return pa.DictionaryArray.from_arrays(codes, pa.array(words))
 
 
 def _kind(numbers: NDArray[Any]) -> pa.Array:
-    known = sorted(libptttrack_sums.KINDS)
-    words = tuple(libptttrack_sums.KINDS[number] for number in known)
-    return _words(np.searchsorted(known, numbers), words)
+    kinds = sorted(libptttrack_sums.KINDS)
+    words = tuple(libptttrack_sums.KINDS[number] for number in kinds)
+    return _words(np.searchsorted(kinds, numbers), words)
 
 
 def _copy(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> pa.Array:
-    """Return a copy of numbers, for the model takes its memory back; null where `null` is true."""
+    """Return a copy of numbers, null where `null` is true. The model reuses its own memory."""
     return pa.array(np.array(values), mask=null)
 
 
 _NO_TIMES = (libptttrack_sums.NEVER, 2**63 - 1)
-# The conversions of `catalog/tables.toml` that need no more than the field.
+# The conversions of `catalog/tables.toml` that need only the field.
 _CONVERSIONS: dict[str, Callable[..., pa.Array]] = {
     "flag": lambda values, bit=1: pa.array((values & bit) != 0),
     "kind": _kind,
@@ -601,7 +608,7 @@ def _table(
 
     Args:
         name: The table.
-        names: What the numbers in the rows stand for.
+        names: The meanings of the numbers in the rows.
         rows: The rows.
         made: The columns that no conversion makes.
     """
@@ -626,20 +633,20 @@ def _threads(source: Traceset, names: _Numbers, *, part: bool) -> pa.Table:
     rows = rows[(rows["first_ns"] != libptttrack_sums.END) | (not part)]
     number = {pair: n for n, pair in enumerate(source.thread_ids)}
     lives = rows["last_ns"] - rows["first_ns"]
-    known = (rows[name].tolist() for name in ("process", "tid", "first_ns"))
-    text = [
+    columns = (rows[name].tolist() for name in ("process", "tid", "first_ns"))
+    thread_names = [
         source.names.of(number[process, tid], first) if (process, tid) in number else ""
-        for process, tid, first in zip(*known, strict=True)
+        for process, tid, first in zip(*columns, strict=True)
     ]
     made = {
-        "name": pa.array(text, pa.string()),
+        "name": pa.array(thread_names, pa.string()),
         "running_ns": pa.array(np.maximum(lives - rows["blocked_ns"].astype(np.int64), 0)),
     }
     return _table("threads", names, rows, made)
 
 
 def _objects(names: _Numbers, part: Window) -> pa.Table:
-    # The objects that are used or initialized in the window; row 0 is none.
+    # The objects that are used or initialized in the window. Row 0 stands for no object.
     used = names.objects["flags"] & _MADE != 0
     used &= part.includes(names.objects["first_ns"])
     numbers = np.flatnonzero(used | (names.objects["threads"] > 0))

@@ -1,8 +1,7 @@
-"""Runs the model over slices of time, each in a process of its own, with the rows of one model.
+"""Runs the model over slices of time, each in its own process, with the same rows as one model.
 
-One pass over all events makes no rows and saves the model's state at the beginning of each slice. A
-slice then needs no earlier slice: the state has the waits and holds that began before, and their
-numbers.
+One pass over all events makes no rows, and saves the model's state at the beginning of each slice.
+The state has the earlier waits and holds and their numbers. So a slice needs no earlier slice.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ import numpy as np
 
 from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace.analysis.model import (
-    ROW_TABLES,
     Window,
     begin_window,
     finish_model,
     model_rows,
     model_sums,
     new_model,
+    row_flags,
 )
 from nptltrace.errors import PttError, UsageError
 from nptltrace.trace.reading.prefetch import followed
@@ -41,7 +40,7 @@ def cuts(source: Traceset, slices: int) -> list[int]:
 
     Args:
         source: The opened traces.
-        slices: How many; there are fewer where times are not so fine.
+        slices: Number of slices; there are fewer slices if too many events have the same time.
 
     Raises:
         UsageError: The traces are a part of a recording.
@@ -70,9 +69,9 @@ def tables_and_states(
 
     Args:
         source: The opened traces.
-        rows: Which of waits, holds, wakeups and states slices are to make.
-        times: Where slices but the first begin.
-        save: Takes the number of a slice and the model where it begins.
+        rows: The tables that slices will make of waits, holds, wakeups and states.
+        times: Beginnings of all slices after the first slice, in ns.
+        save: Takes the number of a slice, and the model at the beginning of the slice.
     """
     model = new_model(source, _flags(rows))
     begin_window(model, source, Window())
@@ -97,10 +96,10 @@ def rows_of_slice(
 
     Args:
         source: The opened traces.
-        rows: As the states were saved for.
-        times: Where slices but the first begin.
-        number: Of the slice, from 0.
-        state: The state at its beginning; None for the first slice.
+        rows: The tables that the states were saved for.
+        times: Beginnings of all slices after the first slice, in ns.
+        number: Number of the slice, from 0.
+        state: The state at the beginning of the slice; None for the first slice.
 
     Raises:
         PttError: The state is damaged.
@@ -123,10 +122,8 @@ def rows_of_slice(
 
 
 def _flags(rows: Collection[str]) -> int:
-    """Return what a model keeps. All slices must keep the same, since a state depends on it."""
-    flags = libptttrack_sums.ROWS if any(name in ROW_TABLES for name in rows) else 0
-    flags |= libptttrack_sums.STATES_OF if "states" in rows else 0
-    return flags | libptttrack_sums.EDGES
+    """Return the flags of the model. All slices need the same flags: a state depends on them."""
+    return row_flags(rows) | libptttrack_sums.EDGES
 
 
 def _fed(

@@ -1,4 +1,4 @@
-"""Objects: names of their kinds, which are counted together, and how many threads use them."""
+"""Objects: names of their kinds, objects that are counted together, and their users."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ NO_LOCKS = frozenset({"cond", "gcond", "barrier", "semaphore", *FUTEX_KINDS})
 
 
 def kind_of(kind: int, flags: int, user_types: Sequence[str]) -> str:
-    """Return what to call an object.
+    """Return the name of an object's kind, such as `mutex`.
 
     Args:
-        kind: Its domain.
-        flags: Its flags, as the model has them.
-        user_types: The names of the user's own types: `Traceset.lock_types` of its process.
+        kind: Number of the object's domain.
+        flags: Flags of the object in the model.
+        user_types: Names of the user's own lock types: `Traceset.lock_types` of the process.
     """
     number = flags >> libptttrack_sums.TYPE_SHIFT
     if kind == DOMAINS["futex"] or (kind == DOMAINS["sem"] and number):
@@ -45,7 +45,7 @@ def kind_of(kind: int, flags: int, user_types: Sequence[str]) -> str:
 
 
 def is_lock(kind: str) -> bool:
-    """Return whether objects of a kind are locks: a thread takes them and gives them back."""
+    """Return whether a thread takes and releases objects of a kind as locks."""
     return kind not in NO_LOCKS and kind != "thread"
 
 
@@ -63,14 +63,14 @@ def nothing_contended(*, given_up: bool, is_whole: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """Objects, column by column, in the order of the model.
+    """Objects in the order of the model: columns of one length.
 
     Attributes:
-        process: Number of the process of each.
-        address: Its address.
-        kind: Its kind, as a number.
-        init: The call that initialized it; 0 where no event says so.
-        first_ns: Its first use.
+        process: Numbers of processes.
+        address: Addresses, uint64.
+        kind: Numbers of kinds.
+        init: Calls that initialized the objects; 0 for an object without such an event.
+        first_ns: Times of the first use, in ns.
     """
 
     process: NDArray[Any]
@@ -82,13 +82,15 @@ class Objects:
     def first_alike(
         self, is_named: Callable[[int], bool], symbols: Symbols | None
     ) -> NDArray[np.int64]:
-        """Return the index of the first object with which each object is counted.
+        """Return for each object the index of the first object that it is counted with.
 
-        The interpreter of Python gives the address of a lock to another lock at once. Objects
-        without a name that were initialized at several places are told apart by these.
+        Objects that follow one another at an address are counted together. There are two
+        exceptions, because programs such as the interpreter of Python reuse the address of a lock
+        at once. Unnamed objects from different initializing calls count separately. So do locks of
+        Python with different names.
 
         Args:
-            is_named: Whether the object at a place has a name.
+            is_named: Whether the object with an index has a name.
             symbols: Names the locks of Python.
         """
         apart = self.kind.astype(np.int64)
@@ -105,7 +107,7 @@ class Objects:
         return np.asarray(first[group.reshape(-1)])
 
     def _by_initialization(self, is_named: Callable[[int], bool], apart: NDArray[np.int64]) -> None:
-        """Tell objects without a name apart by where they were initialized."""
+        """Separate unnamed objects at one address by their initializing calls, in `apart`."""
         place = (self.kind, self.address, self.process)
         order = np.lexsort([self.init, *place])
         same = np.ones(len(order), bool)
@@ -122,19 +124,19 @@ class Objects:
             if not is_named(int(members[0])):
                 members = members[np.argsort(self.first_ns[members], kind="stable")]
                 places = numbers[members]
-                # An object that no call made is as the object before it.
-                known = np.maximum.accumulate(np.where(places > 0, np.arange(len(places)), 0))
-                apart[members] += places[known] << _KIND_BITS
+                # An object without such a call counts with the object before it.
+                last = np.maximum.accumulate(np.where(places > 0, np.arange(len(places)), 0))
+                apart[members] += places[last] << _KIND_BITS
 
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """Which threads use which objects.
+    """The threads that use each object.
 
     Attributes:
-        bits: A bit for each of the first threads, by object.
-        objects: Numbers of objects that later threads use.
-        threads: The later thread that uses each of them.
+        bits: Of each object a bit for each of the first 64 threads.
+        objects: Objects that threads after the first 64 use.
+        threads: For each element of `objects` the thread that uses the object.
     """
 
     bits: NDArray[np.uint64]
@@ -143,32 +145,32 @@ class Users:
 
     @classmethod
     def of(cls, objects: NDArray[Any], pairs: NDArray[Any]) -> Users:
-        """Return what a model knows.
+        """Return the users of the objects of a model.
 
         Args:
-            objects: Its table of objects.
-            pairs: Its table of pairs.
+            objects: The model's table of objects.
+            pairs: The model's table of pairs of thread and object.
         """
         used = pairs[pairs["used"] & _USES_OBJECT != 0]
         return cls(objects["users"], used["object"], used["thread"])
 
     def later(self, numbers: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the later threads that use some objects, and the end of each object's threads.
+        """Return the later threads of some objects as one array, and the end of each object's part.
 
         Args:
-            numbers: Numbers of objects, in their order.
+            numbers: Numbers of objects, ascending.
         """
         order = np.argsort(self.objects, kind="stable")
         order = order[np.isin(self.objects[order], numbers)]
         return self.threads[order], np.searchsorted(self.objects[order], numbers, side="right")
 
     def count(self, numbers: NDArray[Any], group: NDArray[Any], count: int) -> NDArray[np.uint32]:
-        """Return how many threads use any of the objects of each group.
+        """Return for each group of objects the number of threads that use one of the objects.
 
         Args:
             numbers: Numbers of objects.
-            group: The group of each.
-            count: How many groups there are.
+            group: The group of each object, from 0.
+            count: Number of groups.
         """
         bits = np.zeros(count, np.uint64)
         np.bitwise_or.at(bits, group, self.bits[numbers])
@@ -176,5 +178,5 @@ class Users:
         group_of[numbers] = group
         of = group_of[self.objects]
         later = np.unique(np.stack([of, self.threads.astype(np.int64)])[:, of >= 0], axis=1)
-        found = np.unpackbits(bits.view(np.uint8)).reshape(count, 64).sum(axis=1, dtype=np.uint32)
-        return np.asarray(found + np.bincount(later[0], minlength=count).astype(np.uint32))
+        first = np.unpackbits(bits.view(np.uint8)).reshape(count, 64).sum(axis=1, dtype=np.uint32)
+        return np.asarray(first + np.bincount(later[0], minlength=count).astype(np.uint32))

@@ -29,7 +29,7 @@ class Scope:
     """The part of the traces that a question is about; an attribute left out stands for all.
 
     Attributes:
-        window: The part of the time.
+        window: The range of time.
         counted: The threads, objects and call sites.
         tids: The threads as (process, thread id), for rows without numbers of threads.
         site_names: The call sites as text, for rows without addresses of call sites.
@@ -44,41 +44,38 @@ class Scope:
     def of(
         cls, source: Traceset, symbols: Symbols, selection: Selection, window: Window | None = None
     ) -> Scope:
-        """Return what a selection chooses of a traceset.
+        """Return the part of a traceset that a selection chooses.
 
         Args:
             source: The opened traces.
             symbols: Names addresses.
             selection: The options that choose threads, objects and call sites.
-            window: The part of the time.
+            window: The range of time.
 
         Raises:
             UsageError: A value is wrong, or nothing has such a name.
         """
         threads = selection.thread_numbers(source)
         sites = selection.site_pairs(source, symbols)
-        known = source.thread_ids
-        named = sites or ()
+        objects = selection.chosen_objects(source, symbols)
         return cls(
             window or Window(),
-            Counted(
-                threads=threads, objects=selection.chosen_objects(source, symbols), sites=sites
-            ),
-            frozenset(known[number] for number in threads or ()),
-            frozenset(_site_names(source, symbols, named)),
+            Counted(threads=threads, objects=objects, sites=sites),
+            frozenset(source.thread_ids[number] for number in threads or ()),
+            frozenset(_site_names(source, symbols, sites or ())),
         )
 
     def includes(
         self, ts_ns: int, process: int, tids: Iterable[int], objects: Iterable[tuple[int, int]],
         sites: Iterable[str],
     ) -> bool:  # fmt: skip
-        """Return whether a finding is about it.
+        """Return whether a finding concerns the scope.
 
         Args:
-            ts_ns: When it was found.
+            ts_ns: Time of the finding.
             process: Number of the process.
-            tids: The threads that take part.
-            objects: (address, time in ns) of each object at a time in its life.
+            tids: The threads concerned.
+            objects: (address, time in ns) of each object, at a time in the object's life.
             sites: The call sites as text.
         """
         counted = self.counted
@@ -96,14 +93,14 @@ class Scope:
         )
 
     def has_threads(self, process: NDArray[Any], tid: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which of some threads are in it."""
+        """Return for each thread whether it is in the scope."""
         if self.counted.threads is None:
             return np.ones(len(process), np.bool_)
         wanted = np.array([p << 32 | t for p, t in self.tids], np.uint64)
         return np.isin(process.astype(np.uint64) << np.uint64(32) | tid.astype(np.uint64), wanted)
 
     def has_processes(self, process: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which of some processes have threads in it."""
+        """Return for each process whether one of its threads is in the scope."""
         if self.counted.threads is None:
             return np.ones(len(process), np.bool_)
         return np.isin(process, [number for number, _ in self.tids])
@@ -115,11 +112,11 @@ class Scope:
         at_ns: NDArray[Any],
         kind: NDArray[Any] | None = None,
     ) -> NDArray[np.bool_]:
-        """Return which of some objects are in it; see `chosen.among`."""
+        """Return for each object whether it is in the scope; see `chosen.among`."""
         return among(self.counted.objects, process, address, at_ns, kind)
 
     def has_sites(self, process: NDArray[Any], site: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which of some call sites are in it."""
+        """Return for each call site whether it is in the scope."""
         return _among(self.counted.sites, process, site)
 
 
@@ -130,31 +127,31 @@ def places_of(
 
     Args:
         objects: Addresses of the objects.
-        ts_ns: When the finding showed, for objects that no event is about.
-        events: (address, time) of the events that prove it.
+        ts_ns: Time of the finding, for objects without an event.
+        events: (address, time) of the events that prove the finding.
     """
     wanted = set(objects)
-    found = [(address, at_ns) for address, at_ns in events if address in wanted]
-    rest = wanted - {address for address, _ in found}
-    return [*found, *((address, ts_ns) for address in rest)]
+    places = [(address, at_ns) for address, at_ns in events if address in wanted]
+    rest = wanted - {address for address, _ in places}
+    return [*places, *((address, ts_ns) for address in rest)]
 
 
 def generation_at(source: Traceset, address: int, number: int) -> list[Chosen]:
-    """Return the objects of an address that have a number, of all processes and kinds.
+    """Return the objects of an address with a generation, of all processes and kinds.
 
     This reads all events.
 
     Args:
         source: The opened traces.
         address: The address.
-        number: What the table `objects` has in its column `gen`.
+        number: The generation: the column `gen` of the table `objects`.
     """
     objects = run_model(source).table("objects")
     at = objects[objects["address"] == address]
     names = ("process", "kind", "generation", "first_ns")
     rows = list(zip(*(at[name].tolist() for name in names), strict=True))
     begins = {(process, kind, turn): first_ns for process, kind, turn, first_ns in rows}
-    # What events say of the address before it is used is about the first object.
+    # Events on the address before its first use belong to the first object.
     begins |= {place: BEGIN for place in begins if place[2] == 1}
     return [
         Chosen(process, address, kind, begin_ns, begins.get((process, kind, turn + 1), END))
@@ -179,15 +176,15 @@ def _site_names(
 def _among(
     pairs: Sequence[tuple[int, int]] | None, process: NDArray[Any], address: NDArray[Any]
 ) -> NDArray[np.bool_]:
-    """Return which addresses are among (process, address) pairs, ANY being every process."""
+    """Return for each address whether the pairs have it; ANY stands for every process."""
     if pairs is None:
         return np.ones(len(address), np.bool_)
-    found = np.zeros(len(address), np.bool_)
+    included = np.zeros(len(address), np.bool_)
     by_process: dict[int, list[int]] = {}
     for owner, at in pairs:
         by_process.setdefault(owner, []).append(at)
     for owner, wanted in by_process.items():
         values = address & np.uint64(ADDRESS) if owner == ANY else address
-        these = np.isin(values, np.array(wanted, np.uint64))
-        found |= these if owner == ANY else these & (process == owner)
-    return found
+        matches = np.isin(values, np.array(wanted, np.uint64))
+        included |= matches if owner == ANY else matches & (process == owner)
+    return included

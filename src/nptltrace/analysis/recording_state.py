@@ -1,11 +1,11 @@
-"""What a recording says of itself: whether it goes on, its clocks, and its levels.
+"""The state of a recording: whether it is still running, its clocks, and its levels.
 
-A recorder that was killed leaves a trace that says that it is still recorded.
+If a recorder is killed, its trace still says that it is running.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from nptltrace.catalog import DOMAINS
 from nptltrace.errors import UsageError
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from nptltrace._binding.libptttrack_facts import Check
+    from nptltrace._binding.libptttrack_sums import Model
     from nptltrace.trace.info import Session
     from nptltrace.trace.traceset import TraceFiles, Traceset
 
-__all__ = [
-    "Leveled", "add_levels", "ended_ns", "is_recorded", "killed", "monotonic_ns", "remarks",
-]  # fmt: skip
+__all__ = ["add_levels", "ended_ns", "is_recorded", "killed", "monotonic_ns", "remarks"]
 
 _NS = 1_000_000_000
-# From this level on a trace has who takes a lock, and not only who waits for it.
+# From this level on, a trace has all acquisitions of locks, and not only the waits.
 _STATES = 2
 
 
 def killed(source: Traceset) -> list[Path]:
-    """Return the traces whose recorder was killed and that nobody has recovered."""
+    """Return the traces with a killed recorder that nobody has recovered."""
     return [trace.path for trace in source.traces if trace.running and is_killed(trace.path)]
 
 
 def remarks(paths: Iterable[Path]) -> list[str]:
-    """Return how to recover traces whose recorder was killed, a sentence each."""
+    """Return a sentence for each trace with a killed recorder: how to recover the trace."""
     return [
         f"{path}: its recorder was killed: `ptt recover {path}` finishes the trace"
         for path in paths
@@ -44,7 +44,7 @@ def remarks(paths: Iterable[Path]) -> list[str]:
 
 
 def is_recorded(source: Traceset) -> bool:
-    """Return whether one of the traces still grows."""
+    """Return whether a recorder still writes one of the traces."""
     return any(map(_grows, source.traces))
 
 
@@ -53,9 +53,9 @@ def _grows(trace: TraceFiles) -> bool:
 
 
 def ended_ns(source: Traceset) -> list[int | None]:
-    """Return when each process was seen to have ended, or until when it is known to have run.
+    """Return the end of each process, or the last time when the process is known to run.
 
-    While a trace grows, that is the time up to which all events are on disk.
+    While a trace grows, the known time ends where the complete events on disk end.
 
     Returns:
         A time for each process by its number, in ns since the traceset's start; None if unknown.
@@ -76,31 +76,19 @@ def monotonic_ns(source: Traceset, trace: TraceFiles) -> int | None:
     if session.string("clock", "name") == "monotonic" and place.frequency == _NS:
         start = at = 0
     elif "derived_from" in session.raw:
-        at = None  # a part of a trace says when it starts itself
+        at = None  # of a part of a trace, `start` is the start of the part itself
     if start is None or at is None:
         return None
     return at + (place.origin - start) * _NS // place.frequency - place.shift_ns
 
 
-class Leveled(Protocol):
-    """A model or checker that follows the events of processes."""
-
-    def level(self, process: int, kinds: int) -> None:
-        """Take in the kinds of objects, a bit each, for which a process has all changes of state.
-
-        Args:
-            process: The number of the process.
-            kinds: The kinds, as bits numbered by `DOMAINS`.
-        """
-
-
-def add_levels(consumer: Leveled, source: Traceset) -> None:
-    """Tell a model for which kinds of objects each process has all changes of state.
+def add_levels(consumer: Model | Check, source: Traceset) -> None:
+    """Tell a model or checker the kinds of objects with all changes of state, by process.
 
     If the levels changed during the recording, the events must show it.
 
     Args:
-        consumer: Follows the events.
+        consumer: The model or checker.
         source: The opened traces.
     """
     left_out = levels_left_out(source)
@@ -112,7 +100,7 @@ def add_levels(consumer: Leveled, source: Traceset) -> None:
 
 
 def _kinds(session: Session, left_out: dict[str, int]) -> int:
-    """Return the kinds of objects for which a trace has all changes of state, a bit each."""
+    """Return the kinds of objects with all changes of state in a trace, as bits by `DOMAINS`."""
     if not session.level or session.raw.get("level_changed"):
         return 0
     try:

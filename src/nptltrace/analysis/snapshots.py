@@ -1,8 +1,8 @@
 """Snapshots of the model's state at intervals, so that windows of large traces begin fast.
 
-They are kept in the user's own cache, for the native library relies on what they say: those that
-came with a trace from somebody else would have to be distrusted. A file is of one traceset as it
-was, and of one build; any other is passed over, and all of them can be created again.
+The native library trusts the content of a snapshot. So snapshots are kept in the user's own cache,
+and never beside a trace from somebody else. A file belongs to one state of one traceset and to one
+build of PTT. Files can be removed at any time: PTT creates them again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Keeper", "State", "forget", "latest"]
 
-# Fewer events are read in no time.
+# Snapshots of a traceset with fewer events would save no noticeable time.
 _EVENTS = 1 << 21
 _COUNT = 32
 _FILE_MAX = 256 << 20
@@ -33,12 +33,12 @@ _FILE_MAX = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What went on at a place in a trace.
+    """The state of the model at a place in a trace.
 
     Attributes:
-        ts_ns: The time of the last event before the place.
-        same: How many events before the place have this time.
-        data: For `Model.load`.
+        ts_ns: Time of the last event before the place, in ns.
+        same: Number of events before the place with this time.
+        data: The state, for `Model.load`.
     """
 
     ts_ns: int
@@ -47,7 +47,7 @@ class State:
 
 
 def latest(source: Traceset, before_ns: int) -> State | None:
-    """Return the last state of a traceset before a time; None where none is kept."""
+    """Return the last kept state of a traceset before a time, in ns; None if there is none."""
     place = _place(source)
     try:
         return None if place is None else _read(place, before_ns)
@@ -79,7 +79,7 @@ def _read(place: Path, before_ns: int) -> State | None:
 
 
 def forget(source: Traceset) -> None:
-    """Remove what is kept of a traceset: it is damaged."""
+    """Remove the file of a traceset, because it is damaged."""
     place = _place(source)
     if place is not None:
         with suppress(OSError):
@@ -87,27 +87,31 @@ def forget(source: Traceset) -> None:
 
 
 class Keeper:
-    """Keeps states while a traceset is read from its beginning.
+    """Writes snapshots while a model reads a traceset from its beginning.
 
     Args:
         source: The opened traces.
-        model: Sees all events of them, and counts everything.
+        model: The model. It sees all events, and counts everything.
 
     Attributes:
-        wanted: Whether the traceset is large, and has none yet.
+        wanted: Whether the traceset is large and has no snapshots yet.
     """
 
     def __init__(self, source: Traceset, model: libptttrack_sums.Model) -> None:
         self._model = model
         self._place = _place(source)
-        self._every = max(_total(source) // _COUNT, 1)
+        self._every = max(_events(source) // _COUNT, 1)
         self._seen = self._kept = self._ts = self._same = 0
         self._index: list[dict[str, int]] = []
         self._file: Any = None
         self.wanted = self._place is not None and not self._place.exists()
 
     def saw(self, ts: Any) -> None:
-        """Go on behind events that the model was fed: their times, before anything was left out."""
+        """Take in the times of the events that the model has seen, and write a snapshot if due.
+
+        Args:
+            ts: Times of all events of the batch, ascending.
+        """
         if not self.wanted or not len(ts):
             return
         last = int(ts[-1])
@@ -128,7 +132,7 @@ class Keeper:
             self._place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             import tempfile
 
-            self._file = tempfile.NamedTemporaryFile(  # noqa: SIM115 -- closed when all is kept
+            self._file = tempfile.NamedTemporaryFile(  # noqa: SIM115 -- `drop` closes it
                 dir=self._place.parent, prefix="."
             )
         offset = self._file.tell()
@@ -136,11 +140,11 @@ class Keeper:
             return
         size = self._model.save(self._file.fileno())
         self._file.seek(0, os.SEEK_END)
-        one = {"ts_ns": self._ts, "same": self._same, "offset": offset, "size": size}
-        self._index.append(one)
+        state = {"ts_ns": self._ts, "same": self._same, "offset": offset, "size": size}
+        self._index.append(state)
 
     def finish(self) -> None:
-        """Give what was kept its name; nothing more is kept."""
+        """Write the index, give the file its name, and stop."""
         if self._file is not None and self._place is not None:
             with suppress(OSError):
                 text = json.dumps(self._index).encode()
@@ -152,7 +156,7 @@ class Keeper:
         self.drop()
 
     def drop(self) -> None:
-        """Keep nothing."""
+        """Stop, and close the file; a file without its final name disappears."""
         self.wanted = False
         if self._file is not None:
             with suppress(OSError):
@@ -160,13 +164,13 @@ class Keeper:
             self._file = None
 
 
-def _total(source: Traceset) -> int:
+def _events(source: Traceset) -> int:
     return sum(source.reader.trace_info(trace.number).events for trace in source.traces)
 
 
 def _place(source: Traceset) -> Path | None:
-    """Return where the states of a traceset are kept, None for one that has none."""
-    if source.running or _total(source) < _EVENTS or source.before() or whole_filter(source):
+    """Return the file of a traceset's snapshots; None if the traceset has no snapshots."""
+    if source.running or _events(source) < _EVENTS or source.before() or whole_filter(source):
         return None
     cache = cache_directory("states")
     return cache and cache / source.identity(__version__).hex()

@@ -1,10 +1,10 @@
 """Identities of call sites and call stacks that are the same in all runs.
 
-The identity of a call site is a hash of its module's build-id and its offset there. The identity of
-a call stack is a hash of the identities of its frames. Both need no symbols and no file besides the
-trace.
+The identity of a call site is a hash of its module's build-id and its offset in the module. The
+identity of a call stack is a hash of the identities of its frames. Both need only the trace: no
+symbols and no other file.
 
-A process reports a stack as a return address and the number of its caller's stack. If the trace has
+A process reports a stack as a return address and the number of the caller's stack. If the trace has
 no stack for an event, the call site stands for a stack of one frame.
 """
 
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Place", "Sites", "Stack", "Stacks"]
 
-_RECORDS = 1  # class of streams that hold addresses, where others hold numbers of sites
+_RECORDS = 1  # class of streams with addresses of call sites; other streams have their numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in a file a call site is.
+    """The position of a call site in a file.
 
     Attributes:
-        module: File name of the module; empty for code that belongs to none. Of a function of
-            Python the path of its source.
+        module: File name of the module; empty for code without a module. For a function of Python:
+            the path of its source.
         build_id: Build-id of the module, or empty.
-        offset: Where in the module, as its own symbol table counts; the address where there is no
-            module. Of a function of Python the number of the instruction in it.
+        offset: Offset in the module, as in its symbol table; without a module, the address. For a
+            function of Python: the number of the instruction in the function.
     """
 
     module: str
@@ -57,7 +57,7 @@ class Place:
 
 
 class Sites:
-    """Gives call sites their identities, each once; several threads may ask at once.
+    """Computes the identities of call sites, each once. Several threads may call at once.
 
     Args:
         source: The opened traces.
@@ -72,31 +72,31 @@ class Sites:
         self._lock = Lock()
 
     def ids(self, process: NDArray[Any], site: NDArray[Any]) -> pa.Array:
-        """Return the identities of call sites, null where there is none.
+        """Return the identities of call sites as a dictionary array, null for site 0.
 
         Args:
             process: Numbers of processes in the traceset.
-            site: Call sites in them.
+            site: A call site in each of these processes.
         """
-        # Few of many: the sites are numbered first, then the pairs.
+        # Most rows repeat a few sites. So sites are numbered first, then pairs with a process.
         sites = pa.array(site).dictionary_encode()
         count = max(len(sites.dictionary), 1)
         pairs = np.asarray(sites.indices) + process.astype(np.int64) * count
         encoded = pa.array(pairs).dictionary_encode()
-        known = sites.dictionary.to_pylist()
+        addresses = sites.dictionary.to_pylist()
         with self._lock:
-            codes = [
-                self._number(pair // count, known[pair % count])
+            numbers = [
+                self._number(pair // count, addresses[pair % count])
                 for pair in encoded.dictionary.to_pylist()
             ]
             if len(self._array) != len(self._ids):
                 self._array = pa.array(self._ids, pa.string())
             identities = self._array
-        found = np.array([*codes, 0], np.int32)[np.asarray(encoded.indices)]
-        return pa.DictionaryArray.from_arrays(pa.array(found, mask=found < 0), identities)
+        codes = np.array([*numbers, 0], np.int32)[np.asarray(encoded.indices)]
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), identities)
 
     def all(self, *, frames: bool) -> Iterator[tuple[str, int, int]]:
-        """Yield identity, process and site of every call site there is, each run's once.
+        """Yield identity, process and address of every call site, once for each run.
 
         Args:
             frames: Whether to add the call sites in call stacks.
@@ -111,7 +111,7 @@ class Sites:
                 yield self._ids[number], process, site
 
     def place(self, process: int, site: int) -> Place:
-        """Return where a call site is."""
+        """Return the position of a call site in its file."""
         address = address_of_site(site)
         code = self._code_of(process, site)
         if code is not None:
@@ -133,33 +133,33 @@ class Sites:
             return self._ids[self._number(process, site)]
 
     def _number(self, process: int, site: int) -> int:
-        """Return the number of a call site, the same for all of one identity; -1 for none."""
+        """Return the number of a call site's identity; -1 for site 0."""
         if not site:
             return -1
-        known = self._code.get((process, site))
-        if known is None:
+        number = self._code.get((process, site))
+        if number is None:
             identity = self._identity(process, site)
-            known = self._numbers.setdefault(identity, len(self._ids))
-            if known == len(self._ids):
+            number = self._numbers.setdefault(identity, len(self._ids))
+            if number == len(self._ids):
                 self._ids.append(identity)
-            self._code[process, site] = known
-        return known
+            self._code[process, site] = number
+        return number
 
     def _identity(self, process: int, site: int) -> str:
         """Return 128 bits in hexadecimal."""
         place = self.place(process, site)
-        what = place.build_id or place.module
-        if not what:  # code that nobody else has
-            what = f"{self._source.traces[self._source.trace_of(process)].metadata.uuid} {process}"
+        owner = place.build_id or place.module
+        if not owner:  # code that no other process has
+            owner = f"{self._source.traces[self._source.trace_of(process)].metadata.uuid} {process}"
         code = self._code_of(process, site)
         if code is not None:
             line = code.line(place.offset)
-            what = f"{what} {code.function} {code.first_line} {code.minor} {line}"
-        text = f"{what} {place.offset:x}{' entry' if is_entry(site) else ''}"
+            owner = f"{owner} {code.function} {code.first_line} {code.minor} {line}"
+        text = f"{owner} {place.offset:x}{' entry' if is_entry(site) else ''}"
         return blake2b(text.encode(), digest_size=16).hexdigest()
 
     def _occurring(self, *, frames: bool) -> Iterator[tuple[int, int]]:
-        """Yield process and site of all call sites."""
+        """Yield process and address of all call sites; some may come twice."""
         reader = self._source.reader
         self._source.names.learn()
         yield from sorted(self._source.names.known.entries)
@@ -176,12 +176,12 @@ class Sites:
                 elif (number, address) not in entered:
                     yield number, address
         streams = (reader.stream_info(stream) for stream in range(reader.stream_count()))
-        # Only the time of an event says which module had an address.
+        # If several modules had an address, only the times of the events tell them apart.
         if shared or any(stream.stream_class == _RECORDS for stream in streams):
             seen: set[tuple[int, int]] = set()
             for table in event_batches(self._source):
-                found = table.group_by(["process", "site"]).aggregate([])
-                pairs = zip(found["process"].to_pylist(), found["site"].to_pylist(), strict=True)
+                rows = table.group_by(["process", "site"]).aggregate([])
+                pairs = zip(rows["process"].to_pylist(), rows["site"].to_pylist(), strict=True)
                 seen.update(pairs)
             yield from sorted(seen)
 
@@ -192,10 +192,10 @@ class Stack:
 
     Attributes:
         identity: 128 bits in hexadecimal.
-        process: Number of a process in the traceset that has it.
-        site: The call site of its events: where the program calls, past wrappers.
+        process: Number of a process in the traceset with the stack.
+        site: The call site of the stack's events: the innermost frame outside of wrappers.
         frames: Call sites, the innermost first.
-        truncated: Its thread did not begin with the outermost frame: others called it.
+        truncated: The thread began with another frame, outside of the outermost frame here.
     """
 
     identity: str
@@ -206,11 +206,11 @@ class Stack:
 
 
 class Stacks:
-    """Gives call stacks their identities, each once; several threads may ask at once.
+    """Computes the identities of call stacks, each once. Several threads may call at once.
 
     Args:
         source: The opened traces.
-        sites: Gives call sites theirs.
+        sites: Computes the identities of call sites.
     """
 
     def __init__(self, source: Traceset, sites: Sites) -> None:
@@ -219,12 +219,12 @@ class Stacks:
         self._lock = Lock()
 
     def ids(self, process: NDArray[Any], stack: NDArray[Any], site: NDArray[Any]) -> pa.Array:
-        """Return the identities of stacks, null where there is neither stack nor call site.
+        """Return the identities of stacks as a dictionary array, null without stack and call site.
 
         Args:
             process: Numbers of processes in the traceset.
-            stack: Numbers of stacks in them, 0 for none.
-            site: Call sites in them, for rows without a stack.
+            stack: Number of a stack in each of these processes, 0 for none.
+            site: A call site in each of these processes, for rows without a stack.
         """
         alone = self._sites.ids(process, site)
         rows = np.flatnonzero(stack)
@@ -234,30 +234,29 @@ class Stacks:
             process[rows].astype(np.int64) << 32 | stack[rows], return_inverse=True
         )
         with self._lock:
-            found = [self._stack(pair >> 32, pair & 0xFFFFFFFF) for pair in pairs.tolist()]
-        words = alone.dictionary.to_pylist()
-        places = {word: place for place, word in enumerate(words)}
-        codes = np.full(len(found), -1, np.int32)
-        for number, one in enumerate(found):
+            stacks = [self._stack(pair >> 32, pair & 0xFFFFFFFF) for pair in pairs.tolist()]
+        code_of = {identity: code for code, identity in enumerate(alone.dictionary.to_pylist())}
+        codes = np.full(len(stacks), -1, np.int32)
+        for number, one in enumerate(stacks):
             if one is not None:
-                codes[number] = places.setdefault(one.identity, len(places))
+                codes[number] = code_of.setdefault(one.identity, len(code_of))
         indices = alone.indices.fill_null(-1).to_numpy().astype(np.int32)
         chosen = codes[which]
         indices[rows] = np.where(chosen >= 0, chosen, indices[rows])
         return pa.DictionaryArray.from_arrays(
-            pa.array(indices, mask=indices < 0), pa.array(list(places), pa.string())
+            pa.array(indices, mask=indices < 0), pa.array(list(code_of), pa.string())
         )
 
     def stack(self, process: int, number: int) -> Stack | None:
-        """Return the stack of a number; None if the stack or a module in it is not known."""
+        """Return a stack by its number; None if the stack or one of its modules is unknown."""
         with self._lock:
             return self._stack(process, number)
 
     def all(self) -> Iterator[Stack]:
-        """Yield all stacks that events can have, each run's once; those of one frame as well.
+        """Yield all stacks that events can have, once for each run, also stacks of one frame.
 
-        The stack of an event may be that of the caller in another stack. Such a one is among them
-        if events are known to be called from its innermost frame, whether one has it or not.
+        A stack of a caller inside another stack may be the stack of an event too. It is yielded if
+        some stack of events begins with its innermost frame.
         """
         trace_of = self._source.trace_of
         yielded: set[tuple[int, str]] = set()
@@ -266,12 +265,12 @@ class Stacks:
             inner = {caller for caller, _ in calls.values()}
             called_at = {calls[number][1] for number in calls.keys() - inner} | info.recorded
             with self._lock:
-                found = [
+                stacks = [
                     self._stack(process, number)
                     for number, (_, address) in calls.items()
                     if number not in inner or address in called_at
                 ]
-            for stack in found:
+            for stack in stacks:
                 if stack and (trace_of(process), stack.identity) not in yielded:
                     yielded.add((trace_of(process), stack.identity))
                     yield stack
@@ -291,7 +290,7 @@ class Stacks:
         while node in info.stacks and len(frames) <= len(info.stacks):
             node, address = info.stacks[node]
             frames.append(address)
-        # Only the time of an event says which module had such an address.
+        # If several modules had an address, only the time of the event tells them apart.
         if not frames or any(info.map.is_shared(address) for address in frames):
             return None
         truncated = node != PTT_STACK_WHOLE

@@ -16,7 +16,7 @@ class Frames:
     """Names the stacks of a traceset.
 
     Args:
-        tables: The tables of the traceset that the ids come from.
+        tables: The tables of the traceset.
     """
 
     def __init__(self, tables: TraceTables) -> None:
@@ -27,32 +27,32 @@ class Frames:
             stack: frames[frames.index(site) :]
             for stack, site, frames, _ in zip(*columns, strict=True)
         }
-        # A call site without a stack is a single frame; nobody takes it for a whole stack.
+        # A single frame is a call site without a stack. It needs no sign that frames are missing.
         self._truncated: set[str] = {
             stack
             for stack, _, frames, truncated in zip(*columns, strict=True)
             if truncated and len(frames) > 1
         }
         self._places: dict[str, tuple[int, int]] | None = None
-        self._known: dict[str, tuple[Frame, ...]] = {}
+        self._frames_of: dict[str, tuple[Frame, ...]] = {}
 
     def of(self, stack: str | None) -> tuple[Frame, ...]:
-        """Return the frames from the call site on, the innermost first; none if not known.
+        """Return the frames from the call site on, the innermost first; none if unknown.
 
-        Where others called the outermost one, `TRUNCATED` is behind it.
+        If outer frames are missing, `TRUNCATED` is the last frame.
         """
         frames = [frame for site in self._sites_of.get(stack or "", ()) for frame in self._at(site)]
-        found = from_call_site(frames, self._tables.symbols.passed_over)
-        return (*found, TRUNCATED) if stack in self._truncated else found
+        named = from_call_site(frames, self._tables.symbols.passed_over)
+        return (*named, TRUNCATED) if stack in self._truncated else named
 
     def texts(self, stack: str | None) -> list[str]:
         """Return the frames from the call site on as text, the innermost first."""
         return [frame.text for frame in self.of(stack)]
 
     def _at(self, site: str) -> tuple[Frame, ...]:
-        known = self._known.get(site)
-        if known is None:
+        frames = self._frames_of.get(site)
+        if frames is None:
             if self._places is None:
                 self._places = self._tables.places()
-            known = self._known[site] = frames_at(self._tables.symbols, *self._places[site])
-        return known
+            frames = self._frames_of[site] = frames_at(self._tables.symbols, *self._places[site])
+        return frames

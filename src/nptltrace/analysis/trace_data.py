@@ -1,4 +1,4 @@
-"""What kinds of findings and reports read: facts, tables and SQL, made when asked for."""
+"""The input of kinds of findings and reports: facts, tables and SQL, each made on first use."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class TraceData:
     Args:
         source: The opened traces.
         symbols: Names addresses, or None.
-        facts: What a checker saw; None to have one read the traces.
-        scope: What the tables have of the traces.
+        facts: The facts of a checker; None to read the traces for facts on first use.
+        scope: The part of the traces in the tables.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class TraceData:
         return len(self._source.thread_ids)
 
     def lifetimes(self) -> dict[int, NDArray[np.int64]]:
-        """Return how long each thread of each process lived; see `Trace.lifetimes`."""
+        """Return the lifetimes of threads by process; see `Trace.lifetimes`."""
         workers = len(os.sched_getaffinity(0))
         _, _, spans = libpttread.count(self._source.reader, workers=workers, objects=False)
         ns = np.array([span.last - span.first for span in spans], np.int64)
@@ -67,7 +67,7 @@ class TraceData:
         return dict(zip(processes.tolist(), np.split(ns[order], first[1:]), strict=True))
 
     def facts(self, kind: str) -> Sequence[Fact]:
-        """Return what the checker saw of one kind; see `Trace.facts`.
+        """Return the facts of one kind; see `Trace.facts`.
 
         Raises:
             UsageError: There is no such kind.
@@ -77,7 +77,10 @@ class TraceData:
         if kind in {"order-cycle", "order-cycle-prevented"} and not knows_orders(self._source):
             return ()
         if self._facts is None:
-            self._facts = self._seen()
+            from nptltrace.analysis.checking.checker import checked
+            from nptltrace.analysis.checking.named_facts import Facts
+
+            self._facts = Facts(self._source, self._symbols, checked(self._source).check)
         return self._facts.of(kind)
 
     def table(self, name: str, columns: Collection[str] | None = None) -> pa.Table:
@@ -89,7 +92,7 @@ class TraceData:
         return self._opened().alone(name, columns)
 
     def sql(self, query: str) -> pa.Table:
-        """Return what an SQL query over the tables answers; see `Trace.sql`.
+        """Return the rows of an SQL query over the tables; see `Trace.sql`.
 
         Raises:
             UsageError: The query is wrong.
@@ -102,15 +105,9 @@ class TraceData:
         return self._database.query(query)
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close the database, if there is one."""
         if self._database is not None:
             self._database.close()
-
-    def _seen(self) -> Facts:
-        from nptltrace.analysis.checking.checker import checked
-        from nptltrace.analysis.checking.named_facts import Facts
-
-        return Facts(self._source, self._symbols, checked(self._source).check)
 
     def _opened(self) -> TraceTables:
         if self._tables is None:

@@ -1,7 +1,7 @@
-"""Holds a trace against what POSIX promises of the thread library itself.
+"""Compares a trace with the promises of POSIX for the thread library itself.
 
-The rules, what each of them proves and when it is silent, stand in docs/explanation/verify.md.
-Times are ns since the traceset's start.
+docs/explanation/verify.md has the rules: what a violation of each rule proves, and when a rule is
+not applied. Times are ns since the traceset's start.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Evidence:
     """An event that proves a violation.
 
     Attributes:
-        ts_ns: When.
+        ts_ns: Time of the event.
         pid: Process id.
         tid: Kernel thread id.
-        event: Name of its type.
-        object: Address of its object.
-        site: Where it was called from; empty when unknown.
+        event: Name of the event type.
+        object: Address of the object.
+        site: Call site as text; empty if unknown.
         text: The event as a sentence, as `ptt view` prints it.
     """
 
@@ -58,20 +58,20 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A promise that was broken.
+    """A broken promise.
 
     Attributes:
         rule: Name of the rule.
-        severity: `error` where the trace proves it, `warning` where time alone speaks for it.
+        severity: `error` if the trace proves the violation, `warning` if only the time suggests it.
         process: Number of the process in the traceset.
-        pid: Its process id.
-        kind: Of the object.
-        object: Its address.
-        name: Its variable or alias, or empty.
-        message: A sentence that says what happened.
-        count: How often; the events are those of the first time.
-        ts_ns: When it shows.
-        events: What proves it, in the order of time.
+        pid: Process id.
+        kind: Kind of the object.
+        object: Address of the object.
+        name: Variable or alias of the object, or empty.
+        message: The violation as a sentence.
+        count: Number of times. The events are the events of the first time.
+        ts_ns: Time of the violation.
+        events: The events that prove the violation, in the order of time.
     """
 
     rule: str
@@ -93,7 +93,7 @@ class Violation:
 
     @property
     def sites(self) -> list[str]:
-        """Where the events were called from."""
+        """The call sites of the events, each once, as text."""
         return list(dict.fromkeys(event.site for event in self.events if event.site))
 
 
@@ -104,8 +104,8 @@ class Verdict:
     Attributes:
         violations: The broken promises, in the order of time.
         checked: How often each rule was applied.
-        skipped: How often a rule was silent, by reason; reasons that did not occur are left out.
-        gaps: Why events may be missing, a sentence each; then only single calls were judged.
+        skipped: How often a rule was not applied, by reason; without reasons that did not occur.
+        gaps: Why events may be missing, a sentence each. With gaps, only single calls are judged.
     """
 
     violations: list[Violation]
@@ -114,7 +114,7 @@ class Verdict:
     gaps: list[str]
 
     def within(self, scope: Scope) -> Verdict:
-        """Return it with the violations that are about some threads, objects and call sites."""
+        """Return the verdict with only the violations that concern a scope."""
         chosen = [
             violation
             for violation in self.violations
@@ -136,14 +136,14 @@ def verify(
     window: Window | None = None,
     patience_ns: int = PATIENCE_NS,
 ) -> Verdict:
-    """Hold a traceset against the rules.
+    """Apply the rules to a traceset.
 
     Args:
         source: The opened traces.
-        symbols: Names of addresses.
+        symbols: Names addresses.
         window: The part to read.
-        patience_ns: A thread that should have gone on this long before its process ended, and did
-            not, has not been woken.
+        patience_ns: If a thread could have continued this long before its process ended, and did
+            not, then nothing woke the thread.
 
     Raises:
         NativeError: Memory is out.
@@ -171,24 +171,24 @@ def verify(
     verifier.finish(patience_ns)
     rows = verifier.violations()
     sentences = _Sentences(source, symbols) if rows else None
-    found = [sentences.violation(row) for row in rows] if sentences else []
+    violations = [sentences.violation(row) for row in rows] if sentences else []
     return Verdict(
-        violations=sorted(found, key=lambda one: (one.ts_ns, one.rule, one.object)),
+        violations=sorted(violations, key=lambda v: (v.ts_ns, v.rule, v.object)),
         checked=verifier.checks(),
         skipped={reason: n for reason, n in verifier.skipped().items() if n},
         gaps=[gap for several in missing for gap in several],
     )
 
 
-# ---- what a trace does not hold ----
+# ---- missing events ----
 
 
 def gaps(source: Traceset, trace: TraceFiles) -> list[str]:
     """Return why events of a trace may be missing, a sentence each.
 
     Args:
-        source: The opened traces, whose packets have been checked.
-        trace: One of them.
+        source: The opened traces. Their packets have been checked.
+        trace: A trace of `source`.
     """
     session, name = trace.info.session, str(trace.path)
     lost = sum(source.losses(trace).values())
@@ -208,19 +208,19 @@ def gaps(source: Traceset, trace: TraceFiles) -> list[str]:
         f"it was recorded with --filter {session.filter}": session.filter,
         f"it holds the events of some {session.raw.get('part')}s only": session.raw.get("part"),
     }
-    return [f"{name}: {reason}" for reason, there in reasons.items() if there]
+    return [f"{name}: {reason}" for reason, applies in reasons.items() if applies]
 
 
 def _alive_ns(source: Traceset, window: Window) -> list[int]:
-    """Return when each process was last seen alive, `NEVER` where nobody knows."""
-    found = []
+    """Return for each process the last time when it was alive; `NEVER` if unknown."""
+    alive_ns = []
     for process, (trace, _, _) in zip(source.processes, source.reader.processes(), strict=True):
         # A part of a trace may end long before the process did.
         derived = "derived_from" in source.traces[trace].info.session.raw
-        seen = None if derived else process.alive_unix_ns
-        ns = libptttrack_promises.NEVER if seen is None else seen - source.start_unix_ns
-        found.append(ns if window.end_ns is None else min(ns, window.end_ns))
-    return found
+        unix_ns = None if derived else process.alive_unix_ns
+        ns = libptttrack_promises.NEVER if unix_ns is None else unix_ns - source.start_unix_ns
+        alive_ns.append(ns if window.end_ns is None else min(ns, window.end_ns))
+    return alive_ns
 
 
 # ---- in words ----
@@ -231,7 +231,7 @@ class _Sentences:
 
     Args:
         source: The opened traces.
-        symbols: Names of addresses.
+        symbols: Names addresses.
     """
 
     def __init__(self, source: Traceset, symbols: Symbols) -> None:
@@ -249,7 +249,7 @@ class _Sentences:
         name = self._symbols.object_name(row.process, row.object, row.kind)
         events = tuple(self._evidence(event) for event in rows)
         what = f"{kind} {name or hex(row.object)}"
-        sentence = _SENTENCES[rule](_Case(what, events, (row.number[0], row.number[1])))
+        message = _SENTENCES[rule](_Case(what, events, (row.number[0], row.number[1])))
         return Violation(
             rule=rule,
             severity=libptttrack_promises.SEVERITIES[row.severity],
@@ -258,7 +258,7 @@ class _Sentences:
             kind=kind,
             object=row.object,
             name=name,
-            message=sentence,
+            message=message,
             count=row.count,
             ts_ns=row.ts,
             events=events,
@@ -289,7 +289,7 @@ class _Sentences:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """What a sentence consists of."""
+    """The parts of a sentence: the object, the events and up to two numbers."""
 
     what: str
     events: tuple[Evidence, ...]
@@ -364,15 +364,15 @@ def _cond_mutex(case: _Case) -> str:
 
 def _cond_wakeup(case: _Case) -> str:
     woken, waiting = case.numbers
-    last = f"that of {case.by(-1)} {case.when(-1)}"
+    last = f"signal by {case.by(-1)} {case.when(-1)}"
     if waiting == 1:
         return (
-            f"{case.by(0)} waits for {case.what} since {case.when(0)[3:]} and never came back, "
-            f"although the last signal, {last}, had nobody else to wake"
+            f"{case.by(0)} has waited for {case.what} since {case.when(0)[3:]} and never came "
+            f"back, although the last {last} could wake no other thread"
         )
     return (
         f"{case.by(0)} and {waiting - 1} more wait for {case.what} and never came back, although "
-        f"the signals up to {last} were to wake at least {woken} of them"
+        f"the signals up to the {last} must wake at least {woken} of them"
     )
 
 

@@ -1,1 +1,1 @@
-"""What the checker saw in the events of a traceset: facts with names, cycles of lock orders."""
+"""The checker of a traceset's events: its facts with names, and cycles of lock orders."""

@@ -1,4 +1,4 @@
-"""Feeds a traceset to the checker, all at once or while it is being recorded."""
+"""Feeds a traceset to the checker: a complete recording, or a recording that still grows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from nptltrace._binding import libpttread, libptttrack_facts
 from nptltrace.analysis.checking.handlers import posters_of
 from nptltrace.analysis.checking.silent_threads import Life
-from nptltrace.analysis.checking.static_data import behind_all, loaded_for_good
+from nptltrace.analysis.checking.static_data import loaded_for_good, stack_area
 from nptltrace.analysis.model import share_memory
 from nptltrace.analysis.recording_state import add_levels, ended_ns, monotonic_ns
 from nptltrace.trace.objects.gils import HAND_OVER
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 __all__ = ["LONG_HOLD_NS", "Checker", "checked"]
 
 LONG_HOLD_NS = 1_000_000_000
-# Shorter waits do no harm that anybody would notice.
+# Nobody would notice shorter waits.
 LONG_WAIT_NS = 1_000_000
-# A process that lives less than this is not said to do nothing; ends that are not further apart may
-# be one.
+# A process that lives less than `_LONG_NS` is not reported as left alone. Processes that end within
+# `_TOGETHER_NS` may have been ended together.
 _LONG_NS, _TOGETHER_NS = 500_000_000, 100_000_000
 
 
 class Checker:
-    """Follows the events of a traceset and finds bugs.
+    """Follows the events of a traceset and collects facts for findings.
 
     Args:
         source: The opened traces.
-        long_hold_ns: A lock that is held for this time, in ns, is held for too long.
+        long_hold_ns: A hold of this time or longer, in ns, is too long.
 
     Attributes:
-        check: The native half.
+        check: The native checker.
     """
 
     def __init__(self, source: Traceset, long_hold_ns: int = LONG_HOLD_NS) -> None:
@@ -52,41 +52,41 @@ class Checker:
 
     @property
     def lost(self) -> int:
-        """Events that are known to be missing."""
+        """Number of known lost events."""
         return max(self.check.lost, self._source.lost_events())
 
     @property
     def found(self) -> int:
-        """How many facts there are so far; withdrawn facts count too."""
+        """Number of facts so far, with withdrawn facts."""
         return len(self.check.table("facts"))
 
     @property
     def partial(self) -> bool:
         """Whether events are missing, so that the absence of an event proves nothing."""
         sessions = [trace.info.session for trace in self._source.traces]
-        # One thread of several; levels at which less was recorded for some time; events that were
-        # filtered out; modules whose calls went past the tracer.
-        reported = any(
+        # The session says: only some threads are in the trace, the levels changed, a filter left
+        # events out, or calls of some modules bypassed the tracer.
+        incomplete = any(
             s.raw.get("part") or s.raw.get("level_changed") or s.filter or s.uncovered
             for s in sessions
         )
         source = self._source
         return bool(
             self.lost
-            or reported
+            or incomplete
             or source.damages()
             or any(source.missing_events(trace) for trace in source.traces)
         )
 
     @property
     def going_on(self) -> bool:
-        """Whether the recording went on behind the end of the trace, or still does."""
+        """Whether the recording continued after the end of the trace, or still runs."""
         return self._source.running or any(
             "derived_from" in trace.info.session.raw for trace in self._source.traces
         )
 
     def lives(self) -> list[Life]:
-        """Return how long each thread lived, and how much of that time nothing is known of."""
+        """Return the lifetime and the silent time of each thread."""
         pids = [process.pid for process in self._source.processes]
         return [
             Life(pids[process], life_ns, silent_ns)
@@ -94,37 +94,40 @@ class Checker:
         ]
 
     def awaited(self) -> set[int]:
-        """Return the ids of the processes that ended while a thread waited for ever."""
+        """Return the ids of the processes with a thread that still waited at the end."""
         pids = [process.pid for process in self._source.processes]
         return {pids[process] for process, _, _, _, waits in self._rows() if waits}
 
     def left_alone(self) -> list[tuple[int, int]]:
-        """Return the processes in which nothing happened after a fork beside other threads.
+        """Return the processes without events after a fork beside other threads.
 
         Returns:
             (pid, pid of the parent) pairs, without processes that ended before the parent's last
             thread.
         """
         rows, processes = self._rows(), self._source.processes
-        of: dict[int, list[tuple[int, int]]] = {}  # when their threads began and ended
+        lives: dict[int, list[tuple[int, int]]] = {}  # begin and end of each thread, by process
         for process, first_ns, life_ns, _, _ in rows:
-            of.setdefault(process, []).append((first_ns, first_ns + life_ns))
-        found = []
+            lives.setdefault(process, []).append((first_ns, first_ns + life_ns))
+        pairs = []
         for process, first_ns, life_ns, silent_ns, _ in rows:
             parent = self._parents.get(process, process)
-            if 2 * silent_ns <= max(life_ns, _LONG_NS) or len(of[process]) > 1 or parent not in of:
+            if parent == process or parent not in lives or len(lives[process]) > 1:
                 continue
-            beside = sum(begin < first_ns < end for begin, end in of[parent])
-            lives = first_ns + life_ns >= max(end for _, end in of[parent]) - _TOGETHER_NS
-            same = processes[process].exe == processes[parent].exe
-            if process != parent and beside > 1 and lives and same:
-                found.append((processes[process].pid, processes[parent].pid))
-        return found
+            if 2 * silent_ns <= max(life_ns, _LONG_NS):
+                continue
+            beside = sum(begin < first_ns < end for begin, end in lives[parent])
+            parent_end = max(end for _, end in lives[parent])
+            outlives = first_ns + life_ns >= parent_end - _TOGETHER_NS
+            same_program = processes[process].exe == processes[parent].exe
+            if beside > 1 and outlives and same_program:
+                pairs.append((processes[process].pid, processes[parent].pid))
+        return pairs
 
     def _rows(self) -> list[tuple[int, int, int, int, bool]]:
-        """Return of each thread its process, first event, life, silence, and whether it waits.
+        """Return for each thread: process, first event, life, silent time, waits at the end.
 
-        Only threads that did not end by themselves have silence and waits at the end.
+        A thread that ended by itself is not silent and does not wait at the end.
         """
         source = self._source
         ends = np.array(self.check.ends(source.killed_ns(), ended_ns(source)), np.int64)
@@ -146,10 +149,10 @@ class Checker:
         return [*zip(*(column.tolist() for column in columns), strict=True)]
 
     def read(self, until_ns: int | None = None) -> None:
-        """Follow the events that are new.
+        """Follow the new events.
 
         Args:
-            until_ns: Stop before this time; None for the end of the trace.
+            until_ns: Stop before this time, in ns; None for the end of the trace.
 
         Raises:
             NativeError: Memory is out.
@@ -159,15 +162,15 @@ class Checker:
             self.check.feed(buffer)
 
     def refresh(self) -> None:
-        """Take in the events that the recorder has written since."""
+        """Open the events that the recorder has written meanwhile."""
         self._source.refresh()
         self._cursor.refresh()
 
     def finish(self) -> None:
-        """Add the facts that only the end shows, and withdraw the facts that it refutes."""
+        """Add the facts that need the end of the trace, and withdraw the facts that it refutes."""
         flags = libptttrack_facts.INCOMPLETE if self.partial else 0
         flags |= libptttrack_facts.RUNNING if self.going_on else 0
-        flags |= libptttrack_facts.RAGGED if self._given_up() else 0
+        flags |= libptttrack_facts.RAGGED if self._lacks_oldest() else 0
         for number, process in enumerate(self._source.processes):
             if not self.check.waits_for_posts(number):
                 continue
@@ -183,30 +186,30 @@ class Checker:
         )
 
     def _learn_gils(self) -> None:
-        """Declare the locks of interpreters."""
+        """Declare the GILs."""
         for number in range(len(self._source.processes)):
-            # to look for them takes as long as the trace is
+            # A search for GILs reads all events.
             waits = self.check.has_limited_waits(number)
             for gil in filter(None, self._source.python.gils(number) if waits else ()):
                 self.check.gil(number, gil, gil + HAND_OVER)
 
-    def _given_up(self) -> bool:
-        """Return whether the oldest events were given up to keep the latest."""
+    def _lacks_oldest(self) -> bool:
+        """Return whether the recorder dropped the oldest events to keep the latest events."""
         names = ("overwritten_bytes", "removed_events")
         return any(
             trace.info.session.number(name) for trace in self._source.traces for name in names
         )
 
     def _learn(self) -> None:
-        """Declare threads and processes that are new."""
+        """Declare new threads and processes."""
         reader = self._source.reader
         places = [(trace, index) for trace, index, _ in reader.processes()]
-        # Of images of one index, as execs make them, the last.
+        # After an exec, several images have one index: the last image counts.
         self._places = {place: number for number, place in enumerate(places)}
         for number, process in enumerate(self._source.processes):
-            known = (process.parent, len(process.modules))
-            if self._processes.get(number) != known:
-                self._processes[number] = known
+            state = (process.parent, len(process.modules))
+            if self._processes.get(number) != state:
+                self._processes[number] = state
                 self._learn_process(number, process, places[number][0])
         add_levels(self.check, self._source)
         shared = sum(len(process.shared) for process in self._source.processes)
@@ -228,19 +231,19 @@ class Checker:
                 self.check.child(number, parent)
         monotonic = monotonic_ns(self._source, self._source.traces[trace])
         self.check.clocks(number, self._source.start_unix_ns, monotonic or 0)
-        behind = behind_all(process)
-        if behind is not None:
-            self.check.stack(number, behind)
+        stack_begin = stack_area(process)
+        if stack_begin is not None:
+            self.check.stack(number, stack_begin)
         for module in loaded_for_good(process, self._source):
             self.check.memory(number, module.start, module.end)
 
 
 def checked(source: Traceset, long_hold_ns: int = LONG_HOLD_NS) -> Checker:
-    """Return a checker that has seen all of a traceset.
+    """Return a checker that has seen all events of a traceset.
 
     Args:
         source: The opened traces.
-        long_hold_ns: From which time on a lock is held for too long.
+        long_hold_ns: A hold of this time or longer, in ns, is too long.
 
     Raises:
         NativeError: Memory is out.

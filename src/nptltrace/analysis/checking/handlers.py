@@ -1,4 +1,4 @@
-"""Whether a signal handler of a process may post a semaphore: by what its modules import."""
+"""Tells from the imports of a process's modules whether a signal handler may post a semaphore."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ if TYPE_CHECKING:
 __all__ = ["posters_of"]
 
 _POST = frozenset({"sem_post"})
-# Functions that install a handler, and those that have the C library start a thread of its own.
+# Functions that install a handler.
 _HANDLERS = frozenset(
     {
         "sigaction", "__sigaction", "signal", "bsd_signal", "sysv_signal", "__sysv_signal",
         "sigset",
     }
 )  # fmt: skip
+# Functions that let the C library start a thread of its own.
 _STARTS = frozenset(
     {
         "timer_create", "mq_notify", "getaddrinfo_a", "lio_listio", "lio_listio64",
         *(f"aio_{call}{bits}" for call in ("read", "write", "fsync") for bits in ("", "64")),
     }
 )  # fmt: skip
-# Functions that have the kernel send signals by itself, for which a handler may post.
+# Functions that make the kernel send signals by itself. A handler of such a signal may post.
 _TIMERS = frozenset({"alarm", "ualarm", "setitimer"})
-# The C library and the tracer; an interpreter's own handler posts nothing.
+# Modules to leave out: the C library and the tracer. An interpreter's own handler posts nothing.
 _LIBRARIES = (
     "libc.so", "libc-", "libpthread", "librt", "ld-linux", "libnptltrace", "libring.so",
     "libshared.so", "libfile.so", "libtext.so", "libposix.so",
@@ -41,15 +42,15 @@ _LIBRARIES = (
 
 
 def posters_of(process: Process, source: Traceset) -> Literal["threads", "handlers", "anyone"]:
-    """Return who can post a semaphore of a process: its own threads, or signal handlers as well.
+    """Return who can post a semaphore of a process: its own threads, or also signal handlers.
 
-    It takes a module that installs handlers, and one that posts. A module whose file is gone may be
-    either. Where the C library may start threads of its own, or the kernel may send signals by
-    itself, anyone can.
+    A handler can post if one module installs handlers and one module posts. A module without a
+    readable file may do both. If the C library may start its own threads, or the kernel may send
+    signals by itself, anyone can post.
 
     Args:
         process: The process.
-        source: The opened traces, which may have brought the files along.
+        source: The opened traces. They may have copies of the modules.
     """
     folders = [trace.path / "info" / "modules" for trace in source.traces]
     files = []
@@ -59,22 +60,22 @@ def posters_of(process: Process, source: Traceset) -> Literal["threads", "handle
             continue
         bundled = [folder / module.build_id for folder in folders if module.build_id]
         files.append((Path(module.path), *bundled))
-    if not _any_takes(files, _POST):
+    if not _any_imports(files, _POST):
         return "threads"
-    if _any_takes(files, _STARTS):
+    if _any_imports(files, _STARTS):
         return "anyone"
-    if not _any_takes(files, _HANDLERS):
+    if not _any_imports(files, _HANDLERS):
         return "threads"
-    return "anyone" if _any_takes(files, _TIMERS) else "handlers"
+    return "anyone" if _any_imports(files, _TIMERS) else "handlers"
 
 
-def _any_takes(files: Iterable[tuple[Path, ...]], functions: frozenset[str]) -> bool:
-    return any(_takes(paths, functions) for paths in files)
+def _any_imports(modules: Iterable[tuple[Path, ...]], functions: frozenset[str]) -> bool:
+    return any(_may_import(files, functions) for files in modules)
 
 
 @lru_cache(4096)
-def _takes(paths: tuple[Path, ...], functions: frozenset[str]) -> bool:
-    """Return whether one of the files of a module imports one of some functions."""
+def _may_import(paths: tuple[Path, ...], functions: frozenset[str]) -> bool:
+    """Return whether a module may import one of some functions, by its first readable file."""
     for path in paths:
         names = _imports(path)
         if names is not None:
@@ -84,9 +85,12 @@ def _takes(paths: tuple[Path, ...], functions: frozenset[str]) -> bool:
 
 @lru_cache(1024)
 def _imports(path: Path) -> frozenset[str] | None:
-    """Return which functions a file takes, all of a static one; None if it cannot be read."""
+    """Return the imported functions of a file; None if the file cannot be read.
+
+    A static program has no imports: all functions count as imported.
+    """
     try:
-        # What is no file may keep whoever opens it, and only tables of a large one are read.
+        # To open a FIFO would block.
         if not path.is_file():
             return None
         names = ElfFile(path).imports

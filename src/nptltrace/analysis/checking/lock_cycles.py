@@ -15,20 +15,7 @@ if TYPE_CHECKING:
 
     from nptltrace.trace.traceset import Traceset
 
-__all__ = ["REASONS", "CycleLock", "LockCycle", "lock_cycles"]
-
-REASONS = {
-    "gate": "two threads held another lock in common",
-    "one-thread": "two of the orders are of one thread",
-    "shared": "readers do not keep readers out",
-    "apart": "a creation, a join or a barrier put one order before another",
-    "try": "a request was a try, or had a time limit",
-    "memory": "a lock may be another one that came to lie at the same address",
-    "incomplete": "events are missing that may keep the orders apart",
-    "deadlock": "it happened, and is reported as a deadlock",
-    "covered": "its orders are in other cycles, which are reported first",
-}
-"""Why a cycle is not reported."""
+__all__ = ["CycleLock", "LockCycle", "lock_cycles"]
 
 _CYCLE, _PREVENTED, _DEADLOCK = (
     libptttrack_facts.FACTS.index(name)
@@ -42,10 +29,10 @@ class CycleLock:
     """A lock of a cycle.
 
     Attributes:
-        process: Number of its process in the traceset.
-        kind: What it is, a domain of the catalogue.
-        address: Where.
-        ts_ns: When it was asked for while the lock before it was held.
+        process: Number of the process in the traceset.
+        kind: Kind of the lock: number of a domain of the catalogue.
+        address: Address of the lock.
+        ts_ns: Time when a thread asked for the lock while it held the lock before.
     """
 
     process: int
@@ -56,14 +43,15 @@ class CycleLock:
 
 @dataclass(frozen=True, slots=True)
 class LockCycle:
-    """Locks each of which was asked for while the one before it was held.
+    """A cycle of locks: a thread asked for each lock while it held the lock before.
 
     Attributes:
-        ts_ns: When it showed.
+        ts_ns: Time when the trace shows the cycle, in ns since the traceset's start.
         process: Number of the process in the traceset.
         tids: Kernel thread ids of the threads that asked, in the order of the locks.
-        locks: The locks, each asked for while the one before it was held.
-        suppressed: Why it is not reported, keys of `REASONS`; empty when it is.
+        locks: The locks of the cycle.
+        suppressed: Why the cycle is not reported, such as `gate`; empty if it is reported. The
+            finding `lock-order-inversion` explains the words.
     """
 
     ts_ns: int
@@ -78,19 +66,19 @@ def lock_cycles(source: Traceset, check: libptttrack_facts.Check) -> list[LockCy
 
     Args:
         source: The opened traces.
-        check: What a checker found in them.
+        check: A checker that has seen all events.
     """
     facts, steps, tids = (
         check.table("facts")[1:],
         check.table("steps"),
         check.table("threads")["tid"],
     )
-    known = knows_orders(source)
+    complete = knows_orders(source)
 
     def steps_of(fact: Any) -> NDArray[Any]:
         first = int(fact["first_step"])
-        found: NDArray[Any] = steps[first : first + int(fact["steps"])]
-        return found
+        rows: NDArray[Any] = steps[first : first + int(fact["steps"])]
+        return rows
 
     deadlocks = [
         (int(fact["process"]), set(steps_of(fact)["object"].tolist()))
@@ -101,9 +89,9 @@ def lock_cycles(source: Traceset, check: libptttrack_facts.Check) -> list[LockCy
     for fact in facts[(facts["kind"] == _CYCLE) | (facts["kind"] == _PREVENTED)]:
         asked = steps_of(fact)
         asked = asked[asked["what"] == _ASKED]
-        reasons = list(_reasons(fact, complete=known))
+        reasons = list(_reasons(fact, complete=complete))
         locks = set(asked["object"].tolist())
-        if any(int(fact["process"]) == at and locks <= others for at, others in deadlocks):
+        if any(int(fact["process"]) == process and locks <= all_ for process, all_ in deadlocks):
             reasons.append("deadlock")
         cycles.append(
             LockCycle(
@@ -121,7 +109,7 @@ def lock_cycles(source: Traceset, check: libptttrack_facts.Check) -> list[LockCy
 
 
 def _reasons(fact: Any, *, complete: bool) -> Iterator[str]:
-    """Yield why a cycle is not reported; `deadlock` is decided elsewhere."""
+    """Yield why a cycle is not reported, except for the reason `deadlock`."""
     flags, value = int(fact["flags"]), int(fact["value"])
     if fact["kind"] == _PREVENTED:
         bits = enumerate(libptttrack_facts.PREVENTED)

@@ -24,8 +24,8 @@ _KINDS = {
 }  # fmt: skip
 
 
-# Facts about locks that a thread keeps for too long, and their steps that name the lock.
-_OF_TIME = {
+# Facts about locks that a thread keeps for too long, and the steps that name these locks.
+_TIME_FACTS = {
     "long-hold",
     "wait-for-lower",
     "wait-with-hold",
@@ -33,13 +33,13 @@ _OF_TIME = {
     "hold-asleep",
     "convoy",
 }
-_OF_LOCK = {"took", "passed"}
-# Nobody takes a condition, or waits for it as for a lock: it stands for the interpreter's lock.
-_OF_GIL = {("took", DOMAINS["cond"]), ("waits", DOMAINS["cond"])}
+_LOCK_STEPS = {"took", "passed"}
+# A condition in these steps stands for the interpreter's lock.
+_GIL_STEPS = {("took", DOMAINS["cond"]), ("waits", DOMAINS["cond"])}
 
 
 def _kind(what: str, kind: int, value: int) -> str:
-    """Return what to call the object of a step; a thread's wait says what a futex is for."""
+    """Return the word for the object of a step. For a futex, the waits say its purpose."""
     if kind == DOMAINS["futex"] and what in {"waits", "released"} and value < len(FUTEX_KINDS):
         return FUTEX_KINDS[value]
     return _KINDS.get(kind, "object")
@@ -60,17 +60,17 @@ class Facts:
         self._source, self._symbols = source, symbols
         self._threads, self._steps = check.table("threads"), check.table("steps")
         self._processes = source.processes
-        self._named: dict[tuple[int, int], str] = {}
-        self._of: dict[str, list[Fact]] = {name: [] for name in libptttrack_facts.FACTS}
+        self._names: dict[tuple[int, int], str] = {}
+        self._facts: dict[str, list[Fact]] = {name: [] for name in libptttrack_facts.FACTS}
         for row in check.table("facts")[1:]:
             if not int(row["flags"]) & libptttrack_facts.DROPPED:
                 kind, fact = libptttrack_facts.FACTS[int(row["kind"])], self._fact(row)
-                if kind not in _OF_TIME or not self._is_of_gate(fact):
-                    self._of[kind].append(fact)
+                if kind not in _TIME_FACTS or not self._is_about_gate(fact):
+                    self._facts[kind].append(fact)
 
     def of(self, kind: str) -> list[Fact]:
         """Return the facts of a kind, one of `FACTS`."""
-        return self._of[kind]
+        return self._facts[kind]
 
     @property
     def processes(self) -> int:
@@ -82,13 +82,13 @@ class Facts:
         return self._processes[process].pid if process < len(self._processes) else 0
 
     def object_name(self, process: int, address: int) -> str:
-        """Return the name of an object, as the last step that names it has it, or its address."""
-        return self._named.get((process, address)) or self._name(process, address)
+        """Return the name of an object as in the last step with the object, or its address."""
+        return self._names.get((process, address)) or self._name(process, address)
 
-    def _is_of_gate(self, fact: Fact) -> bool:
-        """Return whether a fact is about a lock at which its program parks threads."""
+    def _is_about_gate(self, fact: Fact) -> bool:
+        """Return whether a fact is about a gate: a lock where a program parks threads."""
         exe = self._processes[fact.process].exe if fact.process < len(self._processes) else ""
-        if any(is_gate(exe, step.name) for step in fact.steps if step.what in _OF_LOCK):
+        if any(is_gate(exe, step.name) for step in fact.steps if step.what in _LOCK_STEPS):
             return True
         waits = [step for step in fact.steps if step.what == "waits" and step.kind == "semaphore"]
         evidence = Evidence(self._source, self._symbols) if waits else None
@@ -122,7 +122,7 @@ class Facts:
         name, kind = "", int(row["kind"])
         if address:
             name = self._name(process, address, kind, int(row["ts"]))
-            self._named[process, address] = name
+            self._names[process, address] = name
         thread, other = int(row["thread"]), int(row["other"])
         mutex = int(row["value"]) if what == "cond" else 0
         # A thread of another process may share the object.
@@ -139,7 +139,7 @@ class Facts:
             other=self._thread(other),
             other_tid=self._tid(other),
             other_id=other,
-            kind="" if (what, kind) in _OF_GIL else _kind(what, kind, int(row["value"])),
+            kind="" if (what, kind) in _GIL_STEPS else _kind(what, kind, int(row["value"])),
             address=address,
             name=name,
             mutex_address=mutex,
@@ -152,7 +152,7 @@ class Facts:
         return int(self._threads["tid"][row]) if row else 0
 
     def _thread(self, row: int) -> str:
-        """Return what to call a thread."""
+        """Return a thread as text, such as `thread 12 (worker)`."""
         if not row:
             return "another thread"
         tid, number = self._tid(row), int(self._threads["number"][row])
@@ -166,7 +166,7 @@ class Facts:
             return ""
         if self._symbols is None:
             return hex_of_site(site)
-        # An interpreter took a semaphore, and no stack says for which of its functions.
+        # A call site in the interpreter does not show which function of Python took the semaphore.
         is_semaphore = (what, kind) == ("took", DOMAINS["sem"])
         if is_semaphore and any(wrapper_sites(self._symbols, process, [site])):
             return ""

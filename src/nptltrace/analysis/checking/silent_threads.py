@@ -12,7 +12,7 @@ __all__ = ["Life", "Lived", "silent"]
 
 
 class Lived(Protocol):
-    """How long a thread lived, and how much of that time a trace says nothing of."""
+    """The lifetime and the silent time of a thread."""
 
     @property
     def pid(self) -> int:
@@ -20,15 +20,15 @@ class Lived(Protocol):
 
     @property
     def life_ns(self) -> int:
-        """From its first event to its end."""
+        """Time from the thread's first event to its end."""
 
     @property
     def silent_ns(self) -> int:
-        """Without any event and in no wait, stretches of 10 ms and more."""
+        """Sum of all times of 10 ms or longer without an event, outside of waits."""
 
 
 class Life(NamedTuple):
-    """The life of a thread, as `Lived` has it."""
+    """The lifetime and the silent time of a thread; see `Lived`."""
 
     pid: int
     life_ns: int
@@ -39,15 +39,15 @@ Thread = TypeVar("Thread", bound=Lived)
 
 
 def silent(threads: Iterable[Thread], awaited: Collection[int] = ()) -> list[Thread]:
-    """Return the threads that have no event and no wait for most of their life.
+    """Return the threads without event and wait for most of their life.
 
-    A thread that is the only such thread of its process is left out: two threads can contend.
+    A single silent thread of a process is left out: contention needs two threads.
 
     Args:
         threads: The threads of a traceset.
-        awaited: Pids of processes with a thread that waits for ever: a single silent thread counts
-            there.
+        awaited: Pids of processes with a thread that waits for ever. There, a single silent thread
+            counts too.
     """
-    found = [thread for thread in threads if 2 * thread.silent_ns > thread.life_ns]
-    many = Counter(one.pid for one in found)
-    return [one for one in found if many[one.pid] > 1 or one.pid in awaited]
+    mostly = [thread for thread in threads if 2 * thread.silent_ns > thread.life_ns]
+    count = Counter(thread.pid for thread in mostly)
+    return [thread for thread in mostly if count[thread.pid] > 1 or thread.pid in awaited]

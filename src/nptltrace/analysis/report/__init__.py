@@ -1,1 +1,1 @@
-"""Contention and what follows from it: figures, critical path, differences between runs."""
+"""Reports of contention: figures, the critical path, differences between runs."""

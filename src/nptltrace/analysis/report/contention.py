@@ -1,6 +1,6 @@
-"""Contention: how long which threads waited for what, where, and because of whom.
+"""The contention of a traceset: waits by object, thread and call site, and their causes.
 
-The rules by which waits are classed and blamed are in the documentation, under "Waits".
+docs/explanation/waits.md has the rules for classes of waits and for blame.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["contention", "contention_of"]
 
+_NONE = 2**63 - 1  # time of a thread without events
+
 
 def contention(
     source: Traceset,
@@ -59,12 +61,13 @@ def contention(
         source: The opened traces.
         symbols: Names addresses; without them objects and sites are numbers.
         window: The part to look at.
-        counted: What to count.
-        named: How many objects, sites and pairs to report, those with most waiting; None for all.
-        causes: How many causes of each thread's waits to report; None for all.
-        pairs: Whether to add up by thread and object as well, which takes longer.
-        stacks: Of which entries to report the call stacks of waits, `object`, `thread`, `site` or
-            `thread,object`, which takes longer; empty for none.
+        counted: The things to count.
+        named: Number of objects, sites and pairs to report, the most waited for first; None for
+            all.
+        causes: Number of causes to report for each thread; None for all.
+        pairs: Whether to add up by thread and object too. This takes longer.
+        stacks: The entries with call stacks of their waits: `object`, `thread`, `site` or
+            `thread,object`; empty for none. This takes longer.
 
     Raises:
         NativeError: Memory is out.
@@ -95,7 +98,7 @@ def contention_of(
     pairs: bool = False,
     stacks: WaitStacks | None = None,
 ) -> Contention:
-    """Return the contention that a finished model knows of, which keeps paths; see `contention`."""
+    """Return the contention of a finished model with the flag `PATH`; see `contention`."""
     report = _Report(
         model, source, symbols, counted=counted or Counted(), named=named, causes=causes,
         stacks=stacks,
@@ -116,7 +119,7 @@ class _Report:
         if counted.threads is not None:
             self.chosen = frozenset(source.thread_ids[number] for number in counted.threads)
         self.threads = model.table("threads")
-        self.threads["first_ns"][0] = 2**63 - 1  # of none
+        self.threads["first_ns"][0] = _NONE  # row 0 is no thread
         self.objects = model.table("objects")
         self.sites = model.table("sites")
         self.histograms = model.table("histograms", copy=False)["counts"]
@@ -126,13 +129,15 @@ class _Report:
 
     def contention(self, *, pairs: bool) -> Contention:
         """Return the contention of a trace."""
-        lived = self.threads[self.threads["first_ns"] != 2**63 - 1]
-        open_waits, deadlocks = self._open_waits()
+        lived = self.threads[self.threads["first_ns"] != _NONE]
+        total = _group(lived, np.zeros(len(lived), np.int64), 1)[0]
+        rows = self.model.table("open")
+        open_waits = [self._open_wait(row) for row in rows]
         return Contention(
             first_ns=int(lived["first_ns"].min()) if len(lived) > 0 else 0,
             last_ns=int(lived["last_ns"].max()) if len(lived) > 0 else 0,
             lost=max(self.model.lost, self.source.lost_events()),
-            figures=self._total(lived),
+            figures=self._figures(total, self._histogram(lived["histogram"])),
             objects=self._objects(),
             all_objects=self.all_objects,
             waited_objects=self.waited_objects,
@@ -140,7 +145,7 @@ class _Report:
             sites=self._sites(),
             pairs=self._pairs() if pairs else [],
             open_waits=open_waits,
-            deadlocks=deadlocks,
+            deadlocks=[[open_waits[at] for at in cycle] for cycle in _cycles(rows)],
             path=critical_path(self.model, self.names),
             uncovered=self.source.uncovered(),
         )
@@ -148,18 +153,18 @@ class _Report:
     # ---- parts ----
 
     def _stacks_of(self, entries: str) -> Callable[..., list[BothStacks]]:
-        """Return what finds the call stacks of an entry; none if they were not asked for."""
+        """Return a function from the numbers of an entry to its call stacks, if any are wanted."""
         if self.stacks is None or self.stacks.by != entries:
             return lambda *_: []
         return self.stacks.finder()
 
     def _by(self, table: str, column: str) -> NDArray[Any]:
-        """Return a table without its element 0, the greatest of a column first."""
+        """Return a table without its row 0, the greatest values of a column first."""
         rows = self.model.table(table)[1:]
         return rows[np.argsort(-rows[column].astype(np.int64), kind="stable")]
 
     def _top(self, rows: NDArray[Any], *columns: NDArray[Any]) -> NDArray[Any]:
-        """Return the rows to report, ordered by columns that go down."""
+        """Return the rows to report, in descending order of columns."""
         order = np.lexsort([-column.astype(np.int64) for column in reversed(columns)])
         return rows[order[: self.named]]
 
@@ -186,20 +191,17 @@ class _Report:
         )
 
     def _histogram(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """Return the sum of some histograms; number 0 is an empty one."""
+        """Return the sum of some histograms; number 0 is an empty histogram."""
         numbers = numbers[numbers != 0]
         if not len(numbers):
             return np.zeros(libptttrack_sums.BUCKETS, np.uint64)
         return np.asarray(self.histograms[numbers].sum(axis=0, dtype=np.uint64))
 
-    def _total(self, threads: NDArray[Any]) -> Figures:
-        return self._figures(_sum(threads), self._histogram(threads["histogram"]))
+    def _chosen_objects(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Return the objects to count, of some used objects.
 
-    def _asked_for(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """Return those of used objects that are to be counted.
-
-        All of them, unless some objects are chosen. Where threads or call sites are chosen as well,
-        an object counts if it has waits or holds of theirs.
+        Without a choice, all objects count. If threads or call sites are chosen, an object counts
+        if it has waits or holds of the chosen threads or call sites.
         """
         if self.counted == Counted():
             return numbers
@@ -212,9 +214,9 @@ class _Report:
         return numbers[np.isin(alike, alike[counted])]
 
     def _objects(self) -> list[ObjectFigures]:
-        """Return the objects, generations of an address together where they are not apart."""
+        """Return the objects. Objects that are counted together are one entry."""
         numbers = np.flatnonzero((self.objects["kind"] != 1) & (self.objects["threads"] > 0))
-        numbers = self._asked_for(numbers)
+        numbers = self._chosen_objects(numbers)
         first, group = np.unique(self.names.first_alike(numbers), return_inverse=True)
         first_numbers = numbers[first]
         rows = self.objects[numbers]
@@ -252,7 +254,7 @@ class _Report:
                     figures=self._figures(sums[at], self._histogram(generations["histogram"])),
                     blamed=blamed.get(at, []),
                     wakers=wakers.get(at, []),
-                    stacks=stacks(*((one,) for one in numbers[which].tolist())),
+                    stacks=stacks(*((number,) for number in numbers[which].tolist())),
                 )
             )
         return objects
@@ -260,10 +262,17 @@ class _Report:
     def _per_object(
         self, table: str, column: str, numbers: NDArray[Any], group: NDArray[Any]
     ) -> dict[int, list[Blame]]:
-        """Return holders or wakers by group of objects, -1 being none."""
+        """Return the holders or wakers of each group of objects, the worst first.
+
+        Args:
+            table: `blames` or `wakers`.
+            column: The column of the table to add up.
+            numbers: Numbers of objects.
+            group: The group of each object, -1 for none.
+        """
         group_of = np.full(len(self.objects), -1, np.int64)
         group_of[numbers] = group
-        found: dict[tuple[int, int, int, int], list[int]] = {}
+        sums: dict[tuple[int, int, int, int], list[int]] = {}
         rows = self._by(table, column)
         rows = rows[(rows[column] > 0) & (group_of[rows["object"]] >= 0)]
         none = np.zeros(len(rows), np.uint64)
@@ -273,26 +282,25 @@ class _Report:
             group_of[rows["object"]].tolist(), rows["thread"].tolist(), rows["site"].tolist(),
             released.tolist(), rows[column].tolist(), counts.tolist(), strict=True,
         ):  # fmt: skip
-            sums = found.setdefault((at, thread, site, gave), [0, 0])
-            sums[0] += ns
-            sums[1] += n
+            both = sums.setdefault((at, thread, site, gave), [0, 0])
+            both[0] += ns
+            both[1] += n
         result: dict[int, list[Blame]] = {}
-        order = sorted(found.items(), key=lambda item: -item[1][0])
-        for (at, thread, site, gave), (ns, n) in order:
-            holder = self.names.thread(thread) if thread else None
-            one = Blame(holder, self.names.site(site), ns, n, bool(gave))
-            result.setdefault(at, []).append(one)
+        for (at, thread, site, gave), (ns, n) in sorted(sums.items(), key=lambda item: -item[1][0]):
+            name = self.names.thread(thread) if thread else None
+            blame = Blame(name, self.names.site(site), ns, n, bool(gave))
+            result.setdefault(at, []).append(blame)
         return result
 
     def _lived(self) -> list[ThreadFigures]:
-        """Return the threads that lived, the first ones first."""
+        """Return the threads that lived, in the order of their first events."""
         causes: dict[int, list[Cause]] = {}
         for row in self._few_causes():
             causes.setdefault(int(row["thread"]), []).append(self._cause(row))
-        lived = np.flatnonzero(self.threads["first_ns"] != 2**63 - 1)
+        lived = np.flatnonzero(self.threads["first_ns"] != _NONE)
         lived = lived[np.argsort(self.threads["first_ns"][lived], kind="stable")]
         stacks = self._stacks_of("thread")
-        found = []
+        threads = []
         for number in lived.tolist():
             row = self.threads[number]
             if self.chosen is not None and (row["process"], row["tid"]) not in self.chosen:
@@ -300,7 +308,7 @@ class _Report:
             kinds = {
                 libptttrack_sums.KINDS.get(k, ""): int(v) for k, v in enumerate(row["kind_ns"]) if v
             }
-            found.append(
+            threads.append(
                 ThreadFigures(
                     thread=self.names.thread(number),
                     start_ns=int(row["first_ns"]),
@@ -317,16 +325,16 @@ class _Report:
                     stacks=stacks((number,)),
                 )
             )
-        return found
+        return threads
 
     def _few_causes(self) -> NDArray[Any]:
-        """Return the greatest causes of each thread, or all of them."""
+        """Return the greatest causes of each thread, or all causes."""
         if self.most_causes is None:
             return self.causes
         order = np.argsort(self.causes["thread"], kind="stable")
         threads = self.causes["thread"][order]
-        place = np.arange(len(order)) - np.searchsorted(threads, threads)
-        return np.asarray(self.causes[order[place < self.most_causes]])
+        rank = np.arange(len(order)) - np.searchsorted(threads, threads)
+        return np.asarray(self.causes[order[rank < self.most_causes]])
 
     def _cause(self, row: Any) -> Cause:
         cause = int(row["cause"])
@@ -350,7 +358,7 @@ class _Report:
         numbers = numbers[numbers > 0]
         rows = rows[numbers]
         wait, hold = rows["wait_ns"], rows["hold_ns"]
-        found = self._top(numbers, wait[:, 0], rows["caused_ns"], wait.sum(axis=1), hold)
+        numbers = self._top(numbers, wait[:, 0], rows["caused_ns"], wait.sum(axis=1), hold)
         stacks = self._stacks_of("site")
         return [
             SiteFigures(
@@ -362,7 +370,7 @@ class _Report:
                 figures=self._figures(row, self._histogram(row["histogram"].reshape(1))),
                 stacks=stacks((number,)),
             )
-            for number, row in zip(found.tolist(), self.sites[found], strict=True)
+            for number, row in zip(numbers.tolist(), self.sites[numbers], strict=True)
         ]
 
     def _pairs(self) -> list[PairFigures]:
@@ -384,11 +392,6 @@ class _Report:
             for row in self._top(rows, wait[:, 0], wait.sum(axis=1), hold)
         ]
 
-    def _open_waits(self) -> tuple[list[OpenWait], list[list[OpenWait]]]:
-        rows = self.model.table("open")
-        found = [self._open_wait(row) for row in rows]
-        return found, [[found[i] for i in cycle] for cycle in _cycles(rows)]
-
     def _open_wait(self, row: Any) -> OpenWait:
         owner = int(row["owner"])
         return OpenWait(
@@ -407,7 +410,7 @@ class _Report:
 
 
 def _used(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return which rows have anything to report."""
+    """Return for each row whether it has waits or holds."""
     return np.asarray((rows["wait_n"].sum(axis=1) > 0) | (rows["hold_n"] > 0))
 
 
@@ -416,11 +419,6 @@ def _known(value: Any) -> int | None:
 
 
 _ADDED = ("wait_n", "wait_ns", "held_ns", "hold_n", "hold_ns")
-
-
-def _sum(rows: NDArray[Any]) -> Any:
-    """Return the sums of some rows as one."""
-    return _group(rows, np.zeros(len(rows), np.int64), 1)[0]
 
 
 def _group(rows: NDArray[Any], group: NDArray[Any], count: int) -> NDArray[Any]:
@@ -435,7 +433,7 @@ def _group(rows: NDArray[Any], group: NDArray[Any], count: int) -> NDArray[Any]:
 
 
 def _cycles(rows: NDArray[Any]) -> list[list[int]]:
-    """Return cycles of open waits, as indices, each once and in the order of owners."""
+    """Return each cycle of open waits once, as indices of rows in the order of owners."""
     wait_of = {int(row["thread"]): i for i, row in enumerate(rows)}
     after = {i: wait_of.get(int(row["owner"])) for i, row in enumerate(rows) if row["owner"]}
     seen: set[int] = set()

@@ -1,8 +1,8 @@
-"""The critical path: which threads' work the end of a run had to wait for, one after another.
+"""The critical path: the chain of waits and wake-ups from the end of a run back to its beginning.
 
-It is walked backwards. From the last event of a thread the path goes back along that thread to
-the end of its last wait, from there to the thread that ended the wait, at the moment of the
-wake-up, and so on to the beginning. A wait that nobody in the trace ended stays part of the path.
+The path is computed backwards. From the last event of a thread, the path goes back along that
+thread to the end of its last wait. From there it goes to the thread that ended the wait, at the
+time of the wake-up, and so on. A wait that no thread in the trace ended is a part of the path.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ if TYPE_CHECKING:
 
 __all__ = ["CriticalPath", "PathLink", "PathThread", "critical_path"]
 
-RUN, WAKE, WAIT, CREATE = range(4)
+_RUN, _WAKE, _WAIT, _CREATE = range(4)
 _LINKS = 100  # to report
 _NEVER = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class PathThread:
-    """What one thread has to do with the path.
+    """A thread's part of the path.
 
     Attributes:
         thread: The thread.
-        run_ns: The path goes along it while it was not waiting.
-        latency_ns: From wake-ups to its going on.
-        ready_ns: Of that, behind waits: it could have run, and had no processor; None when unknown.
-        open_ns: Waits on the path that nobody in the trace ended.
+        run_ns: Part of the path while the thread does not wait.
+        latency_ns: From wake-ups until the thread continued.
+        ready_ns: Part of `latency_ns` after waits while the thread could have run but had no
+            processor; None if unknown.
+        open_ns: Waits on the path that no thread in the trace ended.
     """
 
     thread: ThreadName
@@ -48,12 +49,12 @@ class PathLink:
     """An object through which the path goes from thread to thread.
 
     Attributes:
-        address: Its address.
+        address: Address of the object.
         pid: Process id.
-        kind: Its kind.
+        kind: Kind of the object.
         name: Global variable or alias, or empty.
-        count: How often.
-        latency_ns: From wake-ups to going on, added up.
+        count: Number of times that the path goes through the object.
+        latency_ns: From wake-ups until the threads continued, added up.
     """
 
     address: int
@@ -74,12 +75,12 @@ class CriticalPath:
     """The critical path of a run.
 
     Attributes:
-        start_ns: Where it begins.
-        end_ns: Where it ends.
-        threads: Those with the greatest part first.
-        links: Those passed most often first.
-        segments: Number of its pieces.
-        resolution_ns: Shorter waits were left out; 0 when none was.
+        start_ns: Beginning of the path.
+        end_ns: End of the path.
+        threads: The threads, the greatest part of the path first.
+        links: The objects that the path goes through, the most frequent first; at most 100.
+        segments: Number of pieces of the path.
+        resolution_ns: The path leaves out shorter waits; 0 if it leaves out none.
     """
 
     start_ns: int
@@ -94,9 +95,9 @@ def critical_path(model: libptttrack_sums.Model, names: Naming, *, thread: int =
     """Return the critical path to the end of a thread.
 
     Args:
-        model: A finished model that keeps paths.
-        names: Names for its rows.
-        thread: Row of the thread; 0 for that of the last event.
+        model: A finished model with the flag `PATH`.
+        names: Names for the rows of the model.
+        thread: Row of the thread; 0 for the thread with the last event.
     """
     sums = np.zeros((4, len(model.table("threads", copy=False))), np.int64)
     ready, unread = np.zeros((2, sums.shape[1]), np.int64)
@@ -105,7 +106,7 @@ def critical_path(model: libptttrack_sums.Model, names: Naming, *, thread: int =
     for rows in model.path(thread):
         dur = rows["end_ns"] - rows["start_ns"]
         np.add.at(sums, (rows["kind"], rows["thread"]), dur)
-        wakes = rows["kind"] == WAKE
+        wakes = rows["kind"] == _WAKE
         np.add.at(ready, rows["thread"][wakes], rows["ready_ns"][wakes])
         np.add.at(unread, rows["thread"][wakes], rows["ready_ns"][wakes] < 0)
         passing = wakes & (rows["object"] > 0)
@@ -125,8 +126,8 @@ def critical_path(model: libptttrack_sums.Model, names: Naming, *, thread: int =
         end_ns=end,
         threads=[
             PathThread(
-                names.thread(at), int(sums[RUN, at]), int(sums[WAKE, at] + sums[CREATE, at]),
-                None if unread[at] else int(ready[at]), int(sums[WAIT, at]),
+                names.thread(at), int(sums[_RUN, at]), int(sums[_WAKE, at] + sums[_CREATE, at]),
+                None if unread[at] else int(ready[at]), int(sums[_WAIT, at]),
             )
             for at in np.argsort(-total, kind="stable").tolist()
             if total[at]

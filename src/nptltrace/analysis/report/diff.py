@@ -1,9 +1,9 @@
-"""What changed from some runs to others, by call site, call stack, object or thread.
+"""Compares runs before and after a change, by call site, call stack, object or thread.
 
-Where both sides ran the same build, call sites are the same when their offsets are. Of builds that
-differ, a function whose call sites stand on the same lines is compared line by line, and others as
-a whole: so a program compares with its next version. Call stacks are the same when all of their
-frames are.
+If both sides ran the same build, call sites match by their offsets. Different builds match by
+function, so you can compare a program with its next version. A function with call sites on the same
+lines on both sides is compared line by line, any other function as a whole. Call stacks match if
+all of their frames match.
 """
 
 from __future__ import annotations
@@ -27,20 +27,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Change", "Difference", "Row", "compare"]
 
-# What makes up less than this of everything in a metric is not tested: it would only blur the rest.
+# Rows with less than this share of a metric's total are not tested. Each test weakens all others.
 _SHARE = 0.001
+# Rounding may put the chance of a sure change this far above its bound.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How one metric of one row changed.
+    """The change of one metric of one row.
 
     Attributes:
-        before: Its value in each run; not a number where it is not known.
-        after: Likewise.
-        chance: How probable as clear a change were anywhere if nothing had changed; None where
-            there are too few runs to know, or where there is too little of it.
-        share: Which part of the total it is, on the side where that is greater.
+        before: The value in each run before; NaN if unknown.
+        after: The value in each run after; NaN if unknown.
+        chance: Probability of such a clear change in any row if nothing changed; None if there are
+            too few runs, or if the share is too small.
+        share: The value as a part of the total, on the side with the greater part.
     """
 
     before: tuple[float, ...]
@@ -50,44 +52,44 @@ class Change:
 
     @property
     def known(self) -> bool:
-        """Whether it is known of all runs."""
+        """Whether the values of all runs are known."""
         return not any(isnan(value) for value in (*self.before, *self.after))
 
     @property
     def mean_before(self) -> float:
-        """Mean before."""
+        """Mean of the runs before."""
         return sum(self.before) / len(self.before)
 
     @property
     def mean_after(self) -> float:
-        """Mean after."""
+        """Mean of the runs after."""
         return sum(self.after) / len(self.after)
 
     @property
     def difference(self) -> float:
-        """By how much the mean grew."""
+        """Growth of the mean."""
         return self.mean_after - self.mean_before
 
     @property
     def percent(self) -> float | None:
-        """The same in per cent of what it was; None where there was nothing."""
+        """Growth of the mean in per cent of the mean before; None if that is 0."""
         return 100 * self.difference / self.mean_before if self.mean_before else None
 
     @property
     def apart(self) -> bool:
-        """Whether all runs of one side are above all of the other."""
+        """Whether all values of one side are above all values of the other side."""
         return min(self.after) > max(self.before) or max(self.after) < min(self.before)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A call site, call stack, object, thread, or everything.
+    """The changes of a call site, call stack, object or thread, or of everything together.
 
     Attributes:
-        label: How to call it; of a stack, the innermost frame.
+        label: Name of the row; for a stack, the innermost frame.
         callers: The other frames of a stack, as text.
         kind: Kind of object, or empty.
-        changes: By name of the metric.
+        changes: The change of each metric, by the metric's name.
     """
 
     label: str
@@ -97,12 +99,12 @@ class Row:
 
     @property
     def name(self) -> str:
-        """All of it in one line."""
+        """Label and callers in one line."""
         return " < ".join((self.label, *self.callers))
 
     @property
     def weight(self) -> float:
-        """By how many ns it changed altogether."""
+        """Sum of the absolute changes of all times, in ns."""
         times = (self.changes[metric.name] for metric in METRICS if metric.is_time)
         return sum(abs(change.difference) for change in times if change.known)
 
@@ -115,8 +117,8 @@ class Difference:
         before: The runs before.
         after: The runs after.
         total: Everything together.
-        rows: Those that changed most first.
-        confidence: How sure a change must be, as 0.95.
+        rows: The rows, the greatest change first.
+        confidence: The required confidence of a sure change, such as 0.95.
     """
 
     before: list[Run]
@@ -127,28 +129,28 @@ class Difference:
 
     @property
     def least_chance(self) -> float:
-        """The smallest chance that so many runs can give."""
+        """The smallest chance that this number of runs can give."""
         return least_chance(len(self.before), len(self.after))
 
     @property
     def enough(self) -> bool:
-        """Whether there are runs enough to be that sure."""
-        return self.least_chance <= 1 - self.confidence + 1e-9
+        """Whether there are enough runs for this confidence."""
+        return self.least_chance <= 1 - self.confidence + _ROUNDING
 
     def verdict(self, change: Change) -> str:
-        """Return `sure`, `chance`, or `unknown` with too few runs or too little to test."""
+        """Return `sure`, `chance`, or `unknown` for a change without a test."""
         if change.chance is None:
             return "unknown"
-        return "sure" if change.chance <= 1 - self.confidence + 1e-9 else "chance"
+        return "sure" if change.chance <= 1 - self.confidence + _ROUNDING else "chance"
 
 
 def compare(before: list[Run], after: list[Run], *, confidence: float = 0.95) -> Difference:
-    """Return what changed.
+    """Return the changes from some runs to other runs.
 
     Args:
         before: One or more runs.
         after: One or more runs.
-        confidence: How sure a change must be to count, between 0 and 1.
+        confidence: The required confidence of a sure change, between 0 and 1.
     """
     matcher = _Matcher(before, after)
     rows: dict[Hashable, _Sums] = {}
@@ -160,15 +162,14 @@ def compare(before: list[Run], after: list[Run], *, confidence: float = 0.95) ->
             sums.values[:, at] += item.values
     total = _Sums(("total",), "", len(runs))
     total.values[:] = np.column_stack([run.total for run in runs])
-    everything = [total, *rows.values()]
-    found = _rows(everything, len(before), confidence)
-    order = sorted(found[1:], key=lambda row: (-row.weight, row.name))
-    return Difference(before, after, found[0], order, confidence)
+    all_together, *changed = _rows([total, *rows.values()], len(before), confidence)
+    changed.sort(key=lambda row: (-row.weight, row.name))
+    return Difference(before, after, all_together, changed, confidence)
 
 
 @dataclass(slots=True)
 class _Sums:
-    """A row while it is added up: metrics by runs."""
+    """The sums of a row: an array of shape (metrics, runs)."""
 
     labels: tuple[str, ...]
     kind: str
@@ -180,17 +181,23 @@ class _Sums:
 
 
 def _rows(everything: list[_Sums], n: int, confidence: float) -> list[Row]:
-    """Return rows with changes, all of them tested as one family."""
+    """Return rows with their changes. All tests are one family.
+
+    Args:
+        everything: The sums of the rows, the total first.
+        n: Number of runs before; these are the first columns.
+        confidence: The required confidence of a sure change.
+    """
     values = np.stack([sums.values for sums in everything])  # rows, metrics, runs
     means = np.stack([values[:, :, :n].mean(axis=2), values[:, :, n:].mean(axis=2)])
     whole = means[:, :1, :]
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = np.nan_to_num(np.where(whole > 0, means / whole, 0)).max(axis=0)
-    known = np.full(shares.shape, np.nan)
+    chance = np.full(shares.shape, np.nan)
     m = values.shape[2] - n
-    if least_chance(n, m) <= 1 - confidence + 1e-9:
+    if least_chance(n, m) <= 1 - confidence + _ROUNDING:
         tested = (shares >= _SHARE) & ~np.isnan(values).any(axis=2)
-        known[tested] = chances(values[tested][:, :n], values[tested][:, n:])
+        chance[tested] = chances(values[tested][:, :n], values[tested][:, n:])
     return [
         Row(
             sums.labels[0],
@@ -200,18 +207,18 @@ def _rows(everything: list[_Sums], n: int, confidence: float) -> list[Row]:
                 metric.name: Change(
                     tuple(sums.values[at, :n].tolist()),
                     tuple(sums.values[at, n:].tolist()),
-                    None if np.isnan(chance[at]) else float(chance[at]),
-                    float(share[at]),
+                    None if np.isnan(chance[row, at]) else float(chance[row, at]),
+                    float(shares[row, at]),
                 )
                 for at, metric in enumerate(METRICS)
             },
         )
-        for sums, chance, share in zip(everything, known, shares, strict=True)
+        for row, sums in enumerate(everything)
     ]
 
 
 class _Matcher:
-    """Finds out what is the same on both sides."""
+    """Matches the items of both sides."""
 
     def __init__(self, before: Sequence[Run], after: Sequence[Run]) -> None:
         builds: dict[str, tuple[set[str], set[str]]] = {}
@@ -233,15 +240,15 @@ class _Matcher:
         self._same_lines = {key for key, (a, b) in lines.items() if a == b and ("", 0) not in a}
 
     def key(self, item: Item) -> tuple[Hashable, tuple[str, ...]]:
-        """Return what is the same for the same thing in another run, and how to call it."""
+        """Return a key that matching items of all runs share, and the labels of the item."""
         if item.name or not item.frames:
             name = item.name or "unknown place"
             return ("name", item.kind, name), (name,)
-        found = [self._frame(item.kind, frame) for frame in item.frames]
-        return tuple(key for key, _ in found), tuple(label for _, label in found)
+        frames = [self._frame(item.kind, frame) for frame in item.frames]
+        return tuple(key for key, _ in frames), tuple(label for _, label in frames)
 
     def _frame(self, kind: str, frame: Frame) -> tuple[Hashable, str]:
-        """Return the same of a frame."""
+        """Return the key and the label of a frame."""
         place, module = frame.place, _module(frame)
         function, file, line = _function(place)
         if module in self._same_build or not function:
@@ -253,7 +260,7 @@ class _Matcher:
 
 
 def _function(place: Location) -> tuple[str, str, int]:
-    """Return function, file and line, as they stand in the source: the compiler may inline anew."""
+    """Return function, file and line in the source. Another build may inline differently."""
     for frame in place.inlined:
         if frame.function and not frame.foreign:
             return frame.function, frame.file, frame.line
@@ -261,5 +268,5 @@ def _function(place: Location) -> tuple[str, str, int]:
 
 
 def _module(frame: Frame) -> str:
-    """Return the name of a module; the program itself may be called otherwise on the other side."""
+    """Return the name of a module; empty for the program, which may have another name after."""
     return "" if frame.own else frame.place.module

@@ -1,4 +1,4 @@
-"""Results as JSON documents and rows of CSV: `catalog/documents.toml` declares their shapes."""
+"""Results as JSON documents and rows of CSV. `catalog/documents.toml` declares the shapes."""
 
 from __future__ import annotations
 
@@ -73,41 +73,41 @@ def _all_built(shape: str, items: Iterable[Any]) -> list[Any]:
 
 
 def report_document(
-    found: Contention, *, by: str, stacks: ReportStacks | None = None
+    report: Contention, *, by: str, stacks: ReportStacks | None = None
 ) -> shapes.Report:
     """Return the document of `ptt report`.
 
     Args:
-        found: The report.
-        by: Sites and pairs are in it only when they are asked for.
-        stacks: The stacks, where they are asked for.
+        report: The report.
+        by: The subject of the rows. The document has `sites` or `pairs` if they are the subject.
+        stacks: The call stacks; None to leave them out.
     """
     parts: shapes.ReportParts = {}
     if by == "site":
-        parts["sites"] = _all_built("ReportSite", found.sites)
+        parts["sites"] = _all_built("ReportSite", report.sites)
     if by == "thread,object":
-        parts["pairs"] = _all_built("ReportPair", found.pairs)
+        parts["pairs"] = _all_built("ReportPair", report.pairs)
     if stacks is not None:
         parts["stacks"] = _stacks(stacks)
     document = {
-        "elapsed_ns": found.elapsed_ns,
-        "first_ns": found.first_ns,
-        "last_ns": found.last_ns,
-        "lost": found.lost,
-        **_built("Figures", found.figures),
-        "objects": _all_built("ReportObject", found.objects),
-        "threads": _all_built("ReportThread", found.threads),
+        "elapsed_ns": report.elapsed_ns,
+        "first_ns": report.first_ns,
+        "last_ns": report.last_ns,
+        "lost": report.lost,
+        **_built("Figures", report.figures),
+        "objects": _all_built("ReportObject", report.objects),
+        "threads": _all_built("ReportThread", report.threads),
         **parts,
-        "never_ended": _all_built("OpenWait", found.open_waits),
-        "deadlocks": [_all_built("OpenWait", cycle) for cycle in found.deadlocks],
-        "critical_path": _built("CriticalPath", found.path),
-        "uncovered": uncovered_modules(found.uncovered),
+        "never_ended": _all_built("OpenWait", report.open_waits),
+        "deadlocks": [_all_built("OpenWait", cycle) for cycle in report.deadlocks],
+        "critical_path": _built("CriticalPath", report.path),
+        "uncovered": uncovered_modules(report.uncovered),
     }
     return cast("shapes.Report", document)
 
 
 def report_rows(
-    found: Contention, *, by: str, stacks: ReportStacks | None = None
+    report: Contention, *, by: str, stacks: ReportStacks | None = None
 ) -> Iterator[list[Any]]:
     """Yield the rows of `ptt report --format csv`, the header first."""
     if stacks is not None:
@@ -116,20 +116,19 @@ def report_rows(
         return
     columns = _COLUMNS[by] + _FIGURES
     yield columns
-    for row in _report_rows(found, by):
+    shape, attribute = _SHAPES[by]
+    for item in getattr(report, attribute):
+        row = _built(shape, item)
         yield [row[column] for column in columns]
 
 
-def _report_rows(found: Contention, by: str) -> list[Any]:
-    if by == "thread":
-        return _all_built("ReportThread", found.threads)
-    if by == "site":
-        return _all_built("ReportSite", found.sites)
-    if by == "thread,object":
-        return _all_built("ReportPair", found.pairs)
-    return _all_built("ReportObject", found.objects)
-
-
+# The shape of a row by its subject, and the attribute of `Contention` with the rows.
+_SHAPES = {
+    "object": ("ReportObject", "objects"),
+    "thread": ("ReportThread", "threads"),
+    "site": ("ReportSite", "sites"),
+    "thread,object": ("ReportPair", "pairs"),
+}
 _FIGURES = [name for name, *_ in FIELDS["Figures"]]
 _COLUMNS = {
     "object": ["object", "pid", "kind", "name", "init_site", "first_site", "threads",
@@ -142,7 +141,7 @@ _COLUMNS = {
 }  # fmt: skip
 
 
-# How often and how long, of what is added up by stack.
+# The columns of count and time, by measure.
 _STACK_COLUMNS: dict[StackMeasure, tuple[str, str]] = {
     "waits": ("waits", "wait_ns"),
     "holders": ("waits", "wait_caused_ns"),
@@ -151,11 +150,11 @@ _STACK_COLUMNS: dict[StackMeasure, tuple[str, str]] = {
 }
 
 
-def _stacks(found: ReportStacks) -> list[shapes.ReportStack]:
-    count, ns = _STACK_COLUMNS[found.measure]
+def _stacks(stacks: ReportStacks) -> list[shapes.ReportStack]:
+    count, ns = _STACK_COLUMNS[stacks.measure]
     return [
         cast("shapes.ReportStack", {"stack": list(stack.frames), count: stack.count, ns: stack.ns})
-        for stack in found.stacks
+        for stack in stacks.stacks
     ]
 
 
@@ -168,9 +167,9 @@ def findings_document(
     """Return the document of `ptt check`.
 
     Args:
-        findings: What was found.
-        uncovered: Modules of which not all that they do is in the trace: `Traceset.uncovered`.
-        futex_waits: Waits for futexes of no lock that is known, which are not judged.
+        findings: The findings.
+        uncovered: Modules that the trace does not cover completely: `Traceset.uncovered`.
+        futex_waits: Waits for futexes of unknown purpose; PTT does not judge them.
     """
     return {
         "findings": _all_built("Finding", findings),
@@ -180,7 +179,7 @@ def findings_document(
 
 
 def uncovered_modules(modules: Sequence[Mapping[str, Any]]) -> list[shapes.Uncovered]:
-    """Return modules of which not all that they do is in the trace, as documents have them."""
+    """Return the modules that a trace does not cover completely, as in documents."""
     return [_uncovered(item) for item in modules]
 
 
@@ -194,7 +193,7 @@ def findings_rows(findings: Sequence[Finding]) -> Iterator[list[Any]]:
 
 
 def _joined(columns: list[str], rows: Sequence[Mapping[str, Any]]) -> Iterator[list[Any]]:
-    """Yield columns of rows, the header first; what is a list is one text."""
+    """Yield columns of rows, the header first. A list becomes one text."""
     yield columns
     for row in rows:
         cells = (row[column] for column in columns)
@@ -214,20 +213,20 @@ def verify_document(verdict: Verdict) -> shapes.Verify:
     }
 
 
-def _violation(one: Violation) -> shapes.Violation:
+def _violation(violation: Violation) -> shapes.Violation:
     return {
-        "rule": one.rule,
-        "severity": cast("shapes.Severity", one.severity),
-        "pid": one.pid,
-        "threads": one.threads,
-        "objects": [f"{one.object:#x}"],
-        "object_names": [one.name],
-        "kind": one.kind,
-        "sites": one.sites,
-        "ts_ns": one.ts_ns,
-        "message": one.message,
-        "count": one.count,
-        "events": _all_built("ViolationEvent", one.events),
+        "rule": violation.rule,
+        "severity": cast("shapes.Severity", violation.severity),
+        "pid": violation.pid,
+        "threads": violation.threads,
+        "objects": [f"{violation.object:#x}"],
+        "object_names": [violation.name],
+        "kind": violation.kind,
+        "sites": violation.sites,
+        "ts_ns": violation.ts_ns,
+        "message": violation.message,
+        "count": violation.count,
+        "events": _all_built("ViolationEvent", violation.events),
     }
 
 
@@ -243,15 +242,15 @@ def verify_rows(verdict: Verdict) -> Iterator[list[Any]]:
 # ---- stat ----
 
 
-def stat_document(found: Statistics) -> shapes.Stat:
+def stat_document(stat: Statistics) -> shapes.Stat:
     """Return the document of `ptt stat`."""
-    return cast("shapes.Stat", _built("Stat", found))
+    return cast("shapes.Stat", _built("Stat", stat))
 
 
-def stat_rows(found: Statistics) -> Iterator[list[Any]]:
-    """Yield one row a thread and event type, the finest count there is, the header first."""
+def stat_rows(stat: Statistics) -> Iterator[list[Any]]:
+    """Yield a row for each thread and event type, the header first."""
     yield ["pid", "tid", "thread_name", "event", "events"]
-    for process in found.processes:
+    for process in stat.processes:
         for thread in process.threads:
             for event, n in thread.types.items():
                 yield [process.pid, thread.tid, thread.name, event, n]
@@ -260,25 +259,25 @@ def stat_rows(found: Statistics) -> Iterator[list[Any]]:
 # ---- diff ----
 
 
-def diff_document(found: Difference, *, by: str, per: str) -> shapes.Diff:
+def diff_document(difference: Difference, *, by: str, per: str) -> shapes.Diff:
     """Return the document of `ptt diff`.
 
     Args:
-        found: What changed.
-        by: What the rows are.
-        per: What values were divided by.
+        difference: The changes.
+        by: The subject of the rows.
+        per: The unit that the values are divided by.
     """
     return {
         "by": by,
         "per": per,
-        "runs_before": _all_built("DiffRun", found.before),
-        "runs_after": _all_built("DiffRun", found.after),
-        "confidence": found.confidence,
-        "enough_runs": found.enough,
-        "total": _metrics(found, found.total),
+        "runs_before": _all_built("DiffRun", difference.before),
+        "runs_after": _all_built("DiffRun", difference.after),
+        "confidence": difference.confidence,
+        "enough_runs": difference.enough,
+        "total": _metrics(difference, difference.total),
         "rows": [
-            {**_label(row, by), "kind": row.kind, "metrics": _metrics(found, row)}
-            for row in found.rows
+            {**_label(row, by), "kind": row.kind, "metrics": _metrics(difference, row)}
+            for row in difference.rows
         ],
     }
 
@@ -289,14 +288,14 @@ def _label(row: Row, by: str) -> shapes.DiffLabel:
     return {"site": row.label} if by == "site" else {"name": row.label}
 
 
-def _metrics(found: Difference, row: Row) -> dict[str, shapes.DiffMetric]:
+def _metrics(difference: Difference, row: Row) -> dict[str, shapes.DiffMetric]:
     return {
         metric.name: {
             "before": change.mean_before,
             "after": change.mean_after,
             "change_percent": change.percent,
             "chance": change.chance,
-            "verdict": cast("shapes.Certainty", found.verdict(change)),
+            "verdict": cast("shapes.Certainty", difference.verdict(change)),
             "values_before": list(change.before),
             "values_after": list(change.after),
         }
@@ -305,25 +304,19 @@ def _metrics(found: Difference, row: Row) -> dict[str, shapes.DiffMetric]:
     }
 
 
-def diff_rows(found: Difference, *, by: str) -> Iterator[list[Any]]:
-    """Yield one row a metric of each row, the total first, the header before that.
+def diff_rows(difference: Difference, *, by: str) -> Iterator[list[Any]]:
+    """Yield a row for each metric of each row, the header first and then the total.
 
     Args:
-        found: What changed.
-        by: What the rows are.
+        difference: The changes.
+        by: The subject of the rows.
     """
     yield [
-        by if by in {"site", "stack"} else "name",
-        "kind",
-        "metric",
-        "before",
-        "after",
-        "change_percent",
-        "chance",
-        "verdict",
-    ]
-    for row in (found.total, *found.rows):
-        for name, metric in _metrics(found, row).items():
+        by if by in {"site", "stack"} else "name", "kind", "metric", "before", "after",
+        "change_percent", "chance", "verdict",
+    ]  # fmt: skip
+    for row in (difference.total, *difference.rows):
+        for name, metric in _metrics(difference, row).items():
             yield [
                 "; ".join((row.label, *row.callers)), row.kind, name, metric["before"],
                 metric["after"], metric["change_percent"], metric["chance"], metric["verdict"],
@@ -333,13 +326,13 @@ def diff_rows(found: Difference, *, by: str) -> Iterator[list[Any]]:
 # ---- top ----
 
 
-def top_document(found: LiveContention) -> shapes.Top:
-    """Return a snapshot of `ptt top`."""
-    return cast("shapes.Top", _built("Top", found))
+def top_document(snapshot: LiveContention) -> shapes.Top:
+    """Return the document of a snapshot of `ptt top`."""
+    return cast("shapes.Top", _built("Top", snapshot))
 
 
 _LIVE = [name for name, *_ in FIELDS["LiveFigures"]]
-# What a thread waits for has columns of its own.
+# The columns for the current wait of a thread.
 _WAIT = ["object", "kind", "object_name", "class", "t_ns", "dur_ns", "site", "owner_tid"]
 TOP_COLUMNS = {
     "object": ["ts_ns", "object", "pid", "kind", "name", "waiters", "holder_tid", "holder_site",
@@ -350,28 +343,19 @@ TOP_COLUMNS = {
 }  # fmt: skip
 
 
-def top_rows(found: LiveContention, *, by: str, top: int | None) -> Iterator[list[Any]]:
-    """Yield the rows of a snapshot in CSV, whose columns are `TOP_COLUMNS`.
+def top_rows(snapshot: LiveContention, *, by: str, top: int | None) -> Iterator[list[Any]]:
+    """Yield the rows of a snapshot in CSV, with the columns of `TOP_COLUMNS`.
 
     Args:
-        found: The snapshot.
+        snapshot: The snapshot.
         by: `object`, `thread` or `site`.
-        top: How many rows, or None for all.
+        top: Number of rows, or None for all.
     """
-    for row in _live_rows(found, by, top):
-        yield [found.now_ns, *(row[column] for column in TOP_COLUMNS[by][1:])]
-
-
-def _live_rows(found: LiveContention, by: str, top: int | None) -> list[Any]:
-    if by == "thread":
-        return [_flat(_built("TopThread", item)) for item in found.threads[:top]]
-    if by == "site":
-        return _all_built("TopSite", found.sites[:top])
-    return _all_built("TopObject", found.objects[:top])
-
-
-def _flat(thread: dict[str, Any]) -> dict[str, Any]:
-    """Return a thread with the columns of what it waits for."""
-    wait: Mapping[str, Any] = thread["waits_for"] or {}
-    columns = {name: wait.get(name) for name in _WAIT} | {"object_name": wait.get("name")}
-    return {**thread, **columns, "thread_name": thread["name"]}
+    items: Sequence[Any] = getattr(snapshot, f"{by}s")
+    for item in items[:top]:
+        row = _built(f"Top{by.capitalize()}", item)
+        if by == "thread":
+            wait: Mapping[str, Any] = row["waits_for"] or {}
+            row |= {name: wait.get(name) for name in _WAIT}
+            row |= {"object_name": wait.get("name"), "thread_name": row["name"]}
+        yield [snapshot.now_ns, *(row[column] for column in TOP_COLUMNS[by][1:])]

@@ -1,7 +1,7 @@
 """The figures of a report, as plain data.
 
-Durations are in ns, times in ns since the traceset's start. Only waits of class `contended` count
-in `waits` and `wait_ns`; those of the other classes stand beside them by class.
+Durations are in ns, times in ns since the traceset's start. `waits` and `wait_ns` count only waits
+of class `contended`. `other_waits` and `other_ns` have the other classes.
 """
 
 from __future__ import annotations
@@ -34,18 +34,17 @@ class Figures:
     """Sums of waits and holds.
 
     Attributes:
-        waits: Contended waits.
-        wait_ns: Their duration.
-        held_ns: The part of it in which what they were for was held; the rest went by until the
-            threads were awake.
-        wait_max_ns: The longest.
-        wait_p50_ns: Median, within 3 %; None of no waits, and where it is not kept.
-        wait_p99_ns: 99th percentile, within 3 %; None likewise.
-        other_waits: Waits by class, `contended` left out.
-        other_ns: Their duration by class.
-        holds: How often a lock was held.
-        hold_ns: For how long.
-        hold_max_ns: The longest.
+        waits: Number of contended waits.
+        wait_ns: Total duration of `waits`.
+        held_ns: Part of `wait_ns` while a thread held the object.
+        wait_max_ns: The longest of `waits`.
+        wait_p50_ns: Median of `waits`, within 3 %; None without waits, or if it is not kept.
+        wait_p99_ns: 99th percentile of `waits`, within 3 %; None like the median.
+        other_waits: Number of waits by class, without `contended`.
+        other_ns: Total duration of `other_waits`, by class.
+        holds: Number of holds.
+        hold_ns: Total duration of `holds`.
+        hold_max_ns: The longest of `holds`.
     """
 
     waits: int
@@ -62,33 +61,31 @@ class Figures:
 
     @property
     def wake_ns(self) -> int:
-        """The part of the contended waits in which no thread held the object any more."""
+        """Rest of the contended waits, until the threads were awake."""
         return self.wait_ns - self.held_ns
 
     @property
     def is_mostly_wake(self) -> bool:
-        """Whether most of the contended time is `wake_ns`.
-
-        Those of less than 10 ms in all are not worth a word.
-        """
+        """Whether most of the contended time is `wake_ns`, and `wake_ns` is at least 10 ms."""
         return self.wake_ns >= _LONG_NS and 2 * self.wake_ns > self.wait_ns
 
     @property
     def blocked_ns(self) -> int:
-        """Duration of all waits, whatever their class."""
+        """Total duration of waits of all classes."""
         return self.wait_ns + sum(self.other_ns.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """What a thread's holds from one call site, or its wake-ups from there, had to do with waits.
+    """The waits that a thread caused by holds, or ended by wake-ups, from one call site.
 
     Attributes:
-        thread: The thread; None if it is not known.
-        site: Where it took the lock, or woke others; empty when unknown.
-        wait_caused_ns: How long others waited meanwhile.
-        count: How many waits it ended; 0 for holders.
-        released: The site is where it released the lock: where it took it is not known.
+        thread: The holder or waker; None if unknown.
+        site: Where the holder took the lock, or the waker woke others; empty if unknown.
+        wait_caused_ns: How long other threads waited.
+        count: Number of waits that a waker ended; 0 for a holder.
+        released: The site is the release of the lock, because the place of the acquisition is
+            unknown.
     """
 
     thread: ThreadName | None
@@ -100,20 +97,20 @@ class Blame:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Waits of one thread for one object at one call site with one cause.
+    """The waits of a thread for one object, at one call site, because of one other thread.
 
     Attributes:
         address: Address of the object.
-        kind: Its kind.
+        kind: Kind of the object.
         name: Global variable or alias, or empty.
-        site: Where it waited.
+        site: Where the thread waited.
         wait_class: Class of these waits.
-        thread: The holder when they began, or the waker where nothing is held.
-        thread_site: Where that thread took it, or woke the other.
-        waits: How many.
-        wait_ns: How long.
-        held_ns: Of contended ones, how long the object was held.
-        wait_max_ns: The longest.
+        thread: The holder when the waits began. If nothing is held: the waker. None if unknown.
+        thread_site: Where the holder took the object, or the waker ended the waits.
+        waits: Number of waits.
+        wait_ns: Total duration of the waits.
+        held_ns: Part of contended waits while a thread held the object.
+        wait_max_ns: The longest of the waits.
     """
 
     address: int
@@ -130,30 +127,30 @@ class Cause:
 
     @property
     def label(self) -> str:
-        """How to call the object: its name, or its address."""
+        """The name of the object, or its address."""
         return self.name or f"{self.address:#x}"
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectFigures:
-    """One object; generations of an address are taken together, but for locks of Python.
+    """An object. Generations of an address are one object, but not for locks of Python.
 
     Attributes:
-        address: Its address.
+        address: Address of the object.
         pid: Process id.
-        kind: Its kind.
+        kind: Kind of the object.
         name: Global variable or alias, or empty.
-        label: How to call it, never empty.
-        init_site: Where it was initialized; empty where no event says so.
-        first_site: Where it was first used.
-        generations: How many objects at this address were used.
-        threads: How many threads used it.
-        max_waiters: Most threads that waited at once.
-        wasted_signals: Signals that found no waiter.
+        label: Name or address of the object, never empty.
+        init_site: Where the object was initialized; empty if no event shows that.
+        first_site: Where the object was first used.
+        generations: Number of objects that used this address one after the other.
+        threads: Number of threads that used the object.
+        max_waiters: Maximum number of threads that waited at the same time.
+        wasted_signals: Number of signals that found no waiter.
         figures: The sums.
-        blamed: The holders while others waited, the worst first.
-        wakers: The threads that ended waits for it, the most important first.
-        stacks: The call stacks of its contended waits, the longest first, if they were asked for.
+        blamed: The threads that held the object while others waited, the worst first.
+        wakers: The threads that ended waits for the object, the most important first.
+        stacks: The call stacks of the contended waits, the longest first; empty unless asked for.
     """
 
     address: int
@@ -175,22 +172,22 @@ class ObjectFigures:
 
 @dataclass(frozen=True, slots=True)
 class ThreadFigures:
-    """One thread.
+    """A thread.
 
     Attributes:
-        thread: Which one.
-        start_ns: Its first event.
-        end_ns: When it ended, or its process or the recording did.
-        by_kind: How long it was blocked by kind of object, whatever the class.
-        blocked_ns: How long it waited, for what was chosen or not.
-        wait_caused_ns: How long others waited for what it held.
-        buffer_ns: How long it waited for room in the trace buffers.
-        silent_ns: How long it had no event and was in no wait, stretches of 10 ms and more.
-        cpu_ns: How long it had a processor in all its life; None when unknown.
-        ready_ns: How long it could have run and had none; None likewise.
+        thread: Ids and name of the thread.
+        start_ns: First event of the thread.
+        end_ns: End of the thread, of its process or of the recording.
+        by_kind: How long the thread was blocked, by kind of object, in waits of all classes.
+        blocked_ns: How long the thread waited, also for objects that are not chosen.
+        wait_caused_ns: How long other threads waited for the objects that the thread held.
+        buffer_ns: How long the thread waited for room in the trace buffers.
+        silent_ns: Sum of all times of 10 ms or longer without an event, outside of waits.
+        cpu_ns: How long the thread had a processor in its whole life; None if unknown.
+        ready_ns: How long the thread could have run but had no processor; None like `cpu_ns`.
         figures: The sums.
-        causes: The objects and holders that it waited for, the longest first.
-        stacks: The call stacks of its contended waits, the longest first, if they were asked for.
+        causes: The causes of the thread's waits, the longest first.
+        stacks: The call stacks of the contended waits, the longest first; empty unless asked for.
     """
 
     thread: ThreadName
@@ -209,32 +206,32 @@ class ThreadFigures:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """Process id."""
         return self.thread.pid
 
     @property
     def life_ns(self) -> int:
-        """From its first event to its last."""
+        """Time from `start_ns` to `end_ns`."""
         return self.end_ns - self.start_ns
 
     @property
     def running_ns(self) -> int:
-        """Its life without waits: it ran, was ready to, or slept elsewhere."""
+        """Rest of the thread's life: not waiting."""
         return max(self.life_ns - self.blocked_ns, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class SiteFigures:
-    """One call site: waits and holds that began there.
+    """A call site: the waits and holds that began there.
 
     Attributes:
-        address: Its address.
+        address: Address of the call site.
         pid: Process id.
         site: Function, file and line.
-        kind: Kind of objects used there.
-        wait_caused_ns: How long others waited during holds that began there.
+        kind: Kind of the objects that are used there.
+        wait_caused_ns: How long other threads waited during holds that began there.
         figures: The sums.
-        stacks: The call stacks of its contended waits, the longest first, if they were asked for.
+        stacks: The call stacks of the contended waits, the longest first; empty unless asked for.
     """
 
     address: int
@@ -248,17 +245,17 @@ class SiteFigures:
 
 @dataclass(frozen=True, slots=True)
 class PairFigures:
-    """What one thread did with one object.
+    """The figures of one thread and one object.
 
     Attributes:
         thread: The thread.
-        address: The object's address.
-        kind: Its kind.
+        address: Address of the object.
+        kind: Kind of the object.
         name: Global variable or alias, or empty.
-        label: How to call it, never empty.
-        wait_caused_ns: How long others waited for the object while this thread held it.
-        figures: The sums; percentiles are not kept.
-        stacks: The call stacks of its contended waits, the longest first, if they were asked for.
+        label: Name or address of the object, never empty.
+        wait_caused_ns: How long other threads waited for the object while this thread held it.
+        figures: The sums, without percentiles.
+        stacks: The call stacks of the contended waits, the longest first; empty unless asked for.
     """
 
     thread: ThreadName
@@ -273,20 +270,20 @@ class PairFigures:
 
 @dataclass(frozen=True, slots=True)
 class OpenWait:
-    """A wait that had not ended when the trace did.
+    """A wait that had not ended at the end of the trace.
 
     Attributes:
         thread: The waiter.
         kind: Kind of the object.
-        address: Its address.
+        address: Address of the object.
         name: Global variable or alias, or empty.
-        label: How to call it, never empty.
-        t_ns: When it began.
-        dur_ns: For how long, up to the end of the process.
-        wait_class: Its class.
-        site: Where.
-        owner: The holder, or the thread whose end is waited for; None if not known.
-        owner_site: Where that thread took it.
+        label: Name or address of the object, never empty.
+        t_ns: When the wait began.
+        dur_ns: Duration up to the end of the process.
+        wait_class: Class of the wait.
+        site: Call site of the wait.
+        owner: The holder, or the thread that a join waits for; None if unknown.
+        owner_site: Where the owner took the object.
     """
 
     thread: ThreadName
@@ -308,19 +305,19 @@ class Contention:
 
     Attributes:
         first_ns: First event.
-        last_ns: Last event, or the end of a process that was still waiting then.
-        lost: Events that are known to be lost.
+        last_ns: Last event, or the end of a process with a thread that still waited.
+        lost: Number of known lost events.
         figures: Sums over all threads.
-        objects: Those that were waited for most first, or the first of these.
-        all_objects: How many there are.
-        waited_objects: How many of them somebody waited for, in whatever class.
-        threads: In the order in which they began.
-        sites: Those that were waited at most first.
-        pairs: Those that were waited for most first, if they were asked for.
-        open_waits: Waits that never ended.
-        deadlocks: Cycles of them, each wait's owner being the next one's thread.
+        objects: The objects, the most waited for first; maybe only the first of them.
+        all_objects: Number of all objects.
+        waited_objects: Number of all objects with waits of any class.
+        threads: The threads, in the order of their first events.
+        sites: The call sites, the most waiting first; maybe only the first of them.
+        pairs: The pairs of thread and object, the most waited for first; empty unless asked for.
+        open_waits: Waits that had not ended at the end of the trace.
+        deadlocks: Cycles of open waits: the owner of each wait is the thread of the next wait.
         path: The critical path to the last event.
-        uncovered: Modules of which not all that they do is in the trace, and why.
+        uncovered: Modules that the trace does not cover completely, and why.
     """
 
     first_ns: int
@@ -340,23 +337,23 @@ class Contention:
 
     @property
     def silent_threads(self) -> list[ThreadFigures]:
-        """Threads of which nothing is known for most of their life, as `silent` says."""
+        """Threads without event and wait for most of their life; see `silent`."""
         return silent(self.threads)
 
     @property
     def is_whole(self) -> bool:
-        """Whether the class of all waits is known, as far as a trace can show it."""
+        """Whether the class of all waits is known, as far as the trace shows."""
         unknown = self.figures.other_waits["unknown"]
         return not (self.uncovered or unknown or self.silent_threads)
 
     @property
     def uncontended(self) -> str:
-        """What is to be said where nothing was contended; the empty text where something was."""
+        """The sentence for a report without contention; empty if something was contended."""
         if self.figures.waits:
             return ""
         if self.lost:
             were = plural(self.lost, "event was", "events were")
-            return f"what was contended is not known: {self.lost:,} {were} lost"
+            return f"the contention is unknown: {self.lost:,} {were} lost"
         locks = [item for item in self.objects if is_lock(item.kind)]
         given_up = any(
             item.figures.other_waits[why] for item in locks for why in ("timeout", "cancelled")
@@ -365,5 +362,5 @@ class Contention:
 
     @property
     def elapsed_ns(self) -> int:
-        """From the first event to the end."""
+        """Time from `first_ns` to `last_ns`."""
         return max(self.last_ns - self.first_ns, 0)

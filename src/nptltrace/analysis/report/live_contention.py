@@ -1,4 +1,4 @@
-"""What is contended now: follows a recording that goes on, and reports its latest interval.
+"""Follows a recording that still runs, and reports the contention in its latest interval.
 
 Times and durations are ns; times count from the traceset's start.
 """
@@ -52,12 +52,12 @@ class LiveFigures:
     """Contended waits in the interval, and since the start.
 
     Attributes:
-        waits: Those that ended in the interval.
-        wait_ns: Their duration in the interval, waits that go on included.
-        held_ns: The part of it in which the object was held.
-        total_waits: Those that ended since the start.
-        total_wait_ns: Duration since the start.
-        total_held_ns: The part of it in which the object was held.
+        waits: Number of waits that ended in the interval.
+        wait_ns: Duration of waits in the interval, also of waits that go on.
+        held_ns: Part of `wait_ns` while a thread held the object.
+        total_waits: Number of waits that ended since the start.
+        total_wait_ns: Duration of waits since the start, also of waits that go on.
+        total_held_ns: Part of `total_wait_ns` while a thread held the object.
     """
 
     waits: int
@@ -69,29 +69,29 @@ class LiveFigures:
 
     @property
     def wake_ns(self) -> int:
-        """The part of `wait_ns` in which nobody held the object any more."""
+        """Rest of `wait_ns`, until the threads are awake."""
         return self.wait_ns - self.held_ns
 
     @property
     def total_wake_ns(self) -> int:
-        """The part of `total_wait_ns` in which nobody held the object any more."""
+        """Rest of `total_wait_ns`, until the threads are awake."""
         return self.total_wait_ns - self.total_held_ns
 
 
 @dataclass(frozen=True, slots=True)
 class LiveObject:
-    """One object that threads wait for, or waited for.
+    """An object that threads wait for, or waited for.
 
     Attributes:
-        kind: Its kind.
-        address: Its address.
+        kind: Kind of the object.
+        address: Address of the object.
         pid: Process id.
         name: Global variable or alias, or empty.
-        waiters: Threads that wait for it now and are contended.
-        holder: Its holder now, where the first of the waiters says so.
-        holder_site: Where that thread took it.
-        longest_ns: How long the first of the waiters has waited.
-        figures: Waits for it.
+        waiters: Number of threads in a contended wait for the object now.
+        holder: The holder now, as the first waiter shows; None if unknown.
+        holder_site: Where the holder took the object.
+        longest_ns: How long the first waiter has waited.
+        figures: Waits for the object.
     """
 
     kind: str
@@ -106,22 +106,22 @@ class LiveObject:
 
     @property
     def label(self) -> str:
-        """Its name, or its address."""
+        """The name of the object, or its address."""
         return self.name or f"{self.address:#x}"
 
 
 @dataclass(frozen=True, slots=True)
 class LiveWait:
-    """What a thread waits for now.
+    """The current wait of a thread.
 
     Attributes:
         kind: Kind of the object.
-        address: Its address.
+        address: Address of the object.
         name: Global variable or alias, or empty.
-        wait_class: Class of the wait, as far as it is known before it ends.
-        t_ns: When it began.
-        dur_ns: How long it has been going on.
-        site: Where.
+        wait_class: Class of the wait, as far as it is known before the wait ends.
+        t_ns: When the wait began.
+        dur_ns: How long the wait has lasted so far.
+        site: Call site of the wait.
         owner: The thread that holds the object, or None.
     """
 
@@ -136,21 +136,22 @@ class LiveWait:
 
     @property
     def label(self) -> str:
-        """The object's name, or its address."""
+        """The name of the object, or its address."""
         return self.name or f"{self.address:#x}"
 
 
 @dataclass(frozen=True, slots=True)
 class LiveThread:
-    """One thread that runs, or that waited in the interval.
+    """A thread that lives, or that waited in the interval.
 
     Attributes:
         thread: The thread.
-        wanted: What it waits for now, or None.
-        held: How many locks it holds now.
-        figures: Its waits.
-        idle_ns: Waiting for work in the interval.
-        caused_ns: What others waited for it in the interval, as far as those waits have ended.
+        wanted: The current wait of the thread, or None.
+        held: Number of locks that the thread holds now.
+        figures: Waits of the thread.
+        idle_ns: Duration of idle waits in the interval.
+        caused_ns: How long other threads waited for the thread in the interval, in waits that have
+            ended.
     """
 
     thread: ThreadName
@@ -163,15 +164,15 @@ class LiveThread:
 
 @dataclass(frozen=True, slots=True)
 class LiveSite:
-    """One call site at which threads wait, or whose holds others waited for.
+    """A call site where threads wait, or where a thread took a lock that others waited for.
 
     Attributes:
-        site: How to call it.
+        site: The call site as text.
         pid: Process id.
-        kind: Kind of the objects used there.
-        waiters: Threads that wait there now and are contended.
+        kind: Kind of the objects that are used there.
+        waiters: Number of threads in a contended wait there now.
         figures: Waits that began there.
-        caused_ns: What others waited for holds that began there, in the interval.
+        caused_ns: How long other threads waited for holds that began there, in the interval.
     """
 
     site: str
@@ -184,21 +185,21 @@ class LiveSite:
 
 @dataclass(frozen=True, slots=True)
 class LiveContention:
-    """What an interval of a recording brought, and how things stand at its end.
+    """The contention in an interval of a recording, and the state at its end.
 
     Attributes:
         now_ns: End of the interval.
-        since_ns: Its begin.
-        running: Whether the recording goes on.
-        lost: Events that are known to be lost.
-        waiting: Threads that wait now and are contended.
+        since_ns: Beginning of the interval.
+        running: Whether the recording is still running.
+        lost: Number of known lost events.
+        waiting: Number of threads in a contended wait now.
         unknown_ns: Duration in the interval of waits of class `unknown`.
         given_up: Whether a thread gave up a wait for a lock in the interval.
-        uncovered: Modules of which not all that they do is in the trace, and why.
+        uncovered: Modules that the trace does not cover completely, and why.
         figures: Waits of all threads.
-        objects: The most waited for first.
-        threads: Those that waited most first.
-        sites: Those with most waiting first.
+        objects: The objects, the most waited for first.
+        threads: The threads, the most waiting first.
+        sites: The call sites, the most waiting first.
     """
 
     now_ns: int
@@ -216,14 +217,14 @@ class LiveContention:
 
 
 class Follower:
-    """Follows the events of a recording, and reports what is contended.
+    """Follows the events of a recording, and reports its contention.
 
     Args:
         source: The opened traces.
         symbols: Names addresses; without them objects and sites are numbers.
         begin_ns: Count from this time on.
-        choose: Returns what to count of the threads and objects that are known by then; None
-            for all.
+        choose: Returns the things to count, of the threads and objects that are known when it is
+            called; None to count all.
     """
 
     def __init__(
@@ -243,16 +244,16 @@ class Follower:
         self._begun = part.begin_ns
         self._now = part.begin_ns or 0
         self._threads = 0
-        self._asks = False
+        self._chooses = False
         self._known_processes: tuple[int, int] = (0, 0)
         self._known_codes = 0
         self._before: _Sums | None = None
 
     def read(self, until_ns: int | None = None) -> None:
-        """Follow the events that are new.
+        """Follow the new events.
 
         Args:
-            until_ns: Stop before this time; None for the end of the trace.
+            until_ns: Stop before this time, in ns; None for the end of the trace.
 
         Raises:
             NativeError: Memory is out.
@@ -270,19 +271,19 @@ class Follower:
 
     @property
     def now_ns(self) -> int:
-        """The time, in ns, up to which the events are followed."""
+        """The end of the followed events, in ns."""
         return self._now
 
     def refresh(self) -> None:
-        """Take in the events that the recorder has written since."""
+        """Open the events that the recorder has written meanwhile."""
         self._source.refresh()
         self._cursor.refresh()
 
     def present(self, named: int | None = None) -> LiveContention:
-        """Return the interval since the last call; the first one begins with the trace.
+        """Return the contention since the last call, or since the beginning of the trace.
 
         Args:
-            named: How many objects, threads and sites to report; None for all.
+            named: Number of objects, threads and sites to report; None for all.
         """
         # There is no time before the first event.
         begun, now = (0, 0) if self._begun is None else (self._begun, self._now)
@@ -293,28 +294,28 @@ class Follower:
         return report
 
     def _ends(self) -> list[int]:
-        """Return when each process ended, or until when it is known to have gone on."""
+        """Return the end of each process, or the last time when the process is known to run."""
         return self._model.ends(self._source.killed_ns(), ended_ns(self._source))
 
     def _learn(self) -> None:
-        """Declare threads and processes that are new."""
+        """Declare new threads and processes."""
         reader, source = self._source.reader, self._source
         processes = source.processes
         if reader.thread_count() != self._threads:
             for number, (owner, tid) in enumerate(reader.threads()):
                 self._model.thread(number, owner, tid)
             self._threads = reader.thread_count()
-            self._asks = True
+            self._chooses = True
             source.names.learn()
             add_parents(self._model, source)
-        if self._choose is not None and self._asks:
+        if self._choose is not None and self._chooses:
             counted = self._choose()
             restrict(self._model, counted)
-            # An object that follows at the address has not been seen yet.
-            self._asks = any(one.is_open for one in counted.objects or ())
-        known = (len(processes), sum(len(process.shared) for process in processes))
-        if known != self._known_processes:
-            self._known_processes = known
+            # The next object at the address of an open choice is not known yet: choose again.
+            self._chooses = any(chosen.is_open for chosen in counted.objects or ())
+        counts = (len(processes), sum(len(process.shared) for process in processes))
+        if counts != self._known_processes:
+            self._known_processes = counts
             share_memory(self._model, source)
         codes = sum(len(process.codes) for process in processes)
         if codes != self._known_codes:
@@ -327,7 +328,7 @@ class Follower:
 
 
 class _Sums:
-    """Sums up to a time by row of the model, waits that go on included."""
+    """Sums up to a time by row of the model, with the waits that go on."""
 
     def __init__(
         self,
@@ -356,16 +357,16 @@ class _Sums:
 
     @classmethod
     def none(cls, now_ns: int) -> _Sums:
-        """Return the sums of no event."""
+        """Return the sums without any event."""
         return cls(now_ns, now_ns, {}, np.zeros(0, np.int64))
 
     @classmethod
     def of(
         cls, model: libptttrack_sums.Model, begun_ns: int, now_ns: int, ends: list[int]
     ) -> _Sums:
-        """Return the sums of the events that a model has seen, from a time on.
+        """Return the sums of the events that a model has seen, from `begun_ns` to `now_ns`.
 
-        A thread that waited when its process ended waits no more.
+        A thread of a process that has ended does not wait any more.
         """
         opened = model.waiting(now_ns, ends)
         tables = {name: model.table(name) for name in ("objects", "threads", "sites")}
@@ -376,7 +377,7 @@ class _Sums:
 
 
 class _View:
-    """Reports what there is between two states of a model."""
+    """Reports the contention between two states of a model."""
 
     def __init__(
         self,
@@ -421,7 +422,7 @@ class _View:
     def _since(
         self, name: str, after: dict[str, NDArray[Any]], before: dict[str, NDArray[Any]]
     ) -> NDArray[Any]:
-        """Return what was added to a column; a wait may turn out to be of another class."""
+        """Return the growth of a column, never negative: a wait may change its class."""
         new = after[name].astype(np.int64)
         old = before.get(name)
         if old is not None:
@@ -434,7 +435,7 @@ class _View:
         return np.asarray(self._since(name, after, before)[:, wait_class])
 
     def _figures(self, name: str, at: int | slice) -> LiveFigures:
-        """Return the sums of a row, or of all."""
+        """Return the sums of a row, or of all rows."""
         after, before = self._after, self._before
         return LiveFigures(
             waits=int(self._since(name, after.waits, before.waits)[at].sum()),
@@ -453,15 +454,15 @@ class _View:
     def _order(
         self, name: str, column: str, named: int | None, *more: NDArray[Any]
     ) -> tuple[list[int], NDArray[Any]]:
-        """Return the rows to report, the worst first, and how many wait now by row."""
+        """Return the rows to report, the worst first, and the number of waiters of every row."""
         count = len(self._rows[name])
         waiters = np.bincount(self._contended[column], minlength=count)
         total = self._after.wait_ns[name][:, _CONTENDED]
         keys = (self._wait_ns(name), *more, waiters, total)
-        seen = np.any([key > 0 for key in keys], axis=0)
-        seen[0] = False  # stands for none
+        reported = np.any([key > 0 for key in keys], axis=0)
+        reported[0] = False  # row 0 stands for none
         order = np.lexsort([-key for key in reversed(keys)])
-        return order[seen[order]][:named].tolist(), waiters
+        return order[reported[order]][:named].tolist(), waiters
 
     # ---- parts ----
 

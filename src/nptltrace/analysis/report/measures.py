@@ -1,4 +1,4 @@
-"""What one run did, by call site, stack, object or thread: sums to compare with another run's."""
+"""The sums of one run by call site, stack, object or thread, to compare with other runs."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Frame", "Item", "Run", "measure"]
 
-_NONE = 2**63 - 1
-# A sum counts as known if no more than so much of it is not.
-_EXACT = 0.01
+_NONE = 2**63 - 1  # time of a thread without events
+# A sum counts as known if at most this part of it is unknown.
+_UNKNOWN_PART = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Frame:
     """A place in the code.
 
     Attributes:
-        place: Where it is.
-        own: Whether that is in the program itself and not in a library.
+        place: The place.
+        own: Whether the place is in the program itself, and not in a library.
     """
 
     place: Location
@@ -55,9 +55,9 @@ class Item:
 
     Attributes:
         kind: Kind of object.
-        name: What it is called, or empty for one that is known by its place.
-        frames: Where it is, or where it was first used: one place, or those of a stack, the
-            innermost first; none where that is not known.
+        name: Name of the item; empty if its place identifies it.
+        frames: The place of the item, or of the first use of an object. For a stack: all frames,
+            the innermost first. Empty if unknown.
         values: A number for each metric.
     """
 
@@ -69,14 +69,14 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run.
+    """The sums of one run.
 
     Attributes:
-        name: Its trace.
-        level: The detail level it was recorded at, or empty.
-        elapsed_ns: From its first event to its last.
+        name: Path of the trace.
+        level: Detail level of the recording, or empty.
+        elapsed_ns: Time from the first event to the last event.
         total: A number for each metric.
-        items: What it consists of.
+        items: The call sites, stacks, objects or threads of the run.
     """
 
     name: str
@@ -90,15 +90,15 @@ def measure(
     source: Traceset, symbols: Symbols, *, by: str, per: str = "run", scope: Scope | None = None,
     step: Callable[[], None] = lambda: None,
 ) -> Run:  # fmt: skip
-    """Return what a run did.
+    """Return the sums of a run.
 
     Args:
         source: The opened trace.
         symbols: Names addresses.
         by: `site`, `stack`, `object` or `thread`.
-        per: What to divide by: `run`, `second`, or the name of a type of event.
-        scope: What to count.
-        step: Called back now and then while the trace is read; what it raises ends that.
+        per: The unit to divide by: `run`, `second`, or the name of an event type.
+        scope: The part of the traces to count.
+        step: Called now and then while the trace is read. An exception ends the reading.
 
     Raises:
         UsageError: The trace has no time or no such events to divide by.
@@ -125,7 +125,7 @@ def measure(
     total[-1] = elapsed
     if stacks is not None:
         make = _Maker(source, symbols, naming, sites, sites)
-        items = [make.stack(one, _values(one.row.reshape(1))[0] / divisor) for one in stacks.rows()]
+        items = [make.stack(at, _values(at.row.reshape(1))[0] / divisor) for at in stacks.rows()]
     else:
         rows = {"site": sites, "object": objects, "thread": threads}[by]
         values = _values(rows) / divisor
@@ -138,9 +138,9 @@ def measure(
 
 
 def _values(rows: NDArray[Any]) -> NDArray[np.float64]:
-    """Return all metrics of rows of the model; not a number is what is not known."""
+    """Return all metrics of rows of the model, of shape (rows, metrics); NaN for unknown."""
     caused = rows["caused_ns"] if "caused_ns" in (rows.dtype.names or ()) else np.zeros(len(rows))
-    unknown = rows["undivided_ns"] > rows["used_ns"] * _EXACT
+    unknown = rows["undivided_ns"] > rows["used_ns"] * _UNKNOWN_PART
     used = np.where(unknown, np.nan, rows["used_ns"])
     columns = [
         rows["wait_ns"][:, 0], rows["held_ns"], rows["wait_ns"][:, 0] - rows["held_ns"],
@@ -169,7 +169,7 @@ def _divisor(source: Traceset, name: str, elapsed_ns: int, per: str) -> float:
 
 
 class _Maker:
-    """Makes items of rows of the model."""
+    """Makes items from rows of the model."""
 
     def __init__(
         self,
@@ -189,17 +189,15 @@ class _Maker:
         kind = libptttrack_sums.KINDS.get(int(self._rows["kind"][row]), "object")
         return Item(kind, "", self._frame(row), values)
 
-    def stack(self, found: AtStack, values: NDArray[np.float64]) -> Item:
+    def stack(self, at: AtStack, values: NDArray[np.float64]) -> Item:
         """Return a call stack, from the call site on."""
-        kind = libptttrack_sums.KINDS.get(found.kind, "object")
-        first = self._frame(found.site)
-        stacks = (
-            self._processes[found.process].stacks if found.process < len(self._programs) else {}
-        )
-        sites = stack_sites(stacks, found.stack)
-        site = int(self._sites["address"][found.site])
+        kind = libptttrack_sums.KINDS.get(at.kind, "object")
+        first = self._frame(at.site)
+        stacks = self._processes[at.process].stacks if at.process < len(self._programs) else {}
+        sites = stack_sites(stacks, at.stack)
+        site = int(self._sites["address"][at.site])
         callers = sites[sites.index(site) + 1 :] if site in sites else []
-        frames = (*first, *(self._at(found.process, caller) for caller in callers))
+        frames = (*first, *(self._at(at.process, caller) for caller in callers))
         python = any(frame.place.python for frame in frames)
         shown = [
             frame
@@ -215,17 +213,17 @@ class _Maker:
         return Item(kind, name, frames, values)
 
     def thread(self, row: int, values: NDArray[np.float64]) -> Item:
-        """Return a thread; those of one name are one, for their numbers change with every run."""
+        """Return a thread. Threads of one name are one item: thread ids differ between runs."""
         name = self._naming.thread(row).name or "unnamed"
         return Item("thread", name, (), values)
 
     def _frame(self, site: int) -> tuple[Frame, ...]:
-        """Return where a call site is, if that is known."""
+        """Return the place of a call site, or nothing if it is unknown."""
         process, address = int(self._sites["process"][site]), int(self._sites["address"][site])
         return (self._at(process, address),) if address else ()
 
     def _at(self, process: int, address: int) -> Frame:
-        found = self._symbols.location(process, address)
+        place = self._symbols.location(process, address)
         known = process < len(self._programs)
-        own = found.python or (known and found.module == self._programs[process])
-        return Frame(found, own=own)
+        own = place.python or (known and place.module == self._programs[process])
+        return Frame(place, own=own)

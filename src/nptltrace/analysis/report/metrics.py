@@ -1,4 +1,4 @@
-"""What can be added up of a run, by the names that JSON, users and reports have for it."""
+"""The metrics of a run, with their names in JSON, in expressions and in reports."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["METRICS", "Metric"]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """Something that is added up.
+    """A figure of a run that can be compared with other runs.
 
     Attributes:
-        name: As in JSON; durations end with `_ns`.
-        word: As users call it in expressions.
-        text: As reports call it.
+        name: Name in JSON; the name of a duration ends with `_ns`.
+        word: Name in expressions of users.
+        text: Name in reports.
     """
 
     name: str
@@ -23,7 +23,7 @@ class Metric:
 
     @property
     def is_time(self) -> bool:
-        """Whether it is a duration."""
+        """Whether the metric is a duration, in ns."""
         return self.name.endswith("_ns")
 
 

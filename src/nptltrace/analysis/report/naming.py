@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Naming", "ThreadName"]
 
-# What the low-level locks of a kind belong to.
+# Names of low-level locks by their purpose.
 _PURPOSES = {
     "stdio": "stdio stream", "malloc": "malloc arena", "thread": "thread descriptor",
     "loader": "dynamic linker",
@@ -29,12 +29,12 @@ _PURPOSES = {
 
 @dataclass(frozen=True, slots=True)
 class ThreadName:
-    """Which thread is meant.
+    """Ids and name of a thread.
 
     Attributes:
         pid: Process id.
-        tid: Kernel thread id; 0 for one that never ran.
-        name: Its name, or empty.
+        tid: Kernel thread id; 0 for a thread that never ran.
+        name: Name of the thread, or empty.
     """
 
     pid: int
@@ -42,19 +42,19 @@ class ThreadName:
     name: str
 
     def __str__(self) -> str:
-        """Return it as `thread 12 (worker)`."""
+        """Return the thread as `thread 12 (worker)`."""
         return f"thread {self.tid}" + (f" ({for_terminal(self.name)})" if self.name else "")
 
 
 class Naming:
-    """Names rows of a model, each once.
+    """Names rows of a model.
 
     Args:
         source: The opened traces.
         symbols: Names addresses, or None.
-        threads: The model's threads.
-        objects: The model's objects.
-        sites: The model's sites.
+        threads: The model's table of threads.
+        objects: The model's table of objects.
+        sites: The model's table of sites.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Naming:
         self._threads, self._objects, self._sites = threads, objects, sites
         self._processes = source.processes
         self._number = {pair: n for n, pair in enumerate(source.thread_ids)}
-        self._known: dict[int, ThreadName] = {}
+        self._thread_names: dict[int, ThreadName] = {}
 
     def pid(self, process: int) -> int:
         """Return the process id of a process by its number."""
@@ -77,13 +77,13 @@ class Naming:
 
     def thread(self, row: int) -> ThreadName:
         """Return a thread."""
-        known = self._known.get(row)
-        if known is None:
+        thread = self._thread_names.get(row)
+        if thread is None:
             process, tid = int(self._threads["process"][row]), int(self._threads["tid"][row])
             number, first_ns = self._number.get((process, tid)), int(self._threads["first_ns"][row])
             name = "" if number is None else self._source.names.of(number, first_ns)
-            known = self._known[row] = ThreadName(self.pid(process), tid, name)
-        return known
+            thread = self._thread_names[row] = ThreadName(self.pid(process), tid, name)
+        return thread
 
     def address(self, row: int) -> int:
         """Return the address of an object."""
@@ -104,14 +104,14 @@ class Naming:
         return self.lasting_name(row) or self._name(row, domain=int(self._objects[row]["kind"]))
 
     def lasting_name(self, row: int) -> str:
-        """Return the name of an object if other versions of the program have the same.
+        """Return the name of an object that is the same in other versions of the program, or empty.
 
-        A low-level lock that is no variable is called by what it is for.
+        The name of a low-level lock that is no variable is its purpose.
         """
         item = self._objects[row]
-        found = self._name(row)
-        if found or int(item["kind"]) != DOMAINS["lll"]:
-            return found
+        name = self._name(row)
+        if name or int(item["kind"]) != DOMAINS["lll"]:
+            return name
         number = int(item["flags"]) >> libptttrack_sums.TYPE_SHIFT
         purpose = _PURPOSES.get(LLL_PURPOSES[number]) if number < len(LLL_PURPOSES) else None
         return f"{purpose} {self.address(row):#x}" if purpose else ""
@@ -124,11 +124,11 @@ class Naming:
         return self._symbols.object_name(*place, domain, int(item["first_ns"]))
 
     def object(self, row: int) -> str:
-        """Return how to call an object: its name, or its address."""
+        """Return the name of an object, or its address."""
         return self.object_name(row) or f"{self.address(row):#x}"
 
     def first_alike(self, rows: NDArray[Any]) -> NDArray[np.int64]:
-        """Return for each of some objects the first one that it is counted with, by its place."""
+        """Return for each object the index in `rows` of the first object it is counted with."""
         items = self._objects[rows]
         columns = (items[name] for name in ("process", "address", "kind", "init_site", "first_ns"))
         return Objects(*columns).first_alike(
@@ -136,13 +136,13 @@ class Naming:
         )
 
     def site(self, row: int) -> str:
-        """Return a call site; empty when there is none."""
+        """Return a call site as text; empty if there is none."""
         if not row:
             return ""
         return self.site_at(int(self._sites["process"][row]), int(self._sites["address"][row]))
 
     def site_at(self, process: int, site: int) -> str:
-        """Return a call site as columns have it."""
+        """Return a call site as text, by its process and address; empty if there is none."""
         if not site:
             return ""
         name = self._symbols.site_name(process, site) if self._symbols is not None else ""

@@ -1,10 +1,9 @@
-"""Locks over time: how much was waited and held in each part of a range, and when that changed.
+"""Locks over time: waits and holds in each bin of a range of time, and moments of change.
 
-What reaches over the edge of a bin counts in both with the parts inside. The number of waits and
-holds, and the ranks of their lengths, count each of them once: in the bin in which its part of the
-range ends. So numbers and times add up to those of a report on the range. A change is a moment from
-which on waits or holds are of another length than before, by more than their scatter; it is looked
-for in those that lie in the range as a whole.
+A wait or hold that reaches over the edge of a bin adds to the time of both bins. It counts once in
+the numbers and percentiles: in the bin where it ends, or where the range ends. So numbers and times
+add up to the figures of a report on the range. At a change, the length of waits or holds changes by
+more than their scatter. Only waits and holds that lie completely in the range show changes.
 """
 
 from __future__ import annotations
@@ -39,27 +38,28 @@ _ROW = np.dtype(
     ]
 )  # fmt: skip
 _BARRIER = DOMAINS["barrier"]
-# A change is one of the median to so many times as much, or as little, ...
+# At a change, the median grows or shrinks by at least this factor.
 _TIMES = 1.5
-# ... with at least so many on each side, ...
+# Smallest number of lengths on each side of a change.
 _FEW = 30
-# ... whose logarithms differ by so many standard errors. The place of a change is chosen among
-# many, and the correlation of successive lengths is an estimate itself, so the bound is high.
+# Smallest difference of the logarithms of the lengths, in standard errors. The bound is high for
+# two reasons. The place of a change is chosen among many places. And the correlation of successive
+# lengths is only an estimate.
 _ERRORS = 8.0
 _CHANGES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A moment from which on waits or holds of a lock had another length.
+    """A change of the length of a lock's waits or holds.
 
     Attributes:
-        what: Of what.
-        t_ns: When the first of them began.
-        before: How many there were since the change before, or since the range begins.
-        after: How many there are until the next change, or until the range ends.
-        before_ns: The median of the former.
-        after_ns: The median of the latter.
+        what: Whether waits or holds changed.
+        t_ns: Beginning of the first wait or hold after the change, in ns.
+        before: Number of waits or holds since the previous change, or since the range begins.
+        after: Number of waits or holds until the next change, or until the range ends.
+        before_ns: Median length before.
+        after_ns: Median length after.
     """
 
     what: Literal["wait", "hold"]
@@ -75,10 +75,11 @@ class Bins:
     """Waits or holds in bins of equal width.
 
     Attributes:
-        count: How many end in each. Those that go on behind the range count in the last.
-        ns: How long they lasted in each, added up.
-        p50_ns: The median length of these; 0 where there is none.
-        p99_ns: The 99th percentile, likewise.
+        count: Number of waits or holds that end in each bin. The last bin also counts waits or
+            holds that end after the range.
+        ns: Their time in each bin, added up.
+        p50_ns: Median length of the counted waits or holds; 0 if there is none.
+        p99_ns: 99th percentile of their length; 0 if there is none.
     """
 
     count: NDArray[np.int64]
@@ -88,13 +89,13 @@ class Bins:
 
 
 class Place(NamedTuple):
-    """What the objects of a lock have in common: all that were initialized at one place.
+    """Identifies a lock: all objects with these four values.
 
     Attributes:
         process: Number of the process.
-        address: Where they lay, one after another.
-        kind: Their kind, as the model has it.
-        init_site: Where they were initialized; 0 if that is not known.
+        address: Address of the objects, which follow one another there.
+        kind: Number of their kind in the model.
+        init_site: Call site of their initialization; 0 if unknown.
     """
 
     process: int
@@ -105,13 +106,13 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LockOverTime:
-    """A lock: all objects of a place.
+    """The waits and holds of a lock over time.
 
     Attributes:
-        place: The place.
+        place: Identifies the lock.
         waits: Contended waits.
         holds: Holds.
-        changes: The changes of both, in the order of time.
+        changes: Changes of waits and holds, in the order of time.
     """
 
     place: Place
@@ -132,9 +133,9 @@ def over_time(
     Args:
         source: The opened traces.
         window: The part to look at.
-        locks: Which ones.
-        edges: The ends of the bins in ns, one more than there are bins.
-        step: Called back now and then with the time up to which the trace was read.
+        locks: The locks.
+        edges: Edges of the bins in ns, ascending: one more than the number of bins.
+        step: Called now and then with the time of the last event so far, in ns.
 
     Raises:
         NativeError: Memory is out.
@@ -152,29 +153,29 @@ def over_time(
         if step is not None:
             step(ts)
         if ts == libptttrack_sums.END:
-            objects, sites = model.table("objects"), model.table("sites")["address"]
-            columns = [objects[name].tolist() for name in ("process", "address", "kind")]
-            inits = sites[objects["init_site"]].tolist()
+            table, sites = model.table("objects"), model.table("sites")["address"]
+            columns = [table[name].tolist() for name in ("process", "address", "kind")]
+            inits = sites[table["init_site"]].tolist()
             for number, place in enumerate(zip(*columns, inits, strict=True)):
                 if place in numbers:
                     numbers[Place(*place)].append(number)
-    waits, holds = (np.concatenate(some) for some in parts.values())
+    waits, holds = (np.concatenate(pieces) for pieces in parts.values())
     bounds = window.of(source)
     for rows in (waits, holds):
         rows["whole"] &= _lies_in(rows, bounds)
     return [
         _lock(
             lock,
-            waits[np.isin(waits["object"], own)],
-            holds[np.isin(holds["object"], own)],
+            waits[np.isin(waits["object"], objects)],
+            holds[np.isin(holds["object"], objects)],
             edges,
         )
-        for lock, own in numbers.items()
+        for lock, objects in numbers.items()
     ]
 
 
 def _lies_in(rows: NDArray[Any], bounds: Window) -> NDArray[np.bool_]:
-    """Return which of some waits or holds a window has not cut off."""
+    """Return for each wait or hold whether it lies completely in a window."""
     inside = np.ones(len(rows), np.bool_)
     if bounds.begin_ns is not None:
         inside &= rows["t_ns"] > bounds.begin_ns
@@ -197,16 +198,16 @@ def _lock(
     place: Place, waits: NDArray[Any], holds: NDArray[Any], edges: NDArray[np.int64]
 ) -> LockOverTime:
     compared = _rounds(waits) if place.kind == _BARRIER else waits
-    changes = [change for own in _generations(compared) for change in _changes("wait", own)]
-    changes += [change for own in _generations(holds) for change in _changes("hold", own)]
-    changes.sort(key=lambda one: one.t_ns)
+    changes = [change for rows in _generations(compared) for change in _changes("wait", rows)]
+    changes += [change for rows in _generations(holds) for change in _changes("hold", rows)]
+    changes.sort(key=lambda change: change.t_ns)
     return LockOverTime(place, _bins(waits, edges), _bins(holds, edges), changes)
 
 
 def _rounds(waits: NDArray[Any]) -> NDArray[Any]:
-    """Return one wait for each round of a barrier, which is that of the thread that came first.
+    """Return for each round of a barrier only the wait of the first thread.
 
-    The later a thread comes, the shorter it waits: within a round lengths mean nothing.
+    The later a thread comes, the shorter it waits. So the other lengths of a round mean nothing.
     """
     waits = waits[waits["whole"] & (waits["waker_t_ns"] != libptttrack_sums.NEVER)]
     waits = waits[np.lexsort((waits["t_ns"], waits["waker_t_ns"], waits["object"]))]
@@ -219,14 +220,14 @@ def _rounds(waits: NDArray[Any]) -> NDArray[Any]:
 
 
 def _generations(rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    """Yield the whole waits or holds of each object: what lay at the address before is another.
+    """Yield the waits or holds of each object at the address, if they are enough for a change.
 
-    Those of which there are too few for a change are left out.
+    Waits or holds that do not lie completely in the range are left out.
     """
     rows = rows[rows["whole"]]
     rows = rows[np.argsort(rows["object"], kind="stable")]
-    own = np.split(rows, np.flatnonzero(np.diff(rows["object"])) + 1)
-    yield from (one for one in own if len(one) >= 2 * _FEW)
+    by_object = np.split(rows, np.flatnonzero(np.diff(rows["object"])) + 1)
+    yield from (part for part in by_object if len(part) >= 2 * _FEW)
 
 
 # ---- bins ----
@@ -246,13 +247,13 @@ def _bins(rows: NDArray[Any], edges: NDArray[np.int64]) -> Bins:
 
 
 def _until(begin: NDArray[Any], end: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.int64]:
-    """Return how long stretches of time lasted in all before each edge."""
+    """Return for each edge the total time of some spans before the edge."""
 
     def before(times: NDArray[Any]) -> NDArray[np.int64]:
         times = np.sort(times)
         sums = np.concatenate([[0], np.cumsum(times)])
         n = np.searchsorted(times, edges)
-        # Products may be beyond 2^63 and wrap; so do the sums, and the difference is right.
+        # Products beyond 2^63 wrap, and the sums wrap too. So their difference is right.
         return np.asarray(n * edges - sums[n])
 
     return before(begin) - before(end)
@@ -261,7 +262,7 @@ def _until(begin: NDArray[Any], end: NDArray[Any], edges: NDArray[Any]) -> NDArr
 def _ranked(
     lengths: NDArray[Any], first: NDArray[Any], count: NDArray[Any], share: float
 ) -> NDArray[np.int64]:
-    """Return the length of this rank in each bin."""
+    """Return for each bin a percentile of its lengths, which lie in order from `first` on."""
     if not len(lengths):
         return np.zeros(len(count), np.int64)
     rank = np.maximum(np.ceil(share * count).astype(np.int64) - 1, 0)
@@ -272,7 +273,7 @@ def _ranked(
 
 
 def _changes(what: Literal["wait", "hold"], rows: NDArray[Any]) -> list[Change]:
-    """Return the changes, the clearest of them where there are many."""
+    """Return the clearest changes, at most `_CHANGES`."""
     rows = rows[np.argsort(rows["t_ns"], kind="stable")]
     ends = significant_ends(np.log2(np.maximum(rows["dur_ns"], 1)))
     return [
@@ -285,10 +286,11 @@ def _changes(what: Literal["wait", "hold"], rows: NDArray[Any]) -> list[Change]:
 
 
 def significant_ends(logs: NDArray[np.float64]) -> list[int]:
-    """Return where the stretches between significant changes end, with 0 in front.
+    """Return the indices of significant changes in a sequence, between 0 and its length.
 
-    Candidates are chosen as if the lengths were independent. Their correlation is known only when
-    all levels are taken out, so the candidates are judged afterwards, the weakest first.
+    Candidates are chosen as if the lengths were independent. Then they are tested again with the
+    correlation of the lengths, the weakest candidate first. That correlation needs the candidates:
+    it is the correlation after the mean of each part is subtracted.
 
     Args:
         logs: Binary logarithms of lengths, in the order of time.
@@ -308,13 +310,13 @@ def significant_ends(logs: NDArray[np.float64]) -> list[int]:
 
 
 def _clearest(logs: NDArray[np.float64], begin: int, end: int) -> tuple[float, int]:
-    """Return by how many standard errors a stretch differs before and after a place, and the place.
+    """Return the index of the clearest change between two indices, after its standard errors.
 
-    The place is where the difference is clearest; 0 errors mean that there is no change.
+    0 standard errors mean that there is no change.
     """
     part = logs[begin:end]
     n = len(part)
-    if n < 2 * _FEW:  # beside another change
+    if n < 2 * _FEW:  # next to another change
         return 0.0, 0
     before = np.arange(_FEW, n - _FEW + 1)
     sums = np.cumsum(part)[before - 1]
@@ -324,7 +326,7 @@ def _clearest(logs: NDArray[np.float64], begin: int, end: int) -> tuple[float, i
 
 
 def _errors(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
-    """Return by how many standard errors two stretches differ; 0 if by less than `_TIMES`."""
+    """Return the difference of two parts in standard errors; 0 if it is less than `_TIMES`."""
     if abs(np.median(right) - np.median(left)) < np.log2(_TIMES):
         return 0.0
     n, m = len(left), len(right)
@@ -334,25 +336,25 @@ def _errors(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
 
 
 def _errors_at(logs: NDArray[np.float64], ends: list[int]) -> Iterator[tuple[float, int]]:
-    """Yield each change with its standard errors, for lengths that are correlated."""
-    stretches = [logs[begin:end] for begin, end in pairwise(ends)]
-    time = _correlation_time(np.concatenate([part - part.mean() for part in stretches]))
-    for (left, right), at in zip(pairwise(stretches), ends[1:-1], strict=True):
+    """Yield the standard errors of each change for correlated lengths, and its index."""
+    parts = [logs[begin:end] for begin, end in pairwise(ends)]
+    time = _correlation_time(np.concatenate([part - part.mean() for part in parts]))
+    for (left, right), at in zip(pairwise(parts), ends[1:-1], strict=True):
         yield _errors(left, right) / np.sqrt(time), at
 
 
 def _correlation_time(residuals: NDArray[np.float64]) -> float:
     """Return how many successive lengths say as much about their mean as one independent length.
 
-    It is the larger of two estimates: by the correlation of neighbours, as if the lengths were an
-    autoregressive process of order 1, and by the variance of the means of batches, which sees
-    longer phases as well (G. S. Fishman, "Discrete-Event Simulation", 2001, chapter 6).
+    The result is the larger of two estimates (G. S. Fishman, "Discrete-Event Simulation", 2001,
+    chapter 6). The correlation of neighbours treats the lengths as an autoregressive process of
+    order 1. The variance of the means of batches also shows longer phases.
 
     Args:
         residuals: Differences from the mean, in the order of time.
 
     Returns:
-        1.0 where the lengths are independent, more where they are not.
+        1.0 for independent lengths, more for correlated lengths.
     """
     n = len(residuals)
     variance = float(np.mean(residuals**2))

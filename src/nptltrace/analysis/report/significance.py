@@ -1,4 +1,4 @@
-"""Separates changes from chance when something was run several times.
+"""Separates changes from chance by several runs before and after.
 
 A change counts only if two tests agree:
 
@@ -9,8 +9,8 @@ A change counts only if two tests agree:
   and comparisons (S. Holm, Scandinavian Journal of Statistics 6, 1979). It allows a different
   spread before and after.
 
-Looking at many rows, or at many pairs of neighbouring releases, therefore does not make up changes.
-The price is that a few runs cannot give any certainty, however large the difference.
+So many rows, or many pairs of successive releases, do not produce false changes. The price: a few
+runs cannot give any certainty, however large the difference.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
 
 __all__ = ["chances", "chances_of_all", "least_chance"]
 
-_WAYS = 20_000  # more ways than these are sampled
+_WAYS = 20_000  # if there are more permutations, that many are sampled
 _AT_ONCE = 512
-# Differences far below this share of a value are not looked for: a row in which all runs happen to
-# be nearly equal would else outshine every real change.
+# Added to the spread, as a share of the mean. Otherwise a row with nearly equal runs by chance
+# would show a clearer difference than every real change.
 _NEGLIGIBLE = 0.01
-# With fewer runs on a side than these, the spread of the side is hardly known.
+# With fewer runs on a side, the spread of the side is hardly known.
 _SPREAD_KNOWN = 4
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 def least_chance(before: int, after: int) -> float:
-    """Return the smallest probability that so many runs can give."""
+    """Return the smallest probability that these numbers of runs can give."""
     if min(before, after) == 1:
         return 1.0
-    # Of as many runs on both sides, the labels may all be swapped and give the same difference.
+    # With equal numbers of runs, a swap of all labels gives the same difference.
     return max((2 if before == after else 1) / comb(before + after, before), 1 / _WAYS)
 
 
 def chances(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how probable a difference as clear as that of each row is if nothing changed.
+    """Return for each row the probability of such a clear difference if nothing changed.
 
     Args:
         before: Values of shape (rows, runs before); no NaN.
@@ -62,7 +62,7 @@ def chances(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[
 def chances_of_all(
     comparisons: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
 ) -> list[NDArray[np.float64]]:
-    """Return the same for several comparisons, corrected for the number of comparisons too.
+    """Return `chances` of several comparisons, corrected for the number of comparisons too.
 
     Args:
         comparisons: Pairs (before, after), each as `chances` takes them.
@@ -103,7 +103,7 @@ def _welch(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[n
 
 
 def _student(t: NDArray[np.float64], freedom: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the probability that |T| exceeds `t` with so many degrees of freedom.
+    """Return the probability that |T| exceeds `t`, with `freedom` degrees of freedom.
 
     With t = sqrt(freedom) tan(x), the density of Student's distribution is a power of cos(x).
     """
@@ -117,7 +117,7 @@ def _student(t: NDArray[np.float64], freedom: NDArray[np.float64]) -> NDArray[np
 
 
 def _holm(chance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return probabilities that are corrected for how many of them there are."""
+    """Return probabilities, corrected for their number."""
     order = np.argsort(chance)
     remaining = np.arange(len(chance), 0, -1)
     corrected = np.empty(len(chance))
@@ -129,29 +129,29 @@ def _holm(chance: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _permutation(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how often other labels give a difference as clear as that of each row in any row."""
+    """Return for each row how often permuted labels give such a clear difference in any row."""
     n, m = before.shape[1], after.shape[1]
     rows = np.concatenate([before, after], axis=1)
     if min(n, m) < 2 or not len(rows):  # noqa: PLR2004 -- one run says nothing of its spread
         return np.ones(len(rows))
     scale = np.abs(rows).mean(axis=1)
     rows = rows / np.where(scale > 0, scale, 1)[:, np.newaxis]
-    found = _clearness(rows, np.arange(n + m)[np.newaxis, :] < n)[:, 0]
+    real = _clearness(rows, np.arange(n + m)[np.newaxis, :] < n)[:, 0]
     as_clear = np.zeros(len(rows))
     ways = 0
     for labels in _labels(n, m):
         most = _clearness(rows, labels).max(axis=0)
-        as_clear += (most[np.newaxis, :] >= found[:, np.newaxis] * (1 - 1e-9)).sum(axis=1)
+        as_clear += (most[np.newaxis, :] >= real[:, np.newaxis] * (1 - 1e-9)).sum(axis=1)
         ways += len(labels)
     return np.asarray(as_clear / ways)
 
 
 def _labels(n: int, m: int) -> list[NDArray[np.bool_]]:
-    """Return the ways to call `n` of the runs "before", the real one first; some at a time."""
+    """Return batches of ways to label `n` of the runs as "before", the real way first."""
     if comb(n + m, n) <= _WAYS:
         chosen = np.array(list(combinations(range(n + m), n)))
     else:
-        rng = np.random.default_rng(0)  # the same answer every time
+        rng = np.random.default_rng(0)  # the same result every time
         drawn = (rng.permutation(n + m)[:n] for _ in range(_WAYS - 1))
         chosen = np.array([np.arange(n), *islice(drawn, _WAYS)])
     labels = np.zeros((len(chosen), n + m), np.bool_)
@@ -160,7 +160,7 @@ def _labels(n: int, m: int) -> list[NDArray[np.bool_]]:
 
 
 def _clearness(rows: NDArray[np.float64], labels: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return for each row and way the difference of the means, in units of what it might be off."""
+    """Return for each row and way the difference of the means, in standard errors."""
     is_before = labels.T.astype(np.float64)
     sums = [rows @ part for part in (is_before, 1 - is_before)]
     squares = [rows**2 @ part for part in (is_before, 1 - is_before)]

@@ -1,4 +1,4 @@
-"""What objects and threads were made with, in words."""
+"""Attributes of objects and scheduling policies of threads, in words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["init_attributes", "policies"]
 
-# As Linux and the C library number them.
+# The numbers of Linux and of the C library.
 _POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline"}
 _MUTEX_KINDS = ("normal", "recursive", "errorcheck", "adaptive")
 _PROTOCOLS = ("", "inherit", "protect")
@@ -24,16 +24,13 @@ def _word(words: tuple[str, ...], number: int) -> str:
     return words[number] if number < len(words) else str(number)
 
 
-def _mutex(attributes: int) -> str:
-    robust = "robust" if attributes >> 16 & 255 else ""
-    words = _word(_MUTEX_KINDS, attributes & 255), _word(_PROTOCOLS, attributes >> 8 & 255), robust
-    return " ".join(word for word in words if word)
-
-
 def _attributes(kind: str, attributes: int) -> str:
     match kind:
         case "mutex":
-            return _mutex(attributes)
+            kind_of, protocol = attributes & 255, attributes >> 8 & 255
+            robust = "robust" if attributes >> 16 & 255 else ""
+            words = _word(_MUTEX_KINDS, kind_of), _word(_PROTOCOLS, protocol), robust
+            return " ".join(filter(None, words))
         case "rwlock":
             return _word(_PREFERENCES, attributes)
         case "cond":
@@ -46,12 +43,12 @@ def _attributes(kind: str, attributes: int) -> str:
 
 
 def init_attributes(kinds: pa.Array, attributes: NDArray[Any], made: NDArray[Any]) -> pa.Array:
-    """Return what objects were initialized with.
+    """Return the attributes of objects as text, in a dictionary array.
 
     Args:
-        kinds: Their kinds, a dictionary array.
-        attributes: What the model keeps of each.
-        made: Whether its initialization is in the trace; null where not.
+        kinds: Kinds of the objects, a dictionary array.
+        attributes: Attributes of each object as numbers of the model.
+        made: Whether the initialization of each object is in the trace; otherwise null.
     """
     kind = np.asarray(kinds.indices).astype(np.uint64)
     keys, places = np.unique(kind << np.uint64(32) | attributes, return_inverse=True)
@@ -62,7 +59,7 @@ def init_attributes(kinds: pa.Array, attributes: NDArray[Any], made: NDArray[Any
 
 
 def policies(numbers: NDArray[Any], known: NDArray[Any]) -> pa.Array:
-    """Return scheduling policies in words; null where they are not known."""
+    """Return scheduling policies in words, as a dictionary array; null if they are unknown."""
     keys, places = np.unique(numbers, return_inverse=True)
     words = [_POLICIES.get(key, str(key)) for key in keys.tolist()]
     codes = pa.array(places.astype(np.int32), mask=~known)

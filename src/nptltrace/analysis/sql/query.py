@@ -1,8 +1,8 @@
 """SQL over the tables of a traceset, by DuckDB.
 
-Every table is there from the start, and is made when a query first reads it; of events only the
-columns and the stretch of time are read that the query asks for. A query reaches nothing but these
-tables: no files, no network, no settings.
+Every table is declared from the start, and made when a query first reads it. Of events, only the
+columns and the range of time are read that the query needs. A query can use only these tables: no
+files, no network, no settings.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ _SETTINGS = {
     "autoload_known_extensions": "false",
     "python_enable_replacements": "false",
     "temp_directory": "",
-    # It cannot know that events are many and call sites few: joins stay as they are written.
+    # DuckDB cannot know that there are many events and few call sites. Joins stay as written.
     "disabled_optimizers": "join_order,build_side_probe_side",
 }
-# How often it is looked whether a query that was interrupted goes on, or another one.
-_LOOK_S = 0.1
-# Rows of an answer that come at once: Python turns them into text without looking up.
+# Interval of repeated interrupts until an interrupted query ends.
+_INTERRUPT_S = 0.1
+# Rows of a result in one batch.
 _ROWS = 1 << 14
 _WORD = re.compile(r"\w+")
 # A query that changes nothing.
 _PLAIN = re.compile(r"\s*(select|from|with)\b(?!.*\(\s*desc\b)", re.IGNORECASE | re.DOTALL)
-# Words of a query that may read the list of tables, or have the name of a table as a value.
+# Words of a query that may read the list of tables, or use the name of a table as a value.
 _LISTS = frozenset({"describe", "information_schema", "query", "query_table", "show", "summarize"})
 _NEAR = re.compile(r'at or near "([^"]+)"')
-# Words of a query that stand between names.
+# Words of SQL for suggestions after a syntax error.
 _WORDS = ("select", "from", "where", "group", "order", "having", "limit", "join", "using", "union")
 _POSITION = re.compile(r"^LINE (\d+): (.*)$", re.MULTILINE)
 _INTERNAL = ("pg_", "duckdb_", "sqlite_", "pragma_")
@@ -63,9 +63,9 @@ class QueryError(UsageError):
     """A query that cannot be answered.
 
     Args:
-        what: What is wrong, in one line.
-        line: In which line of the query, from 1; 0 when unknown.
-        column: In which column, from 1.
+        what: The problem, in one line.
+        line: Line of the query, from 1; 0 if unknown.
+        column: Column in the line, from 1.
     """
 
     def __init__(self, what: str, line: int = 0, column: int = 0) -> None:
@@ -88,38 +88,41 @@ class Database:
         self._begin(lambda: self._declare_tables(tables))
 
     def close(self) -> None:
-        """Give everything back; no query may run."""
+        """Close the database. No query may run."""
         self._end()
 
     def query(self, sql: str, params: Params = None) -> pa.Table:
-        """Return what a query answers; of several statements, the last that returns rows.
+        """Return the rows of a query; of several statements, the last statement that returns rows.
 
-        Several threads may ask at once: one query is answered after the other.
+        Several threads may call at once: the queries run one after the other.
 
         Args:
             sql: The query.
-            params: Values for its parameters, by place or by name.
+            params: Values of the parameters, by position or by name.
 
         Raises:
-            QueryError: It cannot be answered.
+            QueryError: The query is wrong.
         """
         return self.interruptible(lambda: self._query(sql, params))
 
     def results(
         self, sql: str, params: Params = None
     ) -> Generator[pa.RecordBatchReader, None, None]:
-        """Run the statements of a query, and yield what those return that return rows.
+        """Run the statements of a query, and yield the result of each statement that returns rows.
 
-        A result must be read before the next one is asked for.
+        Read each result before you ask for the next result.
 
         Args:
             sql: The query.
-            params: Values for its parameters, by place or by name.
+            params: Values of the parameters, by position or by name.
 
         Raises:
-            QueryError: It cannot be answered.
+            QueryError: The query is wrong.
         """
-        statements = self._statements(sql)
+        try:
+            statements = list(self._connection.extract_statements(sql))
+        except self._duckdb.Error as error:
+            raise _query_error(error, sql, sql) from None
         self._declare(sql if all(_PLAIN.match(each.query) for each in statements) else None)
         for statement in statements:
             try:
@@ -134,19 +137,19 @@ class Database:
     def is_complete(self, sql: str) -> bool:
         """Return whether a text ends with a whole statement."""
         try:
-            found = self._connection.extract_statements(sql)
+            statements = self._connection.extract_statements(sql)
         except self._duckdb.Error:
             return sql.rstrip().endswith(";")
-        return not found or sql.rstrip().endswith(";")
+        return not statements or sql.rstrip().endswith(";")
 
     def interruptible(self, work: Callable[[], T]) -> T:
-        """Do something in a thread of its own, so that Ctrl-C stops the query that it runs.
+        """Run a function in a new thread, so that Ctrl-C stops its query.
 
         Args:
-            work: What to do; called in this thread where that cannot receive signals.
+            work: The function. If this thread does not get signals, it runs in this thread.
 
         Raises:
-            KeyboardInterrupt: It was stopped.
+            KeyboardInterrupt: Ctrl-C stopped the query.
         """
         import signal
         from threading import current_thread, main_thread
@@ -176,13 +179,13 @@ class Database:
             thread = Thread(target=run)
             thread.start()
             while thread.is_alive():
-                thread.join(_LOOK_S)
-                if stopped:  # what came between two queries has stopped none
+                thread.join(_INTERRUPT_S)
+                if stopped:  # an interrupt between two queries has no effect: interrupt again
                     self._scans.stop()
                     self._connection.interrupt()
         finally:
             signal.signal(signal.SIGINT, before)
-            self._scans.end()  # nor is the next query stopped
+            self._scans.end()  # so that `stop` does not stop the next query
         if stopped:
             raise KeyboardInterrupt
         if errors:
@@ -195,16 +198,16 @@ class Database:
         """Connect, and declare the tables and views that queries may read.
 
         Args:
-            declare: Declares them.
-            settings: Of DuckDB, besides those of every database.
+            declare: Declares the tables and views.
+            settings: More settings of DuckDB than `_SETTINGS`.
         """
         self._duckdb = _duckdb()
         self._connection = self._duckdb.connect(config=_SETTINGS | settings)
-        # A program that is not in a file, as of `python -c`, would have one on its standard output.
+        # With `python -c`, DuckDB would print a progress bar on the standard output.
         self._connection.execute("set enable_progress_bar = false")
         self._scans = Scans()
         self._undeclared: dict[str, tuple[str, Callable[[], object]]] = {}
-        # At the interpreter's exit too: no thread of DuckDB may come back to Python after it.
+        # This also runs at the interpreter's exit: after it, no thread of DuckDB may call Python.
         self._end = weakref.finalize(self, _end, self._connection, self._scans)
         self._querying = Lock()
         self._rows = self._duckdb.ExpectedResultType.QUERY_RESULT
@@ -212,7 +215,7 @@ class Database:
         self._connection.execute("set lock_configuration = true")
 
     def _declare_tables(self, tables: TraceTables) -> None:
-        """Remember how tables and views are declared, for those that queries mention."""
+        """Remember how to declare each table and view. Queries declare the names they mention."""
 
         def register(table: TableType) -> None:
             self._connection.register(table.name, LazyTable(table, tables, self._scans))
@@ -222,23 +225,23 @@ class Database:
         for view in VIEWS:
             text, name = view.statement, view.name
             if name == "thread_names" and tables.leaves_threads_out:
-                # Holders and wakers that are not chosen have names as well.
+                # Holders and wakers outside of the scope have names too.
                 self._undeclared[ALL_THREADS.name] = "", partial(register, ALL_THREADS)
                 text = f"create view {name} as {THREAD_NAMES.format(ALL_THREADS.name)}"
             self._undeclared[name] = text, partial(self._connection.execute, text)
 
     def _declare(self, sql: str | None = None) -> bool:
-        """Declare the tables and views that a query may read; without a query all of them.
+        """Declare the tables and views that a query may read, or all of them without a query.
 
         Returns:
-            Whether there was something to declare.
+            Whether something was declared.
         """
         wanted = set(self._undeclared)
         if sql is not None:
             words = set(_WORD.findall(sql.lower()))
             if words.isdisjoint(_LISTS) and not any(w.startswith(_INTERNAL) for w in words):
                 wanted &= words
-                for name in reversed(self._undeclared):  # views read what was declared before
+                for name in reversed(self._undeclared):  # views read only tables and views before
                     if name in wanted:
                         words = set(_WORD.findall(self._undeclared[name][0]))
                         wanted |= words & self._undeclared.keys()
@@ -247,43 +250,37 @@ class Database:
         return bool(wanted)
 
     def _query(self, sql: str, params: Params) -> pa.Table:
-        found = None
+        table = pa.table({})
         with self._querying, closing(self.results(sql, params)) as results:
             for reader in results:
-                found = reader.read_all()
-        return pa.table({}) if found is None else found
-
-    def _statements(self, sql: str) -> list[Any]:
-        try:
-            return list(self._connection.extract_statements(sql))
-        except self._duckdb.Error as error:
-            raise _query_error(error, sql, sql) from None
+                table = reader.read_all()
+        return table
 
     def _run(self, statement: Any, sql: str, params: Params) -> pa.RecordBatchReader | None:
-        """Run one statement; None for one that returns no rows."""
-        failed = self._duckdb.Error
+        """Run one statement and return its rows; None if it returns no rows."""
         values = _values(params, statement.named_parameters)
         try:
             if list(statement.expected_result_type) != [self._rows]:
                 self._connection.execute(statement.query, values)
                 return None
             return self._connection.sql(statement.query, params=values).to_arrow_reader(_ROWS)
-        except failed as error:
+        except self._duckdb.Error as error:
             if self._is_unknown(error) and self._declare():
                 return self._run(statement, sql, params)
             raise self._explained(error, statement, sql, values) from None
 
     def _is_unknown(self, error: Exception) -> bool:
-        """Return whether an error is about a name, which is looked up before anything runs."""
+        """Return whether an error is about a name. DuckDB looks names up before a query runs."""
         return isinstance(error, self._duckdb.BinderException | self._duckdb.CatalogException)
 
     def _explained(
         self, error: Exception, statement: Any, sql: str, values: Any = None
     ) -> PttError:
-        """Return an error with its place, which is known where the statement is just executed."""
+        """Return an error of a statement with its place in the text."""
         if self._scans.failures:
             return self._scans.failures.pop()
         if self._is_unknown(error) and not _POSITION.search(str(error)):
+            # Only `execute` reports the place.
             try:
                 self._connection.execute(statement.query, values)
             except self._duckdb.Error as again:
@@ -293,7 +290,7 @@ class Database:
     def _whole(
         self, reader: pa.RecordBatchReader, statement: Any, sql: str
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, sums as plain integers."""
+        """Yield the rows, with sums as 64-bit integers."""
         schema = _plain(reader.schema)
         try:
             for batch in reader:
@@ -305,7 +302,7 @@ class Database:
 
 
 def _values(params: Params, wanted: Collection[str]) -> Any:
-    """Return the values of a statement's parameters; None where it has none."""
+    """Return the values of a statement's parameters; None if it has none."""
     if not wanted or params is None:
         return None
     if isinstance(params, Mapping):
@@ -316,14 +313,14 @@ def _values(params: Params, wanted: Collection[str]) -> Any:
 
 
 def _end(connection: Any, scans: Scans) -> None:
-    """Close a connection when no thread is in a scan any more."""
+    """Close a connection after all threads have left its scans."""
     connection.interrupt()
     scans.end()
     connection.close()
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
-    """Return a schema in which the 128 bits that DuckDB adds up in are 64."""
+    """Return a schema with 64-bit integers in place of the 128-bit sums of DuckDB."""
     wide = pa.decimal128(38, 0)
     fields = [field.with_type(pa.int64()) if field.type == wide else field for field in schema]
     return pa.schema(fields)
@@ -344,9 +341,9 @@ def view_schemas() -> dict[str, pa.Schema]:
         connection.execute(view.statement)
         if not view.value:
             arguments = f"({', '.join('0' for _ in view.parameters)})" if view.parameters else ""
-            found = connection.sql(f"from {view.name}{arguments}").to_arrow_reader(1)
-            schemas[view.name] = _plain(found.schema)
-            found.close()
+            reader = connection.sql(f"from {view.name}{arguments}").to_arrow_reader(1)
+            schemas[view.name] = _plain(reader.schema)
+            reader.close()
     connection.close()
     return schemas
 
@@ -360,7 +357,7 @@ def _duckdb() -> Any:
 
 
 def _query_error(error: Exception, statement: str, sql: str) -> QueryError:
-    """Return an error of DuckDB in one line, with the place in the whole text."""
+    """Return an error of DuckDB in one line, with its place in the whole query."""
     text = str(error)
     line, column = 0, 0
     place = _POSITION.search(text)
@@ -384,17 +381,17 @@ def _query_error(error: Exception, statement: str, sql: str) -> QueryError:
 
 
 def _misspelt(what: str, statement: str) -> str:
-    """Return the end of a message about a syntax error: which word is nearly one of SQL."""
+    """Return a suggestion for a syntax error if a word is nearly a word of SQL, or empty."""
     place = _NEAR.search(what)
-    found = place[1].lower() if place is not None else ""
+    near = place[1].lower() if place is not None else ""
     words = re.findall(r"\w+", statement.lower())
-    at = words.index(found) if found in words else len(words)
+    at = words.index(near) if near in words else len(words)
     from difflib import get_close_matches
 
     for word in words[max(at - 1, 0) : at + 1]:
         close = get_close_matches(word, _WORDS, 1, 0.7) if word not in _WORDS else []
         if close:
-            return f"; did you mean {close[0]}" + (f" instead of {word}?" if word != found else "?")
+            return f"; did you mean {close[0]}" + (f" instead of {word}?" if word != near else "?")
     return ""
 
 
@@ -405,7 +402,7 @@ def _column(text: str, place: re.Match[str], statement: str) -> int:
     mark = pointer.find("^") - len(f"LINE {place[1]}: ")
     lines = statement.splitlines()
     whole_line = lines[int(place[1]) - 1] if int(place[1]) <= len(lines) else ""
-    # Of a long line only a part around the place is shown, between dots.
+    # DuckDB shows only a part of a long line, between dots.
     left = len(shown) - len(shown.removeprefix("..."))
     part = shown.removeprefix("...").removesuffix("...")
     shift = max(whole_line.find(part), 0) - left

@@ -1,7 +1,7 @@
-"""How DuckDB reads tables that Python makes, and how that ends when nobody wants the rest.
+"""Scans: DuckDB reads tables that Python makes, and stops when nobody wants the other rows.
 
-A scan runs in the thread of DuckDB that asks for rows, and nowhere else: no pool reads ahead of
-it. Whoever ran a query ends its scans, and no thread is in one of them afterwards.
+A scan runs only in the thread of DuckDB that asks for rows: no pool reads ahead. The caller of a
+query ends its scans. After that, no thread is in a scan.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LazyTable", "Scans"]
 
+_WORD = re.compile(r"\w+")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
-# Rows that a thread of DuckDB gets at once.
+# Rows of a batch for a thread of DuckDB.
 _ROWS = 1 << 16
 _BOUND = re.compile(r"\(ts_ns (>=|>|<=|<|==) (-?\d+)\)")
 
@@ -35,7 +36,7 @@ class Scans:
     """The scans of a connection.
 
     Attributes:
-        failures: Why tables could not be made, which DuckDB would wrap in words of its own.
+        failures: Errors of tables that could not be made. DuckDB would change their text.
     """
 
     def __init__(self) -> None:
@@ -45,12 +46,12 @@ class Scans:
         self._unwanted = Event()
 
     def begin(self, pieces: Iterable[pa.Table], schema: pa.Schema, condition: Any) -> _Scan:
-        """Begin to read.
+        """Begin a scan.
 
         Args:
-            pieces: The rows, with what the condition needs.
-            schema: The columns to give.
-            condition: An expression that the rows must fulfil, or None.
+            pieces: The rows, with all columns that the condition needs.
+            schema: The columns to return.
+            condition: An Arrow expression that the rows must fulfil, or None.
         """
         scan = _Scan(self._batches(pieces, schema, condition), schema, self._unwanted)
         with self._lock:
@@ -58,11 +59,11 @@ class Scans:
         return scan
 
     def stop(self) -> None:
-        """Have the scans that run fail soon, and those that begin until `end`."""
+        """Make all scans fail soon: running scans, and scans that begin before `end`."""
         self._unwanted.set()
 
     def end(self) -> None:
-        """End all scans; when this returns, none runs."""
+        """End all scans. When this returns, no scan runs."""
         self.stop()
         with self._lock:
             running, self._running = self._running, []
@@ -84,12 +85,12 @@ class Scans:
 
 
 class _Scan:
-    """Rows of one table, pulled by one thread of DuckDB at a time.
+    """The rows of one table for DuckDB. One thread reads them at a time.
 
     Args:
         batches: The rows.
-        schema: Their columns.
-        unwanted: Is set when they are not wanted any more.
+        schema: The columns of the rows.
+        unwanted: Is set when nobody wants the rows any more.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class _Scan:
         self._closed = False
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """Return it as DuckDB reads it."""
+        """Return a reader of the rows, as DuckDB expects it."""
         return pa.RecordBatchReader.from_batches(self._schema, self)
 
     def __iter__(self) -> _Scan:
@@ -115,7 +116,7 @@ class _Scan:
             return next(self._batches)
 
     def close(self) -> None:
-        """End it, with all that it began; waits for the threads in it."""
+        """End the scan and everything that it began, after its threads have left it."""
         with self._lock:
             self._closed = True
             self._batches.close()
@@ -124,12 +125,12 @@ class _Scan:
 class LazyTable(ds.Dataset):  # type: ignore[misc] # Arrow has no types
     """A table that is made when DuckDB reads it.
 
-    DuckDB asks a data set which columns and rows it needs; nothing else of one is used here.
+    DuckDB uses only the schema and the scanner of an Arrow data set.
 
     Args:
-        table: Which table.
-        tables: Makes it.
-        scans: Where what reads it is kept.
+        table: The table.
+        tables: Makes the table.
+        scans: Keeps the scans of the table.
     """
 
     def __init__(self, table: TableType, tables: TraceTables, scans: Scans) -> None:
@@ -146,23 +147,24 @@ class LazyTable(ds.Dataset):  # type: ignore[misc] # Arrow has no types
         filter: Any = None,  # noqa: A002 -- as Arrow calls it
         **_: Any,
     ) -> _Scan:
-        """Begin to read; DuckDB asks what comes back for its reader only.
+        """Begin a scan. DuckDB calls only `to_reader` of the result.
 
         Args:
-            columns: Which columns.
-            filter: An expression that the rows must fulfil.
+            columns: The columns to return; None for all.
+            filter: An Arrow expression that the rows must fulfil, or None.
         """
         wanted = self._table.names if columns is None else columns
         whole = self._table.schema()
         schema = pa.schema([whole.field(name) for name in wanted])
-        needed = set(wanted) | _mentioned(filter, self._table.names)
+        mentioned = set() if filter is None else set(_WORD.findall(str(filter)))
+        needed = set(wanted) | mentioned.intersection(self._table.names)
         names = self._table.schema(needed).names
         pieces = self._tables.batches(self._table.name, names, _window(filter))
         return self._scans.begin(pieces, schema, filter)
 
 
 def _part(batch: pa.RecordBatch, names: list[str], condition: Any) -> list[pa.RecordBatch]:
-    """Return columns of the rows that fulfil a condition, if there is one, in their order."""
+    """Return columns of the rows that fulfil a condition, or of all rows without a condition."""
     if condition is None:
         return [batch.select(names)]
     from pyarrow import acero
@@ -177,16 +179,8 @@ def _part(batch: pa.RecordBatch, names: list[str], condition: Any) -> list[pa.Re
     return list(kept.select(names).to_batches())
 
 
-def _mentioned(expression: Any, names: list[str]) -> set[str]:
-    """Return which columns an expression may need."""
-    if expression is None:
-        return set()
-    words = set(re.findall(r"\w+", str(expression)))
-    return words.intersection(names)
-
-
 def _window(expression: Any) -> Window | None:
-    """Return the stretch of time outside of which an expression is surely false."""
+    """Return a range of time; outside of this range, the expression is false for certain."""
     if expression is None:
         return None
     text = _QUOTED.sub('""', str(expression))

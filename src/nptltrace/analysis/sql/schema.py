@@ -1,4 +1,4 @@
-"""The tables of a trace as Arrow schemas: of `ptt sql`, exports and `Traceset.table()`.
+"""Arrow schemas of the tables of a trace, for `ptt sql`, exports and `Traceset.table()`.
 
 `catalog/tables.toml` declares the tables and their columns.
 """
@@ -49,8 +49,8 @@ _TYPES: dict[str, pa.DataType] = {
     ),
 }
 
-# Names of the events' own fields by the name of their column.
 EVENT_FIELDS = {column_of_field(name): name for name in FIELD_NAMES}
+"""Names of the fields of events, by the names of their columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class Column:
     """A column of a table.
 
     Attributes:
-        name: Its name.
-        type: A key of the types above; a `word` is a string of which there are few.
-        meaning: Its meaning, and when it is null.
+        name: Name of the column.
+        type: A key of `_TYPES`. A `word` is one of a few strings.
+        meaning: Meaning of the column, and when it is null.
         unit: `ns`, `address`, `id`, or empty.
     """
 
@@ -81,9 +81,9 @@ class TableType:
     """A table.
 
     Attributes:
-        name: Its name.
-        row: What a row stands for.
-        columns: Its columns.
+        name: Name of the table.
+        row: Meaning of a row.
+        columns: The columns.
     """
 
     name: str
@@ -99,12 +99,14 @@ class TableType:
         """Return the Arrow schema.
 
         Args:
-            columns: Only these, in the order of the table; None for all.
+            columns: Names of columns to choose; None for all. Their order is the table's order.
 
         Raises:
-            UsageError: It has no such column.
+            UsageError: The table has no such column, or `columns` is a single text.
         """
-        chosen = None if columns is None else set(_names(columns, "columns"))
+        if isinstance(columns, str):
+            raise UsageError(f"columns must be a list of names, such as [{columns!r}]")
+        chosen = None if columns is None else set(columns)
         unknown = sorted((chosen or set()).difference(self.names))
         if unknown:
             raise UsageError(
@@ -120,14 +122,7 @@ class TableType:
         return pa.schema(fields, metadata=about)
 
 
-def _names(names: Iterable[str], what: str) -> Iterable[str]:
-    """Return names; a text alone is no list of them."""
-    if isinstance(names, str):
-        raise UsageError(f"{what} must be a list of names, such as [{names!r}]")
-    return names
-
-
-# The own fields of events follow the columns that the declaration has.
+# Columns for the fields of events, after the declared columns.
 _FIELDS = tuple(
     Column(
         column,
@@ -149,21 +144,21 @@ TABLES: dict[str, TableType] = {
     )
     for name, row, columns in tables.TABLES
 }
-# The threads that are not chosen as well.
 ALL_THREADS = replace(TABLES["threads"], name="all_threads")
+"""The table `threads`, with the threads outside of the scope."""
 
 ADDRESSES = frozenset(c.name for t in TABLES.values() for c in t.columns if c.unit == "address")
-"""Names of the columns that are addresses."""
+"""Names of the columns with addresses."""
 
 
 def table_type(name: str) -> TableType:
     """Return a table by its name.
 
     Raises:
-        UsageError: There is none of that name.
+        UsageError: There is no table with this name.
     """
-    found = TABLES.get(name)
-    if found is None:
+    table = TABLES.get(name)
+    if table is None:
         known = near(name, TABLES) or f": there are {', '.join(TABLES)}"
         raise UsageError(f"no table {name!r}{known}")
-    return found
+    return table

@@ -1,4 +1,4 @@
-"""Tables that are kept for later: small ones in memory, others in a temporary file."""
+"""Keeps tables for later: small tables in memory, larger tables in a temporary file."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _IN_MEMORY = 16 << 20  # bytes of one table
 
 
 class Shelf:
-    """Takes pieces of one table, and gives them back as a whole.
+    """Takes pieces of one table, and returns them as a whole.
 
-    What does not fit into memory is read from a file as it lies there: the system takes back what
-    it needs. Where there is no file to be had, everything stays in memory; where the file cannot
-    grow, it is not tried whether memory can.
+    Pieces beyond a limit are written to a file and mapped, so the system can evict their memory. If
+    no file can be made, all pieces stay in memory. If the file cannot grow, that is an error:
+    memory is not tried instead.
 
     Args:
-        in_memory: How many bytes to keep in memory.
+        in_memory: Number of bytes to keep in memory.
     """
 
     def __init__(self, in_memory: int = _IN_MEMORY) -> None:
@@ -37,7 +37,7 @@ class Shelf:
         self._writer: pa.RecordBatchStreamWriter | None = None
 
     def add(self, piece: pa.Table) -> None:
-        """Take the next rows in.
+        """Add the next rows.
 
         Raises:
             PttError: There is no room for them in the file.
@@ -46,7 +46,7 @@ class Shelf:
         if self._writer is None and (self._left >= 0 or not self._begin_file(piece.schema)):
             self._pieces.append(piece)
             return
-        assert self._writer is not None  # noqa: S101 -- begun above
+        assert self._writer is not None  # noqa: S101 -- `_begin_file` made it
         with self._writing():
             self._writer.write_table(piece)
 
@@ -62,12 +62,12 @@ class Shelf:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Say what to do where the file cannot be written."""
+        """Explain an error while the file is written."""
         try:
             yield
         except OSError as error:
             if self._file is not None:
-                with suppress(OSError):  # it still has what could not be written
+                with suppress(OSError):  # its buffer still has the unwritten bytes
                     self._file.close()
             import tempfile
 
@@ -77,10 +77,10 @@ class Shelf:
             ) from None
 
     def table(self) -> pa.Table:
-        """Return all rows; nothing is added any more.
+        """Return all rows. Call `add` no more after this.
 
         Raises:
-            PttError: There is no room for the last of them in the file.
+            PttError: There is no room for the last rows in the file.
         """
         if self._writer is None or self._file is None:
             return pa.concat_tables(self._pieces)

@@ -1,6 +1,6 @@
-"""The tables of a traceset as `schema` declares them, each made when it is asked for.
+"""Makes the tables of a traceset as `schema` declares them, each on first use.
 
-Waits, holds, wake-ups and events come in pieces, so that what reads them need not hold them all.
+Waits, holds, wake-ups and events come in pieces, so that a reader need not keep all of them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["TraceTables"]
 
 _MODEL = (*ROW_TABLES, "states", "threads", "objects", "edges", "blames")
-# The holds of this many events are kept for the next query; others are computed for each.
+# Up to this number of events, holds are kept for the next query. Otherwise each query makes them.
 _KEPT_EVENTS = 4_000_000
 
 _OPERATIONS = {
@@ -59,26 +59,26 @@ _OPERATIONS = {
 }  # fmt: skip
 _SOURCES = ("nptl", "handler", "user")
 _SEMAPHORE = KINDS[DOMAINS["sem"]]
-# Of the number of an event, the bits below those of its domain.
+# The number of an event's domain begins at this bit of the event's number.
 _DOMAIN_SHIFT = 6
 _GIL_FIGURES = ("holds", "hold_ns", "wait_caused_ns", "waits", "wait_ns", "wait_max_ns")
 
-# Returns the findings of opened traces as rows of the table.
+# Returns the findings of opened traces as rows of the table `findings`.
 Find = Callable[["Traceset", "Symbols", "Checker"], pa.Table]
 
 
 class TraceTables:
-    """The tables of a traceset; several threads may ask at once.
+    """The tables of a traceset. Several threads may call at once.
 
     Args:
         traceset: The opened traces.
-        symbols: Names addresses; made from what the traces say otherwise.
-        scope: What the tables have of the traces.
-        findings: Looks for findings, for the table of them; None: there is no such table, since
-            what finds them cannot read it.
+        symbols: Names addresses; None to make it from the traces.
+        scope: The part of the traces in the tables.
+        findings: Makes the table of findings. None: the tables `findings` and `lock_cycles` cannot
+            be read, because a kind of finding reads the tables.
 
     Attributes:
-        symbols: As given, or made.
+        symbols: Names addresses.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class TraceTables:
         self._find = findings
         self._kept: dict[str, pa.Table] = {}
         self._checker: Checker | None = None
-        # A query reads several tables at once.
+        # Threads of one query read several tables at once.
         self._lock = RLock()
         self._numbers = _Numbers(traceset)
         self._sites = Sites(self._source)
@@ -119,7 +119,7 @@ class TraceTables:
 
     @property
     def leaves_threads_out(self) -> bool:
-        """Whether the scope has some threads only."""
+        """Whether the scope has only some threads."""
         return self._scope.counted.threads is not None
 
     # ---- questions ----
@@ -129,10 +129,10 @@ class TraceTables:
 
         Args:
             name: One of `schema.TABLES`.
-            columns: Only these; None for all.
+            columns: Names of columns to choose; None for all.
 
         Raises:
-            UsageError: There is no such table.
+            UsageError: There is no such table or column.
         """
         schema = table_type(name).schema(columns)
         if self._is_streamed(name):
@@ -143,7 +143,7 @@ class TraceTables:
             return self._kept[name].select(schema.names)
 
     def alone(self, name: str, columns: Collection[str] | None = None) -> pa.Table:
-        """Return a table without making those that come with it; see `table`."""
+        """Return a table, and make no other table of the model with it; see `table`."""
         with self._lock:
             if name in _MODEL and name not in self._kept and not self._is_streamed(name):
                 shelf = Shelf()
@@ -160,8 +160,8 @@ class TraceTables:
 
         Args:
             name: One of `schema.TABLES`, or `ALL_THREADS`.
-            columns: Only these; None for all.
-            window: Of events, only those in this part.
+            columns: Names of columns to choose; None for all.
+            window: The range of time of the table `events`; other tables ignore it.
         """
         if name == "events":
             yield from self._events(columns, window)
@@ -177,9 +177,9 @@ class TraceTables:
             yield self.table(name, columns)
 
     def pieces(self, names: Collection[str]) -> Iterator[tuple[str, pa.Table]]:
-        """Yield several tables in pieces, each with its table's name; nothing is kept.
+        """Yield several tables in pieces, each with its table's name, and keep none.
 
-        The events are gone through twice at most: for the model, and for themselves.
+        The events are read at most twice: for the model, and for the table `events`.
         """
         if any(name in _MODEL for name in names):
             rows = [name for name in (*ROW_TABLES, "states") if name in names]
@@ -198,7 +198,7 @@ class TraceTables:
         times: Sequence[int],
         save: Callable[[int, libptttrack_sums.Model], None],
     ) -> Iterator[tuple[str, pa.Table]]:
-        """Yield what a model adds up, with the tables' names; see `slices.tables_and_states`."""
+        """Yield the sums of a model with their tables' names; see `tables_and_states`."""
         self._source.names.learn()
         for name, raw in tables_and_states(self._source, rows, times, save):
             yield name, self._finished(name, raw)
@@ -206,7 +206,7 @@ class TraceTables:
     def pieces_of_slice(
         self, rows: Collection[str], times: Sequence[int], number: int, state: bytes | None
     ) -> Iterator[tuple[str, pa.Table]]:
-        """Yield the rows of a slice of time, as `pieces` does; see `slices.rows_of_slice`."""
+        """Yield the rows of a slice of time, as `pieces` does; see `rows_of_slice`."""
         for name, raw in rows_of_slice(self._source, rows, times, number, state):
             yield name, self._finished(name, raw)
 
@@ -216,7 +216,7 @@ class TraceTables:
         return table_type(name).schema().empty_table()
 
     def places(self) -> dict[str, tuple[int, int]]:
-        """Return process and address of each site of the table `sites`."""
+        """Return (process, address) of each site of the table `sites`, by `site_id`."""
         return {
             identity: (process, site) for identity, process, site in self._sites.all(frames=True)
         }
@@ -228,7 +228,7 @@ class TraceTables:
         return name == "events" or (name == "holds" and events > _KEPT_EVENTS)
 
     def _keep(self, name: str) -> None:
-        """Make a table, and those that come with it; edges and states come alone."""
+        """Make and keep a table, and the model's other tables except edges and states with it."""
         if name not in _MODEL:
             self._kept[name] = self._of_processes(self._made(name, self._makers[name]()))
             return
@@ -247,7 +247,7 @@ class TraceTables:
             self._kept[made] = shelf.table()
 
     def _of_processes(self, table: pa.Table) -> pa.Table:
-        """Return the rows of the processes in the scope, and those of no process."""
+        """Return the rows of the processes in the scope, and the rows without a process."""
         if not self.leaves_threads_out or "process" not in table.column_names:
             return table
         process = table["process"]
@@ -255,7 +255,7 @@ class TraceTables:
         return table.filter(pa.array(chosen | _numpy(process.is_null())))
 
     def _chosen(self, name: str, raw: pa.Table) -> pa.Table:
-        """Return what is in the scope, of tables that the model does not restrict itself."""
+        """Return the rows in the scope, for tables that the model itself does not restrict."""
         if self._scope.counted == Counted() or name not in {"threads", "objects", "edges"}:
             return raw
         process, scope = _numpy(raw["process"]), self._scope
@@ -287,11 +287,12 @@ class TraceTables:
             if isinstance(column, pa.ChunkedArray):
                 column = column.combine_chunks()
             if not isinstance(column, pa.Array):
-                column = pa.array(column, _plain(field.type))
+                is_word = pa.types.is_dictionary(field.type)
+                column = pa.array(column, field.type.value_type if is_word else field.type)
             arrays.append(_as(column, field.type))
         return pa.table(arrays, schema=schema)
 
-    # ---- what the model knows ----
+    # ---- tables of the model ----
 
     def _identity(self, raw: pa.Table) -> dict[str, Any]:
         process = _numpy(raw["process"])
@@ -303,13 +304,13 @@ class TraceTables:
     def _stack(
         self, raw: pa.Table, site: str, process: str = "process", stack: str = ""
     ) -> pa.Array:
-        """Return identities of stacks, which are in the process that a column names.
+        """Return the identities of the stacks in a table of the model.
 
         Args:
-            raw: What the model says.
-            site: The column of call sites, for what has no stack.
-            process: The column of the processes.
-            stack: The column of numbers of stacks; empty if there is none.
+            raw: The table of the model.
+            site: Name of the column of call sites, for rows without a stack.
+            process: Name of the column of processes.
+            stack: Name of the column of numbers of stacks; empty if there is none.
         """
         processes, sites = _numpy(raw[process].fill_null(0)), _numpy(raw[site])
         if not stack:
@@ -317,7 +318,7 @@ class TraceTables:
         return self._stacks.ids(processes, _numpy(raw[stack]), sites)
 
     def _finished(self, name: str, raw: pa.Table) -> pa.Table:
-        """Return what the model says, with the columns that are not in it."""
+        """Return a table of the model, with the columns that the model does not have."""
         columns = dict(zip(raw.column_names, raw.columns, strict=True))
         columns |= self._identity(raw)
         columns |= {column: self._stack(raw, *inputs) for column, inputs in STACKS[name]}
@@ -326,7 +327,7 @@ class TraceTables:
         return self._made(name, columns)
 
     def _policies(self, raw: pa.Table) -> dict[str, Any]:
-        # A policy that is not the ordinary one is reported when a thread or a process begins.
+        # The tracer reports an unusual policy when a thread or a process begins.
         first = _numpy(raw["tid"]) == self._numbers.pid[_numpy(raw["process"])]
         scheduled = _numpy(raw["begun"]) | _numpy(raw["scheduled"]) | first
         return {
@@ -368,7 +369,7 @@ class TraceTables:
     def _object_name(
         self, process: int, address: int, kind: str, first_ns: int | None
     ) -> tuple[str, str]:
-        """Return what to call an object, and where that comes from."""
+        """Return the name of an object, and the source of the name."""
         name = self._symbols.object_name(process, address)
         if not name and kind == _SEMAPHORE:
             name = self._symbols.object_name(process, address, DOMAINS["sem"], first_ns)
@@ -418,7 +419,7 @@ class TraceTables:
             return pa.array(_numpy(table["site"]) & np.uint64(ADDRESS))
         return table[name].combine_chunks()
 
-    # ---- what stands beside the events ----
+    # ---- tables from other sources ----
 
     def _runs(self) -> dict[str, Any]:
         return _columns([self._run(trace) for trace in self._source.traces], "runs")
@@ -454,10 +455,8 @@ class TraceTables:
         }
 
     def _processes(self) -> dict[str, Any]:
-        by_index = {
-            (trace, index): number
-            for number, (trace, index, _) in enumerate(self._numbers.processes)
-        }
+        numbers = enumerate(self._numbers.processes)
+        by_index = {(trace, index): number for number, (trace, index, _) in numbers}
         rows = []
         ends, t0 = process_ends(self._source), self._source.start_unix_ns
         for number, process in enumerate(self._source.processes):
@@ -481,15 +480,15 @@ class TraceTables:
     def _findings(self) -> dict[str, Any]:
         if self._find is None:
             raise UsageError("a finding cannot read the table findings")
-        found = self._find(self._source, self._symbols, self._checked())
+        table = self._find(self._source, self._symbols, self._checked())
         chosen = [
             self._scope.includes(
                 row["ts_ns"], row["process"], row["threads"], _places(row), row["sites"]
             )
-            for row in found.drop("message").to_pylist()
+            for row in table.drop("message").to_pylist()
         ]  # fmt: skip
-        found = found.filter(pa.array(chosen, pa.bool_()))
-        return {**{name: found[name] for name in found.column_names}, **self._identity(found)}
+        table = table.filter(pa.array(chosen, pa.bool_()))
+        return {**{name: table[name] for name in table.column_names}, **self._identity(table)}
 
     def _checked(self) -> Checker:
         if self._checker is None:
@@ -510,7 +509,7 @@ class TraceTables:
             if not self._scope.includes(cycle.ts_ns, cycle.process, cycle.tids, places, []):
                 continue
             locks = [_lock_id(generations, lock) for lock in cycle.locks]
-            # The lock that was seen first comes first.
+            # The lock that was used first comes first.
             first = min(range(len(locks)), key=lambda at: locks[at] or 0)
             rows.append(
                 {
@@ -537,21 +536,21 @@ class TraceTables:
         return _columns(rows, "gil")
 
     def _generations(self) -> dict[tuple[int, str, int], list[tuple[int, int]]]:
-        """Return first use and number of the objects at each place, the earliest first."""
+        """Return (first use, number) of the objects by process, kind and address, in order."""
         raw = next(table for name, table in self._model((), edges=False) if name == "objects")
-        found: dict[tuple[int, str, int], list[tuple[int, int]]] = {}
+        generations: dict[tuple[int, str, int], list[tuple[int, int]]] = {}
         names = ("process", "kind", "addr", "first_ns", "lock_id")
         for *place, first_ns, number in zip(
             *(raw[name].to_pylist() for name in names), strict=True
         ):
-            found.setdefault(tuple(place), []).append((first_ns or 0, number))
-        return {place: sorted(objects) for place, objects in found.items()}
+            generations.setdefault(tuple(place), []).append((first_ns or 0, number))
+        return {place: sorted(objects) for place, objects in generations.items()}
 
     def _site_rows(self) -> dict[str, Any]:
         rows = []
         for identity, process, site in self._sites.all(frames=True):
             place = self._sites.place(process, site)
-            found = self._symbols.location(process, site)
+            source = self._symbols.location(process, site)
             rows.append(
                 {
                     "run_id": self._numbers.identity(process)["run_id"],
@@ -559,11 +558,11 @@ class TraceTables:
                     "module": place.module,
                     "build_id": place.build_id,
                     "offset": place.offset,
-                    "function": found.function,
-                    "file": found.file,
-                    "path": found.path,
-                    "line": found.line or None,
-                    "inlined": [str(frame) for frame in found.inlined],
+                    "function": source.function,
+                    "file": source.file,
+                    "path": source.path,
+                    "line": source.line or None,
+                    "inlined": [str(frame) for frame in source.inlined],
                     "site": self._symbols.site_name(process, site) or hex_of_site(site),
                 }
             )
@@ -605,7 +604,7 @@ class TraceTables:
             run = {"run_id": str(trace.metadata.uuid)}
             causes = self._source.losses(trace).items()
             rows += [{**run, "cause": cause, "count": count} for cause, count in causes]
-        # Handlers and the tracer report others in events.
+        # Handlers and the tracer report more losses in events.
         threads = self._source.thread_ids
         for loss in reported_losses(self._source.reader):
             process, tid = threads[loss.thread]
@@ -615,19 +614,18 @@ class TraceTables:
 
 
 class _Numbers:
-    """What stands behind numbers of processes and events.
+    """Runs and pids by the numbers of processes, and sources by the numbers of events.
 
     Attributes:
-        processes: Trace, number in it, and pid of each process.
-        pid: Pids by process.
+        processes: (number of the trace, index in the trace, pid) of each process.
+        pid: Pids by process, uint32.
     """
 
     def __init__(self, source: Traceset) -> None:
         self.processes = source.reader.processes(0)
         self.pid = np.array([process.pid for process in source.processes], np.uint32)
-        uuids = [str(trace.metadata.uuid) for trace in source.traces]
-        self._runs = pa.array(uuids, pa.string())
-        self._uuid = uuids
+        self._uuids = [str(trace.metadata.uuid) for trace in source.traces]
+        self._runs = pa.array(self._uuids, pa.string())
         self._run = np.array([trace for trace, _, _ in self.processes], np.int32)
         self._source = np.zeros(1024, np.int32)
         for event in EVENTS:
@@ -635,24 +633,24 @@ class _Numbers:
             self._source[event.id] = _SOURCES.index(where)
 
     def run(self, process: NDArray[Any]) -> pa.Array:
-        """Return the runs of processes."""
+        """Return the run ids of processes."""
         return pa.DictionaryArray.from_arrays(pa.array(self._run[process]), self._runs)
 
     def source(self, event_id: NDArray[Any]) -> pa.Array:
-        """Return where events come from."""
+        """Return the sources of events: `nptl`, `handler` or `user`."""
         return pa.DictionaryArray.from_arrays(
             pa.array(self._source[event_id]), pa.array(_SOURCES, pa.string())
         )
 
     def identity(self, process: int) -> dict[str, Any]:
         """Return the columns that name a process."""
-        run = self._uuid[self._run[process]]
-        return {"run_id": run, "process": process, "pid": int(self.pid[process])}
+        run_id = self._uuids[self._run[process]]
+        return {"run_id": run_id, "process": process, "pid": int(self.pid[process])}
 
 
 def _places(finding: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Return (address, time) of what a row of the table of findings is about."""
-    events = ((int(one["object"] or "0", 16), one["ts_ns"]) for one in finding["events"])
+    """Return (address, time) of the objects of a row of the table of findings."""
+    events = ((int(event["object"] or "0", 16), event["ts_ns"]) for event in finding["events"])
     objects = [int(address, 16) for address in finding["objects"]]
     return places_of(objects, finding["ts_ns"], events)
 
@@ -660,15 +658,15 @@ def _places(finding: Mapping[str, Any]) -> list[tuple[int, int]]:
 def _lock_id(
     generations: Mapping[tuple[int, str, int], Sequence[tuple[int, int]]], lock: CycleLock
 ) -> int | None:
-    """Return the object that a lock of a cycle is; None where it is not in the scope."""
+    """Return the number of a lock of a cycle in `objects`; None if it is not in the scope."""
     place = (lock.process, KINDS.get(lock.kind, ""), lock.address)
-    found = generations.get(place, ())
-    at = [number for first_ns, number in found if first_ns <= lock.ts_ns]
-    return at[-1] if at else found[0][1] if found else None
+    objects = generations.get(place, ())
+    used = [number for first_ns, number in objects if first_ns <= lock.ts_ns]
+    return used[-1] if used else objects[0][1] if objects else None
 
 
 def _users(raw: pa.Table) -> Users:
-    """Return the users of objects, by the rows of these."""
+    """Return the users of objects, by the rows of a table of the model."""
     later = raw["later_users"].combine_chunks()
     rows = np.repeat(np.arange(raw.num_rows), _numpy(later.value_lengths()))
     return Users(_numpy(raw["users"]), rows, _numpy(later.flatten()))
@@ -678,12 +676,8 @@ def _numpy(column: pa.ChunkedArray) -> NDArray[Any]:
     return np.asarray(column.to_numpy())
 
 
-def _plain(type_: pa.DataType) -> pa.DataType:
-    return type_.value_type if pa.types.is_dictionary(type_) else type_
-
-
 def _as(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Return an array as the type that a column has."""
+    """Return an array with the type of a column."""
     if array.type == type_:
         return array
     if not pa.types.is_dictionary(type_):
@@ -699,7 +693,7 @@ def _columns(rows: list[dict[str, Any]], table: str) -> dict[str, Any]:
 
 
 def _operations(raw: pa.Table) -> pa.Array:
-    """Return what waiting threads were about to do."""
+    """Return the operations of waits, such as `mutex_lock`."""
     kind, mode = raw["kind"].combine_chunks(), raw["mode"].combine_chunks()
     kinds = kind.dictionary.to_pylist()
     words = [_OPERATIONS.get(name, "rwlock_wrlock") for name in kinds] + ["rwlock_rdlock"]

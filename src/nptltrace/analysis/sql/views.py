@@ -9,13 +9,13 @@ __all__ = ["THREAD_NAMES", "VIEWS", "View"]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view, or a macro that returns a table or value.
+    """A view, or a macro that returns a table or a value.
 
     Attributes:
-        name: Its name.
-        meaning: What it says.
+        name: Name of the view or macro.
+        meaning: Its meaning, for the documentation.
         body: The query, or the expression of a macro that returns a value.
-        parameters: Of a macro; None for a view.
+        parameters: Parameters of a macro; None for a view.
         value: Whether it is a macro that returns a value.
     """
 
@@ -27,7 +27,7 @@ class View:
 
     @property
     def statement(self) -> str:
-        """The statement that makes it."""
+        """The SQL statement that creates the view or macro."""
         if self.parameters is None:
             return f"create view {self.name} as {self.body}"
         arguments = ", ".join(self.parameters)
@@ -36,12 +36,12 @@ class View:
 
     @property
     def call(self) -> str:
-        """How to write it in a query."""
+        """The name with parameters, as in a query."""
         arguments = "" if self.parameters is None else f"({', '.join(self.parameters)})"
         return self.name + arguments
 
 
-# The body of the view of that name: which table has the threads, comes in between.
+# The body of the view `thread_names`, without the name of the table of threads.
 THREAD_NAMES = """
         select run_id, process, tid, gen, name as thread_name
         from {} where tid is not null"""

@@ -1,7 +1,7 @@
-"""Both sides' call stacks of contended waits: who waited where, behind whom, and how long.
+"""Contended waits by the call stacks of waiter and holder.
 
-They are added up while a model follows the traces, by thread, object and call site, by whose
-numbers the entries of a report find theirs.
+They are added up by thread, object and call site while a model follows the traces. The entries of a
+report find their stacks by the numbers of these.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from nptltrace._dataclasses import dataclass
+from nptltrace.analysis.report.stacks.values import PIECES, summed
 from nptltrace.trace.code.call_site import hex_of_site, stack_sites
 from nptltrace.trace.symbols.frames import stack_texts
 
@@ -29,7 +30,6 @@ __all__ = ["BothStacks", "WaitStacks"]
 _CONTENDED = 0
 _KEYS = ("thread", "object", "site", "stack", "owner", "holder_site", "holder_stack", "released")
 _SUMS = ("count", "ns", "held_ns")
-_PIECES = 100  # sums to keep before they are made one
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,13 @@ class BothStacks:
     """Contended waits with the same call stacks.
 
     Attributes:
-        waiter: The frames of the waiters from the call site on as text, the innermost first.
-        holder: Those of the holder where it took the object, or where that is not known of the
-            first release of it meanwhile; none if neither is.
-        released: Whether the holder's are those of the release.
-        waits: How many.
-        wait_ns: How long.
-        held_ns: The part of it in which the object was held.
+        waiter: Frames of the waiters from the call site on as text, the innermost first.
+        holder: Frames of the holder where it took the object. If unknown: frames of the first
+            release during the waits, or nothing.
+        released: Whether `holder` has the frames of the release.
+        waits: Number of waits.
+        wait_ns: Total duration of the waits.
+        held_ns: Part of `wait_ns` while a thread held the object.
     """
 
     waiter: tuple[str, ...]
@@ -55,23 +55,23 @@ class BothStacks:
 
 
 class WaitStacks:
-    """Adds waits up by both stacks, and finds those of an entry.
+    """Adds waits up by both stacks, and finds the stacks of an entry of a report.
 
     Args:
-        by: What the entries are: `object`, `thread`, `site` or `thread,object`.
+        by: The entries: `object`, `thread`, `site` or `thread,object`.
 
     Attributes:
-        by: As given.
+        by: The entries.
     """
 
     def __init__(self, by: str) -> None:
         self.by = by
         self._pieces: list[pa.Table] = []
-        self._found: dict[str, NDArray[Any]] = {}
+        self._sums: dict[str, NDArray[Any]] = {}
         self._texts: dict[tuple[int, int, int], tuple[str, ...]] = {}
 
     def add(self, model: Model) -> None:
-        """Take in the waits that a model has reported, which keeps rows."""
+        """Take in the new waits of a model with the flag `ROWS`."""
         rows = model.table("waits", copy=False)
         rows = rows[rows["wait_class"] == _CONTENDED]
         if not len(rows):
@@ -82,15 +82,16 @@ class WaitStacks:
             "ns": rows["dur_ns"],
             "held_ns": rows["held_ns"],
         }
-        self._pieces.append(_summed(pa.table({n: np.array(c) for n, c in columns.items()})))
-        if len(self._pieces) > _PIECES:
-            self._pieces = [_summed(pa.concat_tables(self._pieces))]
+        table = pa.table({name: np.array(column) for name, column in columns.items()})
+        self._pieces.append(summed([table], _KEYS, _SUMS))
+        if len(self._pieces) > PIECES:
+            self._pieces = [summed(self._pieces, _KEYS, _SUMS)]
 
     def finish(self, model: Model, source: Traceset, symbols: Symbols | None) -> None:
-        """Get ready for `of`: all waits were added.
+        """Prepare for `finder`, after all waits were added.
 
         Args:
-            model: What the numbers mean.
+            model: The model of the added waits.
             source: The opened traces.
             symbols: Names addresses, or None.
         """
@@ -98,12 +99,12 @@ class WaitStacks:
         self._source, self._symbols = source, symbols
         names = (*_KEYS, *_SUMS)
         empty = pa.table({name: pa.array([], pa.int64()) for name in names})
-        found = _summed(pa.concat_tables(self._pieces)) if self._pieces else empty
-        self._found = {name: found[name].to_numpy() for name in names}
+        sums = summed(self._pieces, _KEYS, _SUMS) if self._pieces else empty
+        self._sums = {name: sums[name].to_numpy() for name in names}
 
     def finder(self) -> Callable[..., list[BothStacks]]:
-        """Return what finds the stacks of one or several entries, each a tuple of numbers."""
-        keys = np.stack([self._found[name].astype(np.int64) for name in self.by.split(",")])
+        """Return a function from one or more entries, each a tuple of numbers, to their stacks."""
+        keys = np.stack([self._sums[name].astype(np.int64) for name in self.by.split(",")])
         places: dict[tuple[int, ...], list[int]] = {}
         for at, key in enumerate(zip(*keys.tolist(), strict=True)):
             places.setdefault(key, []).append(at)
@@ -115,21 +116,20 @@ class WaitStacks:
         """Return the stacks of some rows, the longest waits first."""
         sums: dict[tuple[tuple[str, ...], tuple[str, ...], bool], list[int]] = {}
         for at in rows:
-            row = {name: int(column[at]) for name, column in self._found.items()}
+            row = {name: int(column[at]) for name, column in self._sums.items()}
             waiter = self._text(row["thread"], row["stack"], row["site"])
             holder = self._text(row["owner"], row["holder_stack"], row["holder_site"])
             both = waiter, holder, bool(row["released"])
-            known = sums.setdefault(both, [0] * len(_SUMS))
+            numbers = sums.setdefault(both, [0] * len(_SUMS))
             for place, name in enumerate(_SUMS):
-                known[place] += row[name]
-        found = [BothStacks(*both, *numbers) for both, numbers in sums.items()]
+                numbers[place] += row[name]
         return sorted(
-            found,
-            key=lambda one: (-one.wait_ns, -one.waits, one.waiter, one.holder, one.released),
+            (BothStacks(*both, *numbers) for both, numbers in sums.items()),
+            key=lambda s: (-s.wait_ns, -s.waits, s.waiter, s.holder, s.released),
         )
 
     def _text(self, thread: int, stack: int, site: int) -> tuple[str, ...]:
-        """Return a stack of a thread by its number, or the call site where it is not known."""
+        """Return a stack of a thread by its number, or only the call site if it is unknown."""
         process = int(self._threads["process"][thread])
         address = int(self._sites["address"][site])
         key = process, stack, address
@@ -143,8 +143,3 @@ class WaitStacks:
         if self._symbols is None:
             return [hex_of_site(site)] if site else []
         return stack_texts(self._symbols, process, stack_sites(stacks, stack), site)
-
-
-def _summed(rows: pa.Table) -> pa.Table:
-    sums = rows.group_by(_KEYS).aggregate([(name, "sum") for name in _SUMS])
-    return sums.rename_columns([*_KEYS, *_SUMS])

@@ -1,13 +1,11 @@
 """Waits, holds and idle time added up by call stack.
 
-A `StackMeasure` says what is added up, and by which stack:
+A `StackMeasure` chooses a column of a table, and the stack:
 
 - `waits`: `dur_ns` of contended waits, by the stack of the waiter
-- `holders`: `held_ns` of contended waits, by the stack of whoever held the object meanwhile
+- `holders`: `held_ns` of contended waits, by the stack of the holder
 - `holds`: `dur_ns` of holds
 - `idle`: `dur_ns` of idle waits
-
-The sums are the sums of these columns of the tables.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nptltrace.analysis.report.stacks.values import summed
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,14 +35,14 @@ TITLES: dict[StackMeasure, str] = {
     "idle": "idle waits",
 }
 
-# Of which table, and which of its columns are the stack and the time.
+# The table, its column of stacks, and its column of times.
 _SOURCES: dict[StackMeasure, tuple[str, str, str]] = {
     "waits": ("waits", "stack_id", "dur_ns"),
     "holders": ("waits", "holder_stack_id", "held_ns"),
     "holds": ("holds", "stack_id", "dur_ns"),
     "idle": ("waits", "stack_id", "dur_ns"),
 }
-# Whose thread is meant in waits by holder.
+# Columns for the thread of the holder, by the columns for the thread of the waiter.
 _HOLDER = {"process": "owner_process", "tid": "owner_tid"}
 _CLASS = {"waits": "contended", "holders": "contended", "idle": "idle"}
 
@@ -71,29 +70,30 @@ def stack_sums(
 
     Args:
         tables: The tables of a traceset.
-        measure: What to add up.
-        by: Further columns to add up by, of numbers.
-        beside: Tables of these names are put in here, where reading the trace makes them anyway.
-        step: Called back now and then with the time up to which the trace was read.
+        measure: The measure to add up.
+        by: More columns to add up by: columns of numbers.
+        beside: A dictionary with the names of more tables. Its values become these tables, which
+            are read in the same pass.
+        step: Called now and then with the time of the last event so far, in ns.
 
     Returns:
-        A table with the columns of `by`, and `stack_id` (null where it is not known), `count` and
-        `ns`.
+        A table with the columns of `by`, and `stack_id` (null if unknown), `count` and `ns`.
     """
     keys = [*by, "stack_id"]
     pieces = list(_pieces(tables, measure, keys, {} if beside is None else beside, step))
     if not pieces:
-        pieces = [_empty(keys)]
-    found = pa.concat_tables(pieces).group_by(keys).aggregate([("count", "sum"), ("ns", "sum")])
-    found = found.rename_columns([*keys, "count", "ns"])
-    return found.sort_by([("ns", "descending"), ("count", "descending"), ("stack_id", "ascending")])
+        types = [pa.uint32()] * len(by) + [pa.string(), pa.int64(), pa.int64()]
+        schema = pa.schema(zip([*keys, "count", "ns"], types, strict=True))
+        pieces = [schema.empty_table()]
+    sums = summed(pieces, keys, ("count", "ns"))
+    return sums.sort_by([("ns", "descending"), ("count", "descending"), ("stack_id", "ascending")])
 
 
 def _pieces(
     tables: TraceTables, measure: StackMeasure, keys: list[str], beside: dict[str, pa.Table],
     step: Callable[[int], None] | None,
 ) -> Iterator[pa.Table]:  # fmt: skip
-    """Yield sums of parts of the table, all of one schema."""
+    """Yield the sums of parts of the table, all with the same schema."""
     table, stack, time = _SOURCES[measure]
     renamed = _HOLDER if measure == "holders" else {}
     for name, piece in tables.pieces((table, *beside)):
@@ -113,9 +113,3 @@ def _pieces(
         sums = sums.rename_columns([*keys, "count", "ns"])
         names = stacks.dictionary.take(sums["stack_id"].combine_chunks())
         yield sums.set_column(len(keys) - 1, "stack_id", names)
-
-
-def _empty(keys: list[str]) -> pa.Table:
-    names = [*keys, "count", "ns"]
-    types = [pa.uint32()] * (len(keys) - 1) + [pa.string(), pa.int64(), pa.int64()]
-    return pa.schema(list(zip(names, types, strict=True))).empty_table()

@@ -1,4 +1,4 @@
-"""Waits, holds or idle time by call stack, as a report has them: named stacks, and their trees."""
+"""Waits, holds or idle time by call stack in a report: stacks with names, and trees of them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["Node", "ReportStacks", "StackFigures", "stack_figures", "tree"]
 
 @dataclass(frozen=True, slots=True)
 class StackFigures:
-    """A stack and what happened at it.
+    """The waits, holds or idle waits at a stack.
 
     Attributes:
-        frames: The frames from the call site on as text, the innermost first; never empty.
-        count: How often.
-        ns: How long.
+        frames: Frames from the call site on as text, the innermost first; never empty.
+        count: Number of waits or holds.
+        ns: Their total duration.
     """
 
     frames: tuple[str, ...]
@@ -40,7 +40,7 @@ class ReportStacks:
     """The stacks of a report.
 
     Attributes:
-        measure: What is added up.
+        measure: The measure that is added up.
         stacks: The stacks, the longest first.
     """
 
@@ -54,9 +54,9 @@ class Node:
 
     Attributes:
         frame: The frame as text.
-        count: How often something happened there or beneath.
-        ns: How long.
-        under: The frames beneath it, by their text; those with most time first.
+        count: Number of waits or holds at the frame and at the frames beneath it.
+        ns: Their total duration.
+        under: The frames beneath this frame, by their text, the longest time first.
     """
 
     frame: str
@@ -68,34 +68,34 @@ class Node:
 def stack_figures(
     traceset: Traceset, symbols: Symbols, scope: Scope, measure: StackMeasure
 ) -> ReportStacks:
-    """Return what happened at each stack, the longest first.
+    """Return the sums of each stack, the longest first.
 
     Args:
         traceset: The opened traces.
         symbols: Names addresses.
-        scope: What to look at.
-        measure: What to add up.
+        scope: The part to look at.
+        measure: The measure to add up.
     """
     tables = TraceTables(traceset, symbols, scope)
-    sums = stack_sums(tables, measure).to_pylist()
+    rows = stack_sums(tables, measure).to_pylist()
     stacks = Frames(tables)
-    found: dict[tuple[str, ...], list[int]] = {}
-    for row in sums:  # of stacks that differ only in what is passed over, one is made
+    sums: dict[tuple[str, ...], list[int]] = {}
+    for row in rows:  # stacks that differ only in hidden frames become one stack
         frames = tuple(stacks.texts(row["stack_id"])) or (UNKNOWN.text,)
-        both = found.setdefault(frames, [0, 0])
+        both = sums.setdefault(frames, [0, 0])
         both[0] += row["count"]
         both[1] += row["ns"]
-    order = sorted(found.items(), key=lambda item: (-item[1][1], -item[1][0], item[0]))
+    order = sorted(sums.items(), key=lambda item: (-item[1][1], -item[1][0], item[0]))
     return ReportStacks(measure, [StackFigures(frames, count, ns) for frames, (count, ns) in order])
 
 
 def tree(stacks: Iterable[StackFigures], *, bottom_up: bool) -> Node:
-    """Return stacks as a tree, whose root stands for all of them.
+    """Return stacks as a tree. The root stands for all stacks.
 
     Args:
         stacks: The stacks, the longest first.
-        bottom_up: The call sites are at the top, and their callers beneath them; otherwise the
-            outermost functions are, and what they call beneath them.
+        bottom_up: Whether the call sites are at the top and their callers beneath them. Otherwise
+            the outermost functions are at the top and their callees beneath them.
     """
     root = Node("")
     for stack in stacks:
@@ -106,13 +106,9 @@ def tree(stacks: Iterable[StackFigures], *, bottom_up: bool) -> Node:
                 node = node.under.setdefault(frame, Node(frame))
             node.count += stack.count
             node.ns += stack.ns
-    _sort(root)
-    return root
-
-
-def _sort(root: Node) -> None:
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
+    unsorted = [root]
+    while unsorted:
+        node = unsorted.pop()
         node.under = dict(sorted(node.under.items(), key=lambda item: -item[1].ns))
-        waiting += node.under.values()
+        unsorted += node.under.values()
+    return root

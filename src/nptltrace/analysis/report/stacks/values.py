@@ -1,7 +1,8 @@
-"""What a run did by call stack: for each the figures that a comparison has of call sites.
+"""The figures of a run by call stack, to compare with other runs.
 
-Waits count at the waiter's stack, holds at that of taking the object, and what others waited
-meanwhile at the holder's. Where a trace has no stack of a hold, its call site alone stands for it.
+A wait counts at the stack of the waiter. A hold counts at the stack where the thread took the
+object, and so does the waiting that the hold caused. If the trace has no stack of a hold, only its
+call site counts.
 """
 
 from __future__ import annotations
@@ -15,30 +16,33 @@ from nptltrace._dataclasses import dataclass
 from nptltrace.catalog.tables import WAIT_CLASSES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from nptltrace._binding import libptttrack_sums
 
-__all__ = ["AtStack", "StackValues"]
+__all__ = ["PIECES", "AtStack", "StackValues", "summed"]
+
+PIECES = 100
+"""Number of tables of sums to keep before they become one table."""
 
 _KEYS = ("process", "stack", "site", "kind")
-# Sums of waits by class, of the first also while held; of holds; and what was caused.
 _CLASSES = len(WAIT_CLASSES)
 _WAIT = [f"wait_ns_{number}" for number in range(_CLASSES)]
 _SUMS = (*_WAIT, "held_ns", "waits", "hold_ns", "holds", "caused_ns")
-_PIECES = 100  # sums to keep before they are made one
 
 
 @dataclass(frozen=True, slots=True)
 class AtStack:
-    """What happened at a stack with objects of a kind.
+    """The sums at a stack for objects of one kind.
 
     Attributes:
         process: Number of the process.
-        stack: Number of the stack in it, 0 where it is not known.
-        site: The call site, a row of the model's sites.
-        kind: Kind of the objects, as the model numbers it.
-        row: Sums as the model has them of a call site.
+        stack: Number of the stack in the process, 0 if unknown.
+        site: The call site: a row of the model's sites.
+        kind: Number of the objects' kind in the model.
+        row: The sums, with the fields of the model's sites.
     """
 
     process: int
@@ -49,13 +53,13 @@ class AtStack:
 
 
 class StackValues:
-    """Adds up waits and holds while a model, which keeps rows, follows a trace."""
+    """Adds up waits and holds while a model with the flag `ROWS` follows a trace."""
 
     def __init__(self) -> None:
         self._pieces: list[pa.Table] = []
 
     def add(self, model: libptttrack_sums.Model) -> None:
-        """Take in the waits and holds that a model has reported."""
+        """Take in the new waits and holds of a model."""
         waits, holds = (model.table(name, copy=False) for name in ("waits", "holds"))
         if len(waits) or len(holds):
             process = model.table("threads", copy=False)["process"]
@@ -65,16 +69,16 @@ class StackValues:
                 process[holds["thread"]], holds["stack"], holds["site"], kinds[holds["object"]],
                 hold_ns=holds["dur_ns"], holds=np.ones(len(holds), np.int64),
             )  # fmt: skip
-        if len(self._pieces) > _PIECES:
-            self._pieces = [_summed(self._pieces)]
+        if len(self._pieces) > PIECES:
+            self._pieces = [summed(self._pieces, _KEYS, _SUMS)]
 
     def rows(self) -> list[AtStack]:
-        """Return what happened at each stack."""
+        """Return the sums of each stack."""
         if not self._pieces:
             return []
-        found = _summed(self._pieces)
-        columns = {name: found[name].to_numpy() for name in found.column_names}
-        sums = np.zeros(len(found), _ROW)
+        table = summed(self._pieces, _KEYS, _SUMS)
+        columns = {name: table[name].to_numpy() for name in table.column_names}
+        sums = np.zeros(len(table), _ROW)
         sums["wait_ns"] = np.column_stack([columns[name] for name in _WAIT])
         sums["wait_n"][:, 0] = columns["waits"]
         for field, name in (
@@ -82,7 +86,7 @@ class StackValues:
             ("caused_ns", "caused_ns"),
         ):  # fmt: skip
             sums[field] = columns[name]
-        # Used times are not added up by stack: none is known.
+        # The model has no used times by stack. All of them count as unknown.
         sums["undivided_ns"] = 1
         keys = zip(*(columns[name].tolist() for name in _KEYS), strict=True)
         return [
@@ -91,11 +95,12 @@ class StackValues:
         ]
 
     def _add_waits(self, waits: NDArray[Any], process: NDArray[Any]) -> None:
-        what = waits["wait_class"]
-        contended = what == 0
+        wait_class = waits["wait_class"]
+        contended = wait_class == 0
         self._add(
             process[waits["thread"]], waits["stack"], waits["site"], waits["kind"],
-            **{name: np.where(what == at, waits["dur_ns"], 0) for at, name in enumerate(_WAIT)},
+            **{name: np.where(wait_class == at, waits["dur_ns"], 0)
+               for at, name in enumerate(_WAIT)},
             held_ns=np.where(contended, waits["held_ns"], 0), waits=contended,
         )  # fmt: skip
         caused = waits[contended & (waits["owner"] != 0)]
@@ -112,10 +117,10 @@ class StackValues:
         columns = dict(zip(_KEYS, (process, stack, site, kind), strict=True))
         columns |= {name: sums.get(name, none) for name in _SUMS}
         table = pa.table({name: column.astype(np.int64) for name, column in columns.items()})
-        self._pieces.append(_summed([table]))
+        self._pieces.append(summed([table], _KEYS, _SUMS))
 
 
-# As rows of the model's sites have it.
+# The fields of the model's sites that `measures` reads.
 _ROW = np.dtype(
     [("wait_ns", "i8", _CLASSES), ("wait_n", "i8", _CLASSES)]
     + [(name, "i8") for name in ("held_ns", "hold_ns", "hold_n", "caused_ns")]
@@ -123,7 +128,17 @@ _ROW = np.dtype(
 )
 
 
-def _summed(pieces: list[pa.Table]) -> pa.Table:
-    sums = pa.concat_tables(pieces).group_by(_KEYS)
-    found = sums.aggregate([(name, "sum") for name in _SUMS])
-    return found.rename_columns([*_KEYS, *_SUMS])
+def summed(pieces: Sequence[pa.Table], keys: Sequence[str], sums: Sequence[str]) -> pa.Table:
+    """Return the sums of rows with the same keys.
+
+    Args:
+        pieces: The rows, as tables with the same schema.
+        keys: Columns to group by.
+        sums: Columns to add up.
+
+    Returns:
+        A table with the columns of `keys` and `sums`.
+    """
+    groups = pa.concat_tables(pieces).group_by(keys)
+    table = groups.aggregate([(name, "sum") for name in sums])
+    return table.rename_columns([*keys, *sums])
