@@ -15,7 +15,7 @@ from tests.support import ROOT
 from tests.test_tree import allowed_uses
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
 # The symbols that a user, the first name, needs of an owner, the second name.
 Calls = dict[tuple[str, str], set[str]]
@@ -78,17 +78,14 @@ def circles(arrows: set[tuple[str, str]]) -> set[str]:
     }
 
 
-def folder_circles(calls: Calls, nested: Collection[str]) -> set[str]:
-    """Return the circles of folders that stand side by side.
+def folder_circles(calls: Calls) -> set[str]:
+    """Return the circles of folders of a part. A folder and its sub-folders are told apart.
 
     Args:
         calls: Which object needs which symbols of which other object.
-        nested: Parts in which a folder and its sub-folders are told apart, too.
     """
     pairs = {(folder(user), folder(owner)) for user, owner in calls if part(user) == part(owner)}
-    return circles(
-        {(a, b) for a, b in pairs if a != b and (folder(a) == folder(b) or part(a) in nested)}
-    )
+    return circles({(a, b) for a, b in pairs if a != b})
 
 
 def upward(calls: Calls, may_use: Mapping[str, set[str]]) -> set[str]:
@@ -121,9 +118,7 @@ def test_native_objects_call_one_another_in_one_direction(native_calls: Calls) -
 
 
 def test_native_folders_call_one_another_in_one_direction(native_calls: Calls) -> None:
-    # In native/tracker a folder and its sub-folders still call each other.
-    nested = {part(user) for user, _ in native_calls} - {"tracker"}
-    assert folder_circles(native_calls, nested) == set()
+    assert folder_circles(native_calls) == set()
 
 
 def test_no_native_library_calls_up(native_calls: Calls) -> None:
@@ -149,6 +144,5 @@ def test_circles_and_calls_up_are_seen(tmp_path: Path) -> None:
         objects[path] = name
     calls = calls_between(objects)
     assert circles(set(calls)) == {"high: again top"}
-    assert folder_circles(calls, ()) == {"low: one two"}
-    assert folder_circles(calls, {"low"}) == {"low: low one two"}
+    assert folder_circles(calls) == {"low: low one two"}
     assert upward(calls, {"low": set(), "high": {"low"}}) == {"low/two/third -> high/top: top"}

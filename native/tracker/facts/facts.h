@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* facts.h - what the parts of the checker share: tables that never move, and what each part offers those above it. */
+/* facts.h - tables that all parts of the checker share, and the functions that each part offers. The tables never move. */
 #ifndef PTT_TRACKER_FACTS_H
 #define PTT_TRACKER_FACTS_H
 
@@ -8,121 +8,121 @@
 #include "nptl_trace_events.h"
 #include "pttcheck.h"
 
-/* A wait that goes on, and what only the checker asks of it. */
+/* A wait that goes on, with the members of the checker. */
 struct ck_wait {
 	struct tk_wait;
 	uint64_t mutex_address; /* of a condition wait */
-	int64_t looked;		/* when anybody took that mutex last, before the thread took it for this wait */
-	uint32_t rival;	 /* fact that stands if this condition wait ends by a wake-up */
-	uint32_t inverter; /* thread of lower priority that had the lock when the wait began */
+	int64_t looked;		/* when a thread last took that mutex before this thread took it for the wait */
+	uint32_t rival;	 /* fact that stands if a wake-up ends this condition wait */
+	uint32_t inverter; /* thread of lower priority that held the lock when the wait began */
 	int32_t priority;
 	int32_t inverter_priority;
 	bool timed;
 	bool retaken; /* its mutex */
 	bool shared; /* the lock says that other processes may use it */
 	bool in_cycle; /* a fact says so; known at the end */
-	bool limit_over; /* a long time before it began */
-	int64_t limit_by_other; /* ns to its limit by the clock that it does not go by, if that is near; 0: it is not */
-	uint32_t overtaken; /* of its lock, when the wait began */
-	bool asks_again; /* for the interpreter's lock: the limit is there to ask for it again; known at the end */
-	uint8_t futex; /* its kind: a place in ptt_futex_kinds */
+	bool limit_over; /* its time limit was over long before it began */
+	int64_t limit_by_other; /* ns to its limit by the clock that the wait does not use, if the limit is near; else 0 */
+	uint32_t overtaken; /* `overtaken` of its lock when the wait began */
+	bool asks_again; /* a wait for the interpreter's lock: the thread asks again after the limit; known at the end */
+	uint8_t futex; /* its kind: an index of ptt_futex_kinds */
 };
 
 struct ck_wakeup {
 	struct tk_wakeup;
-	uint32_t node; /* of a barrier's round, or what a pool was woken for: all that came before, if anything */
-	bool nobody;   /* waited for it */
-	bool unlocked; /* the waker had taken no mutex since it last woke anybody */
+	uint32_t node; /* of a round of a barrier, or of a pool's wake-up: the order node of everything before it, or 0 */
+	bool nobody;   /* no thread waited for it */
+	bool unlocked; /* the waker took no mutex between its last wake-up and this wake-up */
 };
 
-/* Flags of objects beside the tracker's. */
+/* Flags of objects beside those of the tracker. */
 #define CK_ROBUST (PTT_OBJECT_OWN << 0)
 #define CK_INHERITS (PTT_OBJECT_OWN << 1) /* priorities */
-#define CK_DOUBT (PTT_OBJECT_OWN << 2)	/* another thread held it than the events said: no thread is accused of releasing it */
-#define CK_AS_LOCK (PTT_OBJECT_OWN << 3) /* a semaphore that whoever took it gives back */
-#define CK_GIVEN_BACK (PTT_OBJECT_OWN << 6) /* a semaphore: whoever took it has posted it */
-#define CK_READERS_WAIT (PTT_OBJECT_OWN << 4) /* known at the end, as is */
-#define CK_WANTED_BACK (PTT_OBJECT_OWN << 5)  /* a mutex of threads that wait for a condition */
+#define CK_DOUBT (PTT_OBJECT_OWN << 2)	/* its holders are unknown: report no thread for its release */
+#define CK_AS_LOCK (PTT_OBJECT_OWN << 3) /* a semaphore: each thread gives back the unit that it took */
+#define CK_GIVEN_BACK (PTT_OBJECT_OWN << 6) /* a semaphore: the thread that took it has posted it */
+#define CK_READERS_WAIT (PTT_OBJECT_OWN << 4) /* readers wait for it; known at the end */
+#define CK_WANTED_BACK (PTT_OBJECT_OWN << 5)  /* a mutex of threads that wait for a condition; known at the end */
 #define CK_OF_SEVERAL (PTT_OBJECT_OWN << 7) /* a lock: more than one thread has released it */
 
-/* The last time that something was done. */
+/* The last event of some sort. */
 struct ck_last {
 	int64_t ts;
 	uint64_t site;
-	uint32_t thread; /* 0: nobody yet */
+	uint32_t thread; /* 0: there was none */
 };
 
 struct ck_object {
 	struct ptt_track_object;
-	uint32_t mutex;	  /* object: of the waits for a condition, */
-	bool two_mutexes; /* unless they have several */
+	uint32_t mutex;	  /* of a condition: object, the mutex of its waits */
+	bool two_mutexes; /* of a condition: its waits have several mutexes */
 	uint32_t barrier_count;
-	uint32_t round; /* node: everything before this round's arrivals */
+	uint32_t round; /* order node of everything before the arrivals of this round */
 	struct tk_order_object order;
-	int64_t taken;	     /* a mutex: when last, other than by the end of a wait; */
-	int64_t taken_before; /* and before that */
+	int64_t taken;	     /* of a mutex: its last acquisition, other than by the end of a wait */
+	int64_t taken_before; /* and the acquisition before that */
 	struct ck_last init;
 	struct ck_last destroyed;
-	uint32_t sem_hold;   /* of a semaphore used as a lock */
-	uint32_t taken_next; /* in the list of its process of semaphores that were taken, */
-	bool is_listed;	     /* if it is in it */
-	uint32_t copied;     /* the parent's semaphore that a fork copied while a thread had its unit; 0: none */
-	struct ck_last kept_by; /* that thread, and where it took the unit, */
-	int64_t free_before; /* when the semaphore was last posted before that; TK_NEVER: it was not */
-	int64_t asked;	     /* when a thread last began to wait for a lock */
-	uint32_t made_stack; /* of a semaphore: with which it was made, or is waited for; 0: not known */
-	uint32_t pool;	     /* so many units a semaphore began with that whoever takes one gives back; 0: it is none */
-	bool made_full;	     /* it began with units, */
-	bool parks;	     /* or none, and a thread of an interpreter is parked there */
-	bool work;	     /* of a semaphore of several processes: whoever waits for it wants to wait for work */
-	int64_t convoy_ns;   /* since when it has been handed from waiter to waiter, */
-	int64_t convoy_free; /* how long nobody had it meanwhile, */
-	uint32_t passes;     /* and how often it was */
-	int64_t clock;	     /* of a condition that was initialized: its waits go by this one */
-	struct ck_last gil;  /* the condition of an interpreter's lock: who has the lock; known at the end */
-	uint32_t extra;	     /* of a semaphore: its place in the table of semaphores that were posted once too often */
-	uint32_t overtaken;  /* of a read-write lock: readers took it so often at once while others waited, */
-	struct ck_last overtaker; /* and this was the last of them */
-	uint32_t kept;	     /* fact of a thread that ended and had it, as long as nobody asks for it */
+	uint32_t sem_hold;   /* of a semaphore used as a lock: the thread that has its unit */
+	uint32_t taken_next; /* in the list of taken semaphores of its process */
+	bool is_listed;	     /* it is in that list */
+	uint32_t copied;     /* the parent's semaphore, if a fork copied it while a thread had its unit; else 0 */
+	struct ck_last kept_by; /* of such a copy: the acquisition of that unit */
+	int64_t free_before; /* of such a copy: the last post before that; TK_NEVER: there was none */
+	int64_t asked;	     /* when a thread last began to wait for it */
+	uint32_t made_stack; /* of a semaphore: the stack of its initialization, or of a wait; 0: unknown */
+	uint32_t pool;	     /* of a semaphore: its number of units, if threads give back the units that they take; else 0 */
+	bool made_full;	     /* of a semaphore: it began with units */
+	bool parks;	     /* of a semaphore that began without units: a thread of an interpreter is parked there */
+	bool work;	     /* of a semaphore of several processes: threads wait there for work */
+	int64_t convoy_ns;   /* of a lock: since when it goes from waiter to waiter */
+	int64_t convoy_free; /* for how many ns it was free since then */
+	uint32_t passes;     /* how often it went to a waiter since then */
+	int64_t clock;	     /* of a condition that was initialized: the clock of its waits */
+	struct ck_last gil;  /* of a condition of the interpreter's lock: the holder of the lock; known at the end */
+	uint32_t extra;	     /* of a semaphore: its element in `extras`, or 0 */
+	uint32_t overtaken;  /* of a read-write lock: how often readers took it at once while other threads waited */
+	struct ck_last overtaker; /* the last of these readers */
+	uint32_t kept;	     /* the fact about a thread that ended with it; 0 after another thread has asked for it */
 };
 
-/* A lock on a futex that a thread has had since then, if the next that it does with the futex is to wake a waiter. */
+/* A lock on a futex that a thread has taken after a wait, if its next operation on the futex is to wake a waiter. */
 struct ck_won {
 	uint32_t object; /* 0: there is none */
 	int64_t since;
 };
 
-/* Tries in a row to take a lock that other threads have: its thread does nothing else meanwhile. */
+/* Refused tries of a thread in a row, with nothing else in between, to take a lock of other threads. */
 struct ck_tries {
 	uint32_t object;
-	uint32_t count; /* 0: the rest says nothing */
+	uint32_t count; /* 0: the other members mean nothing */
 	int64_t since, last;
 	uint64_t site;
-	struct ck_last holder; /* at the last try at which that is known */
+	struct ck_last holder; /* at the last try with a known holder */
 };
 
 #define CK_INSIDE 8u
 
-/* A semaphore that is used as a lock since a thread posted it that had not taken it. */
+/* A semaphore used as a lock, from the moment when a thread posted it without having taken it. */
 struct ck_extra {
 	uint32_t object;
 	uint32_t fact;
-	int64_t value; /* as events say: of the semaphore */
-	bool above;    /* it has been above 1 */
+	int64_t value; /* of the semaphore, as its events show */
+	bool above;    /* the value was above 1 */
 	bool no_lock;
-	uint32_t inside; /* so many threads have a unit, */
-	uint32_t with; /* this one at the same time as the first of the pair */
+	uint32_t inside; /* number of threads that have a unit */
+	uint32_t with; /* the thread that had a unit at the same time as the first of the pair */
 	struct ck_last post;
-	struct ck_last pair[2]; /* had a unit at the same time */
+	struct ck_last pair[2]; /* acquisitions by two threads that had a unit at the same time */
 	struct ck_last in[CK_INSIDE];
 };
 
-/* Flags of threads beside the tracker's. */
-#define CK_WHOLE (PTT_THREAD_OWN << 0)	 /* its events are there from its beginning on */
+/* Flags of threads beside those of the tracker. */
+#define CK_WHOLE (PTT_THREAD_OWN << 0)	 /* the trace has its events from its beginning on */
 #define CK_AWAITED (PTT_THREAD_OWN << 1) /* another thread waits for its end; known at the end */
-#define CK_ASKED_FOR (PTT_THREAD_OWN << 2) /* another thread has waited for it, by its name and not by a lock's */
-#define CK_CLEAR (PTT_THREAD_OWN << 3)	   /* its waits lead into no cycle; known at the end, as is */
-#define CK_IN_CYCLE (PTT_THREAD_OWN << 4)
+#define CK_ASKED_FOR (PTT_THREAD_OWN << 2) /* another thread has waited for this thread itself, not only for its locks */
+#define CK_CLEAR (PTT_THREAD_OWN << 3)	   /* its waits lead into no cycle; known at the end */
+#define CK_IN_CYCLE (PTT_THREAD_OWN << 4) /* its wait is part of a cycle; known at the end */
 
 struct ck_thread {
 	struct ptt_track_thread;
@@ -130,30 +130,30 @@ struct ck_thread {
 	uint64_t silent_ns;
 	uint32_t call; /* the system call in which it is; 0 = none */
 	uint32_t library_wait;
-	uint32_t cond_left; /* object of the last condition wait that has ended, */
-	int64_t cond_left_ts; /* and when */
+	uint32_t cond_left; /* object of its last finished condition wait */
+	int64_t cond_left_ts; /* the end of that wait */
 	struct tk_order_thread order;
-	int64_t busy_ts; /* when it last did anything but create and join threads */
+	int64_t busy_ts; /* its last action other than to create and join threads */
 	struct ck_last created; /* thread: the creator */
 	uint32_t mark;
 	uint32_t priority;
 	uint32_t late_next; /* in the list of its process */
-	uint64_t cond_mutex; /* address of the mutex that a wait which has just begun will release */
-	bool locked;	     /* a mutex, since it last woke anybody */
-	uint32_t units;	     /* it has so many semaphores that are used as locks, */
-	uint32_t unit;	     /* this one since last */
-	uint32_t pool;	     /* the semaphore of several units that it took from last, */
-	uint32_t pool_units; /* and how many it has of these */
-	uint32_t asked_sem;  /* the semaphore that it took, or waited for, last */
+	uint64_t cond_mutex; /* address of the mutex that its new condition wait is about to release */
+	bool locked;	     /* it has taken a mutex since its last wake-up of another thread */
+	uint32_t units;	     /* number of semaphores used as locks that it has */
+	uint32_t unit;	     /* the last of these semaphores */
+	uint32_t pool;	     /* the last semaphore with several units from which it took a unit */
+	uint32_t pool_units; /* number of units of that semaphore that it has */
+	uint32_t asked_sem;  /* the last semaphore that it took or waited for */
 	struct tk_sched sched;
-	struct tk_sched_mark called; /* when it made the system call in which it is, */
+	struct tk_sched_mark called; /* at the beginning of the system call in which it is */
 	int64_t call_ns;
 	uint64_t call_site;
 	bool futex_unknown; /* it waits for a futex of unknown purpose */
 	struct ck_won won;
 	struct ck_tries tries;
-	int64_t nap_ns; /* the last sleep of a millisecond or more, in no wait, */
-	int64_t nap_ts; /* and when it was over */
+	int64_t nap_ns; /* duration of its last sleep outside of waits that was as long as a long wait */
+	int64_t nap_ts; /* the end of that sleep */
 };
 
 struct ck_cache {
@@ -163,22 +163,22 @@ struct ck_cache {
 
 struct ck_process {
 	struct tk_process;
-	bool hung;	 /* nobody in it will do anything any more, unless from outside; known at the end */
-	bool alone;	 /* and neither will any process that may have memory in common with it */
-	bool explained;	 /* a fact says what keeps it; known at the end */
-	bool no_handlers; /* no signal handler posts a semaphore, */
-	bool handlers_may; /* or one may, and nobody else outside of the threads that are known */
+	bool hung;	 /* only something outside of the process can make its threads continue; known at the end */
+	bool alone;	 /* the same for all processes that may share memory with it; known at the end */
+	bool explained;	 /* a fact explains why it is blocked; known at the end */
+	bool no_handlers; /* no signal handler posts a semaphore */
+	bool handlers_may; /* only signal handlers and its known threads may post a semaphore */
 	bool meets;	 /* threads wait at a barrier; known at the end */
 	uint32_t first_thread;
-	uint32_t late;	 /* threads that may be what others wait for at a barrier; known at the end */
-	int64_t realtime, monotonic; /* these clocks at time 0; 0: not known */
-	struct ck_last forked; /* thread: of the parent, which made it by fork() */
-	struct ck_last end_known; /* thread: which has waited for its end */
-	int64_t before_fork; /* when the thread that forked it last did anything before */
-	bool has_copies; /* of its parent's semaphores */
-	uint32_t taken; /* list of semaphores used as locks that threads took; a semaphore that was given back leaves it late */
-	uint64_t stack; /* of the first thread: from here on; 0: not known */
-	uint64_t nested; /* how often a thread took a semaphore that is used as a lock while it had another one */
+	uint32_t late;	 /* list of threads for which other threads may wait at a barrier; known at the end */
+	int64_t realtime, monotonic; /* these clocks at time 0; 0: unknown */
+	struct ck_last forked; /* fork() of the process, by a thread of the parent */
+	struct ck_last end_known; /* a thread has waited for the end of the process */
+	int64_t before_fork; /* the last action of the forking thread before the fork */
+	bool has_copies; /* it has its copies of the parent's semaphores */
+	uint32_t taken; /* list of taken semaphores used as locks; a semaphore that was given back stays in it for a while */
+	uint64_t stack; /* lowest address of the stack of the first thread; 0: unknown */
+	uint64_t nested; /* how often a thread took a semaphore used as a lock while it had another such semaphore */
 	uint64_t *memory; /* pairs of addresses */
 	uint32_t memory_count;
 };
@@ -202,11 +202,11 @@ struct ptt_check {
 	struct rd_pool facts, steps;
 	struct rd_map seen, seen_at;
 	uint32_t mark; /* of the last walk */
-	uint32_t current; /* the fact that steps are added to */
-	struct rd_map uses;   /* of semaphores, by stack */
-	struct rd_map handed; /* places where semaphores were made that one thread took and another posted */
+	uint32_t current; /* the fact that gets the next steps */
+	struct rd_map uses;   /* uses of semaphores, by stack */
+	struct rd_map handed; /* places that make semaphores which one thread takes and another thread posts */
 	struct rd_pool extras;
-	struct rd_pool links; /* of the way from wait to wait that deadlock.c walks */
+	struct rd_pool links; /* the way from wait to wait that deadlock.c walks */
 };
 
 #define CK_OBJECT(c, i) (&((struct ck_object *)(void *)(c)->t.objects.items)[i])
@@ -219,7 +219,11 @@ struct ptt_check {
 #define CK_EXTRA(c, i) (&((struct ck_extra *)(void *)(c)->extras.items)[i])
 #define CK_STEP(c, i) (&((struct ptt_check_step *)(void *)(c)->steps.items)[i])
 
-/* What follows is in order: each file calls those above it only, and check.c calls them all. */
+/*
+ * The rest of this file is in order: a file calls only files above it, and check.c calls all of them. Each folder also calls
+ * only folders above it: common, deadlocks, waits. Functions that add an element may allocate. If there is no memory, they set
+ * the error of the tracker.
+ */
 
 static inline uint32_t ck_new(struct ptt_check *c, struct rd_pool *pool)
 {
@@ -247,29 +251,26 @@ static inline void ck_hold_end(struct ptt_check *c, uint32_t number)
 	tk_hold_end(&c->t, number);
 }
 
-/* ck_drop_holds - nobody holds an object any more, as far as is known. */
+/* ck_drop_holds - ends all known holds of an object. */
 static inline void ck_drop_holds(struct ptt_check *c, uint32_t object)
 {
 	while (CK_OBJECT(c, object)->holds)
 		ck_hold_end(c, CK_OBJECT(c, object)->holds);
 }
 
-/* ck_wait_begin - a wait, timed if the event has a word of that. */
-uint32_t ck_wait_begin(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode);
-
-/* ck_joined_before - a wait is for the end of a thread that has been joined, which ends no wait. */
+/* ck_joined_before - whether a wait is for the end of a thread that was joined already; that thread ends no wait. */
 static inline bool ck_joined_before(const struct ptt_check *c, const struct ck_wait *w)
 {
 	return w->kind == PTT_KIND_THREAD && w->owner && CK_THREAD(c, w->owner)->flags & PTT_THREAD_JOINED;
 }
 
-/* ck_is_woken - a signal, a broadcast or the last arrival has ended a wait for a condition or a barrier, as far as is known. */
+/* ck_is_woken - whether a signal, a broadcast or the last arrival has ended a wait for a condition or a barrier. */
 static inline bool ck_is_woken(const struct ptt_check *c, const struct ck_wait *w)
 {
 	return w->id <= TK_WAKING(&c->t, CK_OBJECT(c, w->object))->woken_to;
 }
 
-/* ck_pending - how many waiters of an object have been woken. */
+/* ck_pending - the number of waiters of an object that are woken but have not yet continued. */
 static inline uint32_t ck_pending(const struct ptt_check *c, const struct ck_object *o)
 {
 	return TK_WAKING(&c->t, o)->pending;
@@ -281,178 +282,201 @@ static inline const struct ck_wakeup *ck_woke(const struct ptt_check *c, const s
 	return CK_WAKEUP(c, TK_WAKING(&c->t, o)->latest);
 }
 
-/* ---- facts.c ---- */
+/* ---- common/facts.c ---- */
 
 /*
- * ck_found - a new fact, or 0 if it is known already or there are too many of its kind from this place
+ * ck_found - adds a fact. Return: its number; 0: the fact is known, or the call site has too many facts of its kind
  *
- * @a, @b: what makes it the same as another one
+ * @a, @b: facts of a kind with equal @a and @b are the same fact
  */
 uint32_t ck_found(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_event *e, uint64_t a, uint64_t b,
 		  uint32_t flags);
-/* ck_known - whether ck_found() has made such a fact. */
+/* ck_known - whether ck_found() has added such a fact. */
 bool ck_known(const struct ptt_check *c, enum ptt_fact_kind kind, uint64_t a, uint64_t b, uint32_t flags);
 /*
- * ck_found_more - as ck_found(), for facts with a size: of equal facts the largest is kept. The caller gives all steps
- * anew of a fact that is larger than the facts before.
+ * ck_found_more - as ck_found(), for facts with a size: keeps the largest of equal facts
+ *
+ * Return: the number of the fact if it is the largest so far. Then the caller adds all steps again.
  */
 uint32_t ck_found_more(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_event *e, uint64_t a, uint64_t b,
 		       int64_t value);
-/* ck_step - one more step of the fact that ck_found() or ck_found_more() has returned last. */
+/* ck_step - adds a step to the last fact of ck_found() or ck_found_more(). */
 struct ptt_check_step *ck_step(struct ptt_check *c, enum ptt_check_what what, uint32_t thread, int64_t ts, uint64_t site,
 			       uint32_t object);
 void ck_step_last(struct ptt_check *c, enum ptt_check_what what, const struct ck_last *last, uint32_t object);
-/* ck_step_released - the last release of an object, if one was seen. */
+/* ck_step_released - adds the last release of an object, if a release was seen. */
 void ck_step_released(struct ptt_check *c, uint32_t object);
 void ck_step_hold(struct ptt_check *c, uint32_t hold);
 void ck_step_wait(struct ptt_check *c, uint32_t wait, uint32_t other);
-/* ck_step_held - what a thread has that a wait is for. */
+/* ck_step_held - adds the acquisition by @thread for which another thread waits in @wait. */
 void ck_step_held(struct ptt_check *c, uint32_t wait, uint32_t thread);
-/* ck_step_now - what the event itself is. */
+/* ck_step_now - adds the event itself. */
 struct ptt_check_step *ck_step_now(struct ptt_check *c, enum ptt_check_what what, const struct tk_event *e,
 				   uint32_t object);
 
-/* ck_lasting - an object lies in memory that is there as long as its process, such as a global variable. */
+/* ck_lasting - whether an object lies in memory that exists as long as its process, such as a global variable. */
 bool ck_lasting(const struct ptt_check *c, const struct ck_object *o);
 
-/* ---- semaphores.c ---- */
+/* ---- common/semaphores.c ---- */
 
-/* ck_sem_use - what an interpreter uses a semaphore for, PTT_USED_…. */
+/* ck_sem_use - the use of a semaphore by an interpreter, PTT_USED_…. */
 uint32_t ck_sem_use(const struct ptt_check *c, const struct ck_object *o);
 /* ck_sem_made - an event initializes a semaphore: learns its purpose. */
 void ck_sem_made(struct ptt_check *c, const struct tk_event *e, uint32_t object);
-/* ck_sem_awaited - what the wait for a semaphore says of it. */
+/* ck_sem_awaited - a thread begins to wait for a semaphore: learns its purpose. */
 void ck_sem_awaited(struct ptt_check *c, const struct tk_event *e, uint32_t object);
 /* ck_sem_no_lock - a thread has posted a semaphore that another thread took. */
 void ck_sem_no_lock(struct ptt_check *c, struct ck_object *o);
-/* ck_sem_forked - a process was forked, as an event says: it has copies of the semaphores whose units threads of its parent have. */
+/* ck_sem_forked - an event says that a process was forked: it has copies of the semaphores that threads of its parent hold. */
 void ck_sem_forked(struct ptt_check *c, const struct tk_event *e, uint32_t process);
 /* ck_sem_taken_by - a thread takes the unit of a semaphore. */
 void ck_sem_taken_by(struct ptt_check *c, uint32_t object, uint32_t thread);
-/* ck_sem_is_lock - whoever takes a semaphore gives it back, as far as its events and its purpose say. */
+/* ck_sem_is_lock - whether threads give back a semaphore that they took, according to its events and its purpose. */
 bool ck_sem_is_lock(struct ptt_check *c, const struct ck_object *o);
-/* ck_sem_holder - the thread that took a semaphore and may be the one to give it back; 0: there is none. */
+/* ck_sem_holder - the thread that took a semaphore and is supposed to give it back; 0: there is none. */
 uint32_t ck_sem_holder(struct ptt_check *c, const struct ck_object *o);
-/* ck_sem_unit_of - likewise, of semaphores with names as well, which processes that are not traced may post. */
+/* ck_sem_unit_of - likewise, including semaphores with names, which processes that are not traced may post. */
 uint32_t ck_sem_unit_of(struct ptt_check *c, const struct ck_object *o);
-/* ck_sem_proven - a semaphore has been used as a lock: threads have given back what they took, and nobody else has. */
+/* ck_sem_proven - whether a semaphore was used as a lock: threads gave back their units, and no other thread did. */
 static inline bool ck_sem_proven(const struct ck_object *o)
 {
 	return o->flags & CK_AS_LOCK && o->flags & CK_GIVEN_BACK;
 }
 
-/* ---- extra_posts.c ---- */
+/* ---- common/object_misuse.c ---- */
 
-/* ck_extra_begin - a semaphore is posted: perhaps once too often. */
-void ck_extra_begin(struct ptt_check *c, const struct tk_event *e, uint32_t object);
-/* ck_extra_taken, ck_extra_posted - such a semaphore is taken, or posted again. @number: what its object has as `extra` */
-void ck_extra_taken(struct ptt_check *c, const struct tk_event *e, uint32_t number);
-void ck_extra_posted(struct ptt_check *c, const struct tk_event *e, uint32_t number);
-/* ck_extra_finish - takes back what was said of semaphores that are no locks. */
-void ck_extra_finish(struct ptt_check *c);
-
-/* ---- object_misuse.c ---- */
-
-/* ck_object - the object at an address, whatever became of it. */
+/* ck_wait_begin - adds a wait. It has a time limit if the event says so. */
+uint32_t ck_wait_begin(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode);
+/* ck_object - the object at an address, destroyed or not. */
 static inline uint32_t ck_object(struct ptt_check *c, const struct tk_event *e, uint32_t kind, uint64_t address)
 {
 	return tk_object(&c->t, e, kind, address);
 }
 
-/* ck_object_made - what a forked child finds at an address is what its parent made of it. */
+/* ck_object_made - callback of the tracker: an object of a forked process inherits the state of its parent's object. */
 void ck_object_made(struct tracker *t, uint32_t object);
-/* ck_use - the object that an event uses. A destroyed object becomes another object. */
+/* ck_use - the object that an event uses. If the object was destroyed, this is a new object. */
 uint32_t ck_use(struct ptt_check *c, const struct tk_event *e, uint32_t kind);
 void ck_init(struct ptt_check *c, const struct tk_event *e);
 void ck_destroy(struct ptt_check *c, const struct tk_event *e);
 void ck_use_destroyed(struct ptt_check *c, const struct tk_event *e, uint32_t object);
 
-/* ---- contention.c ---- */
-
-/* ck_first_wait - the first of the waits for a lock, as far as it is near; 0: there is none. */
-uint32_t ck_first_wait(const struct ptt_check *c, uint32_t object);
-/* ck_waited_with_holds - a wait for no lock ends now: what its thread kept meanwhile, although others asked for it. */
-void ck_waited_with_holds(struct ptt_check *c, const struct tk_event *e, uint32_t wait);
-
-/* ck_ask - a thread asks for a lock while it holds others. @tried: in a way that does not block it for ever. */
-static inline void ck_ask(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode, bool tried)
-{
-	tk_ask(&c->orders, e, &CK_THREAD(c, e->thread)->order,
-	       ((struct ck_cache *)(void *)c->t.caches.items)[e->thread].asked, object, mode, tried);
-}
-/* ck_pass - a lock is taken that was waited for, or that has been handed on so far. */
-void ck_pass(struct ptt_check *c, const struct tk_event *e, uint32_t object, enum tk_how how);
-/* ck_try_out - a thread has tried to take a lock, or anything else. */
-void ck_try_out(struct ptt_check *c, const struct tk_event *e);
-/* ck_tries_end - a thread that has tried in vain to take a lock does something: perhaps it tries again. */
-void ck_tries_end(struct ptt_check *c, const struct tk_event *e, enum tk_action action);
-/* ck_tries_report - a thread tries no longer to take a lock, if it did. */
-void ck_tries_report(struct ptt_check *c, uint32_t thread);
-
-/* ---- off_processor.c ---- */
-
-void ck_sched(struct ptt_check *c, const struct tk_event *e);
-void ck_sched_unknown(struct ptt_check *c, const struct tk_event *e);
-void ck_sleep_in(struct ptt_check *c, const struct tk_event *e);
-void ck_sleep_out(struct ptt_check *c, const struct tk_event *e);
-/* ck_given_back - a thread wakes a waiter of a futex: what it slept with the lock since its own wait for the lock ended. */
-void ck_given_back(struct ptt_check *c, const struct tk_event *e, uint32_t object);
-
-/* ---- order_cycles.c ---- */
-
-/* ck_order_closed - orders close a cycle that can deadlock. */
-void ck_order_closed(struct tracker *t, const struct tk_event *e, const struct tk_cycle *cycle);
-/* ck_prevented_cycles - reports the cycles of orders that cannot deadlock, and why. */
-void ck_prevented_cycles(struct ptt_check *c);
-
-/* ---- deadlock.c ---- */
+/* ---- deadlocks/deadlock.c ---- */
 
 typedef bool ck_visit_fn(struct ptt_check *c, uint32_t thread, void *data);
 
-/* ck_each_blocker - calls back with each thread that a wait is for, until one call says true. */
+/* ck_each_blocker - calls back with each thread that a wait is for, until a call returns true. */
 bool ck_each_blocker(struct ptt_check *c, const struct ck_wait *w, bool at_end, ck_visit_fn *visit, void *data);
-/* ck_limited - a wait ends by itself some time, and its thread does something else then. */
+/* ck_limited - whether a wait ends by itself, and its thread then does something else. */
 static inline bool ck_limited(const struct ck_wait *w)
 {
 	return w->timed && !w->asks_again;
 }
 
-/* ck_asked_for - a thread waits for another one, not only for what that holds. */
+/* ck_asked_for - a thread waits for another thread by its name, not only for a lock of that thread. */
 static inline void ck_asked_for(struct ptt_check *c, uint32_t thread)
 {
 	CK_THREAD(c, thread)->flags |= CK_ASKED_FOR;
 }
 
 int ck_deadlock_open(struct ptt_check *c);
-/* ck_deadlock - looks for a cycle of waits through a thread, whose wait has just begun. */
+/* ck_deadlock - looks for a cycle of waits through a thread that has just begun to wait. */
 void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct tk_event *e);
-/* ck_last_deadlocks - looks for the cycles that there are because nothing more will happen. */
+/* ck_last_deadlocks - looks for the cycles that exist because no more events follow. */
 void ck_last_deadlocks(struct ptt_check *c, const struct tk_event *e);
-/* ck_forked_locks - waits in forked processes for locks whose owners are not there. */
+/* ck_forked_locks - finds waits in forked processes for locks whose owners do not exist there. */
 void ck_forked_locks(struct ptt_check *c);
-/* ck_abandoned_locks - waits for locks that threads of other processes held when these ended, at @ends. */
+/* ck_abandoned_locks - finds waits for locks that threads of other processes held when those processes ended, at @ends. */
 void ck_abandoned_locks(struct ptt_check *c, const int64_t *ends, uint32_t count);
-/* ck_blocked - a thread that nobody outside of the trace lets go on. */
+/* ck_blocked - whether nothing outside of the trace can end the wait of a thread. */
 bool ck_blocked(const struct ptt_check *c, uint32_t thread);
 
-/* ---- limits.c ---- */
+/* ---- deadlocks/hung.c ---- */
 
-/* ck_limit_in - a wait for a condition begins that has a time limit. */
+/*
+ * ck_find_hung - sets `hung` and `alone` of each process
+ *
+ * @ends: when each process ended; TK_NEVER: unknown. @count: number of processes in @ends
+ */
+void ck_find_hung(struct ptt_check *c, const int64_t *ends, uint32_t count);
+/* ck_suppose_no_handlers - does so again as if no signal handler posted a semaphore. False: none could anyway. */
+bool ck_suppose_no_handlers(struct ptt_check *c, const int64_t *ends, uint32_t count);
+
+/* ---- deadlocks/order_cycles.c ---- */
+
+/* ck_order_closed - callback of the lock orders: orders close a cycle that can deadlock. */
+void ck_order_closed(struct tracker *t, const struct tk_event *e, const struct tk_cycle *cycle);
+/* ck_prevented_cycles - reports the cycles of orders that cannot deadlock, and why. */
+void ck_prevented_cycles(struct ptt_check *c);
+
+/* ---- deadlocks/stuck.c ---- */
+
+/*
+ * ck_stuck - reports processes in which all threads are blocked; last, because other facts may explain a process
+ *
+ * @flags: PTT_FLAG_UNLESS_HANDLER after ck_suppose_no_handlers(), or 0
+ */
+void ck_stuck(struct ptt_check *c, uint32_t flags);
+
+/* ---- waits/contention.c ---- */
+
+/* ck_first_wait - the first wait for a lock, among the latest; 0: there is none. */
+uint32_t ck_first_wait(const struct ptt_check *c, uint32_t object);
+/* ck_waited_with_holds - a wait for something other than a lock ends: reports locks that its thread held while others waited. */
+void ck_waited_with_holds(struct ptt_check *c, const struct tk_event *e, uint32_t wait);
+
+/* ck_ask - a thread that holds locks asks for a lock. @tried: the request does not block for ever. */
+static inline void ck_ask(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode, bool tried)
+{
+	tk_ask(&c->orders, e, &CK_THREAD(c, e->thread)->order,
+	       ((struct ck_cache *)(void *)c->t.caches.items)[e->thread].asked, object, mode, tried);
+}
+/* ck_pass - a thread takes a lock after a wait, or takes a lock that went from waiter to waiter before. */
+void ck_pass(struct ptt_check *c, const struct tk_event *e, uint32_t object, enum tk_how how);
+/* ck_try_out - a try of a lock, or of anything else, returns. */
+void ck_try_out(struct ptt_check *c, const struct tk_event *e);
+/* ck_tries_end - a thread with refused tries does something; it may be another try. */
+void ck_tries_end(struct ptt_check *c, const struct tk_event *e, enum tk_action action);
+/* ck_tries_report - reports the refused tries of a thread, if it has any, and forgets them. */
+void ck_tries_report(struct ptt_check *c, uint32_t thread);
+
+/* ---- waits/extra_posts.c ---- */
+
+/* ck_extra_begin - a thread posts a semaphore, perhaps once too often. */
+void ck_extra_begin(struct ptt_check *c, const struct tk_event *e, uint32_t object);
+/* ck_extra_taken, ck_extra_posted - a thread takes or posts such a semaphore. @number: `extra` of its object */
+void ck_extra_taken(struct ptt_check *c, const struct tk_event *e, uint32_t number);
+void ck_extra_posted(struct ptt_check *c, const struct tk_event *e, uint32_t number);
+/* ck_extra_finish - drops the facts about semaphores that are not locks. */
+void ck_extra_finish(struct ptt_check *c);
+
+/* ---- waits/limits.c ---- */
+
+/* ck_limit_in - a wait for a condition with a time limit begins. */
 void ck_limit_in(struct ptt_check *c, const struct tk_event *e, uint32_t wait);
 /* ck_limit_out - such a wait ends. */
 void ck_limit_out(struct ptt_check *c, const struct tk_event *e, uint32_t wait);
 
-/* ---- wakeups.c ---- */
+/* ---- waits/off_processor.c ---- */
 
-void ck_cond_in(struct ptt_check *c, const struct tk_event *e);
-void ck_cond_out(struct ptt_check *c, const struct tk_event *e);
-void ck_wake(struct ptt_check *c, const struct tk_event *e);
-/* ---- futexes.c ---- */
+void ck_sched(struct ptt_check *c, const struct tk_event *e);
+void ck_sched_unknown(struct ptt_check *c, const struct tk_event *e);
+void ck_sleep_in(struct ptt_check *c, const struct tk_event *e);
+void ck_sleep_out(struct ptt_check *c, const struct tk_event *e);
+/* ck_given_back - a thread wakes a waiter of a futex: reports its sleep with the lock since its own wait for the lock ended. */
+void ck_given_back(struct ptt_check *c, const struct tk_event *e, uint32_t object);
+
+/* ---- waits/futexes.c ---- */
 
 void ck_futex_in(struct ptt_check *c, const struct tk_event *e);
 void ck_futex_out(struct ptt_check *c, const struct tk_event *e);
 void ck_futex_wake(struct ptt_check *c, const struct tk_event *e);
 
+/* ---- waits/wakeups.c ---- */
+
+void ck_cond_in(struct ptt_check *c, const struct tk_event *e);
+void ck_cond_out(struct ptt_check *c, const struct tk_event *e);
+void ck_wake(struct ptt_check *c, const struct tk_event *e);
 void ck_cond_unlocked(struct ptt_check *c, const struct tk_event *e, uint32_t mutex, uint32_t flags);
 void ck_barrier_in(struct ptt_check *c, const struct tk_event *e);
 void ck_barrier_arrive(struct ptt_check *c, const struct tk_event *e);
@@ -460,11 +484,23 @@ void ck_barrier_out(struct ptt_check *c, const struct tk_event *e);
 void ck_lost_wakeups(struct ptt_check *c);
 void ck_stuck_barriers(struct ptt_check *c);
 
-/* ---- stuck.c ---- */
+/* ---- waits/lock_waits.c ---- */
 
-/* ck_stuck - after all else that may keep a process for ever: it need not be reported twice. */
-/* @flags: PTT_FLAG_UNLESS_HANDLER after ck_suppose_no_handlers(), or 0. */
-void ck_stuck(struct ptt_check *c, uint32_t flags);
+void ck_lock_wait(struct ptt_check *c, const struct tk_event *e, uint32_t kind);
+void ck_lock_waited(struct ptt_check *c, const struct tk_event *e, uint32_t object);
+/* ck_still_waits - a thread waits at the end of the trace: readers may have kept it from its lock. */
+void ck_still_waits(struct ptt_check *c, uint32_t thread);
+void ck_sem_taken(struct ptt_check *c, const struct tk_event *e);
+void ck_sem_post(struct ptt_check *c, const struct tk_event *e);
+
+/* ---- lock_misuse.c ---- */
+
+void ck_acquire(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode, enum tk_how how);
+void ck_release(struct ptt_check *c, const struct tk_event *e, uint32_t kind);
+void ck_lock_error(struct ptt_check *c, const struct tk_event *e);
+void ck_exit_holding(struct ptt_check *c, const struct tk_event *e);
+/* ck_kept_locks - drops the facts about detached threads whose locks no thread asked for until the process ended. */
+void ck_kept_locks(struct ptt_check *c);
 
 /* ---- thread_ends.c ---- */
 
@@ -477,34 +513,5 @@ void ck_join_in(struct ptt_check *c, const struct tk_event *e);
 void ck_join_out(struct ptt_check *c, const struct tk_event *e);
 void ck_priority(struct ptt_check *c, const struct tk_event *e);
 void ck_leaks(struct ptt_check *c);
-
-/* ---- lock_waits.c ---- */
-
-void ck_lock_wait(struct ptt_check *c, const struct tk_event *e, uint32_t kind);
-void ck_lock_waited(struct ptt_check *c, const struct tk_event *e, uint32_t object);
-/* ck_still_waits - a thread waits to the end: readers may have kept it from its lock. */
-void ck_still_waits(struct ptt_check *c, uint32_t thread);
-void ck_sem_taken(struct ptt_check *c, const struct tk_event *e);
-void ck_sem_post(struct ptt_check *c, const struct tk_event *e);
-
-/* ---- lock_misuse.c ---- */
-
-void ck_acquire(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode, enum tk_how how);
-void ck_release(struct ptt_check *c, const struct tk_event *e, uint32_t kind);
-void ck_lock_error(struct ptt_check *c, const struct tk_event *e);
-void ck_exit_holding(struct ptt_check *c, const struct tk_event *e);
-/* ck_kept_locks - takes back what was said of detached threads whose locks nobody asked for to the process' end. */
-void ck_kept_locks(struct ptt_check *c);
-
-/* ---- hung.c ---- */
-
-/*
- * ck_find_hung - says of each process whether it is hung and whether it is alone.
- *
- * @ends: by process, when it ended; TK_NEVER: that is not known. @count: how many there are
- */
-void ck_find_hung(struct ptt_check *c, const int64_t *ends, uint32_t count);
-/* ck_suppose_no_handlers - says it anew as if no signal handler posted a semaphore; false: none could anyway. */
-bool ck_suppose_no_handlers(struct ptt_check *c, const int64_t *ends, uint32_t count);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sums.h - what the parts of the model share: tables that never move, and what each part offers those above it. */
+/* sums.h - tables that all parts of the model share, and the functions that each part offers. The tables never move. */
 #ifndef PTT_TRACKER_SUMS_H
 #define PTT_TRACKER_SUMS_H
 
@@ -16,7 +16,7 @@ struct md_rows {
 	uint64_t room;
 };
 
-/* A hold, and what it has cost others. */
+/* A hold, and its cost to other threads. */
 struct md_hold {
 	struct tk_hold;
 	uint64_t share; /* of the object when it began */
@@ -24,42 +24,42 @@ struct md_hold {
 	uint32_t pair;
 	uint32_t site_row;
 	uint32_t max_waiters;
-	uint8_t thread_place; /* bits of `places` */
+	uint8_t thread_place; /* bits of `places` of its thread and of its object */
 	uint8_t object_place;
 };
 
-/* A wait that has begun, and what it is to be charged to. */
+/* A wait that goes on, and the threads to charge with it. */
 struct md_wait {
 	struct tk_wait;
 	uint64_t parent;
-	uint64_t chain; /* where its parents begin, 0 without any */
+	uint64_t chain; /* the first of its parents; 0: it has none */
 	int64_t retaken; /* when a condition wait had its mutex back, else TK_NEVER */
-	uint64_t held;	 /* of the object when it began */
-	uint64_t mutex_held; /* of the mutex when it was retaken */
+	uint64_t held;	 /* `held` of the object when the wait began */
+	uint64_t mutex_held; /* `held` of the mutex when the thread took it back */
 	uint64_t mutex_held_all;
-	struct tk_sched_mark sched; /* of the thread when it began */
+	struct tk_sched_mark sched; /* of the thread when the wait began */
 	uint32_t site_row;
 	uint32_t owner_site;
 	uint32_t owner_stack;
-	uint32_t released_stack; /* of the first release by the owner, 0 = none is known */
+	uint32_t released_stack; /* of the first release by the owner; 0 = unknown */
 	uint32_t released_site;
 	uint32_t depth;
-	int32_t locks_held; /* by its thread; -1 = not known */
-	uint32_t crowd; /* waiters when it began, and those a signal has woken that wait for its condition still */
-	bool named; /* the owner was named by the event: no hold of it was known */
-	bool owner_follows; /* and nobody has taken it since */
-	uint8_t futex; /* its kind: a place in ptt_futex_kinds */
+	int32_t locks_held; /* by its thread; -1 = unknown */
+	uint32_t crowd; /* waiters when it began, and threads that a signal woke and that are still in their condition wait */
+	bool named; /* the event named the owner: no hold was known */
+	bool owner_follows; /* and no thread has taken the lock since */
+	uint8_t futex; /* its kind: an index of ptt_futex_kinds */
 	bool counted;
 };
 
-/* The last ones to hold a lock that was waited for, in the order in which they let go. */
+/* The last holders of a lock with waiters, in the order of their releases. */
 #define MD_LOG 64u
 
 struct md_log_entry {
 	int64_t since;
 	int64_t ended;
-	uint32_t thread; /* 0 = nobody knows */
-	uint32_t site;	 /* as md_blame() takes it */
+	uint32_t thread; /* 0 = unknown */
+	uint32_t site;	 /* in the form of md_blame() */
 };
 
 struct md_log {
@@ -67,46 +67,46 @@ struct md_log {
 	uint32_t count; /* ever */
 };
 
-/* A wake-up, and the object that the woken threads wait for then. */
+/* A wake-up, and the mutex for which the woken threads wait next. */
 struct md_wakeup {
 	struct tk_wakeup;
-	uint64_t held;	/* of the mutex then */
+	uint64_t held;	/* `held` of the mutex at the wake-up */
 	uint64_t held_all;
-	uint32_t mutex; /* that the woken have to take back, where it is known when it is held; else 0 */
+	uint32_t mutex; /* the mutex that woken threads must take back, if its holds are recorded; else 0 */
 	uint32_t site_row;
-	uint32_t crowd; /* of the mutex then */
+	uint32_t crowd; /* waiters of the mutex at the wake-up */
 	bool gave_back; /* the poster had taken a unit before */
 };
 
 struct md_object {
 	struct ptt_model_object pub;
-	uint64_t share;     /* integral over time of waiters / holders, since it was first waited for */
-	uint64_t held;      /* how long it was held meanwhile */
-	uint64_t held_all;  /* the window or not */
+	uint64_t share;     /* integral over time of waiters / holders, since the first wait */
+	uint64_t held;      /* how long threads held it since then, in the window */
+	uint64_t held_all;  /* the same without regard to the window */
 	int64_t share_ts;
 	uint64_t tail_share;
 	int64_t tail_since;
-	uint64_t excess;    /* has been charged for waits that gave up, and of whom nobody remembers */
-	uint64_t blamed;    /* of all its holders, when all is over */
-	uint64_t address_users; /* of `first`: the threads that used it or a later one, as `pub.users` */
-	uint64_t places; /* that are taken by holds; the last one is never full */
-	uint32_t tail;      /* the thread that is blamed where holds are not recorded */
-	uint32_t sharing;   /* waiters that count */
-	uint32_t crowd;     /* most that waited since a hold last began or ended: holds that go on are yet to learn of it */
-	uint32_t awaited;   /* by so many that a signal has woken, and that wait for its condition still */
-	uint32_t release_row; /* site of the last release; 0 if nobody has asked for it: see md_release_row() */
-	uint32_t held_site; /* where the last hold that was over had begun; 0 if it is not known */
+	uint64_t excess;    /* charged to forgotten holders, for waits that gave up */
+	uint64_t blamed;    /* the sum of the blame of all its holders, at the end */
+	uint64_t address_users; /* of `first`: threads that used it or a later object at its address, as `pub.users` */
+	uint64_t places; /* places that holds take; the last place is never full */
+	uint32_t tail;      /* the blame of the supposed holder, if holds are not recorded */
+	uint32_t sharing;   /* counted waiters */
+	uint32_t crowd;     /* maximum of waiters since a hold last began or ended; holds that go on do not know it yet */
+	uint32_t awaited;   /* number of threads that a signal woke, and that still wait for this mutex in their condition wait */
+	uint32_t release_row; /* site of the last release; 0 until md_release_row() needs it */
+	uint32_t held_site; /* where the last finished hold began; 0 = unknown */
 	uint32_t log;
-	uint32_t units_out; /* threads that have units of a semaphore */
-	uint32_t first; /* the first object of this address that was initialized at the same place */
-	bool owner_follows; /* a waiter's owner may not have said yet that it took it */
+	uint32_t units_out; /* number of threads that have units of a semaphore */
+	uint32_t first; /* the first object at this address that was initialized at the same place */
+	bool owner_follows; /* the event by which the owner of a waiter takes the lock may be still to come */
 	bool counted;
-	bool as_lock;	    /* a semaphore whose one unit has always come back from the thread that took it */
-	bool given_away;    /* such a semaphore, posted by another thread while nobody waited: as the interpreter does before it frees a lock */
+	bool as_lock;	    /* a semaphore with one unit: each thread that took the unit gave it back itself */
+	bool given_away;    /* such a semaphore: another thread posted it without waiters, as an interpreter does before it frees a lock */
 	uint32_t maker;	    /* of such a semaphore: the thread that initialized it */
 	bool pool;	    /* a semaphore that began with several units, which threads take and give back */
 	uint8_t purpose;    /* enum ptt_purpose */
-	bool made_by_stack; /* the stack of its initialization is known: so are those of all that matters */
+	bool made_by_stack; /* the stack of its initialization is known, so stacks of its events are recorded */
 };
 
 struct md_site {
@@ -115,7 +115,7 @@ struct md_site {
 	uint8_t use; /* enum ptt_site_use */
 };
 
-/* What a thread used last. */
+/* Objects and call sites that a thread used last. */
 #define MD_SITES 32u
 
 struct md_cache {
@@ -124,8 +124,8 @@ struct md_cache {
 	uint32_t site[MD_SITES];
 };
 
-/* What the kernel did with a thread, from a time on. */
-enum { MD_NEVER /* there was no switch */, MD_ON, MD_OFF, MD_PREEMPTED, MD_MISSED /* that is not known */ };
+/* State of a thread in the kernel's scheduler. */
+enum { MD_NEVER /* there was no switch */, MD_ON, MD_OFF, MD_PREEMPTED, MD_MISSED /* unknown */ };
 
 struct md_switch {
 	int64_t ts;
@@ -136,20 +136,20 @@ struct md_switch {
 struct md_thread {
 	struct ptt_model_thread pub;
 	struct tk_sched sched;
-	int64_t reported; /* its states are reported up to here; TK_NEVER: none is */
-	int64_t path_first; /* where the critical path leaves and enters it, and its last event; set by the end */
-	int64_t path_last;
-	int64_t path_event;
-	int64_t path_wait; /* since when it waits at path_last, or TK_NEVER */
-	int64_t made_ns; /* when `maker` forked its process, or became it */
-	uint32_t maker; /* of the first thread of a process: the thread that did, or 0 */
-	uint64_t places; /* as of an object */
-	bool trying; /* inside a try-lock, as level 3 shows */
-	uint16_t call; /* a system call in which it sleeps, since its last event; 0 = none */
-	int64_t call_ns;	     /* when that began */
-	struct tk_sched_mark called; /* then */
+	int64_t reported; /* its states are reported up to here; TK_NEVER: not at all */
+	int64_t path_first; /* the critical path leaves the thread here; set at the end, as the next three */
+	int64_t path_last; /* and enters it here */
+	int64_t path_event; /* time of its last event */
+	int64_t path_wait; /* when the wait at path_last began, or TK_NEVER */
+	int64_t made_ns; /* when `maker` forked its process, or executed its program */
+	uint32_t maker; /* of the first thread of a process: the thread that created the process, or 0 */
+	uint64_t places; /* as in struct md_object */
+	bool trying; /* in a try-lock; needs level 3 */
+	uint16_t call; /* the system call in which it sleeps since its last event; 0 = none */
+	int64_t call_ns;	     /* when the call began */
+	struct tk_sched_mark called; /* at that time */
 	struct md_switch last; /* switch */
-	struct md_switch *switches; /* the first one from before `reported`, where one is known; in order. For states only */
+	struct md_switch *switches; /* in order; the first switch is before `reported`, if known. Only for states */
 	uint32_t switch_count;
 	uint32_t switch_room;
 };
@@ -159,29 +159,29 @@ struct md_step {
 	int64_t start;
 	int64_t wake;
 	int64_t end;
-	int64_t ready; /* so long before the end it could have run, and had no processor; -1 = not known */
+	int64_t ready; /* ns before the end in which it could have run but had no processor; -1 = unknown */
 	uint32_t thread;
 	uint32_t waker;
 	uint32_t object;
 	uint32_t site;
 };
 
-/* The waits for the critical path, in the order of their ends. */
+/* The steps of the critical path, in the order of their ends. */
 struct md_steps {
-	struct md_rows held; /* the latest */
-	uint64_t stored; /* so many before those are in the file */
-	struct md_step *back; /* a part of the file, while the path is walked */
-	uint64_t back_part; /* its number, plus 1 */
-	int64_t least; /* shorter ones are left out */
+	struct md_rows held; /* the latest steps */
+	uint64_t stored; /* number of earlier steps, which are in the file */
+	struct md_step *back; /* a part of the file, during a walk */
+	uint64_t back_part; /* number of this part, plus 1 */
+	int64_t least; /* shorter waits are left out */
 	int file; /* -1 = none */
 };
 
-/* Where a walk along the critical path has come to. */
+/* Position of a walk along the critical path. */
 struct md_walk {
 	int64_t t;
-	uint64_t left; /* waits that lie before */
-	uint32_t thread; /* 0 = it is over */
-	uint32_t hops; /* to creators */
+	uint64_t left; /* number of earlier steps */
+	uint32_t thread; /* 0 = the walk is over */
+	uint32_t hops; /* number of steps to creators */
 };
 
 /* How a wait ended. */
@@ -189,7 +189,7 @@ struct md_end {
 	int64_t ts;
 	int64_t dur;  /* -1: ts - start */
 	int64_t wake; /* or TK_NEVER */
-	uint64_t held; /* of a contended one */
+	uint64_t held; /* of a contended wait: how long a thread held the object */
 	uint32_t waker;
 	uint32_t waker_site;
 	uint32_t waker_stack;
@@ -199,7 +199,7 @@ struct md_end {
 	bool open;
 };
 
-/* What threads and objects were like when a window ended, for the tables: element by element. */
+/* State of each thread and object when the window ended, for the tables. */
 struct md_then_thread {
 	int64_t last_ns;
 	int64_t end_ns;
@@ -208,7 +208,7 @@ struct md_then_thread {
 	uint32_t held;
 	uint32_t policy;
 	int32_t priority;
-	int64_t wait_ns; /* since when it waits, or TK_NEVER */
+	int64_t wait_ns; /* when its wait began, or TK_NEVER */
 };
 
 struct md_then_object {
@@ -223,8 +223,8 @@ struct md_then_object {
 struct md_window {
 	int64_t begin;
 	int64_t end;
-	bool begun; /* the first event inside it, or behind it, was seen */
-	bool ended; /* the first event behind it was seen */
+	bool begun; /* an event in or after the window was seen */
+	bool ended; /* an event after the window was seen */
 	struct md_then_thread *threads;
 	struct md_then_object *objects;
 	uint32_t thread_count;
@@ -254,11 +254,11 @@ struct ptt_model {
 	struct rd_map made_of; /* the first object by process, kind, place of initialization and address */
 	struct rd_choice only_objects;
 	struct rd_map only_sites, site_uses;
-	struct rd_map families; /* facts of processes, by process id */
-	struct rd_map gils, semaphores; /* purposes of objects by process and address; of semaphores, by process and stack */
+	struct rd_map families; /* facts about processes, by process id */
+	struct rd_map gils, semaphores; /* purposes of objects by process and address; of semaphores by process and stack */
 	bool only_threads;
-	bool unused; /* the event that is fed makes an object or ends it, and is no use of it */
-	bool early; /* the events of ptt_model_state() are fed */
+	bool unused; /* the current event creates or ends an object, and does not use it */
+	bool early; /* the current events are those of ptt_model_state() */
 };
 
 #define MD_OBJECT(m, i) (&((struct md_object *)(void *)(m)->t.objects.items)[i])
@@ -272,24 +272,28 @@ struct ptt_model {
 #define MD_LOG_OF(m, o) (&((struct md_log *)(void *)(m)->logs.items)[(o)->log])
 #define MD_WAKEUP(m, i) (&((struct md_wakeup *)(void *)(m)->t.wakeups.items)[i])
 
-/* What follows is in order: each file calls those above it only, and model.c calls them all. */
+/*
+ * The rest of this file is in order: a file calls only files above it, and model.c calls all of them. Each folder also calls
+ * only folders above it: tables, path, locks, waits, windows. Functions that add an element or a row may allocate. If there is
+ * no memory, they set the error of the tracker, and the model fails.
+ */
 
-/* md_new - the number of a new zeroed element; 0 when there is no room, which fails the model. */
+/* md_new - adds a zeroed element to a pool. Return: its number; 0: there is no memory. */
 static inline uint32_t md_new(struct ptt_model *m, struct rd_pool *pool)
 {
 	return rd_pool_new(pool, &m->t.error);
 }
 
-/* md_is_lock - objects of this kind are held by a thread, and others wait for it to let go. */
+/* md_is_lock - whether a thread holds objects of this kind, and other threads wait for its release. */
 static inline bool md_is_lock(uint32_t kind)
 {
 	return kind == PTT_KIND_MUTEX || kind == PTT_KIND_RWLOCK || kind == PTT_KIND_SPIN || kind == PTT_KIND_ONCE ||
 	       kind == PTT_KIND_LLL;
 }
 
-/* ---- what lies in the window ---- */
+/* ---- the window ---- */
 
-/* md_inside - whether an interval, or a moment, lies in the window with some part, to which it is cut. */
+/* md_inside - cuts an interval to the window. Return: whether a part of it, or a moment, lies in the window. */
 static inline bool md_inside(const struct ptt_model *m, int64_t *from, int64_t *to)
 {
 	const struct md_window *w = &m->window;
@@ -309,8 +313,9 @@ static inline bool md_in_window(const struct ptt_model *m, int64_t ts)
 }
 
 /*
- * md_portion - the part of an interval that lies in the window, times @times, divided by @among. It is rounded so that the
- * portions of consecutive windows add up to the portion of the whole.
+ * md_portion - the part of an interval that lies in the window, in ns, times @times, divided by @among
+ *
+ * It is rounded so that the portions of consecutive windows add up to the portion of the whole.
  */
 static inline int64_t md_portion(const struct ptt_model *m, int64_t from, int64_t to, uint32_t times, uint32_t among)
 {
@@ -323,25 +328,121 @@ static inline int64_t md_portion(const struct ptt_model *m, int64_t from, int64_
 	return (last - from) * times / among - (first - from) * times / among;
 }
 
-/* ---- tables.c ---- */
+/* ---- tables/tables.c ---- */
 
-/* md_row - a new zeroed row, or NULL, which fails the model. */
+/* md_row - adds a zeroed row. NULL: there is no memory. */
 void *md_row(struct ptt_model *m, struct md_rows *rows);
-
-/* md_lookup - the element a key leads to, made when new. @made: whether it was. */
+/* md_lookup - the element of a key, added if it is new. @made: whether it is new. */
 uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct rd_pool *pool, uint64_t a, uint64_t b, bool *made);
 /* md_pair - the element of a thread and an object. */
 uint32_t md_pair(struct ptt_model *m, uint32_t thread, uint32_t object);
-/* md_site - the row of a call site of a thread; 0 without one. */
+/* md_site - the row of a call site of a thread; 0 for site 0. */
 uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t site, uint32_t kind);
-/* md_counted - whether the choice of threads, objects and call sites includes these. */
+/* md_counted - whether the choice of threads, objects and call sites includes this wait or hold. */
 bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uint32_t site);
-/* md_histogram_add - counts a wait in a histogram, which is made if it is 0. */
+/* md_histogram_add - counts a wait in a histogram. Creates the histogram if its number is 0. */
 void md_histogram_add(struct ptt_model *m, uint32_t *histogram, uint64_t ns);
 
-/* ---- objects.c ---- */
+/* ---- tables/threads.c ---- */
 
-/* md_object - the object that an event of this kind at this address means, alive; pair: its entry with the thread. */
+/* md_thread_of_tid - the thread with a kernel thread id; declares the thread if it is unknown. */
+uint32_t md_thread_of_tid(struct ptt_model *m, uint32_t process, uint32_t tid);
+void md_create(struct ptt_model *m, const struct tk_event *e);
+void md_begin(struct ptt_model *m, const struct tk_event *e);
+void md_schedule(struct ptt_model *m, const struct tk_event *e);
+/* md_silence - a thread had no event from its last event to @until; counts this as silence unless the thread waited. */
+void md_silence(struct ptt_model *m, struct md_thread *t, int64_t until);
+/* md_lives - threads without an end live until their process ends. @ends: the end of each process. */
+void md_lives(struct ptt_model *m, const int64_t *ends);
+
+/* ---- tables/thread_states.c ---- */
+
+void md_sched(struct ptt_model *m, const struct tk_event *e);
+void md_sched_unknown(struct ptt_model *m, const struct tk_event *e);
+/* md_switches_loaded - gives a thread of a snapshot its own memory: its pointers are from the saved model. */
+void md_switches_loaded(struct ptt_model *m, struct md_thread *t);
+void md_switched(struct ptt_model *m, const struct tk_event *e, enum tk_action action);
+/* md_state_of_wait - reports a wait that ended at @until, and the states of its thread since the last report. */
+void md_state_of_wait(struct ptt_model *m, const struct md_wait *w, uint8_t wait_class, int64_t until);
+void md_sleep_begin(struct ptt_model *m, const struct tk_event *e);
+/* md_sleep_end - a thread in a system call has an event that is no reading of the scheduler. */
+void md_sleep_end(struct ptt_model *m, const struct tk_event *e);
+/* md_finish_states - reports the last states. Call it after md_lives(), when all waits are reported. */
+void md_finish_states(struct ptt_model *m);
+
+/* ---- path/steps.c ---- */
+
+/* md_step_put - keeps a step. May write to the file of ptt_model_path_file(), and block. */
+void md_step_put(struct ptt_model *m, struct md_step step);
+/* md_step_add - keeps a finished wait as a step. @dur: its duration in ns */
+void md_step_add(struct ptt_model *m, const struct md_wait *w, const struct md_end *end, int64_t dur);
+uint64_t md_step_count(const struct ptt_model *m);
+/* md_step_at - a step, valid until the next call. NULL: the file cannot be read, and the model fails. */
+const struct md_step *md_step_at(struct ptt_model *m, uint64_t number);
+/* md_steps_leave - frees the memory of md_step_at(). */
+void md_steps_leave(struct ptt_model *m);
+
+/* ---- path/families.c ---- */
+
+void md_process_start(struct ptt_model *m, const struct tk_event *e);
+/* md_process_made - a thread forked or spawned a process. */
+void md_process_made(struct ptt_model *m, const struct tk_event *e);
+/* md_process_reaped - a thread knows that a child has ended. */
+void md_process_reaped(struct ptt_model *m, const struct tk_event *e);
+
+/* ---- locks/blame.c ---- */
+
+/* Added to a call site of a release that stands for the unknown call site of the acquisition. */
+#define MD_RELEASED (UINT32_C(1) << 31)
+/* md_blame - the number of the blame of a thread for an object at a call site. */
+uint32_t md_blame(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site);
+/* md_charge - charges a holder or waker with @ns of the waits of other threads; may be negative. */
+void md_charge(struct ptt_model *m, uint32_t blame, int64_t ns);
+/* md_sharing - the number of waits that the holders of an object share the blame for now. */
+static inline uint32_t md_sharing(const struct md_object *o)
+{
+	return o->sharing + o->awaited;
+}
+
+/* md_share - updates the sums of an object to @ts. Call it before a holder or waiter comes or goes. */
+void md_share(struct ptt_model *m, struct md_object *o, int64_t ts);
+uint32_t md_log_of(struct ptt_model *m, struct md_object *o);
+void md_log_add(struct ptt_model *m, struct md_object *o, struct md_log_entry entry);
+void md_close_tail(struct ptt_model *m, struct md_object *o, int64_t ts);
+/* md_blame_from - sets the thread to blame from @ts on, if holds are not recorded. Thread 0: unknown. */
+void md_blame_from(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site, int64_t ts);
+/* md_claim - a thread turns out to have held the lock since the last release, during this wait. */
+void md_claim(struct ptt_model *m, struct md_wait *w, uint32_t thread, uint32_t site, int64_t ts);
+/*
+ * md_place_owner - the named or unknown owner of a lock acquires it
+ *
+ * An acquisition is stamped after it happened, so waits may begin before its stamp. Those waits were for this hold. Call this
+ * before the wait of the owner for the lock ends.
+ */
+void md_place_owner(struct ptt_model *m, const struct tk_event *e, uint32_t object);
+/* md_no_owner_follows - no later hold of the lock belongs to an owner that its waiters have named. */
+void md_no_owner_follows(struct ptt_model *m, struct md_object *o);
+/* md_take_back - takes part of a wait from the blame of the known holders. Return: the amount in ns, up to @most. */
+uint64_t md_take_back(struct ptt_model *m, uint32_t object, int64_t start, int64_t end, uint64_t most);
+/* md_unblame - takes @ns of a wait from the blame of the holders; unknown holders share the rest at the end. */
+void md_unblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end, uint64_t ns);
+/* md_blame_past - blames finished holds for a wait of @thread without a beginning. Return: the sum of the holds, in ns. */
+uint64_t md_blame_past(struct ptt_model *m, uint32_t object, uint32_t thread, int64_t start, int64_t end);
+/* md_settle - at the end: takes the blame of unknown holders from all holders of the object, in proportion. */
+void md_settle(struct ptt_model *m);
+
+/* ---- locks/edges.c ---- */
+
+void md_edges(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint8_t mode, bool blocked);
+
+/* ---- locks/holds.c: see holds.h ---- */
+
+/* md_crowd_pass - tells the holds of an object about the waiters seen so far. Call it before a hold begins, ends or is shown. */
+void md_crowd_pass(struct ptt_model *m, struct md_object *o);
+
+/* ---- locks/objects.c ---- */
+
+/* md_object - the living object of this kind at this address. @pair: its element with the thread of the event. */
 static inline uint32_t md_object(struct ptt_model *m, const struct tk_event *e, uint32_t kind, uint64_t address,
 				 uint32_t *pair)
 {
@@ -352,14 +453,14 @@ static inline uint32_t md_object(struct ptt_model *m, const struct tk_event *e, 
 	return cached->object;
 }
 
-/* md_object_made, _used - what the tracker calls: a new object, and a thread that uses one. */
+/* md_object_made, md_object_used - callbacks of the tracker: an object is new; a thread uses an object. */
 void md_object_made(struct tracker *t, uint32_t object);
 uint32_t md_object_used(struct tracker *t, uint32_t thread, uint32_t object);
-/* md_unused - the object of an event that makes it or ends it; @call: what the tracker does with that. */
+/* md_unused - @call creates or ends the object of an event; the event does not count as a use. Return: the object. */
 uint32_t md_unused(struct ptt_model *m, const struct tk_event *e, uint32_t (*call)(struct tracker *t, const struct tk_event *e));
-/* md_user - counts the threads that use an object. Returns the pair, or 0 where none is needed. */
+/* md_user - counts a thread among the users of an object. Return: the pair; 0: no pair is needed. */
 uint32_t md_user(struct ptt_model *m, uint32_t thread, uint32_t object);
-/* md_release_row - the site of the last release of an object; most releases end no wait, and need none. May allocate. */
+/* md_release_row - the site of the last release of an object. Most releases end no wait, so the row is made on demand. */
 static inline uint32_t md_release_row(struct ptt_model *m, struct md_object *o)
 {
 	if (!o->release_row && o->pub.releaser)
@@ -367,142 +468,75 @@ static inline uint32_t md_release_row(struct ptt_model *m, struct md_object *o)
 	return o->release_row;
 }
 void md_init(struct ptt_model *m, const struct tk_event *e);
-/* md_gil_taken - how the lock of an interpreter was taken that a condition stands for; NULL: it is no such condition, or the lock is free. */
+/* md_gil_taken - the acquisition of the interpreter's lock that a condition is part of; NULL: the lock is free, or there is none. */
 const struct md_wakeup *md_gil_taken(const struct ptt_model *m, const struct md_object *o);
-/* md_class - what a wait for an object is that is of class @otherwise, if nothing is known of what the object is for. */
+/* md_class - the class of a wait by the purpose of its object; @otherwise if the purpose is unknown. */
 uint8_t md_class(const struct md_object *o, uint8_t otherwise);
 /*
- * md_parked_at - a thread begins to wait for a semaphore. No event says where a mutex or an event of Python begins: the
- * object begins with the first wait, or with a wait that is for something else
- * Return: the object that is there now.
+ * md_parked_at - a thread begins to wait for a semaphore
+ *
+ * No event says where a mutex or an event of Python begins. So a new object begins with the first wait, or with a wait for a
+ * different purpose. Return: the object that is there now.
  */
 uint32_t md_parked_at(struct ptt_model *m, const struct tk_event *e, uint32_t object);
-void md_destroy(struct ptt_model *m, const struct tk_event *e);
-/* md_type - an event reported what a low-level lock is for, or which type of lock of another library an object is. */
+/* md_type - an event names the purpose of a low-level lock, or the type of a lock of another library. */
 void md_type(struct ptt_model *m, const struct tk_event *e);
-/* md_set_type - it is of this type from now on: flags from PTT_OBJECT_TYPE_SHIFT on. */
+/* md_set_type - sets the type of an object: its flags from PTT_OBJECT_TYPE_SHIFT on. */
 void md_set_type(struct ptt_model *m, uint32_t object, uint32_t type);
 
-/* ---- blame.c ---- */
-
-/* Added to the site of a hold's release that stands for where it was taken. */
-#define MD_RELEASED (UINT32_C(1) << 31)
-uint32_t md_blame(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site);
-/* md_charge - waits of others that a holder or waker caused. May be negative. */
-void md_charge(struct ptt_model *m, uint32_t blame, int64_t ns);
-/* md_sharing - how many waits the holders of an object are to be blamed for now. */
-static inline uint32_t md_sharing(const struct md_object *o)
-{
-	return o->sharing + o->awaited;
-}
-
-/* md_share - adds up to now; before a holder or waiter comes or goes. */
-void md_share(struct ptt_model *m, struct md_object *o, int64_t ts);
-uint32_t md_log_of(struct ptt_model *m, struct md_object *o);
-void md_log_add(struct ptt_model *m, struct md_object *o, struct md_log_entry entry);
-void md_close_tail(struct ptt_model *m, struct md_object *o, int64_t ts);
-/* md_blame_from - whom to blame from now on, where holds are not recorded; thread 0 = nobody knows. */
-void md_blame_from(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site, int64_t ts);
-/* md_claim - a thread turns out to have had the lock since it was last released, while this wait went on. */
-void md_claim(struct ptt_model *m, struct md_wait *w, uint32_t thread, uint32_t site, int64_t ts);
-/*
- * md_place_owner - the owner that was named, or that nobody knew, has the lock. It had it before it could say so, as a thread
- * may wait for one whose acquisition is stamped later: then it is this hold that was waited for. Before its own wait for it is over.
- */
-void md_place_owner(struct ptt_model *m, const struct tk_event *e, uint32_t object);
-/* md_no_owner_follows - what takes the lock from now on is no hold that its waiters have named. */
-void md_no_owner_follows(struct ptt_model *m, struct md_object *o);
-/* md_take_back - takes a part of a wait from the threads that held it, as far as they are known. Return: how much, up to @most. */
-uint64_t md_take_back(struct ptt_model *m, uint32_t object, int64_t start, int64_t end, uint64_t most);
-/* md_unblame - takes a wait, or a part of it that was held for @ns, out of what holders are blamed for. */
-void md_unblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end, uint64_t ns);
-/* md_blame_past - blames holds that are over for a wait of @thread that nobody knew of. Return: how long they were. */
-uint64_t md_blame_past(struct ptt_model *m, uint32_t object, uint32_t thread, int64_t start, int64_t end);
-/* md_settle - takes what nobody remembers from all holders of the object, in proportion; when all is over. */
-void md_settle(struct ptt_model *m);
-
-/* ---- edges.c ---- */
-
-void md_edges(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint8_t mode, bool blocked);
-
-/* ---- threads.c ---- */
-
-/* md_thread_of_tid - the thread with a kernel thread id, made known if it is not. */
-uint32_t md_thread_of_tid(struct ptt_model *m, uint32_t process, uint32_t tid);
-void md_create(struct ptt_model *m, const struct tk_event *e);
-void md_begin(struct ptt_model *m, const struct tk_event *e);
-void md_schedule(struct ptt_model *m, const struct tk_event *e);
-/* md_silence - a thread had no event since its last one; that is silence unless it was in a wait. */
-void md_silence(struct ptt_model *m, struct md_thread *t, int64_t until);
-
-/* md_lives - threads that have not ended live until their process ends; @ends: when each process ended. */
-void md_lives(struct ptt_model *m, const int64_t *ends);
-
-/* ---- steps.c ---- */
-
-void md_step_put(struct ptt_model *m, struct md_step step);
-void md_step_add(struct ptt_model *m, const struct md_wait *w, const struct md_end *end, int64_t dur);
-uint64_t md_step_count(const struct ptt_model *m);
-/* md_step_at - valid until the next call; NULL when it cannot be read, which fails the model. */
-const struct md_step *md_step_at(struct ptt_model *m, uint64_t number);
-/* md_steps_leave - gives back what reading them took. */
-void md_steps_leave(struct ptt_model *m);
-
-/* ---- families.c ---- */
-
-void md_process_start(struct ptt_model *m, const struct tk_event *e);
-/* md_process_made - a thread forked or spawned a process. */
-void md_process_made(struct ptt_model *m, const struct tk_event *e);
-/* md_process_reaped - a thread knows that a child has ended. */
-void md_process_reaped(struct ptt_model *m, const struct tk_event *e);
-
-/* ---- waits.c ---- */
-
-uint32_t md_wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint8_t mode);
-/* md_wait_behind - the owner that a wait is for was in the wait @parent then; @parent may be the wait itself, to be numbered anew. */
-void md_wait_behind(struct md_wait *w, const struct md_wait *parent);
-/* md_wait_take - takes a wait that is over out of all lists. False: its beginning is not in the trace, but guessed. */
-bool md_wait_take(struct ptt_model *m, const struct tk_event *e, uint32_t object, struct md_wait *out);
-/* md_wait_account - adds a finished wait to all sums and reports its rows. */
-void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct md_end *end);
-/* md_wait_row - reports a wait, or the part of it from @since to @until, in rows, if the wait counts. */
-void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end,
-		 int64_t since, int64_t until);
-/* md_crowd - so many wait for an object now: what its holds are told. */
-void md_crowd(struct md_object *o, uint32_t waiters);
-/* md_crowd_was - a wait that is over, and counts, had so many beside it when it began, itself included. */
-void md_crowd_was(struct ptt_model *m, struct md_object *o, const struct md_wait *w);
-/* md_not_in_crowd - a thread seemed to wait for an object until now, and has not waited since @ts. */
-void md_not_in_crowd(struct ptt_model *m, const struct md_object *o, int64_t ts);
-/* md_crowd_pass - lets the holds of an object have what md_crowd() has seen: before one of them begins, ends or is shown. */
-void md_crowd_pass(struct ptt_model *m, struct md_object *o);
-/* md_take_call_of_wait - a thread that waited for an object took it by the call that it waited in. */
-void md_take_call_of_wait(const struct ptt_model *m, struct tk_event *e, uint32_t object);
-/* md_lock_waited - a wait for a lock is over: taken or given up. */
-void md_lock_waited(struct ptt_model *m, const struct tk_event *e, uint32_t object);
-/* md_end_of - the end that @e reports, its waker not yet known: of class @done where it got what it waited for, and
- * @missing_ns long where @e does not say how long. */
-struct md_end md_end_of(const struct tk_event *e, uint8_t done, int64_t missing_ns);
-
-/* ---- locks.c ---- */
+/* ---- locks/locks.c ---- */
 
 void md_acquire(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint32_t pair, uint8_t mode);
 void md_release(struct ptt_model *m, const struct tk_event *e);
+void md_destroy(struct ptt_model *m, const struct tk_event *e);
 void md_hold_open_rows(struct ptt_model *m, const int64_t *ends);
 
-/* ---- wakes.c ---- */
+/* ---- waits/waits.c ---- */
+
+uint32_t md_wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint8_t mode);
+/* md_wait_behind - the owner of a wait is itself in the wait @parent. @parent may be @w, which then needs a new number. */
+void md_wait_behind(struct md_wait *w, const struct md_wait *parent);
+/* md_wait_take - takes a finished wait out of all lists. False: the trace lacks its beginning, which is an estimate. */
+bool md_wait_take(struct ptt_model *m, const struct tk_event *e, uint32_t object, struct md_wait *out);
+/* md_wait_account - adds a finished wait to all sums and reports its rows. */
+void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct md_end *end);
+/* md_wait_row - reports the part of a wait from @since to @until, if the wait counts. */
+void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end,
+		 int64_t since, int64_t until);
+/* md_crowd - an object has @waiters now. Its holds learn the number later: see md_crowd_pass(). */
+void md_crowd(struct md_object *o, uint32_t waiters);
+/* md_crowd_was - a counted wait has ended; notes the number of waiters at its beginning, this wait included. */
+void md_crowd_was(struct ptt_model *m, struct md_object *o, const struct md_wait *w);
+/* md_not_in_crowd - a thread seemed to wait for an object until now, but has not waited since @ts. */
+void md_not_in_crowd(struct ptt_model *m, const struct md_object *o, int64_t ts);
+/* md_take_call_of_wait - a thread took an object in the call in which it waited: @e gets the site and stack of the wait. */
+void md_take_call_of_wait(const struct ptt_model *m, struct tk_event *e, uint32_t object);
+/* md_lock_waited - a wait for a lock is over: the thread took the lock, or gave up. */
+void md_lock_waited(struct ptt_model *m, const struct tk_event *e, uint32_t object);
+/*
+ * md_end_of - the end of a wait that an event reports, still without its waker
+ *
+ * @done: class of the wait if it succeeded. @missing_ns: duration if the event has none.
+ */
+struct md_end md_end_of(const struct tk_event *e, uint8_t done, int64_t missing_ns);
+
+/* ---- waits/wakes.c ---- */
 
 void md_wake(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint32_t count, uint8_t kind,
 	     bool gave_back);
-/* A post may be stamped before the wait that it ends, for it is stamped before it is done. */
+/* A post is stamped before it happens, so its stamp may be this much earlier than the wait that it ends. */
 #define MD_SKEW_NS 1000000
-/* md_wakeup_times - how often the event of a wake-up is to be fed early to become this one. */
+/* md_wakeup_times - how often to feed the event of a wake-up early to restore the wake-up. */
 uint32_t md_wakeup_times(const struct md_wakeup *wakeup);
 void md_cond_in(struct ptt_model *m, const struct tk_event *e);
 void md_cond_out(struct ptt_model *m, const struct tk_event *e);
-/* md_cond_open - a condition wait that has been woken and never got its mutex back: what it really waits for. */
+/*
+ * md_cond_open - turns an open condition wait into the wait for its mutex, if the thread was woken and did not get the mutex
+ *
+ * @signalled: the time of the wake-up. Return: whether @w is a wait for the mutex now.
+ */
 bool md_cond_open(struct ptt_model *m, struct md_wait *w, int64_t *signalled);
-/* md_drop_wakes - forgets the wake-ups that nobody has used. */
+/* md_drop_wakes - forgets the unused wake-ups of an object. */
 void md_drop_wakes(struct ptt_model *m, uint32_t object, int64_t ts);
 void md_barrier_in(struct ptt_model *m, const struct tk_event *e);
 void md_barrier_arrive(struct ptt_model *m, const struct tk_event *e);
@@ -513,41 +547,26 @@ void md_sem_post(struct ptt_model *m, const struct tk_event *e);
 void md_futex_in(struct ptt_model *m, const struct tk_event *e);
 void md_futex_out(struct ptt_model *m, const struct tk_event *e);
 void md_futex_wake(struct ptt_model *m, const struct tk_event *e);
-/* md_blame_waker - blames whoever ended a wait, if that is known, for the time up to the wake-up; fills in end->held. */
+/* md_blame_waker - blames the known waker for a wait up to the wake-up. Sets end->held. */
 void md_blame_waker(struct ptt_model *m, const struct md_wait *w, struct md_end *end);
-/* md_futex_class - what a wait for a futex, or a semaphore of a known kind, is that got what it waited for, or goes on. */
+/* md_futex_class - the class of a successful or open wait for a futex, or for a semaphore of a known kind. */
 uint8_t md_futex_class(const struct md_wait *w);
-/* md_sem_unknown_class - the same of one for a semaphore, where the thread that ends it is not known. */
+/* md_sem_unknown_class - the same for a semaphore, if the thread that ends the wait is unknown. */
 uint8_t md_sem_unknown_class(struct ptt_model *m, const struct md_wait *w);
-/* md_wait_of_kind - a wait, or 0, begins for a word or semaphore of the kind that the event names, if it names one. */
+/* md_wait_of_kind - sets the kind of the word or semaphore that an event names. @wait: the new wait, or 0 */
 void md_wait_of_kind(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint32_t wait);
 void md_join_in(struct ptt_model *m, const struct tk_event *e);
 void md_join_out(struct ptt_model *m, const struct tk_event *e);
 
-/* ---- thread_states.c ---- */
-
-void md_sched(struct ptt_model *m, const struct tk_event *e);
-void md_sched_unknown(struct ptt_model *m, const struct tk_event *e);
-/* md_switches_loaded - a thread of a snapshot, which has no memory of the model that was saved. */
-void md_switches_loaded(struct ptt_model *m, struct md_thread *t);
-void md_switched(struct ptt_model *m, const struct tk_event *e, enum tk_action action);
-/* md_state_of_wait - reports a wait of a class that is over at @until, and what the thread did since its last report. */
-void md_state_of_wait(struct ptt_model *m, const struct md_wait *w, uint8_t wait_class, int64_t until);
-void md_sleep_begin(struct ptt_model *m, const struct tk_event *e);
-/* md_sleep_end - at any event of a thread in a call but the readings of the scheduler. */
-void md_sleep_end(struct ptt_model *m, const struct tk_event *e);
-/* md_finish_states - all lives are known, and all waits are reported of. */
-void md_finish_states(struct ptt_model *m);
-
-/* ---- open_waits.c ---- */
+/* ---- waits/open_waits.c ---- */
 
 int md_finish_waits(struct ptt_model *m, const int64_t *ends);
 
-/* ---- window.c ---- */
+/* ---- windows/window.c ---- */
 
-/* md_window_reach - before an event, or the end, at this time: begins and ends the window where it is behind that. */
+/* md_window_reach - begins and ends the window if @ts has passed its limits. Call it before an event, and at the end. */
 void md_window_reach(struct ptt_model *m, int64_t ts);
-/* md_window_finish - after all is accounted: leaves threads and objects as they were in the window. */
+/* md_window_finish - restores the state of threads and objects at the end of the window, when all is accounted. */
 void md_window_finish(struct ptt_model *m, const int64_t *ends);
 
 #endif

@@ -70,14 +70,6 @@ void md_not_in_crowd(struct ptt_model *m, const struct md_object *o, int64_t ts)
 			MD_WAITING(m, i)->crowd--;
 }
 
-void md_crowd_pass(struct ptt_model *m, struct md_object *o)
-{
-	/* The latest one is the first, and none has seen more than those before it. */
-	for (uint32_t i = o->pub.holds; i && MD_HOLD(m, i)->max_waiters < o->crowd; i = MD_HOLD(m, i)->object_next)
-		MD_HOLD(m, i)->max_waiters = o->crowd;
-	o->crowd = 0;
-}
-
 void md_wait_behind(struct md_wait *w, const struct md_wait *parent)
 {
 	uint64_t first = parent->chain ? parent->chain : parent->id;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* thread_ends.c - threads that are created, forked, joined and ended, and threads that nobody joins. */
-#include "../facts.h"
+#include "facts.h"
 
 void ck_create(struct ptt_check *c, const struct tk_event *e)
 {

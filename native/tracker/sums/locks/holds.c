@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* holds.c - holds that end, and holds whose end cannot be known. */
-#include "holds.h"
+#include "../holds.h"
 
 static void leave_place(uint64_t *places, uint8_t place)
 {
@@ -14,6 +14,14 @@ void md_hold_unlink(struct ptt_model *m, uint32_t number)
 	leave_place(&MD_THREAD(m, h->thread)->places, h->thread_place);
 	leave_place(&MD_OBJECT(m, h->object)->places, h->object_place);
 	tk_hold_end(&m->t, number);
+}
+
+void md_crowd_pass(struct ptt_model *m, struct md_object *o)
+{
+	/* The latest one is the first, and none has seen more than those before it. */
+	for (uint32_t i = o->pub.holds; i && MD_HOLD(m, i)->max_waiters < o->crowd; i = MD_HOLD(m, i)->object_next)
+		MD_HOLD(m, i)->max_waiters = o->crowd;
+	o->crowd = 0;
 }
 
 void md_no_lock(struct ptt_model *m, uint32_t object, int64_t ts)

@@ -5,7 +5,7 @@
  * processor once, in a wait. Without readings, time outside of waits is unknown. Where the kernel's context switches are known,
  * they say when a thread had a processor, and all else what it did without one.
  */
-#include "sums.h"
+#include "../sums.h"
 
 /* ---- rows ---- */
 

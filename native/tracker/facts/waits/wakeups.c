@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* wakeups.c - conditions and barriers: wake-ups that nobody got, mutexes that are not held or not the same, rounds. */
-#include "facts.h"
+#include "../facts.h"
 
 /* ---- conditions ---- */
 

@@ -2,7 +2,7 @@
 /* contention.c - locks that others ask for: kept in waits, handed from waiter to waiter, tried again and again. */
 #include <threads.h>
 
-#include "facts.h"
+#include "../facts.h"
 
 /* ---- locks that a thread keeps while it waits for something else ---- */
 

@@ -7,7 +7,7 @@
 #include <linux/futex.h>
 
 #include "catalog.h"
-#include "facts.h"
+#include "../facts.h"
 
 void ck_futex_in(struct ptt_check *c, const struct tk_event *e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* lock_waits.c - waits for locks and semaphores: for oneself, and for a thread of lower priority. */
-#include "facts.h"
+#include "../facts.h"
 
 /* ---- locks ---- */
 

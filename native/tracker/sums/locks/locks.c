@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* locks.c - locks as they are taken and released, and what each hold was: how long, and what it cost others. */
-#include "holds.h"
+#include "../holds.h"
 
 static void hold_row(struct ptt_model *m, const struct md_hold *h, int64_t ts, uint32_t site, uint32_t stack,
 		     const struct tk_sched_sums *spent)

@@ -2,7 +2,7 @@
 /* limits.c - time limits of waits for conditions that belong to another clock, or were over before the wait began. */
 #include <time.h>
 
-#include "facts.h"
+#include "../facts.h"
 
 #define SECOND INT64_C(1000000000)
 #define DAY (86400 * SECOND)

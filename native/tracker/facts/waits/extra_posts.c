@@ -4,7 +4,7 @@
  * A thread that has no unit posts the semaphore. That may be a hand-over, a job, or a unit more for all. It was one post too many if
  * the value goes above 1, two threads have a unit at the same time, and each thread gives back what it takes, then and later.
  */
-#include "facts.h"
+#include "../facts.h"
 
 static uint32_t find(const struct ck_extra *x, uint32_t thread)
 {

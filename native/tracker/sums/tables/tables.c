@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tables.c - the tables of the model: rows, elements by key, call sites, and histograms of waits. */
-#include "sums.h"
+#include "../sums.h"
 
 void *md_row(struct ptt_model *m, struct md_rows *rows)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* semaphores.c - semaphores that are used as locks, what interpreters use theirs for, and who has their units. */
-#include "facts.h"
+#include "../facts.h"
 
 /* ---- what they are for ---- */
 

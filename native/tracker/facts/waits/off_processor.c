@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* off_processor.c - holders that lose the processor, or sleep, while others wait for what they hold. */
-#include "facts.h"
+#include "../facts.h"
 
 /* So many of the locks that a thread took last are looked at. */
 #define NEAR 8u

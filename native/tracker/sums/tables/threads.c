@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* threads.c - what the tables say of threads beside what the tracker knows, and which of them count. */
-#include "sums.h"
+#include "../sums.h"
 
 int ptt_model_only_thread(struct ptt_model *m, uint32_t number)
 {

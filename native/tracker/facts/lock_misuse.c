@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* lock_misuse.c - locks as they are taken and released: holds that are too long, and releases by threads that do not hold the lock. */
-#include "../facts.h"
+#include "facts.h"
 
 /* ---- taking ---- */
 

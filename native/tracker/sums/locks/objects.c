@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* objects.c - objects and their generations, what they are for, and which threads use them. */
-#include "holds.h"
+#include "../holds.h"
 
 /* A child has the semaphores of its parent, which were initialized there. */
 static void inherit(const struct ptt_model *m, struct md_object *o)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* facts.c - facts and the steps that prove them; the same one is kept once and counted. */
-#include "facts.h"
+#include "../facts.h"
 
 /* Of one kind at one call site; a loop over many objects shall not bury the rest. */
 #define SAME_SITE_MAX 20
