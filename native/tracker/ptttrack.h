@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ptttrack.h - what every consumer of the tracker reports alike: events, threads and objects. */
+/* ptttrack.h - events, threads and objects, which all consumers of the tracker report in the same form. */
 #ifndef PTTTRACK_H
 #define PTTTRACK_H
 
@@ -22,7 +22,7 @@ enum {
 
 enum { PTT_MODE_EXCLUSIVE, PTT_MODE_SHARED };
 
-/* What ends waits. */
+/* Kinds of wake-ups, which end waits. */
 enum {
 	PTT_WAKE_RELEASE = 1,
 	PTT_WAKE_SIGNAL,
@@ -34,19 +34,19 @@ enum {
 	PTT_WAKE_FUTEX,
 };
 
-/* Why a cycle of lock orders cannot close. New ones come last: Python knows them by their numbers. */
+/* Reasons why a cycle of lock orders cannot close. Add new reasons at the end: Python knows them by their numbers. */
 enum ptt_prevented {
 	PTT_PREVENTED_GATE,	  /* two of its threads held another lock in common */
-	PTT_PREVENTED_ONE_THREAD, /* two of its orders are of one thread */
+	PTT_PREVENTED_ONE_THREAD, /* two of its orders belong to one thread */
 	PTT_PREVENTED_SHARED,	  /* readers do not keep readers out */
 	PTT_PREVENTED_APART,	  /* a creation, a join or a barrier put one order before another */
-	PTT_PREVENTED_TRY,	  /* a request that did not wait for ever */
+	PTT_PREVENTED_TRY,	  /* a request did not wait for ever */
 	PTT_PREVENTED_KINDS,
 };
 
-/* An event as the reader delivered it; the payload is valid as long as the reader's is. */
+/* An event from the reader. The payload is valid as long as the payload in the reader. */
 struct ptt_event {
-	int64_t ts;
+	int64_t ts; /* ns since the start of the traceset */
 	uint64_t object;
 	uint64_t site;
 	uint64_t payload;
@@ -56,27 +56,27 @@ struct ptt_event {
 	uint32_t reading; /* see struct ptt_columns; 0 = none */
 };
 
-#define PTT_THREAD_BEGUN 1u /* its begin is in the trace */
+#define PTT_THREAD_BEGUN 1u /* its beginning is in the trace */
 #define PTT_THREAD_ENDED 2u /* its end is in the trace */
 #define PTT_THREAD_JOINED 4u
 #define PTT_THREAD_DETACHED 8u
 #define PTT_THREAD_CANCELLED 16u
 #define PTT_THREAD_PRIORITY 32u /* its policy is known */
-#define PTT_THREAD_GONE 64u	/* another thread has its pthread_t: it was joined or detached */
+#define PTT_THREAD_GONE 64u	/* another thread has its pthread_t, so it was joined or detached */
 #define PTT_THREAD_REPLACED 128u /* another thread has its kernel thread id */
-#define PTT_THREAD_OWN 256u	/* from here on, flags of a consumer's own */
+#define PTT_THREAD_OWN 256u	/* flags from here on belong to the consumer */
 
-/* A thread that has no event for so long, and is in no wait, is silent. */
+/* A thread without an event for this long, and outside of waits, is silent. */
 #define PTT_SILENT_NS 10000000
 
 #define PTT_TRACK_THREAD \
 	uint64_t pthread; \
 	int64_t first_ns; /* INT64_MAX without events */ \
-	int64_t last_ns; /* of the event before the current one */ \
+	int64_t last_ns; /* of the event before the current event */ \
 	int64_t end_ns; \
 	uint32_t process; \
-	uint32_t tid; /* 0 when it was created and never ran */ \
-	uint32_t number; /* in the reader; UINT32_MAX for one without events */ \
+	uint32_t tid; /* 0 if it was created and has no event */ \
+	uint32_t number; /* in the reader; UINT32_MAX without events */ \
 	uint32_t generation; \
 	uint32_t creator; \
 	uint32_t flags; \
@@ -90,9 +90,9 @@ struct ptt_track_thread {
 };
 
 #define PTT_OBJECT_SHARED 1u /* between processes */
-#define PTT_OBJECT_ENDED 2u  /* destroyed, or its address used anew */
+#define PTT_OBJECT_ENDED 2u  /* destroyed, or its address has a new object */
 #define PTT_OBJECT_MADE 4u   /* its initialization is in the trace */
-#define PTT_OBJECT_OWN 256u /* from here on, flags of a consumer's own */
+#define PTT_OBJECT_OWN 256u /* flags from here on belong to the consumer */
 
 #define PTT_TRACK_OBJECT \
 	uint64_t address; \
@@ -100,20 +100,20 @@ struct ptt_track_thread {
 	uint32_t process; \
 	uint32_t kind; \
 	uint32_t generation; /* 1 for the first object at this address */ \
-	uint32_t before; /* object that had this address, or 0 */ \
+	uint32_t before; /* the object at this address before, or 0 */ \
 	uint32_t flags; \
 	uint32_t waiters; /* now */ \
 	uint32_t holders; /* now */ \
-	uint32_t holder; /* one of them */ \
+	uint32_t holder; /* one of the holders */ \
 	uint32_t holds; /* list, the latest first */ \
 	uint32_t waits; /* list, the latest first */ \
 	uint32_t opens; /* of a named semaphore */ \
 	uint32_t process_next; \
-	int64_t release_ns; /* the last release that was seen, or at a barrier the last thread of this round that does not wait: when, */ \
+	int64_t release_ns; /* of the last release; of a barrier: the last arrival in this round by a thread that does not wait */ \
 	uint64_t release_site; \
 	uint32_t release_stack; \
-	uint32_t releaser; /* and the thread, or 0 */ \
-	uint32_t waking; /* what was done to wake its waiters, or 0 */ \
+	uint32_t releaser; /* the thread of this release or arrival, or 0 */ \
+	uint32_t waking; /* its wake-ups, or 0 */ \
 	uint32_t arrived; /* at a barrier, in this round */
 
 struct ptt_track_object {
@@ -121,43 +121,44 @@ struct ptt_track_object {
 };
 
 /*
- * A model, a check and a verifier are trackers. Before the events, and later for new threads and processes, they are told of
- * the traced processes. These functions return 0, -EINVAL or -ENOMEM.
+ * A model, a check and a verifier are trackers. Call these functions before the events, and later for new threads and processes.
+ * They may allocate. They return 0, -EINVAL or -ENOMEM.
  */
 struct tracker;
 #define PTT_TRACKER_API __attribute__((visibility("default")))
 
-/* ptt_tracker_thread - which thread stands behind a number of the reader; known ones may be declared again. */
+/* ptt_tracker_thread - declares the process and the kernel thread id of a thread number of the reader; again has no effect. */
 PTT_TRACKER_API int ptt_tracker_thread(struct tracker *t, uint32_t number, uint32_t process, uint32_t tid);
 /*
- * ptt_tracker_child - a process was forked by another, and took over its memory, its locks and its levels
+ * ptt_tracker_child - declares that a process forked another process, which inherited its memory, locks and levels
  *
- * A child is recorded at its parent's levels: from its first event on it is known what its events say. Both processes
- * must have been named by ptt_tracker_thread().
+ * A child is recorded at the levels of its parent. So its levels are known from its first event on. Declare threads of both
+ * processes first, by ptt_tracker_thread().
  */
 PTT_TRACKER_API int ptt_tracker_child(struct tracker *t, uint32_t process, uint32_t parent);
 /*
- * ptt_tracker_level - of which kinds of objects a process has all changes of state from the beginning on
+ * ptt_tracker_level - declares the kinds of objects with all changes of state in the trace, from the beginning of a process on
  *
- * @kinds: a bit (1 << PTT_KIND_…) each; a second call for the same process changes nothing
+ * @kinds: a bit (1 << PTT_KIND_…) for each kind. A second call for the same process has no effect.
  */
 PTT_TRACKER_API int ptt_tracker_level(struct tracker *t, uint32_t process, uint32_t kinds);
 /*
- * ptt_tracker_share - says that [start, end) of a process is memory that others have mapped too
+ * ptt_tracker_share - declares that [start, end) of a process is memory that other processes have mapped too
  *
- * @memory: the same for all that map it
- * @offset: where in it the mapping begins
+ * @memory: number of the memory, the same for all processes that map it
+ * @offset: of the beginning of the mapping in the memory
  *
- * An object in such memory is one object; its process and address are those of its first use.
+ * An object in such memory is a single object, with the process and the address of its first use.
  */
 PTT_TRACKER_API int ptt_tracker_share(struct tracker *t, uint32_t process, uint64_t start, uint64_t end, uint32_t memory,
 				  uint64_t offset);
 /*
- * ptt_tracker_ends - when each process ended, after all events; INT64_MIN for a process without events
+ * ptt_tracker_ends - computes the time when each process ended, after all events
  *
- * @killed: when it was killed, INT64_MIN if it was not
- * @seen: when else it, or its recording, was seen to have ended; its own events count more
- * @ends: has room for @count of them
+ * @killed: when each process was killed; INT64_MIN: it was not
+ * @seen: when else the end of the process, or of its recording, was seen; counts only without an exit or exec() in the events
+ * @count: number of processes
+ * @ends: result, @count times; INT64_MIN for a process without events
  */
 PTT_TRACKER_API void ptt_tracker_ends(const struct tracker *t, const int64_t *killed, const int64_t *seen, uint32_t count,
 				  int64_t *ends);

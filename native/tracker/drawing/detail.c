@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* detail.c - levels of detail as a whole: made, kept in a file, opened again. */
+/* detail.c - the levels of detail as a whole: creation, saving and opening of the file, simple queries. */
 #include "drawing.h"
 
 #define MAGIC UINT64_C(0x3356454956545450) /* PTTVIEV3, as bytes in memory */
@@ -10,7 +10,7 @@ struct table {
 	uint64_t count;
 };
 
-/* The beginning of the file; zero until it is whole. */
+/* The beginning of the file; zeros until the file is complete. */
 struct head {
 	uint64_t magic;
 	uint8_t identity[32];
@@ -35,7 +35,7 @@ struct ptt_detail *ptt_detail_create(int fd)
 	struct ptt_detail *d = calloc(1, sizeof(*d));
 	int err = d ? dt_store_create(&d->store, fd) : -ENOMEM;
 
-	/* Nothing else lies at offset 0, which so stands for nothing. */
+	/* The head lies at offset 0, so offset 0 means none everywhere else. */
 	if (!err)
 		errno = 0;
 	if (!err && (dt_alloc(&d->store, sizeof(struct head)) || errno))
@@ -91,11 +91,11 @@ int ptt_detail_finish(struct ptt_detail *d, const uint8_t *identity)
 	struct dt_store *store = &d->store;
 	struct head head = { .magic = MAGIC, .wait_count = d->wait_count };
 	struct table overview = { 0 };
-	int err = 0;
+	int err;
 
 	if (d->finished)
 		return -EROFS;
-	err = err ? err : keep(store, &head.tracks, d->tracks, d->track_count, sizeof(*d->tracks));
+	err = keep(store, &head.tracks, d->tracks, d->track_count, sizeof(*d->tracks));
 	for (int by = 0; by < PTT_DETAIL_KINDS && !err; by++)
 		if (d->rows[by].count)
 			err = keep(store, &head.rows[by], d->rows[by].items, d->rows[by].count,
@@ -117,7 +117,7 @@ int ptt_detail_finish(struct ptt_detail *d, const uint8_t *identity)
 
 /* ---- opening ---- */
 
-/* The bytes of a table, or NULL if they are not all there. */
+/* The bytes of a table; NULL: the file does not have all of them. */
 static void *table_at(const struct dt_store *store, const struct table *table, uint64_t size)
 {
 	if (table->count >= UINT32_MAX || table->offset % 8)
@@ -168,7 +168,7 @@ struct ptt_detail *ptt_detail_open(int fd, const uint8_t *identity)
 	return d;
 }
 
-/* ---- small questions ---- */
+/* ---- simple queries ---- */
 
 uint32_t ptt_detail_rows(const struct ptt_detail *d, uint32_t by)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* feed.c - puts the waits, holds and states that the model reports into tracks. */
+/* feed.c - puts the waits, holds and states of the model into tracks. */
 #include "drawing.h"
 
 /* ---- objects ---- */
 
-/* Gives objects that are new their rows; joins wait for threads, which have rows of their own. */
+/* Gives rows to new objects. Joins get none: they wait for threads, which have rows already. */
 static int know_objects(struct ptt_detail *d, const struct ptt_model_table *objects)
 {
 	if (objects->count >= UINT32_MAX)
@@ -105,7 +105,7 @@ static int feed_wait(struct ptt_detail *d, const struct ptt_model_wait *w)
 
 /* ---- holds ---- */
 
-/* A longer hold lies above the holds inside of it. */
+/* The lane of a hold. Lane 0 is for waits. A hold lies above the holds that begin during it. */
 static uint32_t lane_of(uint8_t place)
 {
 	return place < DT_LANES ? 1u + place : DT_LANES;
@@ -132,7 +132,7 @@ static int feed_hold(struct ptt_detail *d, const struct ptt_model_hold *h)
 
 /* ---- states ---- */
 
-/* Waits are drawn as such, and so is what a thread does of which nothing is known. */
+/* Waits are drawn by feed_wait(). Unknown states are not drawn. */
 static int feed_state(struct ptt_detail *d, const struct ptt_model_state *s)
 {
 	static const uint8_t drawn[PTT_STATES] = {

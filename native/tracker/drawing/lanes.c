@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* lanes.c - gives intervals rows to be drawn in, so that none overlaps another of its row. */
+/* lanes.c - gives intervals rows to be drawn in, so that no two intervals of a row overlap. */
 #include "drawing.h"
 
 /* The rows of a group are a list, in the order in which they were made. */
 struct lane {
 	struct ptt_model_lane pub;
 	int64_t end; /* of the last interval in it */
-	uint32_t next; /* 0 = none; the first of all rows follows nobody */
+	uint32_t next; /* 0 = none: row 0 is never a next row */
 };
 
 struct ptt_model_lanes {
@@ -45,8 +45,8 @@ static int lane_add(struct ptt_model_lanes *lanes, uint64_t group, uint32_t plac
 	return 0;
 }
 
-/* The row that has been free for the shortest time: so the fewest are needed. */
-static int lane_find(struct ptt_model_lanes *lanes, uint64_t group, int64_t begin, uint32_t *found)
+/* Finds the row that has been free for the shortest time, which needs the fewest rows. */
+static int lane_find(struct ptt_model_lanes *lanes, uint64_t group, int64_t begin, uint32_t *number)
 {
 	struct rd_entry *entry = rd_map_put(&lanes->first, group, 0);
 	uint32_t best = UINT32_MAX, last = UINT32_MAX, place = 0;
@@ -70,7 +70,7 @@ static int lane_find(struct ptt_model_lanes *lanes, uint64_t group, int64_t begi
 		else
 			lanes->items[last].next = best;
 	}
-	*found = best;
+	*number = best;
 	return 0;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* overview.c - the whole trace in a few thousand bins, which become wider as it becomes longer. */
+/* overview.c - the whole trace in a fixed number of bins, which become wider as the trace becomes longer. */
 #include "drawing.h"
 
 #define HALF (PTT_DETAIL_BINS / 2)
 
-/* Two bins become one, until a time has one. */
+/* Merges pairs of bins until a time lies in a bin. */
 static void widen(struct dt_overview *o, int64_t ts)
 {
 	while ((uint64_t)ts - (uint64_t)o->begin >= (uint64_t)o->width * PTT_DETAIL_BINS &&
@@ -23,7 +23,7 @@ static void widen(struct dt_overview *o, int64_t ts)
 	}
 }
 
-/* The bin of a time, which lies in one. */
+/* The bin of a time. Times outside count for the first or the last bin. */
 static uint32_t bin_of(const struct dt_overview *o, int64_t ts)
 {
 	uint64_t bin;
@@ -51,7 +51,7 @@ void dt_overview_events(struct dt_overview *o, const int64_t *ts, int64_t n)
 	if (n)
 		begin_at(o, ts[0]);
 	for (int64_t i = 0; i < n; i++) {
-		/* Events come in order: most are in the bin of the one before. */
+		/* Events come in order, so most events lie in the bin of the event before. */
 		if (ts[i] < low || ts[i] >= high) {
 			if (ts[i] > o->begin)
 				widen(o, ts[i]);

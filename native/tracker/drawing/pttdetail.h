@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* pttdetail.h - what to draw of a trace: waits and holds by row, as fine as the pixels; made to be called by ctypes. */
+/* pttdetail.h - waits and holds to draw, by row, as fine as the pixels. Python calls it through ctypes. */
 /*
- * Model. Waits and holds come from the model in the order of their ends. Each belongs to two rows: the row of its
- * thread and the row of its object. Objects of an address that were initialized at the same place share a row. Where
- * context switches are known, each processor has a row of the turns that threads had on it. A row has a track for each
- * lane and state. A track is a list of records with a tree above it: a node sums up 16, 256, … records. A question names
- * a stretch of time and the width of a bin. Spans shorter than a bin are drawn together with spans of the same kind, and
- * parts of the tree that are shorter are not looked into. So an answer costs as much as it shows, however long the trace.
+ * Model. Waits and holds come from the model in the order of their ends. Each belongs to two rows: the row of its thread and the
+ * row of its object. Objects at an address that were initialized at the same place share a row. If context switches are recorded,
+ * each processor has a row with the turns of threads on it. A row has a track for each lane and state. A track is a list of
+ * records with a tree above it: a node sums up 16, 256, … records. A query names a stretch of time and the width of a bin. Spans
+ * shorter than a bin are drawn together with spans of the same kind, and the search skips the inside of shorter parts of the
+ * tree. So the cost of an answer depends on its size, not on the length of the trace.
  *
- * All of it lies in one file that is mapped while it is written and read later on as it stands.
+ * All data lies in a file that is mapped while it is written, and read later in the same form.
  *
  *     detail = ptt_detail_create(fd);
  *     …for each batch of events: ptt_detail_events(detail, ts, n); ptt_detail_feed(detail, &waits, &holds, &states, &objects);
@@ -16,8 +16,8 @@
  *     ptt_detail_finish(detail, identity);
  *     n = ptt_detail_spans(detail, PTT_DETAIL_THREADS, rows, count, from, to, bin, spans, room);
  *
- * A file that is opened is not trusted: what makes no sense is left out. Functions return 0 or a count, and negated
- * errno values. Questions may be asked by several threads at once, but not while something is fed.
+ * An opened file is not trusted: answers leave out senseless data. Functions return 0 or a count, or negated errno values. Threads
+ * may query at the same time, but not while a thread feeds.
  */
 #ifndef PTTDETAIL_H
 #define PTTDETAIL_H
@@ -34,8 +34,8 @@ struct ptt_detail;
 enum { PTT_DETAIL_THREADS, PTT_DETAIL_OBJECTS, PTT_DETAIL_PROCESSORS, PTT_DETAIL_KINDS };
 
 /*
- * States of spans: 1 + class of a wait, or one of these. The last four are of threads that do not wait; of processors
- * they say how a turn ended: RUNNING, the thread gave it up; PREEMPTED, it could have gone on.
+ * States of spans: 1 + class of a wait, or one of these. The last four are for threads that do not wait. In rows of processors
+ * they say how a turn ended: RUNNING, the thread gave up the processor; PREEMPTED, the thread could have continued.
  */
 enum {
 	PTT_DETAIL_HELD = 1 + PTT_CLASSES,
@@ -43,29 +43,29 @@ enum {
 	PTT_DETAIL_RUNNING,
 	PTT_DETAIL_READY,
 	PTT_DETAIL_ASLEEP,
-	PTT_DETAIL_PREEMPTED, /* while they held locks */
+	PTT_DETAIL_PREEMPTED, /* with locks held */
 	PTT_DETAIL_STATES,
 };
 
-#define PTT_DETAIL_OPEN 1u   /* it had not ended when the trace did; of a turn: how it ended is not known */
-#define PTT_DETAIL_MERGED 2u /* several were taken together */
-#define PTT_DETAIL_WOKEN 4u  /* wake_ns is the end of it */
+#define PTT_DETAIL_OPEN 1u   /* it had not ended at the end of the trace; of a turn: its end is unknown */
+#define PTT_DETAIL_MERGED 2u /* several spans were merged */
+#define PTT_DETAIL_WOKEN 4u  /* wake_ns lies at the end of the span */
 
 /*
- * Rows of threads are numbers of the model; rows of objects are numbered from 1 as they come. Joins have no object row.
- * That of a processor is its number + 1.
+ * The row of a thread is its number in the model. Rows of objects are numbered from 1 in the order of their appearance. Joins have
+ * no row of an object. The row of a processor is its number + 1.
  */
 struct ptt_detail_span {
 	int64_t t_ns;
 	int64_t dur_ns;
-	int64_t busy_ns;
-	int64_t wake_ns; /* of a contended wait that has ended: meanwhile what it was for was free */
+	int64_t busy_ns; /* sum of the durations, at most dur_ns */
+	int64_t wake_ns; /* of a finished contended wait: how long the object was free during the wait */
 	uint32_t row;
-	uint32_t count;
+	uint32_t count; /* number of merged spans */
 	uint32_t other; /* object or thread of the longest span, by its number in the model; of a sleeper the number of the call */
-	uint32_t depth; /* waiters, the most */
-	uint32_t wait;  /* of the longest; 0 = none */
-	uint16_t lane;  /* 0 = waits and what threads do else, or turns; then holds */
+	uint32_t depth; /* maximum of waiters */
+	uint32_t wait;  /* number of the longest wait; 0 = none */
+	uint16_t lane;  /* 0 = waits and other states of threads, or turns; then holds */
 	uint8_t state;
 	uint8_t flags;
 };
@@ -73,9 +73,9 @@ struct ptt_detail_span {
 struct ptt_detail_wait {
 	int64_t t_ns;
 	int64_t dur_ns;
-	int64_t held_ns; /* of a contended one: while what it was for was held */
-	int64_t waker_t_ns; /* INT64_MIN when unknown */
-	int64_t ready_ns; /* meanwhile it could have run, and had no processor; -1 = not known */
+	int64_t held_ns; /* of a contended wait: how long a thread held the object */
+	int64_t waker_t_ns; /* INT64_MIN = unknown */
+	int64_t ready_ns; /* how long the thread could have run but had no processor; -1 = unknown */
 	uint32_t parent;
 	uint32_t thread; /* 0: there is no such wait */
 	uint32_t object;
@@ -84,7 +84,7 @@ struct ptt_detail_wait {
 	uint32_t owner_site;
 	uint32_t waker;
 	uint32_t waker_site;
-	uint32_t stack; /* number in its process; 0 = not known */
+	uint32_t stack; /* number in its process; 0 = unknown */
 	uint32_t holder_stack; /* as in struct ptt_model_wait */
 	uint32_t holder_site;
 	uint32_t reserved;
@@ -98,7 +98,7 @@ struct ptt_detail_wait {
 
 #define PTT_DETAIL_BINS 8192
 
-/* Bins of equal width from `begin_ns` on; ns are thread time. */
+/* A bin of the overview. Bins have equal widths, from `begin_ns` on. Times are sums over threads. */
 struct ptt_detail_bin {
 	uint64_t events;
 	uint64_t wait_ns[3]; /* contended, idle, other */
@@ -109,34 +109,34 @@ _Static_assert(sizeof(struct ptt_detail_wait) == 96, "wait");
 _Static_assert(sizeof(struct ptt_detail_bin) == 32, "bin");
 
 PTT_DETAIL_API int ptt_detail_version(void);
-/* ptt_detail_create - begins anew in an empty file, which stays the caller's. NULL with errno set. */
+/* ptt_detail_create - begins in an empty file. The caller closes the file. On error: NULL, and errno is set. */
 PTT_DETAIL_API struct ptt_detail *ptt_detail_create(int fd);
-/* ptt_detail_open - a finished file of this identity (32 bytes). NULL with errno set; ESTALE: it is none. */
+/* ptt_detail_open - opens a finished file with this identity (32 bytes). On error: NULL, and errno is set; ESTALE: no such file. */
 PTT_DETAIL_API struct ptt_detail *ptt_detail_open(int fd, const uint8_t *identity);
 PTT_DETAIL_API void ptt_detail_destroy(struct ptt_detail *detail);
 /* ptt_detail_events - counts events for the overview. */
 PTT_DETAIL_API int ptt_detail_events(struct ptt_detail *detail, const int64_t *ts, int64_t n);
-/* ptt_detail_feed - takes in the rows that the model has added since the last time, and all of its objects. */
+/* ptt_detail_feed - adds the new rows of the model since the last call. @objects: all objects of the model */
 PTT_DETAIL_API int ptt_detail_feed(struct ptt_detail *detail, const struct ptt_model_table *waits,
 				   const struct ptt_model_table *holds, const struct ptt_model_table *states,
 				   const struct ptt_model_table *objects);
-/* ptt_detail_end - there is no more to feed: turns that have not ended are drawn up to where they are known. */
+/* ptt_detail_end - no more rows follow: draws the turns that have not ended up to their last known time. */
 PTT_DETAIL_API int ptt_detail_end(struct ptt_detail *detail);
-/* ptt_detail_finish - makes the file whole; nothing may be fed any more. */
+/* ptt_detail_finish - completes the file. Do not feed any more. @identity: 32 bytes */
 PTT_DETAIL_API int ptt_detail_finish(struct ptt_detail *detail, const uint8_t *identity);
 
-/* ptt_detail_rows - how many rows there are, row 0 included. */
+/* ptt_detail_rows - the number of rows, including row 0. @by: PTT_DETAIL_THREADS, _OBJECTS or _PROCESSORS, here and below */
 PTT_DETAIL_API uint32_t ptt_detail_rows(const struct ptt_detail *detail, uint32_t by);
-/* ptt_detail_lanes - how many lanes each of the first n rows has. */
+/* ptt_detail_lanes - the number of lanes of each of the first @n rows. */
 PTT_DETAIL_API int ptt_detail_lanes(const struct ptt_detail *detail, uint32_t by, uint16_t *lanes, uint32_t n);
-/* ptt_detail_row_of - the rows of the first n objects of the model. Returns how many are known. */
+/* ptt_detail_row_of - the rows of the first @n objects of the model. Return: the number of known objects. */
 PTT_DETAIL_API int64_t ptt_detail_row_of(const struct ptt_detail *detail, uint32_t *rows, uint32_t n);
 /*
- * ptt_detail_spans - what to draw of some rows in [from, to), those of a row together
+ * ptt_detail_spans - the spans to draw of some rows in [from, to), row by row
  *
- * @bin: width of a bin in ns; bins begin at multiples of it. At most 65536 of them. 0: each span by itself.
+ * @bin: width of a bin in ns. Bins begin at multiples of it. At most 65,536 bins. 0: do not merge spans.
  *
- * Returns how many spans there are; only `room` of them are written. Allocates.
+ * Return: the number of spans; only the first @room spans are written. Allocates.
  */
 PTT_DETAIL_API int64_t ptt_detail_spans(const struct ptt_detail *detail, uint32_t by, const uint32_t *rows,
 					uint32_t count, int64_t from, int64_t to, int64_t bin,
@@ -144,11 +144,12 @@ PTT_DETAIL_API int64_t ptt_detail_spans(const struct ptt_detail *detail, uint32_
 /* ptt_detail_find - the wait or hold of a lane at a time, as a span. 0, or -ENOENT. */
 PTT_DETAIL_API int ptt_detail_find(const struct ptt_detail *detail, uint32_t by, uint32_t row, uint32_t lane,
 				   int64_t ts, struct ptt_detail_span *out);
+/* ptt_detail_wait - the wait with a number. 0, or -ENOENT. */
 PTT_DETAIL_API int ptt_detail_wait(const struct ptt_detail *detail, uint32_t id, struct ptt_detail_wait *out);
-/* ptt_detail_waits - the waits from a number on, n of them at most; gaps have no thread. Returns how many. */
+/* ptt_detail_waits - up to @n waits from a number on. Missing waits have thread 0. Return: the number of waits. */
 PTT_DETAIL_API int64_t ptt_detail_waits(const struct ptt_detail *detail, uint32_t first, struct ptt_detail_wait *out,
 					uint32_t n);
-/* ptt_detail_overview - the bins, and where they begin and how wide they are. Returns how many are in use. */
+/* ptt_detail_overview - the PTT_DETAIL_BINS bins, the beginning of the first bin, and the width of a bin. Return: bins in use. */
 PTT_DETAIL_API int64_t ptt_detail_overview(const struct ptt_detail *detail, struct ptt_detail_bin *out,
 					   int64_t *begin_ns, int64_t *width_ns);
 

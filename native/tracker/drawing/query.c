@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* query.c - what to draw of a stretch of time, bin by bin. */
+/* query.c - the spans to draw in a stretch of time, bin by bin. */
 /*
- * A record that is as long as a bin or longer is drawn as it is. Shorter ones, and whole parts of a tree that are
- * shorter, go into the bin where they begin. The waiters of an object that are drawn as they are become steps of its
- * queue: how many there were from one change to the next.
+ * A record that is at least as long as a bin is drawn by itself. Shorter records, and whole parts of a tree that are shorter, go
+ * into the bin where they begin. Waits in the row of an object that are drawn by themselves become steps of a queue: the number
+ * of waiters from one change to the next.
  */
 #include "drawing.h"
 
 #define MAX_BINS 65536u
 
-/* What of one track is drawn together in one bin: from the first beginning to the last end. */
+/* The merged records of a track in a bin: from the first beginning to the last end. */
 struct cell {
 	int64_t begin;
 	int64_t end;
@@ -25,7 +25,7 @@ struct cell {
 /* A change of the number of waiters. */
 struct change {
 	int64_t ts;
-	int64_t end; /* of one that comes */
+	int64_t end; /* of the wait that begins */
 	int32_t step;
 	uint8_t state;
 	uint32_t thread;
@@ -36,13 +36,13 @@ struct query {
 	const struct ptt_detail *detail;
 	int64_t from;
 	int64_t to;
-	int64_t bin;  /* 0: nothing is taken together */
+	int64_t bin;  /* 0: do not merge */
 	int64_t first_bin;
 	uint32_t by;
-	/* the track that is looked at */
+	/* the current row and track */
 	uint32_t row;
 	const struct dt_track *track;
-	/* what was found */
+	/* the answer */
 	struct ptt_detail_span *out;
 	int64_t room;
 	int64_t count;
@@ -91,7 +91,7 @@ static void add_change(struct query *q, int64_t ts, int32_t step, const struct d
 	q->changes[q->change_count++] = (struct change){ ts, r->end, step, q->track->state, r->other, r->wait };
 }
 
-/* Says of a contended wait how long what it was for was free, and whether that was at its end. */
+/* Sets how long the object of a contended wait was free, and whether this was at the end of the wait. */
 static void divide(const struct query *q, const struct dt_record *r, struct ptt_detail_span *span)
 {
 	const struct ptt_detail_wait *w = r->wait && !r->open ? dt_wait(q->detail, r->wait) : NULL;
@@ -121,7 +121,7 @@ static void draw(struct query *q, const struct dt_record *r)
 	emit(q, &span);
 }
 
-/* Takes something short into the bin where it begins, or the first one if that is earlier. */
+/* Merges a short part into the bin where it begins, or into the first bin if it begins earlier. */
 static void gather(struct query *q, const struct cell *part)
 {
 	int64_t place = floor_div(part->begin, q->bin) - q->first_bin;
@@ -153,7 +153,7 @@ static void gather(struct query *q, const struct cell *part)
 	c->open |= part->open;
 }
 
-/* Draws what was gathered of a track. */
+/* Draws the merged spans of a track. */
 static void scatter(struct query *q)
 {
 	for (uint32_t i = 0; i < q->touched_count; i++) {
@@ -172,7 +172,7 @@ static void scatter(struct query *q)
 			.flags = (uint8_t)((single ? 0 : PTT_DETAIL_MERGED) | (c->open ? PTT_DETAIL_OPEN : 0)),
 		};
 
-		/* Several at once, as in a queue, fill it. */
+		/* Records at the same time, as in a queue, do not make it longer. */
 		span.busy_ns = c->busy < (uint64_t)span.dur_ns ? (int64_t)c->busy : span.dur_ns;
 		emit(q, &span);
 		c->count = 0;
@@ -260,7 +260,7 @@ static int by_time(const void *a, const void *b)
 	return (x->ts > y->ts) - (x->ts < y->ts);
 }
 
-/* The state of a queue: among the states of its waiters, the state that says most of what keeps them. */
+/* The state of a queue: the most telling state among its waiters. */
 static uint8_t queue_state(const int32_t *waiting)
 {
 	static const uint8_t order[] = { PTT_CONTENDED, PTT_GIL, PTT_TIMEOUT, PTT_CANCELLED, PTT_UNKNOWN, PTT_JOIN };
@@ -274,7 +274,7 @@ static uint8_t queue_state(const int32_t *waiting)
 static void draw_queue(struct query *q)
 {
 	int32_t all = 0, waiting[PTT_DETAIL_STATES] = { 0 };
-	uint32_t first = 0; /* the thread that has waited longest */
+	uint32_t first = 0; /* the change by which the longest waiter came */
 
 	qsort(q->changes, q->change_count, sizeof(*q->changes), by_time);
 	for (uint32_t i = 0; i < q->change_count;) {
@@ -305,7 +305,7 @@ static void see_row(struct query *q)
 
 	if (q->row >= rows->count)
 		return;
-	/* A file that was tampered with might lead in a circle. */
+	/* A manipulated file may lead in a circle. */
 	for (number = rows->items[q->row].track; number && number < q->detail->track_count && left--;
 	     number = q->track->next) {
 		q->track = &q->detail->tracks[number];
@@ -349,16 +349,16 @@ int64_t ptt_detail_spans(const struct ptt_detail *d, uint32_t by, const uint32_t
 int ptt_detail_find(const struct ptt_detail *d, uint32_t by, uint32_t row, uint32_t lane, int64_t ts,
 		    struct ptt_detail_span *out)
 {
-	struct ptt_detail_span found[64];
-	struct query q = { .detail = d, .from = ts, .to = ts + 1, .by = by, .row = row, .out = found, .room = 64 };
+	struct ptt_detail_span spans[64];
+	struct query q = { .detail = d, .from = ts, .to = ts + 1, .by = by, .row = row, .out = spans, .room = 64 };
 
 	if (by >= PTT_DETAIL_KINDS || ts == INT64_MAX)
 		return -EINVAL;
 	see_row(&q);
 	free(q.changes);
 	for (int64_t i = 0; i < q.count && i < q.room; i++)
-		if (found[i].lane == lane) {
-			*out = found[i];
+		if (spans[i].lane == lane) {
+			*out = spans[i];
 			return 0;
 		}
 	return -ENOENT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* store.c - the file that holds the levels of detail: grown at its end, mapped as a whole. */
+/* store.c - the file with the levels of detail. It grows at its end, and is mapped as a whole. */
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 
 int dt_store_create(struct dt_store *store, int fd)
 {
-	/* Address space costs nothing; a limit on it leaves less, and then the file can grow less. */
+	/* Address space costs nothing. A limit of the process leaves less of it, so the file can grow less. */
 	uint64_t room = UINT64_C(1) << 40;
 	void *base;
 
@@ -76,7 +76,7 @@ uint64_t dt_alloc(struct dt_store *store, uint64_t size)
 			errno = ENOMEM;
 			return 0;
 		}
-		/* Blocks are there before they are written to, or a full disk would be a signal. */
+		/* Allocates the blocks before a write to the mapping: on a full disk, the write would raise a signal. */
 		errno = posix_fallocate(store->fd, (off_t)store->size, (off_t)(want - store->size));
 		if (errno)
 			return 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* tracks.c - lists of records, packed, with trees above them that grow from below. */
+/* tracks.c - packed lists of records, with trees above them that grow from the leaves. */
 /*
- * A record is a byte with flags and depth, then numbers of seven bits a byte: the gap to the end of the record before
- * it, signed (the time itself at the beginning of a leaf), how long it is, the number of the other side, and of a wait
- * its own number, as the distance from the one before. Extents of a track double in size up to a page or so; the byte JUMP leads
- * from one to the next, always further on in the file.
+ * A record is a byte with the flag `open` and the depth, then numbers of seven bits a byte. They are the signed gap from the end
+ * of the record before (in the first record of a leaf: from 0), the duration, and `other`. A wait adds its number, as the signed
+ * distance from the wait before. The extents of a track double in size up to MAX_EXTENT. The byte JUMP, and a position, lead from
+ * an extent to the next extent, which is always later in the file.
  */
 #include "drawing.h"
 
@@ -72,7 +72,7 @@ static void add(struct dt_node *sum, const struct dt_node *part)
 	sum->count += part->count;
 }
 
-/* Puts a node on a level; where that fills a block, the node above it goes on the next. */
+/* Adds a node to the lowest level. If this fills a block, its parent node goes to the next level. */
 static int grow(struct dt_store *store, struct dt_track *track, struct dt_node node)
 {
 	for (uint32_t level = 0; level < DT_LEVELS; level++) {
@@ -127,7 +127,7 @@ int dt_append(struct dt_store *store, struct dt_track *track, const struct dt_re
 		p = put(p, zigzag((int64_t)record->wait - (int64_t)track->last_wait));
 	if (record->depth >= DEEP)
 		p = put(p, record->depth);
-	/* Behind it there must be room for the way to the next extent. */
+	/* After the record there must be room for the jump to the next extent. */
 	if (!track->at || track->extent_end - track->at < (uint64_t)(p - bytes) + JUMP_SIZE) {
 		int err = new_extent(store, track);
 
@@ -164,7 +164,7 @@ static const uint8_t *get(const uint8_t *p, uint64_t *value)
 
 bool dt_read(const struct dt_store *store, uint64_t *at, bool is_wait, bool first, struct dt_record *record)
 {
-	/* A record is shorter than the slack at the end, whatever its bytes are. */
+	/* A record of any bytes is shorter than DT_SLACK. */
 	const uint8_t *p = dt_at(store, *at, DT_SLACK);
 	uint64_t gap, dur, other, wait = 0, depth;
 	uint8_t head;

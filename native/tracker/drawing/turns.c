@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* turns.c - which thread had which processor: rows of processors, from the states of threads. */
+/* turns.c - the rows of processors, with the turns of threads, from the states of threads. */
 /*
- * The states of a thread follow one another; what has one processor without a break is a turn, and the state behind it
- * says how it ended. Threads that wait for long report late what they did before: turns are kept until many more have
- * ended, and go into their tracks in the order of time, so that the trees above them stay narrow.
+ * A turn is a time in which a thread has a processor without a break. The next state of the thread says how the turn ended. A
+ * thread in a long wait reports its states before the wait late. So turns are kept until many more turns have ended. Then they
+ * go into their tracks in the order of time, which keeps the nodes of the trees short.
  */
 #include "drawing.h"
 
-#define MOST_KEPT (UINT32_C(1) << 19) /* 24 bytes each */
+#define MOST_KEPT (UINT32_C(1) << 19) /* turns of 24 bytes */
 
 _Static_assert(sizeof(struct dt_turn) == 24, "turn");
 
@@ -18,7 +18,7 @@ static int by_begin(const void *a, const void *b)
 	return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* Puts the earliest turns that have ended into their tracks. */
+/* Puts the @n earliest finished turns into their tracks. */
 static int draw(struct ptt_detail *d, uint32_t n)
 {
 	struct dt_turns *turns = &d->turns;

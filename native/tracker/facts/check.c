@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check.c - the checker as a whole: what each event means to it, its beginning and its end. */
+/* check.c - the checker as a whole: creation, the handler of each event, and the end. */
 #include "facts.h"
 
 int ptt_check_version(void)
@@ -91,7 +91,7 @@ int ptt_check_memory(struct ptt_check *c, uint32_t process, uint64_t from, uint6
 
 /* ---- events ---- */
 
-/* What was known of locks before does not say what they are like now. */
+/* The level of a process changes: events may be missing, so the known state of its locks is no longer valid. */
 static void level_changed(struct ptt_check *c, const struct tk_event *e)
 {
 	struct ck_process *p = CK_PROCESS(c, e->process);
@@ -114,7 +114,7 @@ static void level_changed(struct ptt_check *c, const struct tk_event *e)
 	memset(p->full, 0, sizeof(p->full));
 }
 
-/* A process begins; its first thread has been there from the beginning. */
+/* A process begins. The trace has its first thread from the beginning on. */
 static void process_starts(struct ptt_check *c, const struct tk_event *e)
 {
 	tk_own_event(&c->t, e, TK_PROCESS_START);
@@ -126,7 +126,7 @@ static void process_starts(struct ptt_check *c, const struct tk_event *e)
 static void lock_taken(struct ptt_check *c, const struct tk_event *e, uint8_t mode)
 {
 	uint32_t kind = e->id >> 6, object = ck_use(c, e, kind);
-	/* A once control is run by whoever comes first: nobody asks for it as for a lock. */
+	/* The first thread runs a once control: no thread asks for it as for a lock. */
 	enum tk_how how = kind == PTT_KIND_ONCE ? TK_TRIED : (enum tk_how)tk_meanings[e->id].how;
 
 	if (how == TK_WAITED)
@@ -142,7 +142,7 @@ static void lost(struct ptt_check *c, const struct tk_event *e)
 	c->lost += (uint64_t)tk_number(&e->e, TK_COUNT, 0);
 }
 
-/* What is not taken, released or waited for, by what it means. */
+/* Handlers of the events that are no acquisition, release or wait of a lock, by their meaning. */
 static void (*const handlers[TK_ACTIONS])(struct ptt_check *c, const struct tk_event *e) = {
 	[TK_INIT] = ck_init,		   [TK_DESTROY] = ck_destroy,	    [TK_FAILED] = ck_lock_error,
 	[TK_COND_IN] = ck_cond_in,	   [TK_COND_OUT] = ck_cond_out,	    [TK_SIGNAL] = ck_wake,
@@ -159,7 +159,7 @@ static void (*const handlers[TK_ACTIONS])(struct ptt_check *c, const struct tk_e
 
 static inline void silence(struct ck_thread *t, int64_t ts)
 {
-	/* unsigned: before its first event last_ns is the least number there is */
+	/* unsigned: last_ns is INT64_MIN before the first event */
 	int64_t since = (int64_t)((uint64_t)ts - (uint64_t)t->last_ns);
 
 	if (unlikely(since >= PTT_SILENT_NS) && !t->waits && !t->call && !t->library_wait && t->last_ns >= t->first_ns)
@@ -172,16 +172,16 @@ static inline void event(struct tracker *t, struct tk_event *e, enum tk_action a
 	uint32_t kind = e->id >> 6;
 
 	silence(CK_THREAD(c, e->thread), e->ts);
-	/* What is said of it by others than itself is nothing that it does; nor is it what it sleeps in. */
+	/* Events about threads, system calls and readings are no actions of the thread with locks. */
 	if (kind != PTT_KIND_THREAD && kind != NPTL_DOMAIN_SYS && action != TK_SCHED) {
 		if (action != TK_FORK)
 			CK_THREAD(c, e->thread)->busy_ts = e->ts;
-		/* a signal handler, which may jump elsewhere */
+		/* the call has ended, or a signal handler runs, which may jump elsewhere */
 		CK_THREAD(c, e->thread)->call = 0;
 		if (unlikely(CK_THREAD(c, e->thread)->tries.count))
 			ck_tries_end(c, e, action);
 	}
-	/* What the C library does with locks of its own is not the program's fault. */
+	/* The program is not responsible for the C library's own locks. */
 	if (unlikely(kind == PTT_KIND_LLL)) {
 		CK_THREAD(c, e->thread)->library_wait = action == TK_WAIT;
 		return;
@@ -223,7 +223,7 @@ int ptt_check_feed(struct ptt_check *c, const struct ptt_columns *columns, int64
 
 /* ---- end ---- */
 
-/* What can be said only when nothing more will happen. */
+/* Finds the facts that are certain only when no more events follow. */
 static void at_end(struct ptt_check *c, const int64_t *ends, uint32_t count)
 {
 	struct tk_event e = { .ts = INT64_MIN };
@@ -254,7 +254,7 @@ static struct ck_wait *wait_of(const struct ptt_check *c, const struct ptt_check
 	return wait && s->wait ? CK_WAITING(c, wait) : NULL;
 }
 
-/* What a thread does to itself is no news where others do it to one another: readers that all want to write. */
+/* Drops waits of threads for themselves that are also part of a cycle, such as readers that all want to write. */
 static void prefer_cycles(struct ptt_check *c)
 {
 	for (int drop = 0; drop <= 1; drop++) {
@@ -301,7 +301,7 @@ static void settle(struct ptt_check *c, uint32_t flags)
 			if (!(f->flags & PTT_FLAG_CLOSED) || !s->wait)
 				continue;
 			w = wait_of(c, s);
-			/* With events missing, a release may be: then the lock itself must say the same. */
+			/* If events are missing, a release may be missing: then the lock itself must name the same owner. */
 			if (!w || (flags & PTT_CHECK_INCOMPLETE && s->kind == NPTL_DOMAIN_MUTEX && w->owner &&
 				   w->owner != s->other))
 				f->flags |= PTT_FLAG_DROPPED;

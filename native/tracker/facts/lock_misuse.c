@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* lock_misuse.c - locks as they are taken and released: holds that are too long, and releases by threads that do not hold the lock. */
+/* lock_misuse.c - acquisitions and releases of locks: long holds, and releases by threads that do not hold the lock. */
 #include "facts.h"
 
 /* ---- taking ---- */
 
-/* Others hold it, as far as is known, and cannot do so any more. */
+/* A thread takes a lock that other threads hold in the model: these holds must have ended. */
 static void contradicted(struct ptt_check *c, const struct tk_event *e, uint32_t object)
 {
 	int64_t result = tk_number(&e->e, TK_RESULT, 0);
@@ -55,7 +55,7 @@ static void long_hold(struct ptt_check *c, const struct tk_event *e, uint32_t ho
 	const struct ck_object *o = CK_OBJECT(c, h->object);
 	struct tk_event at = *e;
 
-	/* Nobody was kept from it. */
+	/* No thread had to wait. */
 	if (!o->waiters && o->asked < h->since)
 		return;
 	at.site = h->site; /* the line to change */
@@ -65,7 +65,7 @@ static void long_hold(struct ptt_check *c, const struct tk_event *e, uint32_t ho
 	ck_step_now(c, PTT_STEP_RELEASED, e, h->object);
 }
 
-/* Somebody else's lock, or nobody's. @flags: of the fact. */
+/* Reports the release of a lock of another thread, or of a free lock. @flags: of the fact */
 static void release_of_other(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint32_t flags)
 {
 	const struct ck_object *o = CK_OBJECT(c, object);
@@ -96,7 +96,7 @@ static void release_unheld(struct ptt_check *c, const struct tk_event *e, uint32
 		else
 			release_of_other(c, e, object, PTT_FLAG_WHOLE);
 	}
-	/* It is free now, whoever held it; what they do with it says nothing of them. */
+	/* The lock is free now. Later releases by its former holders are no misuse. */
 	o->flags |= CK_DOUBT;
 	ck_drop_holds(c, object);
 	tk_released(&c->t, object, e);
@@ -125,7 +125,7 @@ void ck_release(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 	ck_hold_end(c, hold);
 }
 
-/* ---- what the library refuses ---- */
+/* ---- refusals by the library ---- */
 
 static bool is_lock_routine(uint32_t kind, int64_t routine)
 {
@@ -172,7 +172,7 @@ void ck_lock_error(struct ptt_check *c, const struct tk_event *e)
 			ck_use_destroyed(c, e, object);
 		return;
 	}
-	/* The functions of C11 return thrd_error, whatever it was: recorded as EINVAL. */
+	/* The functions of C11 return thrd_error for all errors; the trace has EINVAL. */
 	if (is_lock_routine(kind, routine) &&
 	    (result == EDEADLK || (result == EINVAL && tk_hold_find(&c->t, e->thread, object))))
 		refused_again(c, e, object, result);
@@ -185,7 +185,7 @@ void ck_lock_error(struct ptt_check *c, const struct tk_event *e)
 
 /* ---- the end of a thread ---- */
 
-/* A detached thread may keep a lock from all others, so that nobody goes on while the process ends. */
+/* A detached thread may keep a lock so that no other thread continues while the process ends. */
 void ck_kept_locks(struct ptt_check *c)
 {
 	for (uint32_t i = 1; i < c->t.objects.count; i++) {
@@ -197,7 +197,7 @@ void ck_kept_locks(struct ptt_check *c)
 	}
 }
 
-/* Others had used what a thread keeps. */
+/* Whether other threads had used a lock that a thread holds at its end. */
 static bool may_keep(const struct ptt_check *c, const struct tk_hold *h)
 {
 	const struct ck_object *o = CK_OBJECT(c, h->object);
@@ -212,7 +212,7 @@ void ck_exit_holding(struct ptt_check *c, const struct tk_event *e)
 		struct tk_event at = *e;
 		uint32_t fact;
 
-		/* Whoever takes a robust mutex next gets EOWNERDEAD. */
+		/* The next thread that takes a robust mutex gets EOWNERDEAD. */
 		if (CK_OBJECT(c, h->object)->flags & CK_ROBUST || h->kind == NPTL_DOMAIN_ONCE)
 			continue;
 		at.site = h->site;

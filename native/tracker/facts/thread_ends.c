@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* thread_ends.c - threads that are created, forked, joined and ended, and threads that nobody joins. */
+/* thread_ends.c - creation, fork, join and end of threads, and threads without a join. */
 #include "facts.h"
 
 void ck_create(struct ptt_check *c, const struct tk_event *e)
@@ -19,14 +19,14 @@ void ck_begin(struct ptt_check *c, const struct tk_event *e)
 	uint32_t by = creator > 0 ? tk_thread_of_tid(&c->t, e->process, (uint32_t)creator) : 0;
 
 	t->flags |= CK_WHOLE;
-	/* Its creator has not come to say so yet, and so has done nothing else. */
+	/* The event of the creator comes later, so the creator has done nothing else yet. */
 	if (!t->created.thread && by != e->thread) {
 		t->order.base = tk_publish(&c->orders, by);
 		t->created = (struct ck_last){ .ts = e->ts, .thread = by };
 	}
 }
 
-/* The child that a process has just made, NULL if it is not known: the first process with this pid that was not made yet. */
+/* The new child of a process: the first process with this id that has no fork yet; NULL: unknown. */
 static struct ck_process *child_of(struct ptt_check *c, uint32_t parent, uint32_t pid)
 {
 	uint32_t number = tk_number_of_any_tid(&c->t, pid), process = UINT32_MAX;
@@ -56,7 +56,7 @@ void ck_fork(struct ptt_check *c, const struct tk_event *e)
 	CK_THREAD(c, e->thread)->busy_ts = e->ts;
 }
 
-/* Of several that have had this pid it is not known which one is meant. */
+/* If several processes have had the id, the event does not say which process has ended. */
 void ck_reaped(struct ptt_check *c, const struct tk_event *e)
 {
 	int64_t pid = tk_number(&e->e, TK_CHILD, 0);
@@ -95,7 +95,7 @@ void ck_join_in(struct ptt_check *c, const struct tk_event *e)
 
 	CK_WAITING(c, wait)->timed = e->id != (PTT_KIND_THREAD << 6 | NPTL_EV_THREAD_JOIN_IN);
 	CK_WAITING(c, wait)->owner = tk_join_target(&c->t, e, 0);
-	/* a joined thread ends no wait */
+	/* a thread that was joined already: see ck_joined_before() */
 	if (!CK_WAITING(c, wait)->owner)
 		CK_WAITING(c, wait)->owner = tk_thread_named(&c->t, e);
 	ck_asked_for(c, CK_WAITING(c, wait)->owner);
@@ -114,7 +114,7 @@ static void refused_join(struct ptt_check *c, const struct tk_event *e, uint32_t
 	ck_step_now(c, PTT_STEP_REFUSED, e, 0)->value = EDEADLK;
 }
 
-/* The join of a detached thread, or of a thread that another thread joins, is refused each time. */
+/* The library refuses to join a detached thread, or a thread that another thread joins. */
 static void join_of_others(struct ptt_check *c, const struct tk_event *e, uint32_t target)
 {
 	const struct ck_thread *t = CK_THREAD(c, target);
@@ -149,7 +149,7 @@ void ck_join_out(struct ptt_check *c, const struct tk_event *e)
 	t->order.base = tk_joined_node(&c->orders, tk_publish(&c->orders, e->thread), tk_publish(&c->orders, target));
 }
 
-/* ---- threads that nobody joins ---- */
+/* ---- threads without a join ---- */
 
 void ck_leaks(struct ptt_check *c)
 {
@@ -159,7 +159,7 @@ void ck_leaks(struct ptt_check *c)
 			.ts = t->end_ns, .site = t->created.site, .thread = i, .process = t->process,
 		};
 
-		/* Its creator says whether it was detached from the beginning. */
+		/* Without the event of the creator, it may have been detached from the beginning. */
 		if (!(t->flags & PTT_THREAD_ENDED) ||
 		    t->flags & (PTT_THREAD_JOINED | PTT_THREAD_DETACHED | PTT_THREAD_GONE | CK_AWAITED) || !t->created.site ||
 		    !CK_PROCESS(c, t->process)->exited)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* calls.c - calls as such: what they say is held against what was seen; a try fails only if it must. */
+/* calls.c - calls: compares their results with the events. A try may fail only if another thread has the lock. */
 #include "promises.h"
 
 void vf_failed(struct ptt_verify *v, const struct tk_event *e)
@@ -30,7 +30,7 @@ static bool is_lock(uint32_t kind)
 	return kind == PTT_KIND_MUTEX || kind == PTT_KIND_RWLOCK || kind == PTT_KIND_SPIN;
 }
 
-/* Nobody holds it, waits for it or is inside of a call that may take it, and nobody has been for a while. */
+/* Whether no thread holds a lock, waits for it, or is in a call that may take it, now and in the last moment. */
 static bool free_for_all(struct ptt_verify *v, const struct vf_object *o, const struct tk_event *e)
 {
 	int64_t other = o->last_thread == e->thread ? o->other_ts : o->last_ts;
@@ -79,7 +79,7 @@ static void unlocked(struct ptt_verify *v, const struct tk_event *e, const struc
 	if (!vf_checks_owner(o) || strcmp(tk_meanings[e->id].type->name, "MUTEX_UNLOCK_OUT") != 0)
 		return;
 	v->checks[VF_MUTEX_OWNER]++;
-	/* the mutex itself did not say that it was the caller's, and yet let it go */
+	/* the call succeeded although the mutex did not belong to the caller */
 	if (!call->freed && tk_number(&e->e, TK_RESULT, 0) == 0)
 		VF_TELL(v, VF_MUTEX_OWNER, o, &o->init, &call->in, &e->e);
 }

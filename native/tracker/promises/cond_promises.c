@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* cond_promises.c - condition variables: waits that give up their mutex and come back with it, signals that wake somebody. */
+/* cond_promises.c - condition variables: a wait must return with its mutex, and a signal must wake a waiter. */
 /*
- * A thread is known to wait when another one has taken the mutex since it said to release it: what that one signals
- * afterwards comes, says POSIX, as if the first were blocked already. A signal wakes at least one of those that wait, so
- * of those that are known to, one more has been woken if there are any beyond the number that have been. Whoever comes
- * back, for whatever reason, makes the number one less: it is never too great.
+ * A thread certainly waits if another thread has taken the mutex after the waiter released it. POSIX says that a signal of that
+ * other thread comes as if the waiter was blocked already (pthread_cond_wait). A signal wakes at least one waiter. So if more
+ * threads certainly wait than are woken, the signal has woken one more. A waiter that returns for any reason reduces the number
+ * of woken threads. So this number is never too large.
  */
 #include "promises.h"
 
-/* Takes a waiter out of its condition. NULL if that is another one by now. */
+/* Removes a waiter from its condition. NULL: a new condition has that address by now. */
 static const struct vf_waiter *leave(struct ptt_verify *v, struct vf_thread *t)
 {
 	const struct vf_waiter *w = VF_WAITER(v, t->cond.events);
@@ -40,7 +40,7 @@ void vf_cond_in(struct ptt_verify *v, const struct tk_event *e)
 	struct vf_waiter *w;
 	uint32_t number;
 
-	vf_cond_leave(v, t); /* its end is missing, or a signal handler waits in the middle of a wait */
+	vf_cond_leave(v, t); /* the trace lacks its end, or a signal handler waits during a wait */
 	mutex = address ? vf_object(v, e, PTT_KIND_MUTEX, address) : NULL;
 	number = tk_wait_begin(&v->t, e, vf_number_of(v, o), PTT_MODE_EXCLUSIVE);
 	if (!number)
@@ -107,7 +107,7 @@ void vf_cond_out(struct ptt_verify *v, const struct tk_event *e)
 
 /* ---- signals ---- */
 
-/* Is the waiter blocked, as far as what this thread does now is concerned? */
+/* Whether a waiter is certainly blocked, as seen from thread @by. */
 static bool known_to_wait(const struct vf_thread *by, const struct vf_waiter *w)
 {
 	uint32_t slot = w->mutex % VF_RECENT;
@@ -137,7 +137,7 @@ void vf_cond_wake(struct ptt_verify *v, const struct tk_event *e)
 
 /* ---- the end ---- */
 
-/* Since when all waiters could have had their mutexes; INT64_MAX = they could not, or it is not known. */
+/* The time since which all waiters could have their mutexes; INT64_MAX: they could not, or it is unknown. */
 static int64_t mutexes_free(struct ptt_verify *v, const struct vf_object *o)
 {
 	int64_t since = TK_NEVER;
@@ -174,7 +174,7 @@ static void judge(struct ptt_verify *v, const struct vf_object *o)
 		v->skips[VF_SKIP_LATE]++;
 		return;
 	}
-	/* a process that does nothing more may have been stopped; a condition nobody initialized may be shared */
+	/* a process without later events may have been stopped; a condition with a static initializer may be shared */
 	proven = o->flags & PTT_OBJECT_MADE && p->last - since >= v->patience;
 	for (uint32_t i = o->waits; i; i = VF_WAITER(v, i)->object_next) {
 		waiting++;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* counts.c - barriers, semaphores and once controls: what adds up, and what happens one time only. */
+/* counts.c - barriers and semaphores, with counts that must add up, and once controls, which run once only. */
 /*
- * Arrivals and posts are stamped before they are done, departures and takes afterwards. So at any moment no more have
- * arrived than the stamps say, and no fewer have left; where the stamps do not add up, what happened did not either. Of
- * events with the same time stamp nobody knows which was first: a verdict waits for the time to go on.
+ * Arrivals and posts are stamped before they happen, departures and takes afterwards. So at any moment, at most as many threads
+ * have arrived as the stamps say, and at least as many have left. If the stamps do not add up, the real counts did not either.
+ * The order of events with equal time stamps is unknown, so a verdict waits until the time is later.
  */
 #include "promises.h"
 
@@ -66,7 +66,7 @@ void vf_barrier_out(struct ptt_verify *v, const struct tk_event *e)
 
 	vf_result(v, e, &t->barrier.in);
 	t->barrier.in.id = 0;
-	/* a thread whose wait failed may have taken part or not: it counts as inside for ever */
+	/* a thread with a failed wait may have taken part or not: it counts as inside for ever */
 	if (!mine || !judged(v, o) || (result != 0 && result != PTHREAD_BARRIER_SERIAL_THREAD))
 		return;
 	o->barrier.out++;
@@ -131,7 +131,10 @@ void vf_sem_post(struct ptt_verify *v, const struct tk_event *e)
 
 /* ---- once ---- */
 
-/* Was the thread inside of a call, or waiting in it, before that? Then nobody may have set the control anew since. */
+/*
+ * The beginning of a call of a thread, or of its wait, that began before @ts; NULL: none. During the call, the program must not
+ * have initialized the control again.
+ */
 static const struct ptt_event *inside_since(struct ptt_verify *v, const struct vf_thread *t,
 						   const struct vf_object *o, int64_t ts)
 {
@@ -197,7 +200,7 @@ void vf_once_returned(struct ptt_verify *v, const struct tk_event *e, const stru
 	if (tk_number(&e->e, TK_RESULT, 0) != 0)
 		return;
 	v->checks[VF_ONCE_EARLY]++;
-	/* its call began while the routine was being run: that run is not another one */
+	/* the call began during the run, so it was for this run */
 	if (o->once.runner && o->once.runner != e->thread && !o->once.early.id && vf_same(v, since) == o &&
 	    since->in.ts > o->once.begin.ts)
 		o->once.early = e->e;

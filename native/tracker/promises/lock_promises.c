@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* lock_promises.c - mutexes, reader-writer locks and spin locks: holders at a time, releases by others, order of waiters. */
+/* lock_promises.c - mutexes, read-write locks and spin locks: exclusion, releases by other threads, order of waiters. */
 /*
- * A hold is stamped after the lock was had and before it is given back, so that the time between its stamps is a part of
- * the time for which it was really held. Where another hold begins meanwhile, the two really overlap, provided that the
- * first one is still the same hold: memory can be used anew without a word. So nothing is said before its holder lets go
- * of it, which it does not do with a lock that is not there any more.
+ * An acquisition is stamped after it happened, a release before. So the time between the stamps of a hold is part of the real
+ * hold. If another hold begins in that time, the two holds really overlap, if the first hold still exists: a program may reuse
+ * the memory of a lock without any event. So a verdict waits until the first holder releases the lock. No thread releases a lock
+ * that does not exist any more.
  */
 #include "promises.h"
 
-/* The program did what leaves the lock undefined: nothing is known of it until it is initialized anew. */
+/* The program did something undefined: the state of the lock is unknown until its next initialization. */
 static void misused(struct ptt_verify *v, struct vf_object *o)
 {
 	vf_drop_holds(v, o);
@@ -44,7 +44,7 @@ static void forget_queue(struct vf_object *o)
 	o->lock.alone.id = o->lock.queued.id = o->lock.overtaker.id = 0;
 }
 
-/* Does somebody else hold the lock, and for no writing, since before that? */
+/* Whether other threads have held the lock since before @ts, all of them as readers. */
 static bool read_held_since(struct ptt_verify *v, const struct vf_object *o, uint32_t thread, int64_t ts)
 {
 	bool others_hold = false;
@@ -60,8 +60,8 @@ static bool read_held_since(struct ptt_verify *v, const struct vf_object *o, uin
 }
 
 /*
- * A reader that was turned away while others read: only a writer that queues does that. There is one writer that waits,
- * since before the reader's call, so it is that one, and it stays queued until it has the lock.
+ * A reader has to wait although only readers hold the lock: so a writer is in the queue. A single writer waits, since before the
+ * call of the reader. So it is this writer, and it stays in the queue until it has the lock.
  */
 static void reader_waits(struct ptt_verify *v, const struct tk_event *e, struct vf_object *o)
 {
@@ -82,7 +82,7 @@ static void writer_waits(const struct tk_event *e, struct vf_object *o)
 	}
 }
 
-/* A writer has it or gave up. */
+/* A writer took the lock, or gave up. */
 static void writer_waited(struct ptt_verify *v, const struct tk_event *e, struct vf_object *o, bool has_it)
 {
 	if (has_it && o->lock.overtaker.id && o->lock.writer == e->thread)
@@ -93,7 +93,7 @@ static void writer_waited(struct ptt_verify *v, const struct tk_event *e, struct
 		o->lock.writers--;
 }
 
-/* Its call began after the writer was known to be queued, and others read all the while: it had to wait. */
+/* A reader took the lock. If its call began after the writer was in the queue, and readers held the lock, it had to wait. */
 static void reader_came(struct ptt_verify *v, const struct tk_event *e, struct vf_object *o)
 {
 	const struct vf_thread *t = VF_THREAD_AT(v, e->thread);
@@ -123,7 +123,7 @@ void vf_lock_wait(struct ptt_verify *v, const struct tk_event *e)
 		reader_waits(v, e, o);
 }
 
-/* The thread's wait for this lock is over. Returns whether it was one of a writer. */
+/* The wait of a thread for this lock is over. Return: whether the thread is a writer. */
 static bool wait_over(struct ptt_verify *v, const struct tk_event *e, const struct vf_object *o)
 {
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
@@ -158,7 +158,7 @@ static enum vf_rule exclusion_rule(const struct vf_object *o, const struct vf_ho
 	return h && h->let_go ? VF_MUTEX_RECURSION : VF_MUTEX_EXCLUSION;
 }
 
-/* The owner before this one is said to be dead. */
+/* The mutex reports that its last owner died. */
 static void owner_died(struct ptt_verify *v, const struct tk_event *e, struct vf_object *o)
 {
 	const struct vf_hold *h = o->holds ? VF_HOLD(v, o->holds) : NULL;
@@ -185,7 +185,7 @@ void vf_consistent(struct ptt_verify *v, const struct tk_event *e)
 		o->inconsistent = false;
 }
 
-/* It holds the lock already, or held another lock that was here. */
+/* The thread holds the lock already, or held an earlier lock at this address. */
 static void take_again(struct vf_object *o, struct vf_hold *h, const struct tk_event *e, bool shared)
 {
 	bool again = (o->flags & PTT_OBJECT_MADE && o->kind == PTT_KIND_MUTEX && o->type == PTHREAD_MUTEX_RECURSIVE_NP) ||
@@ -238,7 +238,7 @@ void vf_acquire(struct ptt_verify *v, const struct tk_event *e)
 			writer_waited(v, e, o, !shared);
 	}
 	if (tk_is_numbered(e->object))
-		return; /* nobody will say that it is given back */
+		return; /* its releases are not recorded */
 	if (unlikely(o->flags & VF_MISUSED)) {
 		v->skips[VF_SKIP_MISUSED]++;
 		return;
@@ -266,7 +266,7 @@ void vf_acquire(struct ptt_verify *v, const struct tk_event *e)
 
 /* ---- releasing ---- */
 
-/* It is not the caller's, as far as is known. */
+/* A thread releases a lock that it does not hold, as far as it is known. */
 static void release_foreign(struct ptt_verify *v, const struct tk_event *e, struct vf_object *o)
 {
 	struct vf_hold *other = o->holds ? VF_HOLD(v, o->holds) : NULL;
@@ -274,7 +274,7 @@ static void release_foreign(struct ptt_verify *v, const struct tk_event *e, stru
 	if (!other && !(o->flags & PTT_OBJECT_MADE))
 		return; /* held since before the trace began */
 	if (other && vf_checks_owner(o)) {
-		/* either the next event says that it was refused, or it should have been */
+		/* the next event says whether the library refused, as it must */
 		v->checks[VF_MUTEX_OWNER]++;
 		VF_THREAD_AT(v, e->thread)->bad_free = e->e;
 		if (!other->conflict.id) {
@@ -316,7 +316,7 @@ void vf_release(struct ptt_verify *v, const struct tk_event *e)
 	if (t->cond.in.id && kind == PTT_KIND_MUTEX)
 		vf_cond_mutex_freed(v, t, o, e->ts);
 	if (unlikely(o->flags & VF_MISUSED) || tk_is_numbered(e->object))
-		return; /* or nobody said that it was taken */
+		return; /* unknown state, or acquisitions are not recorded */
 	h = vf_hold_of(v, o, e->thread);
 	if (likely(h))
 		release_own(v, e, o, h);

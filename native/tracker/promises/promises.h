@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* promises.h - what the parts of the verifier share: threads, objects, holds, and how violations are reported. */
+/* promises.h - threads, objects and holds of the verifier, and the functions that its parts offer each other. */
 #ifndef PTT_TRACKER_PROMISES_H
 #define PTT_TRACKER_PROMISES_H
 
@@ -7,8 +7,8 @@
 #include "pttverify.h"
 
 /*
- * Stamps of calls and returns are not fenced: one may be this much earlier than what came before it in the program was
- * seen by other processors. It is some hundred times what a processor can read ahead.
+ * The stamps of calls and returns have no memory fence. So a stamp may be this much earlier than the moment when other processors
+ * see the effects of earlier instructions. This is some hundred times the time that a processor can read ahead.
  */
 #define VF_SLACK_NS 10000
 
@@ -26,95 +26,95 @@ enum vf_skip {
 
 /* ---- tables ---- */
 
-/* A lock that a thread holds, and what would show that the lock did not keep its promise meanwhile. */
+/* A lock that a thread holds, and an event during the hold that the lock must not have allowed. */
 struct vf_hold {
 	struct tk_hold;
 	bool after_wait; /* taken by a condition wait */
-	bool let_go;     /* not all of a recursive lock */
-	bool twice;      /* taken again although of the error-checking type */
+	bool let_go;     /* a recursive lock was released, but not as often as it was taken */
+	bool twice;      /* a lock of the error-checking type was taken again */
 	uint8_t conflict_rule;
 	struct ptt_event taken;
-	struct ptt_event conflict; /* what the lock must not have allowed meanwhile; id 0 = nothing */
+	struct ptt_event conflict; /* an event that the lock must not have allowed; id 0 = none */
 };
 
 /* A thread that waits for a condition. */
 struct vf_waiter {
 	struct tk_wait;
 	uint32_t mutex_generation;
-	int64_t freed;	/* when it said to release the mutex; TK_NEVER = it has not */
+	int64_t freed;	/* stamp of the release of the mutex; TK_NEVER = none yet */
 	struct ptt_event in;
 };
 
-/* A signal that has woken threads which are known to have waited. */
+/* A signal that has woken known waiters. */
 struct vf_wakeup {
 	struct tk_wakeup;
 	struct ptt_event signal;
 };
 
-#define VF_MISUSED PTT_OBJECT_OWN /* the program did what POSIX does not define */
+#define VF_MISUSED PTT_OBJECT_OWN /* the program did something that POSIX does not define */
 
-/* What is known of an object; another one at the same place takes its element, with the next generation. */
+/* The known state of an object. A new object at its address takes the same element, with the next generation. */
 struct vf_object {
 	struct ptt_track_object;
 	uint32_t epoch;
-	bool before_it; /* there was another one here */
-	uint8_t type; /* of a mutex, preference of a rwlock, clock of a condition */
+	bool before_it; /* another object was at this address before */
+	uint8_t type; /* type of a mutex, preference of a read-write lock, clock of a condition */
 	bool robust;
-	bool inconsistent; /* taken from a dead owner, and nobody has made it consistent: it has no owner */
+	bool inconsistent; /* taken from a dead owner, and not made consistent: it has no owner */
 	struct ptt_event init;
-	/* the thread that touched it last, and when another one did before */
+	/* the thread that touched it last, and when another thread touched it before */
 	uint32_t events;
 	uint32_t last_thread;
 	int64_t last_ts;
 	int64_t other_ts;
-	struct ptt_event tried;	  /* a try that no thread could have made fail ... */
+	struct ptt_event tried;	  /* a try that no other thread could have made fail ... */
 	struct ptt_event refused; /* ... and that seems to have failed; id 0 = none */
-	uint32_t calls; /* in progress that may take or release it, as level 3 shows */
+	uint32_t calls; /* calls in progress that may take or release it; needs level 3 */
 	union {
 		struct {
-			uint32_t writers; /* that wait */
-			uint32_t writer;  /* the only one that waits; 0 = not known */
-			struct ptt_event alone;  /* when it began to */
-			struct ptt_event queued; /* what shows that it is queued; id 0 = nothing */
-			struct ptt_event overtaker;
+			uint32_t writers; /* number of waiting writers */
+			uint32_t writer;  /* the only waiting writer; 0 = unknown */
+			struct ptt_event alone;  /* the beginning of its wait */
+			struct ptt_event queued; /* the event that shows it in the queue; id 0 = none */
+			struct ptt_event overtaker; /* a reader that took the lock since then; id 0 = none */
 		} lock;
 		struct {
 			uint32_t count;
 			uint64_t in, out, serials;
 			uint64_t early_in;
 			struct ptt_event last_in;
-			struct ptt_event full;  /* completed the last round */
-			struct ptt_event early; /* left before that, it seems; id 0 = nobody */
+			struct ptt_event full;  /* the arrival that completed the last round */
+			struct ptt_event early; /* a thread seems to have left before that; id 0 = none */
 		} barrier;
 		struct {
 			uint64_t value, posts, takes;
-			int64_t positive_ts; /* has units since then */
+			int64_t positive_ts; /* since when it has units */
 			struct ptt_event post;
-			struct ptt_event below; /* took what was not there, it seems; id 0 = nobody */
+			struct ptt_event below; /* a thread seems to have taken a unit that did not exist; id 0 = none */
 		} sem;
 		struct {
-			uint32_t runner; /* 0 = nobody */
+			uint32_t runner; /* the thread that runs the routine; 0 = none */
 			struct ptt_event begin;
 			struct ptt_event end;   /* of a run that was not cancelled; id 0 = none */
-			struct ptt_event again; /* runs it as well, it seems */
-			struct ptt_event early; /* returned meanwhile, it seems */
+			struct ptt_event again; /* a second thread seems to run the routine at the same time; id 0 = none */
+			struct ptt_event early; /* a call seems to have returned during the run; id 0 = none */
 		} once;
 	};
 };
 
-/* A call in progress, as level 3 shows, or a wait. */
+/* A wait, or a call in progress (which needs level 3). */
 struct vf_call {
 	uint32_t object, generation;
-	uint32_t thread; /* that a join waits for */
-	bool quiet;  /* nobody else could have made a try fail */
-	bool freed;  /* an unlock has been accepted as the owner's */
-	uint32_t events; /* of the object, then */
+	uint32_t thread; /* the thread that a join waits for */
+	bool quiet;  /* no other thread could have made the try fail */
+	bool freed;  /* the mutex was released during an unlock */
+	uint32_t events; /* `events` of the object at the call */
 	struct ptt_event in; /* id 0 = none */
 };
 
 #define VF_RECENT 32u
 
-/* It has ended, as its end or the beginning of another one with its kernel thread id shows. */
+/* The thread has ended: the trace has its end, or the beginning of another thread with its kernel thread id. */
 #define VF_GONE (PTT_THREAD_ENDED | PTT_THREAD_REPLACED)
 
 struct vf_thread {
@@ -123,15 +123,15 @@ struct vf_thread {
 	struct vf_call call;    /* the innermost of level 3 */
 	struct vf_call blocked; /* a wait for anything but a condition */
 	struct vf_call barrier;
-	struct vf_call waited;  /* the last once that it waited for */
+	struct vf_call waited;  /* the last once control that it waited for */
 	struct vf_call cond;    /* .events: number of the waiter */
 	bool retaken;           /* the condition wait has its mutex back */
 	struct ptt_event create; /* id 0 = it is not creating a thread */
-	struct ptt_event gone; /* somebody joined it, or a mutex said that its owner was dead; id 0 = no */
-	struct ptt_event owned; /* what it had taken then */
+	struct ptt_event gone; /* a thread joined it, or a mutex reported its owner as dead; id 0 = none */
+	struct ptt_event owned; /* its acquisition of that mutex */
 	uint8_t gone_rule;
-	struct ptt_event bad_free; /* of a lock that another one holds; id 0 = none */
-	/* what it took lately, by object */
+	struct ptt_event bad_free; /* its release of a lock of another thread; id 0 = none */
+	/* locks that it took lately, by object */
 	struct {
 		uint32_t object, generation;
 		int64_t ts;
@@ -146,7 +146,7 @@ struct vf_process {
 	struct tk_process;
 	struct ptt_verify_process known;
 	int64_t forked;
-	uint32_t epoch; /* counts the moments from which nothing before is known */
+	uint32_t epoch; /* number of times that the known state was dropped */
 };
 
 #define TK_IS_PROCESS struct vf_process
@@ -164,13 +164,14 @@ struct ptt_verify {
 	struct rd_map begin_of, row_of;
 	struct ptt_verify_violation *rows;
 	uint32_t row_count, row_room;
-	struct ptt_event *begun; /* begins of threads, by begin_of */
+	struct ptt_event *begun; /* beginnings of threads, by begin_of */
 	uint32_t begun_count, begun_room;
 	uint64_t checks[VF_RULES];
 	uint64_t skips[VF_SKIPS];
-	const int16_t *errors[1024]; /* that a routine may return, by the id of its _IN event; ends with 0 */
-	bool tries[1024];            /* returns at once where it would have to wait */
-	bool makes[1024];            /* initializes or destroys */
+	/* by the id of the _IN event of a routine */
+	const int16_t *errors[1024]; /* that it may return; ends with 0 */
+	bool tries[1024];            /* it never waits */
+	bool makes[1024];            /* it initializes or destroys */
 };
 
 #define VF_OBJECT(v, i) (&((struct vf_object *)(void *)(v)->t.objects.items)[i])
@@ -182,15 +183,15 @@ struct ptt_verify {
 
 /* ---- renewal.c ---- */
 
-/* vf_renew - forgets what was there; what comes is another object. */
+/* vf_renew - forgets the state of an object; the element is for a new object from now on. */
 void vf_renew(struct ptt_verify *v, struct vf_object *o);
-/* vf_object_gone - destroyed: it is forgotten. */
+/* vf_object_gone - an object was destroyed: forgets its state. */
 void vf_object_gone(struct ptt_verify *v, struct vf_object *o);
 void vf_object_made(struct tracker *t, uint32_t object);
-/* vf_drop_holds - nobody holds the lock any more. */
+/* vf_drop_holds - ends all holds of a lock. */
 void vf_drop_holds(struct ptt_verify *v, struct vf_object *o);
 
-/* vf_number_of - of an object, in the tracker. */
+/* vf_number_of - the number of an object in the tracker. */
 static inline uint32_t vf_number_of(const struct ptt_verify *v, const struct vf_object *o)
 {
 	return (uint32_t)(o - VF_OBJECT(v, 0));
@@ -201,7 +202,7 @@ static inline bool vf_is_there(const struct ptt_verify *v, const struct vf_objec
 	return !(o->flags & PTT_OBJECT_ENDED) && o->epoch == VF_PROCESS(v, o->process)->epoch;
 }
 
-/* vf_object - what an event of this kind means at its object's address; made when it is new. */
+/* vf_object - the living object of a kind at an address. Adds the object if there is none. */
 static inline struct vf_object *vf_object(struct ptt_verify *v, const struct tk_event *e, uint32_t kind, uint64_t address)
 {
 	struct vf_object *o = VF_OBJECT(v, tk_object(&v->t, e, kind, address));
@@ -211,7 +212,7 @@ static inline struct vf_object *vf_object(struct ptt_verify *v, const struct tk_
 	return o;
 }
 
-/* vf_same - the object that a call was about, or NULL if there is another one by now. */
+/* vf_same - the object of a call; NULL: a new object has its address by now. */
 static inline struct vf_object *vf_same(const struct ptt_verify *v, const struct vf_call *call)
 {
 	struct vf_object *o = VF_OBJECT(v, call->object);
@@ -219,7 +220,7 @@ static inline struct vf_object *vf_same(const struct ptt_verify *v, const struct
 	return call->in.id && call->object && o->generation == call->generation && vf_is_there(v, o) ? o : NULL;
 }
 
-/* vf_mutex_of - the mutex that a waiter for a condition came with; NULL if there is another one by now. */
+/* vf_mutex_of - the mutex of a condition wait; NULL: unknown, or a new object has its address by now. */
 static inline struct vf_object *vf_mutex_of(const struct ptt_verify *v, const struct vf_waiter *w)
 {
 	struct vf_object *o = VF_OBJECT(v, w->mutex);
@@ -227,7 +228,7 @@ static inline struct vf_object *vf_mutex_of(const struct ptt_verify *v, const st
 	return w->mutex && o->generation == w->mutex_generation ? o : NULL;
 }
 
-/* vf_hold_of - the hold that a thread has of a lock, or NULL. */
+/* vf_hold_of - the hold of a lock by a thread, or NULL. */
 static inline struct vf_hold *vf_hold_of(const struct ptt_verify *v, const struct vf_object *o, uint32_t thread)
 {
 	uint32_t hold = o->holds;
@@ -245,44 +246,44 @@ struct vf_claim {
 	uint32_t process;
 	uint32_t kind;
 	uint64_t object;
-	uint64_t detail; /* distinguishes what else is the same */
+	uint64_t detail; /* distinguishes violations that are equal otherwise */
 };
 
-/* vf_report - a violation; events whose id is 0 are left out. Returns its row if it is the first of its kind. */
+/* vf_report - adds a violation. Events with id 0 are left out. Return: its row if it is the first of its kind, else NULL. */
 struct ptt_verify_violation *vf_report(struct ptt_verify *v, const struct vf_claim *claim,
 				     const struct ptt_event *const *events, uint32_t count);
 #define VF_EVENTS(...)                                              \
 	((const struct ptt_event *const[]){ __VA_ARGS__ }),  \
 	(uint32_t)(sizeof((const struct ptt_event *const[]){ __VA_ARGS__ }) / sizeof(void *))
-/* VF_TELL(v, VF_ONCE_TWICE, o, &first, &second): an error about an object. */
+/* VF_TELL(v, VF_ONCE_TWICE, o, &first, &second): reports an error about an object. */
 #define VF_TELL(v, which, o, ...)                                                                                   \
 	vf_report(v, &(struct vf_claim){ .rule = which, .process = (o)->process, .kind = (o)->kind,                  \
 				       .object = (o)->address },                                                    \
 		VF_EVENTS(__VA_ARGS__))
-/* vf_forget_recent - takes back what was said of a process in the second before: events were missing already. */
+/* vf_forget_recent - drops the violations of a process in the second before @ts: events were missing already. */
 void vf_forget_recent(struct ptt_verify *v, uint32_t process, int64_t ts, enum vf_skip reason);
-/* vf_not_woken - a thread should have gone on at `since`: reports it if that is long enough before the end. */
+/* vf_not_woken - a thread could have continued at @since: reports it if this is long enough before the end. */
 void vf_not_woken(struct ptt_verify *v, uint32_t process, const struct vf_object *o, int64_t since,
 		  const struct ptt_event *wait, const struct ptt_event *due);
-/* vf_private - seen since its initialization and used by one process only; else counted as skipped. */
+/* vf_private - whether an object is known from its initialization on, and used by one process only. Counts a skip if not. */
 bool vf_private(struct ptt_verify *v, const struct vf_object *o);
 
 /* ---- results.c ---- */
 
 void vf_learn_calls(struct ptt_verify *v);
-/* vf_result - whether a routine may return this; @in: its beginning, id 0 when it is not known. */
+/* vf_result - reports a result that a routine must not return. @in: the beginning of the call; id 0 = unknown */
 void vf_result(struct ptt_verify *v, const struct tk_event *e, const struct ptt_event *in);
-/* vf_result_of - the same; @call: the id of the routine's _IN event. */
+/* vf_result_of - the same. @call: id of the _IN event of the routine */
 void vf_result_of(struct ptt_verify *v, const struct tk_event *e, uint32_t call, int64_t result,
 		  const struct ptt_event *in);
 
 /* ---- settle.c ---- */
 
-/* vf_touch - a thread does something to a lock or semaphore. */
+/* vf_touch - notes that a thread does something to a lock or semaphore. */
 void vf_touch(struct ptt_verify *v, struct vf_object *o, const struct tk_event *e);
-/* vf_settle - reports what an event of the same moment could still have explained, now that the time is later. */
+/* vf_settle - reports suspicions from before @ts, which events of the same moment could have explained until now. */
 void vf_settle(struct ptt_verify *v, struct vf_object *o, int64_t ts);
-/* vf_units - what a semaphore has had to give so far. */
+/* vf_units - the number of units that a semaphore has had so far. */
 uint64_t vf_units(const struct vf_object *o);
 
 /* ---- cond_promises.c ---- */
@@ -291,7 +292,7 @@ void vf_cond_in(struct ptt_verify *v, const struct tk_event *e);
 void vf_cond_out(struct ptt_verify *v, const struct tk_event *e);
 void vf_cond_wake(struct ptt_verify *v, const struct tk_event *e);
 void vf_cond_leave(struct ptt_verify *v, struct vf_thread *t);
-/* vf_cond_mutex_freed, _taken - what the thread's condition wait does with its mutex. */
+/* vf_cond_mutex_freed, _taken - a thread in a condition wait releases or takes a mutex. */
 void vf_cond_mutex_freed(struct ptt_verify *v, struct vf_thread *t, const struct vf_object *mutex, int64_t ts);
 bool vf_cond_mutex_taken(struct ptt_verify *v, struct vf_thread *t, const struct vf_object *mutex);
 void vf_conds_finish(struct ptt_verify *v);
@@ -305,9 +306,9 @@ void vf_consistent(struct ptt_verify *v, const struct tk_event *e);
 void vf_lock_wait(struct ptt_verify *v, const struct tk_event *e);
 void vf_lock_wait_end(struct ptt_verify *v, const struct tk_event *e);
 
-/* vf_settle_bad_free - the event after a release of what another thread holds says whether it was refused. */
+/* vf_settle_bad_free - the first event after the release of a lock of another thread says whether the library refused it. */
 void vf_settle_bad_free(struct ptt_verify *v, const struct tk_event *e);
-/* vf_checks_owner - a mutex that promises an error to whoever unlocks it without owning it. */
+/* vf_checks_owner - whether a mutex promises an error to a thread that unlocks it without owning it. */
 bool vf_checks_owner(const struct vf_object *o);
 
 /* ---- counts.c ---- */

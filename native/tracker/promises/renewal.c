@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* renewal.c - objects that are forgotten: destroyed, initialized anew, or not followed for some time. */
+/* renewal.c - forgets the state of objects that were destroyed, initialized again, or not followed for some time. */
 #include "promises.h"
 
 void vf_drop_holds(struct ptt_verify *v, struct vf_object *o)
@@ -51,6 +51,6 @@ void vf_renew(struct ptt_verify *v, struct vf_object *o)
 
 void vf_object_gone(struct ptt_verify *v, struct vf_object *o)
 {
-	vf_renew(v, o); /* lets go of what it holds */
+	vf_renew(v, o); /* drops its holds and waits */
 	o->flags |= PTT_OBJECT_ENDED;
 }

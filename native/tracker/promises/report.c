@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c - the names of rules and of reasons to be silent, and the reporting of violations. */
+/* report.c - the names of rules and of reasons for silence, and the table of violations. */
 #include "promises.h"
 
-/* Different violations that are kept; further ones only make the counts of these greater. */
+/* Maximum of different violations. Further violations are not kept. */
 #define ROWS_MAX 65536u
 
-/* With what `number` holds, where it holds something. */
+/* The comments say which numbers `number` of a violation contains. */
 static const char *const rule_names[VF_RULES] = {
 	[VF_MUTEX_EXCLUSION] = "mutex-exclusion",
 	[VF_MUTEX_RECURSION] = "mutex-recursion",
@@ -15,18 +15,18 @@ static const char *const rule_names[VF_RULES] = {
 	[VF_RWLOCK_PREFERENCE] = "rwlock-preference",
 	[VF_SPIN_EXCLUSION] = "spin-exclusion",
 	[VF_COND_MUTEX] = "cond-mutex",
-	[VF_COND_WAKEUP] = "cond-wakeup",       /* to be woken, waiting */
-	[VF_BARRIER_EARLY] = "barrier-early",   /* arrived, count */
+	[VF_COND_WAKEUP] = "cond-wakeup",       /* threads to be woken, threads waiting */
+	[VF_BARRIER_EARLY] = "barrier-early",   /* threads arrived, threads of a round */
 	[VF_BARRIER_SERIAL] = "barrier-serial", /* serial threads, rounds */
-	[VF_SEM_VALUE] = "sem-value",           /* taken, there ever were */
+	[VF_SEM_VALUE] = "sem-value",           /* units taken, units that existed */
 	[VF_ONCE_TWICE] = "once-twice",
 	[VF_ONCE_EARLY] = "once-early",
 	[VF_JOIN_END] = "join-end",
 	[VF_CREATE_BEGIN] = "create-begin",
 	[VF_TRY_BUSY] = "try-busy",
 	[VF_TIMEOUT_EARLY] = "timeout-early", /* ns too early */
-	[VF_RESULT] = "result",               /* returned */
-	[VF_NOT_WOKEN] = "not-woken",         /* ns since it should have gone on */
+	[VF_RESULT] = "result",               /* the result */
+	[VF_NOT_WOKEN] = "not-woken",         /* ns since the thread could have continued */
 };
 
 static const char *const skip_names[VF_SKIPS] = {
@@ -127,18 +127,16 @@ struct ptt_verify_violation *vf_report(struct ptt_verify *v, const struct vf_cla
 	return row;
 }
 
-/* What one call alone shows; all else needs to have seen what other threads did. */
-static bool of_one_call(uint32_t rule)
-{
-	return rule == VF_RESULT || rule == VF_TIMEOUT_EARLY;
-}
 
 void vf_forget_recent(struct ptt_verify *v, uint32_t process, int64_t ts, enum vf_skip reason)
 {
 	for (uint32_t i = 0; i < v->row_count; i++) {
 		struct ptt_verify_violation *row = &v->rows[i];
 
-		if (row->process != process || of_one_call(row->rule) || row->ts < ts - INT64_C(1000000000))
+		/* a single call proves these: missing events of other threads do not matter */
+		if (row->rule == VF_RESULT || row->rule == VF_TIMEOUT_EARLY)
+			continue;
+		if (row->process != process || row->ts < ts - INT64_C(1000000000))
 			continue;
 		if (reason == VF_SKIP_FORKED && row->rule != VF_SEM_VALUE && row->rule != VF_BARRIER_EARLY &&
 		    row->rule != VF_BARRIER_SERIAL && row->rule != VF_TRY_BUSY)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* results.c - what calls return: only errors that they may return, and a time limit not before its time. */
+/* results.c - results of calls: errors that a routine must not return, and timeouts before the time limit. */
 #include "promises.h"
 
 /* ---- errors that routines may return ---- */
 
 /*
- * What POSIX lists for the routine, and what is documented for the extensions of Linux; ECANCELED is how the trace says
- * that a call never returned. Ends with 0.
+ * The errors that POSIX lists for a routine, or that the manual lists for an extension of Linux. ECANCELED in a trace means that
+ * the call was cancelled and did not return. Ends with 0.
  */
 struct listed {
 	const char *name;
@@ -91,7 +91,7 @@ void vf_learn_calls(struct ptt_verify *v)
 
 /* ---- time limits ---- */
 
-/* Calls, and the measuring of clocks, take time; the clock's speed is known to a two-thousandth at worst. */
+/* Calls, and the measurement of clocks, take time. The rate of the clock is known to within 1/2000 or better. */
 #define MONOTONIC_SLACK_NS INT64_C(1000000)
 #define REALTIME_SLACK_NS INT64_C(100000000)
 
@@ -127,7 +127,7 @@ static void timed_out(struct ptt_verify *v, const struct tk_event *e, const stru
 	v->checks[VF_TIMEOUT_EARLY]++;
 	if (early <= (monotonic ? MONOTONIC_SLACK_NS : REALTIME_SLACK_NS) + (e->ts > 0 ? e->ts / 2000 : 0))
 		return;
-	/* the time of day may have been set meanwhile */
+	/* the time of day may have been set during the call */
 	row = vf_report(v,
 		      &(struct vf_claim){
 			      .rule = VF_TIMEOUT_EARLY,
@@ -158,7 +158,7 @@ void vf_result_of(struct ptt_verify *v, const struct tk_event *e, uint32_t call,
 	for (; *errors; errors++)
 		if (*errors == result)
 			return;
-	/* other errors than those listed may be returned, but for this one, and it must be an error at all */
+	/* POSIX allows errors that it does not list, except EINTR. The result must be an error number. */
 	never = (result == EINTR && call >> 6 != PTT_KIND_SEM) || result < 0 || result > 4095;
 	row = vf_report(v,
 		      &(struct vf_claim){

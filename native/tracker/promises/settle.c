@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* settle.c - verdicts that wait for the time to go on: an event of the same moment may still explain what was seen. */
+/* settle.c - delayed verdicts: another event of the same moment may still explain a suspicious event. */
 #include "promises.h"
 
 uint64_t vf_units(const struct vf_object *o)
@@ -17,7 +17,7 @@ static void tell_early(struct ptt_verify *v, struct vf_object *o)
 		row->number[1] = o->barrier.count;
 	}
 	o->barrier.early.id = 0;
-	o->flags |= VF_MISUSED; /* its rounds are not known any more */
+	o->flags |= VF_MISUSED; /* its rounds are unknown from here on */
 }
 
 static void tell_below(struct ptt_verify *v, struct vf_object *o)
@@ -29,10 +29,10 @@ static void tell_below(struct ptt_verify *v, struct vf_object *o)
 		row->number[1] = (int64_t)vf_units(o);
 	}
 	o->sem.below.id = 0;
-	o->flags |= VF_MISUSED; /* its value is not known any more */
+	o->flags |= VF_MISUSED; /* its value is unknown from here on */
 }
 
-/* A try that failed, now that the time is later or somebody came. */
+/* Reports a failed try if the time is later, or drops it if another thread came at the same moment. */
 static void settle_refusal(struct ptt_verify *v, struct vf_object *o, int64_t ts, bool by_other)
 {
 	bool late = ts > o->refused.ts + VF_SLACK_NS;

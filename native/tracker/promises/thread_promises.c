@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* thread_promises.c - threads: nobody is joined before the end or runs before the creation, and nobody is left waiting. */
+/* thread_promises.c - threads: no join before the end, no run before the creation, and no thread that is not woken. */
 /*
- * A thread's end is stamped before it is gone, a join when it has returned: an end that is stamped after the join, or
- * after a mutex that said its owner was dead, was that of a thread that still ran.
+ * The end of a thread is stamped before it happens, a join when it has returned. So if an end is stamped after the join, the
+ * thread still ran. The same holds if a mutex reported the thread as its dead owner before.
  */
 #include "promises.h"
 
@@ -110,7 +110,7 @@ static void lock_finish(struct ptt_verify *v, const struct vf_thread *t, const s
 	const struct ptt_event none = { .id = 0 };
 	bool shared = o->flags & PTT_OBJECT_SHARED || tk_number(&t->blocked.in, TK_KIND, 0) & 0x80;
 
-	/* a release before the wait need not have been the last */
+	/* a release before the wait may not be the last release */
 	if (o->holds || !o->releaser || o->release_ns <= t->blocked.in.ts)
 		return;
 	if (shared || o->flags & VF_MISUSED) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* verify.c - the verifier as a whole: what each event means to it, its beginning and its end. */
+/* verify.c - the verifier as a whole: creation, the handler of each event, and the end. */
 #include "promises.h"
 
 int ptt_verify_version(void)
@@ -60,7 +60,7 @@ int ptt_verify_process(struct ptt_verify *v, uint32_t number, const struct ptt_v
 
 /* ---- events ---- */
 
-/* From here on nothing that was known of the process counts. */
+/* Drops the known state of a process: events may be missing. */
 static void start_anew(struct ptt_verify *v, const struct tk_event *e)
 {
 	VF_PROCESS(v, e->process)->epoch++;
@@ -78,7 +78,7 @@ static void object_gone(struct ptt_verify *v, const struct tk_event *e)
 {
 	struct vf_object *o = VF_OBJECT(v, tk_known_object(&v->t, e->process, e->id >> 6, e->object));
 
-	/* Element 0 is of an object that was never seen. */
+	/* Element 0 stands for an object that was never seen. */
 	if (!o->generation || o->flags & PTT_OBJECT_ENDED)
 		return;
 	vf_settle(v, o, e->ts);
@@ -156,7 +156,7 @@ static void lost(struct ptt_verify *v, const struct tk_event *e)
 	start_anew(v, e);
 }
 
-/* By what events mean; of others nothing is promised. */
+/* Handlers by the meaning of events. POSIX promises nothing about other events. */
 static void (*const handlers[TK_ACTIONS])(struct ptt_verify *v, const struct tk_event *e) = {
 	[TK_ACQUIRE] = vf_acquire,	 [TK_ACQUIRE_SHARED] = vf_acquire, [TK_RELEASE] = vf_release,
 	[TK_WAIT] = lock_wait,		 [TK_WAIT_END] = lock_wait_end,	   [TK_INIT] = object_init,
@@ -171,7 +171,7 @@ static void (*const handlers[TK_ACTIONS])(struct ptt_verify *v, const struct tk_
 	[TK_FORK] = forked,		 [TK_LEVEL] = start_anew,	   [TK_LOST] = lost,
 };
 
-/* Where events may be missing, a call with its beginning and its end can still be judged. */
+/* If events may be missing, only a call with its beginning and its end can be judged. */
 static void lone_event(struct ptt_verify *v, const struct tk_event *e, enum tk_action action)
 {
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
@@ -214,7 +214,7 @@ static inline void event(struct tracker *tracker, struct tk_event *e, enum tk_ac
 	if (unlikely(action == TK_BEGIN)) {
 		vf_begin(v, e);
 	} else if (!handlers[action] || e->id >> 6 == PTT_KIND_LLL) {
-		return; /* what the C library does with locks of its own is nobody's to be promised */
+		return; /* internal locks of the C library, about which POSIX promises nothing */
 	} else if (unlikely(p->known.incomplete)) {
 		lone_event(v, e, action);
 	} else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* catalogue.c - finds out by role and name what the types of events mean. */
+/* catalogue.c - finds the meaning of each type of event by the role and the name of the type. */
 #include "catalogue.h"
 
 #include "nptl_trace_events.h"
@@ -21,7 +21,7 @@ static const char *const field_names[TK_FIELDS] = {
 	[TK_TIMEOUT] = "timeout_ns", [TK_PPID] = "ppid",
 };
 
-/* What the role alone does not say. */
+/* Types with a meaning that differs from their role. */
 static const struct {
 	const char *name;
 	enum tk_action action;
@@ -57,7 +57,7 @@ static const struct {
 	{ "SCHED_LOST", TK_SWITCHES_LOST },
 };
 
-/* The first line that fits counts; kind 0 = any. */
+/* The first line that matches counts; kind 0 = any. */
 static const struct {
 	const char *role;
 	uint32_t kind;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* catalogue.h - what the types of events mean to the tracker, and the numbers that they carry. */
+/* catalogue.h - the meaning of each type of event to the tracker, and access to the fields of events. */
 #ifndef PTT_TRACKER_CATALOGUE_H
 #define PTT_TRACKER_CATALOGUE_H
 
@@ -25,11 +25,11 @@ enum tk_action {
 	TK_ONCE_END, TK_CREATE, TK_BEGIN, TK_END, TK_DETACH, TK_PRIORITY_SET, TK_CREATE_IN, TK_CREATE_OUT, TK_FAILED,
 	TK_CONSISTENT, TK_TYPE, TK_FORK, TK_SPAWN, TK_REAPED, TK_PROCESS_START, TK_PROCESS_EXIT, TK_EXEC, TK_LEVEL,
 	TK_LOST, TK_BUFFER_WAIT, TK_SCHED, TK_SCHED_UNKNOWN, TK_SLEEP_IN, TK_SLEEP_OUT,
-	/* The recorder's, of a thread: what the kernel did with it. They come last. */
+	/* Events of the recorder about a thread: context switches in the kernel. They come last. */
 	TK_SWITCHED_IN, TK_SWITCHED_OUT, TK_PREEMPTED, TK_SWITCHES_LOST, TK_ACTIONS,
 };
 
-/* How a lock was taken: at once, by a routine that would not have waited for ever, or after a wait. */
+/* How a lock was taken: at once by a plain call, at once by a try or a call with a time limit, or after a wait. */
 enum tk_how { TK_PLAIN, TK_TRIED, TK_WAITED };
 
 struct tk_field_at {
@@ -38,7 +38,7 @@ struct tk_field_at {
 	uint8_t type;
 };
 
-/* By id; constants from the first tk_learn_catalogue() on. */
+/* An element by event id; constant after the first tk_learn_catalogue(). */
 struct tk_meaning {
 	const struct ptt_event_type *type;
 	uint8_t action;
@@ -49,16 +49,16 @@ struct tk_meaning {
 
 extern struct tk_meaning tk_meanings[TK_IDS];
 
-/* tk_learn_catalogue - before anything else here is used. Threads may call it at once. */
+/* tk_learn_catalogue - fills tk_meanings. Call it before any other function of this file. Threads may call it at the same time. */
 void tk_learn_catalogue(void);
 
-/* tk_has - whether events of an id have a field. */
+/* tk_has - whether the events with an id have a field. */
 static inline bool tk_has(uint32_t id, enum tk_field field)
 {
 	return tk_meanings[id].field[field].number;
 }
 
-/* tk_number - a field of an event, or @none. */
+/* tk_number - the number in a field of an event; @none if the event has no such field. */
 static inline int64_t tk_number(const struct ptt_event *e, enum tk_field field, int64_t none)
 {
 	const struct tk_field_at *at = &tk_meanings[e->id].field[field];
@@ -66,7 +66,7 @@ static inline int64_t tk_number(const struct ptt_event *e, enum tk_field field, 
 
 	if (!at->number)
 		return none;
-	/* What almost all of them are: numbers of 32 or 64 bits in slots. */
+	/* The usual case: a number of 32 or 64 bits in a slot. */
 	if (likely(e->payload && !(e->payload & RD_PAYLOAD_RECORD))) {
 		const uint8_t *p = (const uint8_t *)(uintptr_t)e->payload + at->offset;
 

@@ -2,12 +2,12 @@
 /* cycles.c - cycles of lock orders that can deadlock one day, and what prevents the other cycles. */
 #include "orders.h"
 
-/* What all orders are searched for, with those that gates keep apart, must not take longer than the events themselves. */
+/* Limit of one search. Searches must not take longer than the other work for the events. */
 #define STEPS_MAX 4000u
-/* At the end, through all edges: */
-#define EDGES_MAX 100000u   /* followed */
-#define PAIRS_MAX 100000u   /* of orders compared */
-#define NODES_MAX 10000000u /* passed, to compare them in time */
+/* Limits of the search through all edges at the end. */
+#define EDGES_MAX 100000u   /* edges followed */
+#define PAIRS_MAX 100000u   /* pairs of orders compared */
+#define NODES_MAX 10000000u /* nodes passed to compare orders in time */
 #define PREVENTED_LONGEST 8u
 #define BY(why) (1u << PTT_PREVENTED_##why)
 
@@ -16,7 +16,7 @@ static bool both_shared(uint8_t a, uint8_t b)
 	return a == PTT_MODE_SHARED && b == PTT_MODE_SHARED;
 }
 
-/* Whether one of the locks that they hold lets only one of them come so far. */
+/* Whether a lock that both orders hold admits only one of the two threads at a time. */
 static bool gated(const struct tk_orders *o, const struct tk_order *a, const struct tk_order *b)
 {
 	const uint32_t *x = TK_LOCKS(o, a->locks), *y = TK_LOCKS(o, b->locks);
@@ -41,7 +41,7 @@ static bool holds(const struct tk_orders *o, const struct tk_order *order, uint3
 	return false;
 }
 
-/* Whether a semaphore of which @new has a unit has too few for those of the cycle that have one, too. */
+/* Whether @new holds a unit of a semaphore that has too few units for @new and the orders of the cycle together. */
 static bool out_of_units(const struct tk_orders *o, const struct tk_cycle *s, const struct tk_order *new)
 {
 	for (uint32_t i = 0; i < new->held; i++) {
@@ -87,7 +87,7 @@ static bool fits(struct tk_orders *o, const struct tk_cycle *s, uint32_t order)
 
 static bool search_from(struct tk_orders *o, struct tk_cycle *s);
 
-/* Goes on along edges that close the cycle, or along the others. */
+/* Continues along the edges that close the cycle, or along the other edges. */
 static bool search_along(struct tk_orders *o, struct tk_cycle *s, bool close)
 {
 	const struct tk_edge *last = TK_EDGE(o, TK_ORDER(o, s->order[s->length - 1])->edge);
@@ -132,15 +132,15 @@ void tk_cycle_search(struct tk_orders *o, const struct tk_event *e, uint32_t ord
 	o->walked += s.steps;
 }
 
-/* ---- what prevents the others ---- */
+/* ---- cycles that cannot close ---- */
 
 struct round {
 	uint32_t edge[PREVENTED_LONGEST];
 	uint32_t length;
 	uint32_t followed;
 	uint32_t compared;
-	uint64_t looked_back; /* tk_orders's, from which on there is no more time */
-	bool tries; /* follow the edges of requests that do not wait for ever, too */
+	uint64_t looked_back; /* limit of `looked_back` of struct tk_orders */
+	bool tries; /* follow also the edges of requests that do not wait for ever */
 	void (*found)(struct tracker *t, const struct tk_cycle *cycle);
 };
 
@@ -153,13 +153,13 @@ static uint32_t prevented_by(struct tk_orders *o, const struct tk_order *a, cons
 	return why || !tk_apart_in_time(o, a->node, b->node) ? why : BY(APART);
 }
 
-/* Enough was looked at. */
+/* Whether the search has reached one of its limits. */
 static bool is_over(const struct tk_orders *o, const struct round *r)
 {
 	return r->followed > EDGES_MAX || r->compared >= PAIRS_MAX || o->looked_back > r->looked_back;
 }
 
-/* Among the orders of an edge, the order that the orders chosen before it prevent for the fewest reasons. */
+/* The order of an edge that the chosen orders prevent for the fewest reasons. @why: these reasons. */
 static uint32_t least_prevented(struct tk_orders *o, struct round *r, const struct tk_cycle *chosen, uint32_t edge, uint32_t *why)
 {
 	uint32_t best = 0;
@@ -177,8 +177,8 @@ static uint32_t least_prevented(struct tk_orders *o, struct round *r, const stru
 	return best;
 }
 
-/* Whether nothing keeps a thread from where an order is while all those of a cycle are where theirs are. */
-static bool comes_beside(struct tk_orders *o, const struct tk_cycle *cycle, const struct tk_order *order)
+/* Whether a thread can be at its order while all threads of a cycle are at their orders. */
+static bool can_join(struct tk_orders *o, const struct tk_cycle *cycle, const struct tk_order *order)
 {
 	for (uint32_t i = 0; i < cycle->length; i++)
 		if (prevented_by(o, TK_ORDER(o, cycle->order[i]), order))
@@ -186,12 +186,12 @@ static bool comes_beside(struct tk_orders *o, const struct tk_cycle *cycle, cons
 	return true;
 }
 
-/* Whether a reader that asks for a lock, which another reader of the cycle has, may find a writer in front of it. */
+/* Whether a writer may wait in front of a reader that asks for a lock which another reader of the cycle has. */
 static bool finds_writer(struct tk_orders *o, struct round *r, const struct tk_cycle *cycle, uint32_t lock)
 {
 	for (uint32_t i = TK_ORDER_OBJECT(o, lock)->writers; i && !is_over(o, r); i = TK_ORDER(o, i)->next) {
 		r->compared += cycle->length;
-		if (comes_beside(o, cycle, TK_ORDER(o, i)))
+		if (can_join(o, cycle, TK_ORDER(o, i)))
 			return true;
 	}
 	return false;
@@ -226,7 +226,7 @@ static void close_round(struct tk_orders *o, struct round *r)
 		cycle.prevented |= why | (TK_EDGE(o, r->edge[i])->tried ? BY(TRY) : 0);
 	}
 	let_readers_in(o, r, &cycle);
-	/* What was not compared is not known. */
+	/* Without all comparisons the reasons are unknown. */
 	if (!is_over(o, r))
 		r->found(o->t, &cycle);
 }
@@ -239,7 +239,7 @@ static bool is_on(const struct tk_orders *o, const struct round *r, uint32_t obj
 	return false;
 }
 
-/* Cycles are followed from the lock that was seen first. */
+/* Follows cycles from their first lock: the lock that the trace shows first. */
 static void follow(struct tk_orders *o, struct round *r, uint32_t first, uint32_t object)
 {
 	for (uint32_t edge = TK_ORDER_OBJECT(o, object)->edges_out; edge; edge = TK_EDGE(o, edge)->out_next) {

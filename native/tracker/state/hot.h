@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* hot.h - what every event of a trace comes through: elements by number, holds that begin, events fed. */
+/* hot.h - inline functions that run for every event: access to elements, holds, and the loop over events. */
 /*
  * A consumer defines TK_IS_PROCESS, TK_IS_THREAD, TK_IS_OBJECT, TK_IS_HOLD, TK_IS_WAIT, TK_IS_WAKEUP and TK_IS_CACHE as the types
- * of its elements before it includes this, so that the compiler knows how far apart they lie. The tracker's own files ask the
- * layout.
+ * of its elements before it includes this file. Then the compiler knows the size of an element. The files of the tracker itself
+ * take the size from the layout.
  */
 #ifndef PTT_TRACKER_HOT_H
 #define PTT_TRACKER_HOT_H
@@ -25,7 +25,7 @@
 #define TK_WAKING(t, o) (&((struct tk_waking *)(void *)(t)->wakings.items)[(o)->waking])
 #define TK_SHARE(t, i) (&((struct tk_share *)(void *)(t)->shares.items)[i])
 
-/* tk_cached - the object at an address, whatever became of it; made when nothing was there. */
+/* tk_cached - the cache entry of the object at an address, destroyed or not. Adds the object if there is none. */
 static inline struct tk_cached *tk_cached(struct tracker *t, const struct tk_event *e, uint32_t kind, uint64_t address)
 {
 	uint64_t key = tk_key(address, kind);
@@ -43,8 +43,9 @@ static inline uint32_t tk_object(struct tracker *t, const struct tk_event *e, ui
 }
 
 /*
- * tk_hold_begin - a new hold at the head of both lists. Inline, for every lock comes here; what the consumer has behind it
- * in the element is for the consumer to set.
+ * tk_hold_begin - adds a hold at the head of both lists. Return: its number; 0: there is no memory
+ *
+ * The consumer sets its own members of the element. Inline, because every acquisition calls it.
  */
 static inline uint32_t tk_hold_begin(struct tracker *t, const struct tk_event *e, uint32_t object, uint8_t mode)
 {
@@ -74,7 +75,7 @@ static inline uint32_t tk_hold_begin(struct tracker *t, const struct tk_event *e
 	return number;
 }
 
-/* tk_hold_end - takes a hold out of all lists; its element stays as it is until another hold begins. */
+/* tk_hold_end - removes a hold from all lists. Its element does not change until another hold begins. */
 static inline void tk_hold_end(struct tracker *t, uint32_t number)
 {
 	struct tk_hold *h = TK_HOLD(t, number);
@@ -94,7 +95,7 @@ static inline void tk_hold_end(struct tracker *t, uint32_t number)
 	t->free_hold = number;
 }
 
-/* tk_released - an event releases an object. */
+/* tk_released - notes an event as the last release of an object. */
 static inline void tk_released(struct tracker *t, uint32_t object, const struct tk_event *e)
 {
 	struct ptt_track_object *o = TK_OBJECT(t, object);
@@ -105,10 +106,10 @@ static inline void tk_released(struct tracker *t, uint32_t object, const struct 
 	o->releaser = e->thread;
 }
 
-/* So many of the locks that a thread took last are looked at one by one. */
+/* Number of the last holds of a thread that are compared one by one. */
 #define TK_NEAR 8u
 
-/* tk_hold_released - the hold of the thread that an event of its ends; most threads release what they took last. */
+/* tk_hold_released - the hold that a release ends, or 0. Most threads release the lock that they took last. */
 static inline uint32_t tk_hold_released(const struct tracker *t, const struct tk_event *e)
 {
 	uint32_t hold = TK_THREAD(t, e->thread)->holds, kind = e->id >> 6, near = TK_NEAR;
@@ -128,9 +129,12 @@ typedef void tk_event_fn(struct tracker *t, struct tk_event *e, enum tk_action a
 typedef void tk_switch_fn(struct tracker *t, const struct tk_event *e, enum tk_action action);
 
 /*
- * tk_feed - follows the events from one number up to another, and hands each to the consumer. Return: the tracker's error.
- * @columns: all columns; the column of processors may be left out
- * @switched: context switches of threads that live, which are not events of their own; NULL = they do not matter
+ * tk_feed - updates the state for the events [from, to), and hands each event to the consumer
+ *
+ * @columns: all columns; the column of processors is optional
+ * @switched: gets the context switches of living threads, which @event does not get; NULL = ignore them
+ *
+ * Return: the error of the tracker.
  */
 static inline __attribute__((always_inline)) int tk_feed(struct tracker *t, const struct ptt_columns *columns,
 							 int64_t from, int64_t to, tk_event_fn *event,
@@ -164,7 +168,7 @@ static inline __attribute__((always_inline)) int tk_feed(struct tracker *t, cons
 		thread = TK_THREAD(t, e.thread);
 		process = TK_PROCESS(t, e.process);
 		process->last = e.ts;
-		/* Waits alone do not say which locks are held: that needs changes of state. */
+		/* Events of level 1 are waits. Only changes of state, from level 2 on, say which locks are held. */
 		if (unlikely(!process->full[e.id >> 6]))
 			process->full[e.id >> 6] = m->level >= 2;
 		event(t, &e, action);

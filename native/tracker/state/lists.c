@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* lists.c - holds and waits, which lie in a list of their thread and in a list of their object. */
+/* lists.c - holds and waits. Each lies in a list of its thread and in a list of its object. */
 #include "hot.h"
 
 uint32_t tk_hold_find(const struct tracker *t, uint32_t thread, uint32_t object)
 {
 	uint32_t hold = TK_THREAD(t, thread)->holds, of_object = TK_OBJECT(t, object)->holds;
 
-	/* Along the shorter one of two lists: a thread may hold many locks, and a lock may have many readers. */
+	/* Walks both lists and stops with the shorter list: a thread may hold many locks, and a lock may have many readers. */
 	while (hold && of_object) {
 		if (TK_HOLD(t, hold)->object == object)
 			return hold;

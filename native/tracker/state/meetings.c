@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* meetings.c - what comes before what, by the points where threads meet: creations, joins, barriers. */
+/* meetings.c - the order in time of actions of threads, by the points where threads meet: creations, joins, barriers. */
 /*
- * What a thread does between two such points is one node, which knows the nodes right before it. Numbers grow with time, so
- * the way back from a node is never long without need. Nodes are made when an order of locks needs one.
+ * The actions of a thread between two such points are a node. A node knows the nodes right before it. Numbers of nodes grow with
+ * time, so a walk back from a node stops early. A node is added when a lock order needs it.
  */
 #include "orders.h"
 
@@ -58,7 +58,7 @@ bool tk_stack_push(struct tk_orders *o, uint32_t *depth, uint32_t value)
 	return true;
 }
 
-/* Whether everything in node a is over when node b begins; also when that is too far to see. */
+/* Whether node a is over when node b begins. True as well if node a is too far back to tell. */
 static bool comes_before(struct tk_orders *o, uint32_t a, uint32_t b)
 {
 	uint32_t depth = 0, mark = ++o->mark, seen = 0;

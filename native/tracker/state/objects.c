@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* objects.c - objects by address: their generations, and the memory that several processes have mapped. */
+/* objects.c - objects by address: their generations, and memory that several processes have mapped. */
 #include "hot.h"
 
-/* Numbers of processes end below this; the objects of shared memory belong to numbers above. */
+/* Numbers of processes are below this number. Objects in shared memory belong to numbers from here on. */
 #define SHARED_SPACE UINT32_C(0x80000000)
-#define FILES (SHARED_SPACE - 2) /* what stands for files is the same in all processes; also as the number of a memory */
+#define FILES (SHARED_SPACE - 2) /* the number of the memory that holds objects for files: the same in all processes */
 
 /* ---- shared memory ---- */
 
-/* The first range that ends behind an address. */
+/* The first range with an end after an address. */
 static uint32_t range_behind(const struct tk_process *p, uint64_t address)
 {
 	uint32_t low = 0, high = p->range_count;
@@ -24,7 +24,7 @@ static uint32_t range_behind(const struct tk_process *p, uint64_t address)
 	return low;
 }
 
-/* Puts a range in the place of what it covers. Return: 0 or -ENOMEM. */
+/* Adds a range; it replaces the parts of other ranges that it covers. Return: 0 or -ENOMEM. */
 static int put_range(struct tk_process *p, struct tk_range range)
 {
 	uint32_t from = range_behind(p, range.start), to = from, count = 0;
@@ -93,13 +93,13 @@ uint32_t tk_share_at(const struct tracker *t, uint32_t process, uint64_t address
 	return at < p->range_count && p->ranges[at].start <= address ? p->ranges[at].share : 0;
 }
 
-/* Where an object lives: in memory that several processes have mapped that is not their address of it. */
+/* Replaces process and address of an object in shared memory by the number of the memory and the offset in it. */
 static void place_of(const struct tracker *t, uint32_t kind, uint32_t *process, uint64_t *address)
 {
 	const struct tk_share *s;
 
 	*address &= PTT_OBJECT_MASK;
-	/* a futex is a word, whose address is even */
+	/* a futex is a word with an even address; an odd address stands for a file */
 	if (kind == PTT_KIND_FUTEX && *address & 1 && !t->apart) {
 		*process = SHARED_SPACE | FILES;
 		return;
@@ -144,7 +144,7 @@ static uint32_t object_new(struct tracker *t, uint32_t process, uint32_t kind, u
 	return number;
 }
 
-/* Puts a new object where another one was, or none. */
+/* Adds an object at an address. @before: the object that was there, or 0 */
 static uint32_t put_object(struct tracker *t, uint32_t process, uint32_t kind, uint64_t address, int64_t ts,
 			   uint32_t before)
 {
@@ -173,9 +173,9 @@ struct tk_cached *tk_meet(struct tracker *t, const struct tk_event *e, uint32_t 
 	return cached;
 }
 
-/* ---- initialized and destroyed ---- */
+/* ---- initialization and destruction ---- */
 
-/* A semaphore with a name: the event that opens one does not say whether others may share it. */
+/* Whether a semaphore has a name: only the event that opens such a semaphore lacks the field `shared`. */
 static bool is_named(const struct tk_event *e)
 {
 	return e->id >> 6 == PTT_KIND_SEM && !tk_has(e->id, TK_SHARED);
@@ -186,12 +186,12 @@ uint32_t tk_init(struct tracker *t, const struct tk_event *e)
 	uint32_t object = tk_object(t, e, e->id >> 6, e->object);
 	struct ptt_track_object *o = TK_OBJECT(t, object);
 
-	/* A semaphore that is open already is the same semaphore again. */
+	/* A process that opens a semaphore again gets the same semaphore. */
 	if (is_named(e) && o->opens && !(o->flags & PTT_OBJECT_ENDED)) {
 		o->opens++;
 		return 0;
 	}
-	/* Made anew where another was: its memory was used for something else, or was it forgotten to be destroyed? */
+	/* Another object was there: its memory was reused, or the program did not destroy it. */
 	if (o->first_ns != e->ts || o->flags || o->holds || o->waits)
 		object = tk_renew(t, object, e);
 	o = TK_OBJECT(t, object);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* orders.c - which locks are asked for while others are held: edges between locks, and how threads went along them. */
+/* orders.c - requests for locks by threads that hold locks: the edges between the locks, and the orders of each edge. */
 #include "hot.h"
 #include "orders.h"
 
-/* Orders are kept of threads that hold no more locks than this at once: a lock that gates them may be any of those. */
+/* A thread with more locks than this adds no orders: an order keeps all locks of its thread, since any of them may be a gate. */
 #define HELD_MAX 64u
 #define ORDERS_MAX 32u /* of an edge */
-#define WRITERS_MAX 8u /* of a rwlock */
+#define WRITERS_MAX 8u /* of a read-write lock */
 
 int tk_orders_open(struct tk_orders *o, struct tracker *t)
 {
@@ -33,7 +33,7 @@ void tk_orders_close(struct tk_orders *o)
 
 /* ---- edges ---- */
 
-/* Marks what can be reached from a lock. */
+/* Marks all locks that edges reach from a lock. Return: the mark. */
 static uint32_t mark_ahead(struct tk_orders *o, uint32_t from)
 {
 	uint32_t depth = 0, mark = ++o->mark;
@@ -53,7 +53,7 @@ static uint32_t mark_ahead(struct tk_orders *o, uint32_t from)
 	return mark;
 }
 
-/* A new edge may close cycles: all edges on them are marked so. */
+/* A new edge may close cycles: marks all edges of these cycles. */
 static void find_ways_back(struct tk_orders *o, uint32_t number)
 {
 	uint32_t from = TK_EDGE(o, number)->from, ahead = mark_ahead(o, TK_EDGE(o, number)->to), depth = 0;
@@ -111,7 +111,7 @@ static void insert_sorted(uint32_t *locks, uint32_t count, uint32_t lock)
 	locks[count] = lock;
 }
 
-/* The locks that a thread holds, and semaphores it has units of, in `held`; threads that hold the same ones have one set of them. */
+/* The set of a thread's locks and semaphores, as the number of its first element in `held`. Equal sets are stored once. */
 static uint32_t set_of(struct tk_orders *o, const struct tk_order_thread *t, uint32_t hold)
 {
 	struct rd_entry *e = rd_map_put(&o->set_of, t->held_sum, t->locks + t->units);
@@ -140,7 +140,7 @@ static uint32_t set_of(struct tk_orders *o, const struct tk_order_thread *t, uin
 	return (uint32_t)e->value;
 }
 
-/* The first order of a thread along an edge with the same locks in its hand, and the last. */
+/* The first and the last order of a thread along an edge with the same set of locks. */
 struct places {
 	uint32_t first;
 	uint32_t last;
@@ -158,7 +158,7 @@ static struct places places_of(const struct tk_orders *o, const struct tk_order 
 	const struct rd_entry *e = rd_map_find(&o->order_of, (uint64_t)new->edge << 32 | new->thread, new->held_sum);
 	struct places p = { 0, 0 };
 
-	/* An order of a thread that held too many locks may have been given up. */
+	/* give_up() may have given its place to another order. */
 	if (e && is_at(o, (uint32_t)e->value, new))
 		p.first = (uint32_t)e->value;
 	if (p.first && is_at(o, (uint32_t)(e->value >> 32), new))
@@ -166,7 +166,7 @@ static struct places places_of(const struct tk_orders *o, const struct tk_order 
 	return p;
 }
 
-/* An edge has all the orders that it may have: gives up the one with the most locks, which proves least. */
+/* An edge is full: finds its order with the most locks, which proves least. 0: a new order with @held locks proves no more. */
 static uint32_t give_up(struct tk_orders *o, struct tk_edge *edge, uint32_t held)
 {
 	uint32_t worst = 0, most = 0;
@@ -183,7 +183,7 @@ static uint32_t give_up(struct tk_orders *o, struct tk_edge *edge, uint32_t held
 	return held < most ? worst : 0;
 }
 
-/* Where to keep an order that is new; 0: it is none, or there is no room for it. */
+/* The place for an order; 0: the order is known, or there is no room for it. */
 static uint32_t place_for(struct tk_orders *o, const struct tk_order *new)
 {
 	struct places p = places_of(o, new);
@@ -209,7 +209,7 @@ static uint32_t place_for(struct tk_orders *o, const struct tk_order *new)
 	return number;
 }
 
-/* From one of the locks that a thread holds. */
+/* Keeps the order from one hold of a thread to the lock that the thread asks for. */
 static void keep_from(struct tk_orders *o, const struct tk_event *e, const struct tk_hold *h, uint32_t object, uint8_t mode,
 		      bool tried)
 {

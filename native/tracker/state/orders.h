@@ -18,12 +18,12 @@
 
 /* In the element of a thread. */
 struct tk_order_thread {
-	uint64_t held_sum; /* of what it holds, whatever the order */
-	uint32_t locks;	   /* how much it holds, once routines left out */
-	uint32_t units;	   /* of semaphores it has so many, which it holds as well: */
-	uint32_t unit[TK_UNITS_MAX];
-	uint32_t base;	   /* node: everything that came before */
-	uint32_t own;	   /* node of what it does now, or 0 */
+	uint64_t held_sum; /* sum of tk_order_share() of its holds and units: the same in any order */
+	uint32_t locks;	   /* number of its holds, without once routines */
+	uint32_t units;	   /* number of semaphore units that it has */
+	uint32_t unit[TK_UNITS_MAX]; /* their semaphores */
+	uint32_t base;	   /* node of everything before its current actions */
+	uint32_t own;	   /* node of its current actions, or 0 */
 };
 
 /* In the element of an object. */
@@ -31,14 +31,14 @@ struct tk_order_object {
 	uint32_t edges_out; /* lists */
 	uint32_t edges_in;
 	uint32_t mark;
-	uint32_t units; /* of a semaphore: how many threads may have one, as long as each gives back what it took; or 0 */
-	bool handed;	/* one of them did not */
-	bool prefers_writers; /* a rwlock: a writer that waits keeps readers out, */
-	uint32_t writers; /* and these came: a list of orders without an edge */
+	uint32_t units; /* of a semaphore: number of units, while each thread gives back its own unit; else 0 */
+	bool handed;	/* of a semaphore: a thread gave back a unit of another thread */
+	bool prefers_writers; /* of a read-write lock: a waiting writer keeps readers out */
+	uint32_t writers; /* list of requests by writers, as orders without an edge */
 	uint32_t writer_count;
 };
 
-/* What a thread asked for before in the same state. */
+/* An earlier request of a thread with the same holds. */
 struct tk_asked {
 	uint64_t held;
 	uint32_t what;
@@ -52,15 +52,15 @@ struct tk_edge {
 	uint32_t in_next;
 	uint32_t orders; /* list */
 	uint16_t order_count;
-	uint8_t most_held; /* of its orders, when they are as many as there may be */
+	uint8_t most_held; /* maximum of `held` of its orders, when the edge is full */
 	uint8_t from_mode;
 	uint8_t to_mode;
-	bool cyclic; /* there is a way back */
-	bool tried; /* asked for in a way that does not wait for ever */
+	bool cyclic; /* it is part of a cycle of edges */
+	bool tried; /* its requests do not wait for ever */
 };
 
 struct tk_order {
-	uint64_t held_sum; /* stands for the locks held */
+	uint64_t held_sum; /* as in struct tk_order_thread */
 	int64_t held_since;
 	int64_t ts;
 	uint64_t held_site;
@@ -69,40 +69,40 @@ struct tk_order {
 	uint32_t next;
 	uint32_t thread;
 	uint32_t node;
-	uint32_t locks; /* in `held`: the locks held, times two, plus one for a shared one or a semaphore; sorted */
-	uint8_t held; /* how many */
+	uint32_t locks; /* first element in `held` of struct tk_orders: object * 2 + (1 if shared or a semaphore), sorted */
+	uint8_t held; /* number of these elements */
 };
 
-/* Everything that one thread did between two points where threads meet. */
+/* All actions of a thread between two points where threads meet. */
 struct tk_node {
 	uint32_t before[2];
 	uint32_t mark;
 };
 
 #define TK_CYCLE_MAX 16u /* orders */
-#define TK_WALK_MAX UINT64_C(30000000) /* steps of all searches, which must not take longer than the events themselves */
+#define TK_WALK_MAX UINT64_C(30000000) /* steps of all searches; they must not take longer than the other work for the events */
 
-/* Orders that close a cycle, each from the lock that the one before it asks for. */
+/* Orders that close a cycle: each order begins at the lock that the order before it asks for. */
 struct tk_cycle {
 	uint32_t order[TK_CYCLE_MAX];
 	uint32_t length;
-	uint32_t steps; /* of the search for it */
-	uint32_t prevented; /* why it cannot close: a bit (1 << PTT_PREVENTED_…) each */
-	bool needs_writers; /* readers meet in it, who keep one another out once a writer waits */
+	uint32_t steps; /* of the search for the cycle */
+	uint32_t prevented; /* why the cycle cannot close: a bit (1 << PTT_PREVENTED_…) each */
+	bool needs_writers; /* readers meet in the cycle: they keep each other out only while a writer waits */
 };
 
 struct tk_orders {
 	struct tracker *t;
-	size_t in_thread, in_object; /* where the structs above are in the elements */
+	size_t in_thread, in_object; /* offsets of the structs above in the elements of the consumer */
 	struct rd_pool nodes, edges, orders, held;
 	struct rd_map edge_of, order_of, set_of;
 	uint32_t mark; /* of the last walk */
-	uint64_t crowded; /* locks asked for by threads that held too many others to keep the orders */
-	uint64_t walked; /* steps of searches, which are bounded */
-	uint64_t looked_back; /* nodes passed to see what comes before what */
+	uint64_t crowded; /* requests by threads that held too many locks to keep their orders */
+	uint64_t walked; /* steps of all searches so far */
+	uint64_t looked_back; /* nodes passed to compare orders in time */
 	uint32_t *stack;
 	uint32_t stack_room;
-	/* An order that has just been seen closes a cycle. */
+	/* A new order closes a cycle that can deadlock. */
 	void (*closed)(struct tracker *t, const struct tk_event *e, const struct tk_cycle *cycle);
 };
 
@@ -113,7 +113,7 @@ struct tk_orders {
 #define TK_ORDER_THREAD(o, i) ((struct tk_order_thread *)(void *)((o)->t->threads.items + (o)->t->threads.size * (i) + (o)->in_thread))
 #define TK_ORDER_OBJECT(o, i) ((struct tk_order_object *)(void *)((o)->t->objects.items + (o)->t->objects.size * (i) + (o)->in_object))
 
-/* tk_order_share - a number that stands for a hold in the sum over what a thread holds. */
+/* tk_order_share - the number of a hold in `held_sum` of its thread. */
 static inline uint64_t tk_order_share(uint32_t object, uint8_t mode)
 {
 	return rd_hash(object, (uint64_t)mode + 1);
@@ -131,52 +131,52 @@ static inline void tk_order_release(struct tk_order_thread *t, const struct tk_h
 	t->held_sum -= tk_order_share(h->object, h->mode);
 }
 
-/* What follows is in order: each file calls those above it only. */
+/* The rest of this file is in order: each file calls only files above it. Without memory, functions set the error of the tracker. */
 
 /* ---- meetings.c ---- */
 
-/* tk_stack_push - for walks along nodes and edges, one at a time; false: no memory. */
+/* tk_stack_push - pushes a number for a walk along nodes or edges; one walk at a time. False: there is no memory. */
 bool tk_stack_push(struct tk_orders *o, uint32_t *depth, uint32_t value);
-/* tk_publish - the node of all that a thread has done so far; what it does from now on is another one's. */
+/* tk_publish - the node of all actions of a thread so far. Its next actions belong to a new node. */
 uint32_t tk_publish(struct tk_orders *o, uint32_t thread);
-/* tk_joined_node - a node after both. */
+/* tk_joined_node - a node after nodes @a and @b; 0 is no node. */
 uint32_t tk_joined_node(struct tk_orders *o, uint32_t a, uint32_t b);
-/* tk_own_node - of what a thread does now. */
+/* tk_own_node - the node of the current actions of a thread. */
 uint32_t tk_own_node(struct tk_orders *o, uint32_t thread);
-/* tk_apart_in_time - whether one of two nodes is over when the other begins; also when that is too far to see. */
+/* tk_apart_in_time - whether one node is over when the other node begins. True as well if they are too far apart to tell. */
 bool tk_apart_in_time(struct tk_orders *o, uint32_t a, uint32_t b);
 
 /* ---- cycles.c ---- */
 
-/* tk_cycle_search - looks for a cycle that can close, through an order that is new, and calls back. */
+/* tk_cycle_search - looks for a cycle that can close, through a new order. Calls closed() of struct tk_orders with it. */
 void tk_cycle_search(struct tk_orders *o, const struct tk_event *e, uint32_t order);
-/* tk_cycle_handed - whether one of its threads had a unit of a semaphore that turned out to keep nobody out. */
+/* tk_cycle_handed - whether a thread of the cycle had a unit of a semaphore that turned out to keep no thread out. */
 bool tk_cycle_handed(const struct tk_orders *o, const struct tk_cycle *cycle);
 /*
- * tk_cycles_prevented - calls back with each cycle of locks of up to 8, with the orders that come nearest to closing it
+ * tk_cycles_prevented - calls back with each cycle of up to 8 locks, with the orders that come nearest to closing it
  *
- * Their number is bounded. Cycles that can close come too, with nothing in `prevented`.
+ * The search is bounded. Cycles that can close are included; their `prevented` is 0.
  */
 void tk_cycles_prevented(struct tk_orders *o, void (*found)(struct tracker *t, const struct tk_cycle *cycle));
 
 /* ---- orders.c ---- */
 
-/* tk_orders_open - Return: 0 or -ENOMEM; tk_orders_close() is needed either way. */
+/* tk_orders_open - allocates the tables. Return: 0 or -ENOMEM. Call tk_orders_close() in both cases. */
 int tk_orders_open(struct tk_orders *o, struct tracker *t);
 void tk_orders_close(struct tk_orders *o);
-/* tk_order_keep - the orders from what a thread holds to what it asks for; see tk_ask(). */
+/* tk_order_keep - keeps the orders from the holds of a thread to the lock that it asks for; see tk_ask(). */
 void tk_order_keep(struct tk_orders *o, const struct tk_event *e, uint32_t object, uint8_t mode, bool tried);
-/* tk_order_write - a thread asks for a rwlock for writing, and would wait for ever. */
+/* tk_order_write - a thread asks to write under a read-write lock, and would wait for ever. */
 void tk_order_write(struct tk_orders *o, const struct tk_event *e, uint32_t object);
-/* tk_order_unit - a thread has taken a unit of a semaphore, and may hold locks meanwhile. */
+/* tk_order_unit - a thread has taken a unit of a semaphore. */
 void tk_order_unit(struct tk_orders *o, uint32_t thread, uint32_t object);
-/* tk_order_unit_back - a thread posts. If it has no unit, the semaphore keeps no thread out. */
+/* tk_order_unit_back - a thread posts a semaphore. If the thread has no unit, the semaphore keeps no thread out. */
 void tk_order_unit_back(struct tk_orders *o, uint32_t thread, uint32_t object);
 
 /*
- * tk_ask - a thread that holds others asks for a lock; inline, for every nested lock comes here
+ * tk_ask - a thread that holds locks asks for a lock. Inline, because every nested acquisition calls it.
  *
- * @asked: TK_CACHE of them, of the thread; @tried: it does not wait for ever
+ * @asked: the TK_CACHE elements of the thread; @tried: the request does not wait for ever
  */
 static inline void tk_ask(struct tk_orders *o, const struct tk_event *e, const struct tk_order_thread *t,
 			  struct tk_asked *asked, uint32_t object, uint8_t mode, bool tried)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* processor.c - adds up what readings say of a thread's time without a processor. */
+/* processor.c - adds up the time of a thread without a processor, by the readings of the scheduler. */
 #include "processor.h"
 
 static int64_t at_least_0(int64_t ns)
@@ -12,7 +12,7 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* What a whole reading says of the time @off behind the one before, and of what the ones before that left open. */
+/* Divides the time without a processor at a whole reading: @off ns since the reading before, and the undivided time before. */
 static struct tk_sched_gap divide(struct tk_sched *s, int64_t off, int64_t ready)
 {
 	int64_t vague = s->now.vague_ns, all = at_least_0(off + vague);
@@ -23,14 +23,14 @@ static struct tk_sched_gap divide(struct tk_sched *s, int64_t off, int64_t ready
 	return (struct tk_sched_gap){ at_least_0(ready - at_least_0(vague)), at_least_0(off - ready), true };
 }
 
-/* What a thread has done up to a reading. */
+/* The numbers of a reading: totals of its thread since the thread began. */
 struct numbers {
-	int64_t ran;   /* -1 = not known */
-	int64_t ready; /* the same */
+	int64_t ran;   /* ns; -1 = unknown */
+	int64_t ready; /* ns; -1 = unknown */
 	uint32_t slices;
 };
 
-/* What a reading left out is known by one behind it, if the thread has kept its processor in between. */
+/* A later reading has the missing numbers of a reading, if the thread has kept its processor in between. */
 static struct numbers numbers_of(const struct tk_event *e)
 {
 	struct ptt_event whole = e->e;
@@ -43,10 +43,10 @@ static struct numbers numbers_of(const struct tk_event *e)
 				 (uint32_t)tk_number(&whole, TK_SLICES, 0) };
 }
 
-/* One that follows another. */
+/* Adds a reading that follows another reading. */
 static struct tk_sched_gap follow(struct tk_sched *s, const struct tk_event *e, const struct numbers *n)
 {
-	/* The clocks are not read at the very same moment: of a thread that has kept its processor, this may be more or less than 0. */
+	/* The clocks are read one after the other: if the thread has kept its processor, this is near 0, above or below. */
 	int64_t off = (e->ts - s->read) - (n->ran - s->ran);
 
 	if (n->ready >= 0 && s->now.divided && n->slices == s->now.slices) {
@@ -70,7 +70,7 @@ struct tk_sched_gap tk_sched_read(struct tk_sched *s, const struct tk_event *e)
 		s->now.epoch = ++s->epochs;
 		return gap;
 	}
-	/* A signal handler's came in between when this one had its numbers, and says more. */
+	/* A signal handler interrupted this reading after it had its numbers. The reading in the handler is newer. */
 	if (s->has_read && n.ran < s->ran)
 		return (struct tk_sched_gap){ 0, 0, false };
 	if (s->has_read)

@@ -1,59 +1,59 @@
 /* SPDX-License-Identifier: MIT */
-/* processor.h - how long a thread has had no processor, as the scheduler's readings among its events say. */
+/* processor.h - the time of a thread without a processor, by the readings of the scheduler among its events. */
 /*
- * A thread that has readings has one before each event that it did not run up to. So between two events without a reading
- * in between it has run, and of what lies between an event and the reading behind it the sums are known. Some readings say
- * no more than how long the thread has run: then it is left to the next whole one what it did without a processor, and of the times
- * in between only that one sum is known; unless the thread ran all the time up to that one, which then holds for both.
+ * A reading precedes each event of a thread that lost its processor since the event before. So the thread ran between two events
+ * without a reading in between. Between an event and the next reading, the sums are known. Some readings contain only the time
+ * that the thread ran. The next whole reading then divides the time without a processor. For the times in between, only the
+ * sum is known. If the thread ran all the time up to the whole reading, the whole reading holds for both.
  */
 #ifndef PTT_TRACKER_PROCESSOR_H
 #define PTT_TRACKER_PROCESSOR_H
 
 #include "state.h"
 
-/* Sums since some time. They may be subtracted where the epochs are the same, and not 0. */
+/* Sums since some time. Two marks may be subtracted if their epochs are equal and not 0. */
 struct tk_sched_mark {
 	int64_t off_ns;	   /* without a processor */
-	int64_t ready_ns;  /* of that, it could have run, up to the last whole reading */
-	int64_t vague_ns;  /* of off_ns, what lies behind that */
-	uint32_t slices;   /* how often it has been given a processor, up to then */
-	uint32_t epoch;	   /* 0 = nothing is known; changes where something happened that is not known */
-	uint32_t divided;  /* the same of ready_ns */
+	int64_t ready_ns;  /* the part of off_ns up to the last whole reading in which the thread could have run */
+	int64_t vague_ns;  /* the part of off_ns after the last whole reading */
+	uint32_t slices;   /* how often the thread got a processor, up to the last whole reading */
+	uint32_t epoch;	   /* of off_ns; 0 = unknown. Changes when readings may be missing */
+	uint32_t divided;  /* epoch of ready_ns */
 };
 
 struct tk_sched {
 	struct tk_sched_mark now;
-	int64_t read;  /* when the last reading was */
-	int64_t ran;   /* as it said */
-	int64_t ready; /* as the last whole one said */
-	uint32_t epochs; /* ever */
+	int64_t read;  /* time of the last reading */
+	int64_t ran;   /* total of the last reading */
+	int64_t ready; /* total of the last whole reading */
+	uint32_t epochs; /* number of epochs so far */
 	bool has_read; /* the last reading had numbers */
 };
 
-/* What went by between a mark and now; -1 where that is not known. */
+/* Differences between a mark and now, in ns; -1 = unknown. */
 struct tk_sched_sums {
 	int64_t off_ns;
 	int64_t ready_ns;
-	int64_t ready_least_ns; /* known where off_ns is, as is the next: what ready_ns is in any case, and at most */
+	int64_t ready_least_ns; /* bounds of ready_ns; known if off_ns is known */
 	int64_t ready_most_ns;
 };
 
-/* What a reading says of the time since the one before, also in waits: it was ready, or slept, so long at least. */
+/* Minimum of the times since the reading before in which the thread was ready, and slept, also in waits. */
 struct tk_sched_gap {
 	int64_t ready_ns;
 	int64_t slept_ns;
-	bool switched; /* the thread has lost the processor, or may have */
+	bool switched; /* the thread has lost its processor, or may have */
 };
 
 struct tk_sched_gap tk_sched_read(struct tk_sched *s, const struct tk_event *e);
 
-/* tk_sched_lose - there may have been readings that nobody saw, or there will be none any more. */
+/* tk_sched_lose - readings may be missing, or end here. */
 void tk_sched_lose(struct tk_sched *s);
 
-/* tk_sched_lost - what tk_sched_since() returns where the thread has been without a processor since the mark, and that is known. */
+/* tk_sched_lost - the result of tk_sched_since() if the thread is known to have been without a processor since the mark. */
 struct tk_sched_sums tk_sched_lost(const struct tk_sched *s, const struct tk_sched_mark *mark);
 
-/* tk_sched_since - inline, as every hold asks for it and next to none has been without a processor. */
+/* tk_sched_since - the sums since a mark. Inline, because every hold asks for them, and few threads lose their processor. */
 static inline struct tk_sched_sums tk_sched_since(const struct tk_sched *s, const struct tk_sched_mark *mark)
 {
 	if (!mark->epoch || mark->epoch != s->now.epoch)
@@ -63,7 +63,7 @@ static inline struct tk_sched_sums tk_sched_since(const struct tk_sched *s, cons
 	return tk_sched_lost(s, mark);
 }
 
-/* tk_sched_limit - none of them was longer than @ns. */
+/* tk_sched_limit - limits each sum to @ns. */
 void tk_sched_limit(struct tk_sched_sums *sums, int64_t ns);
 
 #endif

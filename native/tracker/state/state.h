@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* state.h - processes, threads, objects, holds and waits as events change them: what all consumers of the tracker share. */
+/* state.h - processes, threads, objects, holds and waits as events change them, for all consumers of the tracker. */
 /*
- * A consumer has a struct tracker at the beginning of its own state. The elements of its tables begin with those of the
- * tracker and have behind them what only the consumer needs; it says how large they are when it opens the tracker. Numbers of
- * elements stand for them everywhere; 0 is none. Functions return what they found or made; where memory is out they
- * return 0 and leave it in `error`.
+ * A consumer has a struct tracker at the beginning of its own state. The elements of its tables begin with the elements of the
+ * tracker, and continue with members of the consumer. The consumer gives their sizes when it opens the tracker. Elements are
+ * known by their numbers; 0 is no element. Functions return the number of an element. If there is no memory, they return 0 and
+ * set `error` to -ENOMEM.
  */
 #ifndef PTT_TRACKER_STATE_H
 #define PTT_TRACKER_STATE_H
@@ -14,7 +14,7 @@
 
 #define TK_NEVER INT64_MIN
 
-/* An event, and where it belongs: e->ts and e->ts are the same. */
+/* An event, with its thread and process. e->ts and e->e.ts are the same member. */
 struct tk_event {
 	union {
 		struct ptt_event;
@@ -25,28 +25,28 @@ struct tk_event {
 };
 
 struct tk_process {
-	int64_t last; /* event */
+	int64_t last; /* time of its last event */
 	uint32_t parent; /* number + 1, or 0 */
 	uint32_t objects; /* list, the latest first */
-	uint32_t threads; /* list, the first one first */
+	uint32_t threads; /* list, the earliest first */
 	uint32_t threads_last;
-	uint32_t thread_count; /* with events */
-	struct tk_range *ranges; /* of its addresses that lie in shared memory: apart, in their order */
+	uint32_t thread_count; /* threads with events */
+	struct tk_range *ranges; /* its addresses in shared memory, sorted, without overlap */
 	uint32_t range_count;
 	uint32_t range_room;
-	int64_t exec_ns; /* when a thread last executed another program, by its last event if that did not fail */
+	int64_t exec_ns; /* when a thread last called exec(); the thread has no later event if the call succeeded */
 	uint32_t execs;	 /* that thread */
 	int64_t reaped_ns; /* when a thread of another process had waited for its end */
 	uint32_t ppid;
-	uint32_t first; /* thread, which has its process id */
-	uint32_t space; /* of process ids, 0 = not known */
+	uint32_t first; /* the thread with the process id */
+	uint32_t space; /* space of process ids; 0 = unknown */
 	bool reaped;
-	bool exited; /* a thread left it in an orderly way */
-	bool leveled; /* it was said at which level it is recorded */
+	bool exited; /* a thread called exit() or a like function */
+	bool leveled; /* ptt_tracker_level() was called */
 	bool full[PTT_KINDS]; /* by kind: changes of state are recorded, not only waits */
 };
 
-/* Memory of a process that others have mapped too. */
+/* Memory of a process that other processes have mapped too. */
 struct tk_share {
 	uint64_t start;
 	uint64_t end;
@@ -55,7 +55,7 @@ struct tk_share {
 	uint32_t memory;
 };
 
-/* What of it was not mapped for something else later. */
+/* A part of shared memory that was not mapped for something else later. */
 struct tk_range {
 	uint64_t start;
 	uint64_t end;
@@ -87,8 +87,8 @@ struct tk_wait {
 	uint64_t address;
 	uint32_t thread;
 	uint32_t object;
-	uint32_t stack; /* as of a hold */
-	uint32_t owner; /* holder, or thread whose end is waited for */
+	uint32_t stack; /* as in struct tk_hold */
+	uint32_t owner; /* the holder of a lock, or the thread that a join waits for */
 	uint32_t mutex; /* of a condition wait */
 	uint32_t thread_next;
 	uint32_t object_next;
@@ -97,37 +97,37 @@ struct tk_wait {
 	uint8_t mode;
 };
 
-/* A wake-up that waiters of an object were given and have not used, in the list of the object. */
+/* A wake-up for waiters of an object that have not yet used it, in the list of the object. */
 struct tk_wakeup {
 	int64_t ts;
 	uint64_t site;
-	uint32_t stack; /* as of a hold */
-	uint32_t thread; /* that gave it */
-	uint32_t left; /* so many have not used it */
-	uint32_t next; /* given later */
+	uint32_t stack; /* as in struct tk_hold */
+	uint32_t thread; /* the waker */
+	uint32_t left; /* number of waiters that have not yet used it */
+	uint32_t next; /* the next later wake-up */
 	uint32_t prev;
 	uint8_t kind; /* PTT_WAKE_… */
 };
 
-/* What was done to wake the waiters of an object. */
+/* The wake-ups of an object. */
 struct tk_waking {
-	uint64_t woken_to; /* waits up to this id have all been given a wake-up */
+	uint64_t woken_to; /* all waits up to this id have a wake-up */
 	uint32_t first; /* list, the oldest first */
 	uint32_t last;
-	uint32_t pending; /* waiters that have been given one */
-	uint32_t latest; /* wake-up, whether it is used or anybody waited for it or not */
+	uint32_t pending; /* number of waiters with a wake-up */
+	uint32_t latest; /* the latest wake-up, used or not, with waiters or without */
 };
 
-/* What a thread used last, by address. */
+/* Objects that a thread used last, by address. */
 #define TK_CACHE 64u
 
 struct tk_cached {
 	uint64_t key;
 	uint32_t object;
-	uint32_t own; /* the consumer's */
+	uint32_t own; /* for the consumer */
 };
 
-/* The row of a thread, and its process and id as they were declared. */
+/* A thread of the reader, with its declared process and id. */
 struct tk_known {
 	uint32_t thread;
 	uint32_t process;
@@ -135,11 +135,11 @@ struct tk_known {
 	bool known;
 	bool allowed;
 	bool seen; /* the thread has had an event */
-	bool switches; /* the kernel's context switches of it are recorded */
-	uint16_t cpu; /* that it got last */
+	bool switches; /* its context switches in the kernel are recorded */
+	uint16_t cpu; /* its last processor */
 };
 
-/* Elements of a consumer: their size, and what they are when they are new; NULL: zero. */
+/* Elements of a consumer: their size in bytes, and the contents of a new element; NULL: zeros. */
 struct tk_element {
 	size_t size;
 	const void *fresh;
@@ -147,13 +147,13 @@ struct tk_element {
 
 struct tk_layout {
 	struct tk_element process, thread, object, hold, wait, wakeup;
-	size_t cache; /* of a thread: TK_CACHE of struct tk_cached, and what the consumer has behind them */
+	size_t cache; /* size of a thread's cache: TK_CACHE of struct tk_cached, and members of the consumer */
 };
 
 struct tracker {
 	int error;
-	bool apart; /* objects in memory that processes share are one for each process */
-	bool renew; /* an object that is used after its end is another object */
+	bool apart; /* an object in shared memory is a separate object for each process */
+	bool renew; /* the use of a destroyed object adds a new object */
 	uint32_t free_hold, free_wait, free_wakeup;
 	uint32_t known_count, process_count;
 	uint64_t wait_id;
@@ -162,24 +162,24 @@ struct tracker {
 	struct tk_known *known; /* by the reader's number of a thread */
 	uint8_t *processes;
 	const struct tk_layout *layout;
-	/* A thread uses an object that it did not use lately. Return: what is kept beside it. NULL: nothing is. */
+	/* A thread uses an object that is not in its cache. Return: `own` of the cache entry. NULL: 0. */
 	uint32_t (*used)(struct tracker *t, uint32_t thread, uint32_t object);
-	/* A thread begins with the kernel thread id of another one, which is over. NULL: nothing to do. */
+	/* Another thread begins with the kernel thread id of this thread, so this thread has ended. NULL: nothing to do. */
 	void (*replaced)(struct tracker *t, uint32_t thread);
-	/* An object is there that was not before. NULL: nothing to do. */
+	/* An object is new. NULL: nothing to do. */
 	void (*object_made)(struct tracker *t, uint32_t object);
 };
 
 /* ---- tracker.c ---- */
 
-/* tk_open - @layout stays where it is. Return: 0 or -ENOMEM; tk_close() is needed either way. */
+/* tk_open - allocates the tables. @layout must stay valid. Return: 0 or -ENOMEM. Call tk_close() in both cases. */
 int tk_open(struct tracker *t, const struct tk_layout *layout);
 void tk_close(struct tracker *t);
-/* tk_drop_ranges - frees the ranges of all processes, before `processes` are replaced by others. */
+/* tk_drop_ranges - frees the ranges of all processes, before other processes take their place. */
 void tk_drop_ranges(struct tracker *t);
-/* tk_new - a new element. */
+/* tk_new - adds an element. */
 uint32_t tk_new(struct tracker *t, struct rd_pool *pool, const struct tk_element *element);
-/* tk_process_reach - makes processes known up to a number. Return: 0 or -ENOMEM. */
+/* tk_process_reach - adds processes up to a number. Return: 0 or -ENOMEM. */
 int tk_process_reach(struct tracker *t, uint32_t process);
 void tk_map_set(struct tracker *t, struct rd_map *map, uint64_t a, uint64_t b, uint64_t value);
 uint32_t tk_map_get(const struct rd_map *map, uint64_t a, uint64_t b);
@@ -187,63 +187,68 @@ uint32_t tk_map_get(const struct rd_map *map, uint64_t a, uint64_t b);
 /* ---- threads.c ---- */
 
 uint32_t tk_child_of_pid(const struct tracker *t, uint32_t parent, uint32_t pid);
-/* tk_number_of_any_tid - the reader's number plus 1 of a kernel thread id in any process, or TK_SEVERAL. */
+/* tk_number_of_any_tid - the number in the reader, plus 1, of a kernel thread id in any process; 0: none, or TK_SEVERAL. */
 #define TK_SEVERAL UINT32_MAX
 uint32_t tk_number_of_any_tid(const struct tracker *t, uint32_t tid);
 /*
- * tk_number_of_tid - the reader's number plus 1 of a kernel thread id, of another process if this one has none; 0 where that
- * may be several
+ * tk_number_of_tid - the number in the reader, plus 1, of a kernel thread id in a process, or else in another process
+ *
+ * Return: 0 if there is none, or if several threads may be meant.
  */
 uint32_t tk_number_of_tid(const struct tracker *t, uint32_t process, uint32_t tid);
-/* tk_thread_of_tid - the thread with a kernel thread id, 0 if it was never declared. */
+/* tk_thread_of_tid - the thread with a kernel thread id; 0 if it was not declared. */
 uint32_t tk_thread_of_tid(struct tracker *t, uint32_t process, uint32_t tid);
-/* tk_thread_named - the thread whose pthread_t is the object of an event. */
+/* tk_thread_named - the thread with the pthread_t that is the object of an event. */
 uint32_t tk_thread_named(const struct tracker *t, const struct tk_event *e);
-/* tk_create - the thread that an event says was created; it may have begun already. */
+/* tk_create - the thread that an event reports as created; it may have begun already. */
 uint32_t tk_create(struct tracker *t, const struct tk_event *e);
-/* tk_own_event - what only the tracker has to know: that a thread ended or was detached, that a process starts, exits or execs. */
+/* tk_own_event - updates the tracker only: a thread ends or is detached; a process starts, exits or calls exec(). */
 void tk_own_event(struct tracker *t, const struct tk_event *e, enum tk_action action);
-/* tk_process_left - after all events: it ended in an orderly way, or became another program. */
+/* tk_process_left - after all events: whether a process exited, or became another program. */
 bool tk_process_left(const struct tracker *t, const struct tk_process *p);
-/* tk_process_end - when a process ended: with its last event if one says so, or else when it was seen that it had. */
+/*
+ * tk_process_end - the time when a process ended: @killed, or @seen if it did not leave, but not before its last event
+ *
+ * @killed, @seen: as in ptt_tracker_ends(). Return: TK_NEVER for a process without events.
+ */
 int64_t tk_process_end(const struct tracker *t, uint32_t process, int64_t killed, int64_t seen);
 /*
- * tk_first_event - finds or makes the thread of an event that begins it, or that is the first behind its number
+ * tk_first_event - finds or adds the thread of an event that begins a thread, or that is the first event of its number
  *
- * False: it was never declared.
+ * Return: false if the number was not declared.
  */
 bool tk_first_event(struct tracker *t, struct tk_event *e, enum tk_action action);
 void tk_end(struct tracker *t, const struct tk_event *e);
-/* tk_scheduled - the thread whose scheduling an event is about. */
+/* tk_scheduled - the thread that an event about a policy or a priority names; 0: unknown. */
 uint32_t tk_scheduled(const struct tracker *t, const struct tk_event *e);
-/* tk_join_target - the thread that a join is for: @owner if that was known at the join's beginning, 0 if not. */
+/* tk_join_target - the thread that a join is for; 0: unknown. @owner: this thread, if known at the beginning of the join; else 0 */
 uint32_t tk_join_target(const struct tracker *t, const struct tk_event *e, uint32_t owner);
 
 /* ---- objects.c ---- */
 
-/* tk_share_at - the shared memory that an address of a process lies in. */
+/* tk_share_at - the shared memory at an address of a process; 0: none. */
 uint32_t tk_share_at(const struct tracker *t, uint32_t process, uint64_t address);
-/* tk_known_object - the object at an address, whatever became of it; 0: never seen. */
+/* tk_known_object - the object at an address, destroyed or not; 0: never seen. */
 uint32_t tk_known_object(const struct tracker *t, uint32_t process, uint32_t kind, uint64_t address);
-/* tk_renew - what an event is about is another object than this one, which was there. Return: that. */
+/* tk_renew - adds a new object in the place of this object. Return: the new object. */
 uint32_t tk_renew(struct tracker *t, uint32_t object, const struct tk_event *e);
-/* tk_make_ranges - lets `processes` that have replaced others have their shared memory; what they say of it means nothing. */
+/* tk_make_ranges - makes the ranges of `processes` anew, by all shared memory; their `ranges` are not valid. */
 void tk_make_ranges(struct tracker *t);
-/* tk_meet - fills an entry of a thread's cache. Return: the entry. */
+/* tk_meet - fills an entry of the cache of a thread. Return: the entry. */
 struct tk_cached *tk_meet(struct tracker *t, const struct tk_event *e, uint32_t kind, uint64_t address,
 			  struct tk_cached *cached);
-/* tk_init - the object that an event initializes; 0 where it is a named semaphore that is open already. */
+/* tk_init - the object that an event initializes; 0: a named semaphore that is open already. */
 uint32_t tk_init(struct tracker *t, const struct tk_event *e);
-/* tk_destroy - the object that an event destroys; 0 where it is a named semaphore that stays open. */
+/* tk_destroy - the object that an event destroys; 0: a named semaphore that stays open. */
 uint32_t tk_destroy(struct tracker *t, const struct tk_event *e);
 
-/* tk_is_numbered - what stands for an object is its number: of such a one waits are recorded, and what ends them. */
+/* tk_is_numbered - whether an object has a number in place of an address: the trace has only its waits and wake-ups. */
 static inline bool tk_is_numbered(uint64_t address)
 {
 	return PTT_IS_NUMBERED(address);
 }
 
-/* tk_knows_holds - it is recorded when an object of a kind is taken and given back, and not only who waits for it. */
+/* tk_knows_holds - whether acquisitions and releases of an object are recorded, and not only its waits. */
 static inline bool tk_knows_holds(const struct tk_process *p, uint32_t kind, uint64_t address)
 {
 	return p->full[kind] && !tk_is_numbered(address);
@@ -259,40 +264,40 @@ static inline uint64_t tk_key(uint64_t address, uint32_t kind)
 /* tk_hold_find - the hold that a thread has of an object, or 0. */
 uint32_t tk_hold_find(const struct tracker *t, uint32_t thread, uint32_t object);
 
-/* tk_wait_begin - a new wait at the head of both lists; all else in its element is as in the layout. */
+/* tk_wait_begin - adds a wait at the head of both lists. The members of the consumer are as in the layout. */
 uint32_t tk_wait_begin(struct tracker *t, const struct tk_event *e, uint32_t object, uint8_t mode);
 /* tk_wait_of - the innermost wait of a thread for an object, or 0. */
 uint32_t tk_wait_of(const struct tracker *t, uint32_t thread, uint32_t object);
-/* tk_wait_at - the innermost wait of the thread for what was at the address then; another object may be there by now. */
+/* tk_wait_at - the innermost wait of the thread at the address of an event; a new object may be there by now. */
 uint32_t tk_wait_at(const struct tracker *t, const struct tk_event *e);
-/* tk_wait_end - takes a wait out of all lists; its element stays as it is until another wait begins. */
+/* tk_wait_end - removes a wait from all lists. Its element does not change until another wait begins. */
 void tk_wait_end(struct tracker *t, uint32_t number);
 
 /* ---- wakeups.c ---- */
 
 /*
- * tk_wake - gives a wake-up to @count waiters, as far as so many have none yet. Return: it, the object's latest
+ * tk_wake - gives a wake-up to @count waiters, or to all waiters without a wake-up if they are fewer
  *
- * What the consumer has behind it in the element is for the consumer to set.
+ * The consumer sets its own members of the element. Return: the wake-up, which is the latest of the object.
  */
 uint32_t tk_wake(struct tracker *t, const struct tk_event *e, uint32_t object, uint32_t count, uint8_t kind);
-/* tk_wake_more - gives the latest wake-up to more waiters, whether there are so many or not. */
+/* tk_wake_more - gives the latest wake-up to @count more waiters, even if there are fewer. */
 void tk_wake_more(struct tracker *t, uint32_t object, uint32_t count);
 /*
- * tk_wake_use - a waiter uses the oldest wake-up that was given at @since or later. Return: it, or 0
+ * tk_wake_use - a waiter uses the oldest wake-up since @since. Return: the wake-up, or 0
  *
- * Its element stays as it is until another one is given.
+ * Its element does not change until the next wake-up.
  */
 uint32_t tk_wake_use(struct tracker *t, uint32_t object, int64_t since);
-/* tk_wake_excess - how many of the wake-ups are for nobody, after a wait has ended without one. */
+/* tk_wake_excess - the number of wake-ups without a waiter, after a wait has ended without a wake-up. */
 uint32_t tk_wake_excess(const struct tracker *t, uint32_t object);
-/* tk_wake_drop - forgets the oldest wake-ups, so many of them. */
+/* tk_wake_drop - forgets the oldest @count wake-ups. */
 void tk_wake_drop(struct tracker *t, uint32_t object, uint32_t count);
-/* tk_arrive - a thread arrives at a barrier for so many, 0: not known. Return: whether its round is complete. */
+/* tk_arrive - a thread arrives at a barrier. @threads: number of threads of a round; 0: unknown. Return: the round is complete. */
 bool tk_arrive(struct tracker *t, uint32_t object, uint32_t threads);
-/* tk_arrive_only - the same of a thread that does not wait there. */
+/* tk_arrive_only - the same for a thread that does not wait there. */
 bool tk_arrive_only(struct tracker *t, const struct tk_event *e, uint32_t object, uint32_t threads);
-/* tk_round_over - the thread that came last to a barrier wakes all that wait there. Return: its wake-up. */
+/* tk_round_over - the last thread of a round wakes all threads that wait at the barrier. Return: the wake-up. */
 uint32_t tk_round_over(struct tracker *t, uint32_t object);
 
 #endif

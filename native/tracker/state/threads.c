@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* threads.c - life of threads: created, begun, ended; which thread a number, kernel id or pthread_t means. */
+/* threads.c - creation, beginning and end of threads, and the search of a thread by number, kernel thread id or pthread_t. */
 #include "hot.h"
 
 #define ANY_PROCESS UINT64_MAX
@@ -96,29 +96,29 @@ static bool share_memory(const struct tracker *t, uint32_t a, uint32_t b)
 	return false;
 }
 
-/* The kernel gives ids of ended processes to others, and in other PID namespaces the same ones. */
+/* Several threads have an id: the kernel reuses the ids of ended threads, and other PID namespaces have the same ids. */
 static uint32_t number_of_several(const struct tracker *t, uint32_t process, uint32_t tid)
 {
-	uint32_t found = 0;
+	uint32_t number = 0;
 
 	for (uint32_t i = 0; i < t->known_count; i++) {
 		const struct tk_known *known = &t->known[i];
 
 		if (known->known && known->tid == tid && !TK_PROCESS(t, known->process)->exited &&
 		    share_memory(t, process, known->process)) {
-			if (found)
-				return 0; /* it may be either */
-			found = i + 1;
+			if (number)
+				return 0; /* both may be meant */
+			number = i + 1;
 		}
 	}
-	return found;
+	return number;
 }
 
 uint32_t tk_number_of_tid(const struct tracker *t, uint32_t process, uint32_t tid)
 {
 	uint32_t number = tk_map_get(&t->tid_of, process, tid), of = process;
 
-	/* A lock may be a copy of one of the process that made this one, or be shared with another. */
+	/* The lock may be the copy of a lock of the parent, or be shared with another process. */
 	while (!number && TK_PROCESS(t, of)->parent && TK_PROCESS(t, of)->parent - 1 < of) {
 		of = TK_PROCESS(t, of)->parent - 1;
 		number = tk_map_get(&t->tid_of, of, tid);
@@ -139,7 +139,7 @@ uint32_t tk_thread_of_tid(struct tracker *t, uint32_t process, uint32_t tid)
 
 bool tk_process_left(const struct tracker *t, const struct tk_process *p)
 {
-	/* A thread that goes on could not execute the other program, or did so in a child that has its memory. */
+	/* A thread with later events did not become another program: exec() failed, or a vfork() child called it. */
 	return p->exited || (p->execs && TK_THREAD(t, p->execs)->last_ns == p->exec_ns);
 }
 
@@ -161,7 +161,7 @@ void ptt_tracker_ends(const struct tracker *t, const int64_t *killed, const int6
 		ends[i] = i < t->process_count ? tk_process_end(t, i, killed[i], seen[i]) : TK_NEVER;
 }
 
-/* Threads of a process by the serial number of their creation, which is never used again as a pthread_t is. */
+/* Enters a thread by its pthread_t, and by the serial number of its creation, which a process does not reuse. */
 static void name_thread(struct tracker *t, uint32_t process, uint64_t pthread, int64_t serial, uint32_t thread)
 {
 	uint32_t before = tk_map_get(&t->pthread_of, process, pthread);
@@ -189,7 +189,7 @@ uint32_t tk_create(struct tracker *t, const struct tk_event *e)
 	return thread;
 }
 
-/* The thread that begins with this event: it may be another one than had this kernel thread id before. */
+/* The thread that begins with this event: another thread may have had its kernel thread id before. */
 static uint32_t begin(struct tracker *t, const struct tk_event *e)
 {
 	uint32_t number = e->number, process = t->known[number].process, before = t->known[number].thread;
@@ -198,7 +198,7 @@ static uint32_t begin(struct tracker *t, const struct tk_event *e)
 
 	if (thread && TK_THREAD(t, thread)->flags & PTT_THREAD_BEGUN)
 		thread = 0;
-	/* Known as an owner only: it is this one. */
+	/* So far the thread is only known as an owner. */
 	if (before && TK_THREAD(t, before)->first_ns == INT64_MAX && !thread)
 		thread = before;
 	if (!thread)
@@ -228,7 +228,7 @@ bool tk_first_event(struct tracker *t, struct tk_event *e, enum tk_action action
 	if (TK_THREAD(t, e->thread)->first_ns != INT64_MAX)
 		return true;
 	TK_THREAD(t, e->thread)->first_ns = e->ts;
-	/* A child is recorded at its parent's levels; of a window it may be known already what it has shown before. */
+	/* A child is recorded at the levels of its parent; ptt_model_set_full() may have set more. */
 	if (!process->thread_count++ && process->parent)
 		for (uint32_t i = 0; i < PTT_KINDS; i++)
 			process->full[i] |= TK_PROCESS(t, process->parent - 1)->full[i];
@@ -256,7 +256,7 @@ uint32_t tk_scheduled(const struct tracker *t, const struct tk_event *e)
 {
 	uint32_t thread = tk_thread_named(t, e);
 
-	/* Where a process does not say how it started, nothing says what the pthread_t of its first thread is. */
+	/* Without the start of a process, the pthread_t of its first thread is unknown. */
 	return thread || TK_THREAD(t, e->thread)->pthread ? thread : e->thread;
 }
 

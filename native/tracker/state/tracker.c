@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tracker.c - the tracker as a whole: opens and closes its tables, and makes elements in them. */
+/* tracker.c - opens and closes the tables of the tracker, and adds elements to them. */
 #include "hot.h"
 
 int tk_open(struct tracker *t, const struct tk_layout *layout)

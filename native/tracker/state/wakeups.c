@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* wakeups.c - what was done to let the waiters of an object go on: signals, posts and arrivals, until they are used. */
+/* wakeups.c - the wake-ups of an object: signals, posts and arrivals, until waiters use them. */
 /*
- * A wake-up is given to as many waiters as are there and have none yet. A thread that goes on uses the oldest one that
- * was given since it began to wait. A thread that gives up uses none: what it may have been given is for those that waited
- * beside it then, and is in excess when none of them is left, so that it does not stand for the next wake-up.
+ * A wake-up goes to the waiters that have no wake-up yet. A thread that continues uses the oldest wake-up since its wait began.
+ * A thread that gives up uses no wake-up. Its wake-up then goes to the threads that waited beside it. If none of them is left,
+ * the wake-up is in excess, and is dropped. Otherwise a later waiter would use it.
  */
 #include "hot.h"
 
@@ -16,7 +16,7 @@ static struct tk_waking *waking_of(struct tracker *t, uint32_t object)
 	return TK_WAKING(t, o);
 }
 
-/* The latest one is kept until there is another, used or not. */
+/* An element for a new wake-up. The latest wake-up keeps its element until the next wake-up, used or not. */
 static uint32_t wakeup_new(struct tracker *t, const struct tk_waking *k)
 {
 	uint32_t number = k->latest;
@@ -98,7 +98,7 @@ uint32_t tk_wake_excess(const struct tracker *t, uint32_t object)
 	const struct tk_waking *k = TK_WAKING(t, o);
 	uint32_t given = k->pending, waiters = o->waiters, wait = o->waits, excess = 0;
 
-	/* Of those given up to some moment, more than there are threads that waited then. A use leaves that as it is. */
+	/* The excess at a moment: the wake-ups given up to it, less the threads that waited then. A use changes both by one. */
 	for (uint32_t i = k->last; given && i; i = TK_WAKEUP(t, i)->prev) {
 		for (; wait && TK_WAIT(t, wait)->since > TK_WAKEUP(t, i)->ts; wait = TK_WAIT(t, wait)->object_next)
 			waiters--;
@@ -133,7 +133,7 @@ bool tk_arrive_only(struct tracker *t, const struct tk_event *e, uint32_t object
 	return tk_arrive(t, object, threads);
 }
 
-/* The thread that came last to a barrier, and waits there or not. */
+/* The last arrival at a barrier, by a thread that waits there or not. */
 static struct tk_event last_arrival(struct tracker *t, const struct ptt_track_object *o)
 {
 	const struct tk_wait *last = TK_WAIT(t, o->waits);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* model.c - the model as a whole: its tables, which part each event is for, its beginning and its end. */
+/* model.c - the model as a whole: creation, tables, the handler of each event, and the end. */
 #include "holds.h"
 
 int ptt_model_version(void)
@@ -87,7 +87,7 @@ void ptt_model_destroy(struct ptt_model *m)
 int ptt_model_no_object(struct ptt_model *m)
 {
 	rd_choice_free(&m->only_objects);
-	/* No object lies there. */
+	/* No object has this address. */
 	return ptt_model_only_object(m, RD_EVERY, UINT64_MAX, RD_EVERY, 0, 0);
 }
 
@@ -198,7 +198,7 @@ static void try_out(struct ptt_model *m, const struct tk_event *e)
 	MD_THREAD(m, e->thread)->trying = false;
 }
 
-/* What is not taken, released or waited for, by what it means. */
+/* Handlers of the events that are no acquisition, release or wait of a lock, by their meaning. */
 static void (*const handlers[TK_ACTIONS])(struct ptt_model *m, const struct tk_event *e) = {
 	[TK_INIT] = md_init,		   [TK_DESTROY] = md_destroy,	    [TK_TYPE] = md_type,
 	[TK_COND_IN] = md_cond_in,	   [TK_COND_OUT] = md_cond_out,	    [TK_SIGNAL] = wake,
@@ -218,7 +218,7 @@ static inline void event(struct tracker *t, struct tk_event *e, enum tk_action a
 {
 	struct ptt_model *m = (struct ptt_model *)(void *)t;
 
-	/* unsigned: before its first event last_ns is the least number there is */
+	/* unsigned: last_ns is INT64_MIN before the first event */
 	if (unlikely((int64_t)((uint64_t)e->ts - (uint64_t)MD_THREAD(m, e->thread)->pub.last_ns) >= PTT_SILENT_NS))
 		md_silence(m, MD_THREAD(m, e->thread), e->ts);
 	if (unlikely(MD_THREAD(m, e->thread)->call) && action != TK_SCHED)
@@ -260,7 +260,7 @@ static void switched(struct tracker *t, const struct tk_event *e, enum tk_action
 		md_switched(m, e, action);
 }
 
-/* The number of the first event at a time or behind it. */
+/* The number of the first event at or after a time. */
 static int64_t first_at(const struct ptt_columns *c, int64_t n, int64_t ts)
 {
 	int64_t low = 0, high = n;
@@ -290,7 +290,7 @@ int ptt_model_feed(struct ptt_model *m, const struct ptt_columns *c, int64_t n)
 	return tk_feed(&m->t, c, end > begin ? end : begin, n, event, switched);
 }
 
-/* The first event of a thread says that it lives; what else it says counts if it is there once more. */
+/* The first event of a thread says that the thread lives. Its other meaning counts only if it is fed once more. */
 static void early_event(struct tracker *t, struct tk_event *e, enum tk_action action)
 {
 	const struct ptt_track_thread *by = TK_THREAD(t, e->thread);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* facts.c - facts and the steps that prove them; the same one is kept once and counted. */
+/* facts.c - facts, and the steps that prove them. A fact that is found again is counted. */
 #include "../facts.h"
 
-/* Of one kind at one call site; a loop over many objects shall not bury the rest. */
+/* Maximum of facts of a kind at a call site, so that a loop over many objects does not hide other facts. */
 #define SAME_SITE_MAX 20
 
 static uint64_t what_of(enum ptt_fact_kind kind, uint32_t flags)
@@ -23,7 +23,7 @@ uint32_t ck_found(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_
 		return 0;
 	}
 	if (entry->value) {
-		/* The same waits are looked at again at the end. */
+		/* The search at the end finds the same waits again. */
 		CK_FACT(c, entry->value)->count += !(flags & PTT_FLAG_CLOSED);
 		return 0;
 	}
@@ -32,7 +32,7 @@ uint32_t ck_found(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_
 		c->t.error = -ENOMEM;
 		return 0;
 	}
-	/* Low half: how many; high half: the last of them. */
+	/* Low half: number of facts; high half: the last of these facts. */
 	if (e->site && (uint32_t)site->value >= SAME_SITE_MAX) {
 		CK_FACT(c, site->value >> 32)->count++;
 		return 0;
@@ -162,7 +162,7 @@ void ck_step_held(struct ptt_check *c, uint32_t wait, uint32_t thread)
 	const struct ck_wait *w = CK_WAITING(c, wait);
 	const struct ck_object *o = CK_OBJECT(c, w->object);
 
-	/* Of a semaphore the fact has the thread that took it. */
+	/* The releaser of a semaphore is the thread that took it last. */
 	if (w->kind == NPTL_DOMAIN_SEM && o->sem_hold == thread && o->releaser == thread)
 		ck_step(c, PTT_STEP_TOOK, thread, o->release_ns, o->release_site, w->object);
 	else if (w->asks_again)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* object_misuse.c - objects by address, their generations, and what must not be done before or after their life. */
+/* object_misuse.c - objects by address, their generations, and misuse before, at the end of, and after their life. */
 #include "../facts.h"
 
 void ck_object_made(struct tracker *t, uint32_t object)
@@ -26,7 +26,7 @@ uint32_t ck_wait_begin(struct ptt_check *c, const struct tk_event *e, uint32_t o
 {
 	uint32_t lost = tk_wait_of(&c->t, e->thread, object), wait;
 
-	/* The end of an earlier one was lost. */
+	/* The trace lacks the end of an earlier wait. */
 	if (lost)
 		tk_wait_end(&c->t, lost);
 	wait = tk_wait_begin(&c->t, e, object, mode);
@@ -34,7 +34,7 @@ uint32_t ck_wait_begin(struct ptt_check *c, const struct tk_event *e, uint32_t o
 	return wait;
 }
 
-/* Whether an object may have been initialized again without a call: by its initializer, as C++ constructs a condition. */
+/* Whether a static initializer may have initialized an object again, without a call. C++ constructs a condition in this way. */
 static bool may_be_made_anew(const struct ck_object *o)
 {
 	return o->kind == PTT_KIND_COND || o->kind == PTT_KIND_RWLOCK || o->kind == PTT_KIND_BARRIER;
@@ -59,8 +59,8 @@ uint32_t ck_use(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 	if (likely(!(CK_OBJECT(c, object)->flags & PTT_OBJECT_ENDED)))
 		return object;
 	/*
-	 * Memory is used again for objects that need no initialization; only where the memory is no other's that is no
-	 * explanation. A mutex would have refused if it had not been made anew.
+	 * Memory may be reused for an object that needs no initialization, but the memory of a global variable is not reused. A
+	 * destroyed mutex would have refused.
 	 */
 	if (kind != NPTL_DOMAIN_MUTEX && ck_lasting(c, CK_OBJECT(c, object)))
 		ck_use_destroyed(c, e, object);
@@ -69,9 +69,7 @@ uint32_t ck_use(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 	return object;
 }
 
-/*
- * A lock is made where one is that a thread has. Whether its memory was freed before or not, that lock was not given back.
- */
+/* A lock is initialized in the place of a held lock. Whether the memory was freed in between or not, no thread released that lock. */
 static void init_in_use(struct ptt_check *c, const struct tk_event *e, uint32_t before)
 {
 	const struct ck_object *o = CK_OBJECT(c, before);
@@ -111,7 +109,7 @@ void ck_init(struct ptt_check *c, const struct tk_event *e)
 	o->barrier_count = (uint32_t)tk_number(&e->e, TK_COUNT, 0);
 }
 
-/* A waiter for a semaphore that nobody has posted since. */
+/* A wait for a semaphore without a post since the wait began; 0: none. */
 static uint32_t hungry(const struct ptt_check *c, const struct ck_object *o)
 {
 	const struct ck_wakeup *post = ck_woke(c, o);
@@ -122,10 +120,10 @@ static uint32_t hungry(const struct ptt_check *c, const struct ck_object *o)
 	return wait;
 }
 
-/* Waiters of a condition that nobody has woken, and that do not wake up by themselves. */
+/* A wait for a condition without a wake-up; 0: none, or a wait ends by itself. */
 static uint32_t sleeper(const struct ptt_check *c, const struct ck_object *o)
 {
-	uint32_t hungry_wait = 0;
+	uint32_t asleep = 0;
 
 	if (o->kind != NPTL_DOMAIN_COND || ck_pending(c, o) >= o->waiters)
 		return 0;
@@ -133,12 +131,12 @@ static uint32_t sleeper(const struct ptt_check *c, const struct ck_object *o)
 		if (CK_WAITING(c, wait)->timed)
 			return 0;
 		if (!ck_is_woken(c, CK_WAITING(c, wait)))
-			hungry_wait = wait;
+			asleep = wait;
 	}
-	return hungry_wait;
+	return asleep;
 }
 
-/* Somebody holds it, or waits for it and will not be woken. */
+/* Reports the destruction of an object that a thread holds, or that a thread waits for without a wake-up. */
 static void destroyed_in_use(struct ptt_check *c, const struct tk_event *e, uint32_t object)
 {
 	const struct ck_object *o = CK_OBJECT(c, object);
@@ -167,7 +165,7 @@ void ck_destroy(struct ptt_check *c, const struct tk_event *e)
 			ck_use_destroyed(c, e, object);
 		return;
 	}
-	/* A named semaphore is closed, and lives on. */
+	/* A named semaphore is only closed. */
 	if (!o->opens)
 		destroyed_in_use(c, e, object);
 	if (!tk_destroy(&c->t, e))

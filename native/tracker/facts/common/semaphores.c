@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* semaphores.c - semaphores that are used as locks, what interpreters use theirs for, and who has their units. */
+/* semaphores.c - semaphores used as locks, semaphores of interpreters, and the holders of their units. */
 #include "../facts.h"
 
-/* ---- what they are for ---- */
+/* ---- purposes ---- */
 
-/* The key of semaphores that a process makes, or waits for, with a stack: with units or without. */
+/* The key in `uses` of semaphores of a process, with or without units; the second key is the stack. */
 static uint64_t use_key(uint32_t process, bool units)
 {
 	return (uint64_t)process << 1 | units;
@@ -20,8 +20,8 @@ int ptt_check_semaphore(struct ptt_check *c, uint32_t process, uint32_t stack, u
 	return 0;
 }
 
-/* What is known of the stack that a semaphore was made, or last waited for, with. It may be known late. */
-static uint64_t known_of(const struct ptt_check *c, const struct ck_object *o)
+/* The known use of a semaphore, by the stack of its initialization or its last wait; 0: unknown. It may become known late. */
+static uint64_t use_of(const struct ptt_check *c, const struct ck_object *o)
 {
 	const struct rd_entry *entry = o->made_stack ? rd_map_find(&c->uses, use_key(o->process, o->made_full), o->made_stack) : NULL;
 
@@ -30,7 +30,7 @@ static uint64_t known_of(const struct ptt_check *c, const struct ck_object *o)
 
 uint32_t ck_sem_use(const struct ptt_check *c, const struct ck_object *o)
 {
-	return (uint32_t)known_of(c, o) & 0xff;
+	return (uint32_t)use_of(c, o) & 0xff;
 }
 
 static bool is_handed_on(uint32_t use)
@@ -45,7 +45,7 @@ void ck_sem_made(struct ptt_check *c, const struct tk_event *e, uint32_t object)
 
 	if (value == 1)
 		o->flags |= CK_AS_LOCK;
-	/* What the value of one with a name is depends on its creator. */
+	/* The value of a semaphore with a name depends on its creator. */
 	if (o->opens)
 		return;
 	o->made_stack = e->stack;
@@ -60,13 +60,13 @@ void ck_sem_awaited(struct ptt_check *c, const struct tk_event *e, uint32_t obje
 {
 	struct ck_object *o = CK_OBJECT(c, object);
 
-	/* The process that opened it does not say its purpose. The stack of a waiter is one of the waiter's process. */
+	/* sem_open() does not say the purpose. The stack of a waiter belongs to the process of the waiter. */
 	if (e->stack && (o->opens || !o->made_stack)) {
 		const struct rd_entry *entry = rd_map_find(&c->uses, use_key(e->process, false), e->stack);
 
 		o->work |= entry && (entry->value & 0xff) == PTT_USED_FOR_WORK && !tk_number(&e->e, TK_LOCK, 0);
 	}
-	/* A thread of an interpreter is parked here, for what its stack says. */
+	/* A thread of an interpreter is parked here. Its stack says why. */
 	if (o->made_full || !tk_number(&e->e, TK_LOCK, 0))
 		return;
 	o->parks = true;
@@ -74,12 +74,12 @@ void ck_sem_awaited(struct ptt_check *c, const struct tk_event *e, uint32_t obje
 		o->made_stack = e->stack;
 }
 
-/* ---- used as locks ---- */
+/* ---- use as locks ---- */
 
-/* What has become of semaphores that were made at the line, or at the call site, where this one was. */
+/* Whether threads handed on units of semaphores that were made at the same line, or at the same call site. */
 static struct rd_entry *alike(struct ptt_check *c, const struct ck_object *o)
 {
-	uint64_t line = known_of(c, o) >> 8, site = o->made_stack ? o->made_stack : o->init.site;
+	uint64_t line = use_of(c, o) >> 8, site = o->made_stack ? o->made_stack : o->init.site;
 	struct rd_entry *entry;
 
 	if (!line && !site)
@@ -121,7 +121,7 @@ void ck_sem_no_lock(struct ptt_check *c, struct ck_object *o)
 		entry->value = 1;
 }
 
-/* ---- copied by a fork ---- */
+/* ---- copies by a fork ---- */
 
 void ck_sem_taken_by(struct ptt_check *c, uint32_t object, uint32_t thread)
 {
@@ -156,7 +156,7 @@ void ck_sem_forked(struct ptt_check *c, const struct tk_event *e, uint32_t proce
 	struct tk_event at = { .ts = e->ts, .process = process };
 	uint32_t i, next;
 
-	/* The parent says it, and the child: what is later may be of another moment. */
+	/* Events of the parent and of the child report the fork. The first event counts: at the second, the state may differ. */
 	if (!p->parent || p->has_copies)
 		return;
 	p->has_copies = true;
@@ -170,13 +170,13 @@ void ck_sem_forked(struct ptt_check *c, const struct tk_event *e, uint32_t proce
 		if (!o->sem_hold || o->flags & (PTT_OBJECT_ENDED | PTT_OBJECT_SHARED) || o->opens)
 			continue;
 		ck_sem_taken_by(c, i, o->sem_hold);
-		/* that a thread took it and has ended is not for the fork to explain */
+		/* if the holder had ended, the fork is not the cause */
 		if (!(CK_THREAD(c, o->sem_hold)->flags & PTT_THREAD_ENDED))
 			copy_taken(c, &at, i);
 	}
 }
 
-/* ---- who else may post ---- */
+/* ---- other posters ---- */
 
 int ptt_check_waits_for_posts(const struct ptt_check *c, uint32_t process)
 {

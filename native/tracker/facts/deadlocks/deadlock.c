@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* deadlock.c - whom a wait is for, and waits in a circle. */
+/* deadlock.c - the threads that a wait is for, cycles of waits, and locks of processes and threads that are gone. */
 #include "../facts.h"
 
-/* ---- for whom ---- */
+/* ---- blockers ---- */
 
 static bool each_holder(struct ptt_check *c, const struct ck_wait *w, ck_visit_fn *visit, void *data)
 {
@@ -10,7 +10,7 @@ static bool each_holder(struct ptt_check *c, const struct ck_wait *w, ck_visit_f
 		/* Readers do not keep a reader out. */
 		if (w->mode == PTT_MODE_SHARED && CK_HOLD(c, hold)->mode == PTT_MODE_SHARED)
 			continue;
-		/* Of a reader that wants to write, the other readers are the news. */
+		/* A reader that wants to write waits for the other readers. */
 		if (CK_HOLD(c, hold)->thread == w->thread && CK_HOLD(c, hold)->mode == PTT_MODE_SHARED)
 			continue;
 		if (visit(c, CK_HOLD(c, hold)->thread, data))
@@ -19,7 +19,7 @@ static bool each_holder(struct ptt_check *c, const struct ck_wait *w, ck_visit_f
 	return false;
 }
 
-/* A reader that readers do not keep out waits for a writer that came before it. */
+/* A reader waits although readers hold the lock: it waits for writers that came before it. */
 static bool each_writer(struct ptt_check *c, const struct ck_wait *w, ck_visit_fn *visit, void *data)
 {
 	for (uint32_t wait = CK_OBJECT(c, w->object)->waits; wait; wait = CK_WAITING(c, wait)->object_next) {
@@ -32,8 +32,8 @@ static bool each_writer(struct ptt_check *c, const struct ck_wait *w, ck_visit_f
 }
 
 /*
- * Whoever could complete a barrier and is kept from it by a lock, in a process in which nobody else will come. It is not
- * known whether it would have come there, but nothing else would have let the others go on.
+ * The threads that could complete a barrier, but wait for something else, in a hung process. Nothing shows that they would have
+ * come to the barrier. But nothing else could have let its waiters continue.
  */
 static bool each_latecomer(struct ptt_check *c, const struct ck_wait *w, ck_visit_fn *visit, void *data)
 {
@@ -48,8 +48,8 @@ static bool each_latecomer(struct ptt_check *c, const struct ck_wait *w, ck_visi
 }
 
 /*
- * Who took a semaphore is to give it back. That the thread that waits took it last proves nothing: another one may be to post it.
- * So it is said only of what has been used as a lock, and where nobody else is left.
+ * The thread that took a semaphore is supposed to give it back. If the waiter itself took it last, this proves nothing: another
+ * thread may be supposed to post it. So the waiter counts only for a proven lock, or if the process is hung.
  */
 static bool each_taker(struct ptt_check *c, const struct ck_wait *w, bool at_end, ck_visit_fn *visit, void *data)
 {
@@ -76,7 +76,7 @@ bool ck_each_blocker(struct ptt_check *c, const struct ck_wait *w, bool at_end, 
 			return each_holder(c, w, visit, data);
 		if (o->holds)
 			return each_writer(c, w, visit, data);
-		/* Not seen being taken: what the lock itself said. */
+		/* The trace lacks the acquisition: the lock itself named its owner. */
 		return w->owner && !o->releaser && visit(c, w->owner, data);
 	case NPTL_DOMAIN_SEM:
 		return each_taker(c, w, at_end, visit, data);
@@ -117,7 +117,7 @@ int ptt_check_gil(struct ptt_check *c, uint32_t process, uint64_t condition, uin
 		return 0;
 	given_up = ck_woke(c, CK_OBJECT(c, object));
 	taken = ck_woke(c, CK_OBJECT(c, other));
-	/* Whoever takes it signals the second condition, and whoever gives it up the first. */
+	/* The taker of the lock signals the second condition. The thread that gives up the lock signals the first. */
 	if (!taken->thread || (given_up->thread && given_up->ts >= taken->ts))
 		return 0;
 	CK_OBJECT(c, object)->gil = (struct ck_last){ .ts = taken->ts, .site = taken->site, .thread = taken->thread };
@@ -128,10 +128,10 @@ int ptt_check_gil(struct ptt_check *c, uint32_t process, uint64_t condition, uin
 
 /* ---- cycles ---- */
 
-/* Of so many waits that are for several threads each, one behind the other, all ways are tried. */
+/* Maximum of nested waits with several blockers where the search tries all blockers. */
 #define FORKS_MAX 1024u
 
-/* A wait on the way, and the thread that it is for. */
+/* A wait on the way, and a thread that it is for. */
 struct link {
 	uint32_t wait;
 	uint32_t thread;
@@ -142,7 +142,7 @@ struct walk {
 	uint32_t depth; /* links */
 	uint32_t forks;
 	bool at_end;
-	bool open; /* something was met that may lead into a cycle: what led to it is not clear */
+	bool open; /* the walk met a wait that may lead into a cycle, so the waits before it are not clear */
 };
 
 static bool walk_on(struct ptt_check *c, uint32_t thread, void *data);
@@ -157,7 +157,7 @@ static struct link *link_at(const struct ptt_check *c, uint32_t i)
 	return &((struct link *)(void *)c->links.items)[i];
 }
 
-/* The threads that a wait is for, as far as it matters whether they are several. */
+/* The threads that a wait is for: none, one, or several. */
 struct few {
 	uint32_t count;
 	uint32_t first;
@@ -174,7 +174,7 @@ static bool count_few(struct ptt_check *c, uint32_t thread, void *data)
 	return ++few->count == 2;
 }
 
-/* Puts the wait of a thread on the way. False: the way leads no further; it is back at the start where @closed. */
+/* Adds the wait of a thread to the way. False: the way ends here. @closed: the way is back at its start */
 static bool enter(struct ptt_check *c, struct walk *walk, uint32_t thread, bool *closed)
 {
 	struct ck_thread *t = CK_THREAD(c, thread);
@@ -194,7 +194,7 @@ static bool enter(struct ptt_check *c, struct walk *walk, uint32_t thread, bool 
 	return true;
 }
 
-/* Goes back to where the way had so many links. What lay behind leads into no cycle unless something is open. */
+/* Goes back to a number of links. The waits of the removed links lead into no cycle, unless the walk is open. */
 static void leave(struct ptt_check *c, struct walk *walk, uint32_t links)
 {
 	for (; walk->depth > links; walk->depth--)
@@ -203,8 +203,8 @@ static void leave(struct ptt_check *c, struct walk *walk, uint32_t links)
 }
 
 /*
- * Walks on from the last link of the way, which is taken off it again unless the way is closed. Most waits are for one
- * thread: only where they are for several does this call itself.
+ * Continues the walk from the last link of the way, and removes that link unless the way is closed. Most waits are for a single
+ * thread. This function calls itself only at waits for several threads.
  */
 static bool walk_from(struct ptt_check *c, struct walk *walk)
 {
@@ -243,7 +243,7 @@ static bool walk_on(struct ptt_check *c, uint32_t thread, void *data)
 	return enter(c, walk, thread, &closed) ? walk_from(c, walk) : closed;
 }
 
-static void tell_cycle(struct ptt_check *c, const struct tk_event *e, const struct walk *walk)
+static void report_cycle(struct ptt_check *c, const struct tk_event *e, const struct walk *walk)
 {
 	uint64_t sum = 0, last = 0;
 	struct tk_event at = *e;
@@ -261,7 +261,7 @@ static void tell_cycle(struct ptt_check *c, const struct tk_event *e, const stru
 	}
 	if (!ck_found(c, walk->depth > 1 ? PTT_FACT_WAIT_CYCLE : PTT_FACT_WAIT_FOR_SELF, &at, sum, walk->depth, PTT_FLAG_CLOSED))
 		return;
-	/* Each thread with what it has that the one before it wants. */
+	/* For each thread: the lock that the thread before it waits for, and its own wait. */
 	for (uint32_t i = 1; i <= walk->depth; i++) {
 		uint32_t wait = link_at(c, i)->wait, before = link_at(c, i > 1 ? i - 1 : walk->depth)->wait;
 
@@ -270,10 +270,10 @@ static void tell_cycle(struct ptt_check *c, const struct tk_event *e, const stru
 	}
 }
 
-/* So many of the locks that a thread took last are looked at. */
+/* Number of the last holds of a thread that are examined. */
 #define NEAR 16u
 
-/* Whether another thread may wait for this thread, which waits itself. Otherwise no cycle leads through it. */
+/* Whether another thread may wait for this waiting thread. Otherwise no cycle leads through it. */
 static bool may_be_awaited(const struct ptt_check *c, uint32_t thread, bool at_end)
 {
 	const struct ck_thread *t = CK_THREAD(c, thread);
@@ -307,7 +307,7 @@ static void find_cycle(struct ptt_check *c, uint32_t thread, const struct tk_eve
 	link_at(c, 1)->wait = wait;
 	if (!walk_from(c, &walk))
 		return;
-	tell_cycle(c, e, &walk);
+	report_cycle(c, e, &walk);
 	for (uint32_t i = 1; at_end && i <= walk.depth; i++)
 		CK_THREAD(c, CK_WAITING(c, link_at(c, i)->wait)->thread)->flags |= CK_IN_CYCLE;
 }
@@ -317,7 +317,7 @@ void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct tk_event *e)
 	find_cycle(c, thread, e, false);
 }
 
-/* Waits that are for somebody only because nothing more will happen. */
+/* Marks objects and processes with waits that are for a thread only because no more events follow. */
 static void find_late_waits(struct ptt_check *c)
 {
 	for (uint32_t i = 1; i < c->t.threads.count; i++) {
@@ -346,7 +346,7 @@ void ck_last_deadlocks(struct ptt_check *c, const struct tk_event *e)
 
 /* ---- locks of threads that a fork left behind ---- */
 
-/* Nobody in the process has had the unit of a semaphore since the fork copied the semaphore, or may give the unit back. */
+/* The thread of the parent that has the unit of a copied semaphore, if no thread of the child can give it back; else 0. */
 static uint32_t unit_left_behind(struct ptt_check *c, const struct ck_wait *w)
 {
 	const struct ck_object *o = CK_OBJECT(c, w->object), *theirs = CK_OBJECT(c, o->copied);
@@ -357,17 +357,17 @@ static uint32_t unit_left_behind(struct ptt_check *c, const struct ck_wait *w)
 		return 0;
 	if (o->init.thread || o->releaser || ck_woke(c, o)->thread || !ck_sem_is_lock(c, theirs))
 		return 0;
-	/* If it changed hands since the thread that forked did anything, another thread may have had the unit at the fork. */
+	/* A post after the last action of the forking thread: another thread may have had the unit at the fork. */
 	if (o->free_before > p->before_fork)
 		return 0;
 	proven = o->flags & CK_GIVEN_BACK;
-	/* That the thread which forked has the unit proves nothing by itself: a signal handler may be to post it. */
+	/* If the forking thread has the unit, this proves nothing by itself: a signal handler may be supposed to post it. */
 	if (o->kept_by.thread == p->forked.thread)
 		return proven && p->hung ? o->kept_by.thread : 0;
 	return proven || p->hung ? o->kept_by.thread : 0;
 }
 
-/* Nobody in the process has ever had it: that another thread of the parent has it is what the fork copied. */
+/* Whether a wait is for a lock that the fork copied while another thread of the parent held it. No thread of the child held it. */
 static bool left_behind(const struct ptt_check *c, const struct ck_wait *w)
 {
 	const struct ck_object *o = CK_OBJECT(c, w->object);
@@ -408,7 +408,7 @@ void ck_forked_locks(struct ptt_check *c)
 
 #define PAGE 4096u
 
-/* When a process had ended at the latest: somebody had waited for it, or the recorder has seen it; TK_NEVER: it goes on. */
+/* The latest time of the end of a process: a thread had waited for it, or the recorder saw it; TK_NEVER: it goes on. */
 static int64_t end_of(struct ptt_check *c, uint32_t process, const int64_t *ends, uint32_t count)
 {
 	const struct ck_last *known = &CK_PROCESS(c, process)->end_known;
@@ -417,7 +417,7 @@ static int64_t end_of(struct ptt_check *c, uint32_t process, const int64_t *ends
 	return known->thread && (seen == TK_NEVER || known->ts < seen) ? known->ts : seen;
 }
 
-/* Did the process of a thread end before a wait of another process began? */
+/* Whether the process of a thread had ended before a wait of another process began. */
 static bool had_ended(struct ptt_check *c, uint32_t thread, const struct ck_wait *w, const int64_t *ends, uint32_t count)
 {
 	uint32_t process = CK_THREAD(c, thread)->process;
@@ -427,8 +427,8 @@ static bool had_ended(struct ptt_check *c, uint32_t thread, const struct ck_wait
 }
 
 /*
- * What the owner of a mutex holds at its address, or, of a mutex for several processes, where the same place of the same page may
- * be mapped at another address; 0: that is not known.
+ * The owner's hold of the mutex of a wait, by its address; 0: unknown. A mutex for several processes may be mapped at another
+ * address, with the same offset in its page.
  */
 static uint32_t hold_of_owner(const struct ptt_check *c, const struct ck_wait *w)
 {
@@ -448,7 +448,7 @@ static uint32_t hold_of_owner(const struct ptt_check *c, const struct ck_wait *w
 	return several == 1 && (w->shared || o->flags & PTT_OBJECT_SHARED) ? candidate : 0;
 }
 
-/* A hold that keeps a wait from its lock, by a thread of another process that had ended when the wait began; 0: none. */
+/* A hold that blocks a wait, by a thread of another process that had ended when the wait began; 0: none. */
 static uint32_t abandoned(struct ptt_check *c, const struct ck_wait *w, const int64_t *ends, uint32_t count)
 {
 	bool rwlock = w->kind == NPTL_DOMAIN_RWLOCK;
@@ -463,13 +463,13 @@ static uint32_t abandoned(struct ptt_check *c, const struct ck_wait *w, const in
 		if (had_ended(c, h->thread, w, ends, count))
 			return hold;
 	}
-	/* Where it is not known that they have the memory in common, the lock has said who holds it. */
+	/* If nothing shows that the processes share the memory, the lock itself has named its holder. */
 	return w->owner && had_ended(c, w->owner, w, ends, count) ? hold_of_owner(c, w) : 0;
 }
 
-/* ---- and their semaphores ---- */
+/* ---- semaphores of processes that have ended ---- */
 
-/* Nobody is left in the traced processes who could post a semaphore that a wait is for. */
+/* Whether no thread of the traced processes is left that could post the semaphore of a wait. */
 static bool nobody_posts(struct ptt_check *c, const struct ck_wait *w, const int64_t *ends, uint32_t count)
 {
 	for (uint32_t i = 1; i < c->t.threads.count; i++) {
@@ -487,8 +487,8 @@ static bool nobody_posts(struct ptt_check *c, const struct ck_wait *w, const int
 }
 
 /*
- * A semaphore of one unit, which whoever took it last did not give back before it ended. Another process may be the one that
- * posts it, unless those that took it before have given it back, or nobody else is left.
+ * Whether the last taker of the unit of a semaphore ended without giving it back. Another process may be supposed to post the
+ * semaphore, unless earlier takers gave the unit back themselves, or no other thread is left.
  */
 static bool is_unit_lost(struct ptt_check *c, const struct ck_wait *w, const int64_t *ends, uint32_t count)
 {
@@ -519,7 +519,7 @@ static void lost_unit(struct ptt_check *c, uint32_t wait, const int64_t *ends, u
 	ck_step_wait(c, wait, at.thread);
 }
 
-/* Of a robust mutex the kernel gives the waiter word at once: it does not wait. */
+/* Robust mutexes need no exception: the kernel wakes their waiters at once. */
 void ck_abandoned_locks(struct ptt_check *c, const int64_t *ends, uint32_t count)
 {
 	for (uint32_t i = 1; i < c->t.threads.count; i++) {

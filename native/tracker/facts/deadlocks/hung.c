@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hung.c - processes in which nobody goes on, and those of them that nobody outside can let go on either. */
+/* hung.c - processes in which no thread continues, and groups of processes that nothing outside can make continue. */
 #include <stdlib.h>
 
 #include "../facts.h"
@@ -11,7 +11,7 @@ static void find_hung(struct ptt_check *c)
 	for (uint32_t i = 1; i < c->t.threads.count; i++) {
 		const struct ck_thread *t = CK_THREAD(c, i);
 
-		/* A thread that is only known as an owner may be of another process, or long gone. */
+		/* A thread that is only known as an owner may belong to another process, or may have ended long ago. */
 		if (t->first_ns == INT64_MAX && !t->created.thread)
 			continue;
 		if (!(t->flags & PTT_THREAD_ENDED) && !ck_blocked(c, i))
@@ -19,7 +19,7 @@ static void find_hung(struct ptt_check *c)
 	}
 }
 
-/* Processes that may have memory in common, of which one stands for all; halves the paths that it walks. */
+/* The representative of the processes that may share memory with a process (union-find with path halving). */
 static uint32_t group_of(uint32_t *group, uint32_t process)
 {
 	while (group[process] != process)
@@ -27,7 +27,7 @@ static uint32_t group_of(uint32_t *group, uint32_t process)
 	return process;
 }
 
-/* Forked processes may have memory of their parents, and others what several have mapped. */
+/* Groups the processes that may share memory: parents and forked children, and processes that map the same memory. */
 static void group_processes(struct ptt_check *c, uint32_t *group)
 {
 	struct rd_map first = { 0 };
@@ -52,7 +52,7 @@ static void group_processes(struct ptt_check *c, uint32_t *group)
 	rd_map_free(&first);
 }
 
-/* When the last process of each group ends that goes on; INT64_MAX: it does not, as far as is known. */
+/* The end of the last running process of each group; INT64_MAX: it goes on, as far as it is known; INT64_MIN: none runs. */
 static void find_last_ends(const struct ptt_check *c, uint32_t *group, const int64_t *ends, uint32_t count, int64_t *last)
 {
 	for (uint32_t i = 0; i < c->t.process_count; i++)
@@ -84,7 +84,7 @@ static void find_alone(struct ptt_check *c, const int64_t *ends, uint32_t count)
 	free(last);
 }
 
-/* Threads that wait for something else than a barrier and a thread, which the others at a barrier may wait for. */
+/* Lists threads that wait for something other than a barrier or a thread: waiters at a barrier may wait for these threads. */
 static void find_late(struct ptt_check *c)
 {
 	for (uint32_t i = c->t.threads.count; i-- > 1;) {

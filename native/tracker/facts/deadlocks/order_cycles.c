@@ -3,8 +3,8 @@
 #include "../facts.h"
 
 /*
- * Whether the frames of a process's first thread are what they were when the first of these orders began: it has created
- * and joined threads since, and done nothing else.
+ * Whether the first thread of a process has kept its stack frames since the first of these orders began: it has only created and
+ * joined threads since then.
  */
 static bool stack_stood_still(const struct ptt_check *c, const struct tk_cycle *cycle, uint32_t process)
 {
@@ -19,8 +19,8 @@ static bool stack_stood_still(const struct ptt_check *c, const struct tk_cycle *
 	return first != 0;
 }
 
-/* Whether a lock is the same one in all orders, and not another that came to lie at its address. */
-static bool is_one(const struct ptt_check *c, const struct tk_cycle *cycle, const struct ck_object *o)
+/* Whether a lock is certainly the same lock in all orders, and not a new lock at its address. */
+static bool is_same_lock(const struct ptt_check *c, const struct tk_cycle *cycle, const struct ck_object *o)
 {
 	const struct ck_process *p = CK_PROCESS(c, o->process);
 
@@ -33,7 +33,7 @@ static const struct tk_edge *edge_of(const struct ptt_check *c, const struct tk_
 	return TK_EDGE(&c->orders, TK_ORDER(&c->orders, cycle->order[at])->edge);
 }
 
-/* What makes cycles of the same locks the same. @flags: of the fact. */
+/* A number that is equal for cycles of the same locks. @flags: flags of the fact, to add to */
 static uint64_t sum_of(const struct ptt_check *c, const struct tk_cycle *cycle, uint32_t *flags)
 {
 	uint64_t sum = 0;
@@ -42,7 +42,7 @@ static uint64_t sum_of(const struct ptt_check *c, const struct tk_cycle *cycle, 
 		uint32_t from = edge_of(c, cycle, i)->from;
 
 		sum += rd_hash(from, 1);
-		if (!is_one(c, cycle, CK_OBJECT(c, from)))
+		if (!is_same_lock(c, cycle, CK_OBJECT(c, from)))
 			*flags |= PTT_FLAG_SUSPECT;
 	}
 	return sum;
@@ -99,7 +99,7 @@ static void prevented(struct tracker *t, const struct tk_cycle *cycle)
 	if (ck_known(c, PTT_FACT_ORDER_CYCLE, sum, cycle->length, 0) ||
 	    ck_known(c, PTT_FACT_ORDER_CYCLE, sum, cycle->length, PTT_FLAG_SUSPECT))
 		return;
-	/* When it closed, a semaphore seemed to keep one of its threads out, or no writer had come yet. */
+	/* When the last order came, a semaphore seemed to prevent the cycle, or no writer had come yet. */
 	if (!cycle->prevented && (cycle->needs_writers || tk_cycle_handed(&c->orders, cycle))) {
 		ck_order_closed(t, &e, cycle);
 		return;

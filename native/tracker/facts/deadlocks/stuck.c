@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* stuck.c - processes in which every thread is blocked for ever, and nothing is left that could let one go on. */
+/* stuck.c - processes in which every thread is blocked for ever. */
 #include "../facts.h"
 
-/* Of more threads than this the steps would say nothing new. */
+/* Maximum of threads in the steps of a fact: more threads would add nothing. */
 #define THREADS_MAX 16u
 
 static bool first_of_all(struct ptt_check *c, uint32_t thread, void *data)
@@ -12,7 +12,7 @@ static bool first_of_all(struct ptt_check *c, uint32_t thread, void *data)
 	return true;
 }
 
-/* Nobody outside of the process, and no wake-up that is on its way, lets this wait end. */
+/* Whether neither another process nor a pending wake-up can end a wait. */
 static bool for_ever(const struct ptt_check *c, const struct ck_wait *w)
 {
 	const struct ck_object *o = CK_OBJECT(c, w->object);
@@ -26,16 +26,16 @@ static bool for_ever(const struct ptt_check *c, const struct ck_wait *w)
 
 /* ---- idle or stuck ---- */
 
-/* What the waits of a process's threads say of it. */
+/* Signs that a process is idle or stuck, by the waits of its threads. */
 struct idleness {
-	bool kept;	 /* a thread is kept by another one, or by what another one owes it */
-	bool told;	 /* a thread of an interpreter waits to be told something: it may be idle or stuck */
-	bool rests;	 /* the first thread waits for what a signal handler of the interpreter may say */
+	bool kept;	 /* a thread waits for another thread, or for a result of another thread */
+	bool told;	 /* a thread of an interpreter waits for an event or a condition: it may be idle or stuck */
+	bool rests;	 /* the first thread waits for an event that a signal handler of the interpreter may set */
 	bool interpreted; /* threads wait in an interpreter */
 	bool semaphores; /* threads wait for semaphores */
 };
 
-/* All units of a semaphore are in the hands of threads that wait. */
+/* Whether waiting threads have all units of a semaphore. */
 static bool is_used_up(const struct ptt_check *c, uint32_t object)
 {
 	const struct ck_object *o = CK_OBJECT(c, object);
@@ -92,8 +92,8 @@ static void look_at_wait(struct ptt_check *c, const struct ck_wait *w, struct id
 }
 
 /*
- * Where threads wait for semaphores, it takes one that is kept by another thread: a service whose threads have nothing to do, and
- * that a signal ends, is not stuck.
+ * Whether the threads of a process only wait for work. With waits for semaphores, a process is stuck only if a thread keeps
+ * another thread waiting. A service without work, which a signal ends, is not stuck.
  */
 static bool is_idle(struct ptt_check *c, uint32_t process)
 {
@@ -107,7 +107,7 @@ static bool is_idle(struct ptt_check *c, uint32_t process)
 	return !of.interpreted || of.rests || !of.told;
 }
 
-/* The only thread that is left waits for a semaphore that threads which have ended used to post. */
+/* Whether the last thread of a process waits for a semaphore that an ended thread posted before. */
 static bool is_left_over(const struct ptt_check *c, uint32_t thread, uint32_t blocked)
 {
 	const struct ck_object *o = CK_OBJECT(c, CK_WAITING(c, CK_THREAD(c, thread)->waits)->object);
@@ -116,7 +116,7 @@ static bool is_left_over(const struct ptt_check *c, uint32_t thread, uint32_t bl
 	return blocked == 1 && poster && poster != thread && ck_sem_use(c, o) == PTT_USED_ANYHOW;
 }
 
-/* What keeps a process has been reported already. */
+/* Marks the processes with a fact that explains why they are blocked. */
 static void find_explained(struct ptt_check *c)
 {
 	for (uint32_t i = 1; i < c->facts.count; i++) {
@@ -131,7 +131,7 @@ static void find_explained(struct ptt_check *c)
 	}
 }
 
-/* Semaphores that a thread has taken, and that others wait for. */
+/* Adds the semaphores that a thread has taken and that other threads wait for. */
 static void add_semaphores(struct ptt_check *c, uint32_t thread)
 {
 	for (uint32_t i = CK_PROCESS(c, CK_THREAD(c, thread)->process)->threads; i; i = CK_THREAD(c, i)->process_next) {
@@ -159,7 +159,10 @@ static void add_thread(struct ptt_check *c, uint32_t thread)
 	ck_step_wait(c, t->waits, blocker);
 }
 
-/* The threads of each process that are blocked for ever; 0 where one is not, or nothing was seen of its beginning. */
+/*
+ * Counts the threads of each process that are blocked for ever. @last: the last wait of each process. UINT32_MAX: a thread of
+ * the process is not blocked for ever, or the trace lacks the beginning of the process
+ */
 static void count_blocked(const struct ptt_check *c, uint32_t *blocked, uint32_t *last)
 {
 	for (uint32_t i = 1; i < c->t.threads.count; i++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* contention.c - locks that others ask for: kept in waits, handed from waiter to waiter, tried again and again. */
+/* contention.c - contended locks: kept during waits, handed from waiter to waiter, tried again and again. */
 #include <threads.h>
 
 #include "../facts.h"
 
 /* ---- locks that a thread keeps while it waits for something else ---- */
 
-/* So many of the locks that a thread took last, and of the waits for each, are looked at. */
+/* Number of the last holds of a thread, and of the latest waits for each, that are examined. */
 #define NEAR 8u
 
 uint32_t ck_first_wait(const struct ptt_check *c, uint32_t object)
@@ -43,18 +43,18 @@ void ck_waited_with_holds(struct ptt_check *c, const struct tk_event *e, uint32_
 	const struct ck_wait *w = CK_WAITING(c, wait);
 	uint32_t hold = CK_THREAD(c, e->thread)->holds;
 
-	/* A semaphore that whoever took it gives back is a lock. */
+	/* A semaphore used as a lock is a lock. */
 	if (!wait || CK_OBJECT(c, w->object)->flags & CK_AS_LOCK)
 		return;
-	/* The mutex of a condition wait was taken again while it went on, unless the thread had taken it more than once. */
+	/* The mutex of a condition wait was taken during the wait, unless the thread had taken it more than once before. */
 	for (uint32_t n = 0; hold && n < NEAR; n++, hold = CK_HOLD(c, hold)->thread_next)
 		if (CK_HOLD(c, hold)->since <= w->since)
 			waited_with(c, e, wait, hold);
 }
 
-/* ---- locks that threads hand to one another, each of them asleep until it is its turn ---- */
+/* ---- convoys: locks that go from one sleeping thread to the next ---- */
 
-/* In a convoy a lock is taken by a thread that waited for it, while others wait, so often at least, */
+/* Minimum of acquisitions in a row, by threads that waited, while other threads wait. */
 #define PASSES 100u
 
 static void report_convoy(struct ptt_check *c, const struct tk_event *e, uint32_t object)
@@ -63,7 +63,7 @@ static void report_convoy(struct ptt_check *c, const struct tk_event *e, uint32_
 	int64_t lasted = o->release_ns - o->convoy_ns;
 	struct tk_event at = *e;
 
-	/* and it is free for longer than it is held: to wake somebody takes longer than what the lock is for. */
+	/* In a convoy, the lock is free for longer than it is held: the wake-up takes longer than the work under the lock. */
 	if (o->passes < PASSES || o->convoy_free * 2 < lasted)
 		return;
 	at.site = o->release_site;
@@ -90,9 +90,9 @@ void ck_pass(struct ptt_check *c, const struct tk_event *e, uint32_t object, enu
 	o->passes = 0;
 }
 
-/* ---- threads that try to take one lock again and again, and do nothing else ---- */
+/* ---- threads that only try to take a lock, again and again ---- */
 
-/* So many refused tries in a row at least, with so little time between them on average. */
+/* Minimum of refused tries in a row, and maximum of the average time between two tries. */
 #define TRIES 1000u
 #define PAUSE_NS 200000
 
@@ -119,7 +119,7 @@ void ck_tries_end(struct ptt_check *c, const struct tk_event *e, enum tk_action 
 
 	if (same && (action == TK_TRY_IN || action == TK_TRY_OUT))
 		return;
-	/* It tried for a while before it waits, as adaptive locks do. */
+	/* A thread that waits, or takes the lock, after some tries behaves like an adaptive lock. */
 	if (same && tk_meanings[e->id].how != TK_TRIED)
 		r->count = 0;
 	else
@@ -139,7 +139,7 @@ void ck_try_out(struct ptt_check *c, const struct tk_event *e)
 	hold = CK_OBJECT(c, object)->holds;
 	if (r->count && (r->object != object || r->site != e->site))
 		ck_tries_report(c, e->thread);
-	/* It refuses the lock to itself: that is another matter. */
+	/* The thread holds the lock itself: this is not contention. */
 	if (hold && CK_HOLD(c, hold)->thread == e->thread) {
 		r->count = 0;
 		return;

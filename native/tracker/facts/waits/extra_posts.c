@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* extra_posts.c - semaphores that are used as locks and posted once too often, so that two threads have them at a time. */
+/* extra_posts.c - semaphores used as locks and posted once too often, so that two threads have them at the same time. */
 /*
- * A thread that has no unit posts the semaphore. That may be a hand-over, a job, or a unit more for all. It was one post too many if
- * the value goes above 1, two threads have a unit at the same time, and each thread gives back what it takes, then and later.
+ * A thread without a unit posts the semaphore. It may hand over the unit, report a job, or add a unit for all threads. The post is
+ * one too many if three things hold. The value goes above 1. Two threads have a unit at the same time. Each thread gives back
+ * its own unit, then and later.
  */
 #include "../facts.h"
 
@@ -37,7 +38,7 @@ void ck_extra_begin(struct ptt_check *c, const struct tk_event *e, uint32_t obje
 	*x = (struct ck_extra){ .object = object, .post = ck_now(e), .value = 2 };
 	if (!o->sem_hold)
 		return;
-	/* of a semaphore the release is the last take */
+	/* the last release of a semaphore is the last acquisition */
 	x->value = 1;
 	x->in[x->inside++] = (struct ck_last){ .ts = o->release_ns, .site = o->release_site, .thread = o->sem_hold };
 }
@@ -82,7 +83,7 @@ void ck_extra_posted(struct ptt_check *c, const struct tk_event *e, uint32_t num
 		struct ck_last taken = x->in[i];
 
 		x->in[i] = x->in[--x->inside];
-		/* both have given back what they had at the same time */
+		/* both threads have given back the units that they had at the same time */
 		if (!x->pair[1].thread && x->pair[0].thread && x->with == e->thread)
 			x->pair[1] = taken;
 		if (!x->pair[1].thread && x->inside) {
@@ -102,7 +103,7 @@ void ck_extra_finish(struct ptt_check *c)
 	for (uint32_t i = 1; i < c->extras.count; i++) {
 		struct ck_extra *x = CK_EXTRA(c, i);
 
-		/* Nobody who gives back what it takes has a unit when it ends, or asks for another one. */
+		/* A thread that gives back its units has none when it ends, or when it asks for the semaphore again. */
 		for (uint32_t k = 0; k < x->inside && !x->no_lock; k++)
 			if (CK_THREAD(c, x->in[k].thread)->flags & PTT_THREAD_ENDED ||
 			    tk_wait_of(&c->t, x->in[k].thread, x->object))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* futexes.c - waits by system call for locks that are compiled into the program, as far as it is known what waits. */
+/* futexes.c - waits by system call for locks that are compiled into the program, if the kind of lock is known. */
 /*
- * What such a lock does without a wait is not in the trace. So nobody knows who has it, unless a thread has waited for it: these
- * waits count where all threads of a process are blocked. Waits for a futex of unknown purpose, or that another process may wake, do not count here.
+ * The trace has only the waits for such a lock. So its holder is unknown, unless the holder has waited for the lock. These waits
+ * matter when all threads of a process are blocked. Waits for futexes of unknown purpose are only counted. Waits that any process
+ * may end are left out.
  */
 #include <linux/futex.h>
 
@@ -17,7 +18,7 @@ void ck_futex_in(struct ptt_check *c, const struct tk_event *e)
 
 	if (kind < 0 || kind >= ptt_futex_kind_count)
 		kind = 0;
-	/* It did not get the lock that it waited for before. */
+	/* A new wait for the same futex: the thread had not got the lock. */
 	if (t->won.object && CK_OBJECT(c, t->won.object)->address == (e->object & PTT_OBJECT_MASK))
 		t->won.object = 0;
 	t->futex_unknown = ptt_futex_kinds[kind].waits == PTT_FUTEX_UNKNOWN && !tk_is_numbered(e->object);
@@ -26,7 +27,7 @@ void ck_futex_in(struct ptt_check *c, const struct tk_event *e)
 		return;
 	w = CK_WAITING(c, ck_wait_begin(c, e, ck_use(c, e, PTT_KIND_FUTEX), PTT_MODE_EXCLUSIVE));
 	w->timed = tk_number(&e->e, TK_TIMEOUT, -1) >= 0;
-	/* libstdc++ says of no futex that it is the process's own, so the memory decides */
+	/* libstdc++ never sets the flag for a private futex, so the memory decides */
 	w->shared = !(tk_number(&e->e, TK_OP, 0) & FUTEX_PRIVATE_FLAG) && tk_share_at(&c->t, e->process, e->object);
 	w->futex = (uint8_t)kind;
 }
@@ -37,7 +38,7 @@ void ck_futex_out(struct ptt_check *c, const struct tk_event *e)
 	struct ck_thread *t = CK_THREAD(c, e->thread);
 	const struct ck_wait *w = CK_WAITING(c, wait);
 
-	/* It did not wait, or gave up: the futex does not matter. */
+	/* A thread that did not wait, or gave up, does not count. */
 	if (tk_number(&e->e, TK_RESULT, 0) != 0)
 		c->futex_waits -= t->futex_unknown;
 	t->futex_unknown = false;

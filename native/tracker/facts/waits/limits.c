@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c - time limits of waits for conditions that belong to another clock, or were over before the wait began. */
+/* limits.c - time limits of condition waits that belong to another clock, or were over before the wait began. */
 #include <time.h>
 
 #include "../facts.h"
@@ -7,13 +7,13 @@
 #define SECOND INT64_C(1000000000)
 #define DAY (86400 * SECOND)
 #define YEAR (365 * DAY)
-/* Nobody means a limit that is farther away. */
+/* A limit that is farther away is a mistake. */
 #define FAR (10 * YEAR)
-/* Whoever gives an earlier one wants no wait. */
+/* A program that gives an earlier limit wants no wait. */
 #define ANY_TIME SECOND
 #define AT_ONCE INT64_C(1000000)
 #define SOON (10 * AT_ONCE)
-/* A thread that had to wait for a processor may come so late with a limit that it meant well. */
+/* A thread that had to wait for a processor may be this late with a reasonable limit. */
 #define LATE (60 * SECOND)
 
 int ptt_check_clocks(struct ptt_check *c, uint32_t process, int64_t realtime, int64_t monotonic)
@@ -25,7 +25,7 @@ int ptt_check_clocks(struct ptt_check *c, uint32_t process, int64_t realtime, in
 	return 0;
 }
 
-/* How far ahead a limit is by a clock when the wait begins; TK_NEVER: that is not known. */
+/* The time from the beginning of a wait to its limit by a clock, in ns; TK_NEVER: unknown. */
 static int64_t ahead(const struct ptt_check *c, const struct tk_event *e, int64_t clock, int64_t limit)
 {
 	const struct ck_process *p = CK_PROCESS(c, e->process);
@@ -39,7 +39,7 @@ static int64_t ahead(const struct ptt_check *c, const struct tk_event *e, int64_
 	return ns;
 }
 
-/* A limit that is meant so, by one clock. */
+/* Whether a time to a limit is reasonable, so that the program probably meant this clock. */
 static bool is_near(int64_t ns)
 {
 	return ns >= SOON && ns <= DAY;
@@ -57,10 +57,10 @@ void ck_limit_in(struct ptt_check *c, const struct tk_event *e, uint32_t wait)
 	realtime = ahead(c, e, CLOCK_REALTIME, limit);
 	if (monotonic == TK_NEVER || realtime == TK_NEVER)
 		return;
-	/* A limit that is about to be over by the other clock proves nothing by being over at once. */
+	/* If the limit is nearly over by the other clock, an immediate timeout proves nothing. */
 	w->limit_over = realtime < -DAY && (monotonic < -LATE || monotonic > AT_ONCE);
 	w->limit_by_other = is_near(monotonic) && realtime < -FAR ? monotonic : 0;
-	/* What was not initialized while it was recorded may go by either clock. */
+	/* A condition with an unseen initialization may use either clock. */
 	if (tk_number(&e->e, TK_CLOCK, o->flags & PTT_OBJECT_MADE ? o->clock : CLOCK_REALTIME) != CLOCK_MONOTONIC)
 		return;
 	w->limit_over = monotonic < -LATE;
@@ -72,7 +72,7 @@ void ck_limit_in(struct ptt_check *c, const struct tk_event *e, uint32_t wait)
 	CK_STEP(c, c->steps.count - 1)->wait = 0;
 }
 
-/* That the library said at once that the time was over proves by which clock it went. */
+/* An immediate timeout proves which clock the library used. */
 void ck_limit_out(struct ptt_check *c, const struct tk_event *e, uint32_t wait)
 {
 	const struct ck_wait *w = CK_WAITING(c, wait);

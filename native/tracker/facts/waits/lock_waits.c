@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* lock_waits.c - waits for locks and semaphores: for oneself, and for a thread of lower priority. */
+/* lock_waits.c - waits for locks and semaphores, among them waits of a thread for itself and for a thread of lower priority. */
 #include "../facts.h"
 
 /* ---- locks ---- */
 
-static bool one_that_is_lower(struct ptt_check *c, uint32_t thread, void *data)
+static bool has_lower_priority(struct ptt_check *c, uint32_t thread, void *data)
 {
 	struct ck_wait *w = data;
 
@@ -15,7 +15,7 @@ static bool one_that_is_lower(struct ptt_check *c, uint32_t thread, void *data)
 	return true;
 }
 
-/* Its own lock keeps it waiting, whatever others do. */
+/* Whether a thread waits for a lock that it holds itself. */
 static bool waits_for_itself(const struct ptt_check *c, const struct ck_wait *w)
 {
 	uint32_t hold = tk_hold_find(&c->t, w->thread, w->object);
@@ -35,6 +35,7 @@ static void wait_for_self(struct ptt_check *c, const struct tk_event *e, uint32_
 	ck_step_wait(c, wait, w->thread);
 }
 
+/* Bits of the kind of a mutex in glibc: priority inheritance or a ceiling; use by several processes. */
 #define MUTEX_PRIORITY 0x60
 #define MUTEX_SHARED 0x80
 
@@ -60,12 +61,11 @@ void ck_lock_wait(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 	o->asked = e->ts;
 	w->overtaken = o->overtaken;
 	w->priority = (int32_t)CK_THREAD(c, e->thread)->priority;
-	/* A mutex says of itself, in the bits of glibc, whether other processes may use it, and whether it lends priority. */
 	bits = kind == NPTL_DOMAIN_MUTEX ? tk_number(&e->e, TK_KIND, 0) : 0;
 	w->shared = bits & MUTEX_SHARED;
 	inherits = o->flags & CK_INHERITS || bits & MUTEX_PRIORITY;
 	if (w->priority && !inherits)
-		ck_each_blocker(c, w, false, one_that_is_lower, w);
+		ck_each_blocker(c, w, false, has_lower_priority, w);
 	if (kind != NPTL_DOMAIN_SEM && kind != NPTL_DOMAIN_ONCE && CK_THREAD(c, e->thread)->holds &&
 	    !tk_hold_find(&c->t, e->thread, object))
 		ck_ask(c, e, object, w->mode, w->timed);
@@ -92,7 +92,7 @@ static void inversion(struct ptt_check *c, const struct tk_event *e, const struc
 	ck_step_now(c, PTT_STEP_TOOK, e, w->object);
 }
 
-/* So many readers that took the lock at once while a writer waited are a fact. */
+/* Minimum of readers that took the lock at once while a writer waited. */
 #define OVERTAKEN 100u
 
 static void overtaken(struct ptt_check *c, const struct ck_wait *w, int64_t until)
@@ -130,9 +130,12 @@ void ck_lock_waited(struct ptt_check *c, const struct tk_event *e, uint32_t obje
 		inversion(c, e, w);
 }
 
-/* ---- semaphores that are used as locks ---- */
+/* ---- semaphores used as locks ---- */
 
-/* In which order a thread takes them is not kept: whether it has one to itself is known only when it gives it back. */
+/*
+ * A thread takes a semaphore. The order of such acquisitions is not kept: only the post shows whether the thread held the
+ * semaphore alone.
+ */
 static void have_unit(struct ptt_check *c, const struct tk_event *e, const struct ck_object *o)
 {
 	if (!(o->flags & CK_AS_LOCK))
@@ -158,7 +161,7 @@ static void take_from_pool(struct ck_thread *t, uint32_t object)
 	t->pool_units++;
 }
 
-/* Whoever gives back what it does not have is no user of a pool. */
+/* A thread that posts without having a unit shows that the semaphore is no pool. */
 static void give_to_pool(struct ck_object *o, struct ck_thread *t, uint32_t object)
 {
 	if (t->pool == object && t->pool_units)
@@ -172,7 +175,7 @@ void ck_sem_taken(struct ptt_check *c, const struct tk_event *e)
 	uint32_t object = ck_use(c, e, NPTL_DOMAIN_SEM);
 	struct ck_object *o = CK_OBJECT(c, object);
 
-	/* The semaphore may be gone, and another at its place. */
+	/* A new semaphore may have taken the place of the semaphore that the thread waited for. */
 	if (tk_meanings[e->id].how == TK_WAITED) {
 		uint32_t wait = tk_wait_at(&c->t, e);
 
@@ -193,7 +196,7 @@ void ck_sem_taken(struct ptt_check *c, const struct tk_event *e)
 	tk_order_unit(&c->orders, e->thread, object);
 	if (o->waiters)
 		ck_asked_for(c, e->thread);
-	tk_released(&c->t, object, e); /* of a semaphore: its last taker */
+	tk_released(&c->t, object, e); /* the releaser of a semaphore is its last taker */
 }
 
 void ck_sem_post(struct ptt_check *c, const struct tk_event *e)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* off_processor.c - holders that lose the processor, or sleep, while others wait for what they hold. */
+/* off_processor.c - holders that lose the processor, or sleep, while other threads wait for their locks. */
 #include "../facts.h"
 
-/* So many of the locks that a thread took last are looked at. */
+/* Number of the last holds of a thread that are examined. */
 #define NEAR 8u
 
-/* The thread of an event has slept in a call that it comes back from. */
+/* Adds the sleep of a thread in the system call that now returns. */
 static void step_call(struct ptt_check *c, const struct tk_event *e, int64_t slept)
 {
 	const struct ck_thread *t = CK_THREAD(c, e->thread);
@@ -15,7 +15,11 @@ static void step_call(struct ptt_check *c, const struct tk_event *e, int64_t sle
 	s->call = t->call;
 }
 
-/* Others have waited for a lock while its holder was not running, for @off in all since its event before. @hold: 0 of a semaphore. */
+/*
+ * Reports a lock that other threads waited for while its holder did not run
+ *
+ * @off: ns without running since the last event of the holder. @hold: 0 for a semaphore
+ */
 static void kept(struct ptt_check *c, const struct tk_event *e, enum ptt_fact_kind kind, uint32_t object, uint32_t hold, int64_t off)
 {
 	const struct ck_object *o = CK_OBJECT(c, object);
@@ -63,7 +67,7 @@ void ck_given_back(struct ptt_check *c, const struct tk_event *e, uint32_t objec
 	ck_step_wait(c, wait, e->thread);
 }
 
-/* For each of the locks that the thread has; what others do not wait for long for is nobody's fault. */
+/* Reports all locks of a thread that did not run for @off ns, if other threads waited long for them. */
 static void kept_all(struct ptt_check *c, const struct tk_event *e, enum ptt_fact_kind kind, int64_t off)
 {
 	const struct ck_thread *t = CK_THREAD(c, e->thread);
@@ -71,10 +75,10 @@ static void kept_all(struct ptt_check *c, const struct tk_event *e, enum ptt_fac
 
 	for (uint32_t n = 0; hold && n < NEAR; n++, hold = CK_HOLD(c, hold)->thread_next)
 		kept(c, e, kind, CK_HOLD(c, hold)->object, hold, off);
-	/* the semaphore that it took last, unless all threads wait for work with it */
+	/* the last semaphore of the thread, unless threads wait for work there */
 	if (sem && !CK_OBJECT(c, sem)->work && CK_OBJECT(c, sem)->sem_hold == e->thread && ck_sem_proven(CK_OBJECT(c, sem)))
 		kept(c, e, kind, sem, 0, off);
-	/* and of a lock on a futex it is known later that the thread had it */
+	/* a later wake-up shows whether the thread had a lock on a futex: see ck_given_back() */
 	if (kind == PTT_FACT_HOLD_ASLEEP && off >= c->long_wait) {
 		CK_THREAD(c, e->thread)->nap_ns = off;
 		CK_THREAD(c, e->thread)->nap_ts = e->ts;
@@ -86,11 +90,11 @@ void ck_sched(struct ptt_check *c, const struct tk_event *e)
 	struct ck_thread *t = CK_THREAD(c, e->thread);
 	struct tk_sched_gap gap = tk_sched_read(&t->sched, e);
 
-	/* What a thread waits for is another matter. */
+	/* Time in a wait does not count. */
 	if (t->waits)
 		return;
 	kept_all(c, e, PTT_FACT_HOLD_PREEMPTED, gap.ready_ns);
-	/* In a call, that is said when it is over. */
+	/* Sleep in a system call is reported when the call returns. */
 	if (!t->call)
 		kept_all(c, e, PTT_FACT_HOLD_ASLEEP, gap.slept_ns);
 }
@@ -111,7 +115,7 @@ void ck_sleep_in(struct ptt_check *c, const struct tk_event *e)
 	t->call_site = e->site;
 }
 
-/* Without readings of the scheduler, it has slept all the time. */
+/* Without readings of the scheduler, the thread slept during the whole call. */
 void ck_sleep_out(struct ptt_check *c, const struct tk_event *e)
 {
 	struct ck_thread *t = CK_THREAD(c, e->thread);

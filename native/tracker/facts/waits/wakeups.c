@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wakeups.c - conditions and barriers: wake-ups that nobody got, mutexes that are not held or not the same, rounds. */
+/* wakeups.c - conditions and barriers: lost wake-ups, waits with an unheld or a different mutex, incomplete rounds. */
 #include "../facts.h"
 
 /* ---- conditions ---- */
@@ -22,14 +22,14 @@ void ck_cond_unlocked(struct ptt_check *c, const struct tk_event *e, uint32_t mu
 		ck_step_now(c, PTT_STEP_UNLOCKS, e, mutex);
 }
 
-/* Processes may know one mutex by several addresses, and it may have been initialized again at the same one. */
+/* Processes may have a mutex at different addresses, and a mutex may have been initialized again at its address. */
 static bool is_same_mutex(const struct ptt_check *c, const struct ck_wait *a, const struct ck_wait *b)
 {
 	return a->mutex == b->mutex || (a->mutex_address == b->mutex_address &&
 					CK_THREAD(c, a->thread)->process == CK_THREAD(c, b->thread)->process);
 }
 
-/* Another wait that surely is on the same condition, with another mutex. It has not been woken, as far as is known. */
+/* Another wait at the same condition with a different mutex, and without a wake-up; 0: none is certain. */
 static uint32_t rival_of(const struct ptt_check *c, const struct ck_object *o, const struct ck_wait *w)
 {
 	if (ck_pending(c, o) >= o->waiters - 1)
@@ -43,7 +43,7 @@ static uint32_t rival_of(const struct ptt_check *c, const struct ck_object *o, c
 	return 0;
 }
 
-/* A timed wait may have been over already: that shows at its end. */
+/* Reports two waits with different mutexes. If the first has a time limit, it may be over already; its end shows this. */
 static void two_mutexes(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint32_t first, uint32_t second)
 {
 	struct ck_wait *a = CK_WAITING(c, first);
@@ -54,13 +54,13 @@ static void two_mutexes(struct ptt_check *c, const struct tk_event *e, uint32_t 
 		return;
 	ck_step_wait(c, first, 0);
 	ck_step_wait(c, second, 0);
-	/* What is said of these waits is true whether they end or not. */
+	/* The fact stays true when these waits end. */
 	CK_STEP(c, c->steps.count - 1)->wait = CK_STEP(c, c->steps.count - 2)->wait = 0;
 	if (a->timed)
 		a->rival = fact;
 }
 
-/* When anybody last took a mutex to look what it guards, before the hold that a wait gives up. */
+/* The last acquisition of a mutex before the hold that a condition wait gives up. */
 static int64_t last_look(const struct ptt_check *c, uint32_t thread, uint32_t mutex)
 {
 	uint32_t hold = tk_hold_find(&c->t, thread, mutex);
@@ -94,7 +94,7 @@ void ck_cond_in(struct ptt_check *c, const struct tk_event *e)
 		two_mutexes(c, e, object, rival, wait);
 }
 
-/* What the thread does from now on is after all that was before what woke it. */
+/* The next actions of the thread come after everything before its wake-up. */
 static void follow(struct ptt_check *c, uint32_t thread, uint32_t wakeup)
 {
 	CK_THREAD(c, thread)->order.base =
@@ -103,7 +103,7 @@ static void follow(struct ptt_check *c, uint32_t thread, uint32_t wakeup)
 
 void ck_cond_out(struct ptt_check *c, const struct tk_event *e)
 {
-	/* The condition may be gone, and another at its place. */
+	/* A new condition may have taken its place. */
 	uint32_t wait = tk_wait_at(&c->t, e), object = CK_WAITING(c, wait)->object, wakeup = 0;
 	int64_t result = tk_number(&e->e, TK_RESULT, 0);
 	const struct ck_wait *w = CK_WAITING(c, wait);
@@ -140,15 +140,17 @@ void ck_wake(struct ptt_check *c, const struct tk_event *e)
 
 	by->nobody = !by->left;
 	by->unlocked = !t->locked;
-	/* the threads of a pool, which wait without a mutex, go on for no other reason */
+	/* threads of a pool wait without a mutex, so only the wake-up lets them continue */
 	if (waiting && !CK_WAITING(c, waiting)->mutex_address)
 		by->node = tk_publish(&c->orders, e->thread);
 	t->locked = false;
 }
 
 /*
- * A thread that waits for ever was not there when the condition was last signalled, a signal that nobody else got, and nobody has
- * looked since what for: the hold of the mutex that the wait gave up is the first one after the signal.
+ * Whether a wait to the end missed the last signal of its condition
+ *
+ * The wait began after the signal, and no other thread got the signal. No thread took the mutex in between to look at the state:
+ * the hold that the wait gave up is the first hold after the signal.
  */
 static bool missed(const struct ptt_check *c, const struct ck_wait *w)
 {
@@ -166,8 +168,9 @@ static bool missed(const struct ptt_check *c, const struct ck_wait *w)
 }
 
 /*
- * The last wake-up reached another waiter, which went straight back to wait: nobody else has taken the mutex since to
- * look what it was for, and the thread that waits for ever had been waiting all the time.
+ * Whether the last wake-up of a condition reached another waiter, which began to wait again at once. Return: that other wait, or 0
+ *
+ * No other thread has taken the mutex since to look at the state. This wait to the end began before the wake-up.
  */
 static uint32_t misled(const struct ptt_check *c, const struct ck_wait *w)
 {
@@ -189,7 +192,7 @@ static uint32_t misled(const struct ptt_check *c, const struct ck_wait *w)
 	return 0;
 }
 
-/* Without it the program does not come to its end: it is the first thread, or another thread waits for it. */
+/* Whether the program needs the end of a thread: it is the first thread, or another thread waits for its end. */
 static bool is_awaited(const struct ptt_check *c, uint32_t thread)
 {
 	if (!CK_THREAD(c, thread)->created.thread && CK_THREAD(c, thread)->flags & CK_WHOLE)
@@ -221,7 +224,7 @@ void ck_lost_wakeups(struct ptt_check *c)
 
 		if (!wait || (!instead && !missed(c, w)))
 			continue;
-		/* Others may yet come and signal, unless this one could not be heard by whoever keeps to the rules. */
+		/* Other threads may still signal. But a waker without the mutex, and a thread that the program needs, are enough. */
 		if (!hung && !(by->unlocked && is_awaited(c, i)))
 			continue;
 		at = (struct tk_event){ .ts = w->since, .site = w->site, .process = o->process, .thread = i };
@@ -237,7 +240,7 @@ void ck_lost_wakeups(struct ptt_check *c)
 
 /* ---- barriers ---- */
 
-/* All threads of this round have come: what they do from now on is after what any of them did before. */
+/* A round is complete: the next actions of its threads come after all earlier actions of its threads. */
 static void complete(struct ptt_check *c, uint32_t object)
 {
 	CK_WAKEUP(c, tk_round_over(&c->t, object))->node = CK_OBJECT(c, object)->round;
@@ -267,7 +270,7 @@ void ck_barrier_arrive(struct ptt_check *c, const struct tk_event *e)
 
 void ck_barrier_out(struct ptt_check *c, const struct tk_event *e)
 {
-	/* The barrier may be gone, and another at its place. */
+	/* A new barrier may have taken its place. */
 	uint32_t wait = tk_wait_at(&c->t, e);
 	const struct ck_wait *w = CK_WAITING(c, wait);
 	uint32_t wakeup;
@@ -275,7 +278,7 @@ void ck_barrier_out(struct ptt_check *c, const struct tk_event *e)
 	if (!wait)
 		return;
 	wakeup = tk_wake_use(&c->t, w->object, w->since);
-	/* Its count is not known: it takes the threads that are there when the first thread leaves. */
+	/* The number of threads of a round is unknown: the round ends when the first thread leaves. */
 	if (!wakeup) {
 		complete(c, w->object);
 		wakeup = tk_wake_use(&c->t, w->object, w->since);

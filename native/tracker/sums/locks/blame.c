@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* blame.c - whom the waits for a lock are charged to. */
+/* blame.c - charges waits for a lock to its holders. */
 /*
- * While threads wait for a lock, each moment of their waiting is divided among its holders: `share` of an
- * object is the integral of waiters / holders over time, so what a hold has cost is the difference of two of its values.
- * `held` is the time in which anybody held it, so what a wait was for holders is the difference of two values of that.
- * While nobody holds the lock, neither grows: a waiter is about to have it. Where only waits are recorded, the
-thread that took it last, or was named as its owner, stands for the holder: `tail`.
+ * While threads wait for a lock, each moment of their waits is divided among its holders. `share` of an object is the integral
+ * of waiters / holders over time. So the cost of a hold is the difference of two values of `share`. `held` is the time with any
+ * holder. So the part of a wait with a holder is the difference of two values of `held`. While no thread holds the lock, both
+ * stand still: a waiter is about to take it. If only waits are recorded, the thread that took the lock last, or that was named
+ * as its owner, counts as the holder: `tail`.
  */
 #include "../sums.h"
 
@@ -38,7 +38,7 @@ void md_charge(struct ptt_model *m, uint32_t blame, int64_t ns)
 	MD_SITE(m, b->site)->pub.caused_ns += (uint64_t)ns;
 }
 
-/* What two intervals have in common with each other and with the window. */
+/* The part that two intervals share with each other and with the window, in ns. */
 static uint64_t overlap(const struct ptt_model *m, int64_t a, int64_t a_end, int64_t b, int64_t b_end)
 {
 	return (uint64_t)md_portion(m, a > b ? a : b, a_end < b_end ? a_end : b_end, 1, 1);
@@ -58,7 +58,7 @@ void md_share(struct ptt_model *m, struct md_object *o, int64_t ts)
 		o->held_all += (uint64_t)(ts - o->share_ts);
 		o->held += (uint64_t)ns;
 		o->share += (uint64_t)part;
-		/* What the division leaves is one holder's, so that the parts add up. */
+		/* A single holder gets the remainder of the division, so that the parts add up. */
 		if (rest)
 			MD_HOLD(m, o->pub.holds)->share -= (uint64_t)rest;
 	}
@@ -80,7 +80,7 @@ void md_log_add(struct ptt_model *m, struct md_object *o, struct md_log_entry en
 		log->entry[log->count++ % MD_LOG] = entry;
 }
 
-/* ---- where no holds are known ---- */
+/* ---- locks without recorded holds ---- */
 
 void md_close_tail(struct ptt_model *m, struct md_object *o, int64_t ts)
 {
@@ -118,7 +118,7 @@ void md_claim(struct ptt_model *m, struct md_wait *w, uint32_t thread, uint32_t 
 	md_charge(m, md_blame(m, w->object, thread, site), ns);
 }
 
-/* The thread that was named as the owner has only now recorded that it holds the lock: its hold begins here. */
+/* The named owner records its acquisition only now: its hold begins here, and the tail is dropped. */
 static void drop_tail(struct ptt_model *m, struct md_object *o, int64_t ts)
 {
 	uint64_t sum = 0;
@@ -127,7 +127,7 @@ static void drop_tail(struct ptt_model *m, struct md_object *o, int64_t ts)
 	for (uint32_t i = o->pub.waits; i; i = MD_WAITING(m, i)->object_next)
 		if (MD_WAITING(m, i)->counted)
 			sum += overlap(m, MD_WAITING(m, i)->since, ts, o->tail_since, ts);
-	/* A wait for it has been reported. */
+	/* A wait for the tail was reported already. */
 	if (sum != o->share - o->tail_share)
 		return;
 	for (uint32_t i = o->pub.waits; i; i = MD_WAITING(m, i)->object_next)
@@ -175,7 +175,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Makes the time smaller that is not yet charged to holders. Return: how much of their holds is left. */
+/* Takes up to @most ns from holders and the tail before they are charged. @end: their beginning. Return: the rest of @most. */
 static uint64_t take_from_holders(struct ptt_model *m, struct md_object *o, int64_t start, int64_t *end, uint64_t most)
 {
 	int64_t first = *end;
@@ -202,7 +202,7 @@ static uint64_t take_from_holders(struct ptt_model *m, struct md_object *o, int6
 		o->tail_share += part;
 		left -= part;
 	}
-	/* What the division leaves */
+	/* The remainder of the division. */
 	if (o->pub.holds) {
 		struct md_hold *h = MD_HOLD(m, o->pub.holds);
 		uint64_t part = least(left, o->share - h->share);
@@ -255,7 +255,7 @@ uint64_t md_blame_past(struct ptt_model *m, uint32_t object, uint32_t thread, in
 
 	for (uint32_t i = 0; o->log && i < MD_LOG && i < log->count; i++) {
 		const struct md_log_entry *entry = &log->entry[(log->count - 1 - i) % MD_LOG];
-		/* Several may have held it at once: each moment is charged once. */
+		/* Several threads may have held it at once: each moment is charged once. */
 		uint64_t part = overlap(m, entry->since, entry->ended, start, end);
 
 		if (entry->ended <= start)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* edges.c - which locks are asked for while others are held. */
+/* edges.c - requests for locks by threads that hold other locks. */
 #include "../holds.h"
 
-/* Keeps in edge->guard what is in the thread's hand this time too, besides the held lock itself. */
+/* Keeps in edge->guard the other locks that the thread holds this time as well. */
 static void guard(const struct ptt_model *m, struct ptt_model_edge *edge, uint32_t thread, bool first)
 {
 	uint32_t kept = 0;
@@ -20,7 +20,7 @@ static void guard(const struct ptt_model *m, struct ptt_model_edge *edge, uint32
 		edge->guard[kept++] = 0;
 }
 
-/* Edges come from so many of the locks that are held, those taken last: of n that are held at once there would be n². */
+/* Edges begin at this many of the last holds of a thread: n holds at once would make n² edges. */
 #define EDGES_FROM 64u
 
 void md_edges(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint8_t mode, bool blocked)
@@ -36,7 +36,7 @@ void md_edges(struct ptt_model *m, const struct tk_event *e, uint32_t object, ui
 		struct ptt_model_edge *edge;
 		bool made;
 
-		/* Of a semaphore it is known only later whether it was held. */
+		/* Only later events show whether a semaphore was held. */
 		if (h->object == object || h->kind == PTT_KIND_SEM)
 			continue;
 		edge = &((struct ptt_model_edge *)(void *)m->edges.items)[md_lookup(

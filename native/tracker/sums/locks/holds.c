@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* holds.c - holds that end, and holds whose end cannot be known. */
+/* holds.c - ends of holds, and holds with an unknown end. */
 #include "../holds.h"
 
 static void leave_place(uint64_t *places, uint8_t place)
@@ -18,7 +18,7 @@ void md_hold_unlink(struct ptt_model *m, uint32_t number)
 
 void md_crowd_pass(struct ptt_model *m, struct md_object *o)
 {
-	/* The latest one is the first, and none has seen more than those before it. */
+	/* The latest hold comes first, and no hold has seen more waiters than an earlier hold. */
 	for (uint32_t i = o->pub.holds; i && MD_HOLD(m, i)->max_waiters < o->crowd; i = MD_HOLD(m, i)->object_next)
 		MD_HOLD(m, i)->max_waiters = o->crowd;
 	o->crowd = 0;

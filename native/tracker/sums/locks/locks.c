@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* locks.c - locks as they are taken and released, and what each hold was: how long, and what it cost others. */
+/* locks.c - acquisitions and releases of locks, the duration of each hold, and its cost to other threads. */
 #include "../holds.h"
 
 static void hold_row(struct ptt_model *m, const struct md_hold *h, int64_t ts, uint32_t site, uint32_t stack,
@@ -44,7 +44,7 @@ static inline void sum_hold(struct ptt_sums *sums, uint64_t ns, uint64_t used, u
 		sums->hold_max = ns;
 }
 
-/* @spent: what its thread did meanwhile, NULL where that is not known */
+/* Adds a hold to all sums. @spent: time of its thread without a processor; NULL: unknown */
 static void account(struct ptt_model *m, const struct md_hold *h, int64_t ts, const struct tk_sched_sums *spent)
 {
 	int64_t since = h->since, whole = ts - since;
@@ -65,8 +65,8 @@ static void account(struct ptt_model *m, const struct md_hold *h, int64_t ts, co
 }
 
 /*
- * Where a hold is charged: where it began. A lock of Python that was taken when nobody waited for it was taken in the
- * interpreter, and another lock maybe in a wrapper; if others waited when it was released, that is known by the line.
+ * The call site to charge with a hold: the place of the acquisition. If that place is unknown, the place of the release, which
+ * has a stack if other threads waited.
  */
 static uint32_t charged_at(const struct ptt_model *m, const struct md_object *o, const struct md_hold *h, const struct tk_event *e, uint32_t release)
 {
@@ -82,10 +82,10 @@ static void hold_end(struct ptt_model *m, uint32_t number, const struct tk_event
 	struct tk_sched_sums spent = { -1, -1, -1, -1 };
 	uint32_t site = 0, charged;
 
-	/* What its thread does is known up to an event of its own. */
+	/* The readings of its thread reach up to an event of that thread. */
 	if (h->thread == e->thread)
 		spent = tk_sched_since(&MD_THREAD(m, h->thread)->sched, &h->sched);
-	/* What lies between a reading and the event behind it is not the hold's. */
+	/* Time without a processor between a reading and the acquisition after it does not belong to the hold. */
 	if (spent.off_ns > 0)
 		tk_sched_limit(&spent, e->ts - h->since);
 	if (unlikely(o->crowd))
@@ -117,7 +117,7 @@ void md_acquire(struct ptt_model *m, const struct tk_event *e, uint32_t object, 
 
 	if (unlikely(o->tail))
 		md_close_tail(m, o, e->ts);
-	/* A condition wait that has its mutex back. */
+	/* The thread of a condition wait takes its mutex back. */
 	if (t->pub.waits && MD_WAITING(m, t->pub.waits)->mutex == object && MD_WAITING(m, t->pub.waits)->retaken == TK_NEVER) {
 		md_share(m, o, e->ts);
 		MD_WAITING(m, t->pub.waits)->retaken = e->ts;
@@ -137,19 +137,19 @@ void md_acquire(struct ptt_model *m, const struct tk_event *e, uint32_t object, 
 		MD_HOLD(m, number)->depth++;
 		return;
 	}
-	/* Held by another as far as the model knows: the release was not recorded. */
+	/* Another thread holds it in the model: the trace lacks the release. */
 	if (unlikely(o->pub.holds && (mode == PTT_MODE_EXCLUSIVE || MD_HOLD(m, o->pub.holds)->mode == PTT_MODE_EXCLUSIVE)))
 		md_drop_holds(m, object, e->ts);
 	if (t->pub.holds && m->flags & PTT_MODEL_EDGES && !tk_has(e->id, TK_WAIT_NS) && o->pub.kind != PTT_KIND_SEM)
 		md_edges(m, e, object, mode, false);
 	if (md_sharing(o))
 		md_share(m, o, e->ts);
-	/* Its release will want to add to this. */
+	/* The release will add to this member. */
 	__builtin_prefetch(&MD_PAIR(m, pair)->sums.hold_n, 1);
 	md_hold_begin(m, e, object, pair, md_site(m, e->thread, e->site, o->pub.kind), mode);
 }
 
-/* It was taken when nobody recorded that. */
+/* The trace lacks the acquisition of a lock that is released. */
 static void released_unseen(struct ptt_model *m, const struct tk_event *e, struct md_object *o)
 {
 	if (o->tail) {
@@ -161,7 +161,7 @@ static void released_unseen(struct ptt_model *m, const struct tk_event *e, struc
 	md_log_add(m, o, (struct md_log_entry){ o->pub.release_ns, e->ts, e->thread, 0 });
 }
 
-/* So many of the latest waiters learn where their owner has released the lock. */
+/* Number of the latest waiters that learn where their owner released the lock. */
 #define RELEASE_SEEN_MAX 64u
 
 static __attribute__((cold, noinline)) void note_release_stack(struct ptt_model *m, const struct md_object *o, const struct tk_event *e)
@@ -187,7 +187,7 @@ void md_release(struct ptt_model *m, const struct tk_event *e)
 		object = MD_HOLD(m, hold)->object;
 		MD_OBJECT(m, object)->pub.last_ns = e->ts;
 	} else {
-		/* A lock may be released by a thread that did not take it, if its kind does not look. */
+		/* Some kinds of locks let a thread release the lock of another thread. */
 		object = md_object(m, e, e->id >> 6, e->object, &pair);
 		hold = MD_OBJECT(m, object)->pub.holds;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* objects.c - objects and their generations, what they are for, and which threads use them. */
+/* objects.c - objects and their generations, their purposes, and the threads that use them. */
 #include "../holds.h"
 
 /* A child has the semaphores of its parent, which were initialized there. */
@@ -18,7 +18,7 @@ static void inherit(const struct ptt_model *m, struct md_object *o)
 	o->made_by_stack = from->made_by_stack;
 }
 
-/* Was the object before at the address initialized at the same place, as far as that is known? */
+/* Whether the object before at the address was initialized at the same place, as far as it is known. */
 static bool alike_before(const struct ptt_model *m, uint32_t object)
 {
 	uint32_t before = MD_OBJECT(m, object)->pub.before;
@@ -26,7 +26,7 @@ static bool alike_before(const struct ptt_model *m, uint32_t object)
 	return before && MD_OBJECT(m, before)->pub.init_site == MD_OBJECT(m, object)->pub.init_site;
 }
 
-/* Finds the first object of an address that was initialized where this one was. Allocates. */
+/* Finds the first object at the address that was initialized at the same place. Allocates. */
 static void find_first(struct ptt_model *m, uint32_t object)
 {
 	struct md_object *o = MD_OBJECT(m, object);
@@ -46,7 +46,7 @@ static void find_first(struct ptt_model *m, uint32_t object)
 	o->first = (uint32_t)e->value;
 }
 
-/* What is said of an address: a purpose, and how far behind it whoever takes an interpreter's lock gives a signal. */
+/* Contents of `gils`: the purpose of an address, and the offset of the condition that a taker of the interpreter's lock signals. */
 #define PURPOSE UINT64_C(0xff)
 #define HAND_OVER_SHIFT 8
 
@@ -69,7 +69,7 @@ void md_object_made(struct tracker *t, uint32_t object)
 #define PAIR_OBJECT 1u
 #define PAIR_ADDRESS 2u
 
-/* Counts the threads that use any of the objects of an address that were initialized at one place, at the first. */
+/* Counts the users of all objects of an address that were initialized at one place, at the first of these objects. */
 static void count_at_address(struct ptt_model *m, uint32_t thread, uint32_t first)
 {
 	struct md_object *o = MD_OBJECT(m, first);
@@ -91,7 +91,7 @@ uint32_t md_user(struct ptt_model *m, uint32_t thread, uint32_t object)
 
 	if (!bit || m->flags & PTT_MODEL_PAIRS_OF)
 		pair = md_pair(m, thread, object);
-	/* What comes behind a window is followed, and is no use in it. */
+	/* A use after the window does not count. */
 	if (m->window.ended || (bit ? o->pub.users & bit : MD_PAIR(m, pair)->used & PAIR_OBJECT))
 		return pair;
 	o->pub.users |= bit;
@@ -212,7 +212,7 @@ uint32_t md_unused(struct ptt_model *m, const struct tk_event *e, uint32_t (*cal
 	cached = tk_cached(&m->t, e, e->id >> 6, e->object);
 	MD_OBJECT(m, cached->object)->pub.last_ns = e->ts;
 	object = call(&m->t, e);
-	*cached = (struct tk_cached){ 0 }; /* its next use is to be seen */
+	*cached = (struct tk_cached){ 0 }; /* so that its next use is counted */
 	m->unused = false;
 	return object;
 }
@@ -240,14 +240,14 @@ void md_init(struct ptt_model *m, const struct tk_event *e)
 	o->maker = e->thread;
 }
 
-/* It is there for a single wait, or for the end of a single thread. */
+/* Whether a semaphore serves a single wait, or the end of a single thread. */
 static bool is_for_once(uint8_t purpose)
 {
 	return purpose == PTT_FOR_WORK || purpose == PTT_FOR_END;
 }
 
-/* A semaphore may have been made before the recording, or opened: its first wait says whether it is a lock of the interpreter. */
-static void waited_unmade(struct ptt_model *m, const struct tk_event *e, struct md_object *o)
+/* A semaphore may be older than the recording, or was opened by name: its first wait says whether it is a lock of the interpreter. */
+static void learn_from_wait(struct ptt_model *m, const struct tk_event *e, struct md_object *o)
 {
 	bool made = o->maker || o->made_by_stack;
 	uint8_t purpose;
@@ -255,7 +255,7 @@ static void waited_unmade(struct ptt_model *m, const struct tk_event *e, struct 
 	if (!m->semaphores.count || (made && o->purpose != PTT_FOR_ANYTHING))
 		return;
 	purpose = purpose_of(m, e, 1);
-	/* What one of several processes is for says the wait alone. */
+	/* For a semaphore of several processes, only the wait says the purpose. */
 	if (purpose == PTT_FOR_WORK && o->purpose == PTT_FOR_ANYTHING)
 		o->purpose = PTT_FOR_WORK;
 	if (made || purpose != PTT_FOR_LOCK)
@@ -270,7 +270,7 @@ uint32_t md_parked_at(struct ptt_model *m, const struct tk_event *e, uint32_t ob
 	struct md_object *o = MD_OBJECT(m, object);
 
 	if (!tk_number(&e->e, TK_LOCK, 0))
-		waited_unmade(m, e, o);
+		learn_from_wait(m, e, o);
 	if (purpose == PTT_FOR_ANYTHING || o->pub.waiters || !tk_number(&e->e, TK_LOCK, 0))
 		return object;
 	if (o->made_by_stack && (is_for_once(o->purpose) || is_for_once(purpose))) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* families.c - waits for the ends of processes, and which thread made a process: where the critical path goes from one to another. */
+/* families.c - creation of processes, and waits for their ends: the links of the critical path between processes. */
 /*
- * A program that executes another is two processes here, one after the other, with the same process id. Ids are given
- * to others when their process has been waited for, so the owner of an id is known up to then. What was started and then became
- * a program that is not traced has no events that say so: a wait for its end is one that nobody in the trace has ended.
+ * A process that executes another program counts as two processes with the same process id, one after the other. The kernel
+ * reuses an id after another process has waited for its process. So the owner of an id is known up to then. A process that
+ * became a program without tracing has no event about that. So the wait for its end has no waker in the trace.
  */
 #include "../sums.h"
 
-/* What is known by process id: the process that had it last, plus 1; the thread that made the next one to have it, and when. */
+/* Facts by process id: the last process with the id, plus 1; the thread that creates the next process with the id, and when. */
 enum { HAS_IT, MADE_NEXT, MADE_AT };
 
-/* Return: where it stands, until the next call, which may move all of them; NULL if there is no such thing. */
+/* A fact about a process id. Return: its place, valid until the next call; NULL: unknown space, or no memory. */
 static uint64_t *known(struct ptt_model *m, uint32_t process, uint64_t pid, uint64_t what)
 {
 	uint32_t space = TK_PROCESS(&m->t, process)->space;
@@ -92,7 +92,7 @@ void md_process_made(struct ptt_model *m, const struct tk_event *e)
 			*at = (uint64_t)e->ts;
 		return;
 	}
-	/* It may have begun, and even have become another program, before its maker said so. */
+	/* The child may have begun, and even executed another program, before the event of its maker. */
 	thread = child->first;
 	while (MD_THREAD(m, thread)->maker && MD_THREAD(m, MD_THREAD(m, thread)->maker)->pub.process != e->process)
 		thread = MD_THREAD(m, thread)->maker;
@@ -130,13 +130,13 @@ void md_process_reaped(struct ptt_model *m, const struct tk_event *e)
 		p->reaped = true;
 		p->reaped_ns = e->ts;
 	}
-	/* What it executed last is not in the trace. */
+	/* The trace does not contain its last program. */
 	if (last && !p->exited && p->execs && MD_THREAD(m, p->execs)->pub.last_ns == p->exec_ns)
 		last = 0;
 	if (last) {
 		const struct md_wait *w = MD_WAITING(m, MD_THREAD(m, last)->pub.waits);
 
-		/* It was killed in a wait. */
+		/* The process was killed during a wait. */
 		if (MD_THREAD(m, last)->pub.waits && !p->exited)
 			md_step_put(m, (struct md_step){ w->since, TK_NEVER, e->ts, -1, last, 0, w->object, w->site_row });
 		step.waker = last;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* path.c - the critical path: backwards from the end of a thread, and at each wait over to whoever ended it. */
+/* path.c - the critical path: backwards from the end of a thread, and at each wait over to the thread that ended the wait. */
 #include "../sums.h"
 
-/* So many pieces are returned at once. */
+/* Number of pieces of a call. */
 #define PIECES (UINT64_C(1) << 16)
 
 static void piece(struct ptt_model *m, uint8_t kind, uint32_t thread, int64_t start, int64_t end, uint32_t object,
@@ -17,7 +17,7 @@ static void piece(struct ptt_model *m, uint8_t kind, uint32_t thread, int64_t st
 		*s = (struct ptt_model_segment){ start, end, -1, thread, object, site, kind, { 0 } };
 }
 
-/* From a wake-up to the end of a wait; at the end of it, the thread could have run for some time. */
+/* From a wake-up to the end of a wait. In the last part, the thread could have run but had no processor. */
 static void wake_piece(struct ptt_model *m, const struct md_step *step)
 {
 	int64_t dur = step->end - step->wake;
@@ -32,7 +32,7 @@ static void wake_piece(struct ptt_model *m, const struct md_step *step)
 		s->ready_ns = step->ready < dur ? step->ready : dur;
 }
 
-/* From the beginning of a thread to its creator, or to the creator of its process; 0 when that is not known. */
+/* From the beginning of a thread to its creator, or to the creator of its process; 0: unknown. */
 static uint32_t to_creator(struct ptt_model *m, uint32_t thread, int64_t *t)
 {
 	const struct md_thread *by = MD_THREAD(m, thread);
@@ -73,8 +73,8 @@ static uint32_t last_that_goes_on(const struct ptt_model *m)
 }
 
 /*
- * Where all threads of a process that live wait, the path ends in the wait that began last. A thread that goes on at the
- * end is what an idle wait beside it does not delay.
+ * If all living threads of a process wait, the path ends in the wait that began last. If a thread runs at the end, the waits
+ * beside it do not delay it.
  */
 static uint32_t last_that_waits(const struct ptt_model *m, uint32_t last)
 {
@@ -115,7 +115,7 @@ int ptt_model_path(struct ptt_model *m, uint32_t thread)
 	return m->t.error;
 }
 
-/* Over a wait, if the path leads through it. */
+/* Follows the path through a wait, if the path leads through it. */
 static void pass(struct ptt_model *m, struct md_walk *at, const struct md_step *step)
 {
 	while (at->thread && MD_THREAD(m, at->thread)->path_first >= step->end && at->hops++ < m->t.threads.count)
@@ -123,7 +123,7 @@ static void pass(struct ptt_model *m, struct md_walk *at, const struct md_step *
 	/* A wait that was over before it began kept nobody. */
 	if (step->thread != at->thread || step->start >= at->t || (step->wake != TK_NEVER && step->wake < step->start))
 		return;
-	/* What ended it is behind the place where the path leads to the thread, or behind the window. */
+	/* The wait ended after the path came to the thread, or after the window. */
 	if (step->end > at->t) {
 		piece(m, PTT_PATH_WAIT, at->thread, step->start, at->t, step->object, step->site);
 		at->t = step->start;

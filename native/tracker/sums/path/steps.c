@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* steps.c - keeps the finished waits that the critical path may lead through: the latest in memory, others in a file. */
+/* steps.c - keeps the finished waits for the critical path: the latest in memory, earlier waits in a file. */
 #include <unistd.h>
 
 #include "../sums.h"
 
-/* This many are kept in memory, and as many at once go to the file and come back. */
+/* Number of steps in memory. The same number goes to the file, and comes back, at a time. */
 #define STEPS_HELD (UINT64_C(1) << 16)
-/* No more than this are stored: of later steps, the shortest make room. */
+/* Maximum of steps in the file. After that, the shortest steps in memory make room. */
 #define STEPS_STORED (UINT64_C(1) << 26)
 #define FIRST_LEAST 1000
 
@@ -24,13 +24,13 @@ static void drop_shortest(struct md_steps *steps)
 	steps->held.count = kept;
 }
 
-/* Puts all that is held into the file. False if there is no room. */
+/* Moves all steps in memory to the file. False: there is no room. */
 static bool store(struct md_steps *steps)
 {
 	size_t bytes = steps->held.count * sizeof(struct md_step), done = 0;
 	off_t at = (off_t)(steps->stored * sizeof(struct md_step));
 
-	/* What comes back comes in wholes: after the first that did not fit nothing else is stored. */
+	/* The file contains full parts only: after the first failure nothing more is stored. */
 	if (steps->file < 0 || steps->least || steps->stored + steps->held.count > STEPS_STORED)
 		return false;
 	while (done < bytes) {
@@ -64,7 +64,7 @@ void md_step_put(struct ptt_model *m, struct md_step step)
 void md_step_add(struct ptt_model *m, const struct md_wait *w, const struct md_end *end, int64_t dur)
 {
 	const struct tk_sched *now = &MD_THREAD(m, w->thread)->sched;
-	/* It was given a processor once, at the end. */
+	/* It got a processor once, at the end. */
 	bool once = now->now.slices - w->sched.slices <= 1;
 
 	if (dur >= m->steps.least)
@@ -73,7 +73,7 @@ void md_step_add(struct ptt_model *m, const struct md_wait *w, const struct md_e
 						 end->waker, w->object, w->site_row });
 }
 
-/* Brings back the part of the file that an element is in. */
+/* Reads a part of the file into memory. */
 static int bring(struct md_steps *steps, uint64_t part)
 {
 	size_t bytes = STEPS_HELD * sizeof(struct md_step), done = 0;

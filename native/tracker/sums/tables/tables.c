@@ -90,7 +90,7 @@ bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uin
 
 /* ---- histograms ---- */
 
-/* 16 steps an octave: the middle of a bucket is within 3 % of what it stands for. */
+/* 16 buckets an octave: the middle of a bucket is within 3 % of each of its durations. */
 static uint32_t bucket_of(uint64_t ns)
 {
 	uint32_t octave, bucket;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* thread_states.c - what threads do from their first event to their end, as far as waits, readings and context switches show. */
+/* thread_states.c - states of threads from their first event to their end, by waits, readings and context switches. */
 /*
- * Of what lies between an event and the reading that follows the order is known only where the thread was given a
- * processor once, in a wait. Without readings, time outside of waits is unknown. Where the kernel's context switches are known,
- * they say when a thread had a processor, and all else what it did without one.
+ * The order of states between an event and the next reading is known only if the thread got a processor once, in a wait.
+ * Without readings, the state outside of waits is unknown. If context switches are recorded, they say when a thread had a
+ * processor. Waits, calls and readings then say what it did without a processor.
  */
 #include "../sums.h"
 
@@ -26,7 +26,7 @@ static void put_row(struct ptt_model *m, uint32_t thread, int64_t from, int64_t 
 	row->thread = thread;
 }
 
-/* What a thread was seen to do that was in a state otherwise. */
+/* The state of a thread after a context switch. @what: its state by waits, calls and readings */
 static struct ptt_model_state seen(const struct md_thread *t, const struct md_switch *s, struct ptt_model_state what)
 {
 	switch (s->now) {
@@ -38,7 +38,7 @@ static struct ptt_model_state seen(const struct md_thread *t, const struct md_sw
 		what.state = t->pub.held ? PTT_STATE_PREEMPTED : PTT_STATE_READY;
 		break;
 	case MD_OFF:
-		/* it gave the processor up: nobody knows for which call */
+		/* it gave the processor up, in an unknown call */
 		if (!what.wait && (what.state == PTT_STATE_RUNNING || what.state == PTT_STATE_UNKNOWN))
 			what.state = PTT_STATE_ASLEEP;
 	}
@@ -47,7 +47,7 @@ static struct ptt_model_state seen(const struct md_thread *t, const struct md_sw
 	return what;
 }
 
-/* Reports a state from where the last one ended; @of: the wait that it is part of, or the call of a sleeper. */
+/* Reports a state from the end of the last reported state on. @of: the wait that contains it, or the call of a sleeper */
 static void put_state(struct ptt_model *m, uint32_t thread, int64_t until, uint8_t state, uint64_t of)
 {
 	struct md_thread *t = MD_THREAD(m, thread);
@@ -78,7 +78,7 @@ static void put_state(struct ptt_model *m, uint32_t thread, int64_t until, uint8
 	}
 }
 
-/* The same of a thread that slept and then was ready for @ready ns until it had a processor again; 0: that is not known. */
+/* The same for a thread that slept and then was ready for @ready ns until it had a processor again; 0: unknown. */
 static void put_sleep(struct ptt_model *m, uint32_t thread, int64_t until, uint8_t state, uint64_t of, int64_t ready)
 {
 	const struct md_thread *t = MD_THREAD(m, thread);
@@ -101,7 +101,7 @@ static uint8_t without_wait(const struct md_thread *t)
 	return t->sched.now.epoch ? PTT_STATE_RUNNING : PTT_STATE_UNKNOWN;
 }
 
-/* What the kernel does with a thread from now on. */
+/* Notes a context switch. */
 static void add_switch(struct ptt_model *m, struct md_thread *t, struct md_switch now)
 {
 	t->last = now;
@@ -129,7 +129,7 @@ void md_switches_loaded(struct ptt_model *m, struct md_thread *t)
 		add_switch(m, t, t->last);
 }
 
-/* The processor that the last switch of a thread was about. */
+/* The processor of the last switch of a thread. */
 static uint16_t cpu_of(const struct ptt_model *m, const struct md_thread *t)
 {
 	uint16_t cpu = m->t.known[t->pub.number].cpu;
@@ -137,7 +137,7 @@ static uint16_t cpu_of(const struct ptt_model *m, const struct md_thread *t)
 	return cpu == PTT_CPU_NONE ? UINT16_MAX : cpu;
 }
 
-/* It was switched before its first event only, or is for the first time now. */
+/* A thread ran on its processor from its first event on: its switches so far were earlier, or this switch is its first. */
 static void began_on(struct ptt_model *m, struct md_thread *t)
 {
 	add_switch(m, t, (struct md_switch){ t->pub.first_ns, cpu_of(m, t), MD_ON });
@@ -187,8 +187,8 @@ void md_switched(struct ptt_model *m, const struct tk_event *e, enum tk_action a
 
 /* ---- system calls ---- */
 
-/* What is known of a call up to now: without readings of the scheduler the thread sleeps in it all the time. */
-static void tell_call(struct ptt_model *m, uint32_t thread, int64_t until)
+/* Reports the states in a system call up to now. Without readings of the scheduler, the thread slept all the time. */
+static void put_call(struct ptt_model *m, uint32_t thread, int64_t until)
 {
 	const struct md_thread *t = MD_THREAD(m, thread);
 	struct tk_sched_sums spent = tk_sched_since(&t->sched, &t->called);
@@ -197,7 +197,7 @@ static void tell_call(struct ptt_model *m, uint32_t thread, int64_t until)
 	if (t->switch_count) {
 		put_sleep(m, thread, until, PTT_STATE_ASLEEP, t->call, once ? spent.ready_least_ns : 0);
 	} else if (once) {
-		/* It was given a processor once at most: it ran, slept, and was ready for so long, as far as it is known. */
+		/* It got a processor once at most: so it ran, slept and was ready, in this order. */
 		put_state(m, thread, until - spent.off_ns, PTT_STATE_RUNNING, 0);
 		put_state(m, thread, until - spent.ready_most_ns, PTT_STATE_ASLEEP, t->call);
 		put_state(m, thread, until - spent.ready_least_ns, PTT_STATE_UNKNOWN, 0);
@@ -220,13 +220,13 @@ void md_sleep_begin(struct ptt_model *m, const struct tk_event *e)
 	t->called = t->sched.now;
 }
 
-/* A signal handler that does something ends the sleep too; whether it returned or jumped elsewhere is not known. */
+/* An event in a signal handler ends the sleep too: nothing says whether the handler returned or jumped elsewhere. */
 void md_sleep_end(struct ptt_model *m, const struct tk_event *e)
 {
 	struct md_thread *t = MD_THREAD(m, e->thread);
 
 	if (m->flags & PTT_MODEL_STATES_OF)
-		tell_call(m, e->thread, e->ts);
+		put_call(m, e->thread, e->ts);
 	t->call = 0;
 }
 
@@ -247,7 +247,7 @@ static uint8_t state_of(const struct md_wait *w, uint8_t wait_class)
 	return md_is_lock(w->kind) ? PTT_STATE_BLOCKED : PTT_STATE_IDLE;
 }
 
-/* A wait inside of another, in a signal handler, is part of that; not one for the mutex of the other. */
+/* A wait in a signal handler is part of the outer wait. A wait for the mutex of an outer condition wait is not. */
 void md_state_of_wait(struct ptt_model *m, const struct md_wait *w, uint8_t wait_class, int64_t until)
 {
 	const struct md_thread *t = MD_THREAD(m, w->thread);
@@ -258,7 +258,7 @@ void md_state_of_wait(struct ptt_model *m, const struct md_wait *w, uint8_t wait
 	if (outer && outer->id != w->id && outer->mutex != w->object)
 		return;
 	put_state(m, w->thread, w->since < until ? w->since : until, without_wait(t), 0);
-	/* It was given a processor once: at the end, when it had been ready for so long. */
+	/* If it got a processor only once, this was at the end, after it had been ready. */
 	put_sleep(m, w->thread, until, state, w->id, t->sched.now.slices - w->sched.slices == 1 ? ready : 0);
 }
 
@@ -272,7 +272,7 @@ void md_finish_states(struct ptt_model *m)
 
 		if (t->pub.first_ns == INT64_MAX)
 			continue;
-		/* Up to its last event it is known what it did; then it may have done anything. */
+		/* Its state is known up to its last event. */
 		if (m->flags & PTT_MODEL_STATES_OF) {
 			put_state(m, i, event, without_wait(t), 0);
 			put_state(m, i, t->pub.last_ns, t->call ? PTT_STATE_ASLEEP : PTT_STATE_UNKNOWN, t->call);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* threads.c - what the tables say of threads beside what the tracker knows, and which of them count. */
+/* threads.c - the columns of threads that the tracker does not have, and the choice of threads that count. */
 #include "../sums.h"
 
 int ptt_model_only_thread(struct ptt_model *m, uint32_t number)
@@ -17,7 +17,7 @@ uint32_t md_thread_of_tid(struct ptt_model *m, uint32_t process, uint32_t tid)
 {
 	uint32_t thread = tk_thread_of_tid(&m->t, process, tid);
 
-	/* It has no event of its own. */
+	/* A thread without events of its own. */
 	if (!thread && m->t.known_count < UINT32_MAX && ptt_tracker_thread(&m->t, m->t.known_count, process, tid) == 0)
 		thread = tk_thread_of_tid(&m->t, process, tid);
 	return thread;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* open_waits.c - waits that go on: what they are at the end of a trace, and at a moment while it is being read. */
+/* open_waits.c - waits that go on: at the end of a trace, and at a moment while it is read. */
 #include "../holds.h"
 
 static uint8_t class_by_kind(struct ptt_model *m, const struct md_wait *w)
@@ -29,13 +29,13 @@ static bool for_lock(const struct md_object *o, const struct md_wait *w)
 	return md_is_lock(w->kind) || o->as_lock;
 }
 
-/* It was taken before that was recorded, and not given back since: the lock itself may have named its holder. */
+/* Whether a lock was taken before its recording began, and not released since: only the lock itself may name its holder. */
 static bool held_unseen(const struct md_object *o)
 {
 	return !o->pub.holds && !o->tail && !o->pub.releaser;
 }
 
-/* Waits for locks are for their holders now; a lock that was given back has none. */
+/* Sets the owner of an open wait for a lock to the present holder. A released lock has no holder. */
 static void wait_for_holder(struct ptt_model *m, struct md_wait *w)
 {
 	const struct md_object *o = MD_OBJECT(m, w->object);
@@ -57,7 +57,7 @@ static void wait_for_holder(struct ptt_model *m, struct md_wait *w)
 	}
 }
 
-/* Whom an open wait is blamed on, where it is not for holders that are known. */
+/* Divides an open contended wait among the threads to blame, and sets end->held. */
 static void divide_open(struct ptt_model *m, struct md_wait *w, struct md_end *end)
 {
 	struct md_object *o = MD_OBJECT(m, w->object);
@@ -119,7 +119,7 @@ int md_finish_waits(struct ptt_model *m, const int64_t *ends)
 	return m->t.error;
 }
 
-/* How long a wait that goes on was for what was held, up to now; nothing is charged to anybody. */
+/* For how much of an open wait a thread held the object, up to now, in ns. Charges no thread. */
 static uint64_t held_so_far(const struct ptt_model *m, const struct md_wait *w, int64_t now)
 {
 	const struct md_object *o = MD_OBJECT(m, w->object);

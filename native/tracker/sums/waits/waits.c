@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* waits.c - waits from their beginning to their end: class, owner, waker, and where they are added up. */
+/* waits.c - waits from their beginning to their end: class, owner, waker and sums. */
 #include "../holds.h"
 
-/* Class of a wait by its result: @done where it got what it waited for. */
+/* The class of a wait by its result. @done: the class if the wait succeeded */
 static uint8_t class_of(int64_t result, uint8_t done)
 {
 	if (result == 0 || result == EOWNERDEAD)
@@ -36,14 +36,14 @@ static void find_owner(struct ptt_model *m, const struct tk_event *e, struct md_
 	} else {
 		w->owner = tid > 0 ? md_thread_of_tid(m, e->process, (uint32_t)tid) : o->pub.releaser;
 		w->named = tid > 0;
-		/* The last one to have released it was this thread: another one has it, and has not said so. */
+		/* This thread released the lock last. So another thread has it, and its acquisition is not in the trace yet. */
 		if (!w->named && w->owner == e->thread)
 			w->owner = 0;
 		w->owner_site = w->owner == o->pub.releaser ? o->held_site : 0;
 		w->owner_follows = w->named || !w->owner;
 	}
 	o->owner_follows |= w->owner_follows;
-	/* Releases are not recorded: blamed until another thread takes it. */
+	/* Without recorded releases, the owner is blamed until another thread takes the lock. */
 	if (tk_knows_holds(TK_PROCESS(&m->t, e->process), o->pub.kind, e->object) || o->pub.holds)
 		return;
 	if (!o->tail || (w->owner && MD_BLAME(m, o->tail)->thread != w->owner))
@@ -64,7 +64,7 @@ void md_crowd_was(struct ptt_model *m, struct md_object *o, const struct md_wait
 
 void md_not_in_crowd(struct ptt_model *m, const struct md_object *o, int64_t ts)
 {
-	/* The latest one is the first. */
+	/* The latest wait comes first. */
 	for (uint32_t i = o->pub.waits; i && MD_WAITING(m, i)->since >= ts; i = MD_WAITING(m, i)->object_next)
 		if (MD_WAITING(m, i)->crowd > 1)
 			MD_WAITING(m, i)->crowd--;
@@ -78,7 +78,7 @@ void md_wait_behind(struct md_wait *w, const struct md_wait *parent)
 	w->chain = first;
 }
 
-/* What a wait for a lock is for. */
+/* Finds the owner, the parent and the edges of a wait for a lock. */
 static void begin_for_lock(struct ptt_model *m, const struct tk_event *e, struct md_object *o, struct md_wait *w)
 {
 	const struct md_thread *t = MD_THREAD(m, e->thread);
@@ -95,7 +95,7 @@ static void begin_for_lock(struct ptt_model *m, const struct tk_event *e, struct
 		md_edges(m, e, w->object, w->mode, true);
 }
 
-/* What a wait for a semaphore is for that is used as a lock. */
+/* The same for a semaphore used as a lock. */
 static void begin_for_unit(struct ptt_model *m, struct md_object *o, struct md_wait *w)
 {
 	md_log_of(m, o);
@@ -110,7 +110,7 @@ static void begin_for_unit(struct ptt_model *m, struct md_object *o, struct md_w
 		md_wait_behind(w, MD_WAITING(m, MD_THREAD(m, w->owner)->pub.waits));
 }
 
-/* What a wait for the end of a thread is for, where that thread made what it posts then. */
+/* A thread waits at a semaphore for the end of the thread that made it and will post it. */
 static void begin_for_end(struct ptt_model *m, const struct md_object *o, struct md_wait *w)
 {
 	if (!o->pub.attributes)
@@ -120,7 +120,7 @@ static void begin_for_end(struct ptt_model *m, const struct md_object *o, struct
 		md_wait_behind(w, MD_WAITING(m, MD_THREAD(m, o->maker)->pub.waits));
 }
 
-/* How many locks a thread holds, where the trace says which mutexes are taken and given back. */
+/* The number of locks that a thread holds; -1 if the trace lacks acquisitions and releases of mutexes. */
 static int32_t locks_held(struct ptt_model *m, const struct tk_event *e)
 {
 	return tk_knows_holds(TK_PROCESS(&m->t, e->process), PTT_KIND_MUTEX, 0) ? (int32_t)MD_THREAD(m, e->thread)->pub.held : -1;
@@ -132,11 +132,11 @@ uint32_t md_wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t o
 	uint32_t number = tk_wait_of(&m->t, e->thread, object);
 	struct md_wait gone, *w;
 
-	/* It expects another thread to give back what it took. */
+	/* It expects another thread to give back the unit that it took. */
 	if (o->as_lock && o->pub.holds && (o->given_away || MD_HOLD(m, o->pub.holds)->thread == e->thread))
 		md_no_lock(m, object, e->ts);
 
-	/* The end of an earlier one was lost. */
+	/* The trace lacks the end of an earlier wait. */
 	if (unlikely(number))
 		md_wait_take(m, e, object, &gone);
 	number = tk_wait_begin(&m->t, e, object, mode);
@@ -169,7 +169,7 @@ void md_take_call_of_wait(const struct ptt_model *m, struct tk_event *e, uint32_
 	if (!wait || e->stack || !MD_WAITING(m, wait)->stack)
 		return;
 	e->stack = MD_WAITING(m, wait)->stack;
-	/* That which the stack shows, and not a wrapper. */
+	/* the call site of the stack, not of a wrapper */
 	e->site = MD_WAITING(m, wait)->site;
 }
 
@@ -200,7 +200,7 @@ bool md_wait_take(struct ptt_model *m, const struct tk_event *e, uint32_t object
 		wait_unlink(m, number, e->ts);
 		if (likely(e->ts - dur >= out->since))
 			return true;
-		/* it had waited before it could say so; in a wait for a routine, the routine may have ended by then */
+		/* the wait began before its first event; a once routine may have ended in between */
 		out->since = e->ts - dur;
 		if (o->pub.kind != PTT_KIND_ONCE)
 			return true;
@@ -224,7 +224,7 @@ bool md_wait_take(struct ptt_model *m, const struct tk_event *e, uint32_t object
 	return false;
 }
 
-/* What others held of a wait for a lock; its end is stamped when it has gone on already. */
+/* Computes how long other threads held a lock during a wait. The end of a wait is stamped after the thread has continued. */
 static void divide(struct ptt_model *m, const struct md_wait *w, bool known, struct md_end *end)
 {
 	struct md_object *o = MD_OBJECT(m, w->object);
@@ -246,7 +246,7 @@ static void divide(struct ptt_model *m, const struct md_wait *w, bool known, str
 	}
 }
 
-/* A lock may be taken and given back unseen: the last thread known to have it has given it back, nobody knows when. */
+/* The last known thread that had a lock with unseen acquisitions and releases: it released the lock at an unknown time. */
 static uint32_t last_to_have(const struct ptt_model *m, const struct tk_event *e, const struct md_object *o)
 {
 	return o->tail && tk_is_numbered(e->object) ? MD_BLAME(m, o->tail)->thread : 0;
@@ -261,7 +261,7 @@ void md_lock_waited(struct ptt_model *m, const struct tk_event *e, uint32_t obje
 	bool known = md_wait_take(m, e, object, &w);
 
 	if (!known && end.dur <= 0)
-		return; /* taken without a wait, with a result to report */
+		return; /* taken without a wait; the event only reports a result */
 	if (end.dur < 0)
 		end.dur = e->ts - w.since;
 	end.held = known ? o->held - w.held : 0;
@@ -309,7 +309,7 @@ static void sum_cause(struct ptt_model *m, const struct md_wait *w, const struct
 {
 	bool lock = md_is_lock(w->kind) || MD_OBJECT(m, w->object)->as_lock, made;
 	uint32_t cause = lock ? w->owner : end->waker ? end->waker : w->owner;
-	/* a holder that took it unseen is known by where it released it, as it is blamed */
+	/* the holder of an acquisition at an unknown place is named by its release, as for the blame */
 	bool hidden = w->kind == PTT_KIND_SEM || MD_SITE(m, w->owner_site)->use & PTT_SITE_IN_WRAPPER;
 	bool unseen = hidden && !w->owner_stack && w->owner == end->waker && end->waker_stack;
 	uint32_t cause_site = lock && !unseen ? w->owner_site : end->waker_site, key;
@@ -357,7 +357,7 @@ static void sum_waker(struct ptt_model *m, const struct md_wait *w, const struct
 	waker->ns += ns;
 }
 
-/* Where the holder was: where it took the lock, or else released it. */
+/* Sets the place of the holder: where it took the lock, or else where it released the lock. */
 static void place_holder(const struct md_wait *w, const struct md_end *end, struct ptt_model_wait *row)
 {
 	row->holder_stack = w->owner_stack;
@@ -412,8 +412,8 @@ void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait
 }
 
 /*
- * A release or an end of a thread is stamped before it is done, so a wait for it may begin later than that: it is woken
- * from its beginning on. So the wake-up is in the window if its time is, whatever part of the wait lies inside.
+ * A release, or the end of a thread, is stamped before it happens. So a wait for it may begin after that stamp. Then the wake-up
+ * is at the beginning of the wait. The wake-up is in the window if its own time is.
  */
 static void wakeup_row(struct ptt_model *m, const struct md_wait *w, const struct md_end *end)
 {
@@ -474,6 +474,6 @@ void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct 
 		sum_waker(m, w, end, ns);
 	if (m->flags & PTT_MODEL_ROWS)
 		md_wait_row(m, &m->wait_rows, w, end, since, until);
-	if (end->open) /* since when it goes on is reported, whatever the window */
+	if (end->open) /* with its beginning, even before the window */
 		md_wait_row(m, &m->open_rows, w, end, w->since, until);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* wakes.c - waits that another thread's signal, post or arrival ends: conditions, semaphores, barriers, futexes, ends of threads. */
+/* wakes.c - waits that another thread ends: at conditions, semaphores, barriers and futexes, and for the end of a thread. */
 #include "catalog.h"
 #include "../holds.h"
 
 #include <pthread.h>
 
-/* Less than this after a signal, a thread that was woken has not yet come to ask for its mutex. */
+/* A woken thread needs up to this time to ask for its mutex. A shorter hold by others does not count as a wait. */
 #define REACQUIRE_NS 20000
 
 /* ---- wake-ups ---- */
 
-/* A woken thread waits for the mutex no more. Return: for how long it was held since the wake-up. */
+/* A woken thread waits for the mutex no more. Return: how long threads held the mutex since the wake-up, in ns. */
 static uint64_t unawait(struct ptt_model *m, const struct md_wakeup *by, int64_t ts)
 {
 	struct md_object *mutex = MD_OBJECT(m, by->mutex);
@@ -39,13 +39,13 @@ void md_drop_wakes(struct ptt_model *m, uint32_t object, int64_t ts)
 	drop(m, object, TK_WAKING(&m->t, &MD_OBJECT(m, object)->pub)->pending, ts);
 }
 
-/* A thread left without a wake-up: a wake-up may be for nobody now. */
+/* A thread left without a wake-up. So a wake-up may have no waiter now. */
 static void left_without(struct ptt_model *m, uint32_t object, int64_t ts)
 {
 	drop(m, object, tk_wake_excess(&m->t, object), ts);
 }
 
-/* The @count threads more that a signal wakes have to take the mutex back: they wait for its holders from now on. */
+/* A signal wakes @count more threads. They must take the mutex back, so they wait for its holders from now on. */
 static void await_mutex(struct ptt_model *m, const struct md_object *cond, struct md_wakeup *by, uint32_t count)
 {
 	uint32_t mutex = MD_WAITING(m, cond->pub.waits)->mutex;
@@ -68,7 +68,7 @@ uint32_t md_wakeup_times(const struct md_wakeup *wakeup)
 	return 1 + 2 * wakeup->left + wakeup->gave_back;
 }
 
-/* The event of the latest wake-up is fed early once more: what it has become so far, one after the other. */
+/* The event of the latest wake-up is fed early again: restores the next part of its state, see md_wakeup_times(). */
 static void wake_again(struct ptt_model *m, uint32_t object, struct md_wakeup *by)
 {
 	by->gave_back = !by->gave_back;
@@ -122,7 +122,7 @@ static void woken_by(struct md_end *end, const struct md_wakeup *by)
 	end->wake_kind = by->kind;
 }
 
-/* The object of a wait that ends: whoever was woken first may have destroyed it, and made another one at its place. */
+/* The object of a wait that ends. A thread that was woken first may have destroyed it, and made a new object at its address. */
 static uint32_t waited_for(struct ptt_model *m, const struct tk_event *e)
 {
 	uint32_t wait = tk_wait_at(&m->t, e), pair;
@@ -148,9 +148,10 @@ void md_cond_in(struct ptt_model *m, const struct tk_event *e)
 }
 
 /*
- * Whether others held the mutex, from the wake-up until the thread had it, for as long as to be waited for. If not, or if
- * the wait does not count, that time is taken from what they are blamed for; so it is of the interpreter's lock, whose parts
- * are waited for as one. @out: how much of it lies in the window.
+ * Whether other threads held the mutex between the wake-up and its acquisition long enough to count as a wait for the mutex
+ *
+ * If not, or if the wait is not counted, the time is taken from their blame. The same holds for the interpreter's lock: a wait
+ * for its condition and for its mutex is a single wait. @out: the time that they held the mutex in the window, in ns.
  */
 static bool held_by_others(struct ptt_model *m, const struct md_wait *w, const struct md_wakeup *by, int64_t now,
 			   uint64_t *out)
@@ -165,7 +166,7 @@ static bool held_by_others(struct ptt_model *m, const struct md_wait *w, const s
 		md_unblame(m, by->mutex, by->ts, now, held);
 		return false;
 	}
-	/* Since then it has had the mutex itself. */
+	/* The thread itself has held the mutex since it took the mutex back. */
 	if (own)
 		MD_HOLD(m, own)->share += held - (w->mutex_held - by->held);
 	*out = held = w->mutex_held - by->held;
@@ -176,7 +177,7 @@ static bool held_by_others(struct ptt_model *m, const struct md_wait *w, const s
 	return long_enough;
 }
 
-/* The time from the wake-up to the mutex, if others had it meanwhile, as a wait of its own for the mutex. */
+/* Reports the time from the wake-up to the acquisition of the mutex as a separate wait for the mutex. */
 static void reacquired(struct ptt_model *m, const struct md_wait *w, const struct md_wakeup *by, uint64_t held)
 {
 	struct md_object *o = MD_OBJECT(m, w->mutex);
@@ -205,7 +206,7 @@ static void reacquired(struct ptt_model *m, const struct md_wait *w, const struc
 	again.depth = o->pub.waiters + 1;
 	again.crowd = by->crowd;
 	again.owner = first.thread;
-	/* Of a holder that is known by where it released the mutex, it is not known where it took the mutex. */
+	/* The site of a release does not say where the holder took the mutex. */
 	again.owner_site = first.site & MD_RELEASED ? 0 : first.site;
 	end.waker = last.thread;
 	end.waker_site = o->pub.releaser == last.thread && o->pub.release_ns == last.ended ? md_release_row(m, o) : 0;
@@ -230,7 +231,7 @@ void md_cond_out(struct ptt_model *m, const struct tk_event *e)
 		woken_by(&end, by);
 		if (held_by_others(m, &w, by, e->ts, &held)) {
 			reacquired(m, &w, by, held);
-			/* it could run since the signal, if at all: in the wait for the mutex */
+			/* readings since the signal belong to the wait for the mutex */
 			w.sched.epoch = 0;
 			end.ts = by->ts;
 			end.dur = -1;
@@ -238,10 +239,10 @@ void md_cond_out(struct ptt_model *m, const struct tk_event *e)
 	} else {
 		left_without(m, object, e->ts);
 	}
-	/* A thread that sleeps waits for nobody. */
+	/* A thread that waits for time to pass is idle. */
 	if (end.wait_class == PTT_TIMEOUT && MD_SITE(m, w.site_row)->use & PTT_SITE_OF_SLEEP)
 		end.wait_class = PTT_IDLE;
-	/* A wait for the interpreter's lock that timed out goes on at once. */
+	/* A wait for the interpreter's lock that timed out begins again at once, and has the class of that lock. */
 	end.wait_class = md_class(MD_OBJECT(m, object), end.wait_class);
 	md_wait_account(m, &w, &end);
 }
@@ -272,7 +273,7 @@ bool md_cond_open(struct ptt_model *m, struct md_wait *w, int64_t *signalled)
 
 /* ---- barriers ---- */
 
-/* The thread that came last lets all go that wait. */
+/* The last thread of a round wakes all waiters. */
 static void barrier_open(struct ptt_model *m, uint32_t object)
 {
 	struct md_wakeup *by = MD_WAKEUP(m, tk_round_over(&m->t, object));
@@ -298,14 +299,14 @@ void md_barrier_arrive(struct ptt_model *m, const struct tk_event *e)
 		barrier_open(m, object);
 }
 
-/* The wake-up that a thread which waited leaves by. */
+/* The wake-up by which a waiter leaves a barrier. */
 static uint32_t leave_barrier(struct ptt_model *m, uint32_t object, int64_t since)
 {
 	uint32_t wakeup = tk_wake_use(&m->t, object, since);
 
 	if (wakeup)
 		return wakeup;
-	/* Its count is not known: it takes the threads that are there when the first thread leaves. */
+	/* The number of threads of a round is unknown: the round ends when the first thread leaves. */
 	barrier_open(m, object);
 	return tk_wake_use(&m->t, object, since);
 }
@@ -338,14 +339,17 @@ void md_barrier_out(struct ptt_model *m, const struct tk_event *e)
 /* ---- semaphores ---- */
 
 /*
- * A semaphore that began with one unit is a lock as long as each unit taken was given back by the thread that took it: then
- * that thread has held it. Whether it has is known when it is given back. Once another thread has posted, or waited for its
- * own, the semaphore is no lock any more, and nobody is known to hold its units.
+ * A semaphore that began with one unit is a lock while each thread gives back the unit that it took. Then the thread has held
+ * the semaphore, which is known when it gives back the unit. The semaphore is no lock any more, and has no known holder, after
+ * a thread posted the unit of another thread, or waited for its own unit.
  *
- * A semaphore that began with several units is a pool. A thread that gives back a unit it had taken is blamed for the wait that this ends.
+ * A semaphore that began with several units is a pool. A thread that gives back its unit is blamed for the wait that this ends.
  */
 
-/* Where it is not known what waits, a thread that had taken a unit may have kept it all the time, or have made another. */
+/*
+ * The class of a wait for a unit. @taken: the poster had taken a unit. In a semaphore that is no pool, it may have kept that unit
+ * all the time, or it may have added a unit.
+ */
 static uint8_t class_of_unit(const struct md_object *o, const struct md_wait *w, bool taken)
 {
 	uint8_t otherwise = !taken ? PTT_IDLE : o->pool ? PTT_CONTENDED : PTT_UNKNOWN;
@@ -358,13 +362,13 @@ uint8_t md_sem_unknown_class(struct ptt_model *m, const struct md_wait *w)
 	const struct md_object *o = MD_OBJECT(m, w->object);
 	uint32_t own = MD_PAIR(m, md_pair(m, w->thread, w->object))->balance > 0;
 
-	/* Where units are not recorded, nothing is known of what they are for. */
+	/* Without recorded units, their use is unknown. */
 	if (!TK_PROCESS(&m->t, o->pub.process)->full[PTT_KIND_SEM])
 		return md_class(o, w->futex ? md_futex_class(w) : PTT_UNKNOWN);
 	return class_of_unit(o, w, o->units_out > own);
 }
 
-/* The thread that ended a wait decides what it was. */
+/* The waker of a wait for a unit decides its class. */
 static void granted(struct ptt_model *m, const struct md_wait *w, struct md_end *end, const struct md_wakeup *by)
 {
 	woken_by(end, by);
@@ -373,7 +377,7 @@ static void granted(struct ptt_model *m, const struct md_wait *w, struct md_end 
 		md_blame_waker(m, w, end);
 }
 
-/* For a unit of a semaphore that is no lock. */
+/* The end of a wait for a unit of a semaphore that is no lock. */
 static void unit_waited(struct ptt_model *m, const struct tk_event *e, uint32_t object)
 {
 	struct md_end end = md_end_of(e, PTT_IDLE, -1);
@@ -422,7 +426,7 @@ void md_sem_taken(struct ptt_model *m, const struct tk_event *e)
 	uint32_t pair, object = md_object(m, e, PTT_KIND_SEM, e->object, &pair);
 	struct tk_event by = *e;
 
-	/* There is one unit, and somebody has it. */
+	/* There is a single unit, and another thread has it. */
 	if (MD_OBJECT(m, object)->pub.holds)
 		md_no_lock(m, object, e->ts);
 	if (tk_has(e->id, TK_WAIT_NS) && !m->early) {
@@ -444,7 +448,7 @@ void md_sem_gave_up(struct ptt_model *m, const struct tk_event *e)
 	sem_waited(m, e, md_object(m, e, PTT_KIND_SEM, e->object, &pair));
 }
 
-/* Unless it is freed right then, it is no lock: what comes next says so. */
+/* A thread posts a semaphore that another thread took. It is no lock unless it is freed next, which later events show. */
 static void posted_by_another(struct ptt_model *m, const struct tk_event *e, struct md_object *o, uint32_t object)
 {
 	if (o->purpose == PTT_FOR_LOCK && o->pub.holds && !o->pub.waiters && !o->given_away)
@@ -461,7 +465,7 @@ void md_sem_post(struct ptt_model *m, const struct tk_event *e)
 	bool gave_back;
 
 	pair = md_pair(m, e->thread, object);
-	/* What a thread has comes with events of its own where they are fed early. */
+	/* Events that are fed early restore the units of a thread by themselves. */
 	gave_back = MD_PAIR(m, pair)->balance > 0 && !m->early;
 	if (gave_back && --MD_PAIR(m, pair)->balance == 0)
 		MD_OBJECT(m, object)->units_out--;
@@ -474,10 +478,7 @@ void md_sem_post(struct ptt_model *m, const struct tk_event *e)
 
 /* ---- futexes ---- */
 
-/*
- * A futex is a word, and a semaphore hardly more: what it stands for is known where a function that is known waits for it, and
- * nowhere else.
- */
+/* The kind of a futex, and of some semaphores, is known only by the function that waits for it. */
 void md_wait_of_kind(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint32_t wait)
 {
 	int64_t kind = tk_number(&e->e, TK_LOCK, 0);
@@ -570,7 +571,7 @@ void md_join_out(struct ptt_model *m, const struct tk_event *e)
 			end.wake_kind = PTT_WAKE_END;
 		}
 	}
-	if (!end.result) /* its pthread_t may mean another thread from now on */
+	if (!end.result) /* a later thread may have the same pthread_t */
 		MD_OBJECT(m, object)->pub.flags |= PTT_OBJECT_ENDED;
 	if (end.result && end.result != ETIMEDOUT) /* refused: it did not block */
 		md_not_in_crowd(m, MD_OBJECT(m, object), w.since);

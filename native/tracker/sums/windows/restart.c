@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* restart.c - which events led to the waits and holds that go on: enough events to begin in the middle of a trace. */
+/* restart.c - the events that lead to the present waits and holds: enough to begin in the middle of a trace. */
 #include "../sums.h"
 
 static void add_row(struct ptt_model *m, uint32_t thread, int64_t ts, uint32_t times)
@@ -10,7 +10,7 @@ static void add_row(struct ptt_model *m, uint32_t thread, int64_t ts, uint32_t t
 		*row = (struct ptt_model_event){ ts, thread, times };
 }
 
-/* Add that a thread lives. What else its first event says counts if it is there once more. */
+/* Adds the first event of a thread, by which it lives. The other meaning of that event counts only if it is added again. */
 static void lives(struct ptt_model *m, uint32_t thread)
 {
 	int64_t first = MD_THREAD(m, thread)->pub.first_ns;
@@ -19,7 +19,7 @@ static void lives(struct ptt_model *m, uint32_t thread)
 		add_row(m, thread, first, 1);
 }
 
-/* Add an event that had a part in it; of a thread that has ended, its end as well, or it would live again. */
+/* Adds an event. If its thread has ended, adds the end as well, or the thread would live again. */
 static void led_here(struct ptt_model *m, uint32_t thread, int64_t ts, uint32_t times)
 {
 	const struct ptt_model_thread *t = &MD_THREAD(m, thread)->pub;
@@ -33,7 +33,7 @@ static void led_here(struct ptt_model *m, uint32_t thread, int64_t ts, uint32_t 
 		add_row(m, thread, t->end_ns, 1);
 }
 
-/* The holders of a condition's mutex since a wait began decide what the wait is, once it is over. */
+/* The holders of a condition's mutex since the beginning of a wait decide the class of the wait. */
 static void of_mutex(struct ptt_model *m, const struct md_wait *w)
 {
 	const struct md_log *log = MD_LOG_OF(m, MD_OBJECT(m, w->mutex));
@@ -72,8 +72,8 @@ static void of_wakeup(struct ptt_model *m, const struct md_wakeup *w)
 }
 
 /*
- * Wake-ups that are not used up; the last one also decides about waits that found none. The event of one that completes
- * the round of a barrier begins a wait, which is another matter.
+ * Adds the unused wake-ups, and the last wake-up, which also decides about waits without a wake-up. Barriers are left out: the
+ * event that completes a round begins a wait, and is added as a wait.
  */
 static void of_wakeups(struct ptt_model *m, const struct md_object *o)
 {
@@ -103,7 +103,7 @@ static void of_object(struct ptt_model *m, const struct md_object *o)
 	led_here(m, o->pub.releaser, o->pub.release_ns, 1);
 }
 
-/* Up to when posts matter to waits that are yet to begin. */
+/* Posts since this time matter to waits that have not begun yet. */
 static int64_t posts_since(const struct ptt_model *m)
 {
 	int64_t last = TK_NEVER;

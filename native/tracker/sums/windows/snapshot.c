@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* snapshot.c - the state of a model in a file, so that a trace can be followed from its middle. */
+/* snapshot.c - saves the state of a model in a file, to read a trace from its middle. */
 /*
- * A snapshot has what goes on, and all identities; not all that was added up, for a count starts from there. It is the
- * tables as they lie in memory, for the same build on the same machine: a checksum shows damage, not intent, so it must come
- * from a place where nobody else writes.
+ * A snapshot has the present waits and holds, and all identities. It lacks some sums, because a count starts from there. It
+ * contains the tables as they lie in memory, for the same build on the same machine. Its checksum detects damage, but not
+ * manipulation. So it must come from a place where no other user writes.
  */
 #include <stddef.h>
 #include <unistd.h>
@@ -14,17 +14,17 @@
 #define SNAPSHOT_MAGIC UINT64_C(0x4c45444f4d545450)
 #define BUFFERED (1u << 16)
 
-/* Stands behind the data. */
+/* Follows the data. */
 struct snapshot_end {
 	uint64_t magic;
-	uint64_t bytes; /* before this */
+	uint64_t bytes; /* of the data */
 	uint32_t version;
-	uint32_t sizes; /* of the elements, together: another build has others */
+	uint32_t sizes; /* a sum over the sizes of elements, which differs between builds */
 	uint32_t crc;
 	uint32_t reserved;
 };
 
-/* A map's entry, and numbers of its own of the model. */
+/* An entry of a map, and numbers of the model. */
 struct snapshot_entry {
 	uint64_t a, b, value;
 };
@@ -175,7 +175,7 @@ static void take(struct taker *t, void *out, uint64_t size)
 	t->left -= size;
 }
 
-/* A count of elements, and their size: so many must be there. */
+/* Reads a count of elements of a size, and checks that the data has as many. */
 static uint64_t take_count(struct taker *t, uint64_t size)
 {
 	uint64_t count = 0;
@@ -228,7 +228,7 @@ static void *take_array(struct taker *t, uint64_t count, size_t size)
 	return array;
 }
 
-/* Context switches that are yet to be reported; where there are none, the last one is known by itself. */
+/* Reads the context switches that are not reported yet. If there are none, md_switches_loaded() has set the last switch. */
 static void take_switches(struct taker *t, const struct ptt_model *m, struct md_thread *thread)
 {
 	uint64_t count = 0;
@@ -270,7 +270,7 @@ static void take_all(struct taker *t, struct ptt_model *m)
 		take_map(t, maps[i]);
 	for (uint32_t i = 1; i < m->t.threads.count; i++)
 		take_switches(t, m, MD_THREAD(m, i));
-	/* What a thread used last is found anew. */
+	/* The caches begin empty. */
 	m->t.caches.count = m->t.threads.count;
 	if (rd_pool_reach(&m->t.caches, m->t.caches.count) < 0)
 		t->err = t->err ? t->err : -ENOMEM;
@@ -281,7 +281,7 @@ static void take_all(struct taker *t, struct ptt_model *m)
 	m->t.free_wakeup = numbers.free_wakeup;
 }
 
-/* ---- what was added up before does not count ---- */
+/* ---- sums before the snapshot do not count ---- */
 
 static void forget_objects(struct ptt_model *m)
 {
@@ -294,7 +294,7 @@ static void forget_objects(struct ptt_model *m)
 		o->share = o->held = o->tail_share = o->excess = o->blamed = 0;
 		for (uint32_t k = o->pub.holds; k; k = MD_HOLD(m, k)->object_next) {
 			MD_HOLD(m, k)->share = 0;
-			/* The model that was saved may not have needed it. */
+			/* The saved model may have had no pair. */
 			if (m->flags & PTT_MODEL_PAIRS_OF)
 				MD_HOLD(m, k)->pair = md_pair(m, MD_HOLD(m, k)->thread, i);
 		}
@@ -331,7 +331,7 @@ static void forget_sums(struct ptt_model *m)
 		MD_BLAME(m, i)->caused_ns = 0;
 }
 
-/* The sums go on as they are, but for the histograms, which a snapshot does not have. */
+/* The sums continue, except the histograms, which a snapshot lacks. */
 static void forget_histograms(struct ptt_model *m)
 {
 	for (uint32_t i = 1; i < m->t.objects.count; i++)

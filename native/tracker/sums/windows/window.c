@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* window.c - a part of the time that alone counts: what threads and objects were like at its beginning and its end. */
+/* window.c - a window of time that alone counts, and the state of threads and objects at its beginning and its end. */
 /*
- * The model follows the events before a window to know holders and waiters when it begins, and some of those behind
- * it to learn how the waits end that reach out of it. What is added up is cut where it is added up: md_inside(). What is
- * not added up, as how many use an object, is begun anew at the window's beginning and put aside at its end.
+ * The model follows the events before a window to know the holders and waiters at its beginning. It follows some events after
+ * the window to learn how waits end that reach out of it. md_inside() cuts intervals that are added up. Other figures, such as
+ * the number of users of an object, begin at 0 when the window begins. They are saved when it ends.
  */
 #include <stdlib.h>
 
@@ -17,8 +17,8 @@ void ptt_model_window(struct ptt_model *m, int64_t begin, int64_t end)
 }
 
 /*
- * Whether it is not known yet what a thread did at the window's end: its next reading or switch says so, which comes before
- * its next event. Without either, states end with waits and calls.
+ * Whether the state of a thread at the end of the window is still unknown. Its next reading or switch, before its next event,
+ * tells the state. Without readings and switches, states end with waits and calls.
  */
 static bool state_is_undecided(const struct ptt_model *m, const struct md_thread *t)
 {
@@ -47,7 +47,7 @@ uint64_t ptt_model_undecided(const struct ptt_model *m)
 	return undecided;
 }
 
-/* Only what is used from here on counts as used, and waiters and holders use what they wait for or hold. */
+/* Only a use from here on counts. Waiters and holders use their objects. */
 static void begin_window(struct ptt_model *m)
 {
 	for (uint32_t i = 1; i < m->pairs.count; i++)
@@ -62,7 +62,7 @@ static void begin_window(struct ptt_model *m)
 	for (uint32_t i = 1; i < m->t.threads.count; i++) {
 		struct md_thread *t = MD_THREAD(m, i);
 
-		memset(MD_CACHE_OF(m, i)->object, 0, sizeof(MD_CACHE_OF(m, i)->object)); /* its next use of each is to be seen */
+		memset(MD_CACHE_OF(m, i)->object, 0, sizeof(MD_CACHE_OF(m, i)->object)); /* so that the next use of each is counted */
 		for (uint32_t wait = t->pub.waits; wait; wait = MD_WAITING(m, wait)->thread_next)
 			md_user(m, i, MD_WAITING(m, wait)->object);
 		for (uint32_t hold = t->pub.holds; hold; hold = MD_HOLD(m, hold)->thread_next)
@@ -71,7 +71,7 @@ static void begin_window(struct ptt_model *m)
 	m->window.begun = true;
 }
 
-/* Since when a thread is in the innermost of its waits, or TK_NEVER. */
+/* The beginning of the innermost wait of a thread, or TK_NEVER. */
 static int64_t waits_since(const struct ptt_model *m, const struct md_thread *t)
 {
 	return t->pub.waits ? MD_WAITING(m, t->pub.waits)->since : TK_NEVER;
@@ -117,7 +117,7 @@ void md_window_reach(struct ptt_model *m, int64_t ts)
 		end_window(m);
 }
 
-/* ---- what the tables say afterwards ---- */
+/* ---- the tables afterwards ---- */
 
 static void objects_then(struct ptt_model *m)
 {
@@ -134,8 +134,8 @@ static void objects_then(struct ptt_model *m)
 }
 
 /*
- * Cuts the life of a thread, unless the life lies outside. A thread that ended before the window is in it with no life if a
- * lock that the thread never released counts there: without the thread, sums by thread are less than sums by lock.
+ * Cuts the life of a thread to the window, or empties it. A thread that ended before the window keeps an empty life in the window
+ * if its unreleased locks count there. Without it, the sums by thread would be less than the sums by lock.
  * @end: when its process ended
  */
 static void cut_life(struct ptt_model *m, struct md_thread *t, int64_t end)
@@ -143,7 +143,7 @@ static void cut_life(struct ptt_model *m, struct md_thread *t, int64_t end)
 	int64_t first = t->pub.first_ns, last = t->pub.last_ns, begin = m->window.begin;
 
 	if (t->pub.waits && last < begin && end > begin)
-		last = begin + 1; /* it waits for ever */
+		last = begin + 1; /* its wait does not end */
 	if (first == INT64_MAX || !md_inside(m, &first, &last)) {
 		bool counts = t->pub.first_ns < begin && (t->pub.sums.hold_n || t->pub.caused_ns);
 
