@@ -32,15 +32,8 @@ void ptt_model_lanes_destroy(struct ptt_model_lanes *lanes)
 
 static int lane_add(struct ptt_model_lanes *lanes, uint64_t group, uint32_t place)
 {
-	if (lanes->count == lanes->room) {
-		uint32_t room = lanes->room ? lanes->room * 2 : 256;
-		struct lane *items = reallocarray(lanes->items, room, sizeof(*items));
-
-		if (!items)
-			return -ENOMEM;
-		lanes->items = items;
-		lanes->room = room;
-	}
+	if (dt_more((void **)&lanes->items, &lanes->room, lanes->count + 1, sizeof(*lanes->items)) < 0)
+		return -ENOMEM;
 	lanes->items[lanes->count++] = (struct lane){ .pub = { group, place, 0 }, .end = INT64_MIN };
 	return 0;
 }

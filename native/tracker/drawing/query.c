@@ -61,10 +61,6 @@ static int64_t floor_div(int64_t a, int64_t b)
 	return a / b - (a % b < 0);
 }
 
-static bool is_queue(const struct query *q)
-{
-	return q->by == PTT_DETAIL_OBJECTS && dt_is_wait(q->track);
-}
 
 /* ---- spans of the answer ---- */
 
@@ -77,16 +73,9 @@ static void emit(struct query *q, const struct ptt_detail_span *span)
 
 static void add_change(struct query *q, int64_t ts, int32_t step, const struct dt_record *r)
 {
-	if (q->change_count == q->change_room) {
-		uint32_t room = q->change_room ? q->change_room * 2 : 1024;
-		struct change *grown = room ? reallocarray(q->changes, room, sizeof(*grown)) : NULL;
-
-		if (!grown) {
-			q->err = -ENOMEM;
-			return;
-		}
-		q->changes = grown;
-		q->change_room = room;
+	if (dt_more((void **)&q->changes, &q->change_room, q->change_count + 1, sizeof(*q->changes)) < 0) {
+		q->err = -ENOMEM;
+		return;
 	}
 	q->changes[q->change_count++] = (struct change){ ts, r->end, step, q->track->state, r->other, r->wait };
 }
@@ -107,7 +96,8 @@ static void draw(struct query *q, const struct dt_record *r)
 {
 	struct ptt_detail_span span;
 
-	if (is_queue(q)) {
+	/* The waits of an object are its queue. */
+	if (q->by == PTT_DETAIL_OBJECTS && dt_is_wait(q->track)) {
 		add_change(q, r->begin, 1, r);
 		add_change(q, r->end, -1, r);
 		return;

@@ -39,7 +39,7 @@ struct ptt_check *ptt_check_create(int64_t long_hold, int64_t long_wait)
 	err |= rd_pool_open(&c->facts, sizeof(struct ptt_check_fact));
 	err |= rd_pool_open(&c->steps, sizeof(struct ptt_check_step));
 	err |= rd_pool_open(&c->extras, sizeof(struct ck_extra));
-	err |= ck_deadlock_open(c);
+	err |= rd_pool_open(&c->links, sizeof(struct ck_link));
 	if (err) {
 		ptt_check_destroy(c);
 		return NULL;

@@ -101,6 +101,12 @@ struct ck_tries {
 	struct ck_last holder; /* at the last try with a known holder */
 };
 
+/* A wait on a way from wait to wait, and the thread that it is for. */
+struct ck_link {
+	uint32_t wait;
+	uint32_t thread;
+};
+
 #define CK_INSIDE 8u
 
 /* A semaphore used as a lock, from the moment when a thread posted it without having taken it. */
@@ -206,7 +212,7 @@ struct ptt_check {
 	struct rd_map uses;   /* uses of semaphores, by stack */
 	struct rd_map handed; /* places that make semaphores which one thread takes and another thread posts */
 	struct rd_pool extras;
-	struct rd_pool links; /* the way from wait to wait that deadlock.c walks */
+	struct rd_pool links; /* the way that deadlock.c walks */
 };
 
 #define CK_OBJECT(c, i) (&((struct ck_object *)(void *)(c)->t.objects.items)[i])
@@ -218,6 +224,7 @@ struct ptt_check {
 #define CK_FACT(c, i) (&((struct ptt_check_fact *)(void *)(c)->facts.items)[i])
 #define CK_EXTRA(c, i) (&((struct ck_extra *)(void *)(c)->extras.items)[i])
 #define CK_STEP(c, i) (&((struct ptt_check_step *)(void *)(c)->steps.items)[i])
+#define CK_LINK(c, i) (&((struct ck_link *)(void *)(c)->links.items)[i])
 
 /*
  * The rest of this file is in order: a file calls only files above it, and check.c calls all of them. Each folder also calls
@@ -379,9 +386,8 @@ static inline void ck_asked_for(struct ptt_check *c, uint32_t thread)
 	CK_THREAD(c, thread)->flags |= CK_ASKED_FOR;
 }
 
-int ck_deadlock_open(struct ptt_check *c);
-/* ck_deadlock - looks for a cycle of waits through a thread that has just begun to wait. */
-void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct tk_event *e);
+/* ck_deadlock - looks for a cycle of waits through a thread that waits. @at_end: no more events follow */
+void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct tk_event *e, bool at_end);
 /* ck_last_deadlocks - looks for the cycles that exist because no more events follow. */
 void ck_last_deadlocks(struct ptt_check *c, const struct tk_event *e);
 /* ck_forked_locks - finds waits in forked processes for locks whose owners do not exist there. */

@@ -4,15 +4,6 @@
 
 /* ---- taking ---- */
 
-/* A thread takes a lock that other threads hold in the model: these holds must have ended. */
-static void contradicted(struct ptt_check *c, const struct tk_event *e, uint32_t object)
-{
-	int64_t result = tk_number(&e->e, TK_RESULT, 0);
-
-	if (result != EOWNERDEAD)
-		CK_OBJECT(c, object)->flags |= CK_DOUBT;
-	ck_drop_holds(c, object);
-}
 
 void ck_acquire(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode, enum tk_how how)
 {
@@ -26,8 +17,12 @@ void ck_acquire(struct ptt_check *c, const struct tk_event *e, uint32_t object, 
 	}
 	if (unlikely(!tk_knows_holds(TK_PROCESS(&c->t, e->process), o->kind, e->object)))
 		return;
-	if (unlikely(o->holds && (mode == PTT_MODE_EXCLUSIVE || CK_HOLD(c, o->holds)->mode == PTT_MODE_EXCLUSIVE)))
-		contradicted(c, e, object);
+	/* Other threads hold it as far as it is known: these holds must have ended. */
+	if (unlikely(o->holds && (mode == PTT_MODE_EXCLUSIVE || CK_HOLD(c, o->holds)->mode == PTT_MODE_EXCLUSIVE))) {
+		if (tk_number(&e->e, TK_RESULT, 0) != EOWNERDEAD)
+			o->flags |= CK_DOUBT;
+		ck_drop_holds(c, object);
+	}
 	o->kept = 0;
 	if (unlikely(o->waiters) && mode == PTT_MODE_SHARED && how != TK_WAITED) {
 		o->overtaken++;
@@ -197,29 +192,24 @@ void ck_kept_locks(struct ptt_check *c)
 	}
 }
 
-/* Whether other threads had used a lock that a thread holds at its end. */
-static bool may_keep(const struct ptt_check *c, const struct tk_hold *h)
-{
-	const struct ck_object *o = CK_OBJECT(c, h->object);
-
-	return o->flags & CK_OF_SEVERAL || (o->releaser && o->releaser != h->thread);
-}
 
 void ck_exit_holding(struct ptt_check *c, const struct tk_event *e)
 {
 	for (uint32_t hold = CK_THREAD(c, e->thread)->holds; hold; hold = CK_HOLD(c, hold)->thread_next) {
 		const struct tk_hold *h = CK_HOLD(c, hold);
+		struct ck_object *o = CK_OBJECT(c, h->object);
 		struct tk_event at = *e;
 		uint32_t fact;
 
 		/* The next thread that takes a robust mutex gets EOWNERDEAD. */
-		if (CK_OBJECT(c, h->object)->flags & CK_ROBUST || h->kind == NPTL_DOMAIN_ONCE)
+		if (o->flags & CK_ROBUST || h->kind == NPTL_DOMAIN_ONCE)
 			continue;
 		at.site = h->site;
 		fact = ck_found(c, PTT_FACT_END_WITH_HOLD, &at, (uint64_t)h->object << 16, h->site, PTT_FLAG_WHOLE);
 		if (!fact)
 			continue;
-		CK_OBJECT(c, h->object)->kept = may_keep(c, h) ? fact : 0;
+		/* The lock matters only if other threads have used it. */
+		o->kept = o->flags & CK_OF_SEVERAL || (o->releaser && o->releaser != h->thread) ? fact : 0;
 		ck_step_hold(c, hold);
 		ck_step(c, PTT_STEP_ENDED, e->thread, e->ts, 0, 0);
 	}

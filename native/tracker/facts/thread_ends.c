@@ -99,7 +99,7 @@ void ck_join_in(struct ptt_check *c, const struct tk_event *e)
 	if (!CK_WAITING(c, wait)->owner)
 		CK_WAITING(c, wait)->owner = tk_thread_named(&c->t, e);
 	ck_asked_for(c, CK_WAITING(c, wait)->owner);
-	ck_deadlock(c, e->thread, e);
+	ck_deadlock(c, e->thread, e, false);
 }
 
 static void refused_join(struct ptt_check *c, const struct tk_event *e, uint32_t target)

@@ -5,13 +5,12 @@
 void vf_failed(struct ptt_verify *v, const struct tk_event *e)
 {
 	uint32_t call = (e->id & ~63u) | ((uint32_t)tk_number(&e->e, TK_ROUTINE, 0) & 63);
-	const struct ptt_event none = { .id = 0 };
 	int64_t result = tk_number(&e->e, TK_RESULT, 0);
 	const char *name = tk_meanings[call].type ? tk_meanings[call].type->name : "";
 	struct vf_object *o;
 	struct vf_hold *h;
 
-	vf_result_of(v, e, call, result, &none);
+	vf_result_of(v, e, call, result, VF_NONE);
 	if (VF_PROCESS(v, e->process)->known.incomplete || strcmp(name, "MUTEX_UNLOCK_IN") != 0 || result != EPERM)
 		return;
 	o = vf_object(v, e, PTT_KIND_MUTEX, e->object);
@@ -25,10 +24,6 @@ void vf_failed(struct ptt_verify *v, const struct tk_event *e)
 
 /* ---- tries ---- */
 
-static bool is_lock(uint32_t kind)
-{
-	return kind == PTT_KIND_MUTEX || kind == PTT_KIND_RWLOCK || kind == PTT_KIND_SPIN;
-}
 
 /* Whether no thread holds a lock, waits for it, or is in a call that may take it, now and in the last moment. */
 static bool free_for_all(struct ptt_verify *v, const struct vf_object *o, const struct tk_event *e)
@@ -47,7 +42,7 @@ void vf_call_in(struct ptt_verify *v, const struct tk_event *e)
 	uint32_t kind = e->id >> 6;
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
 	struct vf_object *o;
-	bool counted = is_lock(kind) || kind == PTT_KIND_SEM;
+	bool counted = kind == PTT_KIND_MUTEX || kind == PTT_KIND_RWLOCK || kind == PTT_KIND_SPIN || kind == PTT_KIND_SEM;
 
 	t->call = (struct vf_call){ .in = e->e };
 	if ((!counted && kind != PTT_KIND_ONCE) || v->makes[e->id])
@@ -87,12 +82,11 @@ static void unlocked(struct ptt_verify *v, const struct tk_event *e, const struc
 void vf_call_out(struct ptt_verify *v, const struct tk_event *e)
 {
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
-	const struct ptt_event none = { .id = 0 };
 	struct vf_call call = t->call;
 	struct vf_object *o;
 
 	if (call.in.id + 1 != e->id) {
-		vf_result(v, e, &none);
+		vf_result(v, e, VF_NONE);
 		return;
 	}
 	t->call.in.id = 0;

@@ -89,10 +89,9 @@ void vf_cond_out(struct ptt_verify *v, const struct tk_event *e)
 	struct vf_object *o = vf_object(v, e, PTT_KIND_COND, e->object);
 	int64_t result = tk_number(&e->e, TK_RESULT, 0);
 	bool mine = t->cond.in.id && vf_same(v, &t->cond) == o && t->cond.in.id + 1 == e->id;
-	const struct ptt_event none = { .id = 0 };
 	const struct vf_waiter *w;
 
-	vf_result(v, e, mine ? &t->cond.in : &none);
+	vf_result(v, e, mine ? &t->cond.in : VF_NONE);
 	w = mine ? leave(v, t) : NULL;
 	if (!w)
 		return;
@@ -180,15 +179,10 @@ static void judge(struct ptt_verify *v, const struct vf_object *o)
 		waiting++;
 		w = VF_WAITER(v, i);
 	}
-	row = vf_report(v,
-		      &(struct vf_claim){
-			      .rule = VF_COND_WAKEUP,
-			      .severity = proven ? PTT_VERIFY_ERROR : PTT_VERIFY_WARNING,
-			      .process = o->process,
-			      .kind = o->kind,
-			      .object = o->address,
-		      },
-		      VF_EVENTS(&w->in, &by->signal));
+	row = vf_report(v, &(struct vf_claim){
+		.rule = VF_COND_WAKEUP, .severity = proven ? PTT_VERIFY_ERROR : PTT_VERIFY_WARNING,
+		.process = o->process, .kind = o->kind, .object = o->address,
+	}, VF_EVENTS(&w->in, &by->signal));
 	if (row) {
 		row->number[0] = k->pending;
 		row->number[1] = waiting;

@@ -8,14 +8,6 @@
  */
 #include "promises.h"
 
-/* The program did something undefined: the state of the lock is unknown until its next initialization. */
-static void misused(struct ptt_verify *v, struct vf_object *o)
-{
-	vf_drop_holds(v, o);
-	o->flags |= VF_MISUSED;
-	o->lock.alone.id = o->lock.queued.id = o->lock.overtaker.id = 0;
-	v->skips[VF_SKIP_MISUSED]++;
-}
 
 void vf_lock_init(const struct tk_event *e, struct vf_object *o)
 {
@@ -179,10 +171,7 @@ static void owner_died(struct ptt_verify *v, const struct tk_event *e, struct vf
 
 void vf_consistent(struct ptt_verify *v, const struct tk_event *e)
 {
-	struct vf_object *o = vf_object(v, e, PTT_KIND_MUTEX, e->object);
-
-	if (o)
-		o->inconsistent = false;
+	vf_object(v, e, PTT_KIND_MUTEX, e->object)->inconsistent = false;
 }
 
 /* The thread holds the lock already, or held an earlier lock at this address. */
@@ -283,7 +272,11 @@ static void release_foreign(struct ptt_verify *v, const struct tk_event *e, stru
 		}
 		return;
 	}
-	misused(v, o);
+	/* Undefined: the state of the lock is unknown until its next initialization. */
+	vf_drop_holds(v, o);
+	o->flags |= VF_MISUSED;
+	forget_queue(o);
+	v->skips[VF_SKIP_MISUSED]++;
 }
 
 static void release_own(struct ptt_verify *v, const struct tk_event *e, struct vf_object *o, struct vf_hold *h)

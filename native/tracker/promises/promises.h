@@ -255,6 +255,8 @@ struct ptt_verify_violation *vf_report(struct ptt_verify *v, const struct vf_cla
 #define VF_EVENTS(...)                                              \
 	((const struct ptt_event *const[]){ __VA_ARGS__ }),  \
 	(uint32_t)(sizeof((const struct ptt_event *const[]){ __VA_ARGS__ }) / sizeof(void *))
+/* VF_NONE: no event, for parameters that need an event. */
+#define VF_NONE (&(const struct ptt_event){ .id = 0 })
 /* VF_TELL(v, VF_ONCE_TWICE, o, &first, &second): reports an error about an object. */
 #define VF_TELL(v, which, o, ...)                                                                                   \
 	vf_report(v, &(struct vf_claim){ .rule = which, .process = (o)->process, .kind = (o)->kind,                  \

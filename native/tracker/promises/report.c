@@ -69,19 +69,11 @@ const struct ptt_verify_violation *ptt_verify_violations(const struct ptt_verify
 
 static struct ptt_verify_violation *new_row(struct ptt_verify *v)
 {
-	if (v->row_count == v->row_room) {
-		uint32_t room = v->row_room ? 2 * v->row_room : 16;
-		struct ptt_verify_violation *bigger;
-
-		if (room > ROWS_MAX)
-			return NULL;
-		bigger = realloc(v->rows, room * sizeof(*bigger));
-		if (!bigger) {
-			v->t.error = -ENOMEM;
-			return NULL;
-		}
-		v->rows = bigger;
-		v->row_room = room;
+	if (v->row_count == ROWS_MAX)
+		return NULL;
+	if (rd_array_reach((void **)&v->rows, &v->row_room, v->row_count, sizeof(*v->rows)) < 0) {
+		v->t.error = -ENOMEM;
+		return NULL;
 	}
 	return &v->rows[v->row_count++];
 }
@@ -174,15 +166,10 @@ void vf_not_woken(struct ptt_verify *v, uint32_t process, const struct vf_object
 		v->skips[VF_SKIP_LATE]++;
 		return;
 	}
-	row = vf_report(v,
-		      &(struct vf_claim){
-			      .rule = VF_NOT_WOKEN,
-			      .severity = PTT_VERIFY_WARNING,
-			      .process = process,
-			      .kind = o ? o->kind : PTT_KIND_THREAD,
-			      .object = o ? o->address : wait->object,
-		      },
-		      VF_EVENTS(wait, due));
+	row = vf_report(v, &(struct vf_claim){
+		.rule = VF_NOT_WOKEN, .severity = PTT_VERIFY_WARNING, .process = process,
+		.kind = o ? o->kind : PTT_KIND_THREAD, .object = o ? o->address : wait->object,
+	}, VF_EVENTS(wait, due));
 	if (row)
 		row->number[0] = end - since;
 }

@@ -128,15 +128,11 @@ static void timed_out(struct ptt_verify *v, const struct tk_event *e, const stru
 	if (early <= (monotonic ? MONOTONIC_SLACK_NS : REALTIME_SLACK_NS) + (e->ts > 0 ? e->ts / 2000 : 0))
 		return;
 	/* the time of day may have been set during the call */
-	row = vf_report(v,
-		      &(struct vf_claim){
-			      .rule = VF_TIMEOUT_EARLY,
-			      .severity = monotonic ? PTT_VERIFY_ERROR : PTT_VERIFY_WARNING,
-			      .process = e->process,
-			      .kind = in->id >> 6,
-			      .object = in->object,
-		      },
-		      VF_EVENTS(in, &e->e));
+	row = vf_report(v, &(struct vf_claim){
+		.rule = VF_TIMEOUT_EARLY,
+		.severity = monotonic ? PTT_VERIFY_ERROR : PTT_VERIFY_WARNING,
+		.process = e->process, .kind = in->id >> 6, .object = in->object,
+	}, VF_EVENTS(in, &e->e));
 	if (row)
 		row->number[0] = early;
 }
@@ -160,16 +156,11 @@ void vf_result_of(struct ptt_verify *v, const struct tk_event *e, uint32_t call,
 			return;
 	/* POSIX allows errors that it does not list, except EINTR. The result must be an error number. */
 	never = (result == EINTR && call >> 6 != PTT_KIND_SEM) || result < 0 || result > 4095;
-	row = vf_report(v,
-		      &(struct vf_claim){
-			      .rule = VF_RESULT,
-			      .severity = never ? PTT_VERIFY_ERROR : PTT_VERIFY_WARNING,
-			      .process = e->process,
-			      .kind = call >> 6,
-			      .object = e->object,
-			      .detail = (call & 0x3ff) | (uint64_t)(result & 0xffff) << 16,
-		      },
-		      VF_EVENTS(in, &e->e));
+	row = vf_report(v, &(struct vf_claim){
+		.rule = VF_RESULT, .severity = never ? PTT_VERIFY_ERROR : PTT_VERIFY_WARNING,
+		.process = e->process, .kind = call >> 6, .object = e->object,
+		.detail = (call & 0x3ff) | (uint64_t)(result & 0xffff) << 16,
+	}, VF_EVENTS(in, &e->e));
 	if (row)
 		row->number[0] = result;
 }

@@ -19,14 +19,10 @@ void vf_create(struct ptt_verify *v, const struct tk_event *e)
 	v->checks[VF_CREATE_BEGIN]++;
 	entry = rd_map_find(&v->begin_of, e->process, (uint64_t)serial);
 	if (entry && v->begun[entry->value].ts < t->create.ts)
-		vf_report(v,
-			&(struct vf_claim){
-				.rule = VF_CREATE_BEGIN,
-				.process = e->process,
-				.kind = PTT_KIND_THREAD,
-				.object = e->object,
-			},
-			VF_EVENTS(&v->begun[entry->value], &t->create, &e->e));
+		vf_report(v, &(struct vf_claim){
+			.rule = VF_CREATE_BEGIN, .process = e->process, .kind = PTT_KIND_THREAD,
+			.object = e->object,
+		}, VF_EVENTS(&v->begun[entry->value], &t->create, &e->e));
 }
 
 void vf_replaced(struct tracker *t, uint32_t thread)
@@ -58,16 +54,11 @@ void vf_end(struct ptt_verify *v, const struct tk_event *e)
 	bool robust = t->gone_rule == VF_MUTEX_ROBUST;
 
 	if (t->gone.id && t->pthread && t->pthread == e->object && e->ts > t->gone.ts) {
-		const struct ptt_event none = { .id = 0 };
 
-		vf_report(v,
-			&(struct vf_claim){
-				.rule = (enum vf_rule)t->gone_rule,
-				.process = e->process,
-				.kind = robust ? PTT_KIND_MUTEX : PTT_KIND_THREAD,
-				.object = t->gone.object,
-			},
-			VF_EVENTS(robust ? &t->owned : &none, &t->gone, &e->e));
+		vf_report(v, &(struct vf_claim){
+			.rule = (enum vf_rule)t->gone_rule, .process = e->process,
+			.kind = robust ? PTT_KIND_MUTEX : PTT_KIND_THREAD, .object = t->gone.object,
+		}, VF_EVENTS(robust ? &t->owned : VF_NONE, &t->gone, &e->e));
 	}
 	t->gone.id = 0;
 	tk_end(&v->t, e);
@@ -87,9 +78,8 @@ void vf_join_out(struct ptt_verify *v, const struct tk_event *e)
 {
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread), *target;
 	bool mine = t->blocked.in.id + 1 == e->id && t->blocked.in.object == e->object;
-	const struct ptt_event none = { .id = 0 };
 
-	vf_result(v, e, mine ? &t->blocked.in : &none);
+	vf_result(v, e, mine ? &t->blocked.in : VF_NONE);
 	if (!mine)
 		return;
 	t->blocked.in.id = 0;
@@ -107,7 +97,6 @@ void vf_join_out(struct ptt_verify *v, const struct tk_event *e)
 
 static void lock_finish(struct ptt_verify *v, const struct vf_thread *t, const struct vf_object *o)
 {
-	const struct ptt_event none = { .id = 0 };
 	bool shared = o->flags & PTT_OBJECT_SHARED || tk_number(&t->blocked.in, TK_KIND, 0) & 0x80;
 
 	/* a release before the wait may not be the last release */
@@ -119,7 +108,7 @@ static void lock_finish(struct ptt_verify *v, const struct vf_thread *t, const s
 	}
 	if (o->kind == PTT_KIND_RWLOCK && !vf_private(v, o))
 		return;
-	vf_not_woken(v, o->process, o, o->release_ns, &t->blocked.in, &none);
+	vf_not_woken(v, o->process, o, o->release_ns, &t->blocked.in, VF_NONE);
 }
 
 static void blocked_finish(struct ptt_verify *v, const struct vf_thread *t)
@@ -129,11 +118,10 @@ static void blocked_finish(struct ptt_verify *v, const struct vf_thread *t)
 
 	if (t->blocked.thread && tk_meanings[t->blocked.in.id].action == TK_JOIN_IN) {
 		const struct vf_thread *target = VF_THREAD_AT(v, t->blocked.thread);
-		const struct ptt_event none = { .id = 0 };
 
 		if (target->flags & VF_GONE)
 			vf_not_woken(v, t->process, NULL, target->last_ns > began ? target->last_ns : began,
-				     &t->blocked.in, &none);
+				     &t->blocked.in, VF_NONE);
 	} else if (o && (o->kind == PTT_KIND_MUTEX || o->kind == PTT_KIND_RWLOCK)) {
 		lock_finish(v, t, o);
 	} else if (o && o->kind == PTT_KIND_SEM && vf_private(v, o) && o->sem.takes < o->sem.value + o->sem.posts) {

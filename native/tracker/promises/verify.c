@@ -175,7 +175,6 @@ static void (*const handlers[TK_ACTIONS])(struct ptt_verify *v, const struct tk_
 static void lone_event(struct ptt_verify *v, const struct tk_event *e, enum tk_action action)
 {
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
-	const struct ptt_event none = { .id = 0 };
 
 	switch (action) {
 	case TK_CALL_IN:
@@ -192,7 +191,7 @@ static void lone_event(struct ptt_verify *v, const struct tk_event *e, enum tk_a
 	case TK_COND_OUT:
 	case TK_BARRIER_OUT:
 	case TK_JOIN_OUT:
-		vf_result(v, e, t->call.in.id + 1 == e->id && t->call.in.object == e->object ? &t->call.in : &none);
+		vf_result(v, e, t->call.in.id + 1 == e->id && t->call.in.object == e->object ? &t->call.in : VF_NONE);
 		t->call.in.id = 0;
 		break;
 	case TK_FAILED:

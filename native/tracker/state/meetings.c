@@ -43,16 +43,9 @@ uint32_t tk_own_node(struct tk_orders *o, uint32_t thread)
 
 bool tk_stack_push(struct tk_orders *o, uint32_t *depth, uint32_t value)
 {
-	if (*depth == o->stack_room) {
-		uint32_t room = o->stack_room ? o->stack_room * 2 : 1024;
-		uint32_t *bigger = realloc(o->stack, room * sizeof(*bigger));
-
-		if (!bigger) {
-			o->t->error = -ENOMEM;
-			return false;
-		}
-		o->stack = bigger;
-		o->stack_room = room;
+	if (rd_array_reach((void **)&o->stack, &o->stack_room, *depth, sizeof(*o->stack)) < 0) {
+		o->t->error = -ENOMEM;
+		return false;
 	}
 	o->stack[(*depth)++] = value;
 	return true;

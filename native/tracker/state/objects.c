@@ -30,15 +30,8 @@ static int put_range(struct tk_process *p, struct tk_range range)
 	uint32_t from = range_behind(p, range.start), to = from, count = 0;
 	struct tk_range part[3];
 
-	if (p->range_count + 2 > p->range_room) {
-		uint32_t room = p->range_room ? 2 * p->range_room : 8;
-		struct tk_range *bigger = realloc(p->ranges, room * sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		p->ranges = bigger;
-		p->range_room = room;
-	}
+	if (rd_array_reach((void **)&p->ranges, &p->range_room, p->range_count + 1, sizeof(range)) < 0)
+		return -ENOMEM;
 	while (to < p->range_count && p->ranges[to].start < range.end)
 		to++;
 	if (from < to && p->ranges[from].start < range.start)

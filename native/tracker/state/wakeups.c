@@ -7,14 +7,6 @@
  */
 #include "hot.h"
 
-static struct tk_waking *waking_of(struct tracker *t, uint32_t object)
-{
-	struct ptt_track_object *o = TK_OBJECT(t, object);
-
-	if (unlikely(!o->waking))
-		o->waking = rd_pool_new(&t->wakings, &t->error);
-	return TK_WAKING(t, o);
-}
 
 /* An element for a new wake-up. The latest wake-up keeps its element until the next wake-up, used or not. */
 static uint32_t wakeup_new(struct tracker *t, const struct tk_waking *k)
@@ -47,10 +39,14 @@ void tk_wake_more(struct tracker *t, uint32_t object, uint32_t count)
 
 uint32_t tk_wake(struct tracker *t, const struct tk_event *e, uint32_t object, uint32_t count, uint8_t kind)
 {
-	const struct ptt_track_object *o = TK_OBJECT(t, object);
-	struct tk_waking *k = waking_of(t, object);
-	uint32_t without = o->waiters > k->pending ? o->waiters - k->pending : 0;
+	struct ptt_track_object *o = TK_OBJECT(t, object);
+	struct tk_waking *k;
+	uint32_t without;
 
+	if (unlikely(!o->waking))
+		o->waking = rd_pool_new(&t->wakings, &t->error);
+	k = TK_WAKING(t, o);
+	without = o->waiters > k->pending ? o->waiters - k->pending : 0;
 	if (count > without)
 		count = without;
 	k->latest = wakeup_new(t, k);

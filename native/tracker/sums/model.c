@@ -188,14 +188,9 @@ static void buffer_wait(struct ptt_model *m, const struct tk_event *e)
 		(uint64_t)md_portion(m, e->ts - tk_number(&e->e, TK_WAIT_NS, 0), e->ts, 1, 1);
 }
 
-static void try_in(struct ptt_model *m, const struct tk_event *e)
+static void try_lock(struct ptt_model *m, const struct tk_event *e)
 {
-	MD_THREAD(m, e->thread)->trying = true;
-}
-
-static void try_out(struct ptt_model *m, const struct tk_event *e)
-{
-	MD_THREAD(m, e->thread)->trying = false;
+	MD_THREAD(m, e->thread)->trying = tk_meanings[e->id].action == TK_TRY_IN;
 }
 
 /* Handlers of the events that are no acquisition, release or wait of a lock, by their meaning. */
@@ -209,8 +204,8 @@ static void (*const handlers[TK_ACTIONS])(struct ptt_model *m, const struct tk_e
 	[TK_JOIN_OUT] = md_join_out,	   [TK_CREATE] = md_create,	    [TK_BEGIN] = md_begin,
 	[TK_PROCESS_START] = md_process_start, [TK_FORK] = md_process_made, [TK_SPAWN] = md_process_made,
 	[TK_REAPED] = md_process_reaped,   [TK_PRIORITY_SET] = md_schedule,   [TK_LEVEL] = level_changed,
-	[TK_LOST] = lost,		   [TK_BUFFER_WAIT] = buffer_wait,  [TK_TRY_IN] = try_in,
-	[TK_TRY_OUT] = try_out,		   [TK_SCHED] = md_sched,
+	[TK_LOST] = lost,		   [TK_BUFFER_WAIT] = buffer_wait,  [TK_TRY_IN] = try_lock,
+	[TK_TRY_OUT] = try_lock,		   [TK_SCHED] = md_sched,
 	[TK_SCHED_UNKNOWN] = md_sched_unknown, [TK_SLEEP_IN] = md_sleep_begin,
 };
 

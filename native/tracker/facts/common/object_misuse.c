@@ -34,18 +34,15 @@ uint32_t ck_wait_begin(struct ptt_check *c, const struct tk_event *e, uint32_t o
 	return wait;
 }
 
-/* Whether a static initializer may have initialized an object again, without a call. C++ constructs a condition in this way. */
-static bool may_be_made_anew(const struct ck_object *o)
-{
-	return o->kind == PTT_KIND_COND || o->kind == PTT_KIND_RWLOCK || o->kind == PTT_KIND_BARRIER;
-}
 
 void ck_use_destroyed(struct ptt_check *c, const struct tk_event *e, uint32_t object)
 {
 	const struct ck_object *o = CK_OBJECT(c, object);
-	uint32_t flags = PTT_FLAG_WHOLE | (may_be_made_anew(o) ? PTT_FLAG_SUSPECT : 0);
+	/* An initializer may have initialized it again, without a call. C++ constructs a condition in this way. */
+	bool suspect = o->kind == PTT_KIND_COND || o->kind == PTT_KIND_RWLOCK || o->kind == PTT_KIND_BARRIER;
 
-	if (!ck_found(c, PTT_FACT_USE_OF_DESTROYED, e, (uint64_t)object << 16, e->site, flags))
+	if (!ck_found(c, PTT_FACT_USE_OF_DESTROYED, e, (uint64_t)object << 16, e->site,
+		      PTT_FLAG_WHOLE | (suspect ? PTT_FLAG_SUSPECT : 0)))
 		return;
 	ck_step_last(c, PTT_STEP_INIT, &o->init, object);
 	ck_step_last(c, PTT_STEP_DESTROYED, &o->destroyed, object);

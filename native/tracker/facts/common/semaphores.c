@@ -33,10 +33,6 @@ uint32_t ck_sem_use(const struct ptt_check *c, const struct ck_object *o)
 	return (uint32_t)use_of(c, o) & 0xff;
 }
 
-static bool is_handed_on(uint32_t use)
-{
-	return use >= PTT_USED_FOR_WORK && use <= PTT_USED_FOR_RESULT;
-}
 
 void ck_sem_made(struct ptt_check *c, const struct tk_event *e, uint32_t object)
 {
@@ -93,10 +89,13 @@ static struct rd_entry *alike(struct ptt_check *c, const struct ck_object *o)
 bool ck_sem_is_lock(struct ptt_check *c, const struct ck_object *o)
 {
 	const struct rd_entry *entry;
+	uint32_t use;
 
 	if (!(o->flags & CK_AS_LOCK) || o->flags & CK_GIVEN_BACK)
 		return o->flags & CK_AS_LOCK;
-	if (is_handed_on(ck_sem_use(c, o)))
+	/* Threads hand on the units of such a semaphore. */
+	use = ck_sem_use(c, o);
+	if (use >= PTT_USED_FOR_WORK && use <= PTT_USED_FOR_RESULT)
 		return false;
 	entry = alike(c, o);
 	return !entry || !entry->value;

@@ -131,11 +131,6 @@ int ptt_check_gil(struct ptt_check *c, uint32_t process, uint64_t condition, uin
 /* Maximum of nested waits with several blockers where the search tries all blockers. */
 #define FORKS_MAX 1024u
 
-/* A wait on the way, and a thread that it is for. */
-struct link {
-	uint32_t wait;
-	uint32_t thread;
-};
 
 struct walk {
 	uint32_t start;
@@ -147,15 +142,6 @@ struct walk {
 
 static bool walk_on(struct ptt_check *c, uint32_t thread, void *data);
 
-int ck_deadlock_open(struct ptt_check *c)
-{
-	return rd_pool_open(&c->links, sizeof(struct link));
-}
-
-static struct link *link_at(const struct ptt_check *c, uint32_t i)
-{
-	return &((struct link *)(void *)c->links.items)[i];
-}
 
 /* The threads that a wait is for: none, one, or several. */
 struct few {
@@ -179,7 +165,7 @@ static bool enter(struct ptt_check *c, struct walk *walk, uint32_t thread, bool 
 {
 	struct ck_thread *t = CK_THREAD(c, thread);
 
-	link_at(c, walk->depth)->thread = thread;
+	CK_LINK(c, walk->depth)->thread = thread;
 	*closed = thread == walk->start;
 	if (*closed || !t->waits || ck_limited(CK_WAITING(c, t->waits)) || t->flags & CK_CLEAR)
 		return false;
@@ -190,7 +176,7 @@ static bool enter(struct ptt_check *c, struct walk *walk, uint32_t thread, bool 
 	t->mark = c->mark;
 	if (walk->depth + 1 >= c->links.count && !ck_new(c, &c->links))
 		return false;
-	link_at(c, ++walk->depth)->wait = t->waits;
+	CK_LINK(c, ++walk->depth)->wait = t->waits;
 	return true;
 }
 
@@ -199,7 +185,7 @@ static void leave(struct ptt_check *c, struct walk *walk, uint32_t links)
 {
 	for (; walk->depth > links; walk->depth--)
 		if (walk->at_end && !walk->open)
-			CK_THREAD(c, CK_WAITING(c, link_at(c, walk->depth)->wait)->thread)->flags |= CK_CLEAR;
+			CK_THREAD(c, CK_WAITING(c, CK_LINK(c, walk->depth)->wait)->thread)->flags |= CK_CLEAR;
 }
 
 /*
@@ -213,7 +199,7 @@ static bool walk_from(struct ptt_check *c, struct walk *walk)
 
 	walk->open = false;
 	for (;;) {
-		const struct ck_wait *w = CK_WAITING(c, link_at(c, walk->depth)->wait);
+		const struct ck_wait *w = CK_WAITING(c, CK_LINK(c, walk->depth)->wait);
 		struct few few = { 0 };
 
 		ck_each_blocker(c, w, walk->at_end, count_few, &few);
@@ -249,7 +235,7 @@ static void report_cycle(struct ptt_check *c, const struct tk_event *e, const st
 	struct tk_event at = *e;
 
 	for (uint32_t i = 1; i <= walk->depth; i++) {
-		const struct ck_wait *w = CK_WAITING(c, link_at(c, i)->wait);
+		const struct ck_wait *w = CK_WAITING(c, CK_LINK(c, i)->wait);
 
 		sum += rd_hash(w->id, 0);
 		if (w->id > last) {
@@ -263,10 +249,10 @@ static void report_cycle(struct ptt_check *c, const struct tk_event *e, const st
 		return;
 	/* For each thread: the lock that the thread before it waits for, and its own wait. */
 	for (uint32_t i = 1; i <= walk->depth; i++) {
-		uint32_t wait = link_at(c, i)->wait, before = link_at(c, i > 1 ? i - 1 : walk->depth)->wait;
+		uint32_t wait = CK_LINK(c, i)->wait, before = CK_LINK(c, i > 1 ? i - 1 : walk->depth)->wait;
 
 		ck_step_held(c, before, CK_WAITING(c, wait)->thread);
-		ck_step_wait(c, wait, link_at(c, i)->thread);
+		ck_step_wait(c, wait, CK_LINK(c, i)->thread);
 	}
 }
 
@@ -293,7 +279,7 @@ static bool may_be_awaited(const struct ptt_check *c, uint32_t thread, bool at_e
 	return hold;
 }
 
-static void find_cycle(struct ptt_check *c, uint32_t thread, const struct tk_event *e, bool at_end)
+void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct tk_event *e, bool at_end)
 {
 	struct walk walk = { .start = thread, .depth = 1, .at_end = at_end };
 	uint32_t wait = CK_THREAD(c, thread)->waits;
@@ -304,18 +290,14 @@ static void find_cycle(struct ptt_check *c, uint32_t thread, const struct tk_eve
 	if (c->links.count < 2 && !ck_new(c, &c->links))
 		return;
 	c->mark++;
-	link_at(c, 1)->wait = wait;
+	CK_LINK(c, 1)->wait = wait;
 	if (!walk_from(c, &walk))
 		return;
 	report_cycle(c, e, &walk);
 	for (uint32_t i = 1; at_end && i <= walk.depth; i++)
-		CK_THREAD(c, CK_WAITING(c, link_at(c, i)->wait)->thread)->flags |= CK_IN_CYCLE;
+		CK_THREAD(c, CK_WAITING(c, CK_LINK(c, i)->wait)->thread)->flags |= CK_IN_CYCLE;
 }
 
-void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct tk_event *e)
-{
-	find_cycle(c, thread, e, false);
-}
 
 /* Marks objects and processes with waits that are for a thread only because no more events follow. */
 static void find_late_waits(struct ptt_check *c)
@@ -341,7 +323,7 @@ void ck_last_deadlocks(struct ptt_check *c, const struct tk_event *e)
 	/* A thread of a known cycle starts no other cycle. */
 	for (uint32_t i = 1; i < c->t.threads.count; i++)
 		if (!(CK_THREAD(c, i)->flags & CK_IN_CYCLE))
-			find_cycle(c, i, e, true);
+			ck_deadlock(c, i, e, true);
 }
 
 /* ---- locks of threads that a fork left behind ---- */

@@ -75,7 +75,7 @@ void ck_lock_wait(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 		tk_order_write(&c->orders, e, object);
 	if (kind != NPTL_DOMAIN_SEM && waits_for_itself(c, w))
 		wait_for_self(c, e, wait);
-	ck_deadlock(c, e->thread, e);
+	ck_deadlock(c, e->thread, e, false);
 }
 
 static void inversion(struct ptt_check *c, const struct tk_event *e, const struct ck_wait *w)
@@ -153,27 +153,12 @@ static void have_unit_no_more(struct ptt_check *c, const struct ck_object *o)
 		t->units--;
 }
 
-static void take_from_pool(struct ck_thread *t, uint32_t object)
-{
-	if (t->pool != object)
-		t->pool_units = 0;
-	t->pool = object;
-	t->pool_units++;
-}
-
-/* A thread that posts without having a unit shows that the semaphore is no pool. */
-static void give_to_pool(struct ck_object *o, struct ck_thread *t, uint32_t object)
-{
-	if (t->pool == object && t->pool_units)
-		t->pool_units--;
-	else
-		o->pool = 0;
-}
 
 void ck_sem_taken(struct ptt_check *c, const struct tk_event *e)
 {
 	uint32_t object = ck_use(c, e, NPTL_DOMAIN_SEM);
 	struct ck_object *o = CK_OBJECT(c, object);
+	struct ck_thread *t = CK_THREAD(c, e->thread);
 
 	/* A new semaphore may have taken the place of the semaphore that the thread waited for. */
 	if (tk_meanings[e->id].how == TK_WAITED) {
@@ -183,15 +168,17 @@ void ck_sem_taken(struct ptt_check *c, const struct tk_event *e)
 		ck_lock_waited(c, e, CK_WAITING(c, wait)->object);
 		tk_wake_use(&c->t, object, TK_NEVER);
 	}
-	CK_THREAD(c, e->thread)->asked_sem = object;
+	t->asked_sem = object;
 	if (o->extra)
 		ck_extra_taken(c, e, o->extra);
 	have_unit_no_more(c, o);
 	if (o->sem_hold)
 		ck_sem_no_lock(c, o);
 	have_unit(c, e, o);
-	if (o->pool)
-		take_from_pool(CK_THREAD(c, e->thread), object);
+	if (o->pool) {
+		t->pool_units = t->pool == object ? t->pool_units + 1 : 1;
+		t->pool = object;
+	}
 	ck_sem_taken_by(c, object, e->thread);
 	tk_order_unit(&c->orders, e->thread, object);
 	if (o->waiters)
@@ -203,6 +190,7 @@ void ck_sem_post(struct ptt_check *c, const struct tk_event *e)
 {
 	uint32_t object = ck_use(c, e, NPTL_DOMAIN_SEM);
 	struct ck_object *o = CK_OBJECT(c, object);
+	struct ck_thread *t = CK_THREAD(c, e->thread);
 
 	if (o->extra)
 		ck_extra_posted(c, e, o->extra);
@@ -213,8 +201,11 @@ void ck_sem_post(struct ptt_check *c, const struct tk_event *e)
 		o->flags |= CK_GIVEN_BACK;
 	else
 		ck_sem_no_lock(c, o);
-	if (o->pool)
-		give_to_pool(o, CK_THREAD(c, e->thread), object);
+	/* A thread that posts without having a unit shows that the semaphore is no pool. */
+	if (o->pool && t->pool == object && t->pool_units)
+		t->pool_units--;
+	else
+		o->pool = 0;
 	o->sem_hold = 0;
 	tk_order_unit_back(&c->orders, e->thread, object);
 	tk_wake(&c->t, e, object, 1, PTT_WAKE_POST);

@@ -5,15 +5,6 @@
 /* Number of the last holds of a thread that are examined. */
 #define NEAR 8u
 
-/* Adds the sleep of a thread in the system call that now returns. */
-static void step_call(struct ptt_check *c, const struct tk_event *e, int64_t slept)
-{
-	const struct ck_thread *t = CK_THREAD(c, e->thread);
-	struct ptt_check_step *s = ck_step(c, PTT_STEP_SLEPT, e->thread, t->call_ns, t->call_site, 0);
-
-	s->value = slept;
-	s->call = t->call;
-}
 
 /*
  * Reports a lock that other threads waited for while its holder did not run
@@ -22,8 +13,8 @@ static void step_call(struct ptt_check *c, const struct tk_event *e, int64_t sle
  */
 static void kept(struct ptt_check *c, const struct tk_event *e, enum ptt_fact_kind kind, uint32_t object, uint32_t hold, int64_t off)
 {
-	const struct ck_object *o = CK_OBJECT(c, object);
-	uint64_t site = hold ? CK_HOLD(c, hold)->site : o->release_site;
+	const struct ck_thread *t = CK_THREAD(c, e->thread);
+	uint64_t site = hold ? CK_HOLD(c, hold)->site : CK_OBJECT(c, object)->release_site;
 	uint32_t asked = ck_first_wait(c, object);
 	struct tk_event at = *e;
 	int64_t ns = off;
@@ -41,8 +32,12 @@ static void kept(struct ptt_check *c, const struct tk_event *e, enum ptt_fact_ki
 		ck_step_hold(c, hold);
 	else
 		ck_step_held(c, asked, e->thread);
-	if (kind == PTT_FACT_HOLD_ASLEEP && CK_THREAD(c, e->thread)->call)
-		step_call(c, e, off);
+	if (kind == PTT_FACT_HOLD_ASLEEP && t->call) {
+		struct ptt_check_step *s = ck_step(c, PTT_STEP_SLEPT, e->thread, t->call_ns, t->call_site, 0);
+
+		s->value = off;
+		s->call = t->call;
+	}
 	ck_step_wait(c, asked, e->thread);
 }
 

@@ -64,16 +64,6 @@ static void account(struct ptt_model *m, const struct md_hold *h, int64_t ts, co
 	sum_hold(&MD_SITE(m, h->site_row)->pub.sums, ns, used, undivided);
 }
 
-/*
- * The call site to charge with a hold: the place of the acquisition. If that place is unknown, the place of the release, which
- * has a stack if other threads waited.
- */
-static uint32_t charged_at(const struct ptt_model *m, const struct md_object *o, const struct md_hold *h, const struct tk_event *e, uint32_t release)
-{
-	bool unseen = md_taken_unseen(m, o, h);
-
-	return unseen && e->stack && h->thread == e->thread ? release | MD_RELEASED : h->site_row;
-}
 
 static void hold_end(struct ptt_model *m, uint32_t number, const struct tk_event *e)
 {
@@ -97,7 +87,10 @@ static void hold_end(struct ptt_model *m, uint32_t number, const struct tk_event
 	/* the wait for a routine may be reported after its end */
 	if (o->pub.kind == PTT_KIND_ONCE)
 		md_log_of(m, o);
-	charged = charged_at(m, o, h, e, site);
+	/* If the place of the acquisition is unknown, the release is charged. It has a stack if other threads waited. */
+	charged = h->site_row;
+	if (e->stack && h->thread == e->thread && md_taken_unseen(m, o, h))
+		charged = site | MD_RELEASED;
 	md_log_add(m, o, (struct md_log_entry){ h->since, e->ts, h->thread, charged });
 	if (o->share != h->share || md_sharing(o)) {
 		md_share(m, o, e->ts);

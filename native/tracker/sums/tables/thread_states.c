@@ -107,18 +107,10 @@ static void add_switch(struct ptt_model *m, struct md_thread *t, struct md_switc
 	t->last = now;
 	if (!(m->flags & PTT_MODEL_STATES_OF))
 		return;
-	if (t->switch_count == t->switch_room) {
-		uint32_t room = t->switch_room ? 2 * t->switch_room : 4;
-		struct md_switch *more = realloc(t->switches, room * sizeof(*more));
-
-		if (!more) {
-			m->t.error = -ENOMEM;
-			return;
-		}
-		t->switches = more;
-		t->switch_room = room;
-	}
-	t->switches[t->switch_count++] = now;
+	if (rd_array_reach((void **)&t->switches, &t->switch_room, t->switch_count, sizeof(*t->switches)) < 0)
+		m->t.error = -ENOMEM;
+	else
+		t->switches[t->switch_count++] = now;
 }
 
 void md_switches_loaded(struct ptt_model *m, struct md_thread *t)

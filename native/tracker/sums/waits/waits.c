@@ -2,24 +2,18 @@
 /* waits.c - waits from their beginning to their end: class, owner, waker and sums. */
 #include "../holds.h"
 
-/* The class of a wait by its result. @done: the class if the wait succeeded */
-static uint8_t class_of(int64_t result, uint8_t done)
-{
-	if (result == 0 || result == EOWNERDEAD)
-		return done;
-	return result == ETIMEDOUT ? PTT_TIMEOUT : PTT_CANCELLED;
-}
 
 struct md_end md_end_of(const struct tk_event *e, uint8_t done, int64_t missing_ns)
 {
 	int64_t result = tk_number(&e->e, TK_RESULT, 0);
+	bool succeeded = result == 0 || result == EOWNERDEAD;
 
 	return (struct md_end){
 		.ts = e->ts,
 		.dur = tk_number(&e->e, TK_WAIT_NS, missing_ns),
 		.wake = TK_NEVER,
 		.result = (int32_t)result,
-		.wait_class = class_of(result, done),
+		.wait_class = succeeded ? done : result == ETIMEDOUT ? PTT_TIMEOUT : PTT_CANCELLED,
 	};
 }
 
@@ -246,18 +240,14 @@ static void divide(struct ptt_model *m, const struct md_wait *w, bool known, str
 	}
 }
 
-/* The last known thread that had a lock with unseen acquisitions and releases: it released the lock at an unknown time. */
-static uint32_t last_to_have(const struct ptt_model *m, const struct tk_event *e, const struct md_object *o)
-{
-	return o->tail && tk_is_numbered(e->object) ? MD_BLAME(m, o->tail)->thread : 0;
-}
 
 void md_lock_waited(struct ptt_model *m, const struct tk_event *e, uint32_t object)
 {
 	struct md_object *o = MD_OBJECT(m, object);
 	struct md_end end = md_end_of(e, PTT_CONTENDED, -1);
 	struct md_wait w;
-	uint32_t last = last_to_have(m, e, o);
+	/* A lock with unseen acquisitions and releases: its last known holder released it at an unknown time. */
+	uint32_t last = o->tail && tk_is_numbered(e->object) ? MD_BLAME(m, o->tail)->thread : 0;
 	bool known = md_wait_take(m, e, object, &w);
 
 	if (!known && end.dur <= 0)
