@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the whole test suite, from lint to wheel: ./check.sh [--all] [STEP...], each of lint build unit tests nptl asan tsan
-# fuzz. --all adds what takes long and finds little on most days: more recordings to compare, more time at random.
+# fuzz. --all adds what takes long and seldom finds anything: more recordings to compare, larger models, ten times the forks,
+# more time at random.
 # Nothing is written outside build/ but the thread library, which belongs into the cache of the user; when run by root,
 # Debian packages that are missing are installed.
 set -uo pipefail
@@ -13,7 +14,7 @@ export PYTHONPYCACHEPREFIX=$PWD/build/check/pycache
 
 if [ "${1:-}" = --all ]; then
 	shift
-	export PTT_AGREEMENT=all PTT_STRESS_SECONDS=${PTT_STRESS_SECONDS:-60} PTT_FUZZ_SECONDS=${PTT_FUZZ_SECONDS:-120}
+	export PTT_TESTS=all PTT_STRESS_SECONDS=${PTT_STRESS_SECONDS:-60} PTT_FUZZ_SECONDS=${PTT_FUZZ_SECONDS:-120}
 fi
 steps=("$@")
 [ $# -gt 0 ] || steps=(lint build unit tests nptl asan tsan fuzz)

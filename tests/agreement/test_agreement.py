@@ -1,11 +1,10 @@
 """All figures of one name are one number, whoever gives it.
 
-`PTT_AGREEMENT=all` compares recordings of programs of all kinds, each also in windows.
+`PTT_TESTS=all` compares recordings of programs of all kinds, each also in windows.
 """
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +15,7 @@ from nptltrace.errors import PttError
 from tests.agreement.compare import compare
 from tests.agreement.live import compare_live
 from tests.agreement.recordings import FEW, RECORDINGS, Missing, Place
+from tests.support import ALL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tests.support import Ptt
 
 pytestmark = pytest.mark.usefixtures("native_in_process")
-_ALL = os.environ.get("PTT_AGREEMENT") == "all"
 
 
 @pytest.fixture
@@ -31,14 +30,14 @@ def place(ptt: Ptt, tmp_path: Path) -> Place:
     return Place(ptt, tmp_path)
 
 
-@pytest.mark.parametrize("name", RECORDINGS if _ALL else FEW)
+@pytest.mark.parametrize("name", RECORDINGS if ALL else FEW)
 def test_finished(name: str, place: Place) -> None:
     try:
         trace = RECORDINGS[name](place)
     except Missing as missing:
         pytest.skip(str(missing))
-    windows = 3 if _ALL or name == "reused" else 0
-    found = compare(trace, count=windows, exported=_ALL or name == FEW[0])
+    windows = 3 if ALL or name == "reused" else 0
+    found = compare(trace, count=windows, exported=ALL or name == FEW[0])
     assert not found.found
     assert found.compared > 300
 
