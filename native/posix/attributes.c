@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attributes.c - the attributes object: what a controller asks of a stream, and what it gets to know of one. */
+/* attributes.c - the attributes object, with which a controller configures a stream and asks about a stream. */
 #include "posix.h"
 
 #define MAGIC UINT64_C(0x7274746170787470) /* "ptxpattr" */
@@ -61,6 +61,19 @@ int posix_trace_attr_destroy(trace_attr_t *attr)
 	return 0;
 }
 
+/* Copy the bytes of a member to @to. Return: 0 or EINVAL. */
+static int get(const trace_attr_t *attr, size_t offset, size_t size, void *to)
+{
+	const struct px_attr *a = px_attr_of(attr);
+
+	if (!a || !to)
+		return EINVAL;
+	memcpy(to, (const char *)a + offset, size);
+	return 0;
+}
+
+#define GET(attr, member, to) get(attr, offsetof(struct px_attr, member), sizeof(((struct px_attr *)0)->member), to)
+
 /* ------------------------------------------------------------ identification */
 
 int posix_trace_attr_getgenversion(const trace_attr_t *attr, char *genversion)
@@ -98,34 +111,19 @@ int posix_trace_attr_setname(trace_attr_t *attr, const char *tracename)
 
 int posix_trace_attr_getcreatetime(const trace_attr_t *attr, struct timespec *createtime)
 {
-	const struct px_attr *a = px_attr_of(attr);
-
-	if (!a || !createtime)
-		return EINVAL;
-	*createtime = a->create_time;
-	return 0;
+	return GET(attr, create_time, createtime);
 }
 
 int posix_trace_attr_getclockres(const trace_attr_t *attr, struct timespec *resolution)
 {
-	const struct px_attr *a = px_attr_of(attr);
-
-	if (!a || !resolution)
-		return EINVAL;
-	*resolution = a->clock_resolution;
-	return 0;
+	return GET(attr, clock_resolution, resolution);
 }
 
 /* ------------------------------------------------------------ behaviour */
 
 int posix_trace_attr_getinherited(const trace_attr_t *restrict attr, int *restrict inheritancepolicy)
 {
-	const struct px_attr *a = px_attr_of(attr);
-
-	if (!a || !inheritancepolicy)
-		return EINVAL;
-	*inheritancepolicy = (int)a->inheritance;
-	return 0;
+	return GET(attr, inheritance, inheritancepolicy);
 }
 
 int posix_trace_attr_setinherited(trace_attr_t *attr, int inheritancepolicy)
@@ -161,12 +159,7 @@ int posix_trace_attr_setstreamfullpolicy(trace_attr_t *attr, int streampolicy)
 
 int posix_trace_attr_getlogfullpolicy(const trace_attr_t *restrict attr, int *restrict logpolicy)
 {
-	const struct px_attr *a = px_attr_of(attr);
-
-	if (!a || !logpolicy)
-		return EINVAL;
-	*logpolicy = (int)a->log_policy;
-	return 0;
+	return GET(attr, log_policy, logpolicy);
 }
 
 int posix_trace_attr_setlogfullpolicy(trace_attr_t *attr, int logpolicy)
@@ -182,16 +175,6 @@ int posix_trace_attr_setlogfullpolicy(trace_attr_t *attr, int logpolicy)
 
 /* ------------------------------------------------------------ sizes */
 
-static int get_size(const trace_attr_t *attr, size_t offset, size_t *size)
-{
-	const struct px_attr *a = px_attr_of(attr);
-
-	if (!a || !size)
-		return EINVAL;
-	*size = *(const uint64_t *)((const char *)a + offset);
-	return 0;
-}
-
 static int set_size(trace_attr_t *attr, size_t offset, size_t size)
 {
 	struct px_attr *a = writable(attr);
@@ -204,7 +187,7 @@ static int set_size(trace_attr_t *attr, size_t offset, size_t size)
 
 int posix_trace_attr_getmaxdatasize(const trace_attr_t *restrict attr, size_t *restrict maxdatasize)
 {
-	return get_size(attr, offsetof(struct px_attr, max_data), maxdatasize);
+	return GET(attr, max_data, maxdatasize);
 }
 
 int posix_trace_attr_setmaxdatasize(trace_attr_t *attr, size_t maxdatasize)
@@ -214,7 +197,7 @@ int posix_trace_attr_setmaxdatasize(trace_attr_t *attr, size_t maxdatasize)
 
 int posix_trace_attr_getstreamsize(const trace_attr_t *restrict attr, size_t *restrict streamsize)
 {
-	return get_size(attr, offsetof(struct px_attr, stream_size), streamsize);
+	return GET(attr, stream_size, streamsize);
 }
 
 int posix_trace_attr_setstreamsize(trace_attr_t *attr, size_t streamsize)
@@ -224,7 +207,7 @@ int posix_trace_attr_setstreamsize(trace_attr_t *attr, size_t streamsize)
 
 int posix_trace_attr_getlogsize(const trace_attr_t *restrict attr, size_t *restrict logsize)
 {
-	return get_size(attr, offsetof(struct px_attr, log_size), logsize);
+	return GET(attr, log_size, logsize);
 }
 
 int posix_trace_attr_setlogsize(trace_attr_t *attr, size_t logsize)
@@ -236,7 +219,7 @@ int posix_trace_attr_getmaxsystemeventsize(const trace_attr_t *restrict attr, si
 {
 	if (!px_attr_of(attr) || !eventsize)
 		return EINVAL;
-	/* the longest of them is FILTER */
+	/* FILTER is the longest system event */
 	*eventsize = px_cells(2 * sizeof(trace_event_set_t)) * PX_CELL;
 	return 0;
 }
@@ -249,7 +232,7 @@ int posix_trace_attr_getmaxusereventsize(const trace_attr_t *restrict attr, size
 	if (!a || !eventsize)
 		return EINVAL;
 	size = data_len < a->max_data ? data_len : a->max_data;
-	/* no stream takes more than that */
+	/* no stream takes more than PX_DATA_MAX */
 	*eventsize = (size_t)px_cells(size < PX_DATA_MAX ? size : PX_DATA_MAX) * PX_CELL;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* layout.h - every layout of POSIX tracing that leaves a process: streams and their records, control pages, names, logs. */
+/* layout.h - the data of POSIX tracing that leaves a process: streams, records, control pages, names, logs. */
 #ifndef PX_LAYOUT_H
 #define PX_LAYOUT_H
 
@@ -8,7 +8,7 @@
 
 #include "platform/page.h"
 
-/* Of what processes share; part of the directory's name, so that those of different layouts leave each other alone. */
+/* The version of the shared layout. It is part of the directory's name: processes with different layouts never meet. */
 #if PTT_PAGE_MAX == 4096u
 #define PX_LAYOUT "1"
 #else
@@ -19,29 +19,29 @@
 
 #define PX_EVENT_COUNT 1024u
 #define PX_EVENT_WORDS (PX_EVENT_COUNT / 64)
-#define PX_EVENT_SYSTEM 16u /* below: what the standard names; from here on: system event types of our own */
-#define PX_EVENT_USER 512u  /* from here on: what programs name */
-#define PX_NAME_SIZE 64u    /* of an event type's name, its null counted */
+#define PX_EVENT_SYSTEM 16u /* ids below: event types of the standard; ids from here on: system event types of PTT */
+#define PX_EVENT_USER 512u  /* ids from here on: event types that programs name */
+#define PX_NAME_SIZE 64u    /* bytes of an event type's name, with the null byte */
 
 /* ------------------------------------------------------------ records */
 
 /*
- * A record is one or more cells of 64 bytes: this head, and the data. The same bytes stand in the ring and in a log.
- * owner is written first, and says which thread is in the middle of writing; position is the low half of the record's place in
- * the ring, so that what an earlier record left there is not taken for it.
+ * A record is one or more cells of 64 bytes: this head, then the data. A ring and a log hold the same bytes.
+ * The writer stores owner and position first. owner names the thread that writes the record. position is the low half of the
+ * record's place in the ring: it distinguishes this owner from the owner of an earlier record in the same cells.
  */
 struct px_record {
 	uint32_t owner; /* kernel's id of the thread */
 	uint32_t position;
 	uint32_t pid;
-	uint32_t size; /* bytes of data recorded */
+	uint32_t size; /* bytes of data in the record */
 	uint16_t event;
-	uint16_t truncated; /* the data was longer than the stream allows */
+	uint16_t truncated; /* 1: the data was longer than the stream allows */
 	uint32_t cells;     /* length of the record */
 	uint64_t time;      /* nanoseconds of CLOCK_MONOTONIC */
 	uint64_t address;
-	uint64_t thread; /* its pthread_t */
-	uint8_t data[16]; /* and on, in the cells that follow */
+	uint64_t thread; /* pthread_t of the thread */
+	uint8_t data[16]; /* the data continues in the next cells */
 };
 #define PX_CELL 64u
 #define PX_RECORD_HEAD 48u
@@ -49,47 +49,47 @@ _Static_assert(sizeof(struct px_record) == PX_CELL, "record is a cell");
 _Static_assert(offsetof(struct px_record, data) == PX_RECORD_HEAD, "record head");
 _Static_assert(offsetof(struct px_record, time) == 24, "read by Python");
 
-#define PX_CELLS_MAX 4095u /* of one reservation; 12 bits in the head of the ring */
+#define PX_CELLS_MAX 4095u /* cells of one reservation: 12 bits of the stream's head */
 #define PX_DATA_MAX ((PX_CELLS_MAX - 64) * PX_CELL)
 
 /* ------------------------------------------------------------ streams */
 
 /*
- * A stream is a file that controller and traced processes map: this head, a mark for each cell of the ring, the ring.
- * Places in the ring are counted in cells since the beginning and never go back; a place lies in the ring at its count
- * modulo the ring's size, and the ring is mapped twice, end to end, so that every record is in one piece.
+ * A stream is a file that the controller and the traced processes map: this head, a mark for each cell of the ring, the ring.
+ * A place is a number of cells since the beginning of the stream. Places never go back. A place modulo the size of the ring is
+ * the index of its cell. The ring is mapped twice, end to end, so every record is in one piece.
  *
  *   head    place:48 | cells of the last reservation:12 | flags:4       moved by writers, compare and swap
  *   tail    place << 1 | gap                                            moved by the reader, and in LOOP by writers
  *   mark    of a record's first cell: place:48 | cells:12 | state:4     RESERVED by the next writer, COMMITTED by its own
  *
- * A writer reads the clock, moves head by the length of its record, writes the record, and commits it by its mark. Before
- * that, it sees to the mark of the record before: head still says how long that is, so a mark that its writer has not set
- * is set to RESERVED for it. Hence the length of every record but the last is known, whoever dies: a record that will never be
- * committed can be made VOID and be passed. Marks carry their place, so what an earlier round of the ring left there
- * means nothing, and nobody needs to clear anything.
+ * A writer reads the clock, moves head by the length of its record, writes the record, and commits the record by its mark.
+ * Before it moves head, it checks the mark of the previous record. head still has the length of the previous record. If the
+ * mark is not set yet, the writer sets it to RESERVED. So the length of every record but the last is known, even if its writer
+ * dies. A record that nobody will commit can become VOID, and the reader passes it. Marks contain their place: a mark from an
+ * earlier round of the ring means nothing, and nobody clears marks.
  *
- * The reader copies the record at tail and then moves tail on by compare and swap: if that fails, a writer in LOOP has
- * taken the record's cells, and the copy is worth nothing. Such a writer sets the bit `gap`; at the first record of a gap
- * it puts down its time in victim[], before it moves tail.
+ * The reader copies the record at tail, and then moves tail by compare and swap. If the swap fails, a writer in LOOP has
+ * taken the cells of the record, and the reader drops the copy. That writer sets the bit `gap`. At the first record of a gap,
+ * it stores the time of the record in victim[] before it moves tail.
  *
- * What is shared, in which order, and with whom; where code says no more, this is what it means:
+ * The order of each shared word and the other side; this holds wherever the code says no more:
  *
- *   head                moved with seq_cst. Writers load it with acquire, behind whoever moved it before them; seq_cst
- *                       where it decides about sleeping, and whether the stream is empty
- *   tail                moved with seq_cst; loaded with acquire: the reader is done with the cells below it
- *   mark                COMMITTED with release, after the record; loaded with acquire by the reader and the thread that recycles it
- *   waits, bell         seq_cst: a sleeper sets its bit, looks at head, and sleeps on the old value of bell; a writer
- *                       that moves head looks at waits afterwards, and changes bell
- *   room_wanted, room   seq_cst: the same, of writers that wait for tail to be moved
- *   closed              seq_cst, loaded with acquire: pairs with a controller that takes a stream over,
- *                       and a writer that waits for room
+ *   head                moved with seq_cst. Writers load it with acquire: they come after the writer that moved head. Loads
+ *                       that decide about sleeping, or whether the stream is empty, are seq_cst
+ *   tail                moved with seq_cst; loaded with acquire: the reader is done with the cells below tail
+ *   mark                COMMITTED with release, after the record; the reader and the recycling thread load it with acquire
+ *   waits, bell         seq_cst: a sleeper sets its bit, loads head, and sleeps on the old value of bell; a writer
+ *                       moves head, then loads waits, and changes bell
+ *   room_wanted, room   seq_cst: the same for writers that wait until tail moves
+ *   closed              stored with seq_cst, loaded with acquire: by a child that takes over the streams of its parent,
+ *                       and by a writer that waits for room
  *   overrun, stuck      release by the thread that lost an event, or could not write; acquire, or an exchange, by a reader
- *   record, full, lost  relaxed: they hand nothing over; head decides what is recorded
+ *   record, full, lost  relaxed: they hand nothing over; head decides which events are recorded
  *
- * flags: STOPPED = nothing is recorded. FULL = UNTIL_FULL has stopped by itself, or FLUSH is losing events. START_DUE =
- * UNTIL_FULL was emptied, and the next event is preceded by a START. A writer that finds a flag changed fails to move
- * head: what stands before a STOP was recorded before it.
+ * Flags of head: STOPPED: the stream records nothing. FULL: an UNTIL_FULL stream stopped by itself, or a FLUSH stream loses
+ * events. START_DUE: an UNTIL_FULL stream was emptied, and a START goes before the next event. A writer cannot move head if a
+ * flag has changed: the records before a STOP were recorded before it.
  */
 #define PX_HEAD_STOPPED UINT64_C(1)
 #define PX_HEAD_FULL UINT64_C(2)
@@ -108,8 +108,8 @@ _Static_assert(offsetof(struct px_record, time) == 24, "read by Python");
 #define PX_TAIL_GAP UINT64_C(1)
 #define PX_TAIL_PLACE(tail) ((tail) >> 1)
 
-/* stream.waits: what wants to be woken */
-#define PX_WAITS_READER 1u /* by any event */
+/* Bits of stream.waits: the sleepers to wake. */
+#define PX_WAITS_READER 1u /* after any event */
 #define PX_WAITS_AGENT 2u  /* when the ring is half full */
 
 #define PX_VICTIMS 64u
@@ -122,31 +122,31 @@ struct px_victim {
 
 struct px_stream {
 	uint64_t magic;
-	uint64_t size; /* of the file */
+	uint64_t size; /* bytes of the file */
 	uint64_t serial;
-	uint32_t slot; /* in the registry, and bit in the control pages */
+	uint32_t slot; /* slot of the registry, and bit in the control pages */
 	uint32_t ring_cells; /* a power of two */
-	uint32_t limit;      /* cells that ordinary events may fill; the cells beyond are kept for events of the stream's own */
+	uint32_t limit;      /* cells for ordinary events; the other cells are kept for the stream's own events */
 	uint32_t max_data;
 	uint32_t policy;
 	uint32_t inherited;
 	uint64_t mark_offset;
 	uint64_t ring_offset;
-	/* line 2: a robust mutex that the controller's agent holds; the kernel marks it when that dies or executes another
-	   program. Its first word is what writers look at. */
+	/* line 2: a robust mutex that the controller's agent holds. The kernel marks the mutex when the agent dies or its process
+	   executes another program. Writers look at its first word. */
 	uint8_t life[64];
-	/* lines 3 and 4: a bit for each event type that is recorded now; none while the stream is suspended or closed */
+	/* lines 3 and 4: a bit for each event type that is recorded now; no bit while the stream is suspended or closed */
 	uint64_t record[PX_EVENT_WORDS];
 	uint64_t filter[PX_EVENT_WORDS];
 	/* line 7: seldom written */
 	uint32_t closed;
 	uint32_t waits;
-	uint32_t bell; /* futex word of reader and agent */
+	uint32_t bell; /* futex word of the reader and the agent */
 	uint32_t room; /* futex word of writers in FLUSH */
 	uint32_t room_wanted;
 	uint32_t overrun;
-	uint32_t full; /* LOOP: events have been overwritten since the last was read */
-	uint32_t stuck; /* the log could not be written: there is no use in waiting for room */
+	uint32_t full; /* LOOP: events were overwritten since the last read */
+	uint32_t stuck; /* the log could not be written: writers do not wait for room */
 	uint64_t lost; /* events that found no room, or were never finished */
 	uint64_t pad1[3];
 	/* line 8 */
@@ -165,33 +165,34 @@ _Static_assert(offsetof(struct px_stream, tail) == 512, "line 9");
 _Static_assert(sizeof(struct px_stream) == 576 + PX_VICTIMS * 16, "stream head");
 _Static_assert(__atomic_always_lock_free(sizeof(uint64_t), 0), "words of 64 bits are shared between processes");
 
-/* ------------------------------------------------------------ where processes meet */
+/* ------------------------------------------------------------ files that processes share */
 
 /*
- * All files lie in a directory of the user: /dev/shm/posixtrace1-UID (or /tmp/posixtrace1-UID). Any process may find any of
- * them as it likes; all zero is a valid beginning of each.
+ * All files lie in a directory of the user: /dev/shm/posixtrace1-UID (or /tmp/posixtrace1-UID). A process may open any of
+ * these files at any time: all zero is a valid beginning of each file.
  *
- *   r0              struct px_registry; its flock is held to change files
- *   pPID.START      struct px_control: the control page of a process, which lives from the process's start to its end,
- *                   whatever programs it executes; made by the process or by a controller, whoever comes first
- *   nPID.START      struct px_names: the names of a family of processes, called after the first that had any
+ *   r0              struct px_registry; a process locks this file with flock() to change files
+ *   pPID.START      struct px_control: the control page of a process. The page exists from the start of the process to its
+ *                   end, also after exec. The process or a controller makes the page, whichever is first
+ *   nPID.START      struct px_names: the names of a family of processes; PID and START of the first process with names
  *   sSERIAL         struct px_stream
  */
 #define PX_SLOTS 64u
 #define PX_PAGE PTT_PAGE_MAX
 
 /*
- * serial and active are changed with seq_cst, in px_control_enter() and _leave(). Events load them relaxed: a stream that
- * an event does not see yet has not begun for it. The serial in the stream itself, which is mapped with acquire, shows a
- * stream that has gone. family_start and names come before family_pid, which is stored with release and loaded with acquire.
+ * px_control_enter() and _leave() change serial and active with seq_cst. Events load them relaxed: a stream that an event does
+ * not see yet has not begun for the event. An event compares the serial with the serial in the mapped stream, which it loads
+ * with acquire: another serial shows a stream that has gone. family_start and the names are stored before family_pid.
+ * family_pid is stored with release and loaded with acquire.
  */
 struct px_control {
 	uint64_t active;          /* a bit for each stream that traces this process */
-	uint64_t serial[PX_SLOTS]; /* of these streams; 0 = none */
-	uint64_t family_start;    /* whose names: process and its start time */
-	uint32_t family_pid;      /* 0 = no names yet; stored last */
-	uint32_t settled;         /* the process has taken its parent's streams over, or had none to take */
-	uint32_t user[PX_SLOTS]; /* user in whose directory the stream's file is, plus 1; 0 = the directory of this page */
+	uint64_t serial[PX_SLOTS]; /* serials of these streams; 0 = none */
+	uint64_t family_start;    /* the process that names the family: its start time, */
+	uint32_t family_pid;      /* and its id; 0 = no names yet; stored last */
+	uint32_t settled;         /* 1: the process has taken over the streams of its parent, if there were any */
+	uint32_t user[PX_SLOTS]; /* owner of the directory with the stream's file, plus 1; 0 = the directory of this page */
 	uint8_t pad[PX_PAGE - 8 * (PX_SLOTS + 3) - 4 * PX_SLOTS];
 };
 _Static_assert(sizeof(struct px_control) == PX_PAGE, "control page");
@@ -203,18 +204,18 @@ struct px_registry_slot {
 	uint32_t inherited;
 	uint64_t created; /* CLOCK_BOOTTIME, in nanoseconds */
 	uint64_t finisher_start;
-	uint32_t finisher_pid; /* process that sees to the stream when its owner is gone; 0 = none */
+	uint32_t finisher_pid; /* process that ends the stream when its owner is gone; 0 = none */
 	uint32_t pad;
 };
 struct px_registry {
-	uint64_t serials; /* ever given */
+	uint64_t serials; /* number of serials given so far */
 	struct px_registry_slot slot[PX_SLOTS];
 };
 _Static_assert(sizeof(struct px_registry) <= PX_PAGE, "registry");
 
-/* The counts grow under the lock, with release, after the names; a look without it loads them with acquire. */
+/* The counts grow under the lock, with release, after the names. A load without the lock is an acquire load. */
 struct px_names {
-	uint8_t lock[64];      /* a robust mutex between processes; ready = 1 when it is initialised */
+	uint8_t lock[64];      /* a robust mutex between processes; ready = 1 when the mutex is initialised */
 	uint32_t ready;
 	uint32_t system_count; /* names from PX_EVENT_SYSTEM on */
 	uint32_t user_count;   /* names from PX_EVENT_USER on */
@@ -227,12 +228,12 @@ _Static_assert(offsetof(struct px_names, name) == 128, "names");
 
 /*
  * A log is a sequence of blocks, each at a multiple of 64 bytes from the log's beginning: this head, then `size` bytes,
- * then zeros up to the next multiple. Every block says which log it is of, and has a checksum of all of itself with crc = 0,
- * so a log is valid after every write, and whatever else the file holds means nothing.
+ * then zeros up to the next multiple. Every block names its log, and has a checksum of the whole block with crc = 0. So a log
+ * is valid after every write, and other bytes in the file mean nothing.
  *
- * UNTIL_FULL and APPEND write blocks one after another. LOOP has places: HEAD, two for STATUS, some for NAMES, and a ring
- * for EVENTS, where new blocks take the place of old ones. EVENTS blocks are numbered; the log's events are those of the
- * longest unbroken run of numbers that ends with the highest. A CLEAR voids all EVENTS of a lower number.
+ * UNTIL_FULL and APPEND write blocks one after another. LOOP has fixed places: HEAD, two for STATUS, some for NAMES, and a ring
+ * for EVENTS, where new blocks replace old blocks. EVENTS blocks have numbers. The log consists of the longest unbroken run
+ * of EVENTS numbers that ends with the highest number. A CLEAR voids all EVENTS with a lower number.
  */
 #define PX_BLOCK_MAGIC UINT64_C(0x314b4c4258585450) /* "PTXXBLK1" */
 #define PX_BLOCK_HEAD 1u   /* struct px_log_head */
@@ -244,7 +245,7 @@ _Static_assert(offsetof(struct px_names, name) == 128, "names");
 struct px_block {
 	uint64_t magic;
 	uint64_t log; /* distinguishes logs */
-	uint64_t number; /* of EVENTS, STATUS and CLEAR, each type for itself; CLEAR: of the first EVENTS after it */
+	uint64_t number; /* EVENTS and STATUS: number among the blocks of the type; CLEAR: number of the first EVENTS after it */
 	uint32_t type;
 	uint32_t size;
 	uint32_t crc; /* CRC-32C */
@@ -264,7 +265,7 @@ struct px_log_head {
 	uint32_t stream_policy;
 	uint32_t log_policy;
 	uint32_t inheritance;
-	uint32_t pid; /* the process first traced */
+	uint32_t pid; /* the first traced process */
 	char version[64];
 	char name[64];
 	char host[64];
@@ -289,7 +290,7 @@ struct px_log_status {
 	int32_t log_full;
 	uint32_t final;
 	uint64_t lost;
-	/* the stream, and the process that writes the rest of the log if the controller cannot; 0 = none */
+	/* the stream; the process that writes the rest of the log if the controller dies; 0 = none */
 	uint64_t serial;
 	uint64_t finisher_start;
 	uint32_t finisher_pid;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c - what sysconf() says of tracing, which the C library does not have. */
+/* limits.c - sysconf() for the limits of tracing, which the C library does not know. */
 #include "posix.h"
 
-/* The C library's own, under the name that it uses itself. */
+/* The C library's sysconf(), under its internal name. */
 long __sysconf(int name);
 
 #define EXPORT __attribute__((visibility("default")))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* posix.h - what the parts of libposixtrace share: the public header with its exports, attributes, sets. */
+/* posix.h - the base of all parts of libposixtrace: the public header with its exports, attributes, sets. */
 #ifndef PX_POSIX_H
 #define PX_POSIX_H
 
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* All else in the library is hidden. */
+/* All other symbols of the library are hidden. */
 #pragma GCC visibility push(default)
 #include "trace.h"
 #pragma GCC visibility pop
@@ -40,16 +40,16 @@ struct px_attr {
 };
 _Static_assert(sizeof(struct px_attr) <= sizeof(trace_attr_t), "attributes fit into the public type");
 
-/* px_attr_of - the inside of a public object; NULL if it is not initialised. */
+/* px_attr_of - the contents of a public object; NULL if the object is not initialised, or @attr is NULL. */
 const struct px_attr *px_attr_of(const trace_attr_t *attr);
 
-/* px_attr_default - what posix_trace_attr_init() sets. */
+/* px_attr_default - the values of posix_trace_attr_init(). */
 void px_attr_default(struct px_attr *attr);
 
 /* px_attr_store - fill the caller's object. */
 void px_attr_store(trace_attr_t *to, const struct px_attr *from);
 
-/* px_cells - length of a record with so much data. */
+/* px_cells - cells of a record with @data_size bytes of data. */
 static inline uint32_t px_cells(uint64_t data_size)
 {
 	return (uint32_t)((PX_RECORD_HEAD + data_size + PX_CELL - 1) / PX_CELL);

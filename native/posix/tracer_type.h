@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tracer_type.h - what the tracer's event types are called in POSIX streams. */
+/* tracer_type.h - the names of the tracer's event types in POSIX streams. */
 #ifndef PX_TRACER_TYPE_H
 #define PX_TRACER_TYPE_H
 
@@ -12,8 +12,8 @@
 #define PX_TRACER_NAME 64u
 
 /*
- * px_tracer_type_name - "nptl_" and the name in lower case; of several types of one name, which say the same in different
- * words, all but the first have their number behind it, as in nptl_mutex_taken.4.
+ * px_tracer_type_name - "nptl_" and the name in lower case. Several types may have the same name, if they say the same with
+ * different fields. All but the first then end in their number, as in nptl_mutex_taken.4.
  */
 static inline void px_tracer_type_name(char name[PX_TRACER_NAME], const struct ptt_event_type *type)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* agent.c - the thread that holds a stream while its controller lives, and has it flushed to its log. */
+/* agent.c - the thread that holds a stream while its controller lives, and flushes the stream to its log. */
 #include "controller.h"
 
 #include <linux/futex.h>
@@ -8,8 +8,8 @@
 
 #define STACK_SIZE (256u << 10)
 
-/* A log that cannot be written: not to try again and again while the stream stays full. */
-static void rest(const struct px_trace *t, uint32_t *failures, int err)
+/* After a failed flush, wait longer each time: the stream stays full, and the next flush would begin at once. */
+static void back_off(const struct px_trace *t, uint32_t *failures, int err)
 {
 	*failures = err ? *failures + 1 : 0;
 	if (*failures && !__atomic_load_n(&t->ending, __ATOMIC_ACQUIRE))
@@ -25,10 +25,10 @@ static void serve(struct px_trace *t)
 		uint32_t bell = __atomic_load_n(&stream->bell, __ATOMIC_SEQ_CST);
 
 		if (t->log)
-			/* seq_cst: writers move head and then look at this */
+			/* seq_cst: writers move head and then load waits */
 			__atomic_fetch_or(&stream->waits, PX_WAITS_AGENT, __ATOMIC_SEQ_CST);
 		if (t->log && px_flush_due(t))
-			rest(t, &failures, px_flush(t, false));
+			back_off(t, &failures, px_flush(t, false));
 		else if (!__atomic_load_n(&t->ending, __ATOMIC_SEQ_CST))
 			ptt_raw_futex(&stream->bell, FUTEX_WAIT, bell, NULL);
 	}
@@ -58,7 +58,7 @@ int px_agent_start(struct px_trace *t)
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	/* all signals are blocked here, and so in the new thread for good */
+	/* the guard blocks all signals here, and so the new thread never handles a signal */
 	err = pthread_create(&t->agent, &attr, run, t);
 	pthread_attr_destroy(&attr);
 	if (err)

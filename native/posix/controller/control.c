@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* control.c - what a controller does to a stream: start, stop, filter, clear, flush; and what it asks. */
+/* control.c - the functions of a controller: start, stop, filter, clear, flush; attributes and status. */
 #include "controller.h"
 
-/* Auto-stopped: UNTIL_FULL, and full. In FLUSH the same flag says that events are being lost. */
+/* An UNTIL_FULL stream stops by itself when it is full. In FLUSH the same flag says that the stream loses events. */
 static bool has_stopped_itself(const struct px_stream *stream, uint64_t head)
 {
 	return stream->policy == POSIX_TRACE_UNTIL_FULL && head & PX_HEAD_FULL;
@@ -23,28 +23,28 @@ static uint64_t head_of(const struct px_stream *stream)
 	return __atomic_load_n(&stream->head, __ATOMIC_SEQ_CST);
 }
 
-/* Which types are recorded from now on: all but those filtered out, or none. */
-static void let_record(struct px_stream *stream, bool running)
+/* Set the event types that are recorded from now on: all types that the filter leaves, or no type. */
+static void set_recorded_types(struct px_stream *stream, bool running)
 {
 	for (uint32_t i = 0; i < PX_EVENT_WORDS; i++)
-		/* relaxed: head decides; release is that of the record of START */
+		/* relaxed: head decides; the START record has the release */
 		__atomic_store_n(&stream->record[i], running ? ~stream->filter[i] : 0, __ATOMIC_RELAXED);
 }
 
 /* ------------------------------------------------------------ start, stop */
 
-/* Under the guard, so that no two of these meet in one process. */
+/* Under the guard: only one thread of the process starts, stops or filters at a time. */
 static void start(struct px_trace *t, const void *address)
 {
 	struct px_stream *stream = t->buffer.stream;
 	uint64_t head = head_of(stream);
 	struct px_event event = px_own_event(POSIX_TRACE_START, address, stream->filter, sizeof(stream->filter));
 
-	/* a stream that is full does not change: there is no room to say so */
+	/* a full stream does not start: there is no room for the START record */
 	if (!(head & PX_HEAD_STOPPED) || is_full(stream, head))
 		return;
 	if (px_put_own(&t->buffer, &event, PX_HEAD_STOPPED, PX_HEAD_STOPPED, 0, PX_HEAD_STOPPED))
-		let_record(stream, true);
+		set_recorded_types(stream, true);
 }
 
 int posix_trace_start(trace_id_t trid)
@@ -72,7 +72,7 @@ void px_stop(struct px_trace *t, const void *address)
 	px_guard_enter(&guard);
 	if (!(head & PX_HEAD_STOPPED) && !has_stopped_itself(stream, head) &&
 	    px_put_own(&t->buffer, &event, PX_HEAD_STOPPED, 0, PX_HEAD_STOPPED, 0))
-		let_record(stream, false);
+		set_recorded_types(stream, false);
 	px_guard_leave(&guard);
 }
 
@@ -115,12 +115,12 @@ static void set_filter(struct px_trace *t, const trace_event_set_t *filter, cons
 
 	memcpy(change, stream->filter, sizeof(stream->filter));
 	memcpy(change + PX_EVENT_WORDS, filter, sizeof(*filter));
-	/* first the record that says so: what comes after it obeys */
+	/* first the FILTER record: the new filter applies to the events after it */
 	if (records)
 		px_put_own(&t->buffer, &event, PX_HEAD_STOPPED, 0, 0, 0);
 	memcpy(stream->filter, filter, sizeof(*filter));
 	if (running)
-		let_record(stream, true);
+		set_recorded_types(stream, true);
 }
 
 int posix_trace_set_filter(trace_id_t trid, const trace_event_set_t *set, int how)
@@ -137,11 +137,11 @@ int posix_trace_set_filter(trace_id_t trid, const trace_event_set_t *set, int ho
 		return EINVAL;
 	px_guard_enter(&guard);
 	for (uint32_t i = 0; i < PX_EVENT_WORDS; i++) {
-		uint64_t old = t->buffer.stream->filter[i], given = set->__ptt_bits[i];
+		uint64_t old = t->buffer.stream->filter[i], bits = set->__ptt_bits[i];
 
-		filter.__ptt_bits[i] = how == POSIX_TRACE_SET_EVENTSET	 ? given
-				       : how == POSIX_TRACE_ADD_EVENTSET ? old | given
-									 : old & ~given;
+		filter.__ptt_bits[i] = how == POSIX_TRACE_SET_EVENTSET	 ? bits
+				       : how == POSIX_TRACE_ADD_EVENTSET ? old | bits
+									 : old & ~bits;
 	}
 	set_filter(t, &filter, __builtin_return_address(0));
 	px_guard_leave(&guard);
@@ -151,7 +151,7 @@ int posix_trace_set_filter(trace_id_t trid, const trace_event_set_t *set, int ho
 
 /* ------------------------------------------------------------ clear, flush */
 
-/* Throw away the records that are in the ring now. */
+/* Take the records that are in the ring now, and drop them. */
 static void discard(struct px_trace *t)
 {
 	struct px_stream *stream = t->buffer.stream;
@@ -170,7 +170,7 @@ static void discard(struct px_trace *t)
 	t->kept_at = t->kept_size = 0;
 }
 
-/* A stream that stopped by itself stays suspended, but is no longer full; a stream that ran before runs on. */
+/* A stream that stopped by itself stays suspended, but is no longer full. A stream that ran before continues. */
 static void reset_flags(struct px_stream *stream, uint64_t head)
 {
 	uint64_t now = head_of(stream), flags;
@@ -182,7 +182,7 @@ static void reset_flags(struct px_stream *stream, uint64_t head)
 	} while (!__atomic_compare_exchange_n(&stream->head, &now, (now & ~PX_HEAD_FLAGS) | flags, false,
 					      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
 	if (flags & PX_HEAD_STOPPED)
-		let_record(stream, false);
+		set_recorded_types(stream, false);
 }
 
 int posix_trace_clear(trace_id_t trid)
@@ -194,7 +194,7 @@ int posix_trace_clear(trace_id_t trid)
 
 	if (!t)
 		return EINVAL;
-	/* not under the guard: the agent may be writing to a log that takes its time */
+	/* not under the guard: the agent may be writing to a slow log */
 	pthread_mutex_lock(&t->log_lock);
 	px_guard_enter(&guard);
 	pthread_mutex_lock(&t->lock);
@@ -204,7 +204,7 @@ int posix_trace_clear(trace_id_t trid)
 	__atomic_store_n(&t->buffer.stream->overrun, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&t->buffer.stream->full, 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&t->lock);
-	err = px_clear_log(t);
+	err = t->log ? px_log_clear(t->log) : 0;
 	px_note_error(t, err);
 	px_guard_leave(&guard);
 	pthread_mutex_unlock(&t->log_lock);

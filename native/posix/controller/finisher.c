@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* finisher.c - a process that outlives a controller, and ends its stream as posix_trace_shutdown() would have. */
+/* finisher.c - a process that outlives a controller, and ends its stream as posix_trace_shutdown() does. */
 /*
- * A controller that is killed, leaves by _exit() or executes another program cannot flush its streams any more. So each
- * stream with a log has a finisher: a child that shares the log's state, waits for the mutex that the agent holds, and is
- * woken by the kernel if the agent died holding it. No signal reports the child's end, and no wait() of the program finds
- * it. The child begins with all that its parent had in memory, but without its other threads, so it allocates nothing and
- * takes no lock that one of these might have held.
+ * A controller cannot flush its streams any more if it is killed, leaves by _exit() or executes another program. So each
+ * stream with a log has a finisher. The finisher is a child that shares the log's state and waits for the agent's mutex. The
+ * kernel wakes the finisher if the agent dies with the mutex. No signal reports the end of the child, and no wait() of the
+ * program returns the child. The child has a copy of its parent's memory, but not the other threads of the parent. So the
+ * child allocates nothing, and takes no lock that these threads might hold.
  */
 #include "controller.h"
 
@@ -16,14 +16,14 @@
 #include "platform/raw_syscall.h"
 
 #ifdef __SANITIZE_THREAD__
-/* ThreadSanitizer does not survive in a child that it has not made itself. */
+/* ThreadSanitizer does not survive in a child that it did not make itself. */
 uint32_t px_finisher_start(struct px_trace *t)
 {
 	(void)t;
 	return 0;
 }
 #else
-/* Wait until nobody holds the stream any more. Return: whether its holder died. */
+/* Wait until the agent does not hold the stream any more. Return: true if the agent died. */
 static bool wait_for_death(struct px_stream *stream)
 {
 	static const struct timespec second = {.tv_sec = 1};
@@ -35,7 +35,7 @@ static bool wait_for_death(struct px_stream *stream)
 
 		if (!word || word & FUTEX_OWNER_DIED)
 			return word;
-		/* as a thread that waits for a mutex does it: the kernel, and whoever unlocks it, then wakes one */
+		/* as a waiter of a mutex does: the kernel, or the thread that unlocks the mutex, then wakes us */
 		if (!(word & FUTEX_WAITERS) && !__atomic_compare_exchange_n(life, &word, word | FUTEX_WAITERS, false,
 									    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
@@ -50,7 +50,7 @@ static void close_all_but(unsigned int fd)
 	ptt_raw_syscall(SYS_close_range, fd + 1, ~0u, 0, 0, 0, 0);
 }
 
-/* The agent may have died between taking a record out of the stream and putting it down for the log. */
+/* The agent may have died after it took a record out of the stream, and before it added the record to the log. */
 static void recover_last(struct px_trace *t)
 {
 	uint64_t tail = __atomic_load_n(&t->buffer.stream->tail, __ATOMIC_ACQUIRE), place = PX_TAIL_PLACE(tail);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* flush.c - puts into the log what the stream holds, what an analyzer has taken, the names, and the stream's status. */
+/* flush.c - writes to the log: the records of the stream, the records that an analyzer took, names, and status. */
 #include "controller.h"
 
 #include <stdlib.h>
 
-/* So many bytes that an analyzer has taken are not left lying. */
+/* When an analyzer has taken so many bytes of records, the agent flushes them. */
 #define KEPT_MANY (64u << 10)
 
 static const struct timespec moment = {.tv_nsec = 1000000};
 
 void px_flush_ask(struct px_trace *t)
 {
-	/* from this moment on the stream is said to be flushing */
+	/* from now on the status says that the stream is flushing */
 	__atomic_store_n(&t->flush_wanted, 1, __ATOMIC_SEQ_CST);
 	px_wake_agent(t->buffer.stream);
 }
@@ -37,7 +37,7 @@ void px_keep(struct px_trace *t, const struct px_record *record)
 		px_flush_ask(t);
 }
 
-/* Write the block in the making. Return: 0 or an error number. */
+/* Write the current block. Return: 0 or an error number. */
 static int write_block(struct px_trace *t)
 {
 	const struct px_names *names;
@@ -50,8 +50,8 @@ static int write_block(struct px_trace *t)
 }
 
 /*
- * Take records out, up to the place @end, until the block in the making is full. Return: whether that is so.
- * @unfinished: a writer has not finished one
+ * Take records out, up to the place @end, until the current block is full. Return: true if the block is full.
+ * @unfinished: set to true if a writer has not finished the next record
  */
 static bool fill_block(struct px_trace *t, uint64_t end, bool *unfinished)
 {
@@ -59,7 +59,7 @@ static bool fill_block(struct px_trace *t, uint64_t end, bool *unfinished)
 
 	*unfinished = false;
 	pthread_mutex_lock(&t->lock);
-	/* what an analyzer has taken comes before what is still there */
+	/* records that an analyzer took come before the records in the stream */
 	while (!full && t->kept_at < t->kept_size) {
 		const struct px_record *record = (const void *)((const char *)t->kept + t->kept_at);
 
@@ -90,7 +90,7 @@ static int flush_events(struct px_trace *t)
 {
 	uint64_t end = head_place(t);
 	bool unfinished, full;
-	/* what a failure has left in the block in the making goes first */
+	/* first write the records that a failed flush left in the current block */
 	int err = write_block(t);
 
 	while (!err) {
@@ -155,7 +155,7 @@ int px_flush(struct px_trace *t, bool final)
 	if (!err)
 		err = px_write_status(t, final);
 	t->last_error = err;
-	/* release: writers that wait for room look at it */
+	/* release: pairs with writers that wait for room */
 	__atomic_store_n(&t->buffer.stream->stuck, err != 0, __ATOMIC_RELEASE);
 	px_note_error(t, err);
 	event.id = POSIX_TRACE_FLUSH_STOP;
@@ -175,7 +175,3 @@ bool px_flush_due(const struct px_trace *t)
 	return stream->policy == POSIX_TRACE_FLUSH && used >= stream->limit / 2;
 }
 
-int px_clear_log(struct px_trace *t)
-{
-	return t->log ? px_log_clear(t->log) : 0;
-}

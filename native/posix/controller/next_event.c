@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* next_event.c - puts OVERFLOW and RESUME where events were overwritten. */
+/* next_event.c - inserts OVERFLOW and RESUME where events were overwritten. */
 #include "controller.h"
 
-/* An event that reports a gap; no process and no thread made it. Return: false if it is filtered out. */
+/* An event that reports a gap; it has no process and no thread. Return: false if the filter drops the event. */
 static bool make_mark(const struct px_trace *t, struct px_record *to, trace_event_id_t id, uint64_t time)
 {
 	const struct px_stream *stream = t->buffer.stream;
@@ -30,7 +30,7 @@ enum px_take px_next_event(struct px_trace *t, struct px_record *to)
 		taken = px_take(&t->buffer, &t->reading->reader, to, &gap);
 		if (taken != PX_TAKE_RECORD || !gap)
 			return taken;
-		/* the record is ours now, so that RESUME can bear its time; both marks go before it */
+		/* hold the record: OVERFLOW and RESUME go before it, and RESUME has its time */
 		copy_record(&t->reading->held, to);
 		t->reading->phase = PX_RESUME_DUE;
 		if (make_mark(t, to, POSIX_TRACE_OVERFLOW, gap))

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* read.c - the analyzer: events out of a stream or a log. */
+/* read.c - the analyzer: reads events from a stream or a log. */
 #include <linux/futex.h>
 
 #include "controller.h"
 #include "platform/raw_syscall.h"
 
 #define BILLION INT64_C(1000000000)
-/* How long to wait for a writer that has reserved a record and not finished it. */
+/* How long to wait for a writer that has reserved a record but has not finished it. */
 static const struct timespec moment = {.tv_nsec = 1000000};
 
 /* ------------------------------------------------------------ delivering */
 
-/* Where an analyzer wants an event to go. */
+/* The arguments of an analyzer: where to store the event. */
 struct request {
 	struct posix_trace_event_info *event;
 	void *data;
@@ -83,8 +83,8 @@ static void abandon(void *trace)
 	px_trace_done(trace);
 }
 
-/* Until @until, but no longer than a second: a writer may be killed before it wakes us. Return: whether it is @until. */
-static bool bound(struct timespec *end, const struct timespec *until)
+/* Set @end to @until, but at most a second from now: a writer may die before it wakes us. Return: true if @end is @until. */
+static bool limit_sleep(struct timespec *end, const struct timespec *until)
 {
 	clock_gettime(CLOCK_REALTIME, end);
 	end->tv_sec++;
@@ -96,7 +96,7 @@ static bool bound(struct timespec *end, const struct timespec *until)
 	return true;
 }
 
-/* Out of line: a cleanup handler is left by longjmp(), and what a caller keeps in registers may then be anything. */
+/* Out of line: a cleanup handler leaves by longjmp(), and then the registers of the caller are undefined. */
 static __attribute__((noinline)) long sleep_until(struct px_trace *t, uint32_t seen, const struct timespec *end)
 {
 	int type, ignored;
@@ -112,13 +112,13 @@ static __attribute__((noinline)) long sleep_until(struct px_trace *t, uint32_t s
 }
 
 /*
- * Sleep until the word of the bell is no longer @seen. A cancellation point: a thread that is cancelled in it holds no lock.
+ * Sleep until the bell's futex word is no longer @seen. A cancellation point: a thread that is cancelled here holds no lock.
  * Return: 0, EINTR or ETIMEDOUT.
  */
 static int sleep_on(struct px_trace *t, uint32_t seen, const struct timespec *until)
 {
 	struct timespec end;
-	bool last = bound(&end, until);
+	bool last = limit_sleep(&end, until);
 	long result = sleep_until(t, seen, &end);
 
 	if (result == -EINTR)
@@ -138,7 +138,7 @@ static int wait_stream(struct px_trace *t, trace_id_t trid, const struct request
 
 		if (__atomic_load_n(&t->id, __ATOMIC_SEQ_CST) != trid)
 			return EINVAL;
-		/* seq_cst: a writer moves head and then looks at waits, we do it the other way round */
+		/* seq_cst: a writer moves head and then loads waits; we set waits and then load head */
 		__atomic_fetch_or(&stream->waits, PX_WAITS_READER, __ATOMIC_SEQ_CST);
 		taken = try_stream(t, r);
 		if (taken == PX_TAKE_RECORD)
@@ -223,7 +223,7 @@ int posix_trace_open(int file_desc, trace_id_t *trid)
 
 	if (!trid)
 		return EINVAL;
-	/* not under the guard: it may take its time */
+	/* not under the guard: reading may take long */
 	err = px_log_read_whole(&opened, file_desc);
 	errno = saved;
 	if (err)

@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* registration.c - makes a stream, and enters it where the processes that it traces look for it. */
+/* registration.c - makes a stream, and enters it in the registry and in the page of the traced process. */
 #include "controller.h"
 
 #include <sys/mman.h>
 
 #include "platform/raw_syscall.h"
 
-/* Cells beyond what was asked for: room for START and FILTER, which an application does not count. */
+/* Cells in addition to the requested size: room for START and FILTER, which an application does not count. */
 #define EXTRA_CELLS 16u
-/* Cells that ordinary events never fill: for the events that report that the stream is full, and flushes. */
+/* Cells that ordinary events never fill: room for events that report a full stream or a flush. */
 #define KEPT_CELLS 32u
-
-static uint64_t since_boot(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t round_up(uint64_t value, uint64_t to)
 {
@@ -28,7 +20,7 @@ static void lay_out(struct px_stream *stream, const struct px_attr *attr)
 {
 	uint64_t cells = round_up(attr->stream_size, PX_CELL) / PX_CELL + EXTRA_CELLS, ring = PX_PAGE / PX_CELL;
 
-	/* the longest event fits in any case */
+	/* the longest event always fits */
 	if (cells < px_cells(attr->max_data) + 2 * EXTRA_CELLS)
 		cells = px_cells(attr->max_data) + 2 * EXTRA_CELLS;
 	while (ring < cells + KEPT_CELLS)
@@ -44,21 +36,7 @@ static void lay_out(struct px_stream *stream, const struct px_attr *attr)
 	stream->head = PX_HEAD_STOPPED;
 }
 
-static int set_up_life(struct px_stream *stream)
-{
-	pthread_mutexattr_t attr;
-	int err;
-
-	_Static_assert(sizeof(pthread_mutex_t) <= sizeof(stream->life), "mutex fits");
-	pthread_mutexattr_init(&attr);
-	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	err = pthread_mutex_init((pthread_mutex_t *)stream->life, &attr);
-	pthread_mutexattr_destroy(&attr);
-	return err;
-}
-
-/* The stream's file, mapped. Return: 0 or an error number. */
+/* Make and map the stream's file. Return: 0 or an error number. */
 static int make_file(struct px_trace *t, uint64_t serial, uint32_t slot)
 {
 	struct px_stream stream = {.magic = PX_STREAM_MAGIC, .serial = serial, .slot = slot};
@@ -72,7 +50,7 @@ static int make_file(struct px_trace *t, uint64_t serial, uint32_t slot)
 	fd = px_file_open(&path, stream.size, t->user);
 	if (fd < 0)
 		return fd == -EACCES || fd == -EPERM ? EPERM : ENOMEM;
-	/* now, and not when somebody first writes there: that would be a fatal signal */
+	/* allocate now: without memory, a later write to the mapping would raise a fatal signal */
 	err = px_file_grow(fd, stream.size, true);
 	if (!err)
 		err = ptt_raw_syscall(SYS_pwrite64, fd, (long)&stream, sizeof(stream), 0, 0, 0) == sizeof(stream)
@@ -81,7 +59,7 @@ static int make_file(struct px_trace *t, uint64_t serial, uint32_t slot)
 	if (!err)
 		err = px_buffer_map(&t->buffer, fd);
 	if (!err)
-		err = -set_up_life(t->buffer.stream);
+		err = -px_shared_mutex_init(t->buffer.stream->life);
 	px_raw_close(fd);
 	if (err)
 		unlink(path.text);
@@ -111,8 +89,8 @@ static uint32_t user_in_page(const struct px_trace *t)
 }
 
 /*
- * A slot that has been free for longest, so that what processes remember of the last stream in it is old; and that no
- * stream of another directory has in the page.
+ * The slot that has been free for longest: traced processes may still have the last stream of a slot mapped. A stream of
+ * another directory must not have the slot in the page.
  */
 static int find_slot(const struct px_trace *t, const struct px_registry *registry)
 {
@@ -139,7 +117,7 @@ void px_stream_leave(struct px_trace *t)
 	px_control_leave(t->control, t->buffer.stream->slot, t->buffer.stream->serial);
 }
 
-/* Traced processes keep the stream mapped until another one takes its slot: so its memory is given back at once. */
+/* Traced processes keep the stream mapped until another stream takes its slot, so free its memory at once. */
 static void remove_file(const struct px_trace *t)
 {
 	struct px_stream *stream = t->buffer.stream;
@@ -178,7 +156,7 @@ int px_stream_register(struct px_trace *t, struct px_registry *registry)
 		.owner_pid = px_own_pid(),
 		.owner_start = px_own.start,
 		.inherited = t->buffer.stream->inherited,
-		.created = since_boot(),
+		.created = px_clock(CLOCK_BOOTTIME),
 	};
 	return 0;
 }

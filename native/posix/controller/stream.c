@@ -8,27 +8,17 @@
 
 #define STREAM_SIZE_MAX (UINT64_C(1) << 36)
 
-static int64_t real_time(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-/* From the clock of the records to CLOCK_REALTIME, as now; read in the middle, so that no side is late. */
+/* Nanoseconds from the clock of the records to CLOCK_REALTIME. CLOCK_REALTIME is read between two reads of the other clock. */
 static int64_t real_offset(void)
 {
-	uint64_t before = px_now();
-	int64_t real = real_time();
-	uint64_t after = px_now();
+	uint64_t before = px_now(), real = px_clock(CLOCK_REALTIME), after = px_now();
 
-	return real - (int64_t)((before + after) / 2);
+	return (int64_t)real - (int64_t)((before + after) / 2);
 }
 
 /* ------------------------------------------------------------ permission */
 
-/* Return: 0, ESRCH, EPERM, or ENOMEM if there is no descriptor left to look. */
+/* Find the process to trace, and its user. Return: 0, ESRCH, EPERM, or ENOMEM without a free descriptor. */
 static int find_target(struct px_trace *t, pid_t pid)
 {
 	struct px_process process;
@@ -56,7 +46,7 @@ static int find_target(struct px_trace *t, pid_t pid)
 	return 0;
 }
 
-/* ------------------------------------------------------------ making it */
+/* ------------------------------------------------------------ creation */
 
 /* Return: 0, EINVAL or ENOMEM. */
 static int check_attributes(struct px_attr *attr, bool with_log)
@@ -70,8 +60,8 @@ static int check_attributes(struct px_attr *attr, bool with_log)
 	return attr->stream_size > STREAM_SIZE_MAX ? ENOMEM : 0;
 }
 
-/* If this process ends without a shutdown, another one is to see to the log. */
-static void name_finisher(struct px_trace *t, struct px_registry_slot *slot)
+/* Start the process that finishes the log if this process ends without a shutdown, and register it. */
+static void start_finisher(struct px_trace *t, struct px_registry_slot *slot)
 {
 	struct px_process finisher;
 
@@ -80,7 +70,7 @@ static void name_finisher(struct px_trace *t, struct px_registry_slot *slot)
 		return;
 	slot->finisher_start = t->finisher_start = finisher.start;
 	slot->finisher_pid = finisher.pid;
-	/* a process that opens the log after our death is to wait for the finisher; what cannot be written now will not be later either */
+	/* a process that opens the log after our death waits for the finisher; an error here would show up in later writes too */
 	px_write_status(t, false);
 }
 
@@ -98,12 +88,12 @@ static int make_registered(struct px_trace *t, struct px_registry *registry)
 		return err;
 	}
 	if (t->log)
-		name_finisher(t, &registry->slot[t->buffer.stream->slot]);
+		start_finisher(t, &registry->slot[t->buffer.stream->slot]);
 	px_stream_enter(t);
 	return 0;
 }
 
-static int make(struct px_trace *t, pid_t pid, int fd)
+static int make_stream(struct px_trace *t, pid_t pid, int fd)
 {
 	struct px_registry *registry;
 	int registry_fd, err;
@@ -152,16 +142,16 @@ int posix_trace_shutdown(trace_id_t trid)
 	}
 	px_stop(t, __builtin_return_address(0));
 	px_close(t->buffer.stream);
-	/* threads that wait for events go first: the agent is to have the stream for itself */
+	/* first the threads that wait for events end their calls: the agent needs the stream for itself */
 	px_trace_done(t);
 	px_trace_quiesce(t);
-	/* not under the guard: the last flush may take its time */
+	/* not under the guard: the last flush may take long */
 	err = px_agent_end(t);
 	px_guard_enter(&guard);
 	registry_fd = px_registry_lock(&t->directory, t->user, &registry);
 	if (registry_fd >= 0) {
 		px_stream_withdraw(t, registry);
-		/* the process may have ended, and only we have kept its names */
+		/* if the process has ended, its names were kept only for us */
 		if (!px_process_lives(t->pid, t->start))
 			px_clean_up_locked(&t->directory, registry);
 		px_registry_unlock(registry_fd, registry);
@@ -174,7 +164,7 @@ int posix_trace_shutdown(trace_id_t trid)
 	return err;
 }
 
-/* As the process ends. */
+/* Called when the process ends. */
 static void shut_all(void)
 {
 	uint32_t at = 0;
@@ -184,7 +174,7 @@ static void shut_all(void)
 		posix_trace_shutdown(id);
 }
 
-/* ------------------------------------------------------------ creation */
+/* ------------------------------------------------------------ the functions of <trace.h> */
 
 static int create(pid_t pid, const trace_attr_t *attr, int fd, trace_id_t *trid)
 {
@@ -205,9 +195,9 @@ static int create(pid_t pid, const trace_attr_t *attr, int fd, trace_id_t *trid)
 			px_attr_default(&t->attr);
 		err = check_attributes(&t->attr, fd >= 0);
 		if (!err)
-			err = make(t, pid, fd);
+			err = make_stream(t, pid, fd);
 		if (!err) {
-			/* release: the process's end, in whatever thread, sees what it calls */
+			/* release: pairs with the load at the end of the process, in any thread */
 			__atomic_store_n(&px_own.ending, shut_all, __ATOMIC_RELEASE);
 			*trid = px_trace_publish(t);
 		} else {

@@ -16,7 +16,7 @@ struct px_trace *px_trace_use(trace_id_t id, unsigned int kinds)
 
 	if (!id)
 		return NULL;
-	/* seq_cst: pairs with px_trace_retract and _release, which take the id away and then look for users */
+	/* seq_cst: pairs with px_trace_retract() and px_trace_quiesce(), which take the id away and then look for users */
 	__atomic_fetch_add(&t->users, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&t->id, __ATOMIC_SEQ_CST) == id && t->kind & kinds)
 		return t;
@@ -26,11 +26,11 @@ struct px_trace *px_trace_use(trace_id_t id, unsigned int kinds)
 
 void px_trace_done(struct px_trace *trace)
 {
-	/* release: pairs with px_trace_quiesce(); what its user did is over */
+	/* release: pairs with px_trace_quiesce(), which sees all that the user did */
 	__atomic_fetch_sub(&trace->users, 1, __ATOMIC_RELEASE);
 }
 
-/* In the child of a fork: the parent's memory stays where it is, its agents are not here. */
+/* In the child of a fork. The copies of the parent's memory stay mapped; its agents do not run here. */
 static void forget_all(void)
 {
 	for (uint32_t i = 0; i < TRACES; i++) {
@@ -51,7 +51,7 @@ struct px_trace *px_trace_claim(void)
 
 		if (t->kind != PX_FREE)
 			continue;
-		/* not what is before it: calls that try an old id may count themselves as users at any time */
+		/* keep id and users: calls with an old id may count themselves as users at any time */
 		memset(&t->generation, 0, sizeof(*t) - offsetof(struct px_trace, generation));
 		t->generation = generation + 1;
 		t->kind = PX_STREAM;
@@ -73,14 +73,14 @@ trace_id_t px_trace_publish(struct px_trace *trace)
 
 bool px_trace_retract(struct px_trace *trace, trace_id_t id)
 {
-	/* seq_cst: before px_trace_quiesce() looks for users, as they count themselves before they look at the id */
+	/* seq_cst, before px_trace_quiesce() looks for users: users count themselves before they load the id */
 	return __atomic_compare_exchange_n(&trace->id, &id, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
 void px_trace_quiesce(struct px_trace *trace)
 {
 	while (__atomic_load_n(&trace->users, __ATOMIC_SEQ_CST)) {
-		/* a waiter for an event looks at the id when it is woken */
+		/* a thread that waits for an event loads the id when it wakes */
 		if (trace->buffer.stream) {
 			__atomic_fetch_or(&trace->buffer.stream->waits, PX_WAITS_READER, __ATOMIC_SEQ_CST);
 			px_wake(trace->buffer.stream, PX_WAITS_READER);
@@ -91,7 +91,7 @@ void px_trace_quiesce(struct px_trace *trace)
 
 void px_trace_release(struct px_trace *trace)
 {
-	/* nothing is left but calls that try an old id, and look no further */
+	/* only calls with an old id are left, and they read nothing but the id */
 	px_buffer_unmap(&trace->buffer);
 	if (trace->control)
 		munmap(trace->control, PX_PAGE);
@@ -112,7 +112,7 @@ trace_id_t px_trace_next(uint32_t *at, unsigned int kinds)
 {
 	while (*at < TRACES) {
 		const struct px_trace *t = &trace_table[(*at)++];
-		/* acquire: pairs with px_trace_publish(); px_trace_use() looks again */
+		/* acquire: pairs with px_trace_publish(); px_trace_use() loads the id again */
 		trace_id_t id = __atomic_load_n(&t->id, __ATOMIC_ACQUIRE);
 
 		if (id && t->kind & kinds)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* types.c - the event types of a stream or log: their names, wherever the family of the process keeps them, and their list. */
+/* types.c - the event types of a stream or log: their names and their list. */
 #include "controller.h"
 
 static void look_for_names(struct px_trace *t)
@@ -8,7 +8,7 @@ static void look_for_names(struct px_trace *t)
 	/* acquire: stored after the start time */
 	uint32_t pid = control ? __atomic_load_n(&control->family_pid, __ATOMIC_ACQUIRE) : 0;
 
-	/* a process that was forked while we looked may have taken its parent's family instead of one of its own */
+	/* a process that was forked while we looked may have joined the family of its parent since */
 	if (!pid || (t->names && pid == t->family_pid && control->family_start == t->family_start))
 		return;
 	px_names_close(t->names_before);
@@ -26,7 +26,8 @@ const struct px_names *px_trace_names(struct px_trace *t)
 	return t->names;
 }
 
-trace_event_id_t px_trace_open_name(struct px_trace *t, const char *name)
+/* The id of @name in another process, made if there is room. Under the guard. */
+static trace_event_id_t open_name(struct px_trace *t, const char *name)
 {
 	trace_event_id_t id = px_standard_id(name);
 
@@ -62,7 +63,7 @@ int posix_trace_trid_eventid_open(trace_id_t trid, const char *restrict event_na
 		return ENAMETOOLONG;
 	}
 	px_guard_enter(&guard);
-	*event = t->pid == px_own_pid() ? px_open_name(event_name) : px_trace_open_name(t, event_name);
+	*event = t->pid == px_own_pid() ? px_open_name(event_name) : open_name(t, event_name);
 	px_guard_leave(&guard);
 	px_trace_done(t);
 	return 0;
@@ -90,7 +91,7 @@ int posix_trace_eventid_get_name(trace_id_t trid, trace_event_id_t event, char *
 
 int posix_trace_eventid_equal(trace_id_t trid, trace_event_id_t event1, trace_event_id_t event2)
 {
-	(void)trid; /* the same id is the same type in every stream of a process */
+	(void)trid; /* an id means the same type in every stream of a process */
 	return event1 == event2;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* convert.c - writes the events of a log as packets of classic records, with the metadata and info of a trace. */
+/* convert.c - writes the events of a log as packets of classic records, with the trace's metadata and info. */
 #define NPTL_TRACE_IMPLEMENTATION
 #include "convert.h"
 
@@ -25,7 +25,7 @@ struct conversion {
 	struct px_log_reader *log;
 	int directory;
 	int stream;
-	const struct ptt_event_type *tracers[PX_EVENT_COUNT]; /* the tracer's event types */
+	const struct ptt_event_type *tracers[PX_EVENT_COUNT]; /* by id in the log: the tracer's event type, or NULL */
 	bool named[PX_EVENT_COUNT];
 	uint32_t pid[PIDS_MAX];
 	uint32_t pid_count;
@@ -37,7 +37,7 @@ struct conversion {
 		uint64_t bytes;
 	} counts;
 	uint64_t last_time;
-	uint32_t words; /* of the packet in the making */
+	uint32_t words; /* words of the current packet */
 	uint32_t word[PACKET_WORDS + PTT_RECORD_WORDS_MAX];
 };
 
@@ -93,7 +93,7 @@ static int put_event(struct conversion *c, const struct px_record *from, const s
 
 /* ------------------------------------------------------------ events */
 
-/* Before the first event of a type: what its number means. */
+/* Before the first event of a type: an event that says the name of the type. */
 static int tell_name(struct conversion *c, const struct px_record *record)
 {
 	const char *name = px_names_of(px_log_names_of(c->log), record->event);
@@ -168,7 +168,7 @@ static int put_all(struct conversion *c)
 	return err ? err : write_packet(c);
 }
 
-/* Which of the log's event types the handler `posix` has made. */
+/* Find the event types of the log that the handler `posix` has made. */
 static void find_tracers(struct conversion *c)
 {
 	const struct px_names *names = px_log_names_of(c->log);
@@ -242,9 +242,9 @@ static int put_info(const struct conversion *c)
 	return put_close(&put);
 }
 
-/* ------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------ the whole conversion */
 
-/* The same log is the same trace, however often it is converted. */
+/* Derived from the log: each conversion of the same log has the same identity. */
 static void set_identity(struct put_identity *id, const struct px_log_head *head)
 {
 	id->start_unix_ns = head->create_sec * GIGA + head->create_nsec;
@@ -253,7 +253,7 @@ static void set_identity(struct put_identity *id, const struct px_log_head *head
 	memcpy(id->uuid + 8, &id->start_clock, 8);
 	for (int i = 0; i < 4; i++)
 		id->uuid[12 + i] ^= (uint8_t)(head->pid >> 8 * i);
-	id->uuid[6] = (id->uuid[6] & 0x0f) | 0x80; /* a UUID of our own making, as RFC 9562 has it */
+	id->uuid[6] = (id->uuid[6] & 0x0f) | 0x80; /* version 8, a custom UUID (RFC 9562, section 5.8) */
 	id->uuid[8] = (id->uuid[8] & 0x3f) | 0x80;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* log_read.c - reads logs: whatever is sound in a file, in the order in which it was written. */
+/* log_read.c - reads logs: the valid blocks of a file, in the order of writing. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 
 struct events {
 	uint64_t number;
-	uint64_t offset; /* of the first record */
+	uint64_t offset; /* offset of the first record in the file */
 	uint64_t size;
 };
 
@@ -21,12 +21,12 @@ struct px_log_reader {
 	struct px_log_head head;
 	struct px_log_status status;
 	uint64_t status_number;
-	uint64_t cleared; /* events of lower numbers are void */
+	uint64_t cleared; /* blocks with lower numbers are void */
 	struct px_names *names;
 	struct events *events;
 	size_t count;
 	size_t room;
-	/* where reading is */
+	/* the position of reading */
 	size_t block;
 	uint64_t at;
 };
@@ -48,7 +48,7 @@ static int get_bytes(struct px_log_reader *r, int fd)
 	return 0;
 }
 
-/* The block at @offset, which is at a multiple of 64 from the log's beginning; NULL if there is none that is sound. */
+/* The block at @offset, a multiple of 64 bytes from the log's beginning; NULL if there is no valid block. */
 static const struct px_block *block_at(const struct px_log_reader *r, uint64_t offset)
 {
 	const struct px_block *block = (const void *)(r->bytes + offset);
@@ -75,7 +75,7 @@ static uint64_t length_of(const struct px_block *block)
 
 /* ------------------------------------------------------------ finding the newest log */
 
-/* The newest log from @from on. Return: whether there is one. */
+/* Find the newest log from @from on. Return: false if there is no log. */
 static bool find_log(struct px_log_reader *r, uint64_t from, uint64_t *id)
 {
 	bool found = false;
@@ -159,14 +159,14 @@ static int by_number(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Leave those blocks that belong together. */
+/* Keep the blocks that belong together. */
 static void select_events(struct px_log_reader *r)
 {
 	size_t first = 0, kept = 0;
 
 	if (r->count)
 		qsort(r->events, r->count, sizeof(*r->events), by_number);
-	/* of a block that was written twice, as a finisher may do, the second */
+	/* a finisher may write a block a second time: keep the second */
 	for (size_t i = 0; i < r->count; i++) {
 		if (kept && r->events[kept - 1].number == r->events[i].number)
 			kept--;
@@ -210,7 +210,7 @@ static int read_once(struct px_log_reader **made, int fd)
 		return ENOMEM;
 	r->names = calloc(1, sizeof(*r->names));
 	err = r->names ? get_bytes(r, fd) : ENOMEM;
-	/* where the file stands is where the log was begun, or else it was begun with the file */
+	/* the log begins at the file position, or at the beginning of the file */
 	if (!err && from > 0 && scan(r, (uint64_t)from) == 0)
 		from = -1;
 	else if (!err)
@@ -223,14 +223,14 @@ static int read_once(struct px_log_reader **made, int fd)
 	return 0;
 }
 
-int px_log_read(struct px_log_reader **made, int fd)
+static int read_log(struct px_log_reader **made, int fd)
 {
 	int err = read_once(made, fd);
 	struct stat status;
 
 	if (err || !(*made)->status.final || fstat(fd, &status) < 0 || (uint64_t)status.st_size <= (*made)->size)
 		return err;
-	/* the last events came after we took the size, and before we found it said that they were the last */
+	/* the file has grown since we took its size, and its status says now that the log is complete: read again */
 	px_log_read_end(*made);
 	return read_once(made, fd);
 }
@@ -269,7 +269,7 @@ const struct px_record *px_log_next(struct px_log_reader *r)
 
 		if (r->at + PX_CELL > e->size)
 			continue;
-		/* the checksum was right, but anybody may have made the file */
+		/* the checksum is right, but any program may have made the file */
 		if (!record->cells || record->cells > PX_CELLS_MAX ||
 		    record->cells * (uint64_t)PX_CELL > e->size - r->at ||
 		    record->size > (uint64_t)record->cells * PX_CELL - PX_RECORD_HEAD)
@@ -292,7 +292,7 @@ void px_log_rewind(struct px_log_reader *r)
 
 static const struct timespec moment = {.tv_nsec = 1000000};
 
-/* Does the controller still hold the stream of this log? True if that cannot be found out. */
+/* Does the controller still hold the stream of this log? True if the directory cannot be opened. */
 static bool is_held(const struct px_log_status *status)
 {
 	struct px_path directory, path;
@@ -307,7 +307,7 @@ int px_log_read_whole(struct px_log_reader **reader, int fd)
 {
 	uint64_t since = px_now();
 	struct px_log_status status;
-	int err = px_log_read(reader, fd);
+	int err = read_log(reader, fd);
 
 	if (err)
 		return err;
@@ -316,7 +316,7 @@ int px_log_read_whole(struct px_log_reader **reader, int fd)
 		return 0;
 	while (px_process_lives(status.finisher_pid, status.finisher_start) && px_now() - since < FINISHER_WAIT_NS)
 		ptt_raw_syscall(SYS_nanosleep, (long)&moment, 0, 0, 0, 0, 0);
-	/* also if it had ended before we looked for it: that may have been after we read */
+	/* read again even if the finisher had already ended: it may have written after our first read */
 	px_log_read_end(*reader);
-	return px_log_read(reader, fd);
+	return read_log(reader, fd);
 }

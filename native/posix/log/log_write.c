@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* log_write.c - logs as they are written; layout.h declares their contents. */
+/* log_write.c - writes logs; layout.h declares their contents. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -12,49 +12,49 @@
 /* Places of a LOOP log. */
 #define HEAD_AT 0u
 #define STATUS_AT 512u
-#define STATUS_STEP 128u /* bytes of such a block */
+#define STATUS_STEP 128u /* bytes of a STATUS block */
 #define NAMES_AT 768u
 #define NAME_STEP 192u
 #define RING_AT (NAMES_AT + PX_EVENT_COUNT * NAME_STEP)
 #define BLOCK_ROOM (64u << 10)
-/* Records that are made here, STOP among them, are one cell long. */
+/* The STOP record is one cell long. */
 #define STOP_SIZE PX_CELL
 
-/* How far the log is: from one state to the next in one step, so that a finisher finds one or the other. */
+/* The progress of the log. It changes in one step, so a finisher finds either the old or the new state. */
 struct progress {
-	uint64_t at;	 /* offset in the log of the next block; in LOOP: in the ring */
-	uint64_t number; /* of the next EVENTS block */
-	uint64_t used;	 /* bytes of events that went in */
-	uint64_t taken;	 /* place in the stream up to which its records went in */
-	size_t done;	 /* bytes of records in the block in the making that are written, */
-	size_t events;	 /* of so many */
+	uint64_t at;	 /* offset of the next block in the log; in LOOP: in the ring */
+	uint64_t number; /* number of the next EVENTS block */
+	uint64_t used;	 /* bytes of events in the log */
+	uint64_t taken;	 /* place in the stream up to which the log has the records */
+	size_t events;	 /* bytes of records in the current block */
+	size_t done;	 /* bytes of these records that are written */
 };
 
 struct px_log {
 	int fd;
-	bool seekable; /* else each write goes where the last one ended */
+	bool seekable; /* false: each write continues at the end of the last write */
 	uint32_t policy;
 	uint64_t id;
 	uint64_t base;	/* offset of the log in the file */
 	uint64_t ring;	/* LOOP: bytes of the ring */
 	uint64_t limit; /* UNTIL_FULL: bytes of events */
 	struct progress progress[2];
-	uint32_t current; /* which of them holds */
+	uint32_t current; /* index of the valid progress */
 	uint64_t status_number;
 	uint64_t names_at;
-	uint32_t names_system; /* names that are in the log */
+	uint32_t names_system; /* number of names in the log */
 	uint32_t names_user;
-	/* also read by calls that ask for the status, while the agent writes */
+	/* calls that ask for the status read these flags while the agent writes them */
 	bool wrapped;
 	bool stopped; /* UNTIL_FULL: the last event is in */
 	bool overran;
-	size_t whole; /* bytes of all this */
+	size_t whole; /* bytes of this struct and the block */
 	char block[]; /* room for a block's head, then the records */
 };
 
 static void set(bool *flag, bool value)
 {
-	/* relaxed, as where they are read: each says something of itself only */
+	/* relaxed, and so are the loads: no flag says anything about other data */
 	__atomic_store_n(flag, value, __ATOMIC_RELAXED);
 }
 
@@ -68,7 +68,7 @@ static void step(struct px_log *log, const struct progress *next)
 	uint32_t other = !log->current;
 
 	log->progress[other] = *next;
-	/* release: a finisher, which begins when we are dead, finds what is current written */
+	/* release: a finisher, which begins when we are dead, finds the current progress complete */
 	__atomic_store_n(&log->current, other, __ATOMIC_RELEASE);
 }
 
@@ -79,7 +79,7 @@ static uint64_t round_up(uint64_t value)
 
 /* ------------------------------------------------------------ bytes */
 
-/* A write that went too far, or to nobody, has also raised a signal, which is blocked; nobody else is to see it. */
+/* A write past the file size limit, or to a pipe without a reader, raises a signal. It is blocked: take it from the program. */
 static void swallow_signals(void)
 {
 	sigset_t set;
@@ -90,7 +90,7 @@ static void swallow_signals(void)
 	sigtimedwait(&set, NULL, &(struct timespec){0, 0});
 }
 
-/* Return: 0, EFBIG, or ENOSPC for whatever else it is that keeps it from being written. */
+/* Return: 0, EFBIG, or ENOSPC for any other error. */
 static int write_all(struct px_log *log, const void *bytes, size_t size, uint64_t offset)
 {
 	const char *from = bytes;
@@ -118,8 +118,8 @@ static int write_all(struct px_log *log, const void *bytes, size_t size, uint64_
 }
 
 /*
- * Write a block: @bytes begin with room for its head, and have room behind up to the next multiple of 64.
- * @offset: where, in a log that has places
+ * Write a block. @bytes begin with room for the head of the block, and end with room up to the next multiple of 64.
+ * @offset: place of the block in the log; unused if the file is not seekable
  */
 static int write_block(struct px_log *log, void *bytes, uint32_t type, uint64_t number, size_t size, uint64_t offset)
 {
@@ -136,13 +136,13 @@ static int write_block(struct px_log *log, void *bytes, uint32_t type, uint64_t 
 				  .version = PX_LOG_VERSION};
 	memset((char *)bytes + sizeof(*head) + size, 0, whole - sizeof(*head) - size);
 	head->crc = ptt_crc32c(0, bytes, sizeof(*head) + size);
-	/* the last block may have been cut short */
+	/* the last write may have been cut short */
 	if (!log->seekable && now(log)->at % PX_CELL)
 		err = write_all(log, zeros, PX_CELL - now(log)->at % PX_CELL, 0);
 	return err ? err : write_all(log, bytes, whole, offset);
 }
 
-/* Write a small block at the end of a log without places, else at @place. */
+/* Write a small block, in a LOOP log at @place, else at the end of the log. */
 static int write_small(struct px_log *log, uint32_t type, uint64_t number, const void *content, size_t size,
 		       uint64_t place)
 {
@@ -162,8 +162,8 @@ static int write_small(struct px_log *log, uint32_t type, uint64_t number, const
 
 /* ------------------------------------------------------------ beginning and end */
 
-/* Return: 0, EBADF or EINVAL. */
-static int look_at(struct px_log *log, int fd)
+/* Check and duplicate the descriptor. Return: 0, EBADF or EINVAL. */
+static int use_file(struct px_log *log, int fd)
 {
 	struct stat status;
 	int flags = fcntl(fd, F_GETFL);
@@ -218,7 +218,7 @@ static uint64_t longest_record(const struct px_attr *attr)
 	return (uint64_t)px_cells(attr->max_data) * PX_CELL + 16 * PX_CELL;
 }
 
-/* In memory that the finisher of this process shares. */
+/* Allocate the log in memory that the finisher of this process shares. */
 static struct px_log *allocate(const struct px_attr *attr)
 {
 	size_t whole = sizeof(struct px_log) + sizeof(struct px_block) + BLOCK_ROOM + longest_record(attr) + STOP_SIZE +
@@ -244,7 +244,7 @@ static void set_up(struct px_log *log, const struct px_attr *attr)
 	if (log->policy != POSIX_TRACE_LOOP)
 		return;
 	log->ring = round_up(attr->log_size < UINT64_MAX - PX_CELL ? attr->log_size : UINT64_MAX - PX_CELL);
-	/* the longest event fits in any case */
+	/* the longest event always fits */
 	if (log->ring < longest_record(attr) + 2 * PX_CELL)
 		log->ring = longest_record(attr) + 2 * PX_CELL;
 }
@@ -257,9 +257,9 @@ int px_log_begin(struct px_log **made, int fd, const struct px_attr *attr, uint3
 	if (!log)
 		return ENOMEM;
 	set_up(log, attr);
-	err = look_at(log, fd);
+	err = use_file(log, fd);
 	if (!err && log->seekable && ftruncate(log->fd, (off_t)log->base) < 0)
-		err = 0; /* a file that is sealed, say: what stays behind means nothing */
+		err = 0; /* such as a sealed file: the bytes that stay in it mean nothing */
 	if (!err && write_head(log, attr, pid, real_offset))
 		err = ENOSPC;
 	if (err)
@@ -297,7 +297,7 @@ static void append(struct px_log *log, const struct px_record *record, uint64_t 
 	step(log, &next);
 }
 
-/* UNTIL_FULL: the last event of the log, in place of an event that finds no room. */
+/* UNTIL_FULL: add the last event of the log, in place of an event that finds no room. */
 static void append_stop(struct px_log *log, const struct px_record *instead)
 {
 	static const int automatic = 1;
@@ -330,7 +330,7 @@ bool px_log_add(struct px_log *log, const struct px_record *record, uint64_t tak
 	return now(log)->events < BLOCK_ROOM;
 }
 
-/* How many bytes of the records that begin at @from are whole and no more than @room. */
+/* The bytes of the records from @from on that fit into @room bytes. */
 static size_t whole_records(const char *from, size_t size, size_t room)
 {
 	size_t fit = 0;
@@ -345,7 +345,7 @@ static size_t whole_records(const char *from, size_t size, size_t room)
 	return fit;
 }
 
-/* Find the next block's place @at in the ring. Return: how many bytes of records it may hold. */
+/* Find the place @at of the next block in the ring. Return: bytes of records that the block may hold. */
 static size_t ring_room(struct px_log *log, const char *from, size_t size, uint64_t *at)
 {
 	size_t first = (size_t)((const struct px_record *)(const void *)from)->cells * PX_CELL;
@@ -375,7 +375,7 @@ static int write_events(struct px_log *log)
 
 		if (log->ring)
 			size = ring_room(log, from, size, &next.at);
-		/* the head takes the place of what has been written already */
+		/* the head goes into the room of records that are already written */
 		err = write_block(log, from - sizeof(struct px_block), PX_BLOCK_EVENTS, next.number, size,
 				  (log->ring ? RING_AT : 0) + next.at);
 		if (err)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* buffer.c - a stream's ring, mapped and closed, and records in it that nobody will finish. */
+/* buffer.c - maps and closes the ring of a stream, and gives up records that nobody will finish. */
 #include "cells.h"
 
 #include <sys/mman.h>
 
 #include "registry.h"
 
-/* A ring up to that size is mapped at once, so that recording never waits for the kernel. */
+/* The kernel populates a ring up to this size at once, so recording never waits for the kernel. */
 #define POPULATE_MAX (UINT64_C(16) << 20)
 
 #ifdef __SANITIZE_THREAD__
@@ -35,7 +35,7 @@ int px_buffer_map(struct px_buffer *buffer, int fd)
 		return err;
 	if (ring_size <= POPULATE_MAX)
 		flags |= MAP_POPULATE;
-	/* one range, so that it can be given up in one step: head and marks, then the ring, then the ring again */
+	/* one range, so that one call unmaps it: head and marks, then the ring, then the ring again */
 	at = px_raw_mmap(NULL, head_size + 2 * ring_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0,
 			 &err);
 	if (err)
@@ -67,7 +67,7 @@ void px_buffer_unmap(struct px_buffer *buffer)
 
 void px_close(struct px_stream *stream)
 {
-	/* seq_cst: a child that takes its parent's streams over looks at it */
+	/* seq_cst: pairs with the load of a child that takes over the streams of its parent */
 	__atomic_store_n(&stream->closed, 1, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < PX_EVENT_WORDS; i++)
 		__atomic_store_n(&stream->record[i], 0, __ATOMIC_RELAXED);
@@ -91,7 +91,7 @@ uint32_t px_give_up(const struct px_buffer *b, uint64_t place)
 
 char px_writer_state(const struct px_buffer *b, uint64_t place)
 {
-	/* owner and position, as one word; without them, it died, or is, between reserving and writing that */
+	/* owner and position in one word; another position: the writer stopped before it stored this word */
 	uint64_t owner = __atomic_load_n((const uint64_t *)px_record_at(b, place), __ATOMIC_ACQUIRE);
 
 	return (uint32_t)(owner >> 32) == (uint32_t)place ? px_thread_state((uint32_t)owner) : '?';

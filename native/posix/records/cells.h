@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* cells.h - cells of a ring and their marks: how a place is taken, written, committed. layout.h says what they hold. */
+/* cells.h - how a writer takes, writes and commits cells of a ring. layout.h describes cells and marks. */
 #ifndef PX_CELLS_H
 #define PX_CELLS_H
 
 #include "records.h"
 
-/* ---- records that pass from one writer to the next one ---- */
+/* ------------------------------------------------------------ cells that pass from one writer to the next writer */
 
 /*
- * A writer's cells become another writer's by way of the reader, which moves tail. The reader has the stream mapped a second
- * time, and ThreadSanitizer, which goes by addresses, does not see that the two met there.
+ * The reader moves tail, and so hands the cells of a writer to another writer. The reader has the stream mapped a second time.
+ * ThreadSanitizer compares addresses and does not see the order between the two mappings. These functions show the order.
  */
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
 
-/* What it takes for their meeting point. */
+/* The address that stands for the hand-over. */
 extern char px_handover __attribute__((visibility("hidden")));
 
 /* px_hand_over - the record is committed: later writes to its cells come after it. px_take_over - the cells are ours. */
@@ -37,8 +37,6 @@ static inline void px_take_over(void)
 }
 #endif
 
-/* ---- cells ---- */
-
 /* ------------------------------------------------------------ marks */
 
 static inline struct px_record *px_record_at(const struct px_buffer *b, uint64_t place)
@@ -51,7 +49,7 @@ static inline bool px_is_of(uint64_t mark, uint64_t place)
 	return PX_PLACE(mark) == place && PX_STATE(mark);
 }
 
-/* Is this mark what an earlier round left? One of a later round shows that the caller is late. */
+/* Is the mark from an earlier round of the ring? A mark from a later round shows that the caller is late. */
 static inline bool px_is_old(uint64_t mark, uint64_t place)
 {
 	return !PX_STATE(mark) || PX_PLACE(mark) < place;
@@ -65,7 +63,7 @@ static inline void px_help(const struct px_buffer *b, uint64_t head)
 
 	if (!cells)
 		return;
-	/* relaxed: a mark of that place, whatever it says, is all we want; acq_rel: others see it before they see head move */
+	/* relaxed: only the place in the mark matters; acq_rel: others see the mark before they see head move */
 	seen = __atomic_load_n(mark, __ATOMIC_RELAXED);
 	if (px_is_old(seen, place))
 		__atomic_compare_exchange_n(mark, &seen, PX_WORD(place, cells, PX_RESERVED), false, __ATOMIC_ACQ_REL,
@@ -74,8 +72,8 @@ static inline void px_help(const struct px_buffer *b, uint64_t head)
 
 /*
  * Return: false if the record was given up.
- * A plain store: the reader that looks for it too early takes the record for unfinished, and looks again soon. Whoever
- * gives records up does so only if their writers are dead, or have not moved for STALL_NS.
+ * A plain store is enough: a reader that comes too early sees an unfinished record, and looks again soon. Others give up a
+ * record only if its writer is dead, or has not moved for STALL_NS.
  */
 static inline bool px_commit(const struct px_buffer *b, uint64_t place, uint32_t cells)
 {
@@ -84,14 +82,14 @@ static inline bool px_commit(const struct px_buffer *b, uint64_t place, uint32_t
 	if (__builtin_expect(!px_is_old(seen, place) && seen != PX_WORD(place, PX_CELLS(seen), PX_RESERVED), 0))
 		return false;
 	px_hand_over();
-	/* release: the acquire load of the reader, or of the thread that recycles the record, sees it */
+	/* release: pairs with the acquire load of the reader, or of the thread that recycles the record */
 	__atomic_store_n(mark, PX_WORD(place, cells, PX_COMMITTED), __ATOMIC_RELEASE);
 	return true;
 }
 
 /* ------------------------------------------------------------ writing */
 
-/* Data is short, mostly: then a call would cost more than the copy. */
+/* Most data is short: a call would cost more than the copy. */
 static inline void px_copy_in(void *to, const void *from, uint32_t size)
 {
 	if (size == 16)
@@ -110,14 +108,14 @@ static inline void px_write_record(const struct px_buffer *b, uint64_t place, ui
 	struct px_record *r = px_record_at(b, place);
 
 	px_take_over();
-	/* the writer, in case that it gets no further; release: the time and so on of an earlier round are never ours */
+	/* the writer first, in case it dies here; release: nobody takes the other fields of an earlier round for ours */
 	__atomic_store_n((uint64_t *)r, (uint64_t)(uint32_t)place << 32 | e->tid, __ATOMIC_RELEASE);
 	r->pid = e->pid;
 	r->size = size;
 	r->event = (uint16_t)e->id;
 	r->truncated = size < e->size;
 	r->cells = cells;
-	/* relaxed: another writer may look at it, and then find that it is late */
+	/* relaxed: another writer may load the time, and then find that it is late */
 	__atomic_store_n(&r->time, time, __ATOMIC_RELAXED);
 	r->address = e->address;
 	r->thread = e->thread;
@@ -127,7 +125,7 @@ static inline void px_write_record(const struct px_buffer *b, uint64_t place, ui
 static inline bool px_move_head(struct px_stream *stream, uint64_t head, uint32_t cells, uint64_t flags, uint64_t *time)
 {
 	*time = px_now();
-	/* seq_cst: the reader that sees tail and head equal sees the stream empty */
+	/* seq_cst: a reader that sees head equal to tail sees an empty stream */
 	return __atomic_compare_exchange_n(&stream->head, &head, PX_WORD(PX_PLACE(head) + cells, cells, flags), false,
 					   __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
@@ -137,12 +135,12 @@ static inline bool px_has_room(const struct px_stream *stream, uint64_t head, ui
 	return PX_PLACE(head) + cells - PX_TAIL_PLACE(__atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE)) <= limit;
 }
 
-/* Commit the record of that place, and see what waits for it. Return: false if the record was given up. */
+/* Commit the record at @place, and wake the sleepers that wait for it. Return: false if the record was given up. */
 static inline bool px_finish(const struct px_buffer *b, uint64_t place, uint32_t cells)
 {
 	bool ours = px_commit(b, place, cells);
 
-	/* after head was moved, in the order of all: whoever sets a bit and then finds head where it was is seen here */
+	/* seq_cst, after head has moved: a sleeper that sets its bit and then finds head unmoved is seen here */
 	if (__builtin_expect(__atomic_load_n(&b->stream->waits, __ATOMIC_SEQ_CST) != 0, 0))
 		px_wake_due(b->stream, place + cells);
 	return ours;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_put.c - records go in where something is in the way: no room, a flag, another writer; and events of the stream's own. */
+/* ring_put.c - puts records in where the fast path fails (no room, a flag, another writer); the stream's own events. */
 #include "records.h"
 
 #include <linux/futex.h>
@@ -8,14 +8,14 @@
 #include "registry.h"
 #include "platform/raw_syscall.h"
 
-/* FLUSH waits for room while its agent makes any; after that time without, it loses events. */
+/* FLUSH waits for room while the agent makes progress. After this time without progress, FLUSH loses events. */
 #define ROOM_WAIT_NS UINT64_C(5000000000)
-/* LOOP: how many of the oldest records make room at a time. */
+/* LOOP: how many of the oldest records a writer recycles at a time. */
 #define RECYCLE 8
 
 /*
- * This thread was taken for dead, came back after all, and may have written where others had written meanwhile: an analyzer
- * is to know.
+ * Others took this thread for dead, but the thread has come back. It may have overwritten the records of other threads. The
+ * ERROR event tells the analyzer.
  */
 void px_put_torn(const struct px_buffer *b)
 {
@@ -38,7 +38,7 @@ static void count_lost(struct px_stream *stream)
 	__atomic_store_n(&stream->overrun, 1, __ATOMIC_RELEASE);
 }
 
-/* The first records from @place on that are whole: the place after them, @place if there is none. */
+/* Return: the place after the finished records that begin at @place; @place if the first record is not finished. */
 static uint64_t whole_from(const struct px_buffer *b, uint64_t place)
 {
 	uint64_t end = place;
@@ -53,7 +53,7 @@ static uint64_t whole_from(const struct px_buffer *b, uint64_t place)
 	return end;
 }
 
-/* The first record of a gap: put down its time. Return: false if tail is no longer @tail. */
+/* Store the time of the first record of a gap. Return: false if tail is no longer @tail. */
 static bool note_victim(const struct px_buffer *b, uint64_t tail)
 {
 	struct px_stream *stream = b->stream;
@@ -62,13 +62,13 @@ static bool note_victim(const struct px_buffer *b, uint64_t tail)
 
 	if (__atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE) != tail)
 		return false;
-	/* tail has not moved, so this is that record's time, and whoever else is here stores the same */
+	/* tail has not moved: the time belongs to the record at tail, and other threads here store the same time */
 	__atomic_store_n(&victim->time, time, __ATOMIC_RELAXED);
 	__atomic_store_n(&victim->place, place, __ATOMIC_RELEASE);
 	return true;
 }
 
-/* LOOP: take the cells of the oldest records. Return: false if somebody is writing to the first. */
+/* LOOP: take the cells of the oldest records. Return: false if a thread still writes the first record. */
 static bool recycle(const struct px_buffer *b, uint64_t tail)
 {
 	struct px_stream *stream = b->stream;
@@ -92,7 +92,7 @@ static bool recycle(const struct px_buffer *b, uint64_t tail)
 	return true;
 }
 
-/* FLUSH: wait until the agent has made room. Return: false if it does not come to it. */
+/* FLUSH: wait until the agent has made room. Return: false if the agent does not make room. */
 static bool wait_for_room(struct px_stream *stream, uint32_t cells)
 {
 	static const struct timespec slice = {.tv_nsec = 1000000};
@@ -131,7 +131,7 @@ static struct px_event own_event(uint32_t id, const struct px_event *like, const
 				 .size = size};
 }
 
-/* The stream is full: set FULL, and record @id, which says so, in the room that is kept for it. */
+/* The stream is full: set FULL, and record the event @id in the cells that are kept for the stream's own events. */
 static void become_full(const struct px_buffer *b, uint64_t head, uint32_t id, const struct px_event *like)
 {
 	static const int automatic = 1;
@@ -152,7 +152,7 @@ static void become_full(const struct px_buffer *b, uint64_t head, uint32_t id, c
 	finish(b, PX_PLACE(head), cells);
 }
 
-/* Record @event with @id before it, both in one step, and clear the flags. Return: false if head has moved. */
+/* Record the event @id and then @event, both in one step, and clear the flags. Return: false if head has moved. */
 static bool put_two(const struct px_buffer *b, uint64_t head, uint32_t id, const struct px_event *event, uint32_t size)
 {
 	struct px_stream *stream = b->stream;
@@ -168,7 +168,7 @@ static bool put_two(const struct px_buffer *b, uint64_t head, uint32_t id, const
 		return false;
 	px_write_record(b, place + first, cells, time, event, size);
 	if (first) {
-		/* until the first is committed, the mark of the place holds for both */
+		/* until the first record is committed, the mark at its place covers both records */
 		px_write_record(b, place, first, time, &before, first_size);
 		px_commit(b, place + first, cells);
 		finish(b, place, first);
@@ -180,8 +180,8 @@ static bool put_two(const struct px_buffer *b, uint64_t head, uint32_t id, const
 
 enum outcome { DONE, AGAIN, WAIT };
 
-/* The common way is barred: by a flag, or for want of room. */
-static enum outcome clear_way(const struct px_buffer *b, uint64_t head, const struct px_event *event, uint32_t size)
+/* A flag or a lack of room stops the event: clear the obstacle, record the event, or lose it. */
+static enum outcome put_blocked(const struct px_buffer *b, uint64_t head, const struct px_event *event, uint32_t size)
 {
 	struct px_stream *stream = b->stream;
 	uint32_t cells = px_cells(size), more = px_cells(sizeof(stream->filter));
@@ -209,7 +209,7 @@ static enum outcome clear_way(const struct px_buffer *b, uint64_t head, const st
 	}
 	if (stream->policy == POSIX_TRACE_FLUSH)
 		return WAIT;
-	/* the next attempt finds the flag, and counts */
+	/* the next attempt finds the flag, and counts the lost event */
 	become_full(b, head, POSIX_TRACE_STOP, event);
 	return AGAIN;
 }
@@ -224,13 +224,13 @@ void px_put_slow(const struct px_buffer *b, const struct px_event *event)
 	for (;;) {
 		head = __atomic_load_n(&stream->head, __ATOMIC_ACQUIRE);
 		if (__builtin_expect(head & PX_HEAD_FLAGS || !px_has_room(stream, head, cells, stream->limit), 0)) {
-			enum outcome outcome = clear_way(b, head, event, size);
+			enum outcome outcome = put_blocked(b, head, event, size);
 
 			if (outcome == DONE)
 				return;
 			if (outcome == WAIT && !wait_for_room(stream, cells)) {
 				if (!px_lives(stream))
-					return; /* the stream has ended, which is no loss */
+					return; /* the stream has ended: no event is lost */
 				become_full(b, __atomic_load_n(&stream->head, __ATOMIC_ACQUIRE), POSIX_TRACE_OVERFLOW,
 					    event);
 			}

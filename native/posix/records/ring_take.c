@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_take.c - takes records out of a stream, and gives up records that nobody finishes. */
+/* ring_take.c - takes records out of a stream, and gives up unfinished records of dead writers. */
 #include "records.h"
 
 #include "cells.h"
 
 #define STALL_NS UINT64_C(10000000000)
 
-/* By words that writers may be changing meanwhile: the swap of tail shows whether they did. */
+/* Copy word by word. Writers may change the words meanwhile: the swap of tail shows whether they did. */
 static void copy_out(void *to, const void *from, uint64_t size)
 {
 	uint64_t *out = to;
@@ -16,7 +16,7 @@ static void copy_out(void *to, const void *from, uint64_t size)
 		out[i] = __atomic_load_n(&in[i], __ATOMIC_RELAXED);
 }
 
-/* Nobody has finished the record at @place for long: is there reason to give it up? */
+/* Is the record at @place unfinished for so long that the reader gives it up? */
 static bool is_hopeless(const struct px_buffer *b, struct px_reader *reader, uint64_t place)
 {
 	uint64_t now = px_now();
@@ -28,16 +28,16 @@ static bool is_hopeless(const struct px_buffer *b, struct px_reader *reader, uin
 	}
 	if (!state)
 		return true;
-	/* a writer that was left by siglongjmp(), or died before it wrote its id; but not a writer that is held up */
+	/* siglongjmp() left the writer, or the writer died before it stored its id; a stopped writer may still go on */
 	return now - reader->since > STALL_NS && state != 'T' && state != 't' && state != 'D';
 }
 
-/* When did the gap begin that ends at a record of time @end? */
+/* The beginning of the gap before a record of time @end; @end if the beginning is not known. */
 static uint64_t gap_time(const struct px_stream *stream, const struct px_reader *reader, uint64_t end)
 {
 	const struct px_victim *victim = &stream->victim[reader->expected % PX_VICTIMS];
 
-	/* acquire: pairs with the writer's release; relaxed would do, as tail has shown the gap */
+	/* acquire: pairs with the writer's release; relaxed would be enough, as tail has shown the gap */
 	if (__atomic_load_n(&victim->place, __ATOMIC_ACQUIRE) != reader->expected)
 		return end;
 	return __atomic_load_n(&victim->time, __ATOMIC_RELAXED);
@@ -53,7 +53,7 @@ void px_note_empty(const struct px_buffer *b)
 		return;
 	if (stream->policy != POSIX_TRACE_UNTIL_FULL || !(head & PX_HEAD_FULL) || head & PX_HEAD_STOPPED)
 		return;
-	/* if that fails, somebody was faster, and we will come here again */
+	/* if the swap fails, another thread was faster, and we come here again */
 	__atomic_compare_exchange_n(&stream->head, &head, (head & ~PX_HEAD_FULL) | PX_HEAD_START_DUE, false,
 				    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
@@ -91,7 +91,7 @@ enum px_take px_take(const struct px_buffer *b, struct px_reader *reader, struct
 		copy_out(to, px_record_at(b, place), (uint64_t)PX_CELLS(mark) * PX_CELL);
 		if (tail & PX_TAIL_GAP)
 			gap = gap_time(stream, reader, to->time);
-		/* acquire, above, and seq_cst here: what was copied is the record that was committed there */
+		/* acquire above and seq_cst here: the copy is the record that was committed at this place */
 		if (!__atomic_compare_exchange_n(&stream->tail, &tail, next, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 			continue;
 		reader->expected = next >> 1;

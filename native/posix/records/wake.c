@@ -8,19 +8,19 @@
 
 static void ring_bell(struct px_stream *stream)
 {
-	/* seq_cst: whoever is to be woken has looked after it read the old value, which it sleeps on */
+	/* seq_cst: a sleeper reads bell, looks for work, and then sleeps on the old value of bell */
 	__atomic_fetch_add(&stream->bell, 1, __ATOMIC_SEQ_CST);
 	ptt_raw_futex(&stream->bell, FUTEX_WAKE, INT_MAX, NULL);
 }
 
 void px_wake(struct px_stream *stream, uint32_t sleepers)
 {
-	/* seq_cst: whoever is to be woken sets its bit, looks again, and sleeps on the old value of bell */
+	/* seq_cst: a sleeper sets its bit, looks again, and sleeps on the old value of bell */
 	if (__atomic_fetch_and(&stream->waits, ~sleepers, __ATOMIC_SEQ_CST) & sleepers)
 		ring_bell(stream);
 }
 
-/* Not for each record that is taken, which would wake many writers for few of them. */
+/* Waits until the ring is half empty: a wake-up after each record would wake many writers for little room. */
 void px_wake_writers(struct px_stream *stream, uint64_t used)
 {
 	if (used > stream->limit / 2)
@@ -35,7 +35,7 @@ void px_wake_writers(struct px_stream *stream, uint64_t used)
 
 void px_wake_due(struct px_stream *stream, uint64_t end)
 {
-	/* relaxed, and so is tail: px_finish() has looked with seq_cst, and px_wake() does again */
+	/* relaxed, and so is tail: px_finish() has loaded waits with seq_cst, and px_wake() does so again */
 	uint32_t waits = __atomic_load_n(&stream->waits, __ATOMIC_RELAXED);
 
 	if (waits & PX_WAITS_READER)
@@ -47,6 +47,6 @@ void px_wake_due(struct px_stream *stream, uint64_t end)
 
 void px_wake_agent(struct px_stream *stream)
 {
-	/* also when nobody has asked to be woken: the agent may be on its way to sleep on the old value */
+	/* even if the agent's bit is not set: the agent may be about to sleep on the old value of bell */
 	ring_bell(stream);
 }

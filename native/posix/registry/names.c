@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-_Static_assert(sizeof(pthread_mutex_t) <= sizeof(((struct px_names *)0)->lock), "mutex fits");
 
 static const char *const standard[PX_EVENT_SYSTEM] = {
 	[1] = "posix_trace_error",	 [2] = "posix_trace_start",	 [3] = "posix_trace_stop",
@@ -13,10 +12,6 @@ static const char *const standard[PX_EVENT_SYSTEM] = {
 	[7] = "posix_trace_flush_start", [8] = "posix_trace_flush_stop", [9] = "posix_trace_unnamed_userevent",
 };
 
-const char *px_standard_name(trace_event_id_t id)
-{
-	return id < PX_EVENT_SYSTEM ? standard[id] : NULL;
-}
 
 trace_event_id_t px_standard_id(const char *name)
 {
@@ -35,23 +30,17 @@ static pthread_mutex_t *lock_of(struct px_names *names)
 
 static void lock(struct px_names *names)
 {
-	/* whoever died holding it left a name unfinished at worst, which no count includes */
+	/* a holder that died left at most an unfinished name, and the counts do not include that name */
 	if (pthread_mutex_lock(lock_of(names)) == EOWNERDEAD)
 		pthread_mutex_consistent(lock_of(names));
 }
 
 static void set_up(struct px_names *names)
 {
-	pthread_mutexattr_t attr;
-
 	if (names->ready)
 		return;
-	pthread_mutexattr_init(&attr);
-	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	pthread_mutex_init(lock_of(names), &attr);
-	pthread_mutexattr_destroy(&attr);
-	/* last, by release: a thread that is killed before leaves it to the next one, which begins anew */
+	px_shared_mutex_init(names->lock);
+	/* last, by release: if this thread is killed before, the next thread begins anew */
 	__atomic_store_n(&names->ready, 1, __ATOMIC_RELEASE);
 }
 
@@ -140,7 +129,7 @@ trace_event_id_t px_names_add(struct px_names *names, const char *name, bool sys
 const char *px_names_of(const struct px_names *names, trace_event_id_t id)
 {
 	if (id < PX_EVENT_SYSTEM)
-		return px_standard_name(id);
+		return standard[id];
 	if (id < PX_EVENT_USER)
 		return id - PX_EVENT_SYSTEM < px_system_count(names) ? names->name[id] : NULL;
 	return id - PX_EVENT_USER < px_user_count(names) ? names->name[id] : NULL;

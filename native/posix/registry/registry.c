@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* registry.c - the directory of a user and the files in it; processes as /proc shows them. */
+/* registry.c - the directory of a user and its files; processes in /proc. */
 #include "registry.h"
 
 #include <dirent.h>
@@ -17,10 +17,23 @@
 
 #define PX_DIRECTORY "posixtrace" PX_LAYOUT "-"
 
+int px_shared_mutex_init(uint8_t lock[PX_LOCK_SIZE])
+{
+	pthread_mutexattr_t attr;
+	int err;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	err = pthread_mutex_init((pthread_mutex_t *)lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return err;
+}
+
 /* ------------------------------------------------------------ raw calls */
 
 #ifdef __SANITIZE_THREAD__
-/* ThreadSanitizer has to know what is mapped and open, or it takes one thing for another that was there before. */
+/* ThreadSanitizer must see mappings and descriptors, or it takes a new mapping for an old mapping at the same address. */
 void *px_raw_mmap(void *at, uint64_t size, int protection, int flags, int fd, long offset, int *err)
 {
 	int saved = errno;
@@ -105,7 +118,7 @@ static char *put_number(char *at, uint64_t number)
 	return at;
 }
 
-/* The number in field @field, counted as proc(5) does, of what follows the name of the program. */
+/* The number in field @field of /proc/PID/stat, counted as in proc(5). @after_name: the text after the program's name. */
 static uint64_t number_in(const char *after_name, int field)
 {
 	uint64_t number = 0;
@@ -117,7 +130,7 @@ static uint64_t number_in(const char *after_name, int field)
 	return number;
 }
 
-/* Return: bytes of /proc/PID/stat, or -errno. */
+/* Read /proc/PID/stat; @pid 0: of the calling process. Return: bytes or -errno. */
 static long read_stat(uint32_t pid, char *text, size_t room)
 {
 	bool is_other = pid && pid != (uint32_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
@@ -132,7 +145,7 @@ static long read_stat(uint32_t pid, char *text, size_t room)
 	} else {
 		ptt_own_stat_path(path);
 	}
-	/* "self" is a link; O_NOFOLLOW concerns the last component only */
+	/* "self" is a link; O_NOFOLLOW applies to the last component only */
 	fd = px_raw_open(path, O_RDONLY, 0);
 	if (fd < 0 && !is_other)
 		fd = px_raw_open(PTT_OWN_STAT_ANY, O_RDONLY, 0);
@@ -150,7 +163,7 @@ bool px_process_find(uint32_t pid, struct px_process *process)
 
 	if (read_stat(pid, text, sizeof(text)) <= 0)
 		return false;
-	name_end = strrchr(text, ')'); /* the name before it may hold anything */
+	name_end = strrchr(text, ')'); /* the name may contain any character, also ')' */
 	if (!name_end || name_end[1] != ' ')
 		return false;
 	process->pid = 0;
@@ -275,7 +288,7 @@ int px_file_open(const struct px_path *path, uint64_t size, uint32_t user)
 	err = status_of(fd, &status);
 	if (!err && user != PX_NOT_MADE && status.st_uid != user)
 		err = ptt_raw_syscall(SYS_fchown, fd, user, -1, 0, 0, 0);
-	/* whoever comes first: to make it that long a second time changes nothing */
+	/* several processes may do this: a second ftruncate() to the same size changes nothing */
 	if (!err && (uint64_t)status.st_size < size)
 		err = px_file_grow(fd, size, false);
 	if (!err)
@@ -326,7 +339,7 @@ int px_registry_lock(const struct px_path *directory, uint32_t user, struct px_r
 void px_registry_unlock(int fd, struct px_registry *registry)
 {
 	px_raw_munmap(registry, PX_PAGE);
-	/* not by closing alone: a child that another thread forks meanwhile has the descriptor too */
+	/* close() is not enough: a child that another thread forks meanwhile has the descriptor too */
 	ptt_raw_syscall(SYS_flock, fd, LOCK_UN, 0, 0, 0, 0);
 	px_raw_close(fd);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cleanup.c - what dead processes have left: control pages, names, streams and their slots. */
+/* cleanup.c - removes the files of dead processes: control pages, names, streams; frees the slots of the streams. */
 #include "traced.h"
 
 #include <dirent.h>
@@ -10,7 +10,7 @@
 #include "records.h"
 #include "platform/raw_syscall.h"
 
-/* Families that live processes belong to; more than that are spared. */
+/* Families of live processes. If there are more families, no names are removed. */
 #define FAMILIES 1024
 
 struct family {
@@ -20,7 +20,7 @@ struct family {
 
 /* ------------------------------------------------------------ streams */
 
-/* Close it, and give all of its memory back but the head, which traced processes look at. */
+/* Close the stream, and free its memory except for the head, which traced processes still read. */
 static void close_stream(const struct px_path *path)
 {
 	int fd = px_file_open(path, 0, PX_NOT_MADE), err;
@@ -68,7 +68,7 @@ static bool is_registered(const struct px_registry *registry, uint64_t serial)
 
 /* ------------------------------------------------------------ files */
 
-/* The numbers of a name such as "p12.345". */
+/* Parse the numbers of a file name such as "p12.345". Return: false if the name is not of this kind. */
 static bool parse(const char *name, uint64_t *first, uint64_t *second)
 {
 	char *end;
@@ -82,9 +82,7 @@ static bool parse(const char *name, uint64_t *first, uint64_t *second)
 	return *end == '\0';
 }
 
-/*
- * Is a control page needed: does its process live, or a controller that may ask for its names? If so, its family is noted.
- */
+/* Does the page's process live, or a controller that may ask for its names? If so, add the family of the page to @family. */
 static bool is_page_needed(const struct px_path *path, const struct px_registry *registry, bool lives,
 			   struct family *family, size_t *count)
 {
@@ -93,7 +91,7 @@ static bool is_page_needed(const struct px_path *path, const struct px_registry 
 	bool whole;
 
 	if (fd < 0) {
-		/* whose names it needs cannot be found out: all are spared */
+		/* its family is not known: keep all names */
 		if (fd != -ENOENT)
 			*count = FAMILIES;
 		return lives || fd != -ENOENT;
@@ -115,7 +113,7 @@ static bool is_needed(const struct family *family, size_t count, uint64_t pid, u
 	return count == FAMILIES;
 }
 
-/* First pass: pages and streams; second pass: names, when it is known which are needed. */
+/* The first pass removes pages and streams, and collects families. The second pass (@names) removes the names of the others. */
 static void sweep_files(DIR *dir, const struct px_path *directory, const struct px_registry *registry,
 			struct family *family, size_t *count, bool names)
 {

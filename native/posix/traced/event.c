@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* event.c - posix_trace_event(): the trace point, and how a process comes to know of the streams that trace it. */
+/* event.c - posix_trace_event(), the trace point; maps the streams that trace the process. */
 #include "traced.h"
 
 #include <fcntl.h>
@@ -22,12 +22,12 @@
 struct px_control px_control __attribute__((aligned(PX_PAGE)));
 struct px_own px_own;
 
-/* The process's own id. The kernel clears the page in the child of a fork, so nobody is taken for its parent. */
+/* The id of the process. The kernel clears the page in the child of a fork, so a child never uses the id of its parent. */
 struct identity {
 	uint32_t pid;
 };
 static struct identity unknown;
-static struct identity *identity = &unknown; /* of a kernel that cannot do that */
+static struct identity *identity = &unknown; /* for a kernel without MADV_WIPEONFORK */
 static __thread uint32_t self_tid INITIAL_EXEC;
 
 /* ------------------------------------------------------------ the calling process and thread */
@@ -39,7 +39,7 @@ static uint32_t raw_pid(void)
 
 uint32_t px_own_pid(void)
 {
-	/* relaxed: all threads find the same number, and a child finds none */
+	/* relaxed: all threads find the same id, and a child finds 0 */
 	uint32_t pid = __atomic_load_n(&identity->pid, __ATOMIC_RELAXED);
 
 	if (__builtin_expect(!pid, 0)) {
@@ -56,7 +56,7 @@ void px_identity_begin(void)
 	void *page = px_raw_mmap(NULL, PX_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, &err);
 
 	if (page && ptt_raw_syscall(SYS_madvise, (long)page, PX_PAGE, MADV_WIPEONFORK, 0, 0, 0) == 0)
-		/* release: the page is zero, whoever sees it; it is set before there are other threads */
+		/* release: the page is zero for every thread that sees it; it is set before there are other threads */
 		__atomic_store_n(&identity, page, __ATOMIC_RELEASE);
 	else if (page)
 		px_raw_munmap(page, PX_PAGE);
@@ -70,7 +70,7 @@ void px_identity_forked(void)
 
 /* ------------------------------------------------------------ streams that trace us */
 
-/* Let go of a mapping that threads may still be in: first its memory, and the addresses when the next one comes. */
+/* Free the memory of a mapping that threads may still use; unmap its addresses when the next stream retires. */
 static void retire(uint32_t slot, struct px_stream *old)
 {
 	struct px_stream *older = __atomic_exchange_n(&px_own.retired[slot], old, __ATOMIC_ACQ_REL);
@@ -83,7 +83,10 @@ static void retire(uint32_t slot, struct px_stream *old)
 		px_raw_munmap(older, px_mapped_size(older));
 }
 
-/* Map the stream that traces us in @slot; if it is gone, it traces us no more. Another thread, or a signal handler, may do the same: the first one wins. */
+/*
+ * Map the stream in @slot. If its file is gone, the stream no longer traces us. Another thread or a signal handler may map it
+ * at the same time: the first mapping stays.
+ */
 static void map_stream(uint32_t slot, uint64_t serial)
 {
 	struct px_stream *old = __atomic_load_n(&px_own.stream[slot], __ATOMIC_ACQUIRE);
@@ -133,7 +136,7 @@ static struct px_buffer buffer_of(struct px_stream *stream)
 	};
 }
 
-/* The stream in @slot, if it is mapped; another one may have come since, which is not. */
+/* The stream in @slot; NULL if it is not mapped, or a new stream has taken the slot since. */
 static inline struct px_stream *mapped_in(uint32_t slot)
 {
 	/* acquire: pairs with the release of the thread that mapped it */
@@ -150,14 +153,14 @@ static uint32_t tid_slow(void)
 static inline uint64_t own_thread(void)
 {
 #if defined(__x86_64__)
-	return (uint64_t)ptt_thread_pointer(); /* the same, without a call */
+	return (uint64_t)ptt_thread_pointer(); /* the value of pthread_self(), without a call */
 #else
 	return (uint64_t)pthread_self();
 #endif
 }
 
-/* The event is the calling thread's. */
-static inline __attribute__((always_inline)) void sign(struct px_event *event)
+/* Set the process and the thread of the event to the calling thread. */
+static inline __attribute__((always_inline)) void set_thread(struct px_event *event)
 {
 	uint32_t pid = __atomic_load_n(&identity->pid, __ATOMIC_RELAXED), tid = self_tid;
 
@@ -166,7 +169,7 @@ static inline __attribute__((always_inline)) void sign(struct px_event *event)
 	event->thread = own_thread();
 }
 
-/* The way of an event into a stream, where nothing is in the way; ring_put.c has the rest. */
+/* The fast path of an event into a stream; ring_put.c has the slow path. */
 static inline __attribute__((always_inline)) void put(const struct px_buffer *b, const struct px_event *event)
 {
 	struct px_stream *stream = b->stream;
@@ -176,7 +179,7 @@ static inline __attribute__((always_inline)) void put(const struct px_buffer *b,
 
 	if (__builtin_expect(head & PX_HEAD_FLAGS || !px_has_room(stream, head, cells, stream->limit), 0))
 		return px_put_slow(b, event);
-	/* while the clock is read, the cell comes near */
+	/* the cell comes into the cache while the clock is read */
 	__builtin_prefetch(px_record_at(b, PX_PLACE(head)), 1);
 	px_help(b, head);
 	if (__builtin_expect(!px_move_head(stream, head, cells, 0, &time), 0))
@@ -204,13 +207,13 @@ static inline __attribute__((always_inline)) void record(const struct px_event *
 		if (__builtin_expect(px_lives(stream), 1))
 			put(&buffer, event);
 		else
-			px_close(stream); /* as its controller has died: the first that notices */
+			px_close(stream); /* the controller has died, and this thread may be the first to notice */
 	}
 }
 
 void px_record(struct px_event *event)
 {
-	sign(event);
+	set_thread(event);
 	record(event, event->id);
 }
 
@@ -218,36 +221,30 @@ struct px_event px_own_event(trace_event_id_t id, const void *address, const voi
 {
 	struct px_event event = {.id = id, .address = (uint64_t)address, .data = data, .size = size};
 
-	sign(&event);
+	set_thread(&event);
 	return event;
 }
 
-/* Does a program's event have an id that it may use? */
-static inline bool is_users(trace_event_id_t id)
-{
-	return id == POSIX_TRACE_UNNAMED_USEREVENT || id - PX_EVENT_USER < px_user_count(px_own.names);
-}
-
-static __attribute__((noinline)) void record_users(trace_event_id_t id, const void *data, size_t size, void *address)
+static __attribute__((noinline)) void record_user_event(trace_event_id_t id, const void *data, size_t size, void *address)
 {
 	struct px_event event;
 
-	if (!is_users(id))
-		return;
-	/* one by one, and never copied: a copy would wait for these stores */
+	if (id != POSIX_TRACE_UNNAMED_USEREVENT && id - PX_EVENT_USER >= px_user_count(px_own.names))
+		return; /* a program may not use this id */
+	/* member by member, and never copied: a copy would wait for these stores */
 	event.id = id;
 	event.address = (uint64_t)address;
 	event.data = data;
 	event.size = data ? size : 0;
-	sign(&event);
+	set_thread(&event);
 	record(&event, id);
-	if (__builtin_expect(px_tracer_listens(), 0))
+	if (__builtin_expect(px_has_tracer, 0))
 		px_tracer_event(&event);
 }
 
 /*
- * Not to be inlined, whatever the linker sees: the address recorded is that of our caller. Where nobody wants the event,
- * this saves no register and calls nothing.
+ * Never inlined, also not by the linker: the event records the address of our caller. If no stream records the event, this
+ * function saves no register and calls nothing.
  */
 NEVER_INLINE void posix_trace_event(trace_event_id_t event_id, const void *restrict data_ptr, size_t data_len)
 {
@@ -256,13 +253,13 @@ NEVER_INLINE void posix_trace_event(trace_event_id_t event_id, const void *restr
 
 	if (__builtin_expect(event_id >= PX_EVENT_COUNT, 0))
 		return;
-	if (__builtin_expect(px_tracer_listens(), 0))
-		return record_users(event_id, data_ptr, data_len, __builtin_return_address(0));
+	if (__builtin_expect(px_has_tracer, 0))
+		return record_user_event(event_id, data_ptr, data_len, __builtin_return_address(0));
 	for (; __builtin_expect(active != 0, 0); active &= active - 1) {
 		const struct px_stream *stream = mapped_in((uint32_t)__builtin_ctzll(active));
 
 		if (!stream || px_records(stream, event_id))
-			return record_users(event_id, data_ptr, data_len, __builtin_return_address(0));
+			return record_user_event(event_id, data_ptr, data_len, __builtin_return_address(0));
 	}
 }
 

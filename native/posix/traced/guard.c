@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* guard.c - one thread of the process at a time, with no signal, cancellation or fork in between. */
+/* guard.c - lets one thread of the process in at a time, without signals, cancellation or fork meanwhile. */
 #include "traced.h"
 
 #include <errno.h>

@@ -8,15 +8,15 @@
 #include "platform/raw_syscall.h"
 #include "system_event.h"
 
-/* How far up a process looks for one whose streams it takes over: over shells and the like, which do not know of us. */
+/* How many ancestors a process asks for streams to inherit. Ancestors without this library, such as shells, are passed. */
 #define ANCESTORS 8
 #define TICK_NS UINT64_C(10000000)
-/* One process in so many removes the files that dead processes have left. */
+/* One of so many processes removes the files of dead processes. */
 #define SWEEP_EACH 16
 
 /* ------------------------------------------------------------ the control page */
 
-/* Put this process's own page in place. Return: 0 or -errno. */
+/* Map the control page of this process. Return: 0 or -errno. */
 static int map_control(void)
 {
 	int fd = px_control_open(&px_own.directory, px_own_pid(), px_own.start, px_own.user), err;
@@ -28,8 +28,8 @@ static int map_control(void)
 	return err;
 }
 
-/* Nobody can trace this process. */
-static void do_without(void)
+/* Map a private page in place of the control page: no stream can trace this process. */
+static void map_no_control(void)
 {
 	int err;
 
@@ -37,14 +37,14 @@ static void do_without(void)
 	px_raw_mmap(&px_control, PX_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0, &err);
 }
 
-/* Enter a stream that is mapped. @user: whose directory it is in, plus 1 */
-static void trace_into(uint32_t slot, uint64_t serial, uint32_t user)
+/* Let a mapped stream trace this process. @user: owner of the directory with the stream's file, plus 1 */
+static void enter_stream(uint32_t slot, uint64_t serial, uint32_t user)
 {
 	__atomic_store_n(&px_control.user[slot], user, __ATOMIC_RELAXED);
 	px_control_enter(&px_control, slot, serial);
 }
 
-/* Take those of the parent's streams over that are inherited. @mapped: the parent's mappings are ours too. */
+/* Take over the streams of the parent that children inherit. @mapped: this process has the mappings of the parent. */
 static void inherit(const struct px_control *parent, bool mapped)
 {
 	for (uint64_t active = parent->active; active; active &= active - 1) {
@@ -54,13 +54,22 @@ static void inherit(const struct px_control *parent, bool mapped)
 
 		if (!stream || stream->serial != serial)
 			stream = px_own_stream(slot, serial);
-		/* acquire: pairs with px_close(), of a controller that may be at it */
+		/* acquire: pairs with px_close() of a controller that closes the stream now */
 		if (stream && stream->inherited && !__atomic_load_n(&stream->closed, __ATOMIC_ACQUIRE))
-			trace_into(slot, serial, parent->user[slot]);
+			enter_stream(slot, serial, parent->user[slot]);
 	}
 }
 
-/* Names that were given before, in a table of the new directory. */
+/* Join the family of names of @parent, if it has names. */
+static void join_family(const struct px_control *parent)
+{
+	if (!parent->family_pid)
+		return;
+	px_control.family_start = parent->family_start;
+	__atomic_store_n(&px_control.family_pid, parent->family_pid, __ATOMIC_RELEASE);
+}
+
+/* Copy the names to a table in the new directory. */
 static void move_names(void)
 {
 	struct px_names *old = px_own.names, *names;
@@ -73,7 +82,7 @@ static void move_names(void)
 	memcpy(names->name, old->name, sizeof(names->name));
 	__atomic_store_n(&names->system_count, px_system_count(old), __ATOMIC_RELEASE);
 	__atomic_store_n(&names->user_count, px_user_count(old), __ATOMIC_RELEASE);
-	/* the old one stays mapped: trace points may be looking at it */
+	/* the old table stays mapped: trace points may still read it */
 	__atomic_store_n(&px_own.names, names, __ATOMIC_RELEASE);
 }
 
@@ -87,16 +96,16 @@ void px_own_follow_user(void)
 	memcpy(&old, &px_control, sizeof(old));
 	px_own.user = user;
 	if (px_directory(&px_own.directory, user, true) < 0 || map_control() < 0) {
-		do_without();
+		map_no_control();
 		return;
 	}
-	/* streams that are mapped go on; others cannot be had any more */
+	/* mapped streams go on; this process cannot open the other streams any more */
 	for (uint64_t active = old.active; active; active &= active - 1) {
 		uint32_t slot = (uint32_t)__builtin_ctzll(active);
 		const struct px_stream *stream = px_own.stream[slot];
 
 		if (stream && stream->serial == old.serial[slot])
-			trace_into(slot, stream->serial, old.user[slot] ? old.user[slot] : old_user + 1);
+			enter_stream(slot, stream->serial, old.user[slot] ? old.user[slot] : old_user + 1);
 	}
 	px_control.settled = 1;
 	move_names();
@@ -116,38 +125,33 @@ static void forked(void)
 	if (!px_own.directory.text[0])
 		return;
 	memcpy(&parent, &px_control, sizeof(parent));
-	if (!px_process_find(0, &self)) {
-		do_without();
-		return;
-	}
+	if (!px_process_find(0, &self))
+		return map_no_control();
 	px_own.start = self.start;
 	if ((uint32_t)geteuid() != px_own.user) {
 		px_own.user = (uint32_t)geteuid();
-		if (px_directory(&px_own.directory, px_own.user, true) < 0) {
-			do_without();
-			return;
-		}
+		if (px_directory(&px_own.directory, px_own.user, true) < 0)
+			return map_no_control();
 		parent.family_pid = 0;
 	}
-	if (map_control() < 0) {
-		do_without();
-		return;
-	}
+	if (map_control() < 0)
+		return map_no_control();
 	inherit(&parent, true);
-	if (parent.family_pid) {
-		px_control.family_start = parent.family_start;
-		__atomic_store_n(&px_control.family_pid, parent.family_pid, __ATOMIC_RELEASE);
-	}
+	join_family(&parent);
 	px_control.settled = 1;
 }
 
 /* ------------------------------------------------------------ programs that begin */
 
-static struct px_control *page_of(const struct px_process *process)
+/* Map the page of a file in the directory for reading. Return: NULL if there is no such file. */
+static void *map_page(char kind, uint64_t first, uint64_t second)
 {
-	int fd = px_control_open(&px_own.directory, process->pid, process->start, PX_NOT_MADE), err;
-	struct px_control *page;
+	struct px_path path;
+	void *page;
+	int fd, err;
 
+	px_path_add(&path, &px_own.directory, kind, first, second);
+	fd = px_file_open(&path, PX_PAGE, PX_NOT_MADE);
 	if (fd < 0)
 		return NULL;
 	page = px_raw_mmap(NULL, PX_PAGE, PROT_READ, MAP_SHARED, fd, 0, &err);
@@ -155,20 +159,12 @@ static struct px_control *page_of(const struct px_process *process)
 	return page;
 }
 
-/* Is there any inherited stream that was created before a process that started then? */
+/* The slots of inherited streams that are older than a process with start time @start. */
 static uint64_t older_streams(uint64_t start)
 {
-	struct px_registry *registry;
-	struct px_path path;
+	struct px_registry *registry = map_page('r', 0, 0);
 	uint64_t slots = 0;
-	int fd, err;
 
-	px_path_add(&path, &px_own.directory, 'r', 0, 0);
-	fd = px_file_open(&path, 0, PX_NOT_MADE);
-	if (fd < 0)
-		return 0;
-	registry = px_raw_mmap(NULL, PX_PAGE, PROT_READ, MAP_SHARED, fd, 0, &err);
-	px_raw_close(fd);
 	if (!registry)
 		return 0;
 	for (uint32_t i = 0; i < PX_SLOTS; i++)
@@ -179,31 +175,26 @@ static uint64_t older_streams(uint64_t start)
 	return slots;
 }
 
-/* posix_spawn(), vfork() and the like come with no child's handler: the new program looks for its parent's streams. */
+/* posix_spawn(), vfork() and the like call no fork handler: the new program looks for the streams of its parent. */
 static void settle(struct px_process process)
 {
 	uint64_t slots = older_streams(process.start);
 
 	for (int i = 0; slots && i < ANCESTORS && process.ppid > 1; i++) {
-		uint64_t born = process.start;
-		struct px_control *page;
+		uint64_t child_start = process.start;
+		struct px_control *page, parent;
 
 		if (!px_process_find(process.ppid, &process))
 			break;
-		page = page_of(&process);
+		page = map_page('p', process.pid, process.start);
 		if (!page)
 			continue;
-		{
-			struct px_control parent = *page;
-
-			parent.active &= slots & older_streams(born);
-			inherit(&parent, false);
-			if (parent.active && parent.family_pid && !px_control.family_pid) {
-				px_control.family_start = parent.family_start;
-				__atomic_store_n(&px_control.family_pid, parent.family_pid, __ATOMIC_RELEASE);
-			}
-		}
+		parent = *page;
 		px_raw_munmap(page, PX_PAGE);
+		parent.active &= slots & older_streams(child_start);
+		inherit(&parent, false);
+		if (parent.active && !px_control.family_pid)
+			join_family(&parent);
 		break;
 	}
 	px_control.settled = 1;
@@ -224,11 +215,9 @@ static __attribute__((constructor)) void begin(void)
 	px_own.start = self.start;
 	if (px_own_pid() % SWEEP_EACH == 0)
 		px_clean_up(&px_own.directory);
-	if (map_control() < 0) {
-		do_without();
-		return;
-	}
-	if (!px_control.settled)
+	if (map_control() < 0)
+		map_no_control();
+	else if (!px_control.settled)
 		settle(self);
 }
 
@@ -240,15 +229,15 @@ static void leave(void)
 	if (ending)
 		ending();
 	if (!px_own.directory.text[0] || __atomic_load_n(&px_control.active, __ATOMIC_SEQ_CST))
-		return; /* a controller may still want to know our names */
+		return; /* a controller may still ask for our names */
 	px_path_add(&path, &px_own.directory, 'p', px_own_pid(), px_own.start);
 	ptt_raw_syscall(SYS_unlinkat, AT_FDCWD, (long)path.text, 0, 0, 0, 0);
-	/* the names go with the last of the family */
+	/* the last process of the family removes the names */
 	if (px_own.names)
 		px_clean_up(&px_own.directory);
 }
 
-/* exit() is no cancellation point, and much of the above is. */
+/* exit() is no cancellation point, but functions that leave() calls are. */
 static __attribute__((destructor)) void end(void)
 {
 	int before;
@@ -270,7 +259,7 @@ static struct px_names *own_names(void)
 		names = px_names_open(&px_own.directory, px_own.user, &px_control, px_own_pid(), px_own.start);
 	if (!names)
 		names = px_names_private();
-	/* release: trace points look at it */
+	/* release: pairs with trace points, which read the names */
 	__atomic_store_n(&px_own.names, names, __ATOMIC_RELEASE);
 	return names;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* to_tracer.c - reports user events to a tracer in the same process; where there is none, its functions are null. */
+/* to_tracer.c - reports user events to a tracer in the same process. Without a tracer, its weak functions are null. */
 #include "traced.h"
 
 #include <stdio.h>
@@ -7,14 +7,14 @@
 #include "nptl_trace.h"
 #include "platform/upcalls.h"
 
-bool px_tracer_there;
+bool px_has_tracer;
 
 extern int __nptl_trace_confined __attribute__((weak));
 
 void px_tracer_begin(void)
 {
-	/* it may begin after us, so this says nothing of whether it wants anything */
-	px_tracer_there = &nptl_trace_send_posix_event != NULL;
+	/* the tracer may begin after us, so this does not show whether it records anything */
+	px_has_tracer = &nptl_trace_send_posix_event != NULL;
 	if (&__nptl_trace_confined)
 		ptt_upcalls.confined = &__nptl_trace_confined;
 }
@@ -28,7 +28,7 @@ void px_tracer_name(trace_event_id_t id, const char *name)
 {
 	char text[PX_NAME_SIZE + 32];
 
-	if (!px_tracer_there)
+	if (!px_has_tracer)
 		return;
 	snprintf(text, sizeof(text), "trace event %u is %s", id, name);
 	nptl_trace_say(text);
