@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* collect.h - libpttcollect: makes the shared segment, drains it into CTF packets, and finishes what was left behind. */
+/* collect.h - libpttcollect: makes the shared segment, drains it into CTF packets, and takes over segments of dead recorders. */
 /*
- * The recorder's life:
+ * The order of calls:
  *
  *     create                    before the program starts; a thread of this process now holds segment.collector
- *     wait, pass, wait, pass…   while processes live; process_gone() for each that has died
- *     close                     nobody may write any more
- *     finish                    the last drain; files are whole afterwards
- *     destroy                   gives everything back; the segment file itself belongs to the caller
+ *     wait, pass, wait, pass…   while processes live; process_gone() for each dead process
+ *     close                     no thread may write any more
+ *     finish                    the last drain; afterwards the files are complete
+ *     destroy                   frees everything; the segment file itself belongs to the caller
  *
- * ptt_collector_attach() takes the place of create where a recorder was killed: it drops a torn packet at the end of a
- * stream and goes on after the last whole one, so that each event gets to disk exactly once.
+ * After a recorder was killed, call ptt_collector_attach() in place of create. It drops a torn packet at the end of a stream
+ * and continues after the last whole packet. So each event gets to disk exactly once.
  *
- * All functions of one collector must be called one at a time. Functions return 0 or a count, or -errno and, if @message
- * is not NULL, one line that says what failed. No function keeps pointers that it was given.
+ * Call the functions of a collector one at a time. They block on files, allocate, and are not safe in signal handlers. They
+ * return 0 or a count, or -errno. After an error, @message has one line about it, if @message is not NULL. No function keeps
+ * a pointer from its caller.
  */
 #ifndef PTT_COLLECT_H
 #define PTT_COLLECT_H
@@ -38,48 +39,48 @@ struct ptt_message {
 
 struct ptt_collector_options {
 	const char *segment;    /* path of the segment file */
-	const char *trace;      /* trace directory, which exists */
+	const char *trace;      /* trace directory; it must exist */
 	uint64_t budget;        /* bytes of all buffers together; 0 = 64 MiB */
-	uint64_t max_file_size; /* begin another stream file before one gets bigger; 0 = no limit */
+	uint64_t max_file_size; /* begin another stream file before a file gets bigger; 0 = no limit */
 	uint32_t max_files;     /* keep that many files of a stream; 0 = all */
 	uint32_t chunk_size;    /* 0 = PTT_CHUNK_SIZE; a power of two, 8 KiB to 1 MiB */
 	uint32_t policy;        /* enum ptt_policy */
 	uint32_t when_full;     /* enum ptt_when_full */
 	uint32_t stack_depth;   /* frames of a stack, at most PTT_STACK_DEPTH_MAX; 0 = no stacks */
-	uint32_t stack_all;     /* with every event, not only where somebody waits */
-	uint32_t sched;         /* 1 = threads say when they have lost the processor, see readings.h */
-	uint32_t python;        /* 1 = stacks have the functions of Python in place of the interpreter's */
+	uint32_t stack_all;     /* 1 = every event has a stack; 0 = only waits */
+	uint32_t sched;         /* 1 = threads record that they have lost the processor, see readings.h */
+	uint32_t python;        /* 1 = stacks have Python functions in place of functions of the interpreter */
 	uint32_t stack_user;    /* 1 = events of the program itself have stacks, too */
 	uint32_t pad;
 };
 
 struct ptt_collector_stats {
-	uint64_t events;       /* in the trace */
+	uint64_t events;       /* events in the trace */
 	uint64_t packets;
-	uint64_t bytes;        /* of all stream files */
-	uint64_t threads;      /* that have events in the trace */
-	uint64_t lost_full;    /* no room */
-	uint64_t lost_closed;  /* nobody collected */
-	uint64_t lost_threads; /* no thread entry was free */
-	uint64_t lost_write;   /* could not be written to disk */
-	uint64_t lost_sites;   /* call sites that found the journal full when first seen */
+	uint64_t bytes;        /* bytes of all stream files */
+	uint64_t threads;      /* threads with events in the trace */
+	uint64_t lost_full;    /* events lost: there was no room */
+	uint64_t lost_closed;  /* events lost: there was no collector */
+	uint64_t lost_threads; /* events lost: their threads found no free thread entry */
+	uint64_t lost_write;   /* events lost: they could not be written to disk */
+	uint64_t lost_sites;   /* call sites lost: the journal was full when a thread first saw the site */
 	uint64_t overwritten;  /* LOOP: bytes of older events */
 	uint64_t removed;      /* events in files that rotation has deleted */
-	uint64_t wait_ns;      /* writers waited for room */
+	uint64_t wait_ns;      /* time that writers waited for room */
 	uint32_t chunks;
 	uint32_t free_chunks;
-	uint32_t freed_chunks; /* by the last pass */
+	uint32_t freed_chunks; /* chunks that the last pass freed */
 	uint32_t live_threads;
 	int32_t write_error; /* errno of the last write that failed, or 0 */
-	uint32_t stopped;    /* UNTIL_FULL: the buffers have filled */
-	uint32_t lost_processes; /* that ran untraced, since there were too many at one time */
-	uint64_t lost_real_time; /* of lost_full: by real-time threads, which do not wait for room */
-	uint64_t without_site;   /* events whose process has more call sites than can be distinguished */
-	uint64_t without_stack;  /* events whose stack was wanted, and not found, or one too many */
-	uint64_t lost_reported;  /* events of the trace say that so many others were lost */
-	uint64_t lost_stalled;   /* of lost_full: the recorder stood still, so threads stopped waiting for room */
-	uint32_t cut;            /* 1 = somebody has shortened the segment: what was in it is lost */
-	uint32_t unjoined;       /* processes that ran untraced, since they could not use the segment */
+	uint32_t stopped;    /* 1 = UNTIL_FULL: the buffers are full */
+	uint32_t lost_processes; /* processes that ran untraced: too many processes ran at a time */
+	uint64_t lost_real_time; /* part of lost_full: events of real-time threads, which do not wait for room */
+	uint64_t without_site;   /* events without a call site: their process has too many call sites */
+	uint64_t without_stack;  /* events without the wanted stack: it was not found, or there were too many stacks */
+	uint64_t lost_reported;  /* lost events that events of the trace report */
+	uint64_t lost_stalled;   /* part of lost_full: the recorder stood still, so threads stopped waiting for room */
+	uint32_t cut;            /* 1 = somebody has shortened the segment: its contents are lost */
+	uint32_t unjoined;       /* processes that ran untraced: they could not use the segment */
 };
 
 /* A thread that has an entry now. */
@@ -91,53 +92,54 @@ struct ptt_collector_thread {
 	uint64_t serial;
 };
 
-/* A process entry, and where it is. */
+/* A process entry and its index. */
 struct ptt_collector_process {
 	struct ptt_process entry;
 	uint32_t index;
 	uint32_t reserved;
 };
 
-/* One reading of all clocks, as near to the same moment as can be had. */
+/* One reading of all clocks, as near to the same moment as possible. */
 struct ptt_collector_time {
 	uint64_t clock; /* the trace's clock */
 	uint64_t monotonic_ns;
 	int64_t unix_ns;
 	uint32_t kind; /* enum ptt_clock */
-	uint32_t spread_ns; /* how far apart they may be */
+	uint32_t spread_ns; /* the readings are at most so far apart */
 };
 
-/* What was found in the shared buffer instead of a record. */
+/* A part of the shared buffer that is no valid record. */
 enum ptt_fault_kind {
-	PTT_FAULT_UNFINISHED = 1, /* the thread that wrote here was killed, or did not go on */
+	PTT_FAULT_UNFINISHED = 1, /* the thread that wrote here was killed, or did not continue */
 	PTT_FAULT_DAMAGED = 2,    /* the checksum is wrong */
 };
 
 struct ptt_collector_fault {
 	uint64_t word;  /* place in the stream of words, counted from the beginning of the recording */
-	uint64_t words; /* left out */
+	uint64_t words; /* number of words left out */
 	uint32_t kind;  /* enum ptt_fault_kind */
-	uint32_t pid;   /* of the writer, if that is known, else 0 */
+	uint32_t pid;   /* pid of the writer; 0 = not known */
 };
 
-/* Of ptt_collector_pass(). */
-#define PTT_PASS_FLUSH 1u /* write partly filled chunks too, however small the packets get */
+/* Flags of ptt_collector_pass(). */
+#define PTT_PASS_FLUSH 1u /* write partly filled chunks too, even if the packets get small */
 
-/* ptt_collector_abi - PTT_COLLECT_ABI that the library was built with. */
+/* ptt_collector_abi - the value of PTT_COLLECT_ABI when the library was built. */
 PTT_COLLECT_API uint32_t ptt_collector_abi(void);
 
 /*
- * ptt_collector_create - make the segment file with room for all of it, map it, and begin to collect
- * @collector: set on success; give it to ptt_collector_destroy()
+ * ptt_collector_create - make and map the segment file, and begin to collect
+ * @collector: set on success; free it with ptt_collector_destroy()
  *
- * -ENOSPC: the file system of @options->segment has not that much room. -EEXIST: there is such a file.
+ * -ENOSPC: the file system of @options->segment has no room for the segment. -EEXIST: there is such a file.
  */
 PTT_COLLECT_API int ptt_collector_create(const struct ptt_collector_options *options,
 					 struct ptt_collector **collector, struct ptt_message *message);
 
 /*
  * ptt_collector_create_shared - the same with one buffer for all threads, for the handler `shared`
- * @size: bytes of the buffer, rounded up to a power of two; 0 = 16 MiB. @options->budget and chunk_size do not matter.
+ * @options: as for ptt_collector_create(); the function ignores budget and chunk_size
+ * @size: bytes of the buffer, rounded up to a power of two; 0 = 16 MiB
  *
  * All other functions work as with ptt_collector_create(). Such a recording has no journal of call sites.
  */
@@ -147,77 +149,89 @@ PTT_COLLECT_API int ptt_collector_create_shared(const struct ptt_collector_optio
 /*
  * ptt_collector_attach - take over a segment whose collector has died
  *
- * Of @options only segment, trace and the file limits are used. -EBUSY: its collector lives. -EPROTO: a segment of another
- * version. -ENODATA: nothing can be got out of it.
+ * @options: the function uses segment, trace and the file limits only
+ *
+ * -EBUSY: its collector lives. -EPROTO: a segment of another version. -ENODATA: the file is no segment, or is damaged.
  */
 PTT_COLLECT_API int ptt_collector_attach(const struct ptt_collector_options *options,
 					 struct ptt_collector **collector, struct ptt_message *message);
 
 /*
- * ptt_collector_sched - have the kernel record context switches of process @pid, which is about to execute the program, and of
- * all that it starts, for streams of this trace
+ * ptt_collector_sched - have the kernel record context switches into streams of this trace
+ * @pid: a process that is about to execute the program; the kernel also records the processes that it starts
  *
- * -EACCES, -EPERM: the kernel does not allow it to this user. Not with one buffer for all.
+ * -EACCES, -EPERM: the kernel does not allow this to the user. -EINVAL: the collector has one buffer for all threads, or
+ * records context switches already.
  */
 PTT_COLLECT_API int ptt_collector_sched(struct ptt_collector *collector, uint32_t pid, struct ptt_message *message);
 
 /*
- * ptt_collector_pass - drain chunks that are ready, and recycle entries of threads and processes that have ended; @stats may be NULL.
- * Never fails for a full disk.
+ * ptt_collector_pass - drain chunks that are ready, and recycle entries of threads and processes that have ended
+ * @flags: PTT_PASS_FLUSH or 0
+ * @stats: NULL, or where to store the counts so far
+ *
+ * A full disk is no error: see stats.write_error.
  */
 PTT_COLLECT_API int ptt_collector_pass(struct ptt_collector *collector, uint32_t flags,
 				       struct ptt_collector_stats *stats);
 
-/* ptt_collector_wait - sleep until a writer rings (since the last pass began), a signal comes, or the time is over. */
+/*
+ * ptt_collector_wait - sleep until a writer has rung the doorbell since the last pass began, or the time is over
+ * Return: 0, or -EINTR after a signal.
+ */
 PTT_COLLECT_API int ptt_collector_wait(struct ptt_collector *collector, uint32_t timeout_ms);
 
-/* ptt_collector_close - recording is over: writers drop and count from now on. */
+/* ptt_collector_close - recording is over: from now on writers drop and count their events. */
 PTT_COLLECT_API int ptt_collector_close(struct ptt_collector *collector);
 
-/* ptt_collector_finish - after close: drain everything, holes or not, and close all files. */
+/* ptt_collector_finish - after close: drain all chunks, also chunks with holes, and close all files. */
 PTT_COLLECT_API int ptt_collector_finish(struct ptt_collector *collector, struct ptt_collector_stats *stats);
 
 PTT_COLLECT_API void ptt_collector_destroy(struct ptt_collector *collector);
 
 /*
- * ptt_collector_processes - copy process entries that have come, or changed their state, since they were copied last
- * Return: how many were copied; @count means that there may be more.
+ * ptt_collector_processes - copy process entries that are new, or have a new state since the last copy
+ * @count: room in @processes
+ * Return: number of copied entries. If it is @count, there may be more entries: call again.
  */
 PTT_COLLECT_API int ptt_collector_processes(struct ptt_collector *collector, struct ptt_collector_process *processes,
 					    uint32_t count);
 
 /*
- * ptt_collector_process_pid - the pid by which the calling process knows the process of entry @index
- * Return: 0 if it does not run, or did not fill in its entry. Of a process in another PID namespace this reads /proc.
+ * ptt_collector_process_pid - the pid of the process of entry @index, in the PID namespace of the calling process
+ * Return: 0 if the process does not run, or did not fill in its entry. Reads /proc for a process in another PID namespace.
  */
 PTT_COLLECT_API uint32_t ptt_collector_process_pid(struct ptt_collector *collector, uint32_t index);
 
 /*
- * ptt_collector_process_gone - the process image of entry @index does not run any more
+ * ptt_collector_process_gone - tell the collector that the process image of entry @index does not run any more
  *
- * What it left unfinished is final now: its threads are drained by the next pass and their entries used again, as is its
- * own once its call sites have been taken.
+ * Unfinished events of the image are final now. The next pass drains its threads and recycles their entries. The process entry
+ * is recycled once its call sites have been taken. -EINVAL: there is no such entry.
  */
 PTT_COLLECT_API int ptt_collector_process_gone(struct ptt_collector *collector, uint32_t index);
 
-/* ptt_collector_threads - copy the entries of threads that have not said that they end, as many as @count. Return: how many. */
+/* ptt_collector_threads - copy at most @count entries of threads that have not reported their end. Return: number of copies. */
 PTT_COLLECT_API int ptt_collector_threads(struct ptt_collector *collector, struct ptt_collector_thread *threads,
 					  uint32_t count);
 
-/* ptt_collector_sites - look at announced call sites and stacks, oldest first. Return: how many; they stay until they are taken. */
+/*
+ * ptt_collector_sites - copy announced call sites and stacks, oldest first, at most @count
+ * Return: number of copied sites. They stay in the journal until ptt_collector_sites_taken().
+ */
 PTT_COLLECT_API int ptt_collector_sites(struct ptt_collector *collector, struct ptt_site *sites, uint32_t count);
 
-/* ptt_collector_sites_taken - the first @count of the sites that were looked at are on disk. */
+/* ptt_collector_sites_taken - remove the first @count copied sites from the journal: they are on disk. */
 PTT_COLLECT_API int ptt_collector_sites_taken(struct ptt_collector *collector, uint32_t count);
 
-/* ptt_collector_faults - the first @count, 64 at most, of what was no record in the shared buffer. Return: how many in all. */
+/* ptt_collector_faults - copy the first @count faults of the shared buffer, at most 64. Return: number of all faults. */
 PTT_COLLECT_API uint64_t ptt_collector_faults(const struct ptt_collector *collector, struct ptt_collector_fault *faults,
 					      uint32_t count);
 
-/* ptt_collector_read_clock - read all clocks together; @kind 0 means the clock that a new segment would use. */
+/* ptt_collector_read_clock - read all clocks together. @kind: enum ptt_clock; 0 = the clock that a new segment would use */
 PTT_COLLECT_API int ptt_collector_read_clock(uint32_t kind, struct ptt_collector_time *now);
 
-/* ptt_collector_segment - the segment's head as it was made, for what it says about itself; valid until destroy. */
+/* ptt_collector_segment - a private copy of the segment's head, as it was made; valid until destroy. */
 PTT_COLLECT_API const struct ptt_segment *ptt_collector_segment(const struct ptt_collector *collector);
 
 #ifdef __cplusplus

@@ -1,53 +1,54 @@
 /* SPDX-License-Identifier: MIT */
-/* collector.h - what the parts of the collector share: the collector itself, a packet in the making, a stream. */
+/* collector.h - the base of all parts of the collector: the collector itself, the current packet, streams. */
 #ifndef PTT_COLLECTOR_INTERNAL_H
 #define PTT_COLLECTOR_INTERNAL_H
 
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <sys/uio.h>
 
 #include "collect.h"
+#include "platform/clock.h"
 
 #define PTT_MUST_CHECK __attribute__((warn_unused_result))
 
 #define PACKET_SIZE_MAX (1024u * 1024u)
-/* A packet head of 128 bytes is 0.2 % of this; smaller packets are written only where waiting would cost more. */
+/* A packet head of 128 bytes is 0.2 % of this size. Smaller packets are written only if waiting would cost more. */
 #define PACKET_SIZE_WANTED (96u * 1024u)
 #define PACKET_PIECES_MAX 512u
 
-/* What the collector knows of a chunk beyond what the segment says. */
+/* The collector's notes about a chunk, in addition to the segment. */
 struct chunk_note {
-	uint64_t serial;  /* of the chunk that the rest speaks of */
+	uint64_t serial;  /* serial of the chunk that this note describes */
 	uint32_t drained; /* offset of the first slot that is not on disk */
-	uint64_t hole_serial; /* something was missing in it, and since when, as this collector has seen it */
+	uint64_t hole_serial; /* serial of the chunk with a missing slot, and since when this collector has seen the hole */
 	uint64_t hole_ns;
-	bool kept;        /* on disk, and not free while its thread lives: see drain.c */
+	bool kept;        /* the chunk is on disk, but not free while its thread lives: see drain.c */
 };
 
-/* A thread entry, and the stream that all threads of this entry are written to, one after the other. */
+/* A thread entry, and its stream: all threads of the entry are written to this stream, one after the other. */
 struct stream {
-	uint64_t sequence;       /* of the next packet */
-	uint64_t file_size;      /* of the current file, whole packets only */
-	uint64_t chunk_serial;   /* last chunk on disk, and how far */
-	uint32_t chunk_end;
-	uint32_t generation;     /* of the current file */
-	uint64_t discarded_base; /* lost before the present thread, or by failed writes */
-	uint64_t discarded;      /* as the last packet on disk says */
-	uint64_t time_end;       /* of the last packet */
-	uint64_t thread_serial;  /* of the last packet with events */
+	uint64_t sequence;       /* number of the next packet */
+	uint64_t file_size;      /* bytes of the current file, whole packets only */
+	uint64_t chunk_serial;   /* last chunk on disk, */
+	uint32_t chunk_end;      /* and its end on disk */
+	uint32_t generation;     /* generation of the current file */
+	uint64_t discarded_base; /* events lost before the present thread, or by failed writes */
+	uint64_t discarded;      /* lost events that the last packet on disk reports */
+	uint64_t time_end;       /* end of the last packet */
+	uint64_t thread_serial;  /* thread of the last packet with events */
 	uint64_t last_serial;    /* thread_serial of the last packet that a former collector wrote */
-	uint64_t *generation_events; /* of the last max_files files, by generation modulo max_files */
-	uint64_t idle_head;      /* thread.head as a revocation saw it last */
-	uint32_t pid;            /* of the last packet */
+	uint64_t *generation_events; /* events of the last max_files files, by generation modulo max_files */
+	uint64_t idle_head;      /* thread.head at the last revocation */
+	uint32_t pid;            /* process and thread of the last packet */
 	uint32_t tid;
 	uint32_t process;
 	uint32_t open;           /* 1 + index in the table of open files; 0 = its file is not open */
-	uint8_t used;            /* has a file */
-	uint8_t gone;            /* its process is dead: holes are final */
-	uint8_t ended;           /* the thread said good-bye, or its process is dead; set anew by each pass */
-	uint8_t checked;         /* files of a former collector have been looked at */
+	uint8_t used;            /* 1 = there is a file */
+	uint8_t gone;            /* 1 = its process is dead: holes are final */
+	uint8_t ended;           /* 1 = the thread has ended, or its process is dead; each pass sets it anew */
+	uint8_t checked;         /* 1 = recover.c has read the files of a former collector */
 };
 
 /* A chunk on its way to disk. */
@@ -69,7 +70,7 @@ struct packet {
 		uint32_t dirty_end;
 	} done[PACKET_PIECES_MAX];
 	uint32_t done_count;
-	/* how far each chunk will have been drained then */
+	/* the end of each chunk on disk, once the packet is on disk */
 	struct {
 		uint32_t chunk;
 		uint32_t drained;
@@ -81,12 +82,12 @@ struct open_file {
 	int fd;
 	uint32_t stream;
 	bool open;
-	bool used; /* since the hand of free_slot() came by last */
+	bool used; /* since the hand of free_slot() last passed */
 };
 
 struct ptt_collector {
 	struct ptt_segment *segment;
-	struct ptt_segment head; /* as it was made: any wild store of the program's may change the shared one */
+	struct ptt_segment head; /* a copy from the beginning: a wild store of the program may change the shared head */
 	char *base;
 	struct ptt_process *process;
 	uint32_t *thread_owner;
@@ -96,49 +97,70 @@ struct ptt_collector {
 	int trace_fd;
 	uint64_t max_file_size;
 	uint32_t max_files;
-	struct chunk_note *note;   /* one a chunk */
-	struct stream *stream;     /* one a thread entry */
-	struct ready *ready;       /* one a chunk */
-	uint64_t *wanted;          /* one a thread entry: 1 + highest serial to drain, 0 = none */
-	uint32_t *full;            /* one a thread entry: FULL chunks seen by this pass */
-	uint32_t looked;           /* entries of these two below this may be set */
-	uint32_t *asked;           /* one a chunk: threads whose chunks are being taken back */
+	struct chunk_note *note;   /* by chunk */
+	struct stream *stream;     /* by thread entry */
+	struct ready *ready;       /* room for all chunks */
+	uint64_t *wanted;          /* by thread entry: 1 + highest serial to drain, 0 = none */
+	uint32_t *full;            /* by thread entry: FULL chunks that this pass has seen */
+	uint32_t looked;           /* entries of wanted and full from here on are 0 */
+	uint32_t *asked;           /* room for all chunks: threads that are asked for their chunks */
 	struct open_file *open;
 	uint32_t open_count;
 	uint32_t open_hand;
 	struct packet *packet;
 	uint32_t packet_max; /* bytes */
-	struct shared_drain *shared; /* NULL unless there is one buffer for all */
-	struct ptt_shared_process *shared_process; /* then: one a process entry */
+	struct shared_drain *shared; /* NULL unless all threads share one buffer */
+	struct ptt_shared_process *shared_process; /* with one buffer: by process entry */
 	struct sched *sched; /* NULL unless context switches are recorded */
 	struct ptt_collector_stats stats;
 	uint32_t doorbell_seen;
-	struct process_note *process_note; /* one a process entry */
-	uint8_t *process_used; /* one a process entry: threads of it have entries */
-	uint32_t reap_at; /* so many threads, and it is looked which of them there are */
-	uint32_t gone_processes; /* whose entries have not been given back */
-	uint64_t lost_threads; /* of process entries that have been given back */
+	struct process_note *process_note; /* by process entry */
+	uint8_t *process_used; /* by process entry: 1 = threads of the process have entries */
+	uint32_t reap_at;      /* number of threads at which reap() looks for dead threads */
+	uint32_t gone_processes; /* dead processes with an entry */
+	uint64_t lost_threads; /* lost threads of process entries that have been given back */
 	uint32_t pid_namespace;
-	char device_and_inode[48]; /* of the segment, as /proc/PID/maps has them */
+	char device_and_inode[48]; /* device and inode of the segment, in the form of /proc/PID/maps */
 	uint64_t site_stuck_ns;
 	uint64_t site_stuck_at;
-	uint64_t site_lost_below; /* entries that were given up below this have been counted */
-	uint64_t revoked_ns; /* when chunks were revoked last */
-	uint32_t kept;       /* chunks whose note says so */
+	uint64_t site_lost_below; /* lost entries of the journal below this have been counted */
+	uint64_t revoked_ns; /* time of the last revocation */
+	uint32_t kept;       /* number of chunks with note.kept */
 	uint32_t room;       /* chunks that were free for any thread when the last pass began; 0 while the reserve is in use */
-	pthread_t grower;    /* the thread that brings the rest of the chunks, if there is one */
+	pthread_t grower;    /* the thread that adds the rest of the chunks, if there is such a thread */
 	pid_t grower_tid;
 	int grow_fd;
-	uint32_t there;      /* chunks that the file has pages for */
-	uint32_t grow_word;  /* futex: how many chunks there shall be, or GROW_STOP */
+	uint32_t there;      /* number of chunks with pages in the file */
+	uint32_t grow_word;  /* futex: wanted number of chunks, or GROW_STOP */
 	bool grows;
-	bool final;          /* whatever is missing now will never come */
-	struct hold *hold;   /* shows that somebody collects, see hold.c */
+	bool final;          /* no thread writes any more: holes are final */
+	struct hold *hold;   /* shows that a collector lives, see hold.c */
 	uint32_t beat;
-	struct ptt_guard *guard; /* of the segment */
+	struct ptt_guard *guard; /* guard of the segment */
 	bool cut;            /* somebody had shortened the segment before it was taken over */
 	bool prompt;         /* be_prompt() has been called */
 };
+
+static inline uint64_t align_up(uint64_t value, uint64_t to)
+{
+	return (value + to - 1) / to * to;
+}
+
+/*
+ * with_room - @items with room for one more than @count items of @size bytes; @room: items that fit
+ * Return: @items, or its new place; NULL without memory, and then @items is unchanged.
+ */
+static inline void *with_room(void *items, size_t count, size_t *room, size_t size)
+{
+	size_t more = *room ? 2 * *room : 64;
+
+	if (count < *room)
+		return items;
+	items = realloc(items, more * size);
+	if (items)
+		*room = more;
+	return items;
+}
 
 static inline struct ptt_chunk *chunk_at(const struct ptt_collector *c, uint32_t index)
 {
@@ -147,7 +169,7 @@ static inline struct ptt_chunk *chunk_at(const struct ptt_collector *c, uint32_t
 
 static inline uint32_t state_of(const struct ptt_collector *c, uint32_t index)
 {
-	/* acquire: pairs with the writer's release of OWNED and FULL, so that head and slots are seen */
+	/* acquire: pairs with the writer's release of OWNED and FULL: we see its head and its slots */
 	return __atomic_load_n(&c->chunk_state[index], __ATOMIC_ACQUIRE);
 }
 
@@ -157,7 +179,7 @@ static inline bool is_reserved(const struct ptt_collector *c, uint32_t index)
 	return index - c->head.chunk_reserve_at < c->head.chunk_reserve;
 }
 
-/* Chunk that a head points into; the chunk count or more if none. */
+/* The chunk that a head points into; the number of chunks or more if there is no chunk. */
 static inline uint32_t chunk_of_head(const struct ptt_collector *c, uint64_t head)
 {
 	uint64_t offset = head & PTT_HEAD_OFFSET_MASK;
@@ -182,19 +204,17 @@ int hold_begin(struct ptt_collector *c, struct ptt_message *message) PTT_MUST_CH
 void hold_end(struct ptt_collector *c);
 void hold_beat(struct ptt_collector *c);
 
-/* message.c */
+/* message.c: fail - put a line in @message, if it is not NULL. Return: @error. */
 int fail(struct ptt_message *message, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
-uint64_t now_ns(void);
 
-/* release.c */
+/* output/chunks.c */
 void chunk_free(struct ptt_collector *c, uint32_t index, uint32_t dirty_end);
 void wake_writers(struct ptt_collector *c, uint32_t chunks);
 bool be_prompt(const struct ptt_collector *c, pid_t tid);
 
-/* scan.c */
 enum run_end {
 	RUN_OPEN,     /* the next slot is not written yet */
-	RUN_FINISHED, /* there is nothing more in this chunk */
+	RUN_FINISHED, /* the chunk has no more slots */
 };
 struct run {
 	uint32_t begin; /* offsets in the chunk */
@@ -207,18 +227,19 @@ void run_scan(const struct ptt_chunk *chunk, uint32_t chunk_size, uint32_t begin
 uint32_t run_skip_hole(const struct ptt_chunk *chunk, uint32_t chunk_size, uint32_t at);
 void run_times(const struct ptt_chunk *chunk, const struct run *run, uint64_t *first, uint64_t *last);
 
-/* packet.c */
+/* packet.c: packet_store - write the sealed packet, unless there was an error @err before; count the packet or its loss. */
 void packet_begin(struct ptt_collector *c, uint32_t thread);
 void packet_add(struct ptt_collector *c, uint32_t thread, uint32_t chunk, const struct run *run);
 void packet_chunk_done(struct ptt_collector *c, uint32_t thread, uint32_t chunk, uint32_t dirty_end);
 void packet_write(struct ptt_collector *c, uint32_t thread);
 void packet_write_losses(struct ptt_collector *c, uint32_t thread);
+void packet_store(struct ptt_collector *c, uint32_t thread, int err);
 int packet_open_stream(struct ptt_collector *c, uint32_t index) PTT_MUST_CHECK;
 
 /* stream_file.c */
 int streams_init(struct ptt_collector *c, struct ptt_message *message) PTT_MUST_CHECK;
 void streams_close(struct ptt_collector *c);
-void streams_free(struct ptt_collector *c, uint32_t count); /* @count: of the streams that were there */
+void streams_free(struct ptt_collector *c, uint32_t count); /* @count: streams from here on were never used */
 int stream_write(struct ptt_collector *c, uint32_t index, struct iovec *piece, uint32_t pieces, uint32_t size,
 		 uint32_t events) PTT_MUST_CHECK;
 void stream_name(const struct ptt_collector *c, uint32_t index, uint32_t generation, char name[static 32]);
@@ -226,7 +247,7 @@ void stream_name(const struct ptt_collector *c, uint32_t index, uint32_t generat
 /* drain.c */
 void drain(struct ptt_collector *c, uint32_t flags);
 
-/* identity.c: identity_pid - @process's pid here; 0 if no such process runs. May read all of /proc. */
+/* identity.c: identity_pid - the pid of @process in our PID namespace; 0 if it does not run. May read all of /proc. */
 void identity_init(struct ptt_collector *c, int segment_fd);
 uint32_t identity_pid(const struct ptt_collector *c, const struct ptt_process *process);
 
@@ -234,11 +255,11 @@ uint32_t identity_pid(const struct ptt_collector *c, const struct ptt_process *p
 int processes_init(struct ptt_collector *c) PTT_MUST_CHECK;
 uint32_t process_high(const struct ptt_collector *c);
 uint32_t process_image(const struct ptt_collector *c, uint32_t index);
-bool process_is_gone(const struct ptt_collector *c, uint32_t index); /* index of its entry */
-void processes_recycle(struct ptt_collector *c); /* gives back entries that process_used says no thread has */
+bool process_is_gone(const struct ptt_collector *c, uint32_t index);
+void processes_recycle(struct ptt_collector *c); /* gives back entries of dead processes that process_used does not mark */
 uint64_t processes_lost_threads(const struct ptt_collector *c);
 
-/* shared/: in place of chunks and threads where there is one buffer for all */
+/* shared/: in place of chunks and threads if all threads share one buffer */
 uint64_t shared_lay_out(struct ptt_segment *segment, struct ptt_shared *shared, uint64_t size);
 bool shared_is_sound(const struct ptt_segment *segment, const char *base);
 int shared_open(struct ptt_collector *c, const char *path, struct ptt_message *message) PTT_MUST_CHECK;
@@ -256,12 +277,12 @@ void threads_recycle(struct ptt_collector *c);
 void threads_sum_losses(struct ptt_collector *c);
 void threads_take_up(struct ptt_collector *c);
 int threads_list(const struct ptt_collector *c, struct ptt_collector_thread *threads, uint32_t count);
-void threads_mark_processes(struct ptt_collector *c); /* in process_used */
+void threads_mark_processes(struct ptt_collector *c); /* sets process_used */
 
 /* revoke.c */
 void revoke_idle(struct ptt_collector *c);
 
-/* sched/switches.c: sched_pass - write what has settled; @everything: partly filled packets, too. */
+/* sched/switches.c: sched_pass - write records that are old enough; @everything: also partly filled packets */
 void sched_read(struct ptt_collector *c);
 void sched_pass(struct ptt_collector *c, bool everything);
 void sched_end(struct ptt_collector *c);

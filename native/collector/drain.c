@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* drain.c - one pass: which chunks can go to disk, in which order, and what is free afterwards. */
+/* drain.c - one pass: finds the chunks that can go to disk, writes them in order, and frees them. */
 /*
- * Order within a thread is the order of chunk serials. A chunk must not be written while one of lower serial, with data, is still
- * unseen. The first look at all chunk states finds, per thread, the highest serial worth draining; a chunk with a lower serial and data
- * was OWNED or FULL at that moment and stays so until this collector frees it. So the second look finds all these chunks, and takes no
- * chunk of a higher serial.
+ * The order within a thread is the order of chunk serials. A chunk must not be written before a chunk with data and a lower
+ * serial. The first look at all chunk states finds, for each thread, the highest serial to drain. A chunk with data and a lower
+ * serial was OWNED or FULL at that moment, and stays so until this collector frees it. So the second look finds all these
+ * chunks, and takes no chunk with a higher serial.
  *
- * A signal handler that interrupts a writer leaves a hole until it returns. A handler that never returns, because it ends in
- * siglongjmp, leaves the hole for good, and its thread lives on. So a hole that stays open while its thread has gone on to other chunks
- * is given up after a while: what follows it is drained, and the missing event counts as lost. The writer may be alive all the same,
- * and write there some day; that chunk is therefore kept from others until the thread ends, unless there get to be too many of them.
+ * A signal handler that interrupts a writer leaves a hole until it returns. A handler that ends in siglongjmp() never returns:
+ * it leaves the hole for good, and its thread lives on. So the collector gives up a hole that stays open while its thread has
+ * gone on to other chunks. It drains the slots behind the hole, and counts the missing event as lost. The writer may still
+ * live and write there some day. So other threads do not get this chunk until the thread ends, unless there are too many such
+ * chunks.
  */
 #include "collector.h"
 
@@ -19,11 +20,11 @@
 #define HOLE_PATIENCE_NS UINT64_C(500000000)
 #define WAKE_AT_ONCE 64u /* chunks */
 
-/* ------------------------------------------------------------ what is ready */
+/* ------------------------------------------------------------ chunks that are ready */
 
 static uint64_t serial_of(const struct ptt_collector *c, uint32_t chunk)
 {
-	/* acquire: pairs with install_chunk()'s release; an empty chunk may change owners between two looks at its state */
+	/* acquire: pairs with the release of install_chunk(); an empty chunk may get a new owner between two looks at its state */
 	return __atomic_load_n(&chunk_at(c, chunk)->serial, __ATOMIC_ACQUIRE);
 }
 
@@ -32,14 +33,14 @@ static bool holds_data(uint32_t state)
 	return PTT_CHUNK_STATUS(state) == PTT_CHUNK_OWNED || PTT_CHUNK_STATUS(state) == PTT_CHUNK_FULL;
 }
 
-/* Is this chunk only kept from other threads? */
+/* Is this chunk on disk, and kept only from other threads? */
 static bool is_kept(const struct ptt_collector *c, uint32_t chunk, uint32_t thread)
 {
 	return c->note[chunk].kept && c->note[chunk].serial == serial_of(c, chunk) && !c->stream[thread].ended &&
 	       !c->final;
 }
 
-/* Is there anything to do for an OWNED chunk? Most threads are idle most of the time. */
+/* Has the thread written to its OWNED chunk? Most threads are idle most of the time. */
 static bool has_news(const struct ptt_collector *c, uint32_t chunk)
 {
 	const struct chunk_note *note = &c->note[chunk];
@@ -47,7 +48,7 @@ static bool has_news(const struct ptt_collector *c, uint32_t chunk)
 
 	if (at >= c->head.chunk_size)
 		return false;
-	/* relaxed: only a hint; run_scan() looks properly */
+	/* relaxed: only a hint; run_scan() loads with acquire */
 	return __atomic_load_n((uint64_t *)((char *)chunk_at(c, chunk) + at), __ATOMIC_RELAXED) != 0;
 }
 
@@ -55,7 +56,7 @@ static void look(struct ptt_collector *c, bool partly)
 {
 	uint32_t free_chunks = 0, reserve = 0, reserve_there = 0, absent = 0;
 
-	/* Only what the last look has touched: most recordings have few threads, and most looks find nothing. */
+	/* Clear only the entries of the last look: most recordings have few threads, and most looks find nothing. */
 	memset(c->wanted, 0, c->looked * sizeof(*c->wanted));
 	memset(c->full, 0, c->looked * sizeof(*c->full));
 	c->looked = 0;
@@ -64,7 +65,7 @@ static void look(struct ptt_collector *c, bool partly)
 		uint64_t serial;
 
 		reserve_there += is_reserved(c, i) && state != PTT_CHUNK_ABSENT;
-		/* what is on its way is no shortage */
+		/* ABSENT chunks will come soon: they count as free */
 		if (state == PTT_CHUNK_FREE || state == PTT_CHUNK_ABSENT) {
 			free_chunks++;
 			reserve += is_reserved(c, i) && state == PTT_CHUNK_FREE;
@@ -109,7 +110,7 @@ static int by_thread_and_serial(const void *a, const void *b)
 	return x->serial < y->serial ? -1 : x->serial > y->serial;
 }
 
-/* Return: how many chunks are in c->ready, in order. */
+/* Put the chunks to drain into c->ready, in order. Return: number of chunks. */
 static uint32_t gather(struct ptt_collector *c, bool everything)
 {
 	uint32_t n = 0;
@@ -132,7 +133,7 @@ static uint32_t gather(struct ptt_collector *c, bool everything)
 
 /* -------------------------------------------------------------- one thread */
 
-/* Where in a chunk the first slot is that is not on disk. */
+/* The offset of the first slot of a chunk that is not on disk. */
 static uint32_t drained_to(struct ptt_collector *c, const struct ready *r)
 {
 	const struct stream *s = &c->stream[r->thread];
@@ -141,33 +142,33 @@ static uint32_t drained_to(struct ptt_collector *c, const struct ready *r)
 	if (note->serial == r->serial)
 		return note->drained;
 	/*
-	 * Only after a recovery is this chunk known to the stream and not to us. A chunk_end of 0 means a file without a packet, or
-	 * with empty packets only: the collector was killed before it wrote the first events.
+	 * After a recovery, the stream may know this chunk, but its note does not. If chunk_end is 0, the file has no packet, or
+	 * empty packets only: the collector was killed before it wrote the first events.
 	 */
 	if (s->checked && s->chunk_end && r->serial <= s->chunk_serial)
 		return r->serial == s->chunk_serial ? s->chunk_end : c->head.chunk_size;
 	return PTT_CHUNK_HEAD;
 }
 
-/* Has something been missing, in a chunk that its thread has left, for so long that it will not come? */
+/* Is a slot missing for so long, in a chunk that its thread has left, that the collector gives it up? */
 static bool is_given_up(struct ptt_collector *c, const struct ready *r)
 {
 	struct chunk_note *note = &c->note[r->chunk];
 
 	if (note->hole_serial != r->serial || !note->hole_ns) {
 		note->hole_serial = r->serial;
-		note->hole_ns = now_ns();
+		note->hole_ns = ptt_clock_monotonic_ns();
 		return false;
 	}
-	return now_ns() - note->hole_ns >= HOLE_PATIENCE_NS;
+	return ptt_clock_monotonic_ns() - note->hole_ns >= HOLE_PATIENCE_NS;
 }
 
-/* All of a chunk is on disk, or will be with the packet that is being made. */
+/* The whole chunk is on disk, or in the current packet: free it, or keep it if it has holes. */
 static void chunk_is_drained(struct ptt_collector *c, const struct ready *r, uint32_t dirty_end, bool holes)
 {
 	struct chunk_note *note = &c->note[r->chunk];
 
-	/* most chunks that are kept are kept for nobody: so no more than a quarter of all is */
+	/* nobody will write to most kept chunks: keep at most a quarter of all chunks */
 	if (!holes || c->kept >= c->head.chunk_count / 4) {
 		packet_chunk_done(c, r->thread, r->chunk, dirty_end);
 		return;
@@ -179,9 +180,10 @@ static void chunk_is_drained(struct ptt_collector *c, const struct ready *r, uin
 }
 
 /*
- * Add what is new in a chunk to the packet.
+ * Add the new slots of a chunk to the packet.
+ * @dead: its thread has ended: holes are final
  * @moved_on: its thread has written to later chunks
- * Return: false if later chunks of this thread have to wait for slots that are missing in this chunk.
+ * Return: false if later chunks of this thread have to wait for missing slots in this chunk.
  */
 static bool drain_chunk(struct ptt_collector *c, const struct ready *r, bool dead, bool moved_on)
 {
@@ -192,7 +194,7 @@ static bool drain_chunk(struct ptt_collector *c, const struct ready *r, bool dea
 
 	while (at < size) {
 		run_scan(chunk, size, at, &run);
-		/* An empty chunk can go back to FREE under our eyes, and then to another thread. */
+		/* An empty chunk may become FREE meanwhile, and then belong to another thread. */
 		state = state_of(c, r->chunk);
 		if (!holds_data(state) || PTT_CHUNK_THREAD(state) != r->thread || serial_of(c, r->chunk) != r->serial)
 			return true;
@@ -218,7 +220,7 @@ static bool drain_chunk(struct ptt_collector *c, const struct ready *r, bool dea
 	if (dead || PTT_CHUNK_STATUS(state_of(c, r->chunk)) == PTT_CHUNK_FULL)
 		chunk_is_drained(c, r, dead || holes ? size : run.dirty_end, holes);
 	else if (moved_on && is_given_up(c, r))
-		chunk_is_drained(c, r, size, true); /* nor will it become FULL */
+		chunk_is_drained(c, r, size, true); /* the chunk will not become FULL either */
 	return true;
 }
 
@@ -240,7 +242,7 @@ void drain(struct ptt_collector *c, uint32_t flags)
 	uint32_t n, i, end, freed_before = c->stats.freed_chunks, freed = freed_before;
 
 	look(c, everything);
-	/* Short of room, small packets are better than writers that wait. */
+	/* If room is short, small packets are better than writers that wait. */
 	waited = __atomic_load_n(&c->segment->waiters, __ATOMIC_RELAXED) != 0;
 	if (waited || c->room < c->head.chunk_count / 4)
 		everything = true;
@@ -249,10 +251,7 @@ void drain(struct ptt_collector *c, uint32_t flags)
 		for (end = i + 1; end < n && c->ready[end].thread == c->ready[i].thread;)
 			end++;
 		drain_thread(c, &c->ready[i], end - i);
-		/*
-		 * thousands of threads with a chunk each, woken one by one, keep us from the next chunk; the last threads are woken in
-		 * any case
-		 */
+		/* Wake many writers at once: thousands of single wake-ups would keep us from the next chunk. */
 		if (c->stats.freed_chunks - freed >= WAKE_AT_ONCE || (end == n && c->stats.freed_chunks != freed)) {
 			wake_writers(c, c->stats.freed_chunks - freed);
 			freed = c->stats.freed_chunks;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* grow.c - brings the pages of the segment that nobody needs yet, as they come to be needed. */
+/* grow.c - adds pages to the segment while the program runs, before threads need them. */
 /*
- * To reserve 64 MiB and to give them back takes as long as all the rest of a short recording, and most recordings never
- * have so much in their buffers. So the first chunks are there from the beginning, and the others are ABSENT. A thread makes
- * them FREE step by step: some while the program is being loaded, and as many again as there are whenever half of them are
- * taken. It looks for that itself, as a writer that finds no room has to make a system call. Should the file system fill up
- * in the meantime, the rest stays absent: less room, and nothing else.
+ * To reserve and free 64 MiB takes as long as the rest of a short recording, and most recordings never fill so much. So only
+ * the first chunks exist from the beginning, and the others are ABSENT. A thread of the collector makes ABSENT chunks FREE step
+ * by step. It adds some chunks while the program is being loaded, and doubles the number of chunks whenever half of them are
+ * taken. The thread polls the number, because a writer without room would need a system call. If the file system fills up
+ * meanwhile, the rest of the chunks stays ABSENT: there is less room, and nothing else changes.
  *
- * LOOP and UNTIL_FULL promise a certain amount of events, and have all chunks from the beginning. Where threads do not wait
- * for room, or more was asked for than usual, all of them come at once.
+ * LOOP and UNTIL_FULL promise room for a certain amount of events, so all their chunks exist from the beginning. If threads
+ * do not wait for room, or the budget is larger than usual, the thread adds all chunks at once.
  */
 #include "collector.h"
 
@@ -23,11 +23,11 @@
 #define STEP (UINT64_C(2) << 20)
 #define USUAL_BUDGET (UINT64_C(64) << 20)
 
-/* How often the thread looks: while chunks are being taken, and otherwise. */
+/* Periods of the thread: while threads take chunks, and else. */
 #define LOOK_NS 4000000
 #define LOOK_SELDOM_NS 32000000
 
-/* grow_word: how many chunks there shall be, or this */
+/* grow_word: the wanted number of chunks, or this value */
 #define GROW_STOP UINT32_MAX
 
 static uint64_t chunk_begin(const struct ptt_segment *seg, uint32_t index)
@@ -35,7 +35,7 @@ static uint64_t chunk_begin(const struct ptt_segment *seg, uint32_t index)
 	return seg->chunk_offset + (uint64_t)index * seg->chunk_size;
 }
 
-/* grow_first_count - how many chunks are in the first part; the reserve comes next. */
+/* grow_first_count - number of chunks in the first part; the reserve comes next. */
 uint32_t grow_first_count(const struct ptt_segment *seg)
 {
 	uint64_t count = FIRST_PART / seg->chunk_size, most = seg->chunk_count - seg->chunk_reserve;
@@ -43,7 +43,7 @@ uint32_t grow_first_count(const struct ptt_segment *seg)
 	return (uint32_t)(count < most ? count : most);
 }
 
-/* Return: index of the first chunk that is not in the first part. */
+/* Return: index of the first ABSENT chunk. */
 static uint32_t first_absent(const struct ptt_segment *seg)
 {
 	uint64_t count = FIRST_PART / seg->chunk_size;
@@ -53,7 +53,7 @@ static uint32_t first_absent(const struct ptt_segment *seg)
 	return (uint32_t)count;
 }
 
-/* grow_first_part - Return: bytes of the segment that have to be there before anyone maps it. */
+/* grow_first_part - bytes of the segment that must be reserved before anyone maps it. */
 uint64_t grow_first_part(const struct ptt_segment *seg)
 {
 	uint32_t absent = first_absent(seg);
@@ -63,28 +63,28 @@ uint64_t grow_first_part(const struct ptt_segment *seg)
 
 static uint32_t there(const struct ptt_collector *c)
 {
-	/* relaxed: only the growing thread writes it; to others it is a hint of how many there are */
+	/* relaxed: only the growing thread stores it; for other threads it is a hint */
 	return __atomic_load_n(&c->there, __ATOMIC_RELAXED);
 }
 
-/* Return: false if there is no room for chunks up to @end. */
-static bool bring(struct ptt_collector *c, uint32_t end)
+/* Add the chunks up to @end. Return: false if the file system has no room for them. */
+static bool add_chunks(struct ptt_collector *c, uint32_t end)
 {
 	const struct ptt_segment *seg = &c->head;
 	uint32_t begin = there(c), i;
 
 	if (posix_fallocate(c->grow_fd, (off_t)chunk_begin(seg, begin), (off_t)(end - begin) * seg->chunk_size))
 		return false;
-	/* release: pairs with the claim; the pages are there */
+	/* release: pairs with the claim of a writer, which finds the pages */
 	for (i = begin; i < end; i++)
 		__atomic_store_n(&c->chunk_state[i], PTT_CHUNK_FREE, __ATOMIC_RELEASE);
 	__atomic_store_n(&c->there, end, __ATOMIC_RELAXED);
-	__atomic_store_n(&c->segment->chunks_there, end, __ATOMIC_RELEASE); /* where writers look for them */
+	__atomic_store_n(&c->segment->chunks_there, end, __ATOMIC_RELEASE); /* writers look for chunks below this */
 	wake_writers(c, end - begin);
 	return true;
 }
 
-/* Of the chunks for all threads. */
+/* The number of chunks that are not reserved for real-time threads. */
 static uint32_t ordinary_there(const struct ptt_collector *c)
 {
 	uint32_t n = there(c), at = c->head.chunk_reserve_at, end = at + c->head.chunk_reserve;
@@ -102,10 +102,10 @@ static uint32_t taken(const struct ptt_collector *c)
 	return n;
 }
 
-/* Have @wanted chunks. */
+/* Ask for @wanted chunks. */
 static void want(struct ptt_collector *c, uint32_t wanted)
 {
-	/* relaxed: the word is all that this thread and the growing one exchange */
+	/* relaxed: this thread and the growing thread exchange only the word */
 	uint32_t before = __atomic_load_n(&c->grow_word, __ATOMIC_RELAXED);
 
 	while (before < wanted && !__atomic_compare_exchange_n(&c->grow_word, &before, wanted, true, __ATOMIC_RELAXED,
@@ -113,7 +113,7 @@ static void want(struct ptt_collector *c, uint32_t wanted)
 		;
 }
 
-/* Have twice as many chunks as there are. */
+/* Ask for twice the present number of chunks. */
 static void want_more(struct ptt_collector *c)
 {
 	uint32_t count = c->head.chunk_count;
@@ -121,7 +121,7 @@ static void want_more(struct ptt_collector *c)
 	want(c, there(c) < count / 2 ? there(c) * 2 : count);
 }
 
-/* There are as many chunks as are wanted: sleep until there shall be more. */
+/* Sleep until more than @wanted chunks are wanted. */
 static void wait_for_need(struct ptt_collector *c, uint32_t wanted)
 {
 	struct timespec period = {.tv_nsec = LOOK_NS};
@@ -145,10 +145,10 @@ static void *grow(void *collector)
 	struct ptt_collector *c = collector;
 	uint32_t count = c->head.chunk_count, step = (uint32_t)(STEP / c->head.chunk_size);
 
-	/* relaxed: for grow_to_the_end() */
+	/* relaxed: pairs with grow_to_the_end(), which needs nothing else */
 	__atomic_store_n(&c->grower_tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
 	while (there(c) < count) {
-		/* relaxed: pairs with want_more() and grow_stop(), which hand over nothing but the word */
+		/* relaxed: pairs with want() and grow_stop(), which hand over only the word */
 		uint32_t wanted = __atomic_load_n(&c->grow_word, __ATOMIC_RELAXED);
 
 		if (wanted == GROW_STOP)
@@ -157,16 +157,16 @@ static void *grow(void *collector)
 			wait_for_need(c, wanted);
 			continue;
 		}
-		if (!bring(c, count - there(c) > step ? there(c) + step : count))
+		if (!add_chunks(c, count - there(c) > step ? there(c) + step : count))
 			__atomic_store_n(&c->grow_word, GROW_STOP, __ATOMIC_RELAXED);
 	}
 	return NULL;
 }
 
 /*
- * grow_begin - bring more of the segment beside everything else
- * @fd: of the segment; is closed when it is not needed any more
- * Return: 0; what cannot be brought is not missed.
+ * grow_begin - mark the ABSENT chunks, and start the thread that adds them
+ * @fd: the segment; this file closes it when it is not needed any more
+ * Return: 0. Chunks that cannot be added stay ABSENT.
  */
 int grow_begin(struct ptt_collector *c, int fd)
 {
@@ -204,7 +204,7 @@ static void wake_grower(struct ptt_collector *c)
 	syscall(SYS_futex, &c->grow_word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* grow_is_on - will there be more chunks in a moment? */
+/* grow_is_on - is the thread adding chunks now? */
 bool grow_is_on(const struct ptt_collector *c)
 {
 	uint32_t wanted = __atomic_load_n(&c->grow_word, __ATOMIC_RELAXED);
@@ -212,7 +212,7 @@ bool grow_is_on(const struct ptt_collector *c)
 	return c->grows && wanted != GROW_STOP && there(c) < wanted;
 }
 
-/* grow_more - half of the chunks that are there are taken: have twice as many, now */
+/* grow_more - half of the chunks are taken: double their number now */
 void grow_more(struct ptt_collector *c)
 {
 	if (!c->grows || grow_is_on(c))
@@ -222,19 +222,19 @@ void grow_more(struct ptt_collector *c)
 		wake_grower(c);
 }
 
-/* grow_to_the_end - have all chunks as soon as can be */
+/* grow_to_the_end - add all chunks as soon as possible */
 void grow_to_the_end(struct ptt_collector *c)
 {
-	/* there is no such thread any more once all is there */
+	/* the thread ends once all chunks exist */
 	if (!c->grows || there(c) >= c->head.chunk_count)
 		return;
-	/* relaxed: set before there was anything to bring */
+	/* relaxed: stored before the thread added the first chunk */
 	be_prompt(c, __atomic_load_n(&c->grower_tid, __ATOMIC_RELAXED));
 	want(c, c->head.chunk_count);
 	wake_grower(c);
 }
 
-/* grow_stop - nobody writes any more: the thread ends beside what the recorder still has to do */
+/* grow_stop - no thread writes any more: let the thread end while the recorder does other work */
 void grow_stop(struct ptt_collector *c)
 {
 	if (!c->grows)
@@ -243,7 +243,7 @@ void grow_stop(struct ptt_collector *c)
 	wake_grower(c);
 }
 
-/* grow_end - the segment is not needed any more */
+/* grow_end - wait for the end of the thread, and close the file */
 void grow_end(struct ptt_collector *c)
 {
 	if (!c->grows)

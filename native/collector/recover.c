@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* recover.c - takes up the stream files of a recorder that was killed: whole packets stay, a torn end is cut off. */
+/* recover.c - takes over the stream files of a recorder that was killed: keeps whole packets, and cuts off a torn end. */
 /*
- * Packets are written one after the other, so only the last one of a file can be torn. The last whole packet says which
- * chunk of its thread it ended with, and where: draining goes on from there, and each event is on disk exactly once.
+ * Packets are written one after the other, so only the last packet of a file can be torn. The last whole packet names its last
+ * chunk and the end in the chunk. Draining continues there, so each event is on disk exactly once.
  */
 #include "collector.h"
 
@@ -31,13 +31,14 @@ static int by_index_and_generation(const void *a, const void *b)
 	return x->generation < y->generation ? -1 : x->generation > y->generation;
 }
 
-/* Return: number of stream files, which the caller frees, or -errno. */
+/* Return: number of stream files, or -errno. The caller frees @files. */
 static int list_files(struct ptt_collector *c, struct file **files)
 {
 	int fd = openat(c->trace_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
-	int n = 0, room = 0;
+	size_t room = 0;
+	int n = 0;
 
 	*files = NULL;
 	if (!directory) {
@@ -47,26 +48,23 @@ static int list_files(struct ptt_collector *c, struct file **files)
 		return n;
 	}
 	while ((entry = readdir(directory))) {
-		struct file found = {0};
+		struct file file = {0}, *more;
 		char expected[32];
 
 		if (c->shared)
-			sscanf(entry->d_name, "stream-shared.%9u", &found.generation);
-		else if (sscanf(entry->d_name, "stream-%5u.%9u", &found.index, &found.generation) < 1)
+			sscanf(entry->d_name, "stream-shared.%9u", &file.generation);
+		else if (sscanf(entry->d_name, "stream-%5u.%9u", &file.index, &file.generation) < 1)
 			continue;
-		stream_name(c, found.index, found.generation, expected);
-		if (strcmp(expected, entry->d_name) != 0 || found.index >= c->head.thread_count)
+		stream_name(c, file.index, file.generation, expected);
+		if (strcmp(expected, entry->d_name) != 0 || file.index >= c->head.thread_count)
 			continue;
-		if (n == room) {
-			struct file *more = realloc(*files, (size_t)(room = room ? 2 * room : 64) * sizeof(*more));
-
-			if (!more) {
-				closedir(directory);
-				return -ENOMEM;
-			}
-			*files = more;
+		more = with_room(*files, (size_t)n, &room, sizeof(*more));
+		if (!more) {
+			closedir(directory);
+			return -ENOMEM;
 		}
-		(*files)[n++] = found;
+		*files = more;
+		(*files)[n++] = file;
 	}
 	closedir(directory);
 	if (n)
@@ -112,7 +110,8 @@ static void count_packet(struct ptt_collector *c, struct stream *s, const struct
 	s->process = head->process;
 }
 
-static void take_up(struct stream *s, const struct ptt_packet *last)
+/* Continue the stream after its last whole packet. */
+static void continue_after(struct stream *s, const struct ptt_packet *last)
 {
 	s->sequence = last->packet_seq_num + 1;
 	s->chunk_serial = last->chunk_serial;
@@ -123,7 +122,7 @@ static void take_up(struct stream *s, const struct ptt_packet *last)
 	s->last_serial = last->thread_serial;
 }
 
-/* Walk over the packets of a file and cut off the end that is not whole. */
+/* Walk over the packets of a file, and cut off a torn end. */
 static int recover_file(struct ptt_collector *c, const struct file *file, int fd)
 {
 	struct stream *s = &c->stream[file->index];
@@ -134,7 +133,7 @@ static int recover_file(struct ptt_collector *c, const struct file *file, int fd
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	/* A file of another name as well is not cut off here. */
+	/* A file with a second name may belong to somebody else: do not cut it. */
 	if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
 		return -EINVAL;
 	size = (uint64_t)st.st_size;
@@ -150,7 +149,7 @@ static int recover_file(struct ptt_collector *c, const struct file *file, int fd
 		return -errno;
 	c->stats.bytes += at;
 	if (any)
-		take_up(s, &last);
+		continue_after(s, &last);
 	s->used = 1;
 	s->generation = file->generation;
 	s->file_size = at;

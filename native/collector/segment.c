@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* segment.c - makes, maps, takes over and gives back the shared segment; the collector's life as a whole. */
+/* segment.c - makes, maps, takes over and frees the shared segment; begins and ends the collector. */
 #include "collector.h"
 
 #include <errno.h>
@@ -12,7 +12,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "platform/clock.h"
 #include "mapping/segment_map.h"
 #include "mapping/truncation.h"
 
@@ -21,17 +20,13 @@
 #define PROCESS_COUNT 16384u
 #define THREAD_COUNT PTT_THREAD_COUNT_MAX
 #define CHUNK_SIZE_MAX (1u << 20)
-#define RESERVE_PART 8u /* of all chunks, one in so many is kept for real-time threads, where threads wait for room */
+#define RESERVE_PART 8u /* if threads wait for room, one of so many chunks is kept for real-time threads */
 
 uint32_t ptt_collector_abi(void)
 {
 	return PTT_COLLECT_ABI;
 }
 
-static uint64_t align(uint64_t value, uint64_t to)
-{
-	return (value + to - 1) / to * to;
-}
 
 /* ------------------------------------------------------------------ layout */
 
@@ -50,20 +45,20 @@ static void lay_out(struct ptt_segment *seg, uint64_t budget, uint32_t chunk_siz
 	seg->thread_count = THREAD_COUNT;
 	seg->process_count = PROCESS_COUNT;
 	seg->process_offset = at;
-	at = align(at + (uint64_t)seg->process_count * sizeof(struct ptt_process), 64);
+	at = align_up(at + (uint64_t)seg->process_count * sizeof(struct ptt_process), 64);
 	seg->thread_owner_offset = at;
-	at = align(at + (uint64_t)seg->thread_count * sizeof(uint32_t), 128);
+	at = align_up(at + (uint64_t)seg->thread_count * sizeof(uint32_t), 128);
 	seg->thread_offset = at;
-	at = align(at + (uint64_t)seg->thread_count * sizeof(struct ptt_thread), 64);
+	at = align_up(at + (uint64_t)seg->thread_count * sizeof(struct ptt_thread), 64);
 	seg->chunk_state_offset = at;
-	at = align(at + (uint64_t)seg->chunk_count * sizeof(uint32_t), 64);
+	at = align_up(at + (uint64_t)seg->chunk_count * sizeof(uint32_t), 64);
 	seg->site_offset = at;
 	at += PTT_SITE_JOURNAL * sizeof(struct ptt_site_entry);
-	seg->chunk_offset = align(at, chunk_size);
+	seg->chunk_offset = align_up(at, chunk_size);
 	seg->size = seg->chunk_offset + (uint64_t)seg->chunk_count * chunk_size;
 }
 
-/* @seg: a private copy of the head of what is mapped at @base. */
+/* @seg: a private copy of the head of the segment at @base. */
 static bool is_sound(const struct ptt_segment *seg, const char *base, uint64_t size)
 {
 	return memcmp(seg->abi.magic, PTT_SEGMENT_MAGIC, sizeof(seg->abi.magic)) == 0 &&
@@ -166,8 +161,8 @@ static int open_trace(struct ptt_collector *c, const struct ptt_collector_option
 }
 
 /*
- * A page that is missing later would kill the program with SIGBUS, so nobody may touch pages that are not reserved. The first part is
- * reserved now; the rest must have room now, and is brought while the program starts.
+ * Reserve pages: a missing page would kill the program with SIGBUS, so nobody may touch a page that is not reserved. This
+ * function reserves the first part. It also checks that there is room for the rest, which grow.c adds later.
  * Return: 0 or errno.
  */
 static int reserve(int fd, const struct ptt_segment *seg)
@@ -205,7 +200,7 @@ static int make_segment(struct ptt_collector *c, const struct ptt_collector_opti
 	if (err)
 		return err;
 	if (shared_size) {
-		/* one buffer for all threads: no chunks, and one stream, which no thread can take */
+		/* one buffer for all threads: no chunks, and one stream, which belongs to no thread */
 		lay_out(&seg, 0, PTT_CHUNK_SIZE);
 		seg.thread_count = 1;
 		shared_lay_out(&seg, &shared, shared_size);
@@ -219,7 +214,7 @@ static int make_segment(struct ptt_collector *c, const struct ptt_collector_opti
 	seg.recorder_pid = (uint32_t)getpid();
 	if (getrandom(seg.uuid, sizeof(seg.uuid), GRND_NONBLOCK) != sizeof(seg.uuid))
 		memcpy(seg.uuid, &now, sizeof(seg.uuid));
-	seg.uuid[6] = (seg.uuid[6] & 0x0f) | 0x40; /* a random UUID, as RFC 9562 has it */
+	seg.uuid[6] = (seg.uuid[6] & 0x0f) | 0x40; /* version 4, a random UUID (RFC 9562, section 5.4) */
 	seg.uuid[8] = (seg.uuid[8] & 0x3f) | 0x80;
 
 	fd = open(o->segment, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -248,8 +243,8 @@ static int make_segment(struct ptt_collector *c, const struct ptt_collector_opti
 }
 
 /*
- * The size of the segment as it was made. If somebody has shortened the file, zeros stand in place of the rest: free chunks, and
- * entries that are not in use.
+ * The original size of the segment. If somebody has shortened the file, extend it with zeros: these are free chunks and unused
+ * entries.
  */
 static int whole_size(struct ptt_collector *c, int fd, uint64_t *size, const char *path, struct ptt_message *message)
 {
@@ -362,7 +357,7 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 	struct ptt_collector_stats ended;
 
 	hold_beat(c);
-	/* acquire: pairs with the writer's bump in ptt_ring_the_bell(), after what it rings for */
+	/* acquire: pairs with ptt_ring_the_bell(), which comes after the writer's change */
 	c->doorbell_seen = __atomic_load_n(&c->segment->doorbell, __ATOMIC_ACQUIRE);
 	c->stats.freed_chunks = 0;
 	c->stats.lost_processes = __atomic_load_n(&c->segment->lost_processes, __ATOMIC_RELAXED);
@@ -376,7 +371,7 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 			*stats = c->stats;
 		return 0;
 	}
-	/* while the entries of processes that have ended are there */
+	/* first, while the entries of ended processes exist */
 	if (c->sched)
 		sched_pass(c, flags & PTT_PASS_FLUSH || c->final);
 	threads_look(c);
@@ -389,7 +384,7 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 	recycle_processes(c);
 	if (!stats)
 		return 0;
-	/* Losses of ended threads are in c->stats for good; losses of live threads up to now are added for the caller only. */
+	/* c->stats has the losses of ended threads; add the present losses of live threads for the caller only. */
 	ended = c->stats;
 	threads_sum_losses(c);
 	/* relaxed: counts and a flag, which order nothing */
@@ -405,7 +400,7 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 
 int ptt_collector_close(struct ptt_collector *c)
 {
-	/* seq_cst: before the bump of space below; a thread that wakes up from that sees it */
+	/* seq_cst: before wake_writers() changes space; a thread that wakes up sees closed */
 	__atomic_store_n(&c->segment->closed, 1, __ATOMIC_SEQ_CST);
 	if (c->shared)
 		shared_close(c);

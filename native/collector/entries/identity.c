@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* identity.c - the pid by which this process knows a traced process, whose own pid may belong to another PID namespace. */
+/* identity.c - the pid of a traced process in our PID namespace. The process may know its pid in another PID namespace. */
 #include "writer/identity.h"
 
 #include <ctype.h>
@@ -14,7 +14,7 @@
 
 #define STATUS_MAX 4096
 
-/* The last number of the line NSpid of /proc/PID/status: the pid in the innermost namespace. 0 if there is none. */
+/* The last number of the line NSpid of /proc/PID/status: the pid in the innermost namespace. 0 if there is no such line. */
 static uint32_t innermost_pid(const char *pid)
 {
 	char path[32], text[STATUS_MAX], *line;
@@ -35,33 +35,33 @@ static uint32_t innermost_pid(const char *pid)
 	return (uint32_t)strtoul(strrchr(line, '\t'), NULL, 10);
 }
 
-/* Has the process this file in its memory? */
+/* Does the process have this file mapped? */
 static bool maps_file(const char *pid, const char *device_and_inode)
 {
 	char path[32], line[512];
-	bool found = false;
+	bool mapped = false;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%.10s/maps", pid);
 	file = fopen(path, "re");
-	while (file && !found && fgets(line, sizeof(line), file))
-		found = strstr(line, device_and_inode) != NULL;
+	while (file && !mapped && fgets(line, sizeof(line), file))
+		mapped = strstr(line, device_and_inode) != NULL;
 	if (file)
 		fclose(file);
-	return found;
+	return mapped;
 }
 
-/* Is process @pid, as we know it, the process of the entry? The cheap question comes first. */
-static bool is_it(const struct ptt_collector *c, const char *pid, const struct ptt_process *process)
+/* Is @pid, a pid in our namespace, the process of the entry? The cheap question comes first. */
+static bool is_process(const struct ptt_collector *c, const char *pid, const struct ptt_process *process)
 {
 	char path[32];
-	uint32_t its_namespace;
+	uint32_t namespace;
 
 	snprintf(path, sizeof(path), "/proc/%.10s/ns/pid", pid);
-	its_namespace = ptt_pid_namespace(path);
-	if (process->pid_namespace && its_namespace)
-		return its_namespace == process->pid_namespace && innermost_pid(pid) == process->pid;
-	/* one of the two cannot be read: then the process counts that has the segment mapped */
+	namespace = ptt_pid_namespace(path);
+	if (process->pid_namespace && namespace)
+		return namespace == process->pid_namespace && innermost_pid(pid) == process->pid;
+	/* a namespace cannot be read: the process must have the segment mapped */
 	return innermost_pid(pid) == process->pid && maps_file(pid, c->device_and_inode);
 }
 
@@ -69,14 +69,14 @@ static uint32_t search(const struct ptt_collector *c, const struct ptt_process *
 {
 	DIR *all = opendir("/proc");
 	struct dirent *entry;
-	uint32_t found = 0;
+	uint32_t pid = 0;
 
-	while (all && !found && (entry = readdir(all)))
-		if (isdigit((unsigned char)entry->d_name[0]) && is_it(c, entry->d_name, process))
-			found = (uint32_t)strtoul(entry->d_name, NULL, 10);
+	while (all && !pid && (entry = readdir(all)))
+		if (isdigit((unsigned char)entry->d_name[0]) && is_process(c, entry->d_name, process))
+			pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
 	if (all)
 		closedir(all);
-	return found;
+	return pid;
 }
 
 void identity_init(struct ptt_collector *c, int segment_fd)

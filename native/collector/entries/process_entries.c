@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* process_entries.c - process entries: which have come, changed and gone, and giving entries back. */
+/* process_entries.c - process entries: finds new, changed and dead processes, and gives entries back. */
 /*
- * A look costs a few instructions for each entry that was ever in use, and more only for entries in which something happened. An entry
- * is given back once its image is gone, its threads' entries have been given back, and the call sites that it had announced are on
- * disk.
+ * A look costs a few instructions for each entry that was ever in use, and more only for entries with changes. An entry is given
+ * back once its image is gone, the entries of its threads have been given back, and its announced call sites are on disk.
  */
 #include "../collector.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* What the collector knows of a process entry beyond what the segment says. */
+/* The collector's notes about a process entry, in addition to the segment. */
 struct process_note {
-	uint32_t state; /* as it was said last */
+	uint32_t state; /* the last state that ptt_collector_processes() reported */
 	uint32_t image;
-	uint32_t pid;   /* as this process knows it; 0 = not found, or not looked for */
+	uint32_t pid;   /* pid in our PID namespace; 0 = not found, or not looked for */
 	bool gone;
-	uint64_t sites; /* how many had been announced by then */
+	uint64_t sites; /* number of call sites in the journal when the process was gone */
 };
 
 int processes_init(struct ptt_collector *c)
@@ -83,7 +82,7 @@ int ptt_collector_process_gone(struct ptt_collector *c, uint32_t index)
 		return -EINVAL;
 	if (c->shared_process)
 		c->shared_process[index].gone = 1;
-	/* acquire: whatever the process announced it had reserved before it went */
+	/* acquire: the process reserved its entries of the journal before it ended */
 	c->process_note[index].sites = __atomic_load_n(&c->segment->site_head, __ATOMIC_ACQUIRE);
 	if (!c->process_note[index].gone)
 		c->gone_processes++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* thread_entries.c - thread entries: which have ended or are dead, what was lost, and giving entries back. */
+/* thread_entries.c - thread entries: finds ended and dead threads, counts lost events, and gives entries back. */
 #include "../collector.h"
 
 #include <errno.h>
@@ -17,13 +17,13 @@ uint32_t threads_high(const struct ptt_collector *c)
 
 static uint32_t owner_of(const struct ptt_collector *c, uint32_t i)
 {
-	/* acquire: pairs with the release of a collector that gave the entry back; its state says what a writer has filled in */
+	/* acquire: pairs with the release of a collector that gave the entry back; the state shows the progress of the writer */
 	return __atomic_load_n(&c->thread_owner[i], __ATOMIC_ACQUIRE);
 }
 
 #define REAP_MIN 1024u
 
-/* Does the kernel know of no such thread? Ids in other PID namespaces are not ours to ask for. */
+/* Does the kernel say that the thread does not exist? We cannot ask for ids in other PID namespaces. */
 static bool is_dead(const struct ptt_collector *c, uint32_t i)
 {
 	const struct ptt_process *process = &c->process[(owner_of(c, i) - 1) % c->head.process_count];
@@ -34,9 +34,9 @@ static bool is_dead(const struct ptt_collector *c, uint32_t i)
 }
 
 /*
- * A thread that does something when its end has been reported, as destructors of thread-specific data may in their last
- * round, gets an entry that it does not give back. So whenever there are twice as many as there were, those go that have
- * no thread any more.
+ * A thread may send an event after it has reported its end, such as from a destructor of thread-specific data in the last round.
+ * It then gets an entry that it never gives back. So whenever the number of live entries has doubled, this function ends the
+ * entries of dead threads.
  */
 static void reap(struct ptt_collector *c)
 {
@@ -59,14 +59,13 @@ static void reap(struct ptt_collector *c)
 	c->reap_at = 2 * live > REAP_MIN ? 2 * live : REAP_MIN;
 }
 
-/* Before the chunks are looked at: a thread that has ended by now has all its chunks where we shall see them. */
+/* Called before the look at the chunks: the chunks of a thread that has ended by now are all visible. */
 void threads_look(struct ptt_collector *c)
 {
 	uint32_t live = 0;
 
 	for (uint32_t i = 0; i < threads_high(c); i++) {
 		struct stream *s = &c->stream[i];
-
 		uint32_t owner = owner_of(c, i);
 
 		if (!owner) {
@@ -83,8 +82,8 @@ void threads_look(struct ptt_collector *c)
 }
 
 /*
- * A thread that has ended leaves its chunks behind. Where they are drained they are free by now; else, in LOOP and
- * UNTIL_FULL, they stay for the end of the recording, or for writers to overwrite.
+ * A thread that has ended leaves its chunks behind. In FLUSH, drained chunks are free by now. In LOOP and UNTIL_FULL, chunks
+ * stay until the end of the recording, or until writers overwrite them.
  */
 static void leave_chunks(struct ptt_collector *c)
 {
@@ -95,26 +94,26 @@ static void leave_chunks(struct ptt_collector *c)
 		    !c->stream[thread].ended)
 			continue;
 		if (PTT_CHUNK_STATUS(state) == PTT_CHUNK_OWNED && c->head.policy != PTT_POLICY_FLUSH)
-			/* a failure means that the chunk has gone another way meanwhile */
+			/* if the swap fails, another thread has taken the chunk meanwhile */
 			__atomic_compare_exchange_n(&c->chunk_state[i], &state, state | PTT_CHUNK_FULL, false,
 						    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 		else if (PTT_CHUNK_STATUS(state) == PTT_CHUNK_CLAIMED && c->stream[thread].gone)
-			chunk_free(c, i, c->head.chunk_size); /* killed before it had prepared the chunk */
+			chunk_free(c, i, c->head.chunk_size); /* the thread was killed before it prepared the chunk */
 	}
 }
 
-/* Make an entry, whose thread has left, ready for the next one. Begun again, it does the same. */
+/* Clear the entry of a thread that has left, for the next thread. A second call, after a kill in the first, is harmless. */
 static void clear_entry(struct ptt_collector *c, uint32_t i)
 {
 	struct ptt_thread *t = &c->thread[i];
 
-	t->head &= ~PTT_HEAD_OFFSET_MASK; /* the count of changes goes on */
+	t->head &= ~PTT_HEAD_OFFSET_MASK; /* keep the count of changes */
 	t->t_base = 0;
 	t->revoke = PTT_REVOKE_NONE;
 	t->lost_full = t->lost_closed = t->lost_real_time = t->lost_stalled = t->wait_ns = 0;
 	t->pid = t->tid = t->process = t->hint = t->waiting = 0;
 	t->serial++;
-	/* release: a collector that takes over sees LEFT, or the whole entry cleared */
+	/* release: a collector that takes over sees LEFT, or a completely cleared entry */
 	__atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);
 	/* release: pairs with the acquire of the thread that takes the entry next */
 	__atomic_store_n(&c->thread_owner[i], 0, __ATOMIC_RELEASE);
@@ -135,11 +134,11 @@ static void give_back(struct ptt_collector *c, uint32_t i)
 	c->stats.lost_real_time += t->lost_real_time;
 	c->stats.lost_stalled += t->lost_stalled;
 	c->stats.wait_ns += t->wait_ns;
-	/* relaxed, both: killed while it waited for room, it counts for good */
+	/* relaxed, both: a thread that was killed while it waited for room is still counted in waiters */
 	__atomic_fetch_sub(&c->segment->waiters, __atomic_load_n(&t->waiting, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 	s->gone = s->ended = 0;
 	s->idle_head = 0;
-	/* A collector that is killed from here on leaves an entry that threads_take_up() knows how to read. */
+	/* If the collector is killed from here on, threads_take_up() of the next collector finishes the work. */
 	__atomic_exchange_n(&t->state, PTT_THREAD_LEFT, __ATOMIC_SEQ_CST);
 	clear_entry(c, i);
 }
@@ -154,13 +153,13 @@ void threads_take_up(struct ptt_collector *c)
 			s->discarded_base = s->discarded;
 			clear_entry(c, i);
 		} else if (s->used && s->last_serial != c->thread[i].serial && c->head.policy == PTT_POLICY_FLUSH) {
-			/* the thread of the last packet has left, and all that it lost counts for good */
+			/* the thread of the last packet has left, and its losses are final */
 			s->discarded_base = s->discarded;
 		}
 	}
 }
 
-/* Chunks of an ended thread that are not drained yet keep its entry. */
+/* An ended thread keeps its entry while it has chunks that are not drained. */
 static void keep_undrained(struct ptt_collector *c)
 {
 	for (uint32_t i = 0; i < c->head.chunk_count; i++) {

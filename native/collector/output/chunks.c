@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* chunks.c - how far a chunk has been written: runs of committed slots, holes, times; and room given back to the program. */
+/* chunks.c - scans chunks for runs of committed slots, for holes and times; gives room back to the program. */
 /*
- * A slot is committed once its first word is not zero, and an event once its first slot is: its other slots were written
- * before. A run therefore never ends within an event.
+ * A slot is committed once its first word is not zero. An event is committed once its first slot is committed: its other slots
+ * were written before. So a run never ends within an event.
  */
 #include "../collector.h"
 
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Is a slot of this id the first one of an event? */
+/* Is a slot with this id the first slot of an event? */
 static inline bool begins(uint32_t id)
 {
 	return id != PTT_ID_MORE && id != PTT_ID_STACK;
@@ -55,7 +55,7 @@ void run_scan(const struct ptt_chunk *chunk, uint32_t chunk_size, uint32_t begin
 
 uint32_t run_skip_hole(const struct ptt_chunk *chunk, uint32_t chunk_size, uint32_t at)
 {
-	/* What was to be continued was never begun. */
+	/* Slots that continue an event without a first slot belong to the hole. */
 	while (at < chunk_size) {
 		uint32_t id = first_word(chunk, at) & PTT_ID_MASK;
 
@@ -81,7 +81,7 @@ void run_times(const struct ptt_chunk *chunk, const struct run *run, uint64_t *f
 	*last = full_time(chunk, first_word(chunk, at));
 }
 
-/* ------------------------------------------------------------ room given back: chunks that are on disk, and a call for the writers that wait */
+/* ------------------------------------------------------------ room for writers */
 
 void chunk_free(struct ptt_collector *c, uint32_t index, uint32_t dirty_end)
 {
@@ -90,24 +90,24 @@ void chunk_free(struct ptt_collector *c, uint32_t index, uint32_t dirty_end)
 	chunk_at(c, index)->dirty_end = dirty_end;
 	c->note[index].serial = UINT64_MAX;
 	c->stats.freed_chunks++;
-	/* release: the next claimant's acquire sees dirty_end, and our reads of the slots are over */
+	/* release: pairs with the acquire of the next owner, which sees dirty_end; our reads of the slots are over */
 	__atomic_store_n(&c->chunk_state[index], PTT_CHUNK_FREE, __ATOMIC_RELEASE);
 }
 
-/* No more than can find a chunk: thousands that wake up and find none would keep all processors busy. */
+/* Wake at most @chunks writers: thousands of writers that wake up without a chunk would keep all processors busy. */
 void wake_writers(struct ptt_collector *c, uint32_t chunks)
 {
 	struct ptt_segment *seg = c->segment;
 
-	/* seq_cst: a writer adds itself to waiters before it sleeps on the old value of space; one of us sees the other */
+	/* seq_cst: a writer adds itself to waiters before it sleeps on the old value of space; one side sees the other */
 	__atomic_fetch_add(&seg->space, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&seg->waiters, __ATOMIC_SEQ_CST))
 		syscall(SYS_futex, &seg->space, FUTEX_WAKE, chunks < INT_MAX ? chunks : INT_MAX, NULL, NULL, 0);
 }
 
 /*
- * Real-time threads do not wait for room. Once there are any, nobody but they may keep the thread @tid of ours, 0 for the
- * calling one, from the processor, as far as the system lets it have precedence; a real-time policy would get in their way.
+ * Real-time threads do not wait for room. If the program has real-time threads, give our thread @tid (0 = the calling thread) the
+ * highest priority of ordinary threads, if the system allows it. A real-time policy would compete with the program's threads.
  * Return: true if there are real-time threads.
  */
 bool be_prompt(const struct ptt_collector *c, pid_t tid)

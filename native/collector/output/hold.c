@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* hold.c - shows writers that somebody collects, and that the collector gets on. */
+/* hold.c - shows writers that a collector lives, and that it makes progress. */
 /*
- * The kernel marks words of a thread's robust list when the thread dies. The C library's list has its links beside the
- * words, which here would be in memory that the program writes to: a wild store would choose what the recorder writes where.
- * So a thread of the collector's has a list of its own. The links are in private memory, and only the word is in the segment.
- * The thread sleeps until the collector lets go; it dies when the process does.
+ * When a thread dies, the kernel marks the words of its robust list. The C library keeps the links of its list beside the words.
+ * Here the program could write to these links, and a wild store would decide where the recorder writes. So a thread of the
+ * collector has a list of its own: the links are in private memory, and only the word is in the segment. The thread sleeps
+ * until the collector ends. It dies with its process.
  */
 #include "../collector.h"
 
@@ -44,7 +44,7 @@ static void set_state(struct hold *hold, uint32_t state)
 /* Return: true if nobody held the word, or its holder is dead, and now @tid holds it. */
 static bool take(uint32_t *word, uint32_t tid)
 {
-	/* relaxed, both: writers only ask whether there is anybody */
+	/* relaxed, both: writers only check whether a collector lives */
 	uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
 
 	return (!seen || seen & FUTEX_OWNER_DIED) &&
@@ -56,7 +56,7 @@ static void *hold_on(void *argument)
 	struct hold *hold = argument;
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
 
-	/* the kernel passes over a word that does not hold the thread's own number */
+	/* the kernel marks the word only if it has the id of the thread */
 	hold->link.next = &hold->list.list;
 	hold->list.list.next = &hold->link;
 	hold->list.futex_offset = (long)((char *)hold->word - (char *)&hold->link);
@@ -67,7 +67,7 @@ static void *hold_on(void *argument)
 	}
 	set_state(hold, HOLDS);
 	wait_while(&hold->state, HOLDS);
-	/* relaxed: if the program has changed it, it stays as it is */
+	/* relaxed: if the program has changed the word, the word stays as it is */
 	__atomic_compare_exchange_n(hold->word, &tid, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	return NULL;
 }
@@ -80,7 +80,7 @@ static int begin(struct hold *hold)
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	/* the recorder's signals are for its other threads; a fault is for the thread that caused it */
+	/* other threads of the recorder handle its signals; SIGBUS goes to the thread that caused it */
 	sigfillset(&all);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -115,7 +115,7 @@ int hold_begin(struct ptt_collector *c, struct ptt_message *message)
 	return 0;
 }
 
-/* hold_end - nobody collects any more */
+/* hold_end - show writers that there is no collector any more */
 void hold_end(struct ptt_collector *c)
 {
 	if (!c->hold)
@@ -126,10 +126,10 @@ void hold_end(struct ptt_collector *c)
 	c->hold = NULL;
 }
 
-/* hold_beat - writers that wait see that the collector gets on */
+/* hold_beat - show waiting writers that the collector makes progress */
 void hold_beat(struct ptt_collector *c)
 {
 	c->beat = c->beat + 1 ? c->beat + 1 : 1;
-	/* relaxed: pairs with ptt_wait_for_collector(), which only looks whether it changes */
+	/* relaxed: pairs with ptt_wait_for_collector(), which only checks whether the value changes */
 	__atomic_store_n(&c->segment->beat, c->beat, __ATOMIC_RELAXED);
 }

@@ -2,10 +2,9 @@
 /* message.c - error messages and the clocks. */
 #include "../collector.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "platform/clock.h"
 
 int fail(struct ptt_message *message, int error, const char *format, ...)
 {
@@ -23,11 +22,6 @@ int fail(struct ptt_message *message, int error, const char *format, ...)
 	return error;
 }
 
-uint64_t now_ns(void)
-{
-	return ptt_clock_monotonic_ns();
-}
-
 static int64_t unix_ns(void)
 {
 	struct timespec now;
@@ -42,7 +36,7 @@ int ptt_collector_read_clock(uint32_t kind, struct ptt_collector_time *now)
 
 	if (!kind)
 		kind = ptt_clock_choose();
-	/* The shortest reading is the reading that interrupts disturbed least. */
+	/* Interrupts disturbed the shortest reading least. */
 	for (int i = 0; i < 16; i++) {
 		uint64_t before = ptt_clock_monotonic_ns();
 		int64_t real = unix_ns();
@@ -57,7 +51,7 @@ int ptt_collector_read_clock(uint32_t kind, struct ptt_collector_time *now)
 		now->monotonic_ns = before + best / 2;
 	}
 	if (kind == PTT_CLOCK_MONOTONIC)
-		now->monotonic_ns = now->clock; /* the same clock: no error at all */
+		now->monotonic_ns = now->clock; /* the same clock: no error */
 	now->kind = kind;
 	now->spread_ns = best < UINT32_MAX ? (uint32_t)best : UINT32_MAX;
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* packet.c - puts runs of slots together to CTF packets, without copying them, and settles the chunks once they are out. */
+/* packet.c - puts runs of slots together to CTF packets without a copy, and frees the chunks once they are on disk. */
 #include "../collector.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ void packet_begin(struct ptt_collector *c, uint32_t thread)
 	p->marks = 0;
 }
 
-/* May a run of @chunk whose events end at @last go into the packet that is being made? */
+/* Does a run of @chunk fit into the current packet? @last: time of its last event */
 static bool fits(const struct ptt_collector *c, const struct ptt_chunk *chunk, const struct run *run, uint64_t last)
 {
 	const struct packet *p = c->packet;
@@ -54,7 +54,7 @@ void packet_add(struct ptt_collector *c, uint32_t thread, uint32_t index, const 
 		head->tid = chunk->tid;
 		head->process = chunk->process;
 	}
-	/* The slots have just been read: the CRC finds them in the cache. */
+	/* run_scan() has just read the slots: they are in the cache. */
 	p->crc = ptt_crc32c(p->crc, data, size);
 	p->piece[p->pieces++] = (struct iovec){(void *)data, size};
 	p->size += size;
@@ -80,7 +80,7 @@ void packet_chunk_done(struct ptt_collector *c, uint32_t thread, uint32_t index,
 		p->head.chunk_end = c->head.chunk_size;
 }
 
-/* Which of the threads that shared this stream does the packet belong to? */
+/* The serial of the packet's thread among the threads of this stream. */
 static uint64_t thread_serial(struct ptt_collector *c, uint32_t thread)
 {
 	const struct ptt_packet *head = &c->packet->head;
@@ -88,26 +88,26 @@ static uint64_t thread_serial(struct ptt_collector *c, uint32_t thread)
 
 	if (c->head.policy == PTT_POLICY_FLUSH)
 		return c->thread[thread].serial;
-	/* The entries were given to others long before the chunks were read. */
+	/* In the other policies, other threads got the entries long before the chunks were read. */
 	if (!s->tid || (head->pid == s->pid && head->tid == s->tid && head->process == s->process))
 		return s->thread_serial;
 	return s->thread_serial + 1;
 }
 
-/* Events of a stream that are in no packet. */
+/* The number of lost events of a stream. */
 static uint64_t lost_so_far(const struct ptt_collector *c, uint32_t thread)
 {
 	const struct ptt_thread *t = &c->thread[thread];
 
-	/* relaxed: counts, which order nothing; what comes later is in the next packet */
+	/* relaxed: counts, which order nothing; the next packet reports later losses */
 	return c->stream[thread].discarded_base + __atomic_load_n(&t->lost_full, __ATOMIC_RELAXED) +
 	       __atomic_load_n(&t->lost_closed, __ATOMIC_RELAXED);
 }
 
 /*
- * packet_open_stream - begin a stream whose first packet, c->packet, would say that events were lost
+ * packet_open_stream - begin a stream with an empty packet, if its first packet, c->packet, reports lost events
  *
- * A reader learns how many were lost from the difference to the packet before. So an empty packet without a loss comes first.
+ * A reader computes losses from the difference to the previous packet. So an empty packet without a loss comes first.
  * Return: 0 or -errno.
  */
 int packet_open_stream(struct ptt_collector *c, uint32_t index)
@@ -130,7 +130,7 @@ int packet_open_stream(struct ptt_collector *c, uint32_t index)
 	c->stats.packets++;
 	c->stats.bytes += sizeof(head);
 	c->stream[index].sequence = 1;
-	/* where nothing else gets onto a full disk, the count of what was lost is to come behind this */
+	/* if the disk is full, a later packet with the count of lost events follows this packet */
 	c->stream[index].time_end = head.timestamp_end;
 	return 0;
 }
@@ -150,7 +150,7 @@ static void seal(struct ptt_collector *c, uint32_t thread)
 	head->crc = ptt_crc32c_join(ptt_crc32c(0, head, sizeof(*head)), p->crc, p->size - sizeof(*head));
 }
 
-/* The packet is on disk, or given up: either way its slots are not looked at again. */
+/* The packet is on disk or lost: mark its slots as drained, and free its chunks. */
 static void settle(struct ptt_collector *c, uint32_t thread)
 {
 	const struct packet *p = c->packet;
@@ -191,27 +191,33 @@ static void count(struct ptt_collector *c, uint32_t thread)
 	}
 }
 
-static void put_on_disk(struct ptt_collector *c, uint32_t thread)
+void packet_store(struct ptt_collector *c, uint32_t thread, int err)
 {
 	struct packet *p = c->packet;
-	int err = 0;
 
-	hold_beat(c);
-	if (!c->stream[thread].sequence && lost_so_far(c, thread)) {
-		p->head.thread_serial = thread_serial(c, thread);
-		err = packet_open_stream(c, thread);
-	}
-	seal(c, thread);
 	if (!err)
 		err = stream_write(c, thread, p->piece, p->pieces, p->size, p->head.event_count);
 	if (err) {
-		/* The program goes on; what it did meanwhile is lost, and counted in the next packet that gets out. */
+		/* The program goes on. These events are lost, and the next packet on disk reports their number. */
 		c->stats.write_error = -err;
 		c->stats.lost_write += p->head.event_count;
 		c->stream[thread].discarded_base += p->head.event_count;
 	} else {
 		count(c, thread);
 	}
+}
+
+static void put_on_disk(struct ptt_collector *c, uint32_t thread)
+{
+	int err = 0;
+
+	hold_beat(c);
+	if (!c->stream[thread].sequence && lost_so_far(c, thread)) {
+		c->packet->head.thread_serial = thread_serial(c, thread);
+		err = packet_open_stream(c, thread);
+	}
+	seal(c, thread);
+	packet_store(c, thread, err);
 }
 
 void packet_write(struct ptt_collector *c, uint32_t thread)

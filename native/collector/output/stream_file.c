@@ -24,7 +24,7 @@ void stream_name(const struct ptt_collector *c, uint32_t index, uint32_t generat
 		snprintf(name, 32, "stream-%05u", index);
 }
 
-/* A thread has a file of its own; to open one anew for each packet takes longer than to write it. */
+/* Each thread has a file. To open a file for each packet takes longer than to write the packet. */
 static void raise_limit(struct rlimit *limit)
 {
 	struct rlimit raised = *limit;
@@ -41,7 +41,7 @@ int streams_init(struct ptt_collector *c, struct ptt_message *message)
 	getrlimit(RLIMIT_NOFILE, &limit);
 	raise_limit(&limit);
 	c->open_count = OPEN_FILES_MAX;
-	/* Half of what the process may open stays for the rest of it. */
+	/* Leave half of the descriptors to the rest of the process. */
 	if (limit.rlim_cur / 2 < c->open_count)
 		c->open_count = limit.rlim_cur / 2 > 4 ? (uint32_t)(limit.rlim_cur / 2) : 4;
 	c->open = calloc(c->open_count, sizeof(*c->open));
@@ -74,7 +74,7 @@ void streams_free(struct ptt_collector *c, uint32_t count)
 	free(c->stream);
 }
 
-/* A free slot in the table of open files: the next slot that has not been used since the hand came by last. */
+/* A free slot in the table of open files: the next slot that was not used since the hand last passed (the clock algorithm). */
 static uint32_t free_slot(struct ptt_collector *c)
 {
 	struct open_file *file;
@@ -108,7 +108,7 @@ static int stream_fd(struct ptt_collector *c, uint32_t index)
 	}
 	slot = free_slot(c);
 	stream_name(c, index, s->generation, name);
-	/* Others may write into the directory: no link is followed, and what was not there before is new. */
+	/* Others may write into the directory: follow no link, and make a new file exclusively. */
 	fd = openat(c->trace_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (s->used ? 0 : O_EXCL), 0666);
 	if (fd < 0)
 		return -errno;
@@ -157,7 +157,7 @@ static void count_generation(struct ptt_collector *c, struct stream *s, uint32_t
 
 /* ------------------------------------------------------------------ writing */
 
-/* Write all pieces at @offset. The pieces are used up. */
+/* Write all pieces at @offset. Changes the pieces. Return: 0 or -errno. */
 static int write_all(int fd, struct iovec *piece, uint32_t pieces, uint64_t offset)
 {
 	while (pieces) {
@@ -197,7 +197,7 @@ int stream_write(struct ptt_collector *c, uint32_t index, struct iovec *piece, u
 		return fd;
 	err = write_all(fd, piece, pieces, s->file_size);
 	if (err) {
-		/* No torn packet stays behind. Should that fail as well, readers drop it by its CRC. */
+		/* Leave no torn packet. If that fails too, readers drop the packet by its CRC. */
 		if (ftruncate(fd, (off_t)s->file_size) < 0)
 			close_file(c, s->open - 1);
 		return err;

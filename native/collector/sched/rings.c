@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rings.c - opens, empties and closes the ring buffers where the kernel records context switches. */
+/* rings.c - opens, reads and closes the ring buffers with the kernel's records of context switches. */
 #include "sched.h"
 
 #include <errno.h>
@@ -11,11 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* As much memory as an ordinary user may have locked for each processor (perf_event_mlock_kb), or as much as is left. */
+/* The memory that an ordinary user may lock for each processor (perf_event_mlock_kb), or less if less is left. */
 #define RING_PAGES 128u
 #define RING_PAGES_MIN 4u
 
-/* What stands at the end of each record. */
+/* The end of each record. */
 struct sample_id {
 	uint32_t pid;
 	uint32_t tid;
@@ -26,25 +26,21 @@ struct sample_id {
 _Static_assert(sizeof(struct sample_id) == 24, "PERF_SAMPLE_TID, _TIME, _CPU");
 
 #define RECORD_MAX 256u
-#define RECORD_LONGEST 64u /* of the records that are asked for */
+#define RECORD_LONGEST 64u /* bytes of the longest record with the flags of open_event() */
 
 bool sched_record_add(struct sched_records *records, const struct sched_record *record)
 {
-	if (records->count == records->room) {
-		size_t room = records->room ? 2 * records->room : 4096;
-		struct sched_record *more = realloc(records->item, room * sizeof(*more));
+	struct sched_record *item = with_room(records->item, records->count, &records->room, sizeof(*item));
 
-		if (!more)
-			return false;
-		records->item = more;
-		records->room = room;
-	}
+	if (!item)
+		return false;
+	records->item = item;
 	records->item[records->count] = *record;
 	records->item[records->count++].order = records->ever++;
 	return true;
 }
 
-/* Threads and processes that @pid makes inherit the event; with that the kernel wants a ring buffer for each processor. */
+/* Threads and processes that @pid makes inherit the event. For inherited events, the kernel needs a ring for each processor. */
 static int open_event(pid_t pid, int cpu)
 {
 	struct perf_event_attr attr = {
@@ -79,7 +75,7 @@ static int map_ring(struct sched_rings *rings, struct sched_ring *ring)
 			ring->data = map + page;
 			return 0;
 		}
-		/* all have the size of the first ring */
+		/* all rings have the size of the first ring */
 		if (errno != EPERM || rings->count || rings->size <= RING_PAGES_MIN * page)
 			return -errno;
 		rings->size /= 2;
@@ -126,7 +122,7 @@ void rings_close(struct sched_rings *rings)
 	*rings = (struct sched_rings){0};
 }
 
-/* A record may begin at the end of the buffer and go on at its beginning. */
+/* A record may begin at the end of the buffer and continue at its beginning. */
 static void copy_out(const struct sched_rings *rings, const struct sched_ring *ring, uint64_t at, void *to, size_t size)
 {
 	size_t begin = at & (rings->size - 1), first = rings->size - begin < size ? rings->size - begin : size;
@@ -135,7 +131,7 @@ static void copy_out(const struct sched_rings *rings, const struct sched_ring *r
 	memcpy((char *)to + first, ring->data, size - first);
 }
 
-/* Return: how many records had no memory. */
+/* Add the record to @records. Return: 1 if there was no memory, else 0. */
 static uint64_t take_record(struct sched_ring *ring, const char *bytes, const struct perf_event_header *head,
 			    struct sched_records *records)
 {
@@ -155,7 +151,7 @@ static uint64_t take_record(struct sched_ring *ring, const char *bytes, const st
 		record.kind = SCHED_IS_EXIT;
 		break;
 	case PERF_RECORD_LOST:
-		/* somewhere behind the record before this one */
+		/* the kernel lost the records after the last record of this ring */
 		memcpy(lost, bytes + sizeof(*head), sizeof(lost));
 		record.kind = SCHED_IS_LOST;
 		record.tid = (uint32_t)lost[1];
@@ -185,13 +181,13 @@ static uint64_t read_ring(struct sched_rings *rings, struct sched_ring *ring, st
 		}
 		at += record.size ? record.size : head - at;
 	}
-	/* The kernel counts records without room, and says so with the next record that has room. There may be no such record. */
+	/* The kernel counts records without room, and reports the count with the next record. There may be no next record. */
 	if (head - page->data_tail + RECORD_LONGEST > rings->size) {
 		struct sched_record full = {.time = ring->last, .kind = SCHED_IS_LOST};
 
 		failed += !sched_record_add(records, &full);
 	}
-	/* release: the kernel writes to what has been read */
+	/* release: the kernel may overwrite the records: our reads are over */
 	__atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
 	return failed;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* switches.c - context switches as events: which process image and thread each belongs to, and its way into a stream. */
+/* switches.c - context switches as events: finds the process image and thread of each record, and writes it to a stream. */
 /*
- * Records of different processors come in any order, and a thread wanders between processors. So what was read is kept until
- * no older record can come, and goes to the streams in the order of time. A stream belongs to one thread until the kernel
- * says that this has ended, and then to the next thread that needs one.
+ * Records of different processors come in any order, and threads move between processors. So the collector keeps a record until no
+ * older record can come, and writes records in the order of time. A stream belongs to a thread until the kernel reports the end
+ * of the thread, and then to the next thread that needs a stream.
  */
 #include "sched.h"
 
@@ -20,15 +20,15 @@
 
 #define EVENT(number) ((uint32_t)NPTL_DOMAIN_HANDLER << 6 | (number))
 
-/* A record is in its ring buffer so long after the time that it bears, at the latest. */
+/* A record is in its ring buffer at most so long after its time. */
 #define SETTLES_NS UINT64_C(2000000)
 #define STREAM_SLOTS 256u
-#define TID_PAGES 4096u /* of TID_PAGE ids each: the kernel has no greater ids than 2^22 */
+#define TID_PAGES 4096u /* pages of TID_PAGE ids: the largest id of the kernel is 2^22 */
 #define TID_PAGE 1024u
-/* A rate from so long a time is exact to a nanosecond between two passes. */
+/* A rate over this time is exact to a nanosecond between two passes. */
 #define RATE_NS UINT64_C(1000000000)
 
-/* A number for each kernel thread id or process id; 0 = none. */
+/* A number for each kernel thread id or process id; 0 = no number. */
 struct numbers {
 	uint32_t *page[TID_PAGES];
 };
@@ -36,9 +36,10 @@ struct numbers {
 struct image {
 	uint64_t start; /* ticks */
 	uint32_t image;
-	uint32_t before; /* 1 + index of the image that had this pid before; 0 = none */
+	uint32_t before; /* 1 + index of the previous image with this pid; 0 = no previous image */
 };
 
+/* A stream of context switches of a thread. */
 struct switches {
 	uint32_t tid; /* 0 = the stream is free */
 	uint32_t pid;
@@ -57,17 +58,17 @@ struct switches {
 struct sched {
 	struct sched_rings rings;
 	struct sched_records records;
-	struct numbers thread_of; /* 1 + index of its stream, by tid */
+	struct numbers thread_of; /* 1 + index of the stream, by tid */
 	struct numbers image_of;  /* 1 + index of the last image, by pid */
 	struct image *image;
 	uint32_t image_count;
-	uint32_t image_room;
-	uint32_t *noted; /* 1 + image, one a process entry */
+	size_t image_room;
+	uint32_t *noted; /* 1 + image, by process entry */
 	struct switches *stream;
 	uint32_t stream_count;
-	uint32_t stream_room;
-	uint32_t free; /* 1 + index */
-	uint64_t lost; /* and not yet said in a packet */
+	size_t stream_room;
+	uint32_t free; /* 1 + index of the first free stream; 0 = no free stream */
+	uint64_t lost; /* lost events that no packet reports yet */
 	struct ptt_collector_time base, middle, now;
 	double rate; /* ticks a nanosecond */
 };
@@ -103,21 +104,17 @@ static void numbers_free(struct numbers *n)
 
 static bool note_image(struct sched *s, const struct ptt_process *p)
 {
-	if (s->image_count == s->image_room) {
-		uint32_t room = s->image_room ? 2 * s->image_room : 64;
-		struct image *more = realloc(s->image, room * sizeof(*more));
+	struct image *image = with_room(s->image, s->image_count, &s->image_room, sizeof(*image));
 
-		if (!more)
-			return false;
-		s->image = more;
-		s->image_room = room;
-	}
+	if (!image)
+		return false;
+	s->image = image;
 	s->image[s->image_count] =
 		(struct image){.start = p->start, .image = p->image, .before = number_get(&s->image_of, p->pid)};
 	return number_set(&s->image_of, p->pid, ++s->image_count);
 }
 
-/* The kernel does not record the ids that threads have in another PID namespace. */
+/* Skip processes in other PID namespaces: the kernel does not record the ids that they know. */
 static void note_images(struct ptt_collector *c, struct sched *s)
 {
 	for (uint32_t i = 0; i < process_high(c); i++) {
@@ -142,6 +139,7 @@ static uint32_t image_at(const struct sched *s, uint32_t pid, uint64_t time)
 
 /* ------------------------------------------------------------------ streams */
 
+/* Append a packet to the file of stream @number. Return: 0 or -errno. */
 static int append(struct ptt_collector *c, struct switches *t, uint32_t number, struct iovec *piece, int pieces, size_t size)
 {
 	char name[32];
@@ -155,7 +153,7 @@ static int append(struct ptt_collector *c, struct switches *t, uint32_t number, 
 	n = writev(fd, piece, pieces);
 	if (n != (ssize_t)size) {
 		err = n < 0 ? -errno : -ENOSPC;
-		/* No torn packet stays behind. Should that fail as well, readers drop it by its CRC. */
+		/* Leave no torn packet. If that fails too, readers drop the packet by its CRC. */
 		if (ftruncate(fd, (off_t)t->file_size) < 0)
 			err = -errno;
 	} else {
@@ -170,7 +168,7 @@ static void write_packet(struct ptt_collector *c, struct sched *s, struct switch
 	uint32_t number = (uint32_t)(t - s->stream), size = t->count * PTT_SLOT_SIZE;
 	struct ptt_packet head = {
 		.magic = PTT_CTF_MAGIC, .stream_id = PTT_STREAM_SLOTS,
-		/* no stream that threads write to */
+		/* larger than all streams of threads */
 		.stream_instance_id = (uint64_t)c->head.thread_count + number,
 		.timestamp_begin = t->begin, .timestamp_end = t->end, .pid = t->pid, .tid = t->tid, .process = t->image,
 		.packet_seq_num = t->sequence, .event_count = t->count, .thread_serial = t->serial,
@@ -213,22 +211,17 @@ static void put(struct ptt_collector *c, struct sched *s, struct switches *t, ui
 
 static struct switches *new_stream(struct sched *s)
 {
-	struct switches *t;
+	struct switches *stream, *t;
 
 	if (s->free) {
 		t = &s->stream[s->free - 1];
 		s->free = t->next_free;
 		return t;
 	}
-	if (s->stream_count == s->stream_room) {
-		uint32_t room = s->stream_room ? 2 * s->stream_room : 64;
-		struct switches *more = realloc(s->stream, room * sizeof(*more));
-
-		if (!more)
-			return NULL;
-		s->stream = more;
-		s->stream_room = room;
-	}
+	stream = with_room(s->stream, s->stream_count, &s->stream_room, sizeof(*stream));
+	if (!stream)
+		return NULL;
+	s->stream = stream;
 	t = &s->stream[s->stream_count];
 	*t = (struct switches){.slot = malloc(STREAM_SLOTS * sizeof(*t->slot))};
 	if (!t->slot)
@@ -247,7 +240,7 @@ static void free_stream(struct ptt_collector *c, struct sched *s, struct switche
 	s->free = (uint32_t)(t - s->stream) + 1;
 }
 
-/* The stream of a thread, whose process may execute another program. */
+/* The stream of a thread. If its process has executed another program, the stream begins a new packet. NULL without memory. */
 static struct switches *stream_of(struct ptt_collector *c, struct sched *s, const struct sched_record *r, uint32_t image)
 {
 	uint32_t at = number_get(&s->thread_of, r->tid);
@@ -285,7 +278,7 @@ static uint64_t ticks_of(const struct sched *s, uint64_t time)
 	return s->now.clock + (uint64_t)(int64_t)((double)(int64_t)(time - s->now.monotonic_ns) * s->rate);
 }
 
-/* Any thread may have switched meanwhile. */
+/* Records were lost: tell every stream, because any thread may have switched. */
 static void take_loss(struct ptt_collector *c, struct sched *s, uint64_t time, uint64_t count)
 {
 	s->lost += count;
@@ -334,13 +327,13 @@ void sched_read(struct ptt_collector *c)
 	uint64_t missed = rings_read(&s->rings, &s->records);
 
 	if (missed)
-		take_loss(c, s, ticks_of(s, now_ns()), missed);
+		take_loss(c, s, ticks_of(s, ptt_clock_monotonic_ns()), missed);
 }
 
 void sched_pass(struct ptt_collector *c, bool everything)
 {
 	struct sched *s = c->sched;
-	uint64_t until = c->final ? UINT64_MAX : now_ns() - SETTLES_NS;
+	uint64_t until = c->final ? UINT64_MAX : ptt_clock_monotonic_ns() - SETTLES_NS;
 	size_t n = 0;
 
 	sched_read(c);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* drain_shared.c - one buffer for all threads: the write-and-read mechanism, the reading process Pr. */
 /*
- * The writers' side, and why it is right, is explained in native/handlers/shared.c. A pass here is one round of Pr:
+ * native/handlers/shared.c explains the writers' side, and why the mechanism is correct. A pass here is one round of Pr:
  *
- *     if `reserved` has reached the middle (or somebody waits for room, or everything is wanted)
+ *     if `reserved` has reached the middle (or a writer waits for room, or the caller wants everything)
  *         PAUSE = 1
  *         wait until written == reserved
  *         end_read = written
  *         PAUSE = 0
- *         write what lies between beg_read and end_read to disk, and zero it
+ *         write the words between beg_read and end_read to disk, and zero them
  *         beg_read = end_read
  *
- * The last two steps are taken packet by packet, so that room comes back early. A word is zero unless a writer has been
- * there: where a writer died, the zeroes show how far it came.
+ * The last two steps run packet by packet, so room comes back early. A word is zero until a writer stores it: if a writer died,
+ * the zeros show where it stopped.
  *
- * The packet on disk says in chunk_serial up to which count of words the buffer is on disk; a pass of a recorder that
- * takes over begins there.
+ * In chunk_serial, a packet has the place in the buffer up to which the words are on disk. A recorder that takes over
+ * continues there.
  */
 #include "drain_shared.h"
 
@@ -32,11 +32,10 @@
 #include "nptl_trace_events.h"
 #include "record/record.h"
 
-/* Writers take much less than a microsecond; so late, a writer has lost its processor, or is dead. */
+/* A writer takes much less than a microsecond. A writer that is so late has lost its processor, or is dead. */
 #define LOOK_NS UINT64_C(2000000)
 /*
- * No writer holds up all others for longer, unless it waits for nothing but a processor; and no writer at all for longer than
- * AT_LAST_NS.
+ * A writer may hold up all other writers at most for this time, or for AT_LAST_NS if it only waits for a processor.
  */
 #define GIVE_UP_NS UINT64_C(2000000000)
 #define AT_LAST_NS UINT64_C(30000000000)
@@ -68,12 +67,12 @@ static bool is_too_late(struct ptt_collector *c, uint64_t waited_ns)
 	return waited_ns > GIVE_UP_NS && !shared_any_writer_runs(c);
 }
 
-/* Make written equal to reserved, since the missing writers will not come. Return: false if a writer came after all. */
+/* Make written equal to reserved, because the missing writers are dead. Return: false if a writer came after all. */
 static bool give_up(struct ptt_collector *c, uint64_t written, uint64_t reserved)
 {
 	struct ptt_shared *shared = c->shared->shared;
 
-	/* release, and before the swap: a writer that finds written changed by us sees it */
+	/* release, and before the swap: a writer that sees our change of written sees given_up */
 	__atomic_store_n(&shared->given_up, reserved, __ATOMIC_RELEASE);
 	if (!__atomic_compare_exchange_n(&shared->written, &written, reserved, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
@@ -86,10 +85,10 @@ static bool give_up(struct ptt_collector *c, uint64_t written, uint64_t reserved
 static uint64_t pause_and_wait(struct ptt_collector *c)
 {
 	struct ptt_shared *shared = c->shared->shared;
-	uint64_t began = now_ns(), waited = 0, written, reserved;
+	uint64_t began = ptt_clock_monotonic_ns(), waited = 0, written, reserved;
 
 	__atomic_store_n(&shared->pause, 1, __ATOMIC_SEQ_CST);
-	for (;; waited = now_ns() - began) {
+	for (;; waited = ptt_clock_monotonic_ns() - began) {
 		/* in this order: see the head of native/handlers/shared.c */
 		written = __atomic_load_n(&shared->written, __ATOMIC_SEQ_CST);
 		reserved = __atomic_load_n(&shared->reserved, __ATOMIC_SEQ_CST);
@@ -98,7 +97,7 @@ static uint64_t pause_and_wait(struct ptt_collector *c)
 		if (is_too_late(c, waited)) {
 			uint64_t before = reserved;
 
-			/* nobody has reserved since the look at the writers: whatever is missing is a dead writer's */
+			/* no writer has reserved since the look at the writers: all missing writers are dead */
 			written = __atomic_load_n(&shared->written, __ATOMIC_SEQ_CST);
 			reserved = __atomic_load_n(&shared->reserved, __ATOMIC_SEQ_CST);
 			if (written == reserved || (reserved == before && give_up(c, written, reserved)))
@@ -117,17 +116,9 @@ static uint64_t pause_and_wait(struct ptt_collector *c)
 
 static void begin(struct ptt_collector *c)
 {
-	struct packet *p = c->packet;
-
-	memset(&p->head, 0, sizeof(p->head));
-	p->head.magic = PTT_CTF_MAGIC;
-	memcpy(p->head.uuid, c->head.uuid, sizeof(p->head.uuid));
-	p->head.stream_id = PTT_STREAM_RECORDS;
-	p->head.process = UINT32_MAX;
-	p->piece[0] = (struct iovec){&p->head, sizeof(p->head)};
-	p->pieces = 1;
-	p->size = sizeof(p->head);
-	p->crc = 0;
+	packet_begin(c, 0);
+	c->packet->head.stream_id = PTT_STREAM_RECORDS;
+	c->packet->head.process = UINT32_MAX;
 }
 
 static void add(struct ptt_collector *c, const uint32_t *record, uint32_t words)
@@ -148,7 +139,7 @@ static void add(struct ptt_collector *c, const uint32_t *record, uint32_t words)
 	shared_note_thread(c, record[3], record[4]);
 }
 
-/* Events that are in no packet, from the beginning of the recording on. */
+/* The number of lost events since the beginning of the recording. */
 static uint64_t discarded(const struct ptt_collector *c)
 {
 	const struct ptt_shared *shared = c->shared->shared;
@@ -192,25 +183,12 @@ static void put_on_disk(struct ptt_collector *c, uint64_t end)
 	if (!s->sequence && discarded(c))
 		err = packet_open_stream(c, 0);
 	seal(c, end);
-	if (!err)
-		err = stream_write(c, 0, p->piece, p->pieces, p->size, p->head.event_count);
-	if (err) {
-		c->stats.write_error = -err;
-		c->stats.lost_write += p->head.event_count;
-		s->discarded_base += p->head.event_count;
-		return;
-	}
-	c->stats.events += p->head.event_count;
-	c->stats.packets++;
-	c->stats.bytes += p->size;
-	s->sequence++;
-	s->discarded = p->head.events_discarded;
-	s->time_end = p->head.timestamp_end;
+	packet_store(c, 0, err);
 }
 
 /* ------------------------------------------------------------ reading */
 
-/* Something that is no good record lies at @at. Return: words to skip. */
+/* Note that there is no valid record at @at. Return: words to skip. */
 static uint64_t skip(struct ptt_collector *c, uint64_t at, uint64_t end, enum ptt_record_state state, uint32_t length)
 {
 	const uint32_t *word = word_at(c->shared, at);
@@ -227,7 +205,7 @@ static uint64_t skip(struct ptt_collector *c, uint64_t at, uint64_t end, enum pt
 	return fault.words;
 }
 
-/* Put records from @at on into a packet until it is large enough. Return: where it ends. */
+/* Put records from @at on into a packet until it is large enough. Return: the place behind them. */
 static uint64_t gather(struct ptt_collector *c, uint64_t at, uint64_t end)
 {
 	struct packet *p = c->packet;
@@ -241,7 +219,7 @@ static uint64_t gather(struct ptt_collector *c, uint64_t at, uint64_t end)
 		uint32_t length = 0;
 
 		state = ptt_record_look(record, end - at, &length);
-		/* a good record that is older than the record before it was written over another record */
+		/* a valid record that is older than the previous record has overwritten another record */
 		if (state != PTT_RECORD_GOOD || ptt_record_get64(record + 1) < last) {
 			at += skip(c, at, end, state, length);
 			continue;
@@ -253,7 +231,7 @@ static uint64_t gather(struct ptt_collector *c, uint64_t at, uint64_t end)
 	return at;
 }
 
-/* These words are done with: zero them, give them back, and wake the threads that wait for room. */
+/* The words are on disk or lost: zero them, give them back, and wake the threads that wait for room. */
 static void give_back(struct ptt_collector *c, uint64_t from, uint64_t to)
 {
 	struct ptt_shared *shared = c->shared->shared;
@@ -289,13 +267,13 @@ void shared_pass(struct ptt_collector *c, uint32_t flags)
 {
 	struct ptt_shared *shared = c->shared->shared;
 	uint64_t beg_read = shared->beg_read;
-	/* relaxed: only says whether it is worth while; pause_and_wait() says which records are whole */
+	/* relaxed: only decides whether to read; pause_and_wait() finds the whole records */
 	uint64_t used = __atomic_load_n(&shared->reserved, __ATOMIC_RELAXED) - beg_read;
 
 	if (worth_it(c, used, flags)) {
 		uint64_t end_read = pause_and_wait(c), size = c->shared->head.size;
 
-		/* no more than the array holds, whatever the counts in shared memory have come to say */
+		/* at most the size of the array: a wild store may have changed the counts in shared memory */
 		if (end_read - beg_read > size)
 			end_read = beg_read + size;
 		while (beg_read < end_read) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shared_writers.c - the shared buffer as a whole: laid out, mapped, given back; which writers it has and which of them are dead. */
+/* shared_writers.c - lays out, maps and frees the shared buffer; finds its writers, and which writers are dead. */
 #include "drain_shared.h"
 
 #include <dirent.h>
@@ -19,14 +19,10 @@
 
 /* ------------------------------------------------------------ the buffer */
 
-static uint64_t align(uint64_t value, uint64_t to)
-{
-	return (value + to - 1) / to * to;
-}
 
 uint64_t shared_lay_out(struct ptt_segment *segment, struct ptt_shared *shared, uint64_t size)
 {
-	uint64_t at = align(segment->size, 64), words = PTT_SHARED_SIZE_MIN / 4;
+	uint64_t at = align_up(segment->size, 64), words = PTT_SHARED_SIZE_MIN / 4;
 
 	while (words * 4 < size)
 		words *= 2;
@@ -34,7 +30,7 @@ uint64_t shared_lay_out(struct ptt_segment *segment, struct ptt_shared *shared, 
 	at += sizeof(*shared);
 	shared->process_offset = at;
 	at += (uint64_t)segment->process_count * sizeof(struct ptt_shared_process);
-	shared->array_offset = align(at, PTT_SHARED_ALIGN);
+	shared->array_offset = align_up(at, PTT_SHARED_ALIGN);
 	shared->size = words;
 	shared->headroom = words / 16 < 16384 ? words / 16 : 16384;
 	segment->size = shared->array_offset + words * 4;
@@ -88,12 +84,12 @@ void shared_take_up(struct ptt_collector *c)
 	const struct stream *s = &c->stream[0];
 	uint64_t at = shared->beg_read;
 
-	/* The last reader may have died and left writers waiting; they need not wait for our first pass. */
+	/* The last reader may have died while writers waited for it: let them go on before our first pass. */
 	if (__atomic_load_n(&shared->pause, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&shared->pause, 0, __ATOMIC_RELEASE);
 		syscall(SYS_futex, &shared->pause, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	}
-	/* The last packet may have got to disk without its words having been given back. */
+	/* The last packet may be on disk, although its words were not given back: give them back now. */
 	if (!s->used || s->chunk_serial <= at || s->chunk_serial > shared->reserved ||
 	    s->chunk_serial - at > c->shared->head.size)
 		return;
@@ -103,7 +99,7 @@ void shared_take_up(struct ptt_collector *c)
 
 void shared_close(struct ptt_collector *c)
 {
-	/* seq_cst: before the bump of space that follows; writers load it relaxed, each time before they write or wait */
+	/* seq_cst: before wake_writers() changes space; writers load fini relaxed each time before they write or wait */
 	__atomic_store_n(&c->shared->shared->fini, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -124,7 +120,7 @@ void shared_destroy(struct ptt_collector *c)
 
 #define STAT_MAX 1024
 
-/* Read a file stat of /proc. Return: the end of the name in it, which fields follow; NULL if there is no such task. */
+/* Read a file stat of /proc. Return: the end of the name, before the other fields; NULL if there is no such task. */
 static char *read_stat(const char *path, char text[STAT_MAX])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -138,7 +134,7 @@ static char *read_stat(const char *path, char text[STAT_MAX])
 	return strrchr(text, ')');
 }
 
-/* When process @pid was started, as it wrote it down itself; 0 if there is no such process. */
+/* The start time of process @pid (field 22 of its stat), as the process itself stores it; 0 if there is no such process. */
 static uint64_t start_time_of(uint32_t pid)
 {
 	char path[32], text[STAT_MAX], *at;
@@ -151,7 +147,7 @@ static uint64_t start_time_of(uint32_t pid)
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* A process whose threads have all ended is dead, though its parent may not have looked after it yet. */
+/* Have all threads of the process ended? Its parent may not have waited for it yet. */
 static bool has_ended(uint32_t pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -165,7 +161,7 @@ static bool has_ended(uint32_t pid)
 	return ended;
 }
 
-/* Did the process of entry @index start another program since? The new image has an entry of its own. */
+/* Has the process of entry @index executed another program since? The new image has its own entry. */
 static bool has_other_image(const struct ptt_collector *c, uint32_t index)
 {
 	for (uint32_t i = 0; i < process_high(c); i++) {
@@ -182,7 +178,7 @@ static bool lives(struct ptt_collector *c, uint32_t index)
 {
 	struct ptt_shared_process *p = &c->shared_process[index];
 	uint32_t pid = p->gone ? 0 : ptt_collector_process_pid(c, index);
-	/* the pid may belong to another process by now; where /proc does not show it, it is taken for the same process */
+	/* the pid may belong to another process by now; if /proc does not show this, we take it for the same process */
 	uint64_t started = pid ? start_time_of(pid) : 0;
 	bool other = started && p->start_time && started != p->start_time;
 
@@ -223,7 +219,7 @@ static bool has_running_thread(uint32_t pid)
 bool shared_any_writer_runs(struct ptt_collector *c)
 {
 	for (uint32_t i = 0; i < process_high(c); i++) {
-		/* relaxed: a writer that did not write before came too late to be waited for */
+		/* relaxed: we do not wait for a writer that has begun only now */
 		if (__atomic_load_n(&c->shared_process[i].writing, __ATOMIC_RELAXED) && lives(c, i) &&
 		    has_running_thread(ptt_collector_process_pid(c, i)))
 			return true;
@@ -261,16 +257,16 @@ static bool make_room(struct shared_drain *d)
 	return true;
 }
 
-/* The last process image that has that pid. */
+/* The last process image with that pid. */
 static uint32_t process_of(const struct ptt_collector *c, uint32_t pid)
 {
-	uint32_t found = PTT_NO_IMAGE;
+	uint32_t image = PTT_NO_IMAGE;
 
 	for (uint32_t i = 0; i < process_high(c); i++) {
-		if (c->process[i].pid == pid && (found == PTT_NO_IMAGE || c->process[i].image > found))
-			found = c->process[i].image;
+		if (c->process[i].pid == pid && (image == PTT_NO_IMAGE || c->process[i].image > image))
+			image = c->process[i].image;
 	}
-	return found;
+	return image;
 }
 
 void shared_note_thread(struct ptt_collector *c, uint32_t pid, uint32_t tid)
@@ -283,7 +279,7 @@ void shared_note_thread(struct ptt_collector *c, uint32_t pid, uint32_t tid)
 		return;
 	d->last_thread = key;
 	if (2 * (d->thread_count + 1) > d->thread_room && !make_room(d))
-		return; /* only names of threads and their number in the last line suffer */
+		return; /* without memory, the thread has no name, and the last line counts too few threads */
 	entry = find(d->thread, d->thread_room, key);
 	if (entry->key)
 		return;
