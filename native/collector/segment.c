@@ -89,7 +89,7 @@ static int check_options(const struct ptt_collector_options *o, uint64_t *budget
 	if (o->stack_depth > PTT_STACK_DEPTH_MAX)
 		return fail(message, -EINVAL, "stacks of %u frames are more than %u", o->stack_depth, PTT_STACK_DEPTH_MAX);
 	if (*budget / *chunk_size < 4 || *budget / *chunk_size > UINT32_MAX)
-		return fail(message, -EINVAL, "a budget of %llu bytes does not hold a sensible number of buffers",
+		return fail(message, -EINVAL, "a budget of %llu bytes gives too few or too many buffers",
 			    (unsigned long long)*budget);
 	return 0;
 }
@@ -97,7 +97,7 @@ static int check_options(const struct ptt_collector_options *o, uint64_t *budget
 static int check_shared(const struct ptt_collector_options *o, uint64_t size, struct ptt_message *message)
 {
 	if (o->policy != PTT_POLICY_FLUSH || o->when_full > PTT_WHEN_FULL_DROP)
-		return fail(message, -EINVAL, "one buffer for all threads knows no policy but FLUSH");
+		return fail(message, -EINVAL, "one buffer for all threads supports only the policy FLUSH");
 	if (size > PTT_SHARED_SIZE_MAX)
 		return fail(message, -EINVAL, "a shared buffer of %llu bytes is too large", (unsigned long long)size);
 	return 0;
@@ -143,7 +143,7 @@ static int allocate(struct ptt_collector *c, struct ptt_message *message)
 	c->packet = calloc(1, sizeof(*c->packet));
 	if (!c->note || !c->ready || !c->stream || !c->wanted || !c->full || !c->asked || !c->packet ||
 	    processes_init(c))
-		return fail(message, -ENOMEM, "cannot keep notes of the segment");
+		return fail(message, -ENOMEM, "cannot allocate the tables of the collector");
 	for (uint32_t i = 0; i < c->head.chunk_count; i++)
 		c->note[i].serial = UINT64_MAX;
 	return streams_init(c, message);
@@ -255,9 +255,9 @@ static int whole_size(struct ptt_collector *c, int fd, uint64_t *size, const cha
 		return fail(message, -errno, "%s", path);
 	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
 	    memcmp(head.abi.magic, PTT_SEGMENT_MAGIC, sizeof(head.abi.magic) - 1) != 0)
-		return fail(message, -ENODATA, "%s is no segment of buffers", path);
+		return fail(message, -ENODATA, "%s is not a segment of buffers", path);
 	if (memcmp(head.abi.magic, PTT_SEGMENT_MAGIC, sizeof(head.abi.magic)) != 0 || head.abi.major != PTT_ABI_MAJOR)
-		return fail(message, -EPROTO, "%s is no segment of buffers of this version", path);
+		return fail(message, -EPROTO, "%s is not a segment of buffers of this version", path);
 	*size = head.size;
 	c->cut = (uint64_t)st.st_size < head.size;
 	if (c->cut && ftruncate(fd, (off_t)head.size) < 0)
@@ -293,7 +293,7 @@ static int begin(const struct ptt_collector_options *o, bool fresh, uint64_t sha
 
 	*collector = NULL;
 	if (!c)
-		return fail(message, -ENOMEM, "cannot begin to collect");
+		return fail(message, -ENOMEM, "cannot start the collector");
 	c->trace_fd = -1;
 	err = open_trace(c, o, message);
 	if (!err)

@@ -102,7 +102,7 @@ int hold_begin(struct ptt_collector *c, struct ptt_message *message)
 	}
 	if (err) {
 		free(hold);
-		return fail(message, err, "cannot begin a thread that shows that the recorder lives");
+		return fail(message, err, "cannot start the thread that shows that the recorder lives");
 	}
 	wait_while(&hold->state, BEGINS);
 	if (hold->state == REFUSED) {

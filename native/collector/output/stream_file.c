@@ -46,7 +46,7 @@ int streams_init(struct ptt_collector *c, struct ptt_message *message)
 		c->open_count = limit.rlim_cur / 2 > 4 ? (uint32_t)(limit.rlim_cur / 2) : 4;
 	c->open = calloc(c->open_count, sizeof(*c->open));
 	if (!c->open)
-		return fail(message, -ENOMEM, "cannot keep a table of open files");
+		return fail(message, -ENOMEM, "cannot allocate the table of open files");
 	return 0;
 }
 

@@ -63,7 +63,7 @@ int shared_open(struct ptt_collector *c, const char *path, struct ptt_message *m
 
 	c->shared = d;
 	if (!d)
-		return fail(message, -ENOMEM, "cannot begin to collect");
+		return fail(message, -ENOMEM, "cannot start the collector");
 	d->shared = (void *)(c->base + c->head.shared_offset);
 	d->head = *d->shared;
 	c->shared_process = (void *)(c->base + d->head.process_offset);

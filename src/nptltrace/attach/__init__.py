@@ -1,1 +1,1 @@
-"""Recording what runs already: what `ptt attach` does."""
+"""Recording of a running process, for `ptt attach` and `nptltrace.record_here()`."""

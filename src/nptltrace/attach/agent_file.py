@@ -1,7 +1,7 @@
-"""The file by which the recorder and the thread in an attached process speak to each other.
+"""The file through which the recorder and the thread in an attached process communicate.
 
-The file belongs to the user of that process, who may shorten it. So it is read and written by
-calls, and mapped only for the futex in it, by which the kernel knows who waits.
+The file belongs to the user of that process, who may shorten it. So `read()` and `write()` access
+it. It is mapped only for its futex: the kernel finds the waiting thread by the mapping.
 """
 
 from __future__ import annotations
@@ -28,10 +28,13 @@ _BEAT_AT = _WANTED_AT + 4
 
 
 class AgentFile:
-    """Makes the file and keeps it open.
+    """Makes the file and keeps it open; `struct ptt_attach` in `ptt_abi.h` is its layout.
 
     Args:
-        path: Where it is to be.
+        path: Path of the new file.
+
+    Raises:
+        OSError: The file cannot be made.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,13 +51,12 @@ class AgentFile:
         size = sizeof(ptt_abi.Attach)
         return ptt_abi.Attach.from_buffer_copy(os.pread(self._fd, size, 0).ljust(size, b"\0"))
 
-    def _write(self, at: int, value: int) -> None:
-        """Store one word."""
-        os.pwrite(self._fd, value.to_bytes(4, sys.byteorder), at)
+    def _write(self, at: int, word: int) -> None:
+        os.pwrite(self._fd, word.to_bytes(4, sys.byteorder), at)
 
     @property
     def has_begun(self) -> bool:
-        """Whether the process has recorded, even if it has left since."""
+        """Whether the process has begun to record, even if it has left since."""
         return self.records or self.has_left
 
     @property
@@ -69,7 +71,7 @@ class AgentFile:
 
     @property
     def has_left(self) -> bool:
-        """Whether the process is as it was before."""
+        """Whether the process has ended the recording and removed its hooks."""
         return bool(self._read().state == ptt_abi.PTT_ATTACH_LEFT)
 
     @property
@@ -92,7 +94,7 @@ class AgentFile:
 
     @property
     def calls(self) -> tuple[int, int, int]:
-        """How many modules were looked at, calls lead to the tracer, and could not be led there."""
+        """Numbers of examined modules, of hooked calls, and of calls that could not be hooked."""
         state = self._read()
         return state.modules, state.calls, state.refused
 
@@ -102,10 +104,10 @@ class AgentFile:
         self._write(_BEAT_AT, self._beat)
 
     def leave(self, *, tidy: bool) -> None:
-        """Have the process end the recording.
+        """Tell the process to end the recording.
 
         Args:
-            tidy: Nobody else uses the memory that the thread began in: it may be unmapped.
+            tidy: No thread uses the memory that the thread began in: the process may unmap it.
         """
         wanted = ptt_abi.PTT_ATTACH_WANT_TIDY if tidy else ptt_abi.PTT_ATTACH_WANT_LEAVE
         self._write(_WANTED_AT, wanted)

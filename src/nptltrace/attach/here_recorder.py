@@ -1,7 +1,8 @@
-"""The recorder of `nptltrace.record_here()`: a process beside the program, which lets it in.
+"""The recorder of `nptltrace.record_here()`, a process beside the program.
 
-The program loads the tracer itself, so nobody stops a thread of it, and nobody needs the rights of
-a debugger. The recorder is no child of the program, which may wait for children of its own.
+The program loads the tracer itself. So the recorder stops no thread of the program, and does not
+need the rights of a debugger. The recorder is no child of the program, because the program may wait
+for its own children.
 """
 
 from __future__ import annotations
@@ -29,14 +30,17 @@ __all__ = ["main"]
 
 
 class _Invitation:
-    """How the tracer gets into a program that loads it when it is asked to.
+    """An entrance into a program that loads the tracer itself.
 
     Args:
-        line: The way to the program.
-        pid: The program.
+        line: The socket to the program.
+        pid: The process of the program.
 
     Attributes:
-        ended: Whether it wants the recording to end, or is gone.
+        ended: Whether the program wants the recording to end, or is gone.
+
+    Raises:
+        PttError: The process cannot be recorded.
     """
 
     stopped_ns = 0
@@ -55,16 +59,16 @@ class _Invitation:
         self._line.send({"attach": text})
 
     def failure(self) -> str:
-        """Return why the program could not, as far as it has answered."""
-        self.look()
+        """Return why the program could not load the tracer; empty if it has not said so."""
+        self.read_message()
         return self._failure
 
     def is_over(self) -> bool:
         """Return False: the thread began in memory that the program keeps."""
         return False
 
-    def look(self) -> None:
-        """Take what the program has sent."""
+    def read_message(self) -> None:
+        """Read a message of the program, if there is a message."""
         try:
             message = self._line.receive(wait=False)
         except EOFError:
@@ -75,7 +79,7 @@ class _Invitation:
 
 
 def main(descriptor: int, wanted: Mapping[str, Any]) -> None:
-    """Record, and send the program what comes of it.
+    """Record, and send the result to the program.
 
     Args:
         descriptor: The socket to the program.
@@ -83,7 +87,14 @@ def main(descriptor: int, wanted: Mapping[str, Any]) -> None:
     """
     line = MessageSocket(socket.socket(fileno=descriptor))
     try:
-        line.send(_record(line, _options(wanted)))
+        options = AttachOptions(
+            pid=wanted["pid"],
+            output=Path(os.fsdecode(wanted["output"])),
+            levels=parse_levels(wanted["level"]),
+            buffers=BufferOptions(**stacks_of(wanted["stacks"])),
+            force=wanted["force"],
+        )
+        line.send(_record(line, options))
     except UsageError as error:
         line.send({"error": str(error), "usage": True})
     except PttError as error:
@@ -92,15 +103,6 @@ def main(descriptor: int, wanted: Mapping[str, Any]) -> None:
         line.send({"error": f"the recorder has failed: {error!r}"})
         raise
 
-
-def _options(wanted: Mapping[str, Any]) -> AttachOptions:
-    return AttachOptions(
-        pid=wanted["pid"],
-        output=Path(os.fsdecode(wanted["output"])),
-        levels=parse_levels(wanted["level"]),
-        buffers=BufferOptions(**stacks_of(wanted["stacks"])),
-        force=wanted["force"],
-    )
 
 
 def _record(line: MessageSocket, options: AttachOptions) -> dict[str, Any]:
@@ -112,7 +114,7 @@ def _record(line: MessageSocket, options: AttachOptions) -> dict[str, Any]:
     with Interrupts() as interrupts:
 
         def ended() -> bool:
-            invitation.look()
+            invitation.read_message()
             return invitation.ended or bool(interrupts.forward(None))
 
         outcome, recording = record(options, invitation, ended, began)

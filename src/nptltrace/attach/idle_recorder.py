@@ -1,4 +1,4 @@
-"""A recording by a recorder that waits with level 0: the level is raised for a while."""
+"""A recording by a recorder that already runs with level 0: the level is raised for a while."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 __all__ = ["control_page_of", "record_with_idle_recorder"]
 
-# Within so long the recorder has written everything that there is.
+# After this time the recorder has written all events to disk.
 _WRITTEN_S = 2.5
 _LOOK_S = 0.05
-# The clocks of the day and of the trace agree better than that.
+# The system clock and the trace's clock differ by less than this.
 _MARGIN_NS = 2_000_000
 
 
 def control_page_of(pid: int) -> ControlPage | None:
-    """Return the levels of a process that has a recorder, None if it has none.
+    """Return the control page of a process, None if the process has no recorder.
 
     Raises:
-        UsageError: There is no such process, or its recorder records.
+        UsageError: There is no such process, or its recorder records already.
     """
     try:
         page = ControlPage.of(pid)
@@ -48,15 +48,18 @@ def control_page_of(pid: int) -> ControlPage | None:
 def record_with_idle_recorder(
     page: ControlPage, options: AttachOptions, ended: Callable[[], bool]
 ) -> tuple[int, Path]:
-    """Record for a while, and leave it as it was.
+    """Raise the levels of a process for a while, and write the part of its trace.
 
     Args:
-        page: Levels of the process, all 0.
-        options: What was asked for.
-        ended: Called many times a second; returns whether somebody wants it to end.
+        page: The control page of the process, with all levels 0.
+        options: The options of the recording.
+        ended: Called many times a second; returns whether the recording should end.
 
     Returns:
-        How many events there are, and where.
+        The number of events, and the trace directory.
+
+    Raises:
+        PttError: The trace cannot be read or written.
     """
     from nptltrace._binding import libpttread
     from nptltrace.analysis.cutting import write_cut

@@ -1,4 +1,4 @@
-"""Puts the tracer into a process: a thread that can be stopped makes a thread that loads it."""
+"""Puts the tracer into a process: a thread is stopped and makes a new thread, which loads it."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _PAUSE_S = 0.02
 
 
 class Injection:
-    """A thread in a process, and the thread that was stopped for it.
+    """An entrance into a process: stops a thread, which makes a thread for the tracer.
 
     Args:
         process: The process.
-        names: Names for what lies in it.
-        library: The tracer.
+        names: The names of its functions.
+        library: Path of the tracer.
 
     Raises:
-        PttError: The process is left alone; the message says why.
+        PttError: It is not safe to attach to the process; the message says why.
     """
 
     def __init__(self, process: Process, names: Names, library: Path) -> None:
@@ -62,19 +62,19 @@ class Injection:
 
     @property
     def stopped_ns(self) -> int:
-        """How long the thread was stopped."""
+        """How long the thread was stopped, in nanoseconds."""
         return int(self._done.stopped_ns) if self._done is not None else 0
 
     def begin(self, text: str, patience_ns: int, waits: Callable[[], bool]) -> None:
-        """Have the thread made.
+        """Stop a thread, and let it make the new thread.
 
         Args:
-            text: What the tracer is given.
+            text: The text for the tracer.
             patience_ns: How long to look for a thread that can be stopped.
-            waits: Called between two looks; returns whether to go on.
+            waits: Called between two looks; returns whether to continue.
 
         Raises:
-            PttError: There is none, or it may not be stopped.
+            PttError: No thread can be stopped, or the kernel does not allow it.
         """
         until = time.monotonic_ns() + patience_ns
         while True:
@@ -95,7 +95,7 @@ class Injection:
             time.sleep(_PAUSE_S)
 
     def failure(self) -> str:
-        """Return why the new thread does not run, empty as long as it may."""
+        """Return why the new thread does not run; empty while it may still run."""
         done = self._done
         if done is None or not libpttinject.look(self._process.entry, done):
             return ""
@@ -108,7 +108,7 @@ class Injection:
         return ""
 
     def is_over(self) -> bool:
-        """Return whether the thread that was stopped is where it was before."""
+        """Return whether the stopped thread is back in its own code."""
         done, thread = self._done, self._process.thread(self._tid)
         if done is None:
             return False

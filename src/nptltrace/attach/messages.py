@@ -1,4 +1,4 @@
-"""The socket between a program that has itself recorded and its recorder: a message at a time."""
+"""The socket between a program that records itself and its recorder."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LARGEST = 1 << 16
 
 
 class MessageSocket:
-    """One end of the socket.
+    """One end of the socket. A message is a JSON object.
 
     Args:
-        end: A socket that keeps the bounds of messages.
+        end: A socket that keeps the bounds of messages (`SOCK_SEQPACKET`).
     """
 
     def __init__(self, end: socket.socket) -> None:
@@ -27,12 +27,12 @@ class MessageSocket:
 
     @classmethod
     def pair(cls) -> tuple[MessageSocket, socket.socket]:
-        """Return one end, and the socket of the other."""
-        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        return cls(here), there
+        """Return one end, and the socket of the other end."""
+        end, other_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        return cls(end), other_end
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send a message; that the other side is gone is for `receive` to say."""
+        """Send a message. If the other side is gone, `receive` raises the error."""
         with suppress(OSError):
             self._end.send(json.dumps(message).encode(), socket.MSG_NOSIGNAL)
 
@@ -40,7 +40,7 @@ class MessageSocket:
         """Return the next message.
 
         Args:
-            wait: Wait for one; without, return None where none has come.
+            wait: Wait for a message. False: return None if there is no message.
 
         Raises:
             EOFError: The other side is gone.

@@ -1,4 +1,4 @@
-"""A recording of a process that was not started for it: from the first look at it to the trace."""
+"""A recording of a process that runs already, from its beginning to the finished trace."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ __all__ = ["AttachOptions", "Entrance", "Recording", "record"]
 
 _PAUSE_S = 0.05
 _FLUSH_S = 1.0
-# The thread has to load the tracer, and may wait for somebody who loads something else.
+# The thread has to load the tracer, and may wait while another thread loads a library.
 _LOADING_S = 15.0
 _LEAVING_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class AttachOptions:
-    """All of `ptt attach`.
+    """The options of `ptt attach`.
 
     Attributes:
         pid: The process.
         output: The trace directory.
-        levels: Detail levels while it is attached.
+        levels: Detail levels during the recording.
         buffers: Sizes and policies.
-        duration_ns: How long to record; None until somebody interrupts it, or the process ends.
+        duration_ns: How long to record; None: until an interrupt, or the end of the process.
         patience_ns: How long to look for a thread that can be stopped.
-        force: Replace what is in the trace directory.
-        verbosity: How much to say on stderr.
+        force: Replace the contents of the trace directory.
+        verbosity: How many remarks go to stderr.
     """
 
     pid: int
@@ -63,7 +63,7 @@ class AttachOptions:
     verbosity: int = 0
 
     def recording(self, command: tuple[str, ...]) -> RecordOptions:
-        """Return the same options for a recording."""
+        """Return the options in the form for a recording of `command`."""
         return RecordOptions(
             command=command,
             output=self.output,
@@ -80,25 +80,25 @@ class Entrance(Protocol):
 
     @property
     def stopped_ns(self) -> int:
-        """How long a thread was stopped for it."""
+        """How long a thread was stopped, in nanoseconds."""
 
     def begin(self, text: str, patience_ns: int, waits: Callable[[], bool]) -> None:
-        """Have a thread of the process load the tracer and call it.
+        """Let a thread of the process load and call the tracer.
 
         Args:
-            text: What the tracer is given.
+            text: The text for the tracer.
             patience_ns: How long to try.
-            waits: Called between two attempts; returns whether to go on.
+            waits: Called between two attempts; returns whether to continue.
 
         Raises:
-            PttError: It cannot be done.
+            PttError: No thread of the process can do this.
         """
 
     def failure(self) -> str:
-        """Return why that thread does not run, empty as long as it may."""
+        """Return why that thread does not run; empty while it may still run."""
 
     def is_over(self) -> bool:
-        """Return whether nobody needs the memory any more that the thread began in."""
+        """Return whether no thread needs the memory any more that the thread began in."""
 
 
 def record(
@@ -107,25 +107,25 @@ def record(
     ended: Callable[[], bool],
     began: Callable[[Recording], None],
 ) -> tuple[Outcome, Recording]:
-    """Record a process that runs, and leave it.
+    """Record a running process, and leave it.
 
     Args:
-        options: What was asked for.
-        entrance: How the tracer gets into it.
-        ended: Called many times a second; returns whether somebody wants it to end.
-        began: Called when it records.
+        options: The options of the recording.
+        entrance: The way for the tracer into the process.
+        ended: Called many times a second; returns whether the recording should end.
+        began: Called when the process records.
 
     Returns:
-        What became of it.
+        The outcome, and the finished recording.
 
     Raises:
-        PttError: It does not record; the message says why.
+        PttError: The process does not record; the message says why.
     """
     recording = Recording(options, entrance)
     try:
         recording.begin(ended)
         began(recording)
-        recording.go_on(ended)
+        recording.run(ended)
     except BaseException:
         recording.abandon()
         raise
@@ -133,16 +133,16 @@ def record(
 
 
 class Recording:
-    """One recording of a process that is attached.
+    """A recording of an attached process.
 
     Args:
-        options: What was asked for.
-        entrance: How the tracer gets into it.
+        options: The options of the recording.
+        entrance: The way for the tracer into the process.
 
     Attributes:
-        has_left: Whether the process is as it was before.
+        has_left: Whether the process has ended the recording and removed its hooks.
         own_end: Why the process ended the recording by itself, or empty.
-        calls: How many modules were looked at, calls lead to the tracer, and could not be led.
+        calls: Numbers of examined modules, of hooked calls, and of calls that were not hooked.
     """
 
     def __init__(self, options: AttachOptions, entrance: Entrance) -> None:
@@ -176,10 +176,10 @@ class Recording:
         self.own_end = ""
         self.calls = (0, 0, 0)
 
-    def _let_in(self) -> None:
-        """Where the process is another user's, have it open the two files that it needs.
+    def _give_files(self) -> None:
+        """If the process belongs to another user, give the two files that it needs to that user.
 
-        The directory stays ours: what we read and write there nobody else puts there.
+        The directory stays ours, so nobody else can put files there.
         """
         try:
             user, group = (int(ids.split()[0]) for ids in owner_of(self._pid))
@@ -193,16 +193,16 @@ class Recording:
 
     @property
     def stopped_ns(self) -> int:
-        """How long the one thread was stopped that had to be."""
+        """How long a thread of the process was stopped, in nanoseconds."""
         return self._entrance.stopped_ns
 
     def begin(self, ended: Callable[[], bool]) -> None:
-        """Have the process record.
+        """Wait until the process records.
 
         Raises:
-            PttError: It does not.
+            PttError: The process does not record; the message says why.
         """
-        self._let_in()
+        self._give_files()
         levels = self._options.levels
         items = [f"level={levels.argument}"] if levels.argument else []
         items += ["children=0", f"control={self._session.path}"]
@@ -211,8 +211,8 @@ class Recording:
         self._entrance.begin(text, self._options.patience_ns, lambda: not ended())
         until = time.monotonic() + _LOADING_S
         while True:
-            # A thread that has returned has said before why, if it could. A thread that makes way
-            # for a call returns too: look first whether it has returned, then whether it has begun.
+            # A thread that failed writes the reason before it returns. A thread that has begun may
+            # return too, to make way for a call. So check the return first, then the beginning.
             failure = self._entrance.failure()
             if self._agent.has_begun:
                 return
@@ -225,8 +225,8 @@ class Recording:
                 raise PttError(f"cannot attach to process {self._pid}: {failure}")
             self._step()
 
-    def go_on(self, ended: Callable[[], bool]) -> None:
-        """Record until the time is over, somebody ends it, or the process ends or leaves."""
+    def run(self, ended: Callable[[], bool]) -> None:
+        """Record until the time is over, `ended` says so, or the process ends or leaves."""
         began = time.monotonic_ns()
         duration_ns = self._options.duration_ns
         until = None if duration_ns is None else time.monotonic_ns() + duration_ns
@@ -243,7 +243,7 @@ class Recording:
 
     def _step(self) -> None:
         self._agent.beat()
-        # Of a thread that runs nobody knows where it is: most are asleep at one look or another.
+        # The place of a running thread is not known. Most threads sleep at some look.
         self._tidy = self._tidy or self._entrance.is_over()
         now = time.monotonic()
         flush = now - self._flushed >= _FLUSH_S
@@ -256,19 +256,19 @@ class Recording:
         self._drain.sleep(_PAUSE_S)
 
     def _has_ended(self) -> bool:
-        """Return whether the process has ended, or runs another program."""
+        """Return whether the process has ended, or has executed another program."""
         start = start_time(self._pid)
         if start is None or start != self._start:
             return True
         return self._agent.records and bool(self._watch.pids) and not self._watch.busy()
 
     def _is_alone(self) -> bool:
-        """Return whether all threads have ended but the thread that was put into the process."""
-        # While that thread is away, the one thread that is left is the program's.
+        """Return whether the tracer's thread is the only thread of the process that is left."""
+        # While the tracer's thread is away, the only thread belongs to the program.
         return threads_behind_first(self._pid) == 1 and not self._agent.is_away
 
-    def _let_go(self) -> None:
-        """Have the process leave; what it writes meanwhile is still taken."""
+    def finish(self) -> Outcome:
+        """Tell the process to leave, record until it has left, and write the rest of the trace."""
         self.calls = self._agent.calls
         self._agent.leave(tidy=self._tidy or self._entrance.is_over())
         until = time.monotonic() + _LEAVING_S
@@ -276,10 +276,6 @@ class Recording:
             self._step()
         self.has_left = self._agent.has_left
         self.own_end = self._agent.own_end
-
-    def finish(self) -> Outcome:
-        """Have the process leave, and write the rest of the trace."""
-        self._let_go()
         self._watch.give_up()
         stats = self._drain.finish()
         self._watch.sites()
@@ -295,8 +291,8 @@ class Recording:
         self._described.facts |= completeness(stats)
         self._described.facts.update(
             exit_status=None,
-            uncovered=self._silent(stats),
-            # Calls that had begun, and locks that were held, when it was attached are not in it.
+            uncovered=self._notes_without_events(stats),
+            # The trace misses calls that had begun and locks that were held at the beginning.
             level_changed=True,
             attached={
                 "pid": self._pid, "stopped_ns": self.stopped_ns, "modules": modules,
@@ -305,14 +301,13 @@ class Recording:
         )  # fmt: skip
         self._described.write(self._clock.calibration(), stats)
 
-    def _silent(self, stats: Stats) -> list[dict[str, str]]:
-        """Return the notes on a process without events."""
+    def _notes_without_events(self, stats: Stats) -> list[dict[str, str]]:
         if stats.events or stats.lost or not self._threads:
             return []
         return without_events(self._pid, self._threads, self._recorded_ns)
 
     def abandon(self) -> None:
-        """Leave nothing behind of a recording that did not come about."""
+        """End a recording that failed, and remove its files."""
         self._agent.leave(tidy=False)
         self._collector.close()
         self._watch.close()
@@ -320,7 +315,8 @@ class Recording:
         self._remove_trace()
 
     def _tear_down(self) -> None:
-        # The process keeps the segment mapped: a thread may yet come back from a call in a hook.
+        # The process keeps the segment mapped, because a thread may still return from a hooked
+        # call. So free the memory of the buffers.
         begin, size = self._collector.buffers
         self._collector.destroy()
         try:
@@ -336,15 +332,14 @@ class Recording:
 
 
 def _threads(pid: int) -> int:
-    """Return how many threads of its own a process has: the tracer's agent is one more."""
+    """Return the number of threads of a process, without the thread of the tracer."""
     return max(0, len(names_in(Path(f"/proc/{pid}/task"))) - 1)
 
 
 def _command(pid: int) -> tuple[str, ...]:
-    """Return what a process was started with."""
+    """Return the command line of a process."""
     try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123 -- as short as it can be
-            words = file.read().rstrip(b"\0").split(b"\0")
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
     except OSError:
         return ()
     return tuple(os.fsdecode(word) for word in words)

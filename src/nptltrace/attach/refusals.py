@@ -1,4 +1,4 @@
-"""Which processes are left alone, and why: all where it is not known that attaching is safe."""
+"""Reasons not to attach to a process: it is left alone unless attaching is known to be safe."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _ROOM = 1 << 30
 
 
 def c_library(process: Process) -> Module | None:
-    """Return the process's C library; None if it is not glibc, shared."""
+    """Return the process's C library; None if the process has no shared glibc."""
     of_glibc = re.compile(r"/libc(\.so\.6|-2\.\d+\.so)$")
     return next((module for module in process.modules if of_glibc.search(module.path)), None)
 
 
 def why_not(process: Process, names: Names, library: Path) -> str | None:
-    """Return why a process cannot be attached, None if it can.
+    """Return why `ptt attach` leaves a process alone, None if it can attach.
 
     Args:
         process: The process.
-        names: Names for what lies in it.
-        library: The tracer.
+        names: The names of its functions.
+        library: Path of the tracer.
     """
-    # Of a first thread that has ended before the others the kernel shows nothing.
+    # The kernel shows nothing about a first thread that has ended before the other threads.
     place = Path("/proc") / str(process.pid) / "task" / str(process.entry)
     try:
         status = _fields(place / "status")
-        # A process that has ended has no files to say more of it.
+        # The other files of a process that has ended are empty.
         if reason := _state(process, status):
             return reason
         maps = (place / "maps").read_text(encoding="utf-8", errors="replace")
@@ -57,18 +57,18 @@ def why_not(process: Process, names: Names, library: Path) -> str | None:
         _sanitizer(process, names),
         _other_tools(paths),
         _other_tracers(paths, environ, library),
-        _places(place, library),
-        _memory(status, limits),
+        _mount_namespace(place, library),
+        _address_space(status, limits),
     )
     return next((reason for reason in reasons if reason), None)
 
 
 def why_not_itself(pid: int, library: Path) -> str | None:
-    """Return why a process that loads the tracer itself cannot be recorded, None if it can.
+    """Return why a process cannot load the tracer itself and be recorded, None if it can.
 
     Args:
         pid: The process.
-        library: The tracer.
+        library: Path of the tracer.
     """
     place = Path("/proc") / str(pid)
     try:
@@ -78,12 +78,20 @@ def why_not_itself(pid: int, library: Path) -> str | None:
         limits = (place / "limits").read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         return f"{error.strerror}: {error.filename}"
-    reasons = _other_tools(paths), _other_tracers(paths, environ, library), _memory(status, limits)
+    reasons = (
+        _other_tools(paths),
+        _other_tracers(paths, environ, library),
+        _address_space(status, limits),
+    )
     return next((reason for reason in reasons if reason), None)
 
 
 def owner_of(pid: int) -> tuple[str, str]:
-    """Return the user ids and the group ids of a process, each as a list separated by spaces."""
+    """Return the four user ids and the four group ids of a process, separated by white space.
+
+    Raises:
+        OSError: There is no such process.
+    """
     status = _fields(Path("/proc") / str(pid) / "status")
     return status["Uid"], status["Gid"]
 
@@ -112,7 +120,7 @@ def _rights(status: dict[str, str]) -> str | None:
     if mode == "1":
         return "it has given up system calls (seccomp, strict mode)"
     if mode != "0" and filters != ours.get("Seccomp_filters"):
-        return "it filters its system calls (seccomp), and may be killed for those of the tracer"
+        return "its filter of system calls (seccomp) may kill it for a system call of the tracer"
     if "shstk" in status.get("x86_Thread_features", ""):
         return "it runs with a shadow stack"
     return None
@@ -158,28 +166,28 @@ def _other_tracers(paths: list[str], environ: bytes, library: Path) -> str | Non
     if any(_SESSION.search(path) for path in paths):
         return "another ptt attach records it"
     if any(f"/{library.name} (deleted)" in path for path in paths):
-        return "the tracer that it has loaded has been replaced since; restart it"
+        return "the file of its tracer has been replaced since it was loaded; restart the process"
     tracers = [path for path in paths if path.endswith(f"/{library.name}")]
     if any(not Path(path).exists() or not library.samefile(path) for path in tracers):
         return f"it has loaded the tracer of another installation, {tracers[0]}"
     if not tracers and b"PTHREAD_NPTL_TRACE=" in environ:
-        return "PTHREAD_NPTL_TRACE is in its environment, which the tracer would follow"
+        return "PTHREAD_NPTL_TRACE is in its environment, and the tracer would follow it"
     return None
 
 
-def _places(place: Path, library: Path) -> str | None:
+def _mount_namespace(place: Path, library: Path) -> str | None:
     inside = Path(f"{place}/root{library}")
     try:
         if inside.samefile(library) and Path(f"{place}/root/dev/shm").samefile("/dev/shm"):  # noqa: S108
             return None
     except OSError:
         pass
-    return f"it cannot see {library} and /dev/shm of this mount namespace; run ptt in its own"
+    return f"it cannot see {library} and /dev/shm; run ptt in the mount namespace of the process"
 
 
-def _memory(status: dict[str, str], limits: str) -> str | None:
+def _address_space(status: dict[str, str], limits: str) -> str | None:
     limit = re.search(r"^Max address space\s+(\d+)", limits, re.MULTILINE)
     used = int(status.get("VmSize", "0 kB").split()[0]) << 10
     if limit and int(limit[1]) < used + _ROOM:
-        return "it may not have 1 GB more of addresses (ulimit -v)"
+        return "its limit of address space (ulimit -v) leaves less than 1 GB"
     return None

@@ -1,8 +1,8 @@
-"""Threads that can be stopped for a moment: asleep in a call of the program's, outside all locks.
+"""Threads that can be stopped for a moment: asleep in a call of the program, outside of all locks.
 
-The thread is to call pthread_create(). It must hold no lock of the C library, so it must have been
-called by nothing of the C library, of the dynamic linker or of an allocator: its whole stack is
-walked, and where that cannot be done the thread is left alone.
+The stopped thread will call `pthread_create()`, so it must hold no lock of the C library. So no
+function of the C library, of the dynamic linker or of an allocator may have called the function
+that sleeps. `Sleepers` walks the whole stack; a thread without a complete stack is left alone.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Sleepers"]
 
-# A relative time limit begins anew when the call does, so the limit has to be short.
+# A relative time limit starts again when the call is restarted, so the limit must be short.
 _SHORT_NS = 1_000_000_000
 _C_LIBRARY = re.compile(r"libc(\.so\.6|-2\.\d+\.so)$")
-_NOBODYS = re.compile(
+_UNSAFE_MODULES = re.compile(
     r"ld-linux|ld-2\.|libjemalloc|libtcmalloc|libmimalloc|libnptltrace|/handlers/"
 )
-# What the program calls to sleep, without leading underscores.
+# The functions that a program calls to sleep, without leading underscores.
 _SLEEPS = re.compile(
     r"accept4?|(clock_)?nanosleep|u?sleep|pause|epoll_p?wait|p?poll|p?select|read|recv(from|msg)?"
     r"|pthread_(barrier_wait|join|cond_(clock|timed)?wait)|(new_)?sem_(clock|timed)?wait(_slow\d*)?"
@@ -41,7 +41,7 @@ _ALLOCATES = re.compile(
     r"(^|[_:])(malloc|calloc|realloc|free|memalign|operator new|operator delete)\b"
     r"|^(je|mi|tc)_|jemalloc|tcmalloc"
 )
-# Calls without a time limit, or whose rest of it the kernel writes down: read, select,
+# Calls without a time limit, and calls that write the remaining time back: read, select,
 # pause, accept, recvfrom, recvmsg, wait4, rt_sigsuspend, waitid, pselect6, ppoll, accept4.
 _UNTIMED = frozenset({0, 23, 34, 43, 45, 47, 61, 130, 247, 270, 271, 288})
 _FUTEX = 202
@@ -55,7 +55,7 @@ class Sleepers:
 
     Args:
         process: The process.
-        names: Names for what lies in it.
+        names: The names of its functions.
     """
 
     def __init__(self, process: Process, names: Names) -> None:
@@ -63,16 +63,16 @@ class Sleepers:
         self._stacks = Stacks(process, names.files)
 
     def find(self) -> Iterator[libpttinject.Request]:
-        """Return the threads that could be stopped a moment ago, each as it was found.
+        """Return a request for each thread that can be stopped, with its registers of this moment.
 
         Raises:
-            NativeError: The process may not be stopped.
+            NativeError: The kernel does not allow us to stop the process.
         """
         threads = self._process.threads()
-        # Waits for events last: the kernel does not begin them anew, should this process be killed.
+        # epoll_wait() last: the kernel does not restart it if this process is killed meanwhile.
         for thread in sorted(threads, key=lambda t: t.call is None or t.call.number in _EVENTS):
             call = thread.call
-            if call is None or not self._may_begin_anew(call):
+            if call is None or not self._is_restartable(call):
                 continue
             if not self._process.takes_signals(thread.tid):
                 continue
@@ -81,25 +81,25 @@ class Sleepers:
                 sp=thread.sp,
             )  # fmt: skip
             frames = self._stacks.of(thread)
-            if not self._is_known(frames) and self._calls_sleep(self._seen(frames)):
-                # Of a thread that sleeps the kernel says too little of its registers.
+            if not self._is_complete(frames) and self._caller_of_sleep(self._locations(frames)):
+                # The kernel shows only a few registers of a sleeping thread.
                 saved = libpttinject.registers(request)
                 if saved is None:
                     continue
                 request.fp = saved[_FRAME_POINTER]
                 frames = self._stacks.of(thread._replace(saved=saved))
-            if self._is_known(frames) and self._is_outside(self._seen(frames)):
+            if self._is_complete(frames) and self._is_outside_locks(self._locations(frames)):
                 yield request
 
-    def _is_known(self, frames: Sequence[Frame]) -> bool:
-        """Return whether tables have led from the first to the last function of a stack."""
+    def _is_complete(self, frames: Sequence[Frame]) -> bool:
+        """Return whether unwind tables lead from the first to the last function of a stack."""
         return self._stacks.is_whole(frames) and all(frame.by_table for frame in frames)
 
-    def _seen(self, frames: Sequence[Frame]) -> list[Location]:
+    def _locations(self, frames: Sequence[Frame]) -> list[Location]:
         return [self._names.location(frame, innermost=not n) for n, frame in enumerate(frames)]
 
-    def _may_begin_anew(self, call: Call) -> bool:
-        """Return whether it makes no difference that the call ends and is made again."""
+    def _is_restartable(self, call: Call) -> bool:
+        """Return whether the program does not notice if the call is interrupted and restarted."""
         first, second, third, fourth = call.arguments[:4]
         checks: dict[int, Callable[[], bool]] = {
             _FUTEX: lambda: (
@@ -128,27 +128,27 @@ class Sleepers:
         return bool(seconds * 1_000_000_000 + nanoseconds <= _SHORT_NS)
 
     @staticmethod
-    def _calls_sleep(seen: Sequence[Location]) -> int:
-        """Return which is the program's own function that has called to sleep; 0 if none has."""
-        called = next((n for n, at in enumerate(seen) if not _C_LIBRARY.match(at.module)), 0)
-        if not called:
+    def _caller_of_sleep(stack: Sequence[Location]) -> int:
+        """Return the index of the program's function that called a function to sleep, or 0."""
+        caller = next((n for n, at in enumerate(stack) if not _C_LIBRARY.match(at.module)), 0)
+        if not caller:
             return 0
-        name = seen[called - 1].function.removeprefix("__GI_").lstrip("_").partition("@")[0]
-        return called if _SLEEPS.fullmatch(name.removeprefix("libc_")) else 0
+        name = stack[caller - 1].function.removeprefix("__GI_").lstrip("_").partition("@")[0]
+        return caller if _SLEEPS.fullmatch(name.removeprefix("libc_")) else 0
 
-    def _is_outside(self, seen: Sequence[Location]) -> bool:
-        """Return whether nothing but the program's own code has called what a thread is in."""
-        called = self._calls_sleep(seen)
-        # behind the program's own functions only the function that started the thread is left
-        last = len(seen)
-        if last > 1 and "libc_start_main" in seen[-2].function:
+    def _is_outside_locks(self, stack: Sequence[Location]) -> bool:
+        """Return whether all callers of the sleeping function are the program's own code."""
+        caller = self._caller_of_sleep(stack)
+        # leave out the functions of the C library that started the thread
+        last = len(stack)
+        if last > 1 and "libc_start_main" in stack[-2].function:
             last -= 1  # _start(), where the program began
-        while last and _C_LIBRARY.match(seen[last - 1].module):
+        while last and _C_LIBRARY.match(stack[last - 1].module):
             last -= 1
-        return called > 0 and not any(
+        return caller > 0 and not any(
             not at.module
             or _C_LIBRARY.match(at.module)
-            or _NOBODYS.search(at.module)
+            or _UNSAFE_MODULES.search(at.module)
             or any(map(_ALLOCATES.search, (at.function, *(call.function for call in at.inlined))))
-            for at in seen[called:last]
+            for at in stack[caller:last]
         )

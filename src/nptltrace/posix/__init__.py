@@ -17,8 +17,9 @@ A program with trace points of its own:
     order = posix.event_type("order taken")
     posix.event(order, b"17")
 
-Calls that wait let other threads run. A call that fails raises `PosixTraceError`, an `OSError`
-whose `errno` is what the function gave. After `os.fork()` the streams are the parent's alone.
+A call that waits lets other Python threads run. A call that fails raises `PosixTraceError`, an
+`OSError`; its `errno` is the error number of the C function. After `os.fork()`, the streams belong
+to the parent only.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Attributes of a stream as one value: what it is to be made with, or what it was made with."""
+"""Attributes of a stream as one value."""
 
 from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from typing import TypeVar
 
 from nptltrace._binding.headers import trace as c
 from nptltrace._binding.libposixtrace import call, ns_of
@@ -11,22 +12,26 @@ from nptltrace.posix.constants import Inheritance, LogFullPolicy, StreamFullPoli
 
 __all__ = ["Attributes", "attributes_of", "native_attributes"]
 
+_Value = TypeVar("_Value")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attributes:
-    """Attributes of a stream. None stands for what the library takes by default.
+    """Attributes of a stream (`trace_attr_t`). None stands for the default of the library.
+
+    `create()` ignores the last three attributes.
 
     Attributes:
-        name: A name for the stream; what is too long is cut.
+        name: A name for the stream; a longer name is cut to 63 bytes.
         stream_size: Bytes of event records that the stream has room for, at least.
-        max_data_size: Bytes of data of one event; more are cut.
-        stream_full_policy: By default LOOP without a log, FLUSH with one.
-        log_size: Bytes of event records that the log may hold.
-        log_full_policy: By default LOOP; APPEND knows no `log_size`.
+        max_data_size: Largest data of an event, in bytes; longer data are cut.
+        stream_full_policy: By default LOOP without a log, FLUSH with a log.
+        log_size: Bytes of event records that the log may hold. APPEND ignores it.
+        log_full_policy: By default LOOP.
         inherited: Whether children of the process are traced too.
-        generation_version: What created the stream; read only.
-        create_time_ns: When it was made, in nanoseconds since 1970; read only.
-        clock_resolution_ns: Resolution of the time stamps; read only.
+        generation_version: Name and version of the library that made the stream.
+        create_time_ns: When the stream was made, in nanoseconds since 1970.
+        clock_resolution_ns: Resolution of the time stamps, in nanoseconds.
     """
 
     name: str = ""
@@ -42,10 +47,10 @@ class Attributes:
 
 
 def native_attributes(attributes: Attributes) -> c.TraceAttr:
-    """Return an attributes object of the library.
+    """Return the attributes as an object of the library.
 
     Raises:
-        PosixTraceError: A value is not allowed.
+        PosixTraceError: EINVAL, a policy is not allowed.
     """
     attr = c.TraceAttr()
     call("attr_init", attr)
@@ -65,44 +70,33 @@ def native_attributes(attributes: Attributes) -> c.TraceAttr:
     return attr
 
 
-def _text(attr: c.TraceAttr, name: str) -> str:
-    text = ctypes.create_string_buffer(c.TRACE_NAME_MAX + 1)
-    call(f"attr_get{name}", attr, text)
-    return text.value.decode("utf-8", "surrogateescape")
-
-
-def _number(attr: c.TraceAttr, name: str) -> int:
-    number = ctypes.c_int()
-    call(f"attr_get{name}", attr, number)
-    return number.value
-
-
-def _size(attr: c.TraceAttr, name: str) -> int:
-    size = ctypes.c_size_t()
-    call(f"attr_get{name}", attr, size)
-    return size.value
-
-
-def _time(attr: c.TraceAttr, name: str) -> int:
-    time = c.Timespec()
-    call(f"attr_get{name}", attr, time)
-    return ns_of(time)
-
-
 def attributes_of(trid: int) -> Attributes:
-    """Return the attributes of an active stream or of a log."""
+    """Return the attributes of an active stream or of a log.
+
+    Raises:
+        PosixTraceError: EINVAL, there is no such stream or log.
+    """
     attr = c.TraceAttr()
     call("attr_init", attr)
     call("get_attr", trid, attr)
+
+    def get(name: str, value: _Value) -> _Value:
+        call(f"attr_get{name}", attr, value)
+        return value
+
+    def text(name: str) -> str:
+        value = get(name, ctypes.create_string_buffer(c.TRACE_NAME_MAX + 1)).value
+        return value.decode("utf-8", "surrogateescape")
+
     return Attributes(
-        name=_text(attr, "name"),
-        stream_size=_size(attr, "streamsize"),
-        max_data_size=_size(attr, "maxdatasize"),
-        stream_full_policy=StreamFullPolicy(_number(attr, "streamfullpolicy")),
-        log_size=_size(attr, "logsize"),
-        log_full_policy=LogFullPolicy(_number(attr, "logfullpolicy")),
-        inherited=_number(attr, "inherited") == Inheritance.INHERITED,
-        generation_version=_text(attr, "genversion"),
-        create_time_ns=_time(attr, "createtime"),
-        clock_resolution_ns=_time(attr, "clockres"),
+        name=text("name"),
+        stream_size=get("streamsize", ctypes.c_size_t()).value,
+        max_data_size=get("maxdatasize", ctypes.c_size_t()).value,
+        stream_full_policy=StreamFullPolicy(get("streamfullpolicy", ctypes.c_int()).value),
+        log_size=get("logsize", ctypes.c_size_t()).value,
+        log_full_policy=LogFullPolicy(get("logfullpolicy", ctypes.c_int()).value),
+        inherited=get("inherited", ctypes.c_int()).value == Inheritance.INHERITED,
+        generation_version=text("genversion"),
+        create_time_ns=ns_of(get("createtime", c.Timespec())),
+        clock_resolution_ns=ns_of(get("clockres", c.Timespec())),
     )

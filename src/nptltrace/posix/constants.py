@@ -1,4 +1,4 @@
-"""Constants of `<trace.h>`, by their names there without the prefix."""
+"""Constants of `<trace.h>`, with their names in the header but without the prefix."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 
 class StreamFullPolicy(IntEnum):
-    """What becomes of a stream that is full."""
+    """What a full stream does (`posix_trace_attr_setstreamfullpolicy()`)."""
 
     LOOP = c.POSIX_TRACE_LOOP
     UNTIL_FULL = c.POSIX_TRACE_UNTIL_FULL
@@ -27,7 +27,7 @@ class StreamFullPolicy(IntEnum):
 
 
 class LogFullPolicy(IntEnum):
-    """What becomes of a log that is full."""
+    """What a full log does (`posix_trace_attr_setlogfullpolicy()`)."""
 
     LOOP = c.POSIX_TRACE_LOOP
     UNTIL_FULL = c.POSIX_TRACE_UNTIL_FULL
@@ -42,7 +42,7 @@ class Inheritance(IntEnum):
 
 
 class EventFill(IntEnum):
-    """Sets that exist by themselves."""
+    """Predefined sets of event types (`posix_trace_eventset_fill()`)."""
 
     WOPID_EVENTS = c.POSIX_TRACE_WOPID_EVENTS
     SYSTEM_EVENTS = c.POSIX_TRACE_SYSTEM_EVENTS
@@ -50,7 +50,7 @@ class EventFill(IntEnum):
 
 
 class FilterChange(IntEnum):
-    """How a set changes a filter."""
+    """How a set changes a filter (`posix_trace_set_filter()`)."""
 
     SET_EVENTSET = c.POSIX_TRACE_SET_EVENTSET
     ADD_EVENTSET = c.POSIX_TRACE_ADD_EVENTSET
@@ -58,7 +58,7 @@ class FilterChange(IntEnum):
 
 
 class Truncation(IntEnum):
-    """Whether the data of an event is all there was."""
+    """Whether the data of an event are complete, or who cut them: the stream or the reader."""
 
     NOT_TRUNCATED = c.POSIX_TRACE_NOT_TRUNCATED
     TRUNCATED_RECORD = c.POSIX_TRACE_TRUNCATED_RECORD
@@ -66,7 +66,7 @@ class Truncation(IntEnum):
 
 
 class StreamState(IntEnum):
-    """Values of a status that are not zero."""
+    """The members of `struct posix_trace_status_info`, each with its non-zero value."""
 
     RUNNING = c.POSIX_TRACE_RUNNING
     FULL = c.POSIX_TRACE_FULL
@@ -75,7 +75,7 @@ class StreamState(IntEnum):
 
 
 class SystemEvent(IntEnum):
-    """Identifiers of the event types that every stream has."""
+    """Identifiers of the event types of POSIX, which every stream has."""
 
     ERROR = c.POSIX_TRACE_ERROR
     START = c.POSIX_TRACE_START

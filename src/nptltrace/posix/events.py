@@ -1,4 +1,4 @@
-"""Event types, sets of them, events; and the trace point."""
+"""Event types, sets of event types, events, and the trace point."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["Event", "EventSet", "EventType", "event", "event_type"]
 
 @dataclass(frozen=True, slots=True)
 class EventType:
-    """A type of events.
+    """An event type.
 
     Attributes:
-        id: Its identifier, which means something in the process, stream or log it comes from.
-        name: Its name.
+        id: The identifier of the type. It is valid in its process, stream or log only.
+        name: The name of the type.
     """
 
     id: int
@@ -34,16 +34,16 @@ class EventType:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event, as it was read.
+    """An event of a stream or a log.
 
     Attributes:
-        type: Its type.
-        time_ns: When it happened, in nanoseconds of the clock of the stream.
-        pid: The process that it happened in; 0 if it has to do with none.
-        thread_id: Its `pthread_t` there.
-        address: Where in the program the trace point is.
-        data: What the program gave with it.
-        truncation: Whether that is all.
+        type: The event type.
+        time_ns: When the event happened, in nanoseconds since 1970 (`CLOCK_REALTIME`).
+        pid: The process of the event; 0 if no process caused it.
+        thread_id: The `pthread_t` of the thread in that process.
+        address: The address of the trace point in the program.
+        data: The data of the event, as bytes.
+        truncation: Whether the data are complete.
     """
 
     type: EventType
@@ -56,20 +56,20 @@ class Event:
 
     @property
     def name(self) -> str:
-        """Name of the type."""
+        """The name of the event type."""
         return self.type.name
 
     @property
     def is_user(self) -> bool:
-        """Whether a program recorded it at a trace point of its own."""
+        """Whether a program recorded the event at a trace point."""
         return self.type not in _system_events()
 
 
 class EventSet:
-    """A set of event types, as filters are.
+    """A set of event types, for example for a filter.
 
     Args:
-        types: Event types, or identifiers of them.
+        types: Event types or their identifiers.
 
     Example:
         >>> quiet = EventSet([posix.event_type("tick")])
@@ -77,7 +77,7 @@ class EventSet:
     """
 
     __slots__ = ("native",)
-    __hash__ = None  # type: ignore[assignment]  # it changes
+    __hash__ = None  # type: ignore[assignment]  # a set is mutable
 
     def __init__(self, types: Iterable[EventType | int] = ()) -> None:
         self.native = TraceEventSet()
@@ -87,35 +87,43 @@ class EventSet:
 
     @classmethod
     def _filled(cls, what: EventFill) -> EventSet:
-        made = cls()
-        call("eventset_fill", made.native, what)
-        return made
+        types = cls()
+        call("eventset_fill", types.native, what)
+        return types
 
     @classmethod
     def all(cls) -> EventSet:
-        """Return the set of all types, those that are yet to come included."""
+        """Return the set of all types, also of types that programs will name later."""
         return cls._filled(EventFill.ALL_EVENTS)
 
     @classmethod
     def system(cls) -> EventSet:
-        """Return the set of the types that are not the programs'."""
+        """Return the set of all system event types."""
         return cls._filled(EventFill.SYSTEM_EVENTS)
 
     @classmethod
     def process_independent(cls) -> EventSet:
-        """Return the set of the system types that have to do with no process."""
+        """Return the set of the system event types that belong to no process."""
         return cls._filled(EventFill.WOPID_EVENTS)
 
     def add(self, event_type: EventType | int) -> None:
-        """Put a type in, if it is not there."""
+        """Add a type, if it is not in the set.
+
+        Raises:
+            PosixTraceError: EINVAL, the identifier is not valid.
+        """
         call("eventset_add", _id(event_type), self.native)
 
     def discard(self, event_type: EventType | int) -> None:
-        """Take a type out, if it is there."""
+        """Remove a type, if it is in the set.
+
+        Raises:
+            PosixTraceError: EINVAL, the identifier is not valid.
+        """
         call("eventset_del", _id(event_type), self.native)
 
     def __contains__(self, event_type: EventType | int) -> bool:
-        """Return whether a type is there."""
+        """Return whether a type is in the set."""
         answer = ctypes.c_int()
         call("eventset_ismember", _id(event_type), self.native, answer)
         return answer.value != 0
@@ -137,13 +145,13 @@ def _id(event_type: EventType | int) -> int:
 
 
 def event_type(name: str) -> EventType:
-    """Return an event type of this process; it is made on first use, and stays.
+    """Return the event type of this process with a name, and make it if there is none.
 
-    Where a process has as many types as it may have, all further names give one type, that of
-    events without a name.
+    If the process has the largest number of types, every further name gives the type of events
+    without a name, `SystemEvent.UNNAMED_USEREVENT`.
 
     Raises:
-        PosixTraceError: ENAMETOOLONG.
+        PosixTraceError: ENAMETOOLONG, the name has more than 63 bytes.
     """
     number = ctypes.c_uint()
     call("eventid_open", name.encode(), number)
@@ -151,10 +159,10 @@ def event_type(name: str) -> EventType:
 
 
 def event(event_type: EventType | int, data: bytes = b"") -> None:
-    """Record an event in every stream that traces this process and wants it; else do nothing.
+    """Record an event in every stream that traces this process and does not filter the event out.
 
     Args:
-        event_type: The type.
-        data: What to say with it; a stream may cut it.
+        event_type: The event type.
+        data: The data of the event; a stream may cut the data.
     """
     library().posix_trace_event(_id(event_type), data, len(data))

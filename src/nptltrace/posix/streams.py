@@ -1,4 +1,4 @@
-"""Active streams and logs: made, started, read, ended."""
+"""Active streams and logs: make, start, read and end them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Log", "Status", "Stream", "create", "open_log"]
 
-# The largest data of the system's own: the two sets of a change of filter.
+# The largest data of a system event: the two sets of a FILTER event.
 _SYSTEM_DATA = 2 * ctypes.sizeof(c.TraceEventSet)
 
 
@@ -29,16 +29,16 @@ _SYSTEM_DATA = 2 * ctypes.sizeof(c.TraceEventSet)
 class Status:
     """The state of a stream or a log.
 
-    What is lost, and the error, are reported once of an active stream, and always of a log.
+    An active stream reports losses and an error once, a log reports them each time.
 
     Attributes:
-        running: Whether events are recorded.
-        full: Whether the stream has no room.
-        overrun: Whether events were lost since this was last asked.
-        flushing: Whether events are on their way to the log.
-        flush_error: The first error number on that way since this was last asked, or 0.
-        log_overrun: Whether events in the log were lost since this was last asked.
-        log_full: Whether the log has no room.
+        running: Whether the stream records events.
+        full: Whether the stream is full.
+        overrun: Whether the stream has lost events since the last call of `status()`.
+        flushing: Whether the stream is being flushed to the log.
+        flush_error: The first error number of a flush since the last call of `status()`, or 0.
+        log_overrun: Whether the log has lost events since the last call of `status()`.
+        log_full: Whether the log is full.
     """
 
     running: bool
@@ -51,25 +51,25 @@ class Status:
 
 
 class _Readable:
-    """What streams and logs have in common."""
+    """The common part of streams and logs."""
 
     def __init__(self, trid: int, fd: int | None) -> None:
         self._trid = trid
-        self._fd = fd  # ours, to be closed at the end
+        self._fd = fd  # our own, to be closed at the end; or None
         self._owner = os.getpid()
         self._open = True
         self._local = threading.local()
 
     @property
     def trid(self) -> int:
-        """The identifier that the C functions take; it is valid in this process only."""
+        """The `trace_id_t` of the C functions. It is valid in this process only."""
         return self._trid
 
     def attributes(self) -> Attributes:
-        """Return what the stream was made with.
+        """Return the attributes of the stream.
 
         Raises:
-            PosixTraceError: EINVAL, there is no such stream any more.
+            PosixTraceError: EINVAL, the stream has ended.
         """
         return attributes_of(self._trid)
 
@@ -77,7 +77,7 @@ class _Readable:
         """Return the state.
 
         Raises:
-            PosixTraceError: EINVAL, there is no such stream any more.
+            PosixTraceError: EINVAL, the stream has ended.
         """
         info = c.PosixTraceStatusInfo()
         call("get_status", self._trid, info)
@@ -102,7 +102,7 @@ class _Readable:
         return name.value.decode("utf-8", "surrogateescape")
 
     def types(self) -> list[EventType]:
-        """Return all event types, those included that never occurred."""
+        """Return all event types, also types without an event."""
         types: list[EventType] = []
         event_id, at_end = ctypes.c_uint(), ctypes.c_int()
         call("eventtypelist_rewind", self._trid)
@@ -113,7 +113,7 @@ class _Readable:
             types.append(EventType(event_id.value, self.name_of(event_id.value)))
 
     def _buffer(self) -> ctypes.Array[ctypes.c_char]:
-        """Return room for the data of an event, for this thread."""
+        """Return a buffer of this thread for the data of an event."""
         buffer: ctypes.Array[ctypes.c_char] | None = getattr(self._local, "buffer", None)
         if buffer is None:
             size = max(self.attributes().max_data_size or 0, _SYSTEM_DATA)
@@ -140,7 +140,7 @@ class _Readable:
         )
 
     def _end(self, function: str) -> None:
-        """Give up the stream or log; in a child of the process that made it there is nothing to."""
+        """End the stream or log once. A child of its process has only the descriptor to close."""
         if not self._open:
             return
         self._open = False
@@ -153,30 +153,35 @@ class _Readable:
 
 
 class Stream(_Readable):
-    """An active stream, as `create()` makes it. At the end of a `with` block it is shut down."""
+    """An active stream from `create()`. It is shut down at the end of a `with` block.
+
+    After the shutdown, all methods but `shutdown()` raise `PosixTraceError` with EINVAL.
+    """
 
     def start(self) -> None:
-        """Record from now on."""
+        """Start to record."""
         call("start", self._trid)
 
     def stop(self) -> None:
-        """Record no more."""
+        """Stop to record."""
         call("stop", self._trid)
 
     def clear(self) -> None:
-        """Forget all events, those in the log included."""
+        """Drop all events, also events in the log."""
         call("clear", self._trid)
 
     def flush(self) -> None:
-        """Begin to write all events to the log; `status().flushing` says when it is done.
+        """Begin to write all events to the log. `status().flushing` is False when this is done.
 
         Raises:
-            PosixTraceError: EINVAL, there is no log; ENOSPC or EFBIG, it has no room.
+            PosixTraceError: EINVAL, there is no log.
         """
         call("flush", self._trid)
 
     def shutdown(self) -> None:
-        """Stop, write the rest to the log, and end the stream. Once more does nothing.
+        """Stop, write the remaining events to the log, and end the stream.
+
+        A second call does nothing.
 
         Raises:
             PosixTraceError: ENOSPC or EFBIG, the log has no room.
@@ -190,17 +195,19 @@ class Stream(_Readable):
         self.shutdown()
 
     def event_type(self, name: str) -> EventType:
-        """Return an event type of the traced process, which may open it later or have done so.
+        """Return the event type of the traced process with a name, and make it if there is none.
+
+        The process may have opened the type already, or may open it later.
 
         Raises:
-            PosixTraceError: ENAMETOOLONG.
+            PosixTraceError: ENAMETOOLONG, the name has more than 63 bytes.
         """
         number = ctypes.c_uint()
         call("trid_eventid_open", self._trid, name.encode(), number)
         return EventType(number.value, name)
 
     def filter(self) -> EventSet:
-        """Return the types that are not recorded."""
+        """Return the event types that the stream does not record."""
         events = EventSet()
         call("get_filter", self._trid, events.native)
         return events
@@ -210,23 +217,23 @@ class Stream(_Readable):
         types: EventSet | Iterable[EventType | int],
         how: FilterChange = FilterChange.SET_EVENTSET,
     ) -> None:
-        """Change which types are not recorded.
+        """Change the event types that the stream does not record.
 
         Args:
-            types: A set.
-            how: Whether it is the filter, or added to it, or taken out of it.
+            types: A set of event types.
+            how: Whether the set replaces the filter, or is added to it, or is removed from it.
         """
-        chosen = types if isinstance(types, EventSet) else EventSet(types)
-        call("set_filter", self._trid, chosen.native, how)
+        event_set = types if isinstance(types, EventSet) else EventSet(types)
+        call("set_filter", self._trid, event_set.native, how)
 
     def read(self, timeout: float | None = None) -> Event | None:
-        """Take the oldest event out of the stream, and wait for one if there is none.
+        """Take the oldest event out of the stream. Wait if there is no event.
 
         Args:
-            timeout: How long to wait, in seconds; 0 not at all, None for ever.
+            timeout: How long to wait, in seconds. 0: do not wait. None: wait without a limit.
 
         Returns:
-            The event, or None if none came in that time.
+            The event, or None if no event came in time.
 
         Raises:
             PosixTraceError: EINVAL, the stream was shut down.
@@ -239,12 +246,12 @@ class Stream(_Readable):
         return self._read("timedgetnext_event", until, accept=(errno.ETIMEDOUT,))
 
     def pending(self) -> Iterator[Event]:
-        """Take the events that are there out of the stream, oldest first."""
+        """Take all present events out of the stream, oldest first."""
         while (event := self.read(0)) is not None:
             yield event
 
     def __iter__(self) -> Iterator[Event]:
-        """Take events out of the stream as they come, until it is shut down."""
+        """Take events out of the stream and wait for more, until the stream is shut down."""
         while True:
             try:
                 event = self.read()
@@ -257,23 +264,23 @@ class Stream(_Readable):
 
 
 class Log(_Readable):
-    """A log, as `open_log()` opens it. At the end of a `with` block it is closed."""
+    """A log from `open_log()`. It is closed at the end of a `with` block."""
 
     def read(self) -> Event | None:
         """Return the next event, or None at the end."""
         return self._read("getnext_event")
 
     def rewind(self) -> None:
-        """Begin again with the oldest event."""
+        """Start again with the oldest event."""
         call("rewind", self._trid)
 
     def __iter__(self) -> Iterator[Event]:
-        """Go through the events from where reading has come to."""
+        """Return the remaining events, oldest first."""
         while (event := self.read()) is not None:
             yield event
 
     def close(self) -> None:
-        """Close the log. Once more does nothing."""
+        """Close the log. A second call does nothing."""
         self._end("close")
 
     def __enter__(self) -> Self:
@@ -283,23 +290,42 @@ class Log(_Readable):
         self.close()
 
 
+def _call_with_log(
+    function: str, before: tuple[object, ...], log: str | os.PathLike[str] | int, flags: int
+) -> tuple[int, int | None]:
+    """Call a function with a log. Return the trace id, and a descriptor to close at the end."""
+    trid = ctypes.c_uint()
+    if isinstance(log, int):
+        call(function, *before, log, trid)
+        return trid.value, None
+    fd = os.open(log, flags | os.O_CLOEXEC, 0o600)
+    try:
+        call(function, *before, fd, trid)
+    except PosixTraceError:
+        os.close(fd)
+        raise
+    return trid.value, fd
+
+
 def create(
     pid: int = 0,
     attributes: Attributes | None = None,
     *,
     log: str | os.PathLike[str] | int | None = None,
 ) -> Stream:
-    """Make a stream that traces a process; it is started by `start()`.
+    """Make a stream that traces a process. Call `start()` to start to record.
+
+    See `posix_trace_create()` and `posix_trace_create_withlog()` of POSIX.1-2017.
 
     Args:
-        pid: The process; 0 is this one.
-        attributes: What the stream is to be like; None is all defaults.
-        log: A path, whose file is written anew, or a descriptor open for writing, which stays
-            open; None is a stream without a log.
+        pid: The process; 0 is this process.
+        attributes: The attributes of the stream; None is all defaults.
+        log: A path: its file is made, or overwritten. Or a descriptor open for writing, which stays
+            open. None is a stream without a log.
 
     Raises:
-        PosixTraceError: ESRCH, there is no such process; EPERM, it is not ours to trace; EAGAIN,
-            there are as many streams as there can be; EINVAL, attributes or log are not suitable;
+        PosixTraceError: ESRCH, there is no such process; EPERM, you may not trace the process;
+            EAGAIN, there are too many streams; EINVAL, attributes or log are not suitable;
             EBADF, ENOSPC, ENOMEM.
         OSError: The log cannot be opened.
 
@@ -308,21 +334,13 @@ def create(
         ...     stream.start()
         ...     input("Enter ends the tracing")
     """
-    trid = ctypes.c_uint()
     attr = native_attributes(attributes or Attributes())
     if log is None:
+        trid = ctypes.c_uint()
         call("create", pid, attr, trid)
         return Stream(trid.value, None)
-    if isinstance(log, int):
-        call("create_withlog", pid, attr, log, trid)
-        return Stream(trid.value, None)
-    fd = os.open(log, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        call("create_withlog", pid, attr, fd, trid)
-    except PosixTraceError:
-        os.close(fd)
-        raise
-    return Stream(trid.value, fd)
+    flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC
+    return Stream(*_call_with_log("create_withlog", (pid, attr), log, flags))
 
 
 def open_log(log: str | os.PathLike[str] | int) -> Log:
@@ -332,7 +350,7 @@ def open_log(log: str | os.PathLike[str] | int) -> Log:
         log: A path, or a descriptor open for reading, which stays open.
 
     Raises:
-        PosixTraceError: EINVAL, it is not a log.
+        PosixTraceError: EINVAL, the file is not a log.
         OSError: The file cannot be opened.
 
     Example:
@@ -340,14 +358,4 @@ def open_log(log: str | os.PathLike[str] | int) -> Log:
         ...     for event in log:
         ...         print(event.name, event.data)
     """
-    trid = ctypes.c_uint()
-    if isinstance(log, int):
-        call("open", log, trid)
-        return Log(trid.value, None)
-    fd = os.open(log, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        call("open", fd, trid)
-    except PosixTraceError:
-        os.close(fd)
-        raise
-    return Log(trid.value, fd)
+    return Log(*_call_with_log("open", (), log, os.O_RDONLY))
