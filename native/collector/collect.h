@@ -147,7 +147,7 @@ PTT_COLLECT_API int ptt_collector_create_shared(const struct ptt_collector_optio
 						struct ptt_collector **collector, struct ptt_message *message);
 
 /*
- * ptt_collector_attach - take over a segment whose collector has died
+ * ptt_collector_attach - take over the segment of a dead collector
  *
  * @options: the function uses segment, trace and the file limits only
  *

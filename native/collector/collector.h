@@ -116,7 +116,7 @@ struct ptt_collector {
 	uint32_t doorbell_seen;
 	struct process_note *process_note; /* by process entry */
 	uint8_t *process_used; /* by process entry: 1 = threads of the process have entries */
-	uint32_t reap_at;      /* number of threads at which reap() looks for dead threads */
+	uint32_t reap_at;      /* with so many threads, reap() looks for dead threads */
 	uint32_t gone_processes; /* dead processes with an entry */
 	uint64_t lost_threads; /* lost threads of process entries that have been given back */
 	uint32_t pid_namespace;
@@ -192,7 +192,7 @@ static inline uint32_t chunk_of_head(const struct ptt_collector *c, uint64_t hea
 /* grow.c */
 uint32_t grow_first_count(const struct ptt_segment *seg);
 uint64_t grow_first_part(const struct ptt_segment *seg);
-int grow_begin(struct ptt_collector *c, int fd);
+void grow_begin(struct ptt_collector *c, int fd);
 void grow_more(struct ptt_collector *c);
 void grow_to_the_end(struct ptt_collector *c);
 bool grow_is_on(const struct ptt_collector *c);
@@ -260,7 +260,7 @@ void processes_recycle(struct ptt_collector *c); /* gives back entries of dead p
 uint64_t processes_lost_threads(const struct ptt_collector *c);
 
 /* shared/: in place of chunks and threads if all threads share one buffer */
-uint64_t shared_lay_out(struct ptt_segment *segment, struct ptt_shared *shared, uint64_t size);
+void shared_lay_out(struct ptt_segment *segment, struct ptt_shared *shared, uint64_t size);
 bool shared_is_sound(const struct ptt_segment *segment, const char *base);
 int shared_open(struct ptt_collector *c, const char *path, struct ptt_message *message) PTT_MUST_CHECK;
 void shared_take_up(struct ptt_collector *c);

@@ -166,9 +166,8 @@ static void *grow(void *collector)
 /*
  * grow_begin - mark the ABSENT chunks, and start the thread that adds them
  * @fd: the segment; this file closes it when it is not needed any more
- * Return: 0. Chunks that cannot be added stay ABSENT.
  */
-int grow_begin(struct ptt_collector *c, int fd)
+void grow_begin(struct ptt_collector *c, int fd)
 {
 	const struct ptt_segment *seg = &c->head;
 	sigset_t all, before;
@@ -196,7 +195,6 @@ int grow_begin(struct ptt_collector *c, int fd)
 	}
 	if (!c->grows)
 		close(fd);
-	return 0;
 }
 
 static void wake_grower(struct ptt_collector *c)

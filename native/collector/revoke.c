@@ -44,7 +44,7 @@ static uint32_t find_idle(struct ptt_collector *c, uint32_t *fresh)
 
 		if (PTT_CHUNK_STATUS(state) != PTT_CHUNK_OWNED || thread >= c->head.thread_count)
 			continue;
-		/* relaxed, and so is the load of revoke: hints of which thread to ask; take() loads with acquire */
+		/* relaxed, and so is the load of revoke: hints for the choice of threads; take() loads with acquire */
 		head = __atomic_load_n(&c->thread[thread].head, __ATOMIC_RELAXED);
 		if (chunk_of_head(c, head) != i)
 			continue;

@@ -221,14 +221,9 @@ static int make_segment(struct ptt_collector *c, const struct ptt_collector_opti
 	if (fd < 0)
 		return fail(message, -errno, "%s", o->segment);
 	err = reserve(fd, &seg);
-	if (err) {
-		err = fail(message, -err, "cannot reserve %llu MB for the buffers at %s",
-			   (unsigned long long)(seg.size / 1000000), o->segment);
-		unlink(o->segment);
-		close(fd);
-		return err;
-	}
-	err = map(c, fd, seg.size, message);
+	err = err ? fail(message, -err, "cannot reserve %llu MB for the buffers at %s",
+			 (unsigned long long)(seg.size / 1000000), o->segment)
+		  : map(c, fd, seg.size, message);
 	if (err) {
 		unlink(o->segment);
 		close(fd);
@@ -239,7 +234,8 @@ static int make_segment(struct ptt_collector *c, const struct ptt_collector_opti
 		*(struct ptt_shared *)(c->base + seg.shared_offset) = shared;
 		*(uint32_t *)(c->base + seg.thread_owner_offset) = UINT32_MAX;
 	}
-	return grow_begin(c, fd);
+	grow_begin(c, fd);
+	return 0;
 }
 
 /*

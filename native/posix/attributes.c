@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attributes.c - the attributes object, with which a controller configures a stream and asks about a stream. */
+/* attributes.c - the attributes object: a controller configures a stream with it, and learns about a stream from it. */
 #include "posix.h"
 
 #define MAGIC UINT64_C(0x7274746170787470) /* "ptxpattr" */

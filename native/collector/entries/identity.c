@@ -65,19 +65,6 @@ static bool is_process(const struct ptt_collector *c, const char *pid, const str
 	return innermost_pid(pid) == process->pid && maps_file(pid, c->device_and_inode);
 }
 
-static uint32_t search(const struct ptt_collector *c, const struct ptt_process *process)
-{
-	DIR *all = opendir("/proc");
-	struct dirent *entry;
-	uint32_t pid = 0;
-
-	while (all && !pid && (entry = readdir(all)))
-		if (isdigit((unsigned char)entry->d_name[0]) && is_process(c, entry->d_name, process))
-			pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-	if (all)
-		closedir(all);
-	return pid;
-}
 
 void identity_init(struct ptt_collector *c, int segment_fd)
 {
@@ -91,7 +78,17 @@ void identity_init(struct ptt_collector *c, int segment_fd)
 
 uint32_t identity_pid(const struct ptt_collector *c, const struct ptt_process *process)
 {
+	struct dirent *entry;
+	uint32_t pid = 0;
+	DIR *all;
+
 	if (!process->pid || (process->pid_namespace && process->pid_namespace == c->pid_namespace) || !c->pid_namespace)
 		return process->pid;
-	return search(c, process);
+	all = opendir("/proc");
+	while (all && !pid && (entry = readdir(all)))
+		if (isdigit((unsigned char)entry->d_name[0]) && is_process(c, entry->d_name, process))
+			pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+	if (all)
+		closedir(all);
+	return pid;
 }

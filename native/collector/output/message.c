@@ -22,32 +22,27 @@ int fail(struct ptt_message *message, int error, const char *format, ...)
 	return error;
 }
 
-static int64_t unix_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 int ptt_collector_read_clock(uint32_t kind, struct ptt_collector_time *now)
 {
 	uint64_t best = UINT64_MAX;
+	struct timespec real;
 
 	if (!kind)
 		kind = ptt_clock_choose();
 	/* Interrupts disturbed the shortest reading least. */
 	for (int i = 0; i < 16; i++) {
 		uint64_t before = ptt_clock_monotonic_ns();
-		int64_t real = unix_ns();
-		uint64_t clock = ptt_clock_fenced(kind);
-		uint64_t after = ptt_clock_monotonic_ns();
+		uint64_t clock, after;
 
+		clock_gettime(CLOCK_REALTIME, &real);
+		clock = ptt_clock_fenced(kind);
+		after = ptt_clock_monotonic_ns();
 		if (after - before >= best)
 			continue;
 		best = after - before;
 		now->clock = clock;
-		now->unix_ns = real;
+		now->unix_ns = (int64_t)real.tv_sec * 1000000000 + real.tv_nsec;
 		now->monotonic_ns = before + best / 2;
 	}
 	if (kind == PTT_CLOCK_MONOTONIC)

@@ -24,22 +24,16 @@ void stream_name(const struct ptt_collector *c, uint32_t index, uint32_t generat
 		snprintf(name, 32, "stream-%05u", index);
 }
 
-/* Each thread has a file. To open a file for each packet takes longer than to write the packet. */
-static void raise_limit(struct rlimit *limit)
-{
-	struct rlimit raised = *limit;
-
-	raised.rlim_cur = limit->rlim_max < 2 * OPEN_FILES_MAX ? limit->rlim_max : 2 * OPEN_FILES_MAX;
-	if (raised.rlim_cur > limit->rlim_cur && setrlimit(RLIMIT_NOFILE, &raised) == 0)
-		*limit = raised;
-}
-
 int streams_init(struct ptt_collector *c, struct ptt_message *message)
 {
-	struct rlimit limit = {.rlim_cur = 1024};
+	struct rlimit limit = {.rlim_cur = 1024}, raised;
 
 	getrlimit(RLIMIT_NOFILE, &limit);
-	raise_limit(&limit);
+	/* Each thread has a file. To open a file for each packet takes longer than to write the packet. */
+	raised = limit;
+	raised.rlim_cur = limit.rlim_max < 2 * OPEN_FILES_MAX ? limit.rlim_max : 2 * OPEN_FILES_MAX;
+	if (raised.rlim_cur > limit.rlim_cur && setrlimit(RLIMIT_NOFILE, &raised) == 0)
+		limit = raised;
 	c->open_count = OPEN_FILES_MAX;
 	/* Leave half of the descriptors to the rest of the process. */
 	if (limit.rlim_cur / 2 < c->open_count)

@@ -14,8 +14,7 @@
  * The last two steps run packet by packet, so room comes back early. A word is zero until a writer stores it: if a writer died,
  * the zeros show where it stopped.
  *
- * In chunk_serial, a packet has the place in the buffer up to which the words are on disk. A recorder that takes over
- * continues there.
+ * chunk_serial of a packet is the place behind its last word in the buffer. A recorder that takes over continues there.
  */
 #include "drain_shared.h"
 

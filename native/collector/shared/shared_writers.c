@@ -20,7 +20,7 @@
 /* ------------------------------------------------------------ the buffer */
 
 
-uint64_t shared_lay_out(struct ptt_segment *segment, struct ptt_shared *shared, uint64_t size)
+void shared_lay_out(struct ptt_segment *segment, struct ptt_shared *shared, uint64_t size)
 {
 	uint64_t at = align_up(segment->size, 64), words = PTT_SHARED_SIZE_MIN / 4;
 
@@ -34,7 +34,6 @@ uint64_t shared_lay_out(struct ptt_segment *segment, struct ptt_shared *shared, 
 	shared->size = words;
 	shared->headroom = words / 16 < 16384 ? words / 16 : 16384;
 	segment->size = shared->array_offset + words * 4;
-	return segment->size;
 }
 
 bool shared_is_sound(const struct ptt_segment *segment, const char *base)

@@ -91,12 +91,9 @@ int posix_trace_stop(trace_id_t trid)
 
 int posix_trace_get_filter(trace_id_t trid, trace_event_set_t *set)
 {
-	struct px_trace *t;
+	struct px_trace *t = set ? px_trace_use(trid, PX_STREAM) : NULL;
 	struct px_guard guard;
 
-	if (!set)
-		return EINVAL;
-	t = px_trace_use(trid, PX_STREAM);
 	if (!t)
 		return EINVAL;
 	px_guard_enter(&guard);
@@ -230,11 +227,8 @@ int posix_trace_flush(trace_id_t trid)
 
 int posix_trace_get_attr(trace_id_t trid, trace_attr_t *attr)
 {
-	struct px_trace *t;
+	struct px_trace *t = attr ? px_trace_use(trid, PX_STREAM | PX_LOG) : NULL;
 
-	if (!attr)
-		return EINVAL;
-	t = px_trace_use(trid, PX_STREAM | PX_LOG);
 	if (!t)
 		return EINVAL;
 	px_attr_store(attr, &t->attr);
@@ -287,12 +281,9 @@ static void log_status(const struct px_trace *t, struct posix_trace_status_info 
 
 int posix_trace_get_status(trace_id_t trid, struct posix_trace_status_info *statusinfo)
 {
-	struct px_trace *t;
+	struct px_trace *t = statusinfo ? px_trace_use(trid, PX_STREAM | PX_LOG) : NULL;
 	struct px_guard guard;
 
-	if (!statusinfo)
-		return EINVAL;
-	t = px_trace_use(trid, PX_STREAM | PX_LOG);
 	if (!t)
 		return EINVAL;
 	px_guard_enter(&guard);

@@ -104,11 +104,10 @@ static int flush_events(struct px_trace *t)
 	return err;
 }
 
-static struct px_log_status status_of(struct px_trace *t, bool final)
+int px_write_status(struct px_trace *t, bool final)
 {
 	const struct px_stream *stream = t->buffer.stream;
-
-	return (struct px_log_status){
+	struct px_log_status status = {
 		.stream_status = final ? POSIX_TRACE_SUSPENDED : POSIX_TRACE_RUNNING,
 		.stream_full = POSIX_TRACE_NOT_FULL,
 		.stream_overrun = __atomic_load_n(&stream->overrun, __ATOMIC_ACQUIRE) ? POSIX_TRACE_OVERRUN
@@ -124,11 +123,6 @@ static struct px_log_status status_of(struct px_trace *t, bool final)
 		.finisher_pid = t->finisher,
 		.user = t->user,
 	};
-}
-
-int px_write_status(struct px_trace *t, bool final)
-{
-	struct px_log_status status = status_of(t, final);
 
 	return px_log_write_status(t->log, &status);
 }

@@ -20,10 +20,6 @@ struct request {
 	int *unavailable;
 };
 
-static bool is_sound(const struct request *r)
-{
-	return r->event && r->data_len && r->unavailable && (r->data || !r->num_bytes);
-}
 
 static void deliver(const struct px_trace *t, const struct px_record *record, const struct request *r)
 {
@@ -73,10 +69,6 @@ static void read_log(struct px_trace *t, const struct request *r)
 
 /* ------------------------------------------------------------ waiting */
 
-static bool is_time(const struct timespec *time)
-{
-	return time->tv_nsec >= 0 && time->tv_nsec < BILLION;
-}
 
 static void abandon(void *trace)
 {
@@ -143,7 +135,7 @@ static int wait_stream(struct px_trace *t, trace_id_t trid, const struct request
 		taken = try_stream(t, r);
 		if (taken == PX_TAKE_RECORD)
 			return 0;
-		if (timed && (!until || !is_time(until)))
+		if (timed && (!until || until->tv_nsec < 0 || until->tv_nsec >= BILLION))
 			return EINVAL;
 		if (taken == PX_TAKE_UNFINISHED)
 			ptt_raw_futex(&stream->bell, FUTEX_WAIT, seen, &moment);
@@ -160,7 +152,7 @@ static int get_next(trace_id_t trid, const struct request *r, enum patience pati
 	struct px_trace *t;
 	int err = 0;
 
-	if (!is_sound(r))
+	if (!r->event || !r->data_len || !r->unavailable || (!r->data && r->num_bytes))
 		return EINVAL;
 	t = px_trace_use(trid, patience == TRY ? PX_STREAM : PX_STREAM | PX_LOG);
 	if (!t)

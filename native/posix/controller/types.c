@@ -50,12 +50,9 @@ static trace_event_id_t open_name(struct px_trace *t, const char *name)
 
 int posix_trace_trid_eventid_open(trace_id_t trid, const char *restrict event_name, trace_event_id_t *restrict event)
 {
+	struct px_trace *t = event_name && event ? px_trace_use(trid, PX_STREAM) : NULL;
 	struct px_guard guard;
-	struct px_trace *t;
 
-	if (!event_name || !event)
-		return EINVAL;
-	t = px_trace_use(trid, PX_STREAM);
 	if (!t)
 		return EINVAL;
 	if (strnlen(event_name, TRACE_EVENT_NAME_MAX + 1) > TRACE_EVENT_NAME_MAX) {
@@ -71,13 +68,10 @@ int posix_trace_trid_eventid_open(trace_id_t trid, const char *restrict event_na
 
 int posix_trace_eventid_get_name(trace_id_t trid, trace_event_id_t event, char *event_name)
 {
+	struct px_trace *t = event_name ? px_trace_use(trid, PX_STREAM | PX_LOG) : NULL;
 	struct px_guard guard;
-	struct px_trace *t;
 	const char *name;
 
-	if (!event_name)
-		return EINVAL;
-	t = px_trace_use(trid, PX_STREAM | PX_LOG);
 	if (!t)
 		return EINVAL;
 	px_guard_enter(&guard);
@@ -97,13 +91,10 @@ int posix_trace_eventid_equal(trace_id_t trid, trace_event_id_t event1, trace_ev
 
 int posix_trace_eventtypelist_getnext_id(trace_id_t trid, trace_event_id_t *restrict event, int *restrict unavailable)
 {
+	struct px_trace *t = event && unavailable ? px_trace_use(trid, PX_STREAM | PX_LOG) : NULL;
 	struct px_guard guard;
 	trace_event_id_t next;
-	struct px_trace *t;
 
-	if (!event || !unavailable)
-		return EINVAL;
-	t = px_trace_use(trid, PX_STREAM | PX_LOG);
 	if (!t)
 		return EINVAL;
 	px_guard_enter(&guard);

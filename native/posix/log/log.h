@@ -16,7 +16,7 @@ int px_log_descriptor(const struct px_log *log);
 
 /*
  * px_log_add - add a record to the current block
- * @taken: place in the stream up to which records have been taken out, including this record; px_log_taken() returns it
+ * @taken: place in the stream behind the last record that was taken out; px_log_taken() returns it
  * Return: false if the block is full: call px_log_write() before the next record.
  */
 bool px_log_add(struct px_log *log, const struct px_record *record, uint64_t taken);

@@ -25,7 +25,7 @@ struct progress {
 	uint64_t at;	 /* offset of the next block in the log; in LOOP: in the ring */
 	uint64_t number; /* number of the next EVENTS block */
 	uint64_t used;	 /* bytes of events in the log */
-	uint64_t taken;	 /* place in the stream up to which the log has the records */
+	uint64_t taken;	 /* place in the stream behind the last record of the log */
 	size_t events;	 /* bytes of records in the current block */
 	size_t done;	 /* bytes of these records that are written */
 };

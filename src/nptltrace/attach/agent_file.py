@@ -1,4 +1,4 @@
-"""The file through which the recorder and the thread in an attached process communicate.
+"""The file that connects the recorder and the thread in an attached process.
 
 The file belongs to the user of that process, who may shorten it. So `read()` and `write()` access
 it. It is mapped only for its futex: the kernel finds the waiting thread by the mapping.
