@@ -225,12 +225,18 @@ struct px_event px_own_event(trace_event_id_t id, const void *address, const voi
 	return event;
 }
 
+/* May a program record events with this id? */
+static inline bool is_user_id(trace_event_id_t id)
+{
+	return id == POSIX_TRACE_UNNAMED_USEREVENT || id - PX_EVENT_USER < px_user_count(px_own.names);
+}
+
 static __attribute__((noinline)) void record_user_event(trace_event_id_t id, const void *data, size_t size, void *address)
 {
 	struct px_event event;
 
-	if (id != POSIX_TRACE_UNNAMED_USEREVENT && id - PX_EVENT_USER >= px_user_count(px_own.names))
-		return; /* a program may not use this id */
+	if (!is_user_id(id))
+		return;
 	/* member by member, and never copied: a copy would wait for these stores */
 	event.id = id;
 	event.address = (uint64_t)address;

@@ -104,7 +104,6 @@ def main(descriptor: int, wanted: Mapping[str, Any]) -> None:
         raise
 
 
-
 def _record(line: MessageSocket, options: AttachOptions) -> dict[str, Any]:
     invitation = _Invitation(line, options.pid)
 
