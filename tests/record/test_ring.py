@@ -175,7 +175,7 @@ def test_a_segment_has_one_collector(tmp_path: Path) -> None:
 @pytest.mark.parametrize("data", [b"", b"x" * 100, b"x" * 100_000, b"PTTSEGM1" + bytes(100_000)])
 def test_what_is_no_segment_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "segment").write_bytes(data)
-    with pytest.raises(CollectorError, match="no segment"):
+    with pytest.raises(CollectorError, match="not a segment"):
         Collector(tmp_path / "segment", tmp_path, BufferOptions().native(), attach=True)
 
 
