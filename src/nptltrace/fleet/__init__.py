@@ -16,13 +16,13 @@ def open(  # noqa: A001 -- as nptltrace.open
     """Open a store that `ptt fleet add` made.
 
     Args:
-        store: Its directory, or the address of a bucket and a path in it.
-        engine: What answers: `duckdb` or `spark`.
-        master: Address of a Spark cluster; None for what Spark's settings say.
-        remote: Address of a Spark Connect server instead.
+        store: Directory of the store, or the address of a bucket and a path in the bucket.
+        engine: The engine that answers queries: `duckdb` or `spark`.
+        master: Address of a Spark cluster; None: Spark's own settings decide.
+        remote: Address of a Spark Connect server, in place of `master`.
 
     Raises:
-        UsageError: There is no store.
+        UsageError: There is no store, or the engine does not take these arguments.
     """
     from nptltrace.fleet.fleet import Fleet
 

@@ -1,4 +1,4 @@
-"""Adds the run of a trace to a store: its tables, and sums of its waits."""
+"""Adds the run of a trace to a store: the tables of the trace, and sums of its waits."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ __all__ = [
     "LockKeys", "Sums", "add_run", "append_all", "details_kept", "list_run", "new_run", "start_of",
 ]  # fmt: skip
 
-# Rows of a table that are kept until they are written: a file of the store has as many.
+# Rows of a table that are gathered before they are written as one file of the store.
 _ROWS = 1 << 18
-# Pieces that are written at one time, and so in memory besides those that are kept.
+# Pieces that are written at the same time, and are in memory besides the gathered rows.
 _WRITERS = 2
 _KNOWN_BY = (
     "lock_id", "process", "kind", "name", "name_source", "init_stack", "first_stack",
@@ -53,16 +53,17 @@ def add_run(
 
     Args:
         store: The store.
-        path: The run's trace.
-        labels: What the run is called in comparisons.
-        symbols: Names addresses; made from what the trace says otherwise.
-        least_ns: Only sums, and waits that took so long or longer; None for everything.
+        path: The trace of the run.
+        labels: Values of the run's labels by name.
+        symbols: Names addresses; None: names come from the trace and the files that it names.
+        least_ns: Add only sums, and waits of at least this duration; None for everything.
 
     Returns:
-        Whether it was not in the store yet.
+        Whether the run was added; False if it is in the store already.
 
     Raises:
         UsageError: The recording goes on.
+        StoreError: The store cannot be read or written.
     """
     with closing(Traceset(path)) as traceset:
         tables = all_tables(traceset, symbols or Symbols(traceset))
@@ -75,7 +76,7 @@ def add_run(
 
 
 def new_run(store: Store, path: Path, tables: TraceTables) -> pa.Table | None:
-    """Return the run of a trace as its tables have it; None if it is in the store.
+    """Return the row of a trace in its table `runs`; None if the run is in the store.
 
     Raises:
         UsageError: The recording goes on.
@@ -87,14 +88,14 @@ def new_run(store: Store, path: Path, tables: TraceTables) -> pa.Table | None:
 
 
 def start_of(run: pa.Table) -> int:
-    """Return when a run began: never null, for runs are in this order."""
+    """Return when a run began, in ns of Unix time; never null, since the store orders runs by it."""
     return int(run["start_unix_ns"][0].as_py() or run["t0_unix_ns"][0].as_py())
 
 
 def list_run(
     addition: Addition, run: pa.Table, labels: Mapping[str, str], least_ns: int | None
 ) -> bool:
-    """List a run all rows of which are appended; False if it is in the store by now."""
+    """List a run after all of its rows; return False if the run is in the store by now."""
     more = {
         "start_unix_ns": pa.array([start_of(run)], pa.int64()),
         "added_unix_ns": pa.array([time.time_ns()]),
@@ -113,14 +114,14 @@ def append_all(
     sums: Sums,
     least_ns: int | None,
 ) -> None:
-    """Append pieces of a trace's tables; some are made and written while the next ones are read.
+    """Append pieces of a trace's tables. Threads convert and write them while the next are read.
 
     Args:
-        addition: Takes them.
-        pieces: Pieces of the tables, with their names.
+        addition: Takes the rows.
+        pieces: Pairs of the name of a table and a piece of it.
         keys: Learns the objects.
         sums: Takes the waits.
-        least_ns: Leave out waits that are shorter; None for none.
+        least_ns: Leave out shorter waits; None for none.
     """
     with ThreadPoolExecutor(_WRITERS) as writers:
         pending: deque[Future[pa.Table | None]] = deque()
@@ -130,7 +131,7 @@ def append_all(
             if piece is not None:
                 sums.take(piece)
 
-        for name, parts in _gathered(pieces, keys):
+        for name, parts in _gather(pieces, keys):
             if len(pending) == _WRITERS:
                 finish()
             pending.append(writers.submit(_append, addition, name, parts, least_ns))
@@ -139,7 +140,7 @@ def append_all(
 
 
 def details_kept(least_ns: int | None) -> list[str]:
-    """Return the tables of details that are added."""
+    """Return the tables of details to add."""
     return [name for name in DETAILS if least_ns is None or name == "waits"]
 
 
@@ -153,14 +154,14 @@ def _append_tables(addition: Addition, tables: TraceTables, least_ns: int | None
     addition.append("sums", sums.table(keys))
 
 
-# Rows of a trace's table, and the columns that they have in a store only.
+# Rows of a trace's table, and the columns that only the store has.
 _Part = tuple[pa.Table, dict[str, pa.Array]]
 
 
-def _gathered(
+def _gather(
     pieces: Iterable[tuple[str, pa.Table]], keys: LockKeys
 ) -> Iterator[tuple[str, list[_Part]]]:
-    """Yield as many pieces of a table as are written at once."""
+    """Yield pieces of a table until they have enough rows to be written at once."""
     waiting: dict[str, list[_Part]] = {}
     for name, rows in pieces:
         parts = waiting.setdefault(name, [])
@@ -173,10 +174,11 @@ def _gathered(
 def _append(
     addition: Addition, name: str, parts: list[_Part], least_ns: int | None
 ) -> pa.Table | None:
-    """Append rows as a store has them; return the sums of waits."""
-    # In order while texts are numbers.
-    made = [as_stored(STORED[name], _sorted(part), more) for part, more in parts]
-    rows = pa.concat_tables(made)
+    """Append rows in the form of the store; return the sums of waits."""
+    # Sort first: then texts are still numbers of words.
+    rows = pa.concat_tables(
+        [as_stored(STORED[name], _sorted(part), more) for part, more in parts]
+    )
     piece = None
     if name == "waits":
         piece = Sums.of(rows)
@@ -187,7 +189,7 @@ def _append(
 
 
 def _more(name: str, rows: pa.Table, keys: LockKeys) -> dict[str, pa.Array]:
-    """Return the columns that a table has in a store only."""
+    """Return the columns of a table that only the store has."""
     if name == "objects":
         return {"lock_key": keys.learn(rows)}
     if name == "sites":
@@ -196,7 +198,11 @@ def _more(name: str, rows: pa.Table, keys: LockKeys) -> dict[str, pa.Array]:
 
 
 def place_of(site: Mapping[str, Any]) -> str:
-    """Return what to call a call site in every build of the program: no line, no offset."""
+    """Return a name of a call site that is the same in every build: no line, no offset.
+
+    Args:
+        site: A row of the table `sites`.
+    """
     if site["function"]:
         where = site["file"] or site["module"]
         return f"{site['function']} ({where})" if where else str(site["function"])
@@ -204,7 +210,7 @@ def place_of(site: Mapping[str, Any]) -> str:
 
 
 def _sorted(rows: pa.Table) -> pa.Table:
-    """Return rows in the order of time, in which times take fewest bytes."""
+    """Return rows in the order of time: then times take fewest bytes."""
     order = [name for name in ("process", "t_ns") if name in rows.column_names]
     return rows.sort_by([(name, "ascending") for name in order]) if len(order) > 1 else rows
 
@@ -212,42 +218,38 @@ def _sorted(rows: pa.Table) -> pa.Table:
 class LockKeys:
     """Gives objects keys that are the same in all runs.
 
-    A variable is known by its name and its program, whatever else by the kind of object and the
-    place in the program that made it, or else used it first: all that were made there share a key.
+    The key of a variable comes from its kind, its program and its name. The key of another object
+    comes from its kind and the place that initialized it, or else used it first. All objects of one
+    place share a key.
 
     Args:
         tables: The tables of the run.
     """
 
     def __init__(self, tables: TraceTables) -> None:
-        programs = {
+        self._programs = {
             row["process"]: row["exe"].rpartition("/")[2]
             for row in tables.table("processes", ["process", "exe"]).to_pylist()
         }
-        self._programs = programs
         self._by_id: dict[int, str] = {}
 
     def learn(self, objects: pa.Table) -> pa.Array:
-        """Return the keys of rows of the table of objects, and know them from now on."""
-        rows = objects.select(list(_KNOWN_BY)).to_pylist()
-        self._by_id |= {row["lock_id"]: _lock_key(row, self._programs) for row in rows}
+        """Return the keys of rows of the table `objects`, and remember them for `of`."""
+        for row in objects.select(list(_KNOWN_BY)).to_pylist():
+            parts = [row["kind"], self._programs.get(row["process"], ""), row["name"]]
+            if row["name_source"] == "address":
+                parts[1:] = [row["init_stack"] or row["first_stack"] or ""]
+            digest = blake2b("\0".join(parts).encode(), digest_size=16)
+            self._by_id[row["lock_id"]] = digest.hexdigest()
         return self.of(objects["lock_id"])
 
     def of(self, ids: pa.ChunkedArray) -> pa.Array:
-        """Return the keys of objects that were learnt; null for null."""
+        """Return the keys of learnt objects by their `lock_id`; null for null."""
         return pa.array([self._by_id.get(number) for number in ids.to_pylist()], pa.string())
 
 
-def _lock_key(row: Mapping[str, Any], programs: Mapping[int, str]) -> str:
-    known_by = [programs.get(row["process"], ""), row["name"]]
-    if row["name_source"] == "address":
-        known_by = [row["init_stack"] or row["first_stack"] or ""]
-    parts = [row["kind"], *known_by]
-    return blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()
-
-
 class Sums:
-    """Adds waits up by lock, place and class."""
+    """Sums up waits by lock, place and class."""
 
     _BY = ("run_id", "kind", "class", "lock_id", "stack_id")
     _SUMS: tuple[tuple[Any, str, str], ...] = (
@@ -262,7 +264,7 @@ class Sums:
 
     @classmethod
     def of(cls, waits: pa.Table) -> pa.Table:
-        """Return sums of some waits, as a store has them, for `take`."""
+        """Return sums of rows of the store's table `waits`, for `take`."""
         groups = waits.group_by(list(cls._BY))
         rows = groups.aggregate([(column, how) for column, how, _ in cls._SUMS])
         return rows.rename_columns([*cls._BY, *(name for *_, name in cls._SUMS)])
@@ -272,17 +274,17 @@ class Sums:
         self._parts.append(sums)
 
     def parts(self) -> pa.Table:
-        """Return what was added up so far, for `take` of others."""
+        """Return the sums so far, for `take` of another object."""
         return pa.concat_tables([self.schema().empty_table(), *self._parts])
 
     @classmethod
     def schema(cls) -> pa.Schema:
         """Return the columns of `parts`."""
-        of_waits = {name: STORED["waits"].schema.field(name).type for name in cls._BY}
-        return pa.schema(of_waits | {name: pa.int64() for *_, name in cls._SUMS})
+        types = {name: STORED["waits"].schema.field(name).type for name in cls._BY}
+        return pa.schema(types | {name: pa.int64() for *_, name in cls._SUMS})
 
     def table(self, keys: LockKeys) -> pa.Table:
-        """Return the sums as a store has them.
+        """Return the sums as rows of the store's table `sums`.
 
         Args:
             keys: The keys of all locks.

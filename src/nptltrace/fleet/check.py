@@ -1,4 +1,4 @@
-"""`ptt fleet check`: what was found in runs, and orders of locks that differ between them."""
+"""`ptt fleet check`: the findings of runs, and lock orders that differ between runs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["fleet_check"]
 
 
 def fleet_check(fleet: Fleet, chosen: Chosen, *, by: str | None) -> FleetCheck:
-    """Return what was found in the runs.
+    """Return the findings of the chosen runs.
 
     Args:
         fleet: The store.
         chosen: The runs.
-        by: A label of which the values are listed with each finding, or None.
+        by: List the values of this label with each finding; None for no label.
     """
     runs = {row["run_id"]: row for row in chosen.rows}
     fleet.choose(chosen.run_ids)
@@ -41,9 +41,9 @@ def fleet_check(fleet: Fleet, chosen: Chosen, *, by: str | None) -> FleetCheck:
 
 
 def _groups(fleet: Fleet) -> list[dict[str, Any]]:
-    """Return the findings of single runs, those of the same places as one.
+    """Return the findings of single runs. Findings of one kind at the same places are one group.
 
-    Each is as the first run has it that has it: both engines take the same one.
+    The texts of a group come from the first run that has it, so that both engines agree.
     """
     groups: list[dict[str, Any]] = fleet.sql(
         """
@@ -69,13 +69,14 @@ def _groups(fleet: Fleet) -> list[dict[str, Any]]:
 def _finding(
     group: Mapping[str, Any], runs: Mapping[str, Mapping[str, Any]], by: str | None
 ) -> FleetFinding:
-    having = sorted((runs[run] for run in group["run_ids"]), key=lambda run: run["start_unix_ns"])
+    affected = sorted((runs[run] for run in group["run_ids"]), key=lambda run: run["start_unix_ns"])
     return {
         "kind": group["kind"], "severity": group["severity"], "message": group["message"],
-        "sites": group["sites"], "runs": len(having), "count": group["count"],
-        "hosts": sorted({run["host"] or "" for run in having}),
-        "values": sorted({value_of(run, by) or "" for run in having}) if by else [],
-        "first_unix_ns": having[0]["start_unix_ns"], "last_unix_ns": having[-1]["start_unix_ns"],
-        "first_run_id": having[0]["run_id"], "last_run_id": having[-1]["run_id"],
+        "sites": group["sites"], "runs": len(affected), "count": group["count"],
+        "hosts": sorted({run["host"] or "" for run in affected}),
+        "values": sorted({value_of(run, by) or "" for run in affected}) if by else [],
+        "first_unix_ns": affected[0]["start_unix_ns"],
+        "last_unix_ns": affected[-1]["start_unix_ns"],
+        "first_run_id": affected[0]["run_id"], "last_run_id": affected[-1]["run_id"],
         "orders": group.get("orders", []),
     }  # fmt: skip

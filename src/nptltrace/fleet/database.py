@@ -1,4 +1,4 @@
-"""SQL over a store, by DuckDB: the tables of its runs, and the views of a trace on them."""
+"""SQL over a store by DuckDB: the tables of all runs, and the same views as over one trace."""
 
 from __future__ import annotations
 
@@ -23,10 +23,13 @@ _FILES, _FOUND, _EMPTY = "files_of_", "found_of_", "columns_of_"
 
 
 class FleetDatabase(Database):
-    """The tables of a store as they are now, and views on them, behind SQL.
+    """A DuckDB database over the present tables of a store and their views.
 
     Args:
         store: The store.
+
+    Raises:
+        StoreError: A file of the store cannot be read.
     """
 
     def __init__(self, store: Store) -> None:
@@ -39,7 +42,7 @@ class FleetDatabase(Database):
         )
 
     def relation(self, sql: str) -> Any:
-        """Return DuckDB's relation of a query."""
+        """Return a query as a relation of DuckDB."""
         return self._connection.sql(sql)
 
     def _declare_store(self, store: Store) -> None:
@@ -58,7 +61,7 @@ class FleetDatabase(Database):
 
         for name in STORED:
             run(f"create view {_FILES}{name} as {self._source(store, name)}")
-        # Rows of additions that are not listed are those of nobody: not yet, or not any more.
+        # `runs` does not list an addition yet, or any more: its rows are not part of the store.
         listed = f"(select {ADDITION} from {_FILES}runs)"
         for name in STORED:
             hidden = f"{ADDITION}, {DAY}" if name in DETAILS else ADDITION
@@ -72,7 +75,7 @@ class FleetDatabase(Database):
         run("set enable_external_access = false")
 
     def _source(self, store: Store, name: str) -> str:
-        """Return the query that reads the files of a table."""
+        """Return the query that reads the files of a table, with the columns of this version."""
         declared = STORED[name].schema
         table = store.table(name) if store.has(name) else None
         store.check_log(name)
@@ -80,7 +83,7 @@ class FleetDatabase(Database):
         if table is None or not files:
             self._connection.register(f"{_EMPTY}{name}", declared.empty_table())
             return f"select * from {_EMPTY}{name}"
-        if "://" in store.place:  # in a bucket, which DuckDB would need an extension for
+        if "://" in store.place:  # DuckDB needs an extension to read a bucket
             self._connection.register(f"{_FOUND}{name}", table.to_pyarrow_dataset())
             rows = f"select * from {_FOUND}{name}"
         else:
@@ -88,7 +91,7 @@ class FleetDatabase(Database):
             rows = f"select * from read_parquet([{listed}], union_by_name = true)"
         if {field.name for field in table.schema().fields} >= set(declared.names):
             return rows
-        # Runs were added by earlier versions only, which had fewer columns.
+        # All runs come from earlier versions, which had fewer columns.
         self._connection.register(f"{_EMPTY}{name}", declared.empty_table())
         return f"select * from {_EMPTY}{name} union all by name {rows}"
 

@@ -1,4 +1,4 @@
-"""What answers SQL over a store: DuckDB in this process, or Spark."""
+"""The engines that answer SQL over a store: DuckDB in this process, or Spark."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ ENGINES = ("duckdb", "spark")
 def database_of(
     store: Store, *, engine: str = "duckdb", master: str | None = None, remote: str | None = None
 ) -> FleetDatabase | SparkDatabase:
-    """Return the tables of a store as they are now, and views on them, behind SQL.
+    """Open a database over the present tables of a store and their views.
 
     Args:
         store: The store.
         engine: `duckdb` or `spark`.
-        master: Address of a Spark cluster; None for what Spark's settings say.
-        remote: Address of a Spark Connect server instead.
+        master: Address of a Spark cluster; None: Spark's own settings decide.
+        remote: Address of a Spark Connect server, in place of `master`.
 
     Raises:
-        UsageError: There is no such engine, or it does not take what was given.
+        UsageError: There is no such engine, or the engine does not take these arguments.
+        QueryError: Spark cannot be reached.
+        StoreError: A file of the store cannot be read.
     """
     _check(engine, master, remote)
     if engine == "spark":
@@ -43,10 +45,10 @@ def database_of(
 def spark_session(
     *, engine: str = "spark", master: str | None = None, remote: str | None = None
 ) -> Any:
-    """Return a session of Spark; None for another engine. Arguments are as of `database_of`.
+    """Return a session of Spark; None for another engine. The arguments are as in `database_of`.
 
     Raises:
-        UsageError: There is no such engine, or it does not take what was given.
+        UsageError: There is no such engine, or the engine does not take these arguments.
         QueryError: Spark cannot be reached.
     """
     _check(engine, master, remote)

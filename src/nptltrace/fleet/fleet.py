@@ -1,4 +1,4 @@
-"""A store and the questions that many runs answer together."""
+"""A store, and queries over all of its runs."""
 
 from __future__ import annotations
 
@@ -24,10 +24,13 @@ class Fleet:
     """The runs of a store; see `nptltrace.fleet.open`. It is a context manager.
 
     Args:
-        store: Where the store is.
-        engine: What answers: `duckdb` or `spark`.
-        master: Address of a Spark cluster; None for what Spark's settings say.
-        remote: Address of a Spark Connect server instead.
+        store: Directory of the store, or the address of a bucket and a path in the bucket.
+        engine: The engine that answers queries: `duckdb` or `spark`.
+        master: Address of a Spark cluster; None: Spark's own settings decide.
+        remote: Address of a Spark Connect server, in place of `master`.
+
+    Raises:
+        UsageError: There is no store.
     """
 
     def __init__(
@@ -42,7 +45,7 @@ class Fleet:
         self._open = partial(database_of, self.store, engine=engine, master=master, remote=remote)
 
     def __repr__(self) -> str:
-        """Return what it holds, in a line."""
+        """Return the place of the store and its number of runs."""
         return f"<Fleet {self.store.place}: {self.runs.num_rows} runs>"
 
     def __enter__(self) -> Self:
@@ -53,20 +56,24 @@ class Fleet:
 
     @property
     def runs(self) -> pa.Table:
-        """The runs, in the order in which they began."""
+        """The runs, ordered by their start."""
         return self.store.runs()
 
     @cached_property
     def database(self) -> FleetDatabase | SparkDatabase:
-        """The tables and views as they were when this was first asked for."""
+        """The tables and views, in their state when you first use this property."""
         return self._open()
 
     def choose(self, run_ids: Sequence[str]) -> None:
-        """Fill the table `chosen_runs`, which later queries may read, with some runs."""
+        """Fill the table `chosen_runs`, which later queries can read.
+
+        Args:
+            run_ids: UUIDs of the runs.
+        """
         self.database.choose(run_ids)
 
     def relation(self, query: str) -> Any:
-        """Return a query to go on with: DuckDB's relation of it, or Spark's data frame.
+        """Return a query as a relation of DuckDB or as a data frame of Spark.
 
         Args:
             query: The query, in DuckDB's SQL.
@@ -74,22 +81,22 @@ class Fleet:
         return self.database.relation(query)
 
     def sql(self, query: str, params: Params = None) -> pa.Table:
-        """Return what a query answers, in DuckDB's SQL over the tables and views.
+        """Return the result of a query over the tables and views.
 
         Args:
-            query: The query.
-            params: Values for its parameters, by place or by name.
+            query: The query, in DuckDB's SQL.
+            params: Values for the parameters of the query, by place or by name.
 
         Raises:
-            QueryError: It cannot be answered.
+            QueryError: The engine cannot answer the query.
         """
         return self.database.query(query, params)
 
     def table(self, name: str) -> pa.Table:
-        """Return one of the tables of the store, rows of listed runs only."""
+        """Return a table of the store, with the rows of listed runs only."""
         return self.sql(f'select * from "{name}"')  # noqa: S608 -- an unknown name is an error
 
     def close(self) -> None:
-        """Give back what queries use."""
+        """Close the database, if a query has opened it."""
         if "database" in vars(self):
             self.database.close()

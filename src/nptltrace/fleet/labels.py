@@ -1,4 +1,4 @@
-"""Labels of runs, as they are given on a command line."""
+"""Labels of runs on a command line. `ptt record` imports this module, so it imports little."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 def parse_label(text: str) -> tuple[str, str]:
-    """Return name and value of a label, given as `release=1.4.2`.
+    """Return the name (in lower case) and the value of a label such as `release=1.4.2`.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is not a label.
     """
     name, equals, value = text.partition("=")
     if not equals or not value or not _LABEL.fullmatch(name):

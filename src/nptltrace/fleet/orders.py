@@ -1,12 +1,19 @@
-"""Cycles of lock orders of which no single run has all.
+"""Cycles of lock orders that only several runs together show.
 
-One run takes A and then B, another one, perhaps on another host, B and then A: neither can be seen
-to be wrong, but the program can deadlock. What counts as one lock in all runs is a variable, or the
-only lock that a place in the program makes. A cycle is none where a lock is held every time that
-all of its orders are taken, where one of them is a matter of try-locks or all are of shared modes,
-where only the first thread of the program takes part, or takes one before there are others. What
-excuses an order in some runs does not in others: each way to take the locks counts for itself. A
-cycle that can close within a single run is a matter of `ptt check`, which knows more of it.
+One run takes A and then B. Another run, perhaps on another host, takes B and then A. Each run looks
+correct, but the program can deadlock.
+
+Locks of different runs count as one lock if they are the same variable. So do locks that are each
+the only lock made at their place in the program.
+
+These cycles are excused, and not reported:
+
+- Threads hold one common lock whenever they take any of the orders.
+- An order uses try-locks, or all orders use shared modes.
+- Only the first thread of the program takes the locks, or it takes an order while it is alone.
+
+An excuse in some runs is no excuse in others: each way to take the locks counts for itself. `ptt
+check` reports a cycle that can close within a single run, since it knows more about that run.
 """
 
 from __future__ import annotations
@@ -23,10 +30,10 @@ if TYPE_CHECKING:
 
 __all__ = ["inversions"]
 
-# Locks of a cycle. Longer ones are reported through their shorter ones, if there are any.
-_LONGEST = 5
+# Locks of a cycle. Of longer cycles, only the shorter cycles within them are reported.
+_LOCKS_MAX = 5
 
-# What is shown of an order is that of the first run that has it, with both engines.
+# The first run that has an order is its example, with both engines.
 _SHOWN = ("held", "wanted", "run_id", "host", "tid", "held_site", "site")
 _OF_THE_FIRST = ", ".join(f"any_value({n}) filter (where number = 1) as first_{n}" for n in _SHOWN)
 _ORDERS = """
@@ -89,7 +96,16 @@ _ORDERS = """
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How some runs take one lock while they hold another."""
+    """How some runs take one lock while they hold another.
+
+    Attributes:
+        guards: Keys of the locks that are held each time.
+        shared: Whether both locks are taken in shared modes.
+        by_main: Whether the first thread of the program alone takes them.
+        count: How often the locks are taken so.
+        runs: UUIDs of the runs.
+        example: Names, threads and call sites in the first run.
+    """
 
     guards: frozenset[str]
     shared: bool
@@ -99,15 +115,15 @@ class _Way:
     example: Mapping[str, Any]
 
 
-# A lock that was taken while another was held, in one run or several.
+# All ways to take one lock while another is held.
 _Order = list[_Way]
 
 
 def inversions(fleet: Fleet) -> list[dict[str, Any]]:
-    """Return the cycles among the chosen runs, each as what `check` makes a finding of.
+    """Return the cycles among the chosen runs, in the form that `check` makes findings from.
 
     Args:
-        fleet: The store.
+        fleet: The store, after `choose`.
     """
     programs: dict[str, dict[tuple[str, str], _Order]] = {}
     for row in fleet.sql(_ORDERS).to_pylist():
@@ -129,7 +145,7 @@ def inversions(fleet: Fleet) -> list[dict[str, Any]]:
 
 
 def _cycles(orders: Mapping[tuple[str, str], _Order]) -> Iterator[list[_Order]]:
-    """Yield the cycles, each once: from the least of its locks."""
+    """Yield each cycle once: it begins with the least of its locks."""
     after: dict[str, list[str]] = {}
     for held, wanted in orders:
         after.setdefault(held, []).append(wanted)
@@ -141,22 +157,22 @@ def _cycles(orders: Mapping[tuple[str, str], _Order]) -> Iterator[list[_Order]]:
                 if lock == first:
                     ends = zip(path, [*path[1:], first], strict=True)
                     yield [orders[pair] for pair in ends]
-                elif lock > first and lock not in path and len(path) < _LONGEST:
+                elif lock > first and lock not in path and len(path) < _LOCKS_MAX:
                     paths.append([*path, lock])
 
 
 def _closing(cycle: Sequence[_Order], *, together: bool = False) -> tuple[_Way, ...]:
     """Return ways to take the locks of a cycle in which threads can wait for one another.
 
-    All ways that have the same in common go on alike, so only the first of them is kept: there are
-    as many combinations as the product of what each order has.
+    The number of combinations is the product of the numbers of ways. Combinations with the same
+    excuses and runs continue alike, so the search keeps only the first of them.
 
     Args:
-        cycle: Its orders.
-        together: Whether a single run must have them all.
+        cycle: The orders of the cycle.
+        together: Whether a single run must have all ways.
 
     Returns:
-        A way of each order; none if there are no such ways.
+        A way of each order; nothing if an excuse holds for all combinations.
     """
     kept: list[tuple[_Way, ...]] = [()]
     for order in cycle:
@@ -171,12 +187,12 @@ def _closing(cycle: Sequence[_Order], *, together: bool = False) -> tuple[_Way, 
 
 
 def _guards(ways: Sequence[_Way]) -> frozenset[str]:
-    """Return the locks that are held whenever one of them is taken."""
+    """Return the locks that all ways hold."""
     return frozenset.intersection(*(way.guards for way in ways))
 
 
 def _by_main(ways: Sequence[_Way]) -> bool:
-    """Return whether the first thread of the program alone takes them."""
+    """Return whether the first thread of the program alone takes the locks."""
     return all(way.by_main for way in ways)
 
 
@@ -188,8 +204,8 @@ def _described(cycle: Sequence[_Order], closing: Sequence[_Way]) -> dict[str, An
     """Return a cycle as a finding.
 
     Args:
-        cycle: Its orders.
-        closing: A way of each that closes it, which the finding shows.
+        cycle: The orders of the cycle.
+        closing: A way of each order that closes the cycle. The finding shows these ways.
     """
     shown = [way.example for way in closing]
     counts = [sum(way.count for way in order) for order in cycle]
@@ -207,11 +223,11 @@ def _described(cycle: Sequence[_Order], closing: Sequence[_Way]) -> dict[str, An
         "count": min(counts),
         "orders": [
             {
-                "held_name": edge["held"], "wanted_name": edge["wanted"], "runs": len(of),
+                "held_name": edge["held"], "wanted_name": edge["wanted"], "runs": len(having),
                 "count": count, "run_id": edge["run_id"], "host": edge["host"] or "",
                 "tid": edge["tid"], "held_site": edge["held_site"] or "",
                 "site": edge["site"] or "",
             }
-            for edge, of, count in zip(shown, runs, counts, strict=True)
+            for edge, having, count in zip(shown, runs, counts, strict=True)
         ],
     }  # fmt: skip

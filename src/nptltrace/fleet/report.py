@@ -1,4 +1,4 @@
-"""`ptt fleet report` and `ptt fleet diff`: where runs wait, and which of them wait longer."""
+"""`ptt fleet report` and `ptt fleet diff`: where runs wait, and which runs wait longer."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ from nptltrace.errors import UsageError
 from nptltrace.fleet.waiting import waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from nptltrace.analysis.vocabulary.document_types import (
         FleetChange,
         FleetDiff,
-        FleetGroup,
         FleetPlace,
         FleetPlaceChange,
         FleetReport,
-        FleetStep,
     )
     from nptltrace.fleet.fleet import Fleet
     from nptltrace.fleet.selection import Chosen
@@ -33,16 +31,16 @@ __all__ = ["fleet_diff", "fleet_report"]
 
 
 def fleet_report(fleet: Fleet, chosen: Chosen, *, by: str, confidence: float) -> FleetReport:
-    """Return where runs waited.
+    """Return the places where runs waited, the worst place first.
 
     Args:
         fleet: The store.
         chosen: The runs.
-        by: What divides them into groups: `host`, `exe` or a label.
-        confidence: How sure a change from one group to the next must be.
+        by: Divide the runs into groups by this name: `host`, `exe` or a label.
+        confidence: Report a change from one group to the next if it is at least so sure, 0 to 1.
 
     Raises:
-        UsageError: No run has what divides them.
+        UsageError: No run has such a name.
     """
     waits = waiting(fleet, chosen.run_ids)
     groups = chosen.values(by)
@@ -65,27 +63,35 @@ def fleet_report(fleet: Fleet, chosen: Chosen, *, by: str, confidence: float) ->
                     {"value": value, "runs": len(runs), "run_mean_ns": int(values[runs].mean())}
                     for value, runs in groups.items()
                 ],
-                "changes": list(_steps(groups, changes, number, confidence)),
+                "changes": [
+                    {"value_before": before, "value_after": after, **_change(change, number)}
+                    for (before, after), change in zip(pairwise(groups), changes, strict=True)
+                    if change.chance[number] <= 1 - confidence
+                ],
             }
         )  # fmt: skip
     return {
         "store": fleet.store.place, "by": by, "runs": len(chosen.rows),
         "wait_ns": int(waits.total_ns.sum()), "confidence": confidence,
-        "groups": _groups(groups, waits.total_ns), "places": places,
+        "groups": [
+            {"value": value, "runs": len(runs), "run_mean_ns": int(waits.total_ns[runs].mean())}
+            for value, runs in groups.items()
+        ],
+        "places": places,
     }  # fmt: skip
 
 
 def fleet_diff(fleet: Fleet, before: Chosen, after: Chosen, *, confidence: float) -> FleetDiff:
-    """Return what changed from some runs to others.
+    """Return the changes of waiting from some runs to others, the largest change first.
 
     Args:
         fleet: The store.
-        before: The ones.
-        after: The others.
-        confidence: How sure a change must be.
+        before: The earlier runs.
+        after: The later runs.
+        confidence: Goes into the document: how sure a change must be, 0 to 1.
 
     Raises:
-        UsageError: There are none of the ones, or of the others.
+        UsageError: One side has no runs, or a run is on both sides.
     """
     for side, runs in (("before", before), ("after", after)):
         if not runs.rows:
@@ -96,11 +102,11 @@ def fleet_diff(fleet: Fleet, before: Chosen, after: Chosen, *, confidence: float
     n, m = len(before.rows), len(after.rows)
     waits = waiting(fleet, [*before.run_ids, *after.run_ids])
     sides = list(range(n)), list(range(n, n + m))
-    [ways] = _changes(waits.wait_ns, [sides])
+    [by_place] = _changes(waits.wait_ns, [sides])
     [whole] = _changes(waits.total_ns[np.newaxis], [sides])
     rows: list[FleetPlaceChange] = [
         {"place": place.place, "site": place.site, "module": place.module, "kind": place.kind,
-         **_change(ways, number)}
+         **_change(by_place, number)}
         for number, place in enumerate(waits.places)
     ]  # fmt: skip
     rows.sort(key=lambda row: -abs(row["after_ns"] - row["before_ns"]))
@@ -112,7 +118,13 @@ def fleet_diff(fleet: Fleet, before: Chosen, after: Chosen, *, confidence: float
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """Means of two groups of runs, and how probable their differences are by chance."""
+    """Changes from one group of runs to another, an element for each place.
+
+    Attributes:
+        before: Mean wait of a run in the first group, in ns.
+        after: Mean wait of a run in the second group, in ns.
+        chance: Probability of such a difference by chance alone.
+    """
 
     before: NDArray[np.float64]
     after: NDArray[np.float64]
@@ -122,7 +134,7 @@ class _Changes:
 def _changes(
     values: NDArray[np.float64], steps: Sequence[tuple[Sequence[int], Sequence[int]]]
 ) -> list[_Changes]:
-    """Return the changes of all rows at each step, tested as one family."""
+    """Return the changes of all places at each step; all steps are one family of tests."""
     sides = [(values[:, before], values[:, after]) for before, after in steps]
     return [
         _Changes(before.mean(axis=1), after.mean(axis=1), chance)
@@ -130,26 +142,10 @@ def _changes(
     ]
 
 
-def _change(ways: _Changes, number: int) -> FleetChange:
-    was, now = float(ways.before[number]), float(ways.after[number])
+def _change(changes: _Changes, number: int) -> FleetChange:
+    was, now = float(changes.before[number]), float(changes.after[number])
     return {
         "before_ns": int(was), "after_ns": int(now),
         "change_percent": (now / was - 1) * 100 if was else None,
-        "chance": float(ways.chance[number]),
+        "chance": float(changes.chance[number]),
     }  # fmt: skip
-
-
-def _steps(
-    groups: Iterable[str], changes: Iterable[_Changes], number: int, confidence: float
-) -> Iterator[FleetStep]:
-    """Yield the changes at a place that are hardly chance."""
-    for (before, after), ways in zip(pairwise(groups), changes, strict=True):
-        if ways.chance[number] <= 1 - confidence:
-            yield {"value_before": before, "value_after": after, **_change(ways, number)}
-
-
-def _groups(groups: dict[str, list[int]], total: NDArray[np.float64]) -> list[FleetGroup]:
-    return [
-        {"value": value, "runs": len(runs), "run_mean_ns": int(total[runs].mean())}
-        for value, runs in groups.items()
-    ]

@@ -1,4 +1,4 @@
-"""Chooses runs of a store by what they are (program, host, labels), and lists them."""
+"""Chooses runs of a store by program, host or label, and lists them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _OWN = ("host", "exe", "run_id")
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Some runs.
+    """The chosen runs.
 
     Attributes:
-        rows: Their rows in `runs`, in the order in which they began.
-        names: What runs can be chosen by.
+        rows: Their rows in `runs`, ordered by the start of the run.
+        names: The names by which you can choose runs.
     """
 
     rows: list[dict[str, Any]]
@@ -40,13 +40,13 @@ class Chosen:
         return [row["run_id"] for row in self.rows]
 
     def values(self, name: str) -> dict[str, list[int]]:
-        """Return the values that the runs have of a name, and which runs have each, by number.
+        """Return the values of a name, and for each value the indices in `rows` of its runs.
 
         Args:
-            name: `host`, `exe`, or a label's.
+            name: `host`, `exe`, `run_id` or the name of a label.
 
         Raises:
-            UsageError: No run has it.
+            UsageError: No run has such a name.
         """
         if name not in self.names:
             raise _unknown(name, self.names)
@@ -59,21 +59,21 @@ class Chosen:
 
 
 def value_of(run: Mapping[str, Any], name: str) -> str | None:
-    """Return what a run has of a name; None where it has nothing."""
+    """Return the value that a run has for a name; None without a value."""
     value = run.get(name if name in _OWN else LABEL + name)
     return PurePath(value).name if name == "exe" and value else value
 
 
 def choose(runs: pa.Table, wanted: Sequence[str]) -> Chosen:
-    """Return the runs that have all that is wanted.
+    """Return the runs that match every name.
 
     Args:
         runs: The table of runs.
-        wanted: `NAME=VALUE` each, the name `host`, `exe`, `run_id` or a label's; of one name
-            several times, any of the values.
+        wanted: Texts `NAME=VALUE`. The name is `host`, `exe`, `run_id` or the name of a label. If
+            a name comes several times, any of its values matches.
 
     Raises:
-        UsageError: One is not of that form, or no run has such a name.
+        UsageError: A text does not have this form, or no run has such a name.
     """
     labels = [name.removeprefix(LABEL) for name in runs.column_names if name.startswith(LABEL)]
     names = [*_OWN, *labels]
@@ -88,13 +88,13 @@ def choose(runs: pa.Table, wanted: Sequence[str]) -> Chosen:
     rows = [
         row
         for row in runs.to_pylist()
-        if all(value_of(row, name) in among for name, among in values.items())
+        if all(value_of(row, name) in allowed for name, allowed in values.items())
     ]
     return Chosen(rows, names)
 
 
 def fleet_runs(fleet: Fleet, chosen: Chosen) -> FleetRuns:
-    """Return the document of `ptt fleet list`: the chosen runs, ordered by their begin."""
+    """Return the document of `ptt fleet list`: the chosen runs, ordered by their start."""
     labels = fleet.store.labels()
     return {
         "store": fleet.store.place,

@@ -1,8 +1,9 @@
-"""Adds a trace that is too large for one process: the rows of each slice of time by another one.
+"""Adds a trace that is too large for one process, in slices of time.
 
-This process goes over the events once, without a row, for the model's state at the beginning of
-each slice and for the sums of all. Workers, processes of this machine or those of Spark, make the
-rows of the slices and write them. The store is the same as if one process had added the run.
+This process goes over the events once and makes no rows. It finds the state of the model at the
+beginning of each slice, and the sums of the whole trace. Workers make the rows of the slices and
+write them. Workers are processes of this machine or of Spark. The store becomes the same as if one
+process adds the run.
 """
 
 from __future__ import annotations
@@ -51,15 +52,15 @@ _MADE_BY_MODEL = ("threads", "objects", "edges", "blames")
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What workers have to know.
+    """The work of the workers.
 
     Attributes:
         path: The trace.
-        addition: What takes rows.
-        rows: Which tables slices have.
+        addition: Takes the rows.
+        rows: The tables that are made in slices.
         least_ns: As in `add_run`.
-        times: Where slices but the first begin.
-        states: Directory of the states with which they begin.
+        times: Where the slices begin, without the first slice.
+        states: Directory of the states of the model at these times.
     """
 
     path: Path
@@ -70,12 +71,12 @@ class _Job:
     states: Path
 
     def state(self, number: int) -> Path:
-        """Return the file of the state of a slice."""
+        """Return the file with the state at the beginning of a slice."""
         return self.states / f"slice-{number}"
 
     @property
     def rest(self) -> int:
-        """The number that stands for tables which are not made in slices."""
+        """The number, behind the numbers of slices, of the tables that are not made in slices."""
         return len(self.times) + 1
 
 
@@ -90,24 +91,24 @@ def add_sliced(
     spark: Any = None,
     scratch: Path | None = None,
 ) -> bool:
-    """Add a run to a store, its rows made in slices of time by several processes.
+    """Add a run to a store. Several processes make its rows in slices of time.
 
     Args:
         store: The store.
-        path: The run's trace; with Spark, where its workers find it too.
-        labels: What the run is called in comparisons.
-        slices: How many slices to make.
-        least_ns: Only sums, and waits that took so long or longer; None for everything.
-        workers: How many processes of this machine; None for one a processor.
-        spark: A session of Spark whose workers make the slices instead.
-        scratch: Where to put states meanwhile, where Spark's workers find them too; None for a
-            directory of this machine. Nobody else may write there.
+        path: The trace of the run. The workers of Spark must reach it at the same path.
+        labels: Values of the run's labels by name.
+        slices: The number of slices.
+        least_ns: Add only sums, and waits of at least this duration; None for everything.
+        workers: The number of processes of this machine; None for one process per processor.
+        spark: A session of Spark; its workers make the slices in place of processes here.
+        scratch: Directory for the states. The workers of Spark must reach it at the same path.
+            Nobody else may write there. None for a temporary directory of this machine.
 
     Returns:
-        Whether it was not in the store yet.
+        Whether the run was added; False if it is in the store already.
 
     Raises:
-        UsageError: The recording goes on, or the trace is a part of one.
+        UsageError: The recording goes on, or the trace is a part of a recording.
         PttError: A worker failed.
     """
     with closing(Traceset(path)) as traceset:
@@ -121,10 +122,12 @@ def add_sliced(
             rows = details_kept(least_ns)
             job = _Job(path.resolve(), addition, rows, least_ns, times, Path(states))
             keys, sums = LockKeys(tables), Sums()
-            on: AbstractContextManager[_Here | _OnSpark] = (
-                _here(workers, job) if spark is None else nullcontext(_OnSpark(spark, job))
+            started: AbstractContextManager[_LocalWorkers | _SparkWorkers] = (
+                _local_workers(workers, job)
+                if spark is None
+                else nullcontext(_SparkWorkers(spark, job))
             )
-            with on as slicing:
+            with started as slicing:
                 pieces = tables.sums_and_states(rows, times, slicing.begin)
                 append_all(addition, pieces, keys, sums, least_ns)
                 for part in slicing.parts():
@@ -137,7 +140,7 @@ def add_sliced(
 
 
 def _append(job: _Job, number: int) -> pa.Table:
-    """Append the rows of a slice, or the rest of the tables; return sums of its waits."""
+    """Append the rows of a slice, or of the other tables; return the sums of its waits."""
     with closing(Traceset(job.path)) as traceset:
         tables = all_tables(traceset, Symbols(traceset))
         if number == job.rest:
@@ -151,47 +154,47 @@ def _append(job: _Job, number: int) -> pa.Table:
         return sums.parts()
 
 
-class _Here:
-    """Slices made by processes of this machine, each as soon as its state is there."""
+class _LocalWorkers:
+    """Processes of this machine. They make each slice as soon as its state is known."""
 
     def __init__(self, pool: ProcessPoolExecutor, job: _Job) -> None:
         self._pool, self._job = pool, job
-        self._going = [pool.submit(_append, job, number) for number in (job.rest, 0)]
+        self._submitted = [pool.submit(_append, job, number) for number in (job.rest, 0)]
 
     def begin(self, number: int, model: Any) -> None:
         """Begin a slice with the state of a model."""
         _save(self._job, number, model)
-        self._going.append(self._pool.submit(_append, self._job, number))
+        self._submitted.append(self._pool.submit(_append, self._job, number))
 
     def parts(self) -> Iterator[pa.Table]:
         """Yield the sums of the slices."""
         try:
-            yield from (slice_.result() for slice_ in self._going)
+            yield from (slice_.result() for slice_ in self._submitted)
         except BrokenProcessPool:
             what = "a process that made a slice ended before its time; was there too little memory?"
             raise PttError(f"{self._job.path}: {what}") from None
 
 
 @contextmanager
-def _here(workers: int | None, job: _Job) -> Iterator[_Here]:
+def _local_workers(workers: int | None, job: _Job) -> Iterator[_LocalWorkers]:
     count = workers or len(os.sched_getaffinity(0))
-    # Not forked: the libraries that write the store have threads.
+    # Spawn, do not fork: the libraries that write the store have threads.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(count, context) as pool:
         try:
-            yield _Here(pool, job)
+            yield _LocalWorkers(pool, job)
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-class _OnSpark:
-    """Slices made by Spark, when all states are there."""
+class _SparkWorkers:
+    """Workers of Spark. They make the slices when all states are known."""
 
     def __init__(self, session: Any, job: _Job) -> None:
         self._session, self._job = session, job
 
     def begin(self, number: int, model: Any) -> None:
-        """Keep the state of a model for a slice."""
+        """Keep the state of a model until the slice is made."""
         _save(self._job, number, model)
 
     def parts(self) -> Iterator[pa.Table]:
@@ -204,15 +207,15 @@ class _OnSpark:
             for field in schema
         )
         numbers = self._session.createDataFrame([(n,) for n in range(count)], "number int")
-        made = numbers.repartition(count).mapInArrow(partial(_appended, self._job), columns)
+        sums = numbers.repartition(count).mapInArrow(partial(_append_all, self._job), columns)
         try:
-            yield made.toArrow().select(schema.names).cast(schema)
+            yield sums.toArrow().select(schema.names).cast(schema)
         except PySparkException as error:
             raise PttError(f"{self._job.path}: Spark: {one_line(error)}") from None
 
 
-def _appended(job: _Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Append slices that Spark names, and yield sums of their waits."""
+def _append_all(job: _Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Append the slices that Spark assigns to a worker, and yield sums of their waits."""
     for batch in batches:
         for number in batch["number"].to_pylist():
             yield from _append(job, number).to_batches()

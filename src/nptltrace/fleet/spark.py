@@ -1,4 +1,4 @@
-"""SQL over a store by Spark: the tables and views that DuckDB has of it, and the same SQL."""
+"""SQL over a store by Spark: the same tables, views and SQL as with DuckDB."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
-    # Stores of a few runs are small: two hundred tasks for each step take longer than the steps.
+    # A store of a few runs is small: Spark's default of 200 tasks takes longer than the step itself.
     "spark.sql.shuffle.partitions": "8",
 }
 
@@ -43,15 +43,16 @@ T = TypeVar("T")
 
 
 class SparkDatabase:
-    """The tables of a store as they are now, and views on them, behind SQL.
+    """A Spark session over the present tables of a store and their views.
 
     Args:
-        store: The store; Spark must reach it at the same place.
-        master: Address of a cluster, or `local[*]`; None for what Spark's settings say.
-        remote: Address of a Spark Connect server instead.
+        store: The store. Spark must reach it at the same place.
+        master: Address of a cluster, or `local[*]`; None: Spark's own settings decide.
+        remote: Address of a Spark Connect server, in place of `master`.
 
     Raises:
         QueryError: Spark cannot be reached.
+        StoreError: A file of the store cannot be read.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class SparkDatabase:
                 try:
                     self._view(view.name, body)
                 except QueryError as error:
-                    # Not every server of Spark Connect, nor every version, has recursion.
+                    # Not every version and server of Spark has recursion.
                     self._missing[view.name] = error
 
     def close(self) -> None:
@@ -75,15 +76,15 @@ class SparkDatabase:
         self._session.stop()
 
     def interruptible(self, work: Callable[[], T]) -> T:
-        """Do something; Ctrl-C ends it."""
+        """Do some work, which Ctrl-C ends."""
         return work()
 
     def is_complete(self, sql: str) -> bool:
-        """Return whether a text ends with a whole statement."""
+        """Return whether the last statement of a text is complete."""
         return sql.rstrip().endswith(";")
 
     def choose(self, run_ids: Sequence[str]) -> None:
-        """Fill the table `chosen_runs` with some runs."""
+        """Fill the table `chosen_runs` with the UUIDs of runs."""
 
         def declare() -> None:
             rows = self._session.createDataFrame([(run,) for run in run_ids], "run_id string")
@@ -92,21 +93,21 @@ class SparkDatabase:
         self.asked(declare)
 
     def relation(self, sql: str) -> DataFrame:
-        """Return the data frame of a query in DuckDB's SQL; of several statements, the last."""
+        """Return a query in DuckDB's SQL as a data frame; of several statements, the last."""
         tables = deque(self._frames(sql), maxlen=1)
         if not tables:
             raise QueryError("it is empty")
         return tables[0]
 
     def query(self, sql: str, params: Params = None) -> pa.Table:
-        """Return what a query answers; of several statements, the last.
+        """Return the result of a query; of several statements, the result of the last.
 
         Args:
             sql: The query, in DuckDB's SQL.
-            params: None: parameters are DuckDB's.
+            params: Must be None: only DuckDB has parameters.
 
         Raises:
-            QueryError: It cannot be answered.
+            QueryError: Spark cannot answer the query.
         """
         if params is not None:
             raise QueryError("parameters are for DuckDB; write the values into the query")
@@ -116,13 +117,13 @@ class SparkDatabase:
         return table
 
     def results(self, sql: str) -> Iterator[pa.RecordBatchReader]:
-        """Run the statements of a query, and yield what each returns.
+        """Run the statements of a query, and yield the result of each.
 
         Args:
             sql: The query, in DuckDB's SQL.
 
         Raises:
-            QueryError: It cannot be answered.
+            QueryError: Spark cannot answer the query.
         """
         for frame in self._frames(sql):
             yield self.asked(frame.toArrow).to_reader()
@@ -137,10 +138,10 @@ class SparkDatabase:
             yield self.asked(partial(self._session.sql, statement))
 
     def _declare(self, store: Store, name: str) -> None:
-        """Declare a table: rows of listed additions, as in `FleetDatabase`."""
+        """Declare a table with the rows of listed additions, as in `FleetDatabase`."""
         table = store.table(name) if store.has(name) else None
         store.check_log(name)
-        # What runs have that earlier versions added, and what they do not have yet.
+        # The columns of all runs: of earlier versions, and of this version.
         declared = Schema.from_arrow(STORED[name].schema)
         both = [declared] if table is None else [table.schema(), declared]
         fields = {
@@ -174,7 +175,7 @@ class SparkDatabase:
 
     @staticmethod
     def asked(question: Callable[[], T]) -> T:
-        """Ask Spark something; what it has to complain about becomes one line."""
+        """Ask Spark a question, and turn its errors into a `QueryError` of one line."""
         try:
             return question()
         except PySparkException as error:

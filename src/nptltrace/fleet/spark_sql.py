@@ -1,7 +1,7 @@
-"""DuckDB's SQL in Spark's words, the macros of `ptt sql` in the place of their names.
+"""Translates DuckDB's SQL to Spark's, and expands the macros of `ptt sql`.
 
-What the two write differently sqlglot knows, but for what is here: functions that format and round,
-discrete percentiles, tuples that are compared, and macros, of which Spark has none.
+sqlglot translates nearly everything. This module adds functions that format and round, discrete
+percentiles, comparisons of tuples, and macros, which Spark lacks.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _PLACE = re.compile(r"\{(?::(x))?\}")
 
 
 def statements(text: str) -> Iterator[str]:
-    """Yield the statements of a text in DuckDB's SQL, in Spark's.
+    """Yield the statements of a text, translated to Spark's SQL.
 
     Args:
-        text: One or several statements.
+        text: One or several statements, in DuckDB's SQL.
 
     Raises:
-        QueryError: It is no SQL.
+        QueryError: The text is not SQL, or calls a macro with a wrong number of arguments.
     """
     try:
         trees = sqlglot.parse(text, read="duckdb")
@@ -47,11 +47,11 @@ def statements(text: str) -> Iterator[str]:
 def _in_spark(tree: Any) -> Any:
     for select in tree.find_all(exp.Select):
         _write_out(select)
-    return tree.transform(_changed)
+    return tree.transform(_translated)
 
 
 def _write_out(select: Any) -> None:
-    """Name what `group by all` and `order by all` mean, which not every Spark knows."""
+    """Write out the columns of `group by all` and `order by all`: old versions of Spark lack it."""
     columns = select.expressions
     if any(column.is_star for column in columns):
         return
@@ -65,62 +65,61 @@ def _write_out(select: Any) -> None:
         select.set("order", exp.Order(expressions=ordered))
 
 
-def _changed(node: Any) -> Any:
-    """Return what stands for a node in Spark; the node itself where sqlglot knows it."""
-    ways = (_column_by_column, _known, _exact, _rounded, _called, _called_table)
-    return next((new for way in ways if (new := way(node)) is not None), node)
+def _translated(node: Any) -> Any:
+    """Return the translation of a node; the node itself if sqlglot translates it."""
+    rules = (_equal_tuples, _any_value, _percentile, _rounded_mean, _call_of_value, _call_of_table)
+    return next((new for rule in rules if (new := rule(node)) is not None), node)
 
 
-def _column_by_column(node: Any) -> Any:
-    """Compare tuples so: Spark joins by equal columns, but not by equal tuples, with hashes."""
+def _equal_tuples(node: Any) -> Any:
+    """Compare tuples column by column: Spark has hash joins by equal columns, not equal tuples."""
     if not (isinstance(node, exp.EQ) and isinstance(node.left, exp.Tuple)):
         return None
     pairs = zip(node.left.expressions, node.right.expressions, strict=True)
     return exp.paren(exp.and_(*(exp.EQ(this=a, expression=b) for a, b in pairs)), copy=False)
 
 
-def _known(node: Any) -> Any:
-    """Take any value that is not null of some rows, as DuckDB does: Spark has no such filter."""
+def _any_value(node: Any) -> Any:
+    """Take any value but null from the filtered rows, as DuckDB does."""
     if not (isinstance(node, exp.Filter) and isinstance(node.this, exp.IgnoreNulls)):
         return None
     if not isinstance(node.this.this, exp.AnyValue):
         return None
     value = node.this.this.this
-    known = exp.and_(node.expression.this, value.is_(exp.null()).not_())
+    valid = exp.and_(node.expression.this, value.is_(exp.null()).not_())
     taken = exp.Anonymous(this="any_value", expressions=[value])
-    return exp.Filter(this=taken, expression=exp.Where(this=known))
-
-
-def _exact(node: Any) -> Any:
-    """Return a discrete percentile as it is; sqlglot takes an approximate one."""
-    if isinstance(node, exp.Filter) and isinstance(node.this, exp.PercentileDisc):
-        kept = exp.Filter(this=_percentile(node.this), expression=node.expression)
-        return exp.cast(kept, "bigint")
-    return exp.cast(_percentile(node), "bigint") if isinstance(node, exp.PercentileDisc) else None
+    return exp.Filter(this=taken, expression=exp.Where(this=valid))
 
 
 def _percentile(node: Any) -> Any:
-    order = exp.Order(expressions=[exp.Ordered(this=node.this)])
-    return exp.WithinGroup(this=exp.func("percentile_disc", node.expression), expression=order)
+    """Return an exact discrete percentile; sqlglot makes it approximate."""
+    call = node.this if isinstance(node, exp.Filter) else node
+    if not isinstance(call, exp.PercentileDisc):
+        return None
+    order = exp.Order(expressions=[exp.Ordered(this=call.this)])
+    value = exp.WithinGroup(this=exp.func("percentile_disc", call.expression), expression=order)
+    if call is not node:
+        value = exp.Filter(this=value, expression=node.expression)
+    return exp.cast(value, "bigint")
 
 
-def _rounded(node: Any) -> Any:
-    """Make an integer of a mean: DuckDB takes the nearest, Spark the one towards zero."""
+def _rounded_mean(node: Any) -> Any:
+    """Convert a mean to an integer: DuckDB rounds to the nearest, Spark towards zero."""
     if not (isinstance(node, exp.Cast) and isinstance(node.this, exp.Avg)):
         return None
     return exp.cast(exp.func("bround", exp.cast(node.this, "double")), node.to)
 
 
-def _called(node: Any) -> Any:
-    """Return what a call of a function, or of a macro for a value, stands for."""
+def _call_of_value(node: Any) -> Any:
+    """Return the translation of `format`, or the body of a macro for a value."""
     name, arguments = _call(node)
     if name == "format":
         return _formatted(arguments)
     return _expanded(name, arguments) if name in _MACROS else None
 
 
-def _called_table(node: Any) -> Any:
-    """Return what a call of a macro for a table stands for."""
+def _call_of_table(node: Any) -> Any:
+    """Return the body of a macro for a table."""
     name, arguments = _call(node.this) if isinstance(node, exp.Table) else ("", ())
     if name not in _MACROS:
         return None
@@ -129,7 +128,7 @@ def _called_table(node: Any) -> Any:
 
 
 def _call(node: Any) -> tuple[str, Sequence[Any]]:
-    """Return the name and the arguments of a call; no name for anything else."""
+    """Return the name and the arguments of a call; an empty name for any other node."""
     if isinstance(node, exp.Anonymous):
         return str(node.this).lower(), node.expressions
     if isinstance(node, exp.Format):
@@ -144,7 +143,7 @@ def _formatted(arguments: Sequence[Any]) -> Any:
 
 
 def _expanded(name: str, arguments: Sequence[Any]) -> Any:
-    """Return the body of a macro, with what it is called with."""
+    """Return the body of a macro with the arguments in place of its parameters."""
     view = _MACROS[name]
     parameters = view.parameters or ()
     if len(arguments) != len(parameters):

@@ -1,17 +1,17 @@
 """A store on disk: a folder of Delta tables, and how rows get into them and out.
 
-Delta and not Iceberg: a table is a folder that needs no catalogue beside it and names its files by
-relative paths, so it can be copied, mounted elsewhere and read without a service; writers add to
-its log by creating the next file of it, which only one of them can.
+Delta tables need no service. An Iceberg table needs a catalogue. A Delta table is a folder that
+names its files by relative paths, so you can copy it or mount it elsewhere. A writer commits by
+creating the next file of the log of the table. Only one writer can create that file.
 
-A run is added under a name of its own, its *addition*: first the rows of all tables, and last the
-row in `runs` that lists it. A reader takes the rows of listed additions only, so an addition that
-was interrupted is nowhere to be seen, and `compact` removes what it left. The log of `runs` also
-has each run as a transaction of Delta's: of two that add one run at once, one finds it there.
+Each run has an *addition*, a name of its own. A writer appends the rows of all tables first, and
+last the row of `runs` that lists the addition. Readers take the rows of listed additions only. So
+nobody sees an interrupted addition, and `compact` removes its rows. The log of `runs` also has each
+run as a transaction of Delta: if two writers add one run at once, one of them finds it there.
 
-Of hundreds that create the next file of a log at once all but one would try again, each time. So
-writers on one machine, or on a file system that locks files, take turns; no reader minds that, and
-those that cannot lock find out by the log.
+If hundreds of writers create the next file of a log at once, all but one must try again. So writers
+on one machine, or on a file system that locks files, take turns. Readers do not wait for them.
+Writers that cannot lock files notice a conflict by the log.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ if TYPE_CHECKING:
 __all__ = ["Addition", "Store", "StoreError"]
 
 _FORMAT = "ptt-fleet 1"
-# Writers that find the next file of the log taken try the one after it; two hundred do so at once.
+# A writer tries the next file of the log if another one was faster. Plan for 200 writers at once.
 _RETRIES = 10_000
 _PATIENCE_S = 300.0
 _PAUSE_S = 0.1
 _LEAST_PAUSE_S = 0.004
-# What an addition left that did not come to its end is removed after so long.
+# Rows of an unlisted addition are removed after this time.
 _ABANDONED_S = 24 * 3600
 _NS = 10**9
 _ZSTD = 3
-# Files that writers lock; Delta has no table in it.
+# The folder of the files that writers lock; it is not a table.
 _TURNS = ".turns"
-_MANY = 1 << 14
+_MANY = 1 << 14  # rows
 
 
 class StoreError(PttError):
@@ -62,18 +62,18 @@ class StoreError(PttError):
 
 
 class Store:
-    """A store.
+    """A store of the runs of many traces.
 
     Args:
-        place: Its directory, or the address of a bucket and a path in it.
-        create: Make it if there is none.
+        place: Directory of the store, or the address of a bucket and a path in the bucket.
+        create: Make the store if there is none.
 
     Raises:
-        UsageError: There is none.
-        StoreError: It cannot be made, or a later version of PTT made it.
+        UsageError: There is no store.
+        StoreError: The store cannot be made, or a later version of PTT made it.
 
     Attributes:
-        place: Where it is.
+        place: As given, without a slash at the end.
     """
 
     def __init__(self, place: str, *, create: bool = False) -> None:
@@ -85,7 +85,7 @@ class Store:
             if not there and create:
                 with self._turn("runs"):
                     if not DeltaTable.is_deltatable(self._of("runs")):
-                        # Last, as it says that there is a store.
+                        # `runs` comes last: it shows that there is a store.
                         self._create(sorted(STORED, key="runs".__eq__))
             elif not there:
                 raise UsageError(
@@ -105,10 +105,10 @@ class Store:
     # ---- reading ----
 
     def table(self, name: str) -> DeltaTable:
-        """Return a table as Delta has it now.
+        """Return the present version of a table.
 
         Raises:
-            StoreError: A file of its log is cut off, or it cannot be read for another reason.
+            StoreError: The table cannot be read, for example since a file of its log is cut off.
         """
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
@@ -122,7 +122,7 @@ class Store:
             raise
 
     def has(self, name: str) -> bool:
-        """Return whether a table is there: later versions of PTT add some, when runs come."""
+        """Return whether a table is there. Stores of earlier versions lack the tables in `LATER`."""
         from deltalake import DeltaTable
 
         with self._explained():
@@ -130,14 +130,14 @@ class Store:
         return there
 
     def check_log(self, name: str, *, whole: bool = False) -> None:
-        """Check the log of a table: Delta takes an empty file for a change of nothing.
+        """Check the log of a table: Delta accepts an empty file as a commit without changes.
 
         Args:
             name: The table.
-            whole: Read the files, and do not only look at their sizes.
+            whole: Read the files too; otherwise check only that no file is empty.
 
         Raises:
-            StoreError: One is cut off.
+            StoreError: A file of the log is cut off.
         """
         log = Path(self._of(name), "_delta_log")
         for file in sorted(log.glob("*.json")) if "://" not in self.place else ():
@@ -145,23 +145,23 @@ class Store:
                 raise StoreError(f"{file} is cut off; put the file back from a copy")
 
     def runs(self) -> pa.Table:
-        """Return the runs, in the order in which they began."""
+        """Return the table `runs`, ordered by the start of the runs."""
         table = self.table("runs")
         with self._explained():
             rows = table.to_pyarrow_table(filesystem=self._files("runs"))
         return rows.sort_by([("start_unix_ns", "ascending"), ("run_id", "ascending")])
 
     def has_run(self, run_id: str, table: DeltaTable | None = None) -> bool:
-        """Return whether a run is listed.
+        """Return whether `runs` lists a run.
 
         Args:
-            run_id: Its UUID.
-            table: `runs` as it was at some time; None for now.
+            run_id: UUID of the run.
+            table: A version of the table `runs`; None for the present version.
         """
         table = table or self.table("runs")
         with self._explained():
             if table.transaction_version(run_id) is None:
-                return False  # it never was, which takes no file of the table to see
+                return False  # never added: the log says so, without a look at the rows
             rows = table.to_pyarrow_table(
                 columns=["run_id"],
                 filters=[("run_id", "=", run_id)],
@@ -178,19 +178,19 @@ class Store:
 
     def append(self, name: str, rows: pa.Table) -> None:
         """Append rows to a table other than `runs`."""
-        # To write many takes longer than to try again, and others need not wait for that.
+        # Many rows take longer to write than a conflict costs. Others need not wait for them.
         turns = self._turn(name) if rows.num_rows < _MANY else nullcontext()
         with turns:
             self._persistently(lambda: self._write(self.table(name), name, rows))
 
     def list_run(self, row: pa.Table) -> bool:
-        """Append a row to `runs`; columns that it has not yet are added to it.
+        """Append a row to `runs`. New columns of the row become columns of the table.
 
         Args:
-            row: The row.
+            row: A table of one row.
 
         Returns:
-            Whether the run was not there yet.
+            Whether the row was appended; False if the run is listed already.
         """
         run = str(row["run_id"][0].as_py())
         listed = True
@@ -200,7 +200,7 @@ class Store:
             table = self.table("runs")
             listed = not self.has_run(run, table)
             if listed:
-                # Of those that found it missing in the same state of the table, one can write.
+                # Of all writers that see this version without the run, only one can commit.
                 self._write(table, "runs", row, (run, (table.transaction_version(run) or 0) + 1))
 
         with self._turn("runs"):
@@ -208,20 +208,20 @@ class Store:
         return listed
 
     def remove(self, run_ids: Collection[str]) -> None:
-        """Remove runs: first from `runs`, and with it from sight, then their rows.
+        """Remove runs: first their rows in `runs`, which hides all other rows, then those rows.
 
         Args:
-            run_ids: Their UUIDs, as `runs` has them.
+            run_ids: UUIDs of the runs.
         """
         rows = self.runs()
         chosen = rows.filter(pc.is_in(rows["run_id"], pa.array(run_ids, pa.string())))
-        # Not by the ids of the runs: what is being added anew meanwhile stays.
+        # Delete by addition, not by run: a writer may be adding the same run again.
         gone = f"{ADDITION} in ({_quoted(chosen[ADDITION].to_pylist())})"
         for name in ("runs", *(name for name in STORED if name != "runs" and self.has(name))):
             self._delete(name, gone)
 
     def compact(self) -> None:
-        """Make few files of many, and remove the rows of abandoned additions and unused files."""
+        """Unite small files, and remove rows of abandoned additions and unused files."""
         listed = {str(addition) for addition in self.runs()[ADDITION].to_pylist()}
         for name, declared in STORED.items():
             if not self.has(name):
@@ -273,10 +273,10 @@ class Store:
         return f"{self.place}/{table}"
 
     def _files(self, table: str) -> Any:
-        """Return what reads the files of a table; None for Delta's own way.
+        """Return the file system that reads the files of a table; None for the one of Delta.
 
-        That opens files in Python, for threads of Arrow's: one that still has to close a file when
-        the interpreter ends takes the process down.
+        The one of Delta opens files in Python, for threads of Arrow. A thread that closes its file
+        while the interpreter ends kills the process.
         """
         if "://" in self.place:
             return None
@@ -285,7 +285,7 @@ class Store:
         return SubTreeFileSystem(str(Path(self._of(table)).resolve()), LocalFileSystem())
 
     def _create(self, names: Iterable[str]) -> None:
-        """Make tables, unless somebody else does."""
+        """Make tables, unless another writer makes them."""
         from deltalake import DeltaTable
 
         for name in names:
@@ -307,7 +307,7 @@ class Store:
         self._persistently(lambda: self.table(name).delete(condition))
 
     def _persistently(self, change: Callable[[], object]) -> None:
-        """Make a change, again where others changed the table meanwhile in a way that matters."""
+        """Make a change; repeat it after a conflict with another writer, for up to 5 minutes."""
         from deltalake.exceptions import CommitFailedError
 
         until = time.monotonic() + _PATIENCE_S
@@ -320,11 +320,11 @@ class Store:
                         raise
                 else:
                     return
-            time.sleep(_PAUSE_S * random.random())  # noqa: S311 -- so that two do not meet again
+            time.sleep(_PAUSE_S * random.random())  # noqa: S311 -- so that two writers part
 
     @contextmanager
     def _turn(self, name: str) -> Iterator[None]:
-        """Let no other writer change a table meanwhile, as far as files can be locked there."""
+        """Keep other writers from a table within the block, if the file system locks files."""
         with ExitStack() as stack:
             if "://" not in self.place:
                 with suppress(OSError):
@@ -335,7 +335,7 @@ class Store:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Report what goes wrong in one line that names the store."""
+        """Turn errors of libraries into a `StoreError` of one line that names the store."""
         from deltalake.exceptions import DeltaError
 
         try:
@@ -346,11 +346,11 @@ class Store:
 
 
 class Addition:
-    """The rows of one run on their way into a store.
+    """Adds the rows of one run to a store, which shows them after `list_run`.
 
     Args:
         store: The store.
-        start_unix_ns: When the run began.
+        start_unix_ns: When the run began, in ns of Unix time.
     """
 
     def __init__(self, store: Store, start_unix_ns: int) -> None:
@@ -361,7 +361,7 @@ class Addition:
     def append(self, name: str, rows: pa.Table) -> None:
         """Append rows of a table other than `runs`; nobody sees them yet."""
         if rows.num_rows:
-            self._store.append(name, self._signed(rows, daily=name in DETAILS))
+            self._store.append(name, self._named(rows, daily=name in DETAILS))
 
     def list_run(self, row: pa.Table) -> bool:
         """List the run, which makes all of its rows part of the store.
@@ -370,11 +370,11 @@ class Addition:
             row: Its row in `runs`.
 
         Returns:
-            Whether it was not there yet.
+            Whether the run was listed; False if it is listed already.
         """
-        return self._store.list_run(self._signed(row))
+        return self._store.list_run(self._named(row))
 
-    def _signed(self, rows: pa.Table, *, daily: bool = False) -> pa.Table:
+    def _named(self, rows: pa.Table, *, daily: bool = False) -> pa.Table:
         """Return rows with the name of the addition."""
         count = rows.num_rows
         rows = rows.append_column(ADDITION, pa.repeat(self._name, count))
@@ -384,20 +384,20 @@ class Addition:
 
 
 def _lock(file: BinaryIO) -> None:
-    """Lock a file; not if another process keeps it for minutes, as one that was stopped does."""
+    """Lock a file. Give up after 5 minutes: the process that has the lock may be stopped."""
     until = time.monotonic() + _PATIENCE_S
     pause = _LEAST_PAUSE_S
     while time.monotonic() <= until:
         with suppress(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
-        # Hundreds that look often leave the one whose turn it is no processor.
+        # Hundreds of waiting writers that look often take the processors from the active writer.
         time.sleep(pause)
         pause = min(2 * pause, _PAUSE_S)
 
 
 def _is_whole(file: Path) -> bool:
-    """Return whether a file has an object of JSON in each line."""
+    """Return whether each line of a file is valid JSON."""
     try:
         return all(json.loads(line) for line in file.read_text("utf-8").splitlines())
     except ValueError:
@@ -405,15 +405,15 @@ def _is_whole(file: Path) -> bool:
 
 
 def _quoted(names: Iterable[str]) -> str:
-    """Return names of additions as a list of SQL."""
+    """Return names of additions as the elements of a list in SQL."""
     return ", ".join(f"'{name}'" for name in names)
 
 
 def _properties(table: StoredTable) -> WriterProperties:
-    """Return how the columns of a table are written."""
+    """Return the encoding and compression of a table's files."""
     from deltalake import ColumnProperties, WriterProperties
 
-    # A dictionary of them would be as long as the column.
+    # The values of these columns hardly repeat: a dictionary is as long as the column.
     steps = ColumnProperties(dictionary_enabled=False, encoding="DELTA_BINARY_PACKED")
     return WriterProperties(
         compression="ZSTD",

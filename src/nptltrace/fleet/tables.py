@@ -1,8 +1,8 @@
-"""The tables of a store: those of a trace in types that every query engine reads, and sums of them.
+"""The tables of a store: the tables of a trace, in types that every query engine reads, and sums.
 
-Unsigned numbers become signed ones of 64 bits, words become plain strings: Spark reads an unsigned
-column of 64 bits as decimals, and Delta has none. Each row names the addition that it came with:
-only rows of additions that `runs` lists are part of the store.
+Unsigned numbers become signed numbers of 64 bits, and words become plain strings. Spark reads an
+unsigned column of 64 bits as decimals, and Delta has no such type. Each row names the addition that
+it came with. Only rows of additions that `runs` lists are part of the store.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = [
 ]  # fmt: skip
 
 ADDITION = "addition"
-DAY = "day"  # by which the tables of details are divided into folders
-LABEL = "label_"  # what the columns of labels begin with, in `runs`
+DAY = "day"  # the column that divides the tables of details into folders
+LABEL = "label_"  # the prefix of columns of labels in `runs`
 
-# Left out of a stored wait, and what is computed of the others instead.
+# Columns that a store does not keep, and the SQL that computes a column from others.
 _DERIVED = {"waits": {"wake_ns", "waker_t_ns"}}
 COMPUTED = {"waits": ", dur_ns - held_ns as wake_ns"}
 _MORE: dict[str, dict[str, pa.DataType]] = {
@@ -45,7 +45,7 @@ _SUMS = {
     "held_ns": pa.int64(),
     "wait_max_ns": pa.int64(),
 }
-# Tables with rows for each wait or hold, and so all but all of the bytes.
+# Tables with rows for each wait or hold. They have nearly all bytes of a store.
 DETAILS = ("waits", "holds", "wakeups", "states")
 
 # Tables that stores of earlier versions do not have.
@@ -57,9 +57,9 @@ class StoredTable:
     """A table of a store.
 
     Attributes:
-        name: Its name.
-        schema: Its columns, but for those of labels.
-        row: What a row stands for.
+        name: Name of the table.
+        schema: Its columns, without the columns of labels.
+        row: The meaning of a row.
     """
 
     name: str
@@ -68,7 +68,7 @@ class StoredTable:
 
     @property
     def steady(self) -> list[str]:
-        """Columns of which a value is near the one before it, and hardly any comes twice."""
+        """The columns whose values differ little from row to row and hardly ever repeat."""
         return [
             field.name
             for field in self.schema
@@ -78,7 +78,7 @@ class StoredTable:
 
 
 def _signed(kind: pa.DataType) -> pa.DataType:
-    """Return the type that every engine has for a type of a trace's table."""
+    """Return the type of a column in a store: a type that every engine has."""
     if pa.types.is_dictionary(kind):
         return _signed(kind.value_type)
     if pa.types.is_unsigned_integer(kind):
@@ -116,24 +116,19 @@ STORED: dict[str, StoredTable] = _declared()
 
 
 def as_stored(table: StoredTable, rows: pa.Table, more: Mapping[str, pa.Array]) -> pa.Table:
-    """Return rows of a trace's table as a store has them.
+    """Return rows of a trace's table in the columns and types of a store.
 
     Args:
-        table: The table.
+        table: The table of the store.
         rows: Rows of the table of that name in a trace.
-        more: Columns that it does not have there.
+        more: Columns that only the store has, by name.
     """
-    columns = [
-        _cast(more[field.name] if field.name in more else rows[field.name], field.type)
-        for field in table.schema
-        if field.name not in {ADDITION, DAY}
-    ]
-    names = [name for name in table.schema.names if name not in {ADDITION, DAY}]
-    return pa.table(columns, names=names)
-
-
-def _cast(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    # Of 64 bits all are kept: an address is never so large, a hash may be.
-    return column.cast(kind, safe=False)
+    columns = {}
+    for field in table.schema:
+        if field.name not in {ADDITION, DAY}:
+            column = more[field.name] if field.name in more else rows[field.name]
+            if pa.types.is_dictionary(column.type):
+                column = column.cast(column.type.value_type)
+            # The cast keeps all 64 bits: a hash may use the top bit, an address never does.
+            columns[field.name] = column.cast(field.type, safe=False)
+    return pa.table(columns)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Place", "Waiting", "waiting"]
 
-# Places beyond the worst are looked at by nobody, and would hide what changed at these.
-_MOST = 100
-# Names are the least of a place's, so that both engines take the same ones.
+# Nobody looks at more places, and more tests would hide changes at the worst places.
+_PLACES_MAX = 100
+# A place takes the least of its names, so that both engines take the same name.
 _BY_PLACE = """
     with placed as (
         select run_id, stack_id, place, site, module
@@ -37,20 +37,20 @@ _WORST = f""",
                sum(waits)::bigint as waits, sum(wait_ns)::bigint as wait_ns,
                max(wait_max_ns) as wait_max_ns
         from by_place group by place, kind)
-    select * from whole order by wait_ns desc, place, kind limit {_MOST}"""
+    select * from whole order by wait_ns desc, place, kind limit {_PLACES_MAX}"""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in the program, whatever the build.
+    """A place in the program, the same in every build.
 
     Attributes:
         place: Function and file.
-        site: Where that is in one of the builds, the line included.
+        site: The call site in one of the builds, with its line.
         module: File name of the module.
-        kind: Kind of the objects that were waited for there.
-        waits: Contended waits in all runs.
-        wait_max_ns: The longest.
+        kind: Kind of the objects that threads waited for there.
+        waits: Number of contended waits in all runs.
+        wait_max_ns: The longest wait.
     """
 
     place: str
@@ -63,13 +63,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Contended waiting.
+    """Contended waiting, in ns.
 
     Attributes:
-        places: Where, the worst first.
-        wait_ns: A row for each place, a column for each run.
-        held_ns: Likewise: what was waited for was held meanwhile.
-        total_ns: All places together, of each run.
+        places: The places, the worst place first; at most 100.
+        wait_ns: Waiting, with shape (places, runs).
+        held_ns: The part of it in which a thread held the lock, with shape (places, runs).
+        total_ns: Waiting of each run at all places, also at places that are left out.
     """
 
     places: list[Place]
@@ -83,7 +83,7 @@ def waiting(fleet: Fleet, run_ids: Sequence[str]) -> Waiting:
 
     Args:
         fleet: The store.
-        run_ids: The runs.
+        run_ids: UUIDs of the runs, in the order of the columns.
     """
     fleet.choose(run_ids)
     worst = fleet.sql(f"{_BY_PLACE} {_WORST}").to_pylist()
