@@ -1,4 +1,4 @@
-"""Files in directories that others may have prepared.
+"""Files in directories that other users may have prepared.
 
-No link is followed, and nothing is removed that PTT did not make.
+PTT follows no link there, and removes only files that it made.
 """

@@ -1,8 +1,7 @@
-"""Directories by descriptor, in which no link is followed.
+"""Directories by descriptor. Names inside them are opened without following links.
 
-Another user may write into a directory beside us, or may have sent it. So a file is made new or not
-at all, only what is a plain file is read or written, and what is removed is the name in this very
-directory.
+Another user may write into the same directory, or may have sent it. So PTT creates only new files,
+reads and writes only plain files, and removes names in this very directory only.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Directory:
     """An open directory.
 
     Args:
-        path: What to call it in messages; its name may lead elsewhere by now.
+        path: Path for messages. By now the path may lead elsewhere.
         fd: The descriptor, which `close` closes.
     """
 
@@ -45,10 +44,10 @@ class Directory:
 
     @classmethod
     def open(cls, path: Path) -> Directory:
-        """Open a directory. A link is followed if it is this user's own.
+        """Open a directory. The path may be a symbolic link of this user.
 
         Raises:
-            UsageError: It is a symbolic link of another user.
+            UsageError: The path is a symbolic link of another user.
             OSError: There is no such directory.
         """
         place = path
@@ -68,7 +67,7 @@ class Directory:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
 
     def close(self) -> None:
-        """Close it, which gives its lock back. May be called twice."""
+        """Close the directory, which releases its lock. You can call this twice."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
@@ -89,14 +88,14 @@ class Directory:
         """A path that leads to this directory whatever becomes of its name."""
         return Path(f"/proc/self/fd/{self.fd}")
 
-    # ---- what it is ----------------------------------------------------------------------------
+    # ---- the directory -------------------------------------------------------------------------
 
     def is_ours(self) -> bool:
-        """Return whether it is this user's: what is made in it has the same owner as itself."""
+        """Return whether the directory belongs to this user."""
         owner = os.fstat(self.fd).st_uid
         if owner == os.geteuid():
             return True
-        # Some file systems have one owner for everything.
+        # Some file systems give all files one owner: compare with a new directory inside.
         name = f".{os.getpid()}.new"
         try:
             os.mkdir(name, dir_fd=self.fd)
@@ -107,12 +106,12 @@ class Directory:
         return made == owner
 
     def lock(self) -> bool:
-        """Take the lock that shows all others that somebody is at work in it, until it is closed.
+        """Lock the directory until `close`, so that others know that it is in use (flock(2)).
 
-        It holds across namespaces, and ends with the process.
+        The lock works across namespaces, and ends with the process. This call does not wait.
 
         Returns:
-            Whether nobody else had it.
+            False if another process has the lock.
 
         Raises:
             OSError: The file system has no such locks.
@@ -124,11 +123,11 @@ class Directory:
         return True
 
     def names(self) -> list[str]:
-        """Return what is in it."""
+        """Return the names of all entries."""
         return os.listdir(self.fd)  # noqa: PTH208 -- a descriptor
 
     def has_folder(self, name: str) -> bool:
-        """Return whether there is a directory of that name, and no link to one."""
+        """Return whether an entry is a directory; a link to a directory is none."""
         try:
             status = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
         except OSError:
@@ -136,43 +135,43 @@ class Directory:
         return stat.S_ISDIR(status.st_mode)
 
     def inside(self, name: str) -> Directory:
-        """Open a directory in it."""
+        """Open a directory inside this directory."""
         return Directory(self.path / name, os.open(name, _FOLDER, dir_fd=self.fd))
 
     def make(self, name: str) -> Directory:
-        """Make a directory in it."""
+        """Make a directory inside this directory, and open it."""
         os.mkdir(name, dir_fd=self.fd)
         return self.inside(name)
 
     # ---- files ---------------------------------------------------------------------------------
 
     def create(self, name: str, mode: int = 0o666) -> int:
-        """Return a descriptor of a new file.
+        """Create a file and return its descriptor, open for writing.
 
         Raises:
-            FileExistsError: The name is taken, by a link as well.
+            FileExistsError: There is an entry of that name, maybe a link.
         """
         return os.open(name, os.O_WRONLY | _NEW, mode, dir_fd=self.fd)
 
     def append(self, name: str) -> int:
-        """Return a descriptor that writes at the end of a file, made if there is none."""
+        """Return a descriptor that appends to a file. Create the file if there is none."""
         with suppress(FileExistsError):
             return os.open(name, os.O_WRONLY | os.O_APPEND | _NEW, 0o666, dir_fd=self.fd)
         return self._present(name, os.O_WRONLY | os.O_APPEND)
 
     def read(self, name: str) -> bytes:
-        """Return what is in a file.
+        """Return the contents of a file.
 
         Raises:
-            OSError: There is no such file, it is no plain one, or too large.
+            OSError: There is no such file, it is not a plain file, or it is too large.
         """
         return read_descriptor(self._present(name, os.O_RDONLY), name)
 
     def replace(self, name: str, text: str) -> None:
-        """Replace a file so that no reader ever sees half of it.
+        """Replace a file in one step: no reader sees half of it.
 
-        On a full disk it is written over where it lies, if it has become no longer. Bytes that are
-        no UTF-8 become what JSON has for them.
+        If the disk is full and the text is no longer than the file, overwrite the file in place.
+        Surrogates become the escapes of JSON.
         """
         data = text.encode("utf-8", "backslashreplace")
         temporary = f".{name}.{os.getpid()}.new"
@@ -188,12 +187,12 @@ class Directory:
                 raise
 
     def unlink(self, name: str) -> None:
-        """Remove a file, or a link itself; it may be gone."""
+        """Remove a file or a link, if there is one."""
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self.fd)
 
     def _overwrite(self, name: str, data: bytes) -> bool:
-        """Write into the room that a file has already. Return whether it was enough."""
+        """Overwrite a file without more room on the disk. Return whether the data fits."""
         try:
             with os.fdopen(self._present(name, os.O_WRONLY), "wb") as file:
                 room = os.fstat(file.fileno()).st_size
@@ -205,7 +204,7 @@ class Directory:
         return False
 
     def _present(self, name: str, flags: int) -> int:
-        """Open a file that is there: a plain one, which has no other name if it is written to."""
+        """Open an existing plain file. To write, the file must not have a second name."""
         fd = os.open(name, flags | _PRESENT, dir_fd=self.fd)
         status = os.fstat(fd)
         if stat.S_ISREG(status.st_mode) and (flags == os.O_RDONLY or status.st_nlink <= 1):

@@ -1,4 +1,4 @@
-"""ELF files: program headers, sections, symbols and notes, each read when a caller asks for it.
+"""ELF files: program headers, sections, symbols and notes, read on demand; see elf(5).
 
 A recording imports this module, so it imports little itself: no `typing`, for example.
 """
@@ -25,11 +25,11 @@ _NOTES, _NO_BITS = 7, 8  # SHT_NOTE, SHT_NOBITS
 _COMPRESSED, _ZLIB = 0x800, 1  # SHF_COMPRESSED, ELFCOMPRESS_ZLIB
 _BUILD_ID = 3  # NT_GNU_BUILD_ID
 
-_WIDE, _NARROW = "QQQ", "III"  # entry point and both tables, of 64 and 32 bits
+_WIDE, _NARROW = "QQQ", "III"  # entry point and offsets of both tables, of 64 and 32 bits
 _SYMBOL = struct.Struct("<IBBHQQ")
 _COMPRESSION = struct.Struct("<8xQ")
 _PAGE = 4096
-# Counts that do not fit into 16 bits stand in the first section header.
+# This value means: the count is too large for 16 bits and stands in the first section header.
 _MANY = 0xFFFF
 # A sparse or damaged file may claim to hold more than there is memory.
 _HEADERS_MAX = 1024
@@ -52,9 +52,9 @@ class Elf:
     """An ELF file, in a file or in the memory of a process.
 
     Args:
-        source: Returns bytes: from an offset, of a size, fewer at the end of the file.
-        size: The size of the file.
-        largest: Parts of the file that are larger count as empty.
+        source: Takes an offset and a size, and returns bytes; fewer at the end of the file.
+        size: The size of the file, in bytes.
+        largest: Read no more bytes at once than this: larger parts count as empty.
 
     Attributes:
         bits: 32 or 64.
@@ -93,7 +93,7 @@ class Elf:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], largest: int = _LARGEST) -> Self:
-        """Open a file; it is closed when nothing refers to the object any more.
+        """Open a file. The file is closed when the object is deleted.
 
         Raises:
             OSError: The file cannot be read.
@@ -104,23 +104,23 @@ class Elf:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it is a file of 64 bits."""
+        """Whether the file has 64 bits."""
         return self.bits == 64  # noqa: PLR2004
 
     @property
     def is_native(self) -> bool:
-        """Whether it is a file of 64 bits and little endian, as those of x86-64."""
+        """Whether the file has 64 bits and is little endian, as on x86-64."""
         return self.is_wide and self.little
 
     def read(self, at: int, size: int) -> bytes:
-        """Return bytes from an offset on, fewer at the end of the file."""
+        """Return bytes from an offset on; fewer at the end of the file."""
         size = min(size, self._size - at)
         return self._source(at, size) if 0 < size <= self._largest else b""
 
     def _rows(
         self, layout: struct.Struct, at: int, entry: int, count: int
     ) -> Iterable[tuple[int, ...]]:
-        """Return the entries of a table, as far as they are in the file."""
+        """Return the entries of a table that lie inside the file."""
         if not at or not count or entry < layout.size:
             return ()
         data = self.read(at, entry * count)
@@ -141,7 +141,7 @@ class Elf:
                 count = next((first.info for first in self._section_headers(1)), count)
         if count > most:
             raise ValueError("it has more program headers than fit into a file")
-        # In a file of 32 bits, the flags stand behind the sizes.
+        # In a file of 32 bits, the flags come after the sizes.
         layout = struct.Struct(self._order + ("IIQQ8xQQQ" if self.is_wide else "III4xIIII"))
         rows = list(self._rows(layout, self._segments_at, self._segment_size, count))
         if len(rows) < count:
@@ -152,7 +152,7 @@ class Elf:
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
-        """The segments that are loaded."""
+        """The segments that are loaded (PT_LOAD)."""
         return tuple(
             Segment(vaddr, offset, size, memory)
             for kind, _, offset, vaddr, size, memory, _ in self.program_headers
@@ -161,12 +161,12 @@ class Elf:
 
     @cached_property
     def dynamic(self) -> bool:
-        """Whether it has a dynamic section; a static PIE has one, but no interpreter."""
+        """Whether there is a dynamic section. A static PIE has one, but no interpreter."""
         return any(row[0] == _DYNAMIC for row in self.program_headers)
 
     @cached_property
     def interpreter(self) -> str:
-        """The path of its dynamic linker, or empty."""
+        """The path of the dynamic linker, or empty."""
         for kind, _, offset, _, size, _, _ in self.program_headers:
             if kind == _INTERPRETER:
                 return os.fsdecode(self.read(offset, min(size, _PAGE)).rstrip(b"\0"))
@@ -180,13 +180,13 @@ class Elf:
                 build_id = self._build_id(self.read(offset, min(size, _NOTES_MAX)), alignment)
                 if build_id:
                     return build_id
-        # The program headers of a debug file may lead astray.
+        # In a debug file, the program headers may not lead to the notes.
         try:
             sections = [s for s in self.sections if s.type == _NOTES]
         except ValueError:
             return ""
-        found_in = (self._build_id(self.data(section), section.alignment) for section in sections)
-        return next(filter(None, found_in), "")
+        build_ids = (self._build_id(self.data(section), section.alignment) for section in sections)
+        return next(filter(None, build_ids), "")
 
     def _build_id(self, data: bytes, alignment: int) -> str:
         try:
@@ -194,28 +194,36 @@ class Elf:
                 if kind == _BUILD_ID and name == b"GNU\0":
                     return content.hex()
         except ValueError:
-            pass  # the notes before the damage are as good as any
+            pass  # the notes before the damage still count
         return ""
 
     def bias(self, start: int, offset: int) -> int | None:
-        """Return what to add to the file's addresses when `offset` is mapped at `start`."""
+        """Return the load bias: the number to add to addresses of the file.
+
+        Args:
+            start: Address of a mapping of the file.
+            offset: Offset in the file where the mapping begins.
+
+        Returns:
+            The bias, or None if no segment has the offset.
+        """
         for s in self.segments:
             if s.offset - s.offset % _PAGE <= offset < s.offset + max(s.file_size, 1):
                 return start - int(s.vaddr + offset - s.offset)
         return None
 
     def extent(self, bias: int) -> tuple[int, int]:
-        """Return the first address and the end of all segments; there must be one."""
+        """Return the first address of all segments, and the end; there must be a segment."""
         low = min(s.vaddr - s.vaddr % _PAGE for s in self.segments)
         high = max(s.vaddr + s.memory_size for s in self.segments)
         return bias + low, bias + high
 
     def loaded(self, segment: Segment) -> bytes:
-        """Return what the file holds of a segment."""
+        """Return the contents of a segment in the file."""
         return self.read(segment.offset, segment.file_size)
 
     def mapped(self, address: int, size: int) -> bytes:
-        """Return what the file holds for an address, fewer bytes where the segment ends."""
+        """Return the contents of the file at an address; fewer bytes where the segment ends."""
         for segment in self.segments:
             at = address - segment.vaddr
             if 0 <= at < segment.file_size:
@@ -252,7 +260,7 @@ class Elf:
 
     @cached_property
     def _by_name(self) -> dict[bytes, Section]:
-        """The first section of each name that holds something."""
+        """The first section of each name that has contents in the file."""
         sections: dict[bytes, Section] = {}
         for section in self.sections:
             if section.type != _NO_BITS:
@@ -260,25 +268,25 @@ class Elf:
         return sections
 
     def named(self, name: str) -> Section | None:
-        """Return the section of a name that holds something, or None."""
+        """Return the section of a name that has contents in the file, or None."""
         return self._by_name.get(name.encode())
 
     def data(self, section: Section | None) -> bytes:
-        """Return the contents of a section; nothing without a section."""
+        """Return the contents of a section; empty without a section."""
         if section is None or section.type == _NO_BITS:
             return b""
         return self.read(section.offset, section.size)
 
     def strings(self, section: Section) -> bytes:
-        """Return the strings that hold the names of a table."""
+        """Return the string table of a section."""
         number = section.link
         return self.data(self.sections[number]) if number < len(self.sections) else b""
 
     def symbols(self, table: str) -> tuple[Iterator[tuple[int, ...]], bytes]:
-        """Return a symbol table, and the strings that hold its names.
+        """Return the rows of a symbol table, and its string table.
 
-        The fields of a symbol are name, info, other, section, value, size. A file that is not
-        native has none.
+        A row has the fields name, info, other, section, value, size. The table is empty if the
+        file is not native.
         """
         section = self.named(table) if self.is_native else None
         if section is None:
@@ -288,14 +296,14 @@ class Elf:
         return rows, self.strings(section)
 
     def _unpacked_size(self, section: Section) -> int:
-        """Return the size that a compressed section says it unpacks to; 0 of another section."""
+        """Return the size that a compressed section claims to unpack to; 0 of another section."""
         head = self.read(section.offset, _COMPRESSION.size)
         if section.flags & _COMPRESSED:
             return int(_COMPRESSION.unpack(head)[0]) if len(head) == _COMPRESSION.size else 0
         return int.from_bytes(head[4:12], "big") if head.startswith(b"ZLIB") else 0
 
     def unpacked(self, section: Section) -> bytes:
-        """Return the uncompressed contents of a section; nothing if they cannot be told."""
+        """Return the uncompressed contents of a section; empty if they cannot be unpacked."""
         data = self.data(section)
         if not section.flags & _COMPRESSED:
             return data
@@ -312,7 +320,7 @@ class Elf:
     # ---- where things lie ----------------------------------------------------------------
 
     def headers(self) -> list[tuple[int, int]]:
-        """Return offset and size of the file's header and of both tables."""
+        """Return offset and size of the file header and of both tables of headers."""
         tables = (
             (0, self._header_size),
             (self._segments_at, self._segment_size * self._segment_count),
@@ -321,7 +329,7 @@ class Elf:
         return [(at, max(min(size, self._size - at), 0)) for at, size in tables]
 
     def contents(self) -> Iterator[tuple[str, int, int, int]]:
-        """Yield name, offset, size and unpacked size of each section that holds something."""
+        """Yield name, offset, size and unpacked size of each section with contents."""
         for section in self.sections:
             if section.type != _NO_BITS:
                 size = max(min(section.size, self._size - section.offset), 0)
@@ -331,12 +339,12 @@ class Elf:
 
 
 class _File:
-    """A file; most of what callers ask for is at its begin, which one call reads."""
+    """A file. One call reads its first page, which answers most requests."""
 
     _fd = -1
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        # Whoever opens a FIFO waits.
+        # Without O_NONBLOCK, open() waits for a writer of a FIFO.
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         status = os.fstat(self._fd)
         if not stat.S_ISREG(status.st_mode):
@@ -358,7 +366,7 @@ class _File:
 
 
 def read_elf(path: str | os.PathLike[str]) -> Elf | None:
-    """Read what the program headers of a file lead to, and close the file.
+    """Read the program headers, interpreter and build-id of a file, and close the file.
 
     Returns:
         The headers, or None if the file is not an ELF file or is damaged.
@@ -369,7 +377,7 @@ def read_elf(path: str | os.PathLike[str]) -> Elf | None:
     try:
         file = _File(path)
         elf = Elf(file.read, file.size)
-        elf.interpreter, elf.build_id  # noqa: B018 -- read as long as the file is open
+        elf.interpreter, elf.build_id  # noqa: B018 -- read while the file is open
     except ValueError:
         return None
     file.close()
@@ -380,6 +388,11 @@ def notes_of(
     data: bytes, alignment: int = 4, order: str = "<"
 ) -> Iterator[tuple[bytes, int, bytes]]:
     """Yield name, kind and contents of each note.
+
+    Args:
+        data: The notes.
+        alignment: Alignment of the segment or section: 8, or 4 for anything else.
+        order: Byte order, as `struct` writes it.
 
     Raises:
         ValueError: A note is cut short.
@@ -397,7 +410,7 @@ def notes_of(
 
 
 def text_at(strings: bytes, at: int) -> str:
-    """Return a name from a table of strings."""
+    """Return the text at an offset of a string table."""
     return _bytes_at(strings, at).decode("utf-8", "replace")
 
 

@@ -1,4 +1,4 @@
-"""Trace directories: made, locked while somebody writes them, and emptied of nothing else."""
+"""Makes, locks and removes trace directories. Files that PTT did not make stay untouched."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from nptltrace.errors import PttError, UsageError
 
 __all__ = ["check", "free_name", "make", "open_own", "remove"]
 
-# What PTT makes in a trace directory, and in the directories in it. The mark of the handler
-# `file` stays where its process was killed before the first packet.
+# Names that PTT makes in a trace directory, and in the directories inside. The mark `.claimed` of
+# the handler `file` stays if its process was killed before the first packet.
 _TRACE = r"stream-.*|metadata|\.untraced|\.claimed|\..*\.new"
 _INFO = r"session\.json|processes\.jsonl|\.?symbols\.jsonl.*|\..*\.new"
 _VIEW = r"\.?[a-z]+-[0-9a-f]{12}(-\d+)?"
@@ -27,20 +27,24 @@ _FOLDERS: dict[str, dict[str, str]] = {
 
 
 def make(path: Path, *, force: bool) -> tuple[Directory, bool]:
-    """Make a trace directory, or take an empty one; with `force`, empty one that holds a trace.
+    """Make a trace directory, or take an existing directory.
+
+    Args:
+        path: The directory. Its parent must exist.
+        force: Whether to remove the trace in an existing directory. Otherwise it must be empty.
 
     Returns:
         The directory, locked, with an empty `info` in it, and whether it is new.
 
     Raises:
-        UsageError: It holds something, and `force` is not given, or it is no trace; it belongs to
-            another user, or a recording writes into it.
-        PttError: It cannot be made.
+        UsageError: The directory is not empty and `force` is false, or it has files that do not
+            belong to a trace, it belongs to another user, or a recording writes into it.
+        PttError: The directory cannot be made.
     """
     try:
         path.mkdir()
     except FileExistsError:
-        directory, new = _taken(path, force=force), False
+        directory, new = _emptied(path, force=force), False
     except OSError as error:
         parent = path.absolute().parent
         why = (
@@ -59,11 +63,11 @@ def make(path: Path, *, force: bool) -> tuple[Directory, bool]:
 
 
 def free_name(name: str, *, force: bool) -> Path:
-    """Return the path of a trace directory that the user has not named: one that is free.
+    """Return a free path for a trace directory that the user has not named.
 
     Args:
-        name: What to call it, if that is free.
-        force: Take the name all the same if this user's directory has it.
+        name: The path, if it is free; otherwise a number is added.
+        force: Whether a directory of this user counts as free.
     """
     for number in count(1):
         path = Path(name if number == 1 else f"{name}-{number}")
@@ -77,17 +81,22 @@ def free_name(name: str, *, force: bool) -> Path:
 
 
 def open_own(path: Path) -> Directory:
-    """Open a directory to write to a trace in it, and lock it.
+    """Open a directory to write to the trace in it, and lock the directory.
 
     Raises:
-        UsageError: It is none, it belongs to another user, or a recording writes into it.
+        UsageError: The path is not a directory, it belongs to another user, or a recording writes
+            into it.
     """
     try:
         directory = Directory.open(path)
     except OSError as error:
         raise UsageError(f"{path} is not a directory: {error.strerror}") from None
     try:
-        _refuse_others(directory)
+        if not directory.is_ours():
+            raise UsageError(
+                f"{directory.path} belongs to another user; name a directory of your own"
+            )
+        _lock(directory)
     except BaseException:
         directory.close()
         raise
@@ -95,10 +104,10 @@ def open_own(path: Path) -> Directory:
 
 
 def check(directory: Directory) -> None:
-    """Refuse a directory with anything in it that PTT does not make there.
+    """Refuse a directory with files that PTT does not make there.
 
     Raises:
-        UsageError: There is such a thing.
+        UsageError: There is such a file.
     """
     foreign = _foreign(directory, _TRACE)
     if foreign:
@@ -108,11 +117,11 @@ def check(directory: Directory) -> None:
 
 
 def remove(directory: Directory, *, whole: bool) -> None:
-    """Remove a trace that did not come about, and close its directory.
+    """Remove a trace that could not be completed, and close its directory.
 
     Args:
         directory: The directory.
-        whole: Remove the directory too, if nothing else is in it.
+        whole: Whether to remove the directory too, if it is empty then.
     """
     with suppress(OSError):
         _empty(directory, _TRACE)
@@ -122,35 +131,22 @@ def remove(directory: Directory, *, whole: bool) -> None:
             directory.path.rmdir()
 
 
-def _taken(path: Path, *, force: bool) -> Directory:
-    """Return a directory that was there before, empty now."""
+def _emptied(path: Path, *, force: bool) -> Directory:
+    """Open an existing directory, and remove the trace in it if `force` allows that."""
     directory = open_own(path)
     try:
-        _make_room(directory, force=force)
+        if not force and directory.names():
+            raise UsageError(f"{path} is not empty; pass --force to replace its contents")
+        check(directory)
+        _empty(directory, _TRACE)
     except BaseException:
         directory.close()
         raise
     return directory
 
 
-def _make_room(directory: Directory, *, force: bool) -> None:
-    """Remove the trace that a directory holds, if that is allowed."""
-    path = directory.path
-    if not force and directory.names():
-        raise UsageError(f"{path} is not empty; pass --force to replace its contents")
-    check(directory)
-    _empty(directory, _TRACE)
-
-
-def _refuse_others(directory: Directory) -> None:
-    """Refuse a directory of another user, and one that a recording writes into."""
-    if not directory.is_ours():
-        raise UsageError(f"{directory.path} belongs to another user; name a directory of your own")
-    _lock(directory)
-
-
 def _lock(directory: Directory) -> None:
-    # Where the file system has no locks, nobody can know.
+    # Without locks in the file system, nobody can tell whether a recording goes on.
     with suppress(OSError):
         if not directory.lock():
             raise UsageError(
@@ -159,7 +155,7 @@ def _lock(directory: Directory) -> None:
 
 
 def _foreign(directory: Directory, known: str) -> str:
-    """Return what PTT has not made in a directory of a trace, empty if it has made everything."""
+    """Return the first path in a directory that PTT does not make there, or the empty text."""
     folders = _FOLDERS[known]
     for name in sorted(directory.names()):
         is_folder = directory.has_folder(name)
@@ -174,6 +170,7 @@ def _foreign(directory: Directory, known: str) -> str:
 
 
 def _empty(directory: Directory, known: str) -> None:
+    """Remove all entries that PTT makes in a directory."""
     folders = _FOLDERS[known]
     for name in directory.names():
         if name in folders and directory.has_folder(name):

@@ -1,4 +1,4 @@
-"""Files that are read as a whole, with a bound: another may have made a sparse one of 100 GB."""
+"""Reads whole files, up to a limit: another user may have made a sparse file of 100 GB."""
 
 from __future__ import annotations
 
@@ -14,49 +14,49 @@ if TYPE_CHECKING:
 
 __all__ = ["json_of", "read_descriptor", "read_whole"]
 
-# No recording has written more beside its streams, and this much can be held and taken apart.
+# Files beside the streams are smaller in all recordings, and so much fits in memory.
 _LARGEST = 3 << 28
 
 
 def read_whole(
     path: str | Path, begin: int = 0, *, most: int = _LARGEST, follow: bool = True
 ) -> bytes:
-    """Return what a file holds.
+    """Return the contents of a file.
 
     Args:
         path: The file.
-        begin: Where to begin in it.
-        most: More bytes than this are too many.
-        follow: Whether it may be a link.
+        begin: The offset to begin at, in bytes.
+        most: The limit, in bytes.
+        follow: Whether the file may be a symbolic link.
 
     Raises:
-        OSError: It cannot be read, is too large, or is a pipe or a device, which might never come
-            to an end.
+        OSError: The file cannot be read, exceeds the limit, or is not a regular file. A pipe or a
+            device may have no end.
     """
-    # Without O_NONBLOCK this waits for a writer of a pipe.
+    # Without O_NONBLOCK, open() waits for a writer of a pipe.
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
     return read_descriptor(os.open(path, flags), path, begin, most)
 
 
 def read_descriptor(fd: int, path: str | Path, begin: int = 0, most: int = _LARGEST) -> bytes:
-    """Return what an open file holds, and close it.
+    """Return the contents of an open file, and close the descriptor.
 
     Args:
         fd: The descriptor.
-        path: The name for messages.
-        begin: Where to begin in it.
-        most: More bytes than this are too many.
+        path: The path for messages.
+        begin: The offset to begin at, in bytes.
+        most: The limit, in bytes.
 
     Raises:
-        OSError: As above.
+        OSError: As `read_whole`.
     """
-    about = os.fstat(fd)
-    # open() would leave the descriptor of a directory open.
-    if not stat.S_ISREG(about.st_mode):
+    status = os.fstat(fd)
+    # open() below does not close the descriptor if it is a directory.
+    if not stat.S_ISREG(status.st_mode):
         os.close(fd)
         raise OSError(errno.EINVAL, "is not a regular file", str(path))
     with open(fd, "rb") as file:
-        if about.st_size - begin > most:
+        if status.st_size - begin > most:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
         if begin:
             file.seek(begin)
@@ -64,12 +64,12 @@ def read_descriptor(fd: int, path: str | Path, begin: int = 0, most: int = _LARG
 
 
 def json_of(data: bytes) -> Any:
-    """Return what JSON means in which names and arguments are bytes, UTF-8 or not.
+    """Return the value of JSON. Bytes that are not UTF-8 become surrogates, as in file names.
 
     Raises:
-        ValueError: It is no JSON, or values lie in one another deeper than any recording has them.
+        ValueError: The data is not JSON, or its values are nested too deeply.
     """
     try:
         return json.loads(data.decode("utf-8", "surrogateescape"))
     except RecursionError:
-        raise ValueError("too deep") from None
+        raise ValueError("nested too deeply") from None
