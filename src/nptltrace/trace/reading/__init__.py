@@ -1,1 +1,1 @@
-"""How events are read: columns, batches, several processors, recordings that go on."""
+"""Reads events as columns and batches, on several processors, also while a recording goes on."""

@@ -1,4 +1,4 @@
-"""Arrow arrays from NumPy ones and back, without what imports pandas where that is installed."""
+"""Converts arrays of NumPy to Arrow and back, without the functions that import pandas."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["numbers", "texts", "unsigned", "values"]
 
 
 def numbers(values: NDArray[Any], valid: NDArray[Any] | None = None) -> Any:
-    """Return an array that takes over numbers, null where `valid` is false."""
+    """Return an Arrow array over the memory of a NumPy array; null where `valid` is false."""
     bits = None
     if valid is not None and not valid.all():
         bits = pa.py_buffer(np.packbits(valid, bitorder="little"))
@@ -26,12 +26,12 @@ def numbers(values: NDArray[Any], valid: NDArray[Any] | None = None) -> Any:
 
 
 def unsigned(values: Iterable[int]) -> Any:
-    """Return an array of 32-bit numbers."""
+    """Return an Arrow array of type uint32."""
     return numbers(np.fromiter(values, np.uint32))
 
 
 def texts(values: Sequence[str]) -> Any:
-    """Return an array of strings."""
+    """Return an Arrow array of strings."""
     encoded = [value.encode() for value in values]
     offsets = np.fromiter(accumulate(map(len, encoded), initial=0), np.int32)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
@@ -39,8 +39,8 @@ def texts(values: Sequence[str]) -> Any:
 
 
 def values(array: Any) -> NDArray[Any]:
-    """Return the numbers of an array, which stay where they are; those of nulls are any."""
-    dtype = np.dtype(array.type.to_pandas_dtype())  # of NumPy, in spite of its name
+    """Return a NumPy array over the memory of an Arrow array. Nulls have undefined values."""
+    dtype = np.dtype(array.type.to_pandas_dtype())  # a dtype of NumPy, in spite of the name
     if not len(array):
         return np.empty(0, dtype)
     return np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)

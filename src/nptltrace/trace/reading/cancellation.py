@@ -1,4 +1,4 @@
-"""Lets another thread stop work that goes through events."""
+"""Lets another thread cancel work that goes through events."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["CancelledError", "ensure_wanted", "stoppable"]
 
 
 class CancelledError(Exception):
-    """Work was stopped because nobody wants its result."""
+    """The work was cancelled: nobody wants its result."""
 
 
 class _Work(threading.local):
-    """What this thread works for; at first work that nobody can stop."""
+    """The event that cancels the work of this thread; None: nobody can cancel it."""
 
     unwanted: threading.Event | None = None
 
@@ -27,10 +27,10 @@ _work = _Work()
 
 @contextmanager
 def stoppable(unwanted: threading.Event) -> Iterator[None]:
-    """Do the work of this block for as long as it is wanted; see `ensure_wanted`.
+    """Do the work of this block until another thread cancels it; see `ensure_wanted`.
 
     Args:
-        unwanted: Is set by another thread when the result is not wanted any more.
+        unwanted: Another thread sets this event to cancel the work.
     """
     before, _work.unwanted = _work.unwanted, unwanted
     try:
@@ -40,10 +40,10 @@ def stoppable(unwanted: threading.Event) -> Iterator[None]:
 
 
 def ensure_wanted() -> None:
-    """Raise an error if the work of this thread is not wanted any more.
+    """Stop the work of this thread if another thread has cancelled it.
 
     Raises:
-        CancelledError: It was stopped.
+        CancelledError: The work was cancelled.
     """
     if _work.unwanted is not None and _work.unwanted.is_set():
         raise CancelledError("not wanted any more")

@@ -1,4 +1,4 @@
-"""Native columns as Arrow tables."""
+"""Converts native columns of events to Arrow tables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DTYPES: dict[str, Any] = {
     "reading": np.uint16,
 }
 
-# Every field that some event has, with whether it is text; counts of pieces are of the layout only.
+# All fields of events, and whether they are text. Left out is the size before a text.
 FIELD_NAMES: dict[str, bool] = {
     field.name: field.type == "bytes"
     for event in EVENTS
@@ -47,12 +47,12 @@ FIELD_NAMES: dict[str, bool] = {
 
 
 def column_of_field(name: str) -> str:
-    """Return the name of the column for a field: its own, unless every event has a column so."""
+    """Return the name of the column of a field: its own name, but `target_pid` for `pid`."""
     return "target_pid" if name == "pid" else name
 
 
 def with_words_that_occur(table: pa.Table) -> pa.Table:
-    """Return a table whose dictionaries have no other words, so that it can be grouped by them."""
+    """Return a table without unused words in dictionaries, so that you can group by the words."""
     for at, column in enumerate(table.schema):
         if pa.types.is_dictionary(column.type):
             table = table.set_column(at, column, _with_used_words(table[column.name]))
@@ -60,9 +60,9 @@ def with_words_that_occur(table: pa.Table) -> pa.Table:
 
 
 def _with_used_words(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column with the words of its dictionary that occur, in their order."""
+    """Return a column with only the used words in its dictionary, in their order."""
     whole = column.unify_dictionaries().combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):  # as older versions of Arrow have it
+    if isinstance(whole, pa.ChunkedArray):  # older versions of Arrow return it
         whole = whole.chunk(0) if whole.num_chunks else pa.array([], whole.type)
     valid = whole.is_valid().to_numpy(zero_copy_only=False)
     indices = values(whole.indices.fill_null(0))
@@ -74,7 +74,14 @@ def _with_used_words(column: pa.ChunkedArray) -> pa.Array:
 
 
 class ArrayBuffer(libpttread.Buffer):
-    """Columns in NumPy arrays, which Arrow tables can take over."""
+    """A buffer of columns in NumPy arrays, which Arrow tables share.
+
+    Args:
+        size: The most events that fit.
+
+    Attributes:
+        numpy: By name, the arrays, with shape (size,).
+    """
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -88,12 +95,12 @@ class ArrayBuffer(libpttread.Buffer):
         )
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return what is filled of a column."""
+        """Return the filled part of a column, with shape (count,)."""
         return self.numpy[name][: self.count]
 
 
 class Converter:
-    """Makes tables; knows the names that stand for numbers.
+    """Makes Arrow tables from buffers of events.
 
     Args:
         source: The opened traces.
@@ -114,7 +121,7 @@ class Converter:
         self.renew()
 
     def renew(self) -> None:
-        """Take in threads that have come since."""
+        """Take in new threads."""
         processes = self._source.processes
         threads = self._source.thread_ids
         self._process = unsigned(process for process, _ in threads)
@@ -122,14 +129,14 @@ class Converter:
         self._pid = unsigned(processes[process].pid for process, _ in threads)
 
     def table(self, buffer: ArrayBuffer, fields: Sequence[str] | None = None) -> pa.Table:
-        """Return the events of a buffer, which must not be used again.
+        """Return the events of a buffer. The table shares its memory: do not fill it again.
 
         Args:
             buffer: The events.
-            fields: Which of the events' own fields to add; None for all that occur.
+            fields: The fields of events to add as columns; None for all fields that occur.
         """
         ids, cpu = buffer.column("id"), buffer.column("cpu")
-        # Arrow takes by small indices several times as fast as NumPy, which makes large ones first.
+        # Arrow takes by small indices several times as fast as NumPy, which first widens them.
         thread, event_id = numbers(buffer.column("thread")), numbers(ids)
         which = self._event_of_id.take(event_id)
         if values(which).min(initial=0) < 0:
@@ -148,41 +155,32 @@ class Converter:
             "site": numbers(buffer.column("site")),
             "stack": numbers(buffer.column("stack")),
         }
-        for name in self._occurring(ids) if fields is None else fields:
+        if fields is None:
+            used = {name for n in np.unique(ids) for name in self._fields_of.get(int(n), ())}
+            fields = [name for name in FIELD_NAMES if name in used]
+        for name in fields:
             columns[column_of_field(name)] = self._field(buffer, name)
         return pa.table(columns)
 
     def _learn(self, ids: NDArray[Any]) -> None:
-        """Name events that the catalogue does not have, behind those that it has."""
+        """Add names for events that the catalogue does not have."""
         for number in np.unique(ids):
             if self._index[number] < 0:
                 self._index[number] = len(self._names)
                 self._names.append(f"EVENT_{number}")
         self._event_of_id, self._event_names = numbers(self._index), texts(self._names)
 
-    def _occurring(self, ids: NDArray[Any]) -> list[str]:
-        present: set[str] = set()
-        for number in np.unique(ids):
-            present |= self._fields_of.get(int(number), set())
-        return [name for name in FIELD_NAMES if name in present]
-
     def _field(self, buffer: ArrayBuffer, name: str) -> Any:
-        """Return one field of the events; null where an event has none."""
+        """Return a field of the events; null for events without the field."""
         if FIELD_NAMES.get(name):
-            return self._bytes(buffer, name)
-        found = np.empty(buffer.count, np.int64)
-        valid = np.empty(buffer.count, np.uint8)
-        libpttread.field_column(buffer, name, found.ctypes.data, valid.ctypes.data)
-        return numbers(found, valid)
-
-    def _bytes(self, buffer: ArrayBuffer, name: str) -> Any:
-        found = libpttread.byte_strings(buffer, name)
-        ids = [number for number, names in self._fields_of.items() if name in names]
-        has = np.isin(buffer.column("id"), ids)
-        return pa.array(
-            [
+            ids = [number for number, names in self._fields_of.items() if name in names]
+            has = np.isin(buffer.column("id"), ids)
+            texts_ = [
                 text.decode("utf-8", "replace") if valid else None
-                for text, valid in zip(found, has, strict=True)
-            ],
-            pa.string(),
-        )
+                for text, valid in zip(libpttread.byte_strings(buffer, name), has, strict=True)
+            ]
+            return pa.array(texts_, pa.string())
+        field = np.empty(buffer.count, np.int64)
+        valid = np.empty(buffer.count, np.uint8)
+        libpttread.field_column(buffer, name, field.ctypes.data, valid.ctypes.data)
+        return numbers(field, valid)

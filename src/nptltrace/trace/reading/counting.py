@@ -1,8 +1,8 @@
-"""Counts a part of the events: those in a window that a filter lets through."""
+"""Counts the events of a window that pass a filter."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,8 +11,6 @@ from nptltrace.catalog import BY_ID, DOMAINS
 from nptltrace.trace.reading.columns import ArrayBuffer
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from nptltrace.trace.traceset import Traceset
 
 __all__ = ["count_part"]
@@ -24,13 +22,16 @@ _IDS = 1024
 def count_part(
     source: Traceset, chosen: libpttread.Filter, begin_ns: int | None, end_ns: int | None
 ) -> tuple[list[libpttread.ThreadCount], list[libpttread.ObjectCount], list[libpttread.ThreadSpan]]:
-    """Count by thread and type, by object, and each thread's span.
+    """Count events by thread and type, and by object, and find the span of each thread.
 
     Args:
         source: The opened traces.
-        chosen: Lets the events through.
-        begin_ns: Those from this time on; None for the start.
-        end_ns: Those before this time; None for the end.
+        chosen: Count events that pass this filter.
+        begin_ns: Count events from this time on; None for the start.
+        end_ns: Count events before this time; None for the end.
+
+    Returns:
+        The counts by thread and type, the counts by object, and the spans by thread.
     """
     reader = source.reader
     threads = np.zeros((len(source.thread_ids), _IDS), np.int64)
@@ -51,7 +52,13 @@ def count_part(
         own = ~_IS_SWITCH[number]
         np.minimum.at(first, thread[own], ts[own])
         np.maximum.at(last, thread[own], ts[own])
-        _add(objects, process[thread] << np.uint64(8) | _DOMAIN[number], buffer.column("object"))
+        kinds = process[thread] << np.uint64(8) | _DOMAIN[number]
+        pairs, counts = np.unique(
+            np.stack([kinds, buffer.column("object")]), axis=1, return_counts=True
+        )
+        for kind, address, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
+            key = (kind >> 8, kind & 0xFF, address)
+            objects[key] = objects.get(key, 0) + count
     reader.ensure_whole()
     events = threads.sum(axis=1)
     return (
@@ -70,20 +77,10 @@ def count_part(
     )
 
 
-# Context switches belong to a thread that lives; a thread begins and ends with events of its own.
+# The kernel reports switches of any living thread. The span of a thread is from its own events.
 _SWITCHES = frozenset({"SCHED_IN", "SCHED_OUT", "SCHED_PREEMPTED", "SCHED_LOST"})
 _IS_SWITCH = np.zeros(_IDS, bool)
 _DOMAIN = np.zeros(_IDS, np.uint64)
 for _number, _event in BY_ID.items():
     _DOMAIN[_number] = DOMAINS[_event.domain]
     _IS_SWITCH[_number] = _event.name in _SWITCHES
-
-
-def _add(
-    objects: dict[tuple[int, int, int], int], owner: NDArray[np.uint64], address: NDArray[Any]
-) -> None:
-    """Add the events of a batch by object."""
-    pairs, counts = np.unique(np.stack([owner, address]), axis=1, return_counts=True)
-    for place, at, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
-        key = (place >> 8, place & 0xFF, at)
-        objects[key] = objects.get(key, 0) + count

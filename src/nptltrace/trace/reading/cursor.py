@@ -31,17 +31,17 @@ _VERSION = "1"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
-    """A place in a traceset: before one very event, or at the end.
+    """A place in a traceset: before an event, or at the end.
 
-    Positions of one traceset compare as their events follow one another. `str()` gives a text from
-    which `Position.parse()` makes an equal position, in another process too.
+    Positions of one traceset compare in the order of their events. `Position.parse(str(position))`
+    is equal to `position`, in another process too.
 
     Attributes:
         key: Orders events by time.
-        stream: Number of the stream, `2**32 - 1` at the end.
+        stream: Number of the stream; `2**32 - 1` at the end.
         packet: Number of the packet in the stream.
-        offset: Bytes from the packet's start.
-        traceset: Which traces it belongs to.
+        offset: Bytes from the start of the packet.
+        traceset: Identity of the traces.
     """
 
     key: int
@@ -51,16 +51,16 @@ class Position:
     traceset: str = field(compare=False)
 
     def __str__(self) -> str:
-        """Return it as text."""
+        """Return the position as text, for `parse`."""
         numbers = (self.key, self.stream, self.packet, self.offset)
         return ":".join([_VERSION, self.traceset, *(f"{number:x}" for number in numbers)])
 
     @classmethod
     def parse(cls, text: str) -> Position:
-        """Return the position that a text stands for.
+        """Return the position of a text.
 
         Raises:
-            UsageError: It is no position.
+            UsageError: The text is not a position.
         """
         try:
             version, traceset, *numbers = text.split(":")
@@ -73,12 +73,12 @@ class Position:
         return cls(key, stream, packet, offset, traceset)
 
     def place(self) -> libpttread.Position:
-        """Return it as the native reader has it."""
+        """Return the position in the form of the native reader."""
         return libpttread.Position(self.key, self.stream, self.packet, self.offset, 0)
 
 
 class EventCursor:
-    """A place in a traceset, from which reading goes on.
+    """Reads events from a place in a traceset on.
 
     Args:
         traceset: The opened traces.
@@ -92,21 +92,21 @@ class EventCursor:
         self._identity = sha256(uuids).hexdigest()[:12]
 
     def close(self) -> None:
-        """Give the native cursor back."""
+        """Free the native cursor."""
         self._cursor.close()
 
     def refresh(self) -> None:
-        """Take in what the traceset has learnt; the place is kept."""
+        """Take in new events and threads of the traceset, and stay at the same place."""
         self._cursor.refresh()
         self._converter.renew()
 
     def position(self) -> Position:
-        """Return the place before the event that would be read next."""
+        """Return the place before the next event."""
         place = self._cursor.place()
         return Position(place.key, place.stream, place.packet, place.offset, self._identity)
 
     def seek(self, place: int | Position) -> None:
-        """Go to the first event at a time or later, or to a position.
+        """Go to the first event at a time (in ns) or later, or to a position.
 
         Raises:
             UsageError: The position belongs to other traces, or its event cannot be read.
@@ -123,7 +123,7 @@ class EventCursor:
     def read(
         self, until: int | Position | None, max_events: int | None, fields: Sequence[str] | None
     ) -> pa.Table:
-        """Read events up to a time or a position, or so many; see `Traceset.read`."""
+        """Read events up to a time, a position or a number of events; see `Traceset.read`."""
         check_fields(fields or ())
         if isinstance(until, Position):
             self._check(until)
@@ -155,15 +155,15 @@ class EventCursor:
 
 
 def joined(tables: list[pa.Table]) -> pa.Table:
-    """Return tables one after another; columns that some of them lack are null there."""
+    """Return a table of all rows of tables. Columns that a table lacks are null in its rows."""
     return with_words_that_occur(pa.concat_tables(tables, promote_options="default"))
 
 
 def check_time(t_ns: int) -> int:
-    """Return a time.
+    """Return a time as an integer of Python.
 
     Raises:
-        UsageError: It is not a whole number.
+        UsageError: The time is not a whole number.
     """
     try:
         return operator.index(t_ns)
@@ -175,7 +175,7 @@ def check_fields(fields: Sequence[str]) -> None:
     """Refuse names that no field of an event has.
 
     Raises:
-        UsageError: One of them is not a field.
+        UsageError: A name is not the name of a field, or `fields` is a single text.
     """
     if isinstance(fields, str):
         raise UsageError(f"fields must be a list of names, such as [{fields!r}]")

@@ -1,4 +1,4 @@
-"""Reads a stretch of a traceset on all processors: slices of time, each merged by itself."""
+"""Reads a window of a traceset on all processors, in slices of time that are merged separately."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ __all__ = ["event_batches"]
 
 _BATCH = 65536
 
-_SLICE = 1 << 17  # events, if they were spread evenly
-_SLICE_PER_STREAM = 2048  # going to a slice costs something for each stream
-_SLOT = 16
-# What one turn of a slice may hold in memory, where events are not spread evenly.
+_SLICE = 1 << 17  # events of a slice, if events are spread evenly
+_SLICE_PER_STREAM = 2048  # least events per stream: to seek to a slice costs time for each stream
+_SLOT = 16  # bytes
+# Tables of one turn of a slice. They bound the memory if events are not spread evenly.
 _TURN = 8
 
 
 class _Slice:
-    """A part of the order of events, read in turns."""
+    """A range of keys of events, read in turns."""
 
-    def __init__(self, source: Traceset, start: int, end: int | None, over: Event) -> None:
+    def __init__(self, source: Traceset, start: int, end: int | None, stop: Event) -> None:
         self.cursor = libpttread.Cursor(source.reader)
-        self._start, self._end, self._over = start, end, over
+        self._start, self._end, self._stop = start, end, stop
         self._begun = False
         self.done = False
 
     def turn(self, converter: Converter, fields: Sequence[str], size: int) -> list[pa.Table]:
-        """Return the next tables; `done` is set with the last ones."""
+        """Return the next tables, and set `done` with the last tables."""
         if not self._begun:
             self._begun = True
             self.cursor.seek_key(self._start)
             if self._end is not None:
                 self.cursor.limit_key(self._end)
         tables: list[pa.Table] = []
-        while len(tables) < _TURN and not self._over.is_set():
+        while len(tables) < _TURN and not self._stop.is_set():
             buffer = ArrayBuffer(size)
             if not self.cursor.read(buffer):
                 self.done = True
@@ -60,12 +60,12 @@ class _Slice:
 
 
 def _slices(source: Traceset, start: int | None, end: int | None) -> list[tuple[int, int | None]]:
-    """Return (first key, key behind) of the slices, the last one open where the stretch is."""
-    found = source.reader.key_range()
-    if found is None:
+    """Return (first key, end) of each slice. The last slice is open if the window is."""
+    keys = source.reader.key_range()
+    if keys is None:
         return []
-    first = found[0] if start is None else max(start, found[0])
-    last = found[1] if end is None else min(end, found[1])
+    first = keys[0] if start is None else max(start, keys[0])
+    last = keys[1] if end is None else min(end, keys[1])
     if first > last:
         return []
     size = sum(source.reader.trace_info(trace.number).bytes for trace in source.traces)
@@ -87,10 +87,13 @@ def event_batches(
 
     Args:
         traceset: The opened traces.
-        start_ns: Begin here; None for the start.
-        end_ns: End before this; None for the end.
-        fields: Which of the events' own fields to add as columns.
-        batch_size: Events a table, at most.
+        start_ns: Begin at this time; None for the start.
+        end_ns: End before this time; None for the end.
+        fields: The fields of events to add as columns.
+        batch_size: The most events of a table.
+
+    Raises:
+        CancelledError: Another thread has cancelled the work.
     """
     start, end = (
         None if t_ns is None else traceset.reader.key_of_time(t_ns) for t_ns in (start_ns, end_ns)
@@ -99,18 +102,18 @@ def event_batches(
     workers = max(len(os.sched_getaffinity(0)), 1)
     waiting = deque(_slices(traceset, start, end))
     ahead: deque[tuple[_Slice, Future[list[pa.Table]]]] = deque()
-    over = Event()
+    stop = Event()
     with ThreadPoolExecutor(workers) as pool, ExitStack() as stack:
-        stack.callback(over.set)  # nobody waits for what is read in vain
+        stack.callback(stop.set)  # if the caller stops early, the pool stops soon too
         while waiting or ahead:
             ensure_wanted()
             while waiting and len(ahead) < workers + 1:
-                part = _Slice(traceset, *waiting.popleft(), over)
+                part = _Slice(traceset, *waiting.popleft(), stop)
                 ahead.append((part, pool.submit(part.turn, converter, fields, batch_size)))
             part, future = ahead.popleft()
             tables = future.result()
             if not part.done:
-                # The rest of it is read while what there is is used.
+                # Read the next turn of the slice while the caller uses these tables.
                 again = pool.submit(part.turn, converter, fields, batch_size)
                 ahead.appendleft((part, again))
             yield from tables

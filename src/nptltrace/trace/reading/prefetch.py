@@ -1,4 +1,4 @@
-"""Reads a batch of events while the batch before is used."""
+"""Reads the next batch of events while the caller uses a batch."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ T = TypeVar("T")
 
 @contextmanager
 def reading_ahead(cursor: Cursor, *, processors: bool = False) -> Iterator[Iterator[ArrayBuffer]]:
-    """Give what a cursor reads, batch by batch.
+    """Read the events of a cursor batch by batch, one batch ahead, within the block.
 
-    A batch is valid until the next batch is taken. Reading ends when the block is left.
+    A batch is valid until you take the next batch.
 
     Args:
-        cursor: What to read, up to its limit.
-        processors: With the numbers of the processors.
+        cursor: Read the events of this cursor up to its limit.
+        processors: Whether to read the numbers of the processors too.
     """
     buffers = ArrayBuffer(_BATCH), ArrayBuffer(_BATCH)
     for buffer in buffers:
@@ -51,14 +51,14 @@ def reading_ahead(cursor: Cursor, *, processors: bool = False) -> Iterator[Itera
 def whole_batches(
     source: Traceset, cursor: Cursor, *, processors: bool = False
 ) -> Iterator[ArrayBuffer]:
-    """Yield what a cursor reads, but no events that an analysis must not rely on.
+    """Yield the events of a cursor that an analysis can rely on; see `whole_filter`.
 
-    A batch is valid until the next batch is taken.
+    A batch is valid until you take the next batch.
 
     Args:
         source: The opened traces.
-        cursor: What to read, up to its limit.
-        processors: With the numbers of the processors.
+        cursor: Read the events of this cursor up to its limit.
+        processors: Whether to read the numbers of the processors too.
     """
     whole = whole_filter(source)
     with reading_ahead(cursor, processors=processors) as batches:
@@ -75,9 +75,9 @@ def followed(
 
     Args:
         source: The opened traces.
-        cursor: Where to go on.
+        cursor: Begin at the place of this cursor.
         until_ns: Stop before this time, in ns since the traceset's start; None for the end.
-        processors: With the numbers of the processors.
+        processors: Whether to read the numbers of the processors too.
     """
     if until_ns is None:
         cursor.no_limit()
@@ -87,13 +87,13 @@ def followed(
 
 
 def made_ahead(make: Callable[[], T | None]) -> Generator[T, None, None]:
-    """Yield what a function returns until it returns None; a thread calls it ahead.
+    """Yield the results of a function until it returns None. A thread calls it one item ahead.
 
     Args:
-        make: The function. No thread is in it any more when the generator is closed.
+        make: The function. No thread runs it when the generator is closed.
 
     Raises:
-        CancelledError: The items are not wanted any more.
+        CancelledError: Another thread has cancelled the work.
     """
     item = make()
     while item is not None:
@@ -107,7 +107,7 @@ def made_ahead(make: Callable[[], T | None]) -> Generator[T, None, None]:
 
 
 class _Call(Thread, Generic[T]):
-    """A call in a thread of its own; concurrent.futures takes longer to import than most calls."""
+    """A call in a new thread. To import concurrent.futures takes longer than most such calls."""
 
     def __init__(self, function: Callable[[], T]) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class _Call(Thread, Generic[T]):
             self._error = error
 
     def result(self) -> T:
-        """Return what the call returned, or raise what the call raised; the thread has ended."""
+        """Return the result of the call, or raise its exception. The thread must have ended."""
         if self._error is not None:
             raise self._error
         return self._results.pop()

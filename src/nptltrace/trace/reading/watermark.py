@@ -15,13 +15,13 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Settled:
-    """Knows the time up to which all events of a running recording are on disk.
+    """Tells the time up to which all events of a running recording are on disk.
 
-    Events of different threads reach the disk at different times, but none takes longer than the
-    recorder needs to write down what is in half-full buffers.
+    Events of different threads reach the disk at different times. The recorder writes half-full
+    buffers after a while, so every event is on disk within `LAG_S` seconds.
 
     Args:
-        source: The opened traces, refreshed by the caller.
+        source: The opened traces. The caller refreshes them.
     """
 
     LAG_S = 2.0
@@ -32,10 +32,10 @@ class Settled:
         self._here = all(_recorded_here(trace.metadata.env) for trace in source.traces)
 
     def until_ns(self) -> int:
-        """Return the time before which nothing will come any more."""
+        """Return a time, in ns since the traceset's start: no new event comes before it."""
         if self._here:
             return time.time_ns() - self._source.start_unix_ns - int(self.LAG_S * 1e9)
-        # Clocks of two machines differ: what was the end a while ago is behind us.
+        # Clocks of two machines differ. But what was the end of the trace `LAG_S` ago is complete.
         now, end = time.monotonic(), self._source.end_ns()
         self._ends.append((now, -1 if end is None else end))
         old = [when for when, _ in self._ends if when <= now - self.LAG_S]
@@ -44,7 +44,7 @@ class Settled:
 
 
 def _recorded_here(env: dict[str, str | int]) -> bool:
-    """Return whether a trace comes from this machine, since it was started."""
+    """Return whether a trace was recorded on this machine since its last boot."""
     try:
         boot = _BOOT.read_text(encoding="ascii").strip()
     except OSError:
