@@ -92,11 +92,7 @@ def open_own(path: Path) -> Directory:
     except OSError as error:
         raise UsageError(f"{path} is not a directory: {error.strerror}") from None
     try:
-        if not directory.is_ours():
-            raise UsageError(
-                f"{directory.path} belongs to another user; name a directory of your own"
-            )
-        _lock(directory)
+        _refuse_others(directory)
     except BaseException:
         directory.close()
         raise
@@ -135,14 +131,25 @@ def _emptied(path: Path, *, force: bool) -> Directory:
     """Open an existing directory, and remove the trace in it if `force` allows that."""
     directory = open_own(path)
     try:
-        if not force and directory.names():
-            raise UsageError(f"{path} is not empty; pass --force to replace its contents")
-        check(directory)
-        _empty(directory, _TRACE)
+        _make_room(directory, force=force)
     except BaseException:
         directory.close()
         raise
     return directory
+
+
+def _make_room(directory: Directory, *, force: bool) -> None:
+    if not force and directory.names():
+        raise UsageError(f"{directory.path} is not empty; pass --force to replace its contents")
+    check(directory)
+    _empty(directory, _TRACE)
+
+
+def _refuse_others(directory: Directory) -> None:
+    """Refuse a directory of another user, or a directory that a recording writes into."""
+    if not directory.is_ours():
+        raise UsageError(f"{directory.path} belongs to another user; name a directory of your own")
+    _lock(directory)
 
 
 def _lock(directory: Directory) -> None:

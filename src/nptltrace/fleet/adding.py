@@ -88,7 +88,7 @@ def new_run(store: Store, path: Path, tables: TraceTables) -> pa.Table | None:
 
 
 def start_of(run: pa.Table) -> int:
-    """Return when a run began, in ns of Unix time; never null, since the store orders runs by it."""
+    """Return when a run began, in ns of Unix time. The store orders runs by it: never null."""
     return int(run["start_unix_ns"][0].as_py() or run["t0_unix_ns"][0].as_py())
 
 
@@ -176,9 +176,7 @@ def _append(
 ) -> pa.Table | None:
     """Append rows in the form of the store; return the sums of waits."""
     # Sort first: then texts are still numbers of words.
-    rows = pa.concat_tables(
-        [as_stored(STORED[name], _sorted(part), more) for part, more in parts]
-    )
+    rows = pa.concat_tables([as_stored(STORED[name], _sorted(part), more) for part, more in parts])
     piece = None
     if name == "waits":
         piece = Sums.of(rows)

@@ -35,7 +35,7 @@ _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
-    # A store of a few runs is small: Spark's default of 200 tasks takes longer than the step itself.
+    # A store of a few runs is small: Spark's default of 200 tasks takes longer than a step.
     "spark.sql.shuffle.partitions": "8",
 }
 

@@ -1,7 +1,7 @@
-"""One time line for traces of several clocks or machines, and how far it can be trusted.
+"""One time line for traces of several clocks or machines, and the uncertainty of its times.
 
-Traces by one clock are exact. Clocks of one machine are put together by readings that the recorder
-took of them at one moment; machines, by the time of day.
+Times of one clock are exact. Clocks of one machine are aligned by readings that the recorder took
+of all clocks at one moment. Machines are aligned by the time of day.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 __all__ = ["Alignment", "Clocked", "Placement", "align"]
 
 _NS = 10**9
-# A clock's speed is measured anew for each trace; more than this is not one clock.
+# Each trace measures the speed of its clock. Speeds of one clock differ by no more than this.
 _SPEED_TOLERANCE = 0.001
-# Before this a time of day is none: the clock began to count at 0.
+# An earlier time is not a time of day: the clock began to count at 0.
 _EPOCH_MIN_NS = 10 * 365 * 86400 * _NS
 
 
 @dataclass(frozen=True, slots=True)
 class Clocked:
-    """A trace, as far as its time is concerned.
+    """A trace and its clock.
 
     Attributes:
-        path: Its directory.
-        metadata: Its clock and environment.
-        session: How it was recorded.
-        begin: Tick at which it begins, None for one without events.
+        path: Directory of the trace.
+        metadata: The metadata, with clock and environment.
+        session: How the trace was recorded.
+        begin: The tick at which the trace begins; None for a trace without events.
     """
 
     path: Path
@@ -50,48 +50,48 @@ class Clocked:
 
     @property
     def kind(self) -> str:
-        """Which of the machine's clocks it is by."""
+        """The name of the clock among the clocks of the machine."""
         return str(self.metadata.env.get("clock") or self.session.string("clock", "name"))
 
     @property
     def start(self) -> int:
-        """A tick whose time of day is known best."""
+        """The tick for which the time of day is known best."""
         start = self.session.number("clock", "start")
         return start if start is not None else self.begin or 0
 
     @property
     def unix_ns(self) -> int | None:
-        """Time of day at `start`; None for a clock that nobody compared with it."""
-        found = self.metadata.clock.unix_ns(self.start)
-        return found if found >= _EPOCH_MIN_NS else None
+        """Time of day at `start`; None for a clock that was not compared with it."""
+        unix_ns = self.metadata.clock.unix_ns(self.start)
+        return unix_ns if unix_ns >= _EPOCH_MIN_NS else None
 
     @property
     def monotonic_ns(self) -> int | None:
-        """CLOCK_MONOTONIC at `start`, if it was read."""
+        """CLOCK_MONOTONIC at `start`; None if the recorder did not read it."""
         if self.kind == "monotonic":
             return self.start * _NS // self.metadata.clock.frequency
         return self.session.number("clock", "start_monotonic_ns")
 
     @property
     def spread_ns(self) -> int | None:
-        """How long it took to read all clocks at `start`."""
+        """The time that it took to read all clocks at `start`; None if unknown."""
         return 0 if self.kind == "monotonic" else self.session.number("clock", "spread_ns")
 
     @property
     def error_ns(self) -> int | None:
-        """How far the machine's time of day may have been off, as its kernel knew."""
+        """The maximum error of the time of day by the kernel (adjtimex(2)); None if unknown."""
         return self.session.number("clock", "max_error_ns")
 
     @property
     def span_ns(self) -> int:
-        """How long its clock was watched."""
+        """The duration of the recording; 0 if unknown."""
         ends = self.session.number("start_unix_ns"), self.session.number("end_unix_ns")
         return (ends[1] - ends[0]) if ends[0] is not None and ends[1] is not None else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """How ticks of a trace become time: (ticks - origin) * 1e9 / frequency + shift_ns."""
+    """Converts ticks of a trace to time: (ticks - origin) * 1e9 / frequency + shift_ns."""
 
     frequency: int
     origin: int
@@ -100,16 +100,16 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """How traces lie on one time line.
+    """The places of traces on one time line.
 
     Attributes:
-        placements: Of each trace.
-        lead: Number of the trace whose clock describes all of them best.
-        one_clock: Whether all are by one clock, so that ticks order their events.
-        start_unix_ns: Time of day of time 0.
-        uncertainty_ns: How far events of different traces may be apart from what is shown; 0 by
-            one clock, None where nobody knows.
-        note: A sentence for the user; empty by one clock.
+        placements: The placement of each trace.
+        lead: Number of the leading trace: its clock describes a merged trace best.
+        one_clock: Whether all traces share one clock, so that ticks order their events.
+        start_unix_ns: Unix time of time 0.
+        uncertainty_ns: The greatest error of a time between events of different traces; 0 for one
+            clock, None if unknown.
+        note: A sentence for the user; empty for one clock.
     """
 
     placements: tuple[Placement, ...]
@@ -124,35 +124,31 @@ def align(traces: Sequence[Clocked]) -> Alignment:
     """Put traces on one time line.
 
     Raises:
-        UsageError: There is none that would be true.
+        UsageError: Clocks contradict each other, or the readings to align clocks are missing.
     """
     clocks = _grouped(range(len(traces)), lambda a, b: _same_clock(traces[a], traces[b]))
     leads = [max(clock, key=lambda number: traces[number].span_ns) for clock in clocks]
     for clock in clocks:
         _check_speed([traces[number] for number in clock])
     if len(clocks) == 1:
-        return _one_clock(traces, leads[0])
+        clock = traces[leads[0]].metadata.clock
+        origin = min((t.begin for t in traces if t.begin is not None), default=0)
+        placements = (Placement(clock.frequency, origin, 0),) * len(traces)
+        return Alignment(placements, leads[0], True, clock.unix_ns(origin), 0, "")  # noqa: FBT003 -- a field
     machines = _grouped(
         leads, lambda a, b: bool(traces[a].boot) and traces[a].boot == traces[b].boot
     )
-    return _several(traces, clocks, leads, machines)
+    return _several_clocks(traces, clocks, leads, machines)
 
 
-def _one_clock(traces: Sequence[Clocked], lead: int) -> Alignment:
-    clock = traces[lead].metadata.clock
-    origin = min((t.begin for t in traces if t.begin is not None), default=0)
-    place = Placement(clock.frequency, origin, 0)
-    return Alignment((place,) * len(traces), lead, True, clock.unix_ns(origin), 0, "")  # noqa: FBT003 -- a field
-
-
-def _several(
+def _several_clocks(
     traces: Sequence[Clocked],
     clocks: Sequence[Sequence[int]],
     leads: Sequence[int],
     machines: Sequence[Sequence[int]],
 ) -> Alignment:
     unix = _times_of_day(traces, machines)
-    # Of each clock: the tick at which its first trace begins, and the time of day then.
+    # By clock: the tick at which its first trace begins, and the time of day at this tick.
     begins: list[tuple[int, int]] = []
     for clock, lead in zip(clocks, leads, strict=True):
         known = [begin for n in clock if (begin := traces[n].begin) is not None]
@@ -173,7 +169,7 @@ def _several(
 
 
 def _times_of_day(traces: Sequence[Clocked], machines: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Return the time of day at `start` of each clock's leading trace."""
+    """Return the time of day at `start`, in ns, by number of each clock's leading trace."""
     times: dict[int, int] = {}
     for machine in machines:
         known = [n for n in machine if traces[n].unix_ns is not None]
@@ -187,12 +183,12 @@ def _times_of_day(traces: Sequence[Clocked], machines: Sequence[Sequence[int]]) 
             )
         base = base or 0
         for number in machine:
-            here, there = traces[number].monotonic_ns, traces[lead].monotonic_ns
-            own = traces[number].unix_ns
-            if here is not None and there is not None:
-                times[number] = base + here - there
-            elif own is not None:
-                times[number] = own
+            monotonic, lead_monotonic = traces[number].monotonic_ns, traces[lead].monotonic_ns
+            unix_ns = traces[number].unix_ns
+            if monotonic is not None and lead_monotonic is not None:
+                times[number] = base + monotonic - lead_monotonic
+            elif unix_ns is not None:
+                times[number] = unix_ns
             else:
                 raise UsageError(
                     f"{traces[number].path} and {traces[lead].path} ran on different clocks that "
@@ -202,7 +198,7 @@ def _times_of_day(traces: Sequence[Clocked], machines: Sequence[Sequence[int]]) 
 
 
 def _uncertainty(traces: Sequence[Clocked], machines: Sequence[Sequence[int]]) -> int | None:
-    """Return the sum of what may be wrong on both sides, for the worst pair."""
+    """Return the sum of the errors of both traces, for the worst pair; None if unknown."""
     readings = [traces[n].spread_ns for machine in machines for n in machine]
     if any(spread is None for spread in readings):
         return None
@@ -248,19 +244,19 @@ def _grouped(numbers: Sequence[int], same: Callable[[int, int], bool]) -> list[l
     return groups
 
 
-def _same_clock(one: Clocked, two: Clocked) -> bool:
-    """Return whether two traces are by one clock: as given, or by boot and kind of clock."""
-    a, b = one.metadata.clock, two.metadata.clock
+def _same_clock(left: Clocked, right: Clocked) -> bool:
+    """Return whether two traces share a clock: by its UUID, or by boot and kind of clock."""
+    a, b = left.metadata.clock, right.metadata.clock
     if a.uuid is not None and a.uuid == b.uuid:
         return True
-    if one.boot or two.boot:
-        return one.boot == two.boot and one.kind == two.kind
+    if left.boot or right.boot:
+        return left.boot == right.boot and left.kind == right.kind
     same = (a.frequency, a.offset_s, a.offset) == (b.frequency, b.offset_s, b.offset)
-    return same and one.metadata.env.get("hostname") == two.metadata.env.get("hostname")
+    return same and left.metadata.env.get("hostname") == right.metadata.env.get("hostname")
 
 
 def _check_speed(traces: Sequence[Clocked]) -> None:
-    """Refuse traces that claim one clock and contradict one another."""
+    """Refuse traces that claim to share a clock, but measured different speeds."""
     slow = min(traces, key=lambda trace: trace.metadata.clock.frequency)
     fast = max(traces, key=lambda trace: trace.metadata.clock.frequency)
     low, high = slow.metadata.clock.frequency, fast.metadata.clock.frequency

@@ -1,4 +1,4 @@
-"""Call sites of opened traces: those recorded, and those chosen from call stacks."""
+"""Call sites of opened traces: recorded call sites, and call sites chosen from stacks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BATCH = 16384
 
 
 class ChosenSites:
-    """Has events with a stack come from a call site that is chosen from the stack.
+    """Chooses the call sites of events that have a stack from the stack.
 
     Args:
         traces: The opened traces.
@@ -30,10 +30,10 @@ class ChosenSites:
         self._traces = traces
         self._choose: ChooseSites | None = None
         self._find_uses: FindSiteUses | None = None
-        # For each process the call sites that were looked at, and the call sites with a use.
+        # By process: the searched call sites, and pairs of a call site and its use.
         self._uses: dict[int, tuple[set[int], list[tuple[int, int]]]] = {}
         self._chosen: dict[int, dict[int, int]] = {}  # call sites by process and stack
-        self._stacks_seen: dict[int, int] = {}  # how many stacks of each process
+        self._stacks_seen: dict[int, int] = {}  # numbers of stacks by process
         self._records: (
             tuple[libpttread.Cursor, libpttread_text.Names, set[tuple[int, int]]] | None
         ) = None
@@ -42,8 +42,9 @@ class ChosenSites:
         """Choose call sites from the stacks, now and after each refresh.
 
         Args:
-            choose: Returns call sites by numbers of stacks, where they differ from those recorded.
-            uses: Returns the call sites that lie in a wrapper, or where threads sleep.
+            choose: Returns, for a process, call sites by stack, if they differ from the recorded
+                call sites.
+            uses: Returns the call sites that lie in a wrapper, or in a function that sleeps.
         """
         self._choose, self._find_uses = choose, uses
         self._uses.clear()
@@ -51,7 +52,7 @@ class ChosenSites:
         self.update()
 
     def update(self) -> None:
-        """Choose call sites from stacks that have appeared."""
+        """Choose call sites from new stacks."""
         for number, process in enumerate(self._traces.processes):
             stacks = len(process.stacks)
             if self._choose is not None and stacks != self._stacks_seen.get(number, 0):
@@ -75,7 +76,7 @@ class ChosenSites:
                 yield number, site, use
 
     def of_stack(self, process: int, stack: int) -> int:
-        """Return the call site that was chosen from a stack, 0 if it is the recorded one."""
+        """Return the call site that was chosen from a stack; 0 for the recorded call site."""
         return self._chosen.get(process, {}).get(stack, 0)
 
     def of_process(self, process: int) -> Iterable[int]:
@@ -84,10 +85,10 @@ class ChosenSites:
 
     def text(self) -> str:
         """Return the choice as text; other choices have other texts."""
-        return repr(sorted((n, sorted(of.items())) for n, of in self._chosen.items()))
+        return repr(sorted((n, sorted(sites.items())) for n, sites in self._chosen.items()))
 
     def everywhere(self) -> set[tuple[int, int]]:
-        """Return (process number, call site) of all call sites that are known by now."""
+        """Return (process number, call site) of all call sites that are known so far."""
         listed = {
             (number, site | entry)
             for number, process in enumerate(self._traces.processes)
@@ -95,11 +96,11 @@ class ChosenSites:
             for site in process.map.sites(address)
             for entry in (0, ENTRY)
         }
-        chosen = {(number, site) for number, of in self._chosen.items() for site in of.values()}
+        chosen = {(n, site) for n, sites in self._chosen.items() for site in sites.values()}
         return listed | chosen | self._record_sites()
 
     def _record_sites(self) -> set[tuple[int, int]]:
-        """Look for call sites in classic records, which hold addresses instead of numbers."""
+        """Return call sites from classic records, which hold addresses in place of numbers."""
         reader = self._traces.reader
         streams = range(reader.stream_count())
         if all(reader.stream_info(n).stream_class != _RECORDS for n in streams):

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["Output", "Part", "check_mergeable", "process_shifts", "write_trace"]
 
 _NS = 10**9
-_MOVED = "merged"  # the kind of a clock whose zero is not that of a real one
+_MOVED = "merged"  # the kind of a clock with a zero that no real clock has
 _BATCH = 1 << 16
-_LOOKED = 1 << 20  # events at a time, of which a batch is picked at most
+_SEARCHED = 1 << 20  # events that are searched at a time to pick a batch
 _RECORDS = 1  # the layout of the handlers shared and file
 _UUID = re.compile(r'(?m)(^\s*trace\s*\{[^}]*?\buuid\s*=\s*")[0-9a-fA-F-]+(")')
 _CLOCK_UUID = re.compile(r'(?m)(^\s*clock\s*\{[^}]*?\buuid\s*=\s*")[0-9a-fA-F-]+(")')
@@ -47,13 +47,13 @@ class Part:
     Attributes:
         begin: The first event; None for the start.
         end: The first event not to write; None for the end.
-        threads: Only these threads (numbers in the traceset); None for all.
-        passing: Returns what lets through the only events of traces to write; None for all.
-        begin_ns: When it begins, if that may be before the first event; None for the start.
-        end_ns: When it ends likewise.
-        events: Only these, each as often as it says; None for all.
-        domains: What is known of processes by then: `Session.domains`.
-        shifts: What to add to the process numbers of each trace; None for `process_shifts`.
+        threads: Write only these threads (numbers in the traceset); None for all.
+        passing: Returns a filter of the events to write; None for all events.
+        begin_ns: When the part begins, maybe before its first event; None for the start.
+        end_ns: When the part ends, maybe after its last event; None for the end.
+        events: Write only these events, each as often as its number says; None for all.
+        domains: `Session.domains` of the new trace; None to keep those of the leading trace.
+        shifts: Numbers to add to the process numbers of each trace; None for `process_shifts`.
     """
 
     begin: libpttread.Position | None = None
@@ -83,10 +83,10 @@ class Output:
 
 
 def check_mergeable(source: Traceset) -> None:
-    """Refuse traces that no one description fits.
+    """Refuse traces that cannot share one description in one trace.
 
     Raises:
-        UsageError: They cannot be one trace, and why.
+        UsageError: The traces cannot become one trace. The message says why.
     """
     described: dict[int, TraceFiles] = {}
     for trace in source.traces:
@@ -98,7 +98,7 @@ def check_mergeable(source: Traceset) -> None:
                 )
     if _RECORDS not in described:
         return
-    # Records distinguish processes by their ids alone.
+    # Classic records tell processes apart by their ids alone.
     owners: dict[int, TraceFiles] = {}
     for number, _, pid in source.reader.processes():
         trace = source.traces[number]
@@ -111,7 +111,7 @@ def check_mergeable(source: Traceset) -> None:
 
 
 def _classes(source: Traceset, trace: TraceFiles) -> list[int]:
-    """Return the layouts of the events of a trace."""
+    """Return the stream classes of a trace: the layouts of its events."""
     infos = [source.reader.stream_info(stream) for stream in trace.streams.values()]
     return sorted({info.stream_class for info in infos if info.packets})
 
@@ -128,7 +128,11 @@ def write_trace(source: Traceset, path: Path, part: Part, *, force: bool = False
         source: The opened traces.
         path: The directory to make.
         part: What to write.
-        force: Whether to replace a trace that is there.
+        force: Whether to replace an existing trace.
+
+    Raises:
+        UsageError: The traces cannot become one trace, or the directory cannot be used.
+        PttError: The directory cannot be made.
     """
     check_mergeable(source)
     if any(path.resolve() == trace.path.resolve() for trace in source.traces):
@@ -137,7 +141,7 @@ def write_trace(source: Traceset, path: Path, part: Part, *, force: bool = False
     try:
         written = _write(source, directory, part)
     except BaseException:
-        # half of it could be read, and looks damaged
+        # Half a trace can be read, and looks damaged.
         trace_directories.remove(directory, whole=new)
         raise
     directory.close()
@@ -145,11 +149,15 @@ def write_trace(source: Traceset, path: Path, part: Part, *, force: bool = False
 
 
 def _write(source: Traceset, directory: Directory, part: Part) -> Output:
-    """Write a part of a traceset into a directory that is there."""
+    """Write a part of a traceset into an empty trace directory."""
     uuid = uuid4()
     clock = _clock(source)
     directory.replace("metadata", _metadata(source, str(uuid), clock))
-    pieces, chosen, places = _pieces(source, part), _chosen(source, part), _places(source, part)
+    pieces, places = _pieces(source, part), _places(source, part)
+    chosen: NDArray[np.uint8] | None = None  # by thread, as the library reads it
+    if part.threads is not None:
+        numbers = np.arange(len(source.thread_ids))
+        chosen = np.isin(numbers, list(part.threads)).astype(np.uint8)
     shifts = process_shifts(source) if part.shifts is None else part.shifts
     events, size, number = 0, 0, 0
     for trace in source.traces:
@@ -184,15 +192,11 @@ def _write(source: Traceset, directory: Directory, part: Part) -> Output:
     return Output(directory.path, events, size)
 
 
-def _chosen(source: Traceset, part: Part) -> NDArray[np.uint8] | None:
-    """Return which threads to write, as the library reads it; None for all."""
-    if part.threads is None:
-        return None
-    return np.isin(np.arange(len(source.thread_ids)), list(part.threads)).astype(np.uint8)
-
-
 def _places(source: Traceset, part: Part) -> list[NDArray[np.uint64]] | None:
-    """Return for each stream where the only events to write are, in order; None for all."""
+    """Return by stream the places of the events that `passing` lets through; None for all events.
+
+    A place is packet << 32 | offset.
+    """
     if part.passing is None:
         return None
     cursor, passing = libpttread.Cursor(source.reader), part.passing(source)
@@ -202,20 +206,20 @@ def _places(source: Traceset, part: Part) -> list[NDArray[np.uint64]] | None:
         cursor.limit(part.end)
     buffer, places = ArrayBuffer(_BATCH), (libpttread.Position * _BATCH)()
     rows = np.frombuffer(memoryview(places), np.dtype(libpttread.Position))
-    found: list[list[NDArray[np.uint64]]] = [[] for _ in range(source.reader.stream_count())]
-    while (seen := cursor.pick(buffer, places, passing, _LOOKED))[1]:
+    by_stream: list[list[NDArray[np.uint64]]] = [[] for _ in range(source.reader.stream_count())]
+    while (seen := cursor.pick(buffer, places, passing, _SEARCHED))[1]:
         picked = rows[: seen[0]]
         words = picked["packet"].astype(np.uint64) << np.uint64(32) | picked["offset"]
         for stream in np.unique(picked["stream"]).tolist():
-            found[stream].append(words[picked["stream"] == stream])
-    return [np.concatenate([np.empty(0, np.uint64), *pieces]) for pieces in found]
+            by_stream[stream].append(words[picked["stream"] == stream])
+    return [np.concatenate([np.empty(0, np.uint64), *pieces]) for pieces in by_stream]
 
 
-_Lane = tuple[int, int]  # packet, offset in it
+_Lane = tuple[int, int]  # a place in a stream: packet, and offset in the packet
 
 
 def _pieces(source: Traceset, part: Part) -> list[list[tuple[_Lane, _Lane]]]:
-    """Return for each stream what to copy of it: the first event, and the first one not to."""
+    """Return by stream the pieces to copy: the place of the first event, and the place behind."""
     begins, ends = _lanes(source, part.begin, start=True), _lanes(source, part.end, start=False)
     if part.events is None:
         return [[piece] for piece in zip(begins, ends, strict=True)]
@@ -229,10 +233,8 @@ def _pieces(source: Traceset, part: Part) -> list[list[tuple[_Lane, _Lane]]]:
     return pieces
 
 
-def _lanes(
-    source: Traceset, place: libpttread.Position | None, *, start: bool
-) -> list[tuple[int, int]]:
-    """Return for each stream the (packet, offset) of its first event from a place on."""
+def _lanes(source: Traceset, place: libpttread.Position | None, *, start: bool) -> list[_Lane]:
+    """Return by stream the place of its first event at a position or later."""
     count = source.reader.stream_count()
     if place is None:
         return [(0, 0) if start else (libpttread.ANY, 0)] * count
@@ -245,8 +247,8 @@ def _lanes(
 
 
 def process_shifts(source: Traceset) -> list[int]:
-    """Return what to add to the process numbers of each trace, so that they do not collide."""
-    # Parts of one recording keep the numbers that they share.
+    """Return numbers to add to the process numbers of each trace, so that they do not collide."""
+    # Parts of one recording keep their numbers: these mean the same processes.
     if len({tuple(_roots(trace)) for trace in source.traces}) == 1:
         return [0] * len(source.traces)
     shifts, behind = [], 0
@@ -258,20 +260,20 @@ def process_shifts(source: Traceset) -> list[int]:
 
 
 def _roots(trace: TraceFiles) -> list[str]:
-    """Return the identities of the recordings that a trace comes from."""
+    """Return the UUIDs of the recordings that a trace comes from."""
     roots = trace.info.session.raw.get("derived_from")
     return [str(root) for root in roots] if isinstance(roots, list) else [str(trace.metadata.uuid)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Clock:
-    """The clock of a new trace: that of the trace that leads, maybe with another zero.
+    """The clock of a new trace: the clock of the leading trace, maybe with an earlier zero.
 
     Attributes:
-        frequency: Ticks a second.
-        moved: How many ticks its zero is earlier, so that no time is below it.
-        start: Time 0 in its ticks.
-        bases: For each trace, the tick that stands for the origin of its placement.
+        frequency: Ticks per second.
+        moved: How many ticks earlier the zero is, so that no time is negative.
+        start: Time 0, in ticks of this clock.
+        bases: By trace, the tick that stands for the origin of its placement.
     """
 
     frequency: int
@@ -282,11 +284,11 @@ class _Clock:
 
 def _clock(source: Traceset) -> _Clock:
     """Choose the clock of a new trace."""
-    found = source.alignment
-    lead = found.placements[found.lead]
+    placements = source.alignment.placements
+    lead = placements[source.alignment.lead]
     bases = [
         lead.origin + (place.shift_ns - lead.shift_ns) * lead.frequency // _NS
-        for place in found.placements
+        for place in placements
     ]
     start = source.ticks_at_start()
     moved = max(0, -min(start, *bases))
@@ -298,7 +300,7 @@ def _metadata(source: Traceset, uuid: str, clock: _Clock) -> str:
     lead = source.traces[source.alignment.lead]
     text = _UUID.sub(rf"\g<1>{uuid}\g<2>", lead.metadata.text, count=1).rstrip() + "\n"
     if clock.moved:
-        # No other trace has such a clock.
+        # No other trace has this clock: give it a new UUID and kind.
         own = lead.metadata.clock
         total = own.offset_s * clock.frequency + own.offset - clock.moved
         seconds, ticks = divmod(total, clock.frequency)
@@ -316,15 +318,15 @@ def _metadata(source: Traceset, uuid: str, clock: _Clock) -> str:
 
 
 def _described(text: str, number: str) -> str:
-    """Return what metadata says of one layout: the stream and its events."""
-    for found in _STREAM.finditer(text):
-        if found[1] == number:
-            behind = _STREAM.search(text, found.end())
-            return text[found.start() : behind.start() if behind else len(text)].rstrip() + "\n"
+    """Return the part of metadata that describes one stream class and its events."""
+    for stream in _STREAM.finditer(text):
+        if stream[1] == number:
+            behind = _STREAM.search(text, stream.end())
+            return text[stream.start() : behind.start() if behind else len(text)].rstrip() + "\n"
     return ""
 
 
-# ---- what stands beside the packets ----
+# ---- the files beside the packets ----
 
 
 def _write_info(
@@ -336,11 +338,11 @@ def _write_info(
     facts: dict[str, Any],
     clock: _Clock,
 ) -> None:
-    """Carry the info files over."""
+    """Write the info files of the new trace."""
     session = dict(source.traces[source.alignment.lead].info.session.raw) | facts
     session["state"] = "complete" if session.get("state") == "running" else session.get("state")
     session["derived_from"] = sorted({root for t in source.traces for root in _roots(t)})
-    # What the others did to it is not there.
+    # Mark a trace that lacks the events of some threads or objects.
     parts = [trace.info.session.raw.get("part") for trace in source.traces]
     some = "object" if part.passing is not None else None
     some = "thread" if _halves_processes(source, part) else some
@@ -352,13 +354,16 @@ def _write_info(
         session["filter"] = " and ".join(filter(None, filters))
         out = {name for trace in source.traces for name in trace.info.session.filtered_out}
         session["filtered_out"] = sorted(out)
+    begin, end = source.part_ns()
+    begins = [ns for ns in (begin, part.begin_ns) if ns is not None]
+    ends = [ns for ns in (end, part.end_ns) if ns is not None]
     session["window"] = [
         None if ns is None else clock.start - -ns * clock.frequency // _NS  # rounded up
-        for ns in _limits(source, part)
+        for ns in (max(begins, default=None), min(ends, default=None))
     ]
     if part.domains is not None:
         session["domains"] = part.domains
-    # Time goes on counting from where the original does.
+    # Times keep their values: the new trace counts time from the same start.
     old = session.get("clock")
     session["clock"] = _session_clock(old if isinstance(old, dict) else {}, clock)
     session["start_unix_ns"] = source.start_unix_ns
@@ -381,18 +386,10 @@ def _write_info(
         file.writelines(lines)
 
 
-def _limits(source: Traceset, part: Part) -> tuple[int | None, int | None]:
-    """Return when a part of a traceset begins and ends."""
-    begin, end = source.part_ns()
-    begins = [ns for ns in (begin, part.begin_ns) if ns is not None]
-    ends = [ns for ns in (end, part.end_ns) if ns is not None]
-    return max(begins, default=None), min(ends, default=None)
-
-
 def _reclocked(
     source: Traceset, trace: TraceFiles, clock: _Clock
 ) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return what puts the times of a trace's modules and names on the clock of the new trace."""
+    """Return a function that converts the times in a line to the clock of the new trace."""
     place, base = source.alignment.placements[trace.number], clock.bases[trace.number]
 
     def put(item: Any, name: str) -> None:
@@ -410,12 +407,12 @@ def _reclocked(
 
 
 def _session_clock(old: dict[str, Any], clock: _Clock) -> dict[str, Any]:
-    """Return what the session says of the clock of the new trace."""
+    """Return the description of the new clock for `session.json`."""
     if clock.moved:
         return {"name": _MOVED, "start": clock.start, "frequency": clock.frequency}
     new = old | {"start": clock.start}
     if isinstance(old.get("start"), int):
-        # What other clocks said then, they said this much earlier or later.
+        # Move the readings of the other clocks by the time between both starts.
         passed = (clock.start - old["start"]) * _NS // clock.frequency
         for name in ("start_unix_ns", "start_monotonic_ns"):
             if isinstance(old.get(name), int):
@@ -463,7 +460,7 @@ def _process_lines(
 def _name_lines(
     source: Traceset, trace: TraceFiles, wanted: set[int] | None, shift: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield lines that name threads: the events that do so may lie outside of a part."""
+    """Yield lines that name threads: the events that name them may lie outside of the part."""
     known = source.reader.processes()
     for number, (process, tid) in enumerate(source.thread_ids):
         owner, index, pid = known[process]
@@ -479,9 +476,9 @@ def _name_lines(
 
 
 def _wanted(source: Traceset, trace: TraceFiles, part: Part) -> set[int] | None:
-    """Return the numbers (within the trace) of the processes to carry over, None for all.
+    """Return the numbers (within the trace) of the processes to write; None for all.
 
-    Ancestors come along: a forked child's call sites are in their lines.
+    Ancestors are included: their lines have the call sites of forked children.
     """
     if part.threads is None:
         return None
@@ -498,7 +495,7 @@ def _wanted(source: Traceset, trace: TraceFiles, part: Part) -> set[int] | None:
 
 
 def _halves_processes(source: Traceset, part: Part) -> bool:
-    """Return whether some threads of a process are written, and others are not."""
+    """Return whether the part has some threads of a process, but not all."""
     if part.threads is None:
         return False
     threads = source.thread_ids
@@ -507,7 +504,7 @@ def _halves_processes(source: Traceset, part: Part) -> bool:
 
 
 def _renumbered(kind: str, value: dict[str, Any], shift: int) -> dict[str, Any]:
-    """Return a line's value with the process numbers of the new trace."""
+    """Return the value of a line with the process numbers of the new trace."""
     changed = dict(value)
     names = ["index", "process"] + (["parent"] if kind == "process" else [])
     for name in names:

@@ -1,8 +1,8 @@
-"""What can be concluded from a recording that left out types of events (`ptt record --filter`).
+"""Analysis of a recording that left out types of events (`ptt record --filter`).
 
-An analysis that sees locks taken and never released would be wrong. So it sees each domain up to
-the last detail level at which no event is missing that changes a state. The trace then looks like a
-trace that was recorded at that level.
+An analysis would be wrong if it saw locks that are taken and never released. So it sees each domain
+up to the last complete detail level. A level is complete if no event that changes a state is
+missing. The trace then looks like a trace that was recorded at that level.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ __all__ = ["always_kept", "knows_orders", "levels_left_out", "whole_filter"]
 
 # Roles of events that neither begin nor end a state.
 _ASIDE = frozenset({"note", "error", "name"})
-# Events that no filter leaves out: by role, and all events of these domains.
+# A filter never leaves out events with these roles, and events of these domains.
 _ALWAYS_ROLES = frozenset({"create", "begin", "end", "name"})
 _ALWAYS = frozenset({"process", "handler"})
-# Domains whose events bring events of different threads into an order.
+# Events of these domains order the events of different threads.
 _ORDERING = frozenset({"thread", "barrier"})
 
 
 def levels_left_out(source: Traceset) -> dict[str, int]:
-    """Return the level from which on a domain is incomplete, for each incomplete domain."""
+    """Return by domain the lowest incomplete level; complete domains are not in it."""
     left_out = {name for trace in source.traces for name in trace.info.session.filtered_out}
     levels: dict[str, int] = {}
     for event in EVENTS:
@@ -37,7 +37,7 @@ def levels_left_out(source: Traceset) -> dict[str, int]:
 
 
 def whole_filter(source: Traceset) -> libpttread.Filter | None:
-    """Return what lets through the events that an analysis may rely on; None for all of them."""
+    """Return a filter that passes the events that an analysis can rely on; None for all events."""
     incomplete = levels_left_out(source)
     if not incomplete:
         return None
@@ -55,5 +55,5 @@ def always_kept() -> list[int]:
 
 
 def knows_orders(source: Traceset) -> bool:
-    """Return whether all events that order what threads do are in the traces."""
+    """Return whether the traces have all events that order the events of threads."""
     return not _ORDERING & set(levels_left_out(source))

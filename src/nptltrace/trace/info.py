@@ -1,7 +1,7 @@
-"""What a trace says beside its packets: `info/session.json` and `info/processes.jsonl`.
+"""The files beside the packets of a trace: `info/session.json` and `info/processes.jsonl`.
 
-Both files are written while the program runs, so every part may be missing; a line that is cut
-off or damaged is skipped, and what the others say still counts.
+The recorder writes both files while the program runs, so any part may be missing. Lines that are
+cut off or damaged are skipped, and the other lines still count.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["Info", "Process", "Session", "SharedMemory", "read_info"]
 
 
-# No command line makes it as large.
+# Bytes of the file of a session. No command line makes it as large.
 _SESSION_MAX = 1 << 26
-# What ids, and times in nanoseconds, are below.
+# Ids, and times in nanoseconds, are less than these.
 _ID, _TIME = 1 << 32, 1 << 63
 
 
@@ -40,9 +40,9 @@ class SharedMemory:
 
     Attributes:
         start: First address.
-        end: First address behind it.
-        file: What identifies it on the host as long as it exists: device and inode.
-        offset: Where in it `start` is.
+        end: First address behind the memory.
+        file: Device and inode, which identify the memory on the host while it exists.
+        offset: Offset of `start` in the file.
     """
 
     start: int
@@ -56,27 +56,26 @@ class Process:
     """A process image.
 
     Attributes:
-        index: Its number in the trace; packets name it.
+        index: Number of the image in the trace, as in packets.
         pid: Process id, as the recorder knew it.
         inner_pid: The process id in the PID namespace of the process.
         ppid: Process id of the parent.
         parent: Number of the image that forked it, or None.
         exe: The program.
         cmdline: Its arguments.
-        start_unix_ns: When it began, or None.
-        end_unix_ns: When it was seen to have ended, or None.
-        alive_unix_ns: When it was last seen alive, or None.
+        start_unix_ns: When the process began, or None.
+        end_unix_ns: When the recorder saw its end, or None.
+        alive_unix_ns: When the recorder last saw it alive, or None.
         status: How it ended, in the recorder's words, or None.
         modules: The modules that are or were mapped into it; see `map`.
-        shared: Pieces of memory that other processes may have mapped too, in the order in which
-            they came.
-        sites: Addresses behind site ids.
+        shared: Memory that other processes may have mapped too, in order of its appearance.
+        sites: Addresses by id of a call site.
         stacks: By number of a call stack, the number of the caller's stack and the return address.
-        codes: Code objects of Python by the numbers that they have in stacks.
-        thread_names: Names of threads by thread id, each with the tick at which it had the name,
-            or None; the last one counts.
-        raw: Everything the lines said, also what no attribute has.
-        known: The modules that looks at the process have found.
+        codes: Code objects of Python by their numbers in stacks.
+        thread_names: By thread id, pairs of a name and the tick at which the thread had the name,
+            or None; the last pair counts.
+        raw: The values of all lines by kind, also values without an attribute.
+        known: The modules from lists of all mapped modules.
     """
 
     index: int
@@ -103,7 +102,7 @@ class Process:
 
     @property
     def map(self) -> ModuleMap:
-        """Which module lies where."""
+        """The modules by address."""
         if self._map is None:
             self._map = ModuleMap(self.modules)
         return self._map
@@ -118,13 +117,13 @@ class Process:
         return recorded
 
     def add_modules(self, modules: Iterable[Module]) -> None:
-        """Take in what one line says: what was found in a look, or what is new."""
-        # Later lists do not know what was unloaded, earlier ones what was loaded.
+        """Take in one line: a list of all mapped modules, or new modules with their times."""
+        # Modules of the first list count from the beginning. Later lists do not say since when.
         late = None if self.modules else 0
         for module in modules:
-            what = replace(module, since=None)
-            if module.since is None and what not in self.known:
-                self.known.add(what)
+            timeless = replace(module, since=None)
+            if module.since is None and timeless not in self.known:
+                self.known.add(timeless)
                 self.modules.append(replace(module, since=late))
             elif module.since is not None:
                 self.modules.append(module)
@@ -135,107 +134,109 @@ class Session:
     """How the trace was recorded.
 
     Attributes:
-        raw: The whole document; empty when there is none.
+        raw: The whole document; empty if there is none.
     """
 
     raw: dict[str, Any]
 
     @property
     def state(self) -> str:
-        """`running`, `complete`, `recovered`, or empty when nobody says."""
+        """`running`, `complete`, `recovered`, or empty if unknown."""
         return str(self.raw.get("state", ""))
 
     @property
     def level(self) -> str:
-        """The detail level as it was asked for."""
+        """The detail level, as the user asked for it."""
         return str(self.raw.get("level", ""))
 
     @property
     def nptl(self) -> str:
-        """The thread library: `stock`, what a trace-enabled one calls itself, or empty."""
+        """The thread library: `stock`, the name of a trace-enabled library, or empty."""
         return self.string("nptl")
 
     @property
     def window(self) -> tuple[int | None, int | None]:
-        """When the part of a recording that was cut out begins and ends, in ticks; None for all."""
-        found = self.raw.get("window")
-        if not isinstance(found, list) or len(found) != 2:  # noqa: PLR2004 -- begin and end
+        """Begin and end, in ticks, of a trace that was cut out of another; None for no limit."""
+        window = self.raw.get("window")
+        if not isinstance(window, list) or len(window) != 2:  # noqa: PLR2004 -- begin and end
             return None, None
-        begin, end = (ticks if isinstance(ticks, int) else None for ticks in found)
+        begin, end = (ticks if isinstance(ticks, int) else None for ticks in window)
         return begin, end
 
     @property
     def domains(self) -> dict[int, int]:
-        """By process, of what kinds of objects changes of state are recorded, as bits.
+        """By process, the kinds of objects with recorded changes of state, as bits.
 
-        Only the events before a trace that was cut out of another say so.
+        Only the events before a trace that was cut out of another have it.
         """
-        found = self.raw.get("domains")
-        if not isinstance(found, dict):
+        domains = self.raw.get("domains")
+        if not isinstance(domains, dict):
             return {}
         return {
             int(index): kinds
-            for index, kinds in found.items()
+            for index, kinds in domains.items()
             if index.isdecimal() and isinstance(kinds, int) and 0 <= kinds < 2**32
         }
 
     @property
     def filter(self) -> str:
-        """Which events were recorded only, as it was asked for; empty for all."""
+        """The filter of events, as the user asked for it; empty for all events."""
         return self.string("filter")
 
     @property
     def filtered_out(self) -> list[str]:
-        """Names of the event types that were left out."""
-        found = self.raw.get("filtered_out", [])
-        return [str(name) for name in found] if isinstance(found, list) else []
+        """Names of the event types that the filter left out."""
+        return [str(name) for name in self._list("filtered_out")]
 
     @property
     def losses(self) -> dict[str, int]:
-        """Lost events by cause."""
-        found = self.raw.get("lost", self.raw.get("losses", {}))
-        if isinstance(found, int):
-            return {"lost": found} if found else {}
-        if not isinstance(found, dict):
+        """Numbers of lost events by cause."""
+        losses = self.raw.get("lost", self.raw.get("losses", {}))
+        if isinstance(losses, int):
+            return {"lost": losses} if losses else {}
+        if not isinstance(losses, dict):
             return {}
-        return {str(cause): n for cause, n in found.items() if isinstance(n, int) and n}
+        return {str(cause): n for cause, n in losses.items() if isinstance(n, int) and n}
 
     @property
     def untraced_processes(self) -> int:
-        """Processes that found no room among those that were traced at that time."""
+        """Number of processes that had no room beside the traced processes."""
         return self.number("untraced_processes") or 0
 
     @property
     def lock_types(self) -> list[str]:
-        """What the user's own kinds of locks are called, in the order of their numbers."""
-        found = self.raw.get("lock_types", [])
-        return [str(name) for name in found] if isinstance(found, list) else []
+        """Names of the user's own kinds of locks, in the order of their numbers."""
+        return [str(name) for name in self._list("lock_types")]
 
     @property
     def uncovered(self) -> list[dict[str, Any]]:
-        """Modules whose thread calls PTT could not trace, and why."""
-        found = self.raw.get("uncovered", [])
-        return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+        """Modules with thread calls that PTT could not trace, and why."""
+        return [item for item in self._list("uncovered") if isinstance(item, dict)]
 
     @property
     def futex_modules(self) -> list[str]:
-        """Modules that have locks of Rust or C++20 compiled into them."""
-        found = self.raw.get("futex_modules", [])
-        return [str(path) for path in found] if isinstance(found, list) else []
+        """Paths of modules that have locks of Rust or C++20 compiled into them."""
+        return [str(path) for path in self._list("futex_modules")]
 
     def number(self, *path: str) -> int | None:
-        """Return an integer of the document, or None."""
-        value: Any = self.raw
-        for name in path:
-            value = value.get(name) if isinstance(value, dict) else None
+        """Return the integer at a path of keys in the document, or None."""
+        value = self._value(path)
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
     def string(self, *path: str) -> str:
-        """Return a string of the document, or the empty one."""
+        """Return the text at a path of keys in the document, or the empty text."""
+        value = self._value(path)
+        return value if isinstance(value, str) else ""
+
+    def _list(self, name: str) -> list[Any]:
+        value = self.raw.get(name)
+        return value if isinstance(value, list) else []
+
+    def _value(self, path: Iterable[str]) -> Any:
         value: Any = self.raw
         for name in path:
             value = value.get(name) if isinstance(value, dict) else None
-        return value if isinstance(value, str) else ""
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +246,7 @@ class Info:
     Attributes:
         session: How the trace was recorded.
         processes: The process images by number.
-        remarks: What could not be understood, a sentence each.
+        remarks: A sentence for each part that could not be read.
     """
 
     session: Session
@@ -254,16 +255,16 @@ class Info:
 
     @property
     def uncovered(self) -> list[dict[str, Any]]:
-        """Modules that the trace does not cover as a whole, and why.
+        """Modules that the trace does not cover fully, and why.
 
-        Modules whose thread calls went past the tracer come first, as the session has them.
+        The modules that the session lists come first: their thread calls bypassed the tracer.
         """
         attached = "attached" in self.session.raw
-        every = [module for process in self.processes.values() for module in process.modules]
-        mapped = {one.path: unseen(one.path, one.runtime, attached=attached) for one in every}
-        direct = {path: why for path, why in mapped.items() if why}
+        modules = [module for process in self.processes.values() for module in process.modules]
+        reasons = {m.path: unseen(m.path, m.runtime, attached=attached) for m in modules}
+        direct = {path: why for path, why in reasons.items() if why}
         direct |= dict.fromkeys(filter(self._has_agent, direct), AGENT)
-        # a library may be known by two paths, and what is said of it by its name is more
+        # A library may have two paths. The reason by its name says more.
         known = {library_of(path) for path in direct} - {""}
         others = [path for path in self.session.futex_modules if library_of(path) not in known]
         direct = dict.fromkeys(others, FUTEXES) | direct
@@ -272,7 +273,7 @@ class Info:
         ]
 
     def _has_agent(self, machine: str) -> bool:
-        """Return whether the agent is in all processes that have a machine of Java's mapped."""
+        """Return whether all processes with this Java virtual machine have the agent."""
         if library_of(machine) != "libjvm":
             return False
         mapped = [
@@ -286,13 +287,13 @@ class Info:
 
 
 def read_info(trace: str | os.PathLike[str]) -> Info:
-    """Read the info directory of a trace; what is missing stays empty."""
+    """Read the info directory of a trace. Missing parts stay empty; `remarks` names them."""
     directory = Path(trace) / "info"
     remarks: list[str] = []
     raw: dict[str, Any] = {}
     try:
-        found = json_of(read_whole(directory / "session.json", most=_SESSION_MAX))
-        raw = found if isinstance(found, dict) else {}
+        document = json_of(read_whole(directory / "session.json", most=_SESSION_MAX))
+        raw = document if isinstance(document, dict) else {}
     except FileNotFoundError:
         remarks.append("info/session.json is missing: how it was recorded is not known")
     except (OSError, ValueError):
@@ -327,7 +328,7 @@ def _lines(path: Path, remarks: list[str]) -> Iterator[dict[str, Any]]:
         try:
             value = json_of(line)
         except ValueError:
-            # The last line may be half written at this moment.
+            # The recorder may be writing the last line now.
             bad += number != len(lines) - 1
             continue
         if isinstance(value, dict):
@@ -337,7 +338,7 @@ def _lines(path: Path, remarks: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def _signed(value: Any) -> int:
-    """Return a number that may be negative, given as one or as text."""
+    """Return a number that may be negative, from a number or a text."""
     number = int(value, 0) if isinstance(value, str) else value
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError
@@ -350,7 +351,7 @@ def _number(value: Any, below: int = 1 << 64) -> int:
     """Return a number that is not negative.
 
     Raises:
-        ValueError: It is too large for what it stands for.
+        ValueError: The number is negative or too large.
     """
     number = _signed(value)
     if not 0 <= number < below:
@@ -359,7 +360,7 @@ def _number(value: Any, below: int = 1 << 64) -> int:
 
 
 def _apply(processes: dict[int, Process], kind: str, value: dict[str, Any]) -> None:
-    """Take one line in."""
+    """Take in one line."""
     index = _number(value["process"] if "process" in value else value["index"], _ID)
     process = processes.setdefault(index, Process(index))
     process.raw.setdefault(kind, {}).update(value)
@@ -385,9 +386,9 @@ def _apply(processes: dict[int, Process], kind: str, value: dict[str, Any]) -> N
 
 
 def _apply_sites(process: Process, value: dict[str, Any]) -> None:
-    """Take a line of call sites, of call stacks or of what is in these in."""
-    found = value.get("sites", {})
-    pairs = found.items() if isinstance(found, dict) else found
+    """Take in a line of call sites, of call stacks, or of code objects in stacks."""
+    sites = value.get("sites", {})
+    pairs = sites.items() if isinstance(sites, dict) else sites
     process.sites.update(
         {_number(site, ptt_abi.PTT_SITE_COUNT): _number(address) for site, address in pairs}
     )
@@ -397,14 +398,14 @@ def _apply_sites(process: Process, value: dict[str, Any]) -> None:
         for number, caller, address in value.get("stacks", ())
     )
     for number, code in read_codes(value.get("codes", ())):
-        # One that comes again, as after a recovery, has the targets that it had.
+        # A code object that comes again, as after a recovery, keeps its targets.
         if process.codes.get(number) != code:
             process.codes[number] = code
     add_targets(process.codes, value.get("targets", ()))
 
 
 def _apply_process(process: Process, value: dict[str, Any]) -> None:
-    """Take a process line in."""
+    """Take in a line about a process."""
     process.pid = _number(value.get("pid", process.pid), _ID)
     process.inner_pid = _number(value.get("inner_pid", process.pid), _ID)
     process.ppid = _number(value.get("ppid", process.ppid), _ID)
@@ -437,13 +438,12 @@ def _module(item: dict[str, Any]) -> Module:
 
 def _shared(item: dict[str, Any]) -> SharedMemory:
     """Return a piece of shared memory from its JSON."""
-    numbers = (_number(item[name]) for name in ("start", "end", "offset"))
-    start, end, offset = numbers
+    start, end, offset = (_number(item[name]) for name in ("start", "end", "offset"))
     return SharedMemory(start, end, str(item["file"]), offset)
 
 
 def _inherit(processes: dict[int, Process]) -> None:
-    """Give forked children what they took over from their parents: site numbers and modules."""
+    """Give forked children the call sites, stacks, code and modules of their parents."""
     for index in sorted(processes):
         child = processes[index]
         parent = processes.get(child.parent) if child.parent is not None else None

@@ -21,13 +21,13 @@ _CAUSES = {1: "shared_storage"}
 
 
 class ReportedLoss(NamedTuple):
-    """One report.
+    """A report of lost events.
 
     Attributes:
-        thread: The reporting thread's number in the traceset.
-        t_ns: When it was reported.
+        thread: Number of the reporting thread in the traceset.
+        t_ns: Time of the report, in ns since the traceset's start.
         cause: The cause as commands print it.
-        events: How many events were lost.
+        events: Number of lost events.
     """
 
     thread: int
@@ -37,7 +37,7 @@ class ReportedLoss(NamedTuple):
 
 
 def reported_losses(reader: libpttread.Reader) -> Iterator[ReportedLoss]:
-    """Yield the reports in order of time."""
+    """Yield all reports in order of time."""
     numbers = [event.id for event in EVENTS if event.role == "lost"]
     for buffer in reader.find(numbers, ALL):
         causes, counts = _field(buffer, "cause"), _field(buffer, "count")

@@ -37,12 +37,12 @@ class TraceFiles:
     """One trace of a traceset.
 
     Attributes:
-        path: Its directory.
-        number: Its number in the traceset.
-        metadata: Its metadata.
+        path: Directory of the trace.
+        number: Number of the trace in the traceset.
+        metadata: The metadata.
         info: The files beside the packets.
-        streams: Stream number by the name of its files without generation.
-        files: Names of the files that have been added.
+        streams: Stream number by the name of the stream's files, without the generation.
+        files: Names of the files that the reader has.
     """
 
     path: Path
@@ -54,12 +54,12 @@ class TraceFiles:
 
     @property
     def running(self) -> bool:
-        """Whether it is still being recorded."""
+        """Whether the recording goes on."""
         return self.info.session.state == "running"
 
     @property
     def start_ticks(self) -> int | None:
-        """When recording began, if the session says so."""
+        """When recording began, in ticks; None if the session does not say so."""
         return self.info.session.number("clock", "start")
 
 
@@ -71,13 +71,13 @@ class OpenTraces:
 
     Raises:
         TraceFormatError: A path is not a trace.
-        UsageError: They cannot be read as one traceset.
+        UsageError: The traces cannot be read as one traceset.
 
     Attributes:
         traces: The traces, in order.
         start_unix_ns: Unix time of time 0.
-        alignment: How the traces' clocks were put together.
-        learning: Held to learn what several threads may ask for at once.
+        alignment: The place of each trace on the common time line.
+        learning: Lock for lazy results that several threads may ask for at once.
     """
 
     def __init__(self, *paths: str | os.PathLike[str]) -> None:
@@ -113,10 +113,10 @@ class OpenTraces:
         return self._reader
 
     def ensure_open(self) -> None:
-        """Refuse to go on with a traceset that is closed.
+        """Refuse a closed traceset.
 
         Raises:
-            ClosedError: It is.
+            ClosedError: The traceset is closed.
         """
         if self._closed:
             names = ", ".join(map(str, self._paths))
@@ -128,21 +128,21 @@ class OpenTraces:
         return self._closed
 
     def close(self) -> None:
-        """Close it. What it has returned stays valid; it may be closed twice."""
+        """Close the traceset. Results stay valid. You can call this twice."""
         self._closed = True
         self._reader.close()
 
     @property
     def running(self) -> bool:
-        """Whether one of the traces is still being recorded."""
+        """Whether the recording of a trace goes on."""
         return any(trace.running for trace in self.traces)
 
     def paths(self) -> Iterable[Path]:
-        """Return the trace directories and logs, as they were given."""
+        """Return the trace directories and logs, as the caller gave them."""
         return self._paths
 
     def take_in(self) -> None:
-        """Take in new files, and the events that the recorder has written since."""
+        """Take in new files and new events."""
         for trace in self.traces:
             if trace.files:
                 trace.info = read_info(trace.path)
@@ -163,8 +163,8 @@ class OpenTraces:
         self.traces.append(TraceFiles(path, number, metadata, read_info(path), {}, set()))
 
     def new_files(self, trace: TraceFiles) -> list[tuple[str, int, str]]:
-        """Return stream, generation and name of the stream files that have appeared, in order."""
-        found: list[tuple[str, int, str]] = []
+        """Return stream, generation and name of each new stream file, in this order."""
+        new: list[tuple[str, int, str]] = []
         try:
             with os.scandir(trace.path) as entries:
                 for entry in entries:
@@ -173,13 +173,13 @@ class OpenTraces:
                         continue
                     match = _GENERATION.fullmatch(name)
                     if match and entry.is_file():
-                        found.append((match["stream"], int(match["generation"] or 0), name))
+                        new.append((match["stream"], int(match["generation"] or 0), name))
         except OSError as error:
             raise TraceFormatError(trace.path, None, error.strerror or "cannot be read") from None
-        return sorted(found)
+        return sorted(new)
 
     def _add_files(self, trace: TraceFiles) -> None:
-        """Add stream files that have appeared, generations in order."""
+        """Add new stream files, the generations of a stream in order."""
         for stream, _, name in self.new_files(trace):
             if stream not in trace.streams:
                 trace.streams[stream] = self.reader.add_stream(trace.number)
@@ -187,7 +187,7 @@ class OpenTraces:
             trace.files.add(name)
 
     def _add_processes(self, trace: TraceFiles) -> None:
-        """Give the reader what is known of processes."""
+        """Give the reader the processes of a trace, their call sites and modules."""
         for process in trace.info.processes.values():
             number = self.reader.add_process(trace.number, process.index, process.pid)
             for site, address in process.sites.items():
@@ -200,10 +200,10 @@ class OpenTraces:
         self._processes, self._traces_of = [], []
 
     def missing_events(self, trace: TraceFiles) -> int:
-        """Return how many events a finished trace had besides those that its files have.
+        """Return how many recorded events the files of a complete trace lack.
 
-        Those of damaged parts do not count: they are reported with these. Where the oldest events
-        were given up it is not known, and 0.
+        The result is 0 if the number is unknown: if files are damaged, or if the recording gave up
+        its oldest events. Damaged parts are reported by themselves.
         """
         session = trace.info.session
         given_up = any(session.number(name) for name in ("overwritten_bytes", "removed_events"))
@@ -213,26 +213,26 @@ class OpenTraces:
         return max(events - self.reader.trace_info(trace.number).events, 0)
 
     def losses(self, trace: TraceFiles) -> dict[str, int]:
-        """Return how many events of a trace are missing, by cause.
+        """Return the numbers of lost events of a trace by cause.
 
-        Events that packets count and no cause of the recorder explains are `unknown`.
+        Packets may count more lost events than the recorder. Their cause is `unknown`.
         """
-        found = dict(trace.info.session.losses)
-        unknown = self.reader.trace_info(trace.number).discarded - sum(found.values())
-        return found | ({"unknown": unknown} if unknown > 0 else {})
+        losses = dict(trace.info.session.losses)
+        unknown = self.reader.trace_info(trace.number).discarded - sum(losses.values())
+        return losses | ({"unknown": unknown} if unknown > 0 else {})
 
     def lost_events(self) -> int:
-        """Return how many events are known to be missing."""
+        """Return the number of lost events of all traces."""
         return sum(sum(self.losses(trace).values()) for trace in self.traces)
 
     def damages(self, start: int = 0) -> list[libpttread.Damage]:
-        """Return the parts that could not be read so far."""
+        """Return the damaged parts that reading has met so far, from a number on."""
         return self.reader.damages(start)
 
     # ---- times ----
 
     def _set_clocks(self) -> None:
-        """Put all traces on one time line that begins with the first of them."""
+        """Put all traces on one time line, which begins with the first trace."""
         alignment = align(
             [Clocked(t.path, t.metadata, t.info.session, self._origin(t)) for t in self.traces]
         )
@@ -243,7 +243,7 @@ class OpenTraces:
         self.reader.key_ticks(on=alignment.one_clock)
 
     def _origin(self, trace: TraceFiles) -> int | None:
-        """Return the tick at which a trace begins, None for an empty trace."""
+        """Return the tick at which a trace begins; None for an empty trace."""
         begin = self.reader.trace_info(trace.number).begin
         start = trace.start_ticks
         if begin == 2**64 - 1:
@@ -251,7 +251,7 @@ class OpenTraces:
         return start if start is not None and 0 <= start <= begin else begin
 
     def ticks_at_start(self) -> int:
-        """Return time 0 in ticks of the trace whose clock leads."""
+        """Return time 0 in ticks of the leading trace; see `Alignment.lead`."""
         lead = self.alignment.placements[self.alignment.lead]
         return lead.origin - lead.shift_ns * lead.frequency // 10**9
 
@@ -266,19 +266,19 @@ class OpenTraces:
         return (ns - place.shift_ns) * place.frequency // 10**9 + place.origin
 
     def first_ns(self) -> int | None:
-        """Return the time of the first event that is on disk, None before there is an event."""
+        """Return the time of the first event on disk; None if there is no event yet."""
         keys = self.reader.key_range()
         return None if keys is None else self.reader.time_of_key(keys[0])
 
     def end_ns(self) -> int | None:
-        """Return the time of the last event that is on disk, None before there is an event."""
+        """Return the time of the last event on disk; None if there is no event yet."""
         keys = self.reader.key_range()
         return None if keys is None else self.reader.time_of_key(keys[1])
 
     def part_ns(self) -> tuple[int | None, int | None]:
-        """Return when the part of a recording that these traces are begins and ends.
+        """Return begin and end, in ns, if the traces are a part of a recording.
 
-        None stands for the beginning or end of the recording.
+        None stands for the beginning or the end of the recording.
         """
         windows = [self.window_ns(trace) for trace in self.traces]
         begins, ends = (
@@ -291,7 +291,7 @@ class OpenTraces:
         )
 
     def window_ns(self, trace: TraceFiles) -> tuple[int | None, int | None]:
-        """Return when the part of a recording that a trace is begins and ends, as `part_ns`."""
+        """Return begin and end of a trace that is a part of a recording, as `part_ns`."""
         first, last = (
             None if ticks is None else self.time_of(trace, ticks)
             for ticks in trace.info.session.window
@@ -299,9 +299,9 @@ class OpenTraces:
         return first, last
 
     def killed_ns(self) -> list[int | None]:
-        """Return when each process was killed by a signal, None where it was not seen to be.
+        """Return when a signal killed each process; None if the recorder saw no such end.
 
-        Its threads lived until then, whatever their last events are.
+        The threads of a killed process lived until then, also without late events.
         """
         return [
             ns if isinstance(process.status, int) and process.status > _SIGNAL_BASE else None
@@ -311,13 +311,13 @@ class OpenTraces:
     def ended_ns(
         self, now_ns: Callable[[TraceFiles], int | None] = lambda _: None
     ) -> list[int | None]:
-        """Return when each process, or else its recording, was seen to have ended.
+        """Return when the recorder saw the end of each process, or else the end of its recording.
 
-        That is somewhat late. A process that left in an orderly way has an event of its own for it.
+        The recorder sees the end a little late. A process that exits has an event at its end.
 
         Args:
-            now_ns: Returns of a trace that is still recorded until when what goes on in it lasts
-                so far; None of others.
+            now_ns: Returns the present time of a trace that is still recorded, in ns since the
+                traceset's start; None for a complete trace.
         """
         recorded = [self._recorded_ns(trace, now_ns(trace)) for trace in self.traces]
         places = self.reader.processes()
@@ -327,14 +327,14 @@ class OpenTraces:
         ]
 
     def _seen_ns(self) -> list[int | None]:
-        """Return when each process, or the part there is, was seen to have ended, if it was."""
+        """Return when the recorder saw the end of each process, at most the end of the traces."""
         last = self.part_ns()[1]
-        seen = (process.end_unix_ns for process in self.processes)
-        found = [None if ns is None else ns - self.start_unix_ns for ns in seen]
-        return [ns if ns is None or last is None else min(ns, last) for ns in found]
+        unix = (process.end_unix_ns for process in self.processes)
+        seen = [None if ns is None else ns - self.start_unix_ns for ns in unix]
+        return [ns if ns is None or last is None else min(ns, last) for ns in seen]
 
     def _recorded_ns(self, trace: TraceFiles, now_ns: int | None) -> int | None:
-        """Return the end of a trace, or of the recording that it is a part of; None if unknown."""
+        """Return the end of a trace, or of its recording if that is later; None if unknown."""
         info, session = self.reader.trace_info(trace.number), trace.info.session
         part = session.window[1]
         if part is not None or not info.packets:
@@ -354,7 +354,7 @@ class OpenTraces:
         return self._processes
 
     def _learn_processes(self) -> None:
-        """Take in the processes that the reader has found since."""
+        """Take in new processes of the reader."""
         if not self.reader.processes(len(self._processes)):
             return
         with self.learning:
@@ -367,19 +367,19 @@ class OpenTraces:
                 self._traces_of.append(trace)
 
     def trace_of(self, process: int) -> int:
-        """Return the number of the trace that a process is from."""
+        """Return the number of the trace of a process."""
         if process >= len(self._traces_of):
             self._learn_processes()
         return self._traces_of[process]
 
     def lock_types(self, process: int) -> list[str]:
-        """Return what the user's own kinds of locks are called in a process, by number."""
+        """Return the names of the user's own kinds of locks in a process, by number."""
         if process >= len(self.processes):
             return []
         return self.traces[self.trace_of(process)].info.session.lock_types
 
     def parents(self) -> dict[int, int]:
-        """Return the processes that forked others, by these; by their numbers."""
+        """Return the number of the parent of each forked process, by the number of the process."""
         known = self.reader.processes(0)
         number_of = {(trace, index): number for number, (trace, index, _) in enumerate(known)}
         parents: dict[int, int] = {}

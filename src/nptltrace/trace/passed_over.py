@@ -1,7 +1,7 @@
-"""Which frames are passed over to find the call site: wrappers of the thread library.
+"""The frames that are passed over to find the call site: wrappers of the thread library.
 
-The built-in patterns come from `catalog/wrappers.toml`. Users add patterns by options and settings,
-which match functions and modules alike.
+The built-in patterns come from `catalog/wrappers.toml`. Users add patterns by options and settings.
+Patterns of users match functions and modules alike.
 """
 
 from __future__ import annotations
@@ -23,48 +23,48 @@ Called = tuple[str, str]  # function and module, as `PassedOver` takes them
 
 _SOURCES = (".py", ".java", ".kt", ".scala", ".groovy")
 _OPENING, _CLOSING = "<([", ">)]"
-# What else than `*` stands for other characters in a pattern.
+# Special characters of patterns besides `*`.
 _SPECIAL = frozenset("?[")
 
 
 class PassedOver:
-    """The rule by which frames are passed over.
+    """The rule that passes over frames.
 
     Args:
-        patterns: The user's own, beside the built-in ones.
+        patterns: Patterns of the user, in addition to the built-in patterns.
     """
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
-        self._given = tuple(patterns)
+        self._users = tuple(patterns)
         self._known: dict[tuple[str, str], bool] = {}
 
     @cached_property
     def patterns(self) -> tuple[str, ...]:
-        """All of them."""
-        return (*FUNCTIONS, *MODULES, *SOURCES, *self._given)
+        """All patterns."""
+        return (*FUNCTIONS, *MODULES, *SOURCES, *self._users)
 
     @cached_property
     def _functions(self) -> _Matcher:
-        return _Matcher((*FUNCTIONS, *self._given))
+        return _Matcher((*FUNCTIONS, *self._users))
 
     @cached_property
     def _modules(self) -> _Matcher:
-        return _Matcher((*MODULES, *self._given))
+        return _Matcher((*MODULES, *self._users))
 
     @cached_property
     def _sources(self) -> _Matcher:
         return _Matcher(SOURCES)
 
     @cached_property
-    def _own(self) -> _Matcher:
-        return _Matcher(self._given)
+    def _of_users(self) -> _Matcher:
+        return _Matcher(self._users)
 
     def __call__(self, function: str, module: str) -> bool:
         """Return whether a frame is passed over.
 
         Args:
-            function: Its function, demangled, or empty.
-            module: File name of its module, or empty; of a function of Python the path of its
+            function: Demangled name of the function, or empty.
+            module: File name of the module, or empty. For a function of Python, the path of its
                 source.
         """
         key = (function, module)
@@ -74,15 +74,15 @@ class PassedOver:
         return known
 
     def between(self, inner: Called, frame: Called, outer: Called) -> bool:
-        """Return whether a frame stands between two that are passed over, and so is a part of them.
+        """Return whether a frame lies between two wrappers, and so is a part of them.
 
-        That is a function without a name, in a module without a full symbol table, that a function
-        of C of the same module called and that called another one: both of them are wrappers.
+        Such a frame has no name, since its module lacks a full symbol table. Its caller and the
+        function that it calls are wrappers in C, in the same module.
 
         Args:
-            inner: The frame that it called.
+            inner: The function that the frame called.
             frame: The frame.
-            outer: The frame that called it.
+            outer: The caller of the frame.
         """
         function, module = frame
         return (
@@ -92,10 +92,10 @@ class PassedOver:
         )
 
     def first(self, frames: Sequence[Called]) -> int:
-        """Return which of some frames is the call site: 0 where all of them are passed over.
+        """Return the index of the call site among frames; 0 if all of them are passed over.
 
         Args:
-            frames: Function and module of each, innermost first.
+            frames: Function and module of each frame, the innermost frame first.
         """
         for n, frame in enumerate(frames):
             around = (frames[n - 1], frame, frames[n + 1]) if 0 < n < len(frames) - 1 else None
@@ -105,8 +105,8 @@ class PassedOver:
 
     def _matches(self, function: str, module: str) -> bool:
         if module.startswith("<") or module.endswith(_SOURCES) or "/" in module:
-            own = (function, module, module.rpartition("/")[2])
-            return bool(self._sources(module) or any(map(self._own, own)))
+            texts = (function, module, module.rpartition("/")[2])
+            return bool(self._sources(module) or any(map(self._of_users, texts)))
         if module and self._modules(module):
             return True
         if not function:
@@ -118,12 +118,12 @@ def patterns(text: str) -> list[str]:
     """Return the patterns of a list with commas between them.
 
     Raises:
-        UsageError: One of them is empty.
+        UsageError: A pattern is empty.
     """
-    found = [word.strip() for word in text.split(",")]
-    if not all(found):
+    words = [word.strip() for word in text.split(",")]
+    if not all(words):
         raise UsageError(f"an empty pattern in {text!r}")
-    return found
+    return words
 
 
 def bare_name(function: str) -> str:
@@ -146,13 +146,13 @@ def bare_name(function: str) -> str:
 
 
 class _Matcher:
-    """Says whether a text matches one of some patterns.
+    """Tells whether a text matches one of several patterns.
 
-    Regular expressions take longer to compile than most commands need them: there are none for
-    patterns in which only `*` stands for something else, as in nearly all.
+    To compile a regular expression takes longer than most commands use it. So patterns with `*`
+    only, nearly all patterns, are matched without a regular expression.
 
     Args:
-        patterns: As those of a shell.
+        patterns: Patterns of a shell, as in `fnmatch`.
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
@@ -164,14 +164,14 @@ class _Matcher:
         self._others = re.compile("|".join(others)) if others else None
 
     def __call__(self, text: str) -> bool:
-        """Return whether the whole text matches."""
+        """Return whether the whole text matches a pattern."""
         if text.startswith(self._begins) or any(_fits(text, parts) for parts in self._parts):
             return True
         return self._others is not None and self._others.fullmatch(text) is not None
 
 
 def _fits(text: str, parts: Sequence[str]) -> bool:
-    """Return whether a text is some parts with anything between them."""
+    """Return whether a text consists of these parts, with any text between them."""
     first, last = parts[0], parts[-1]
     if len(parts) == 1:
         return text == first

@@ -1,4 +1,4 @@
-"""Logs of POSIX trace streams: what `<trace.h>` writes, read as a trace."""
+"""Reads a log of a POSIX trace stream, which `<trace.h>` writes, as a trace."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from nptltrace.errors import TraceFormatError
 __all__ = ["as_trace", "is_log"]
 
 _MAGIC = b"PTXXBLK1"
-_STEP = 64  # blocks of a log begin at multiples of it, from the beginning of the file on
+_STEP = 64  # blocks of a log begin at multiples of this offset
 _SEARCHED = 1 << 20
 
 
 def is_log(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is a log of a POSIX trace stream, as far as its first part says."""
+    """Return whether a file looks like a log of a POSIX trace stream, by its first MiB."""
     try:
         if not Path(path).is_file():
             return False
@@ -34,20 +34,23 @@ def is_log(path: str | os.PathLike[str]) -> bool:
 
 
 def as_trace(log: str | os.PathLike[str]) -> Path:
-    """Convert a log, and return the directory of the trace, which goes when this process ends.
+    """Convert a log to a trace directory, which is removed when this process ends.
 
     Args:
-        log: The log's file.
+        log: The file of the log.
+
+    Returns:
+        The directory.
 
     Raises:
-        TraceFormatError: It holds no log, or cannot be read.
+        TraceFormatError: The file is not a log, or cannot be read.
     """
     import shutil
     import tempfile
 
-    place = Path(tempfile.mkdtemp(prefix="ptt-"))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
-    directory = place / (Path(log).name or "log")
+    parent = Path(tempfile.mkdtemp(prefix="ptt-"))
+    atexit.register(shutil.rmtree, parent, ignore_errors=True)
+    directory = parent / (Path(log).name or "log")
     directory.mkdir()
     library = Library("libpttposix.so", convert.FUNCTIONS)
     status = library.ptt_posix_convert(os.fsencode(log), os.fsencode(directory))

@@ -1,4 +1,4 @@
-"""Events as lines: reads, filters, names and formats batch by batch."""
+"""Prints events as lines: reads, filters, names and formats them batch by batch."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ STYLES = {
     "csv": libpttread_text.CSV,
 }
 CSV_HEADER = "ts_ns,pid,tid,thread_name,cpu,source,event,object,object_name,site,site_name,fields\n"
-# The first page at once, then batches that stay in the cache.
+# The first batch is one page, printed at once. Later batches fit in the processor's cache.
 _FIRST, _BATCH = 512, 16384
-# Where the frames of stacks stand.
+# The column of the frames of stacks.
 _INDENT = " " * 37
-# How far to look for thread names beforehand: what can be read while one does not notice.
+# Bytes of packets to search for thread names beforehand: so many that no reader notices the delay.
 _SEARCHED = 64 << 20
 
 
@@ -38,13 +38,13 @@ class Printer:
 
     Args:
         source: The opened traces.
-        symbols: Names of addresses.
-        selection: Which events.
-        style: One of `STYLES`.
+        symbols: Names addresses.
+        selection: Which events to print.
+        style: A key of `STYLES`.
         write: Takes the lines, as bytes.
-        start: How many of the selected events to skip.
-        count: How many to print at most; None for all.
-        stacks: Whether to print the stacks of events beneath them.
+        start: Skip this many of the selected events.
+        count: Print at most this many events; None for all.
+        stacks: Whether to print the stack of each event below it.
     """
 
     def __init__(
@@ -80,11 +80,11 @@ class Printer:
 
     @property
     def done(self) -> bool:
-        """Whether as many events were printed as were asked for."""
+        """Whether `count` events are printed."""
         return self._left is not None and self._left <= 0
 
     def renew(self) -> None:
-        """Take in processes, threads and names that have come since."""
+        """Take in new processes, threads and names."""
         self._filter = (
             self._selection.build(self._source, self._symbols) if self._selection else None
         )
@@ -108,7 +108,7 @@ class Printer:
                     self.names.add_range(number, start, end)
 
     def run(self) -> None:
-        """Print up to the cursor's limit or the trace's end."""
+        """Print up to the limit of the cursor, or to the end of the trace."""
         buffer = self._batch if self.printed else self._first
         while not self.done and self.cursor.read(buffer):
             if self._filter is not None:
@@ -117,7 +117,7 @@ class Printer:
             buffer = self._first if self._stacks else self._batch
 
     def print_events(self, buffer: libpttread.Buffer) -> None:
-        """Print what a buffer holds, but for what start and count leave out."""
+        """Print the events of a buffer, as far as `start` and `count` allow."""
         if self._skip >= buffer.count:
             self._skip -= buffer.count
             return
@@ -139,21 +139,21 @@ class Printer:
             self._write(lines)
 
     def _print_with_stacks(self, buffer: libpttread.Buffer) -> None:
-        """Print events up to each one that has a stack, and that stack."""
+        """Print events up to the next event with a stack, then the stack, and so on."""
         count = buffer.count
         while count:
             stacks = buffer.arrays["stack"]
             at = next((n for n in range(count) if stacks[n]), count - 1)
-            lines = self._stack(buffer, at) if stacks[at] else b""
+            frames = self._frames(buffer, at) if stacks[at] else b""
             buffer.count = at + 1
             self._print(buffer)
-            self._write(memoryview(lines))
+            self._write(memoryview(frames))
             buffer.count, count = count, count - at - 1
             if count:
                 buffer.drop(at + 1)
 
-    def _stack(self, buffer: libpttread.Buffer, at: int) -> bytes:
-        """Return the frames behind the call site of an event, a line each."""
+    def _frames(self, buffer: libpttread.Buffer, at: int) -> bytes:
+        """Return the callers of the call site of an event, a line for each frame."""
         process, _ = self._source.thread_ids[buffer.arrays["thread"][at]]
         stacks = self._source.processes[process].stacks
         sites = stack_sites(stacks, buffer.arrays["stack"][at])
@@ -161,7 +161,7 @@ class Printer:
         return "".join(f"{_INDENT}{self._shown(frame)}\n" for frame in frames[1:]).encode()
 
     def name(self, buffer: libpttread.Buffer) -> None:
-        """Find the names that these events need."""
+        """Look up the names that these events need."""
         for kind, process, address in self.names.missing(buffer):
             if kind == libpttread_text.SITE:
                 text = self._symbols.site_name(process, address)

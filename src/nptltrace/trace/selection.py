@@ -1,7 +1,7 @@
-"""Which events to show: what the filter options mean, and how they become a native filter.
+"""Selects events: reads filter options, and makes native filters from them.
 
-Commas in an option separate alternatives; each repetition of an option must hold as well. Callers
-in Python choose with values in place of options, as tables contain them.
+Commas in an option separate alternatives. If an option is repeated, each of its repetitions must
+match. Callers in Python pass values of tables in place of options.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ __all__ = ["Choice", "Selection", "address_of", "event_names", "plain", "selecti
 
 _One = TypeVar("_One", bound=tuple[int, ...])
 
-# One value, or several: any of them matches. They are process ids, thread ids, names or addresses.
+# A value or several values, and any of them matches: process ids, thread ids, names or addresses.
 # Columns of Arrow, NumPy and pandas are accepted too.
 Choice = SupportsIndex | str | Iterable[SupportsIndex | str] | None
 
-# How many names like an unknown name a message has, and how many names are compared.
+# How many similar names a message suggests, and how many names are compared for that.
 _HINTS = 3
-_LIKE = 20_000
+_COMPARED = 20_000
 _HEX = re.compile(r"0[xX][0-9a-fA-F]+")
 _NUMBERED = re.compile(r"(0[xX][0-9a-fA-F]+)#([0-9]{1,9})")
 
@@ -45,7 +45,11 @@ def event_names() -> list[str]:
 
 
 def address_of(text: str) -> int | None:
-    """Return an address written as 0x…, or None for a name."""
+    """Return the address of a text such as 0x7f10; None for a name.
+
+    Raises:
+        UsageError: The address has more than 64 bits.
+    """
     if not _HEX.fullmatch(text):
         return None
     value = int(text, 16)
@@ -56,18 +60,18 @@ def address_of(text: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The filter options; each list holds the repetitions of one option.
+    """The filter options. Each list has the repetitions of one option.
 
     Attributes:
         pids: `--pid`.
         tids: `--tid`.
-        objects: `--object`, addresses or names; `ADDRESS#N` is the object with that number of
-            those that lay there one after the other.
+        objects: `--object`, addresses or names. `ADDRESS#N` is the object of generation N at an
+            address.
         events: `--event`, beginnings of event names.
         suffixes: `--suffix`, ends of event names.
-        sites: `--site`, addresses or parts of their names.
-        generation: Returns the objects of an address that have a number; None: `ADDRESS#N` is
-            not understood.
+        sites: `--site`, addresses or parts of names.
+        generation: Returns the objects at an address with a generation; None: `ADDRESS#N` counts
+            as a name.
     """
 
     pids: Sequence[str] = field(default_factory=list)
@@ -79,12 +83,12 @@ class Selection:
     generation: Callable[[Traceset, int, int], list[Chosen]] | None = None
 
     def __bool__(self) -> bool:
-        """Return whether anything is filtered at all."""
+        """Return whether an option is given."""
         lists = (self.pids, self.tids, self.objects, self.events, self.suffixes, self.sites)
         return any(lists)
 
     def event_ids(self) -> set[int] | None:
-        """Return the ids that pass, or None for all.
+        """Return the ids of the events that pass; None for all.
 
         Raises:
             UsageError: No event type has such a name.
@@ -111,75 +115,40 @@ class Selection:
         threads: Iterable[int] | None = None,
         objects: Iterable[Chosen] | None = None,
     ) -> libpttread.Filter:
-        """Return the native filter for what the traceset holds now.
+        """Return the native filter for the present contents of the traceset.
 
         Args:
             source: The opened traces.
             symbols: Names addresses.
-            threads: Numbers of the only threads that may pass, or None for all.
-            objects: The only objects that may pass, or None for all.
+            threads: Only these threads (by number) may pass; None for all.
+            objects: Only these objects may pass; None for all.
+
+        Raises:
+            UsageError: An option has a wrong value, or nothing has a given name.
         """
-        made = libpttread.Filter()
+        result = libpttread.Filter()
         ids = self.event_ids()
         if ids is not None:
-            made.allow_events(ids)
-        both = _in_both(self.thread_numbers(source), threads)
-        if both is not None:
-            made.allow_threads(both)
+            result.allow_events(ids)
+        numbers = self.thread_numbers(source)
+        if numbers is not None and threads is not None:
+            numbers = sorted(set(numbers).intersection(threads))
+        if numbers is not None or threads is not None:
+            result.allow_threads(numbers if numbers is not None else list(threads or ()))
         chosen = self.chosen_objects(source, symbols)
         if chosen is not None and objects is not None:
             chosen = sorted(common(chosen, objects))
         if chosen is not None or objects is not None:
-            made.allow_objects(chosen if chosen is not None else objects or ())
+            result.allow_objects(chosen if chosen is not None else objects or ())
         sites = self.site_pairs(source, symbols)
         if sites is not None:
-            made.allow_sites(sites)
-        return made
+            result.allow_sites(sites)
+        return result
 
     def thread_numbers(self, source: Traceset) -> list[int] | None:
-        """Return the numbers of the threads that pass, or None for all."""
-        return list(self._threads(source)) if self.pids or self.tids else None
-
-    def chosen_objects(self, source: Traceset, symbols: Symbols) -> list[Chosen] | None:
-        """Return the objects that pass, or None for all.
-
-        A name stands for the objects that have it, an address for all that lay there.
-
-        Raises:
-            UsageError: Nothing has such a name.
-        """
-        if not self.objects:
+        """Return the numbers of the threads that pass; None for all."""
+        if not self.pids and not self.tids:
             return None
-
-        def find(word: str) -> list[Chosen]:
-            return self._objects(word, source, symbols)
-
-        return sorted(_all(self.objects, find, "--object", common))
-
-    def site_pairs(self, source: Traceset, symbols: Symbols) -> list[tuple[int, int]] | None:
-        """Return (process, site) of the call sites that pass, or None for all."""
-        if not self.sites:
-            return None
-        by_name = any(address_of(w) is None for o in self.sites for w in _words(o, "--site"))
-        known = [
-            (process, site, symbols.site_name(process, site))
-            for process, site in (source.chosen.everywhere() if by_name else ())
-        ]
-        return sorted(_all(self.sites, lambda word: _sites(word, known), "--site", _common))
-
-    def _objects(self, word: str, source: Traceset, symbols: Symbols) -> list[Chosen]:
-        """Return the objects that one word chooses."""
-        numbered = _NUMBERED.fullmatch(word)
-        if numbered and self.generation is not None:
-            address = address_of(numbered[1]) or 0
-            objects = self.generation(source, address, int(numbered[2]))
-            if not objects:
-                raise UsageError(f"no object is {word} (ptt sql has them in the table objects)")
-            return objects
-        return _objects(word, symbols)
-
-    def _threads(self, source: Traceset) -> Iterable[int]:
-        """Return the numbers of the threads that pass."""
         processes = source.processes
         rows = [
             (n, processes[process].pid, tid) for n, (process, tid) in enumerate(source.thread_ids)
@@ -192,16 +161,55 @@ class Selection:
             rows = [row for row in rows if row[2] in wanted]
         return [row[0] for row in rows]
 
+    def chosen_objects(self, source: Traceset, symbols: Symbols) -> list[Chosen] | None:
+        """Return the objects that pass; None for all.
 
-def _in_both(some: list[int] | None, others: Iterable[int] | None) -> list[int] | None:
-    """Return the common elements of two lists; None stands for everything."""
-    if some is None or others is None:
-        return some if others is None else list(others)
-    return sorted(set(some).intersection(others))
+        A name stands for all objects of that name. An address stands for all objects that were
+        there, one after the other.
+
+        Raises:
+            UsageError: No object has such a name.
+        """
+        if not self.objects:
+            return None
+
+        def find(word: str) -> list[Chosen]:
+            return self._objects(word, source, symbols)
+
+        return sorted(_all(self.objects, find, "--object", common))
+
+    def site_pairs(self, source: Traceset, symbols: Symbols) -> list[tuple[int, int]] | None:
+        """Return (process, site) of the call sites that pass; None for all."""
+        if not self.sites:
+            return None
+        by_name = any(address_of(w) is None for o in self.sites for w in _words(o, "--site"))
+        known = [
+            (process, site, symbols.site_name(process, site))
+            for process, site in (source.chosen.everywhere() if by_name else ())
+        ]
+
+        def find(word: str) -> list[tuple[int, int]]:
+            address = address_of(word)
+            if address is not None:
+                return [(libpttread.ANY, address)]
+            return [(process, site) for process, site, name in known if word in name]
+
+        return sorted(_all(self.sites, find, "--site", _common))
+
+    def _objects(self, word: str, source: Traceset, symbols: Symbols) -> list[Chosen]:
+        """Return the objects that one word chooses."""
+        numbered = _NUMBERED.fullmatch(word)
+        if numbered and self.generation is not None:
+            address = address_of(numbered[1]) or 0
+            objects = self.generation(source, address, int(numbered[2]))
+            if not objects:
+                raise UsageError(f"no object is {word} (ptt sql has them in the table objects)")
+            return objects
+        return _objects(word, symbols)
 
 
 def _pieces(option: str) -> Iterator[str]:
-    """Yield what commas separate; commas in brackets belong to the name of a C++ function."""
+    """Split an option at its commas. Commas in brackets belong to the name of a C++ function."""
     depth = begin = 0
     for at, letter in enumerate(option):
         if letter in "<([":
@@ -232,16 +240,16 @@ def _all(
     options: Sequence[str], find: Callable[[str], list[_One]], name: str,
     both: Callable[[set[_One], set[_One]], set[_One]],
 ) -> set[_One]:  # fmt: skip
-    """Return what every repetition allows; `both` returns what two of them allow."""
+    """Return the elements that every repetition allows; `both` intersects two of them."""
     passing: set[_One] | None = None
     for option in options:
-        found = {pair for word in _words(option, name) for pair in find(word)}
-        passing = found if passing is None else both(passing, found)
+        allowed = {pair for word in _words(option, name) for pair in find(word)}
+        passing = allowed if passing is None else both(passing, allowed)
     return passing or set()
 
 
 def _common(some: set[tuple[int, int]], others: set[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Return the pairs that are in both, ANY standing for every process."""
+    """Return the (process, call site) that are in both; ANY stands for every process."""
     free = {address for process, address in some if process == libpttread.ANY}
     also = {address for process, address in others if process == libpttread.ANY}
     return {
@@ -258,26 +266,16 @@ def _objects(word: str, symbols: Symbols) -> list[Chosen]:
         return [Chosen(libpttread.ANY, address)]
     objects = symbols.choose_object(word)
     if not objects:
-        hint = _like(word, symbols.object_names())
+        names = symbols.object_names()
+        longer = [name for name in names if word.lower() in name.lower()][:_HINTS]
+        similar = f"; did you mean {' or '.join(longer)}?"
+        hint = similar if longer else near(word, names[:_COMPARED])
         raise UsageError(f"no global variable, alias or lock is called {word}{hint}")
     return objects
 
 
-def _like(word: str, names: list[str]) -> str:
-    """Return the end of a message about an unknown name: those that it is a part of, or is like."""
-    parts = [name for name in names if word.lower() in name.lower()][:_HINTS]
-    return f"; did you mean {' or '.join(parts)}?" if parts else near(word, names[:_LIKE])
-
-
-def _sites(word: str, known: list[tuple[int, int, str]]) -> list[tuple[int, int]]:
-    address = address_of(word)
-    if address is not None:
-        return [(libpttread.ANY, address)]
-    return [(process, at) for process, at, name in known if word in name]
-
-
 def plain(value: Any) -> Any:
-    """Return a value of Arrow or NumPy as a value of Python; any other value as it is."""
+    """Return a scalar of Arrow or NumPy as a value of Python; any other value unchanged."""
     for convert in ("as_py", "item"):
         if hasattr(value, convert) and not hasattr(value, "__len__"):
             return getattr(value, convert)()
@@ -288,17 +286,17 @@ def selection_of(
     pid: Choice, tid: Choice, object_: Choice, site: Choice,
     generation: Callable[[Traceset, int, int], list[Chosen]],
 ) -> Selection:  # fmt: skip
-    """Return what these choices select.
+    """Return the selection of these choices.
 
     Args:
         pid: Process ids.
         tid: Thread ids.
         object_: Addresses or names of objects.
         site: Addresses or names of call sites.
-        generation: As the attribute of the selection.
+        generation: As in `Selection`.
 
     Raises:
-        UsageError: A value is neither a number nor text.
+        UsageError: A value is neither a number nor text, or a choice is empty.
     """
     return Selection(
         pids=_option("pid", pid, str),
@@ -310,7 +308,7 @@ def selection_of(
 
 
 def _option(name: str, choice: Choice, number: Any) -> list[str]:
-    """Return the values of one option, as the command line writes them."""
+    """Return the values of an option, in the form of the command line."""
     if choice is None:
         return []
     single = isinstance(plain(choice), Integral | str)

@@ -1,4 +1,4 @@
-"""What a traceset holds: processes, threads, event counts, objects, losses, first and last time."""
+"""Counts the contents of a traceset: processes, threads, events, objects, losses and times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nptltrace.trace.losses import reported_losses
 from nptltrace.trace.threads import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any, Literal
 
     from nptltrace.trace.symbols.lookup import Symbols
@@ -32,7 +32,7 @@ __all__ = [
 
 _REAPED = next(event.id for event in EVENTS if event.name == "PROCESS_REAPED")
 _KIND = {DOMAINS[event.domain]: event.object_kind for event in EVENTS}
-# Domains whose objects are things of the program, as opposed to processes, handlers and so on.
+# Domains with objects of the program, as opposed to processes, handlers and so on.
 _OBJECT_DOMAINS = frozenset(
     number
     for name, number in DOMAINS.items()
@@ -42,7 +42,7 @@ _OBJECT_DOMAINS = frozenset(
 
 @dataclass(slots=True)
 class ThreadStat:
-    """A thread and its events; times in ns since the start, None where it has none."""
+    """A thread and its events. Times are in ns since the start; None without events."""
 
     tid: int
     name: str
@@ -64,7 +64,7 @@ class ProcessStat:
 
     @property
     def events(self) -> int:
-        """The events of all its threads."""
+        """The number of events of all its threads."""
         return sum(thread.events for thread in self.threads)
 
 
@@ -81,29 +81,28 @@ class ObjectStat:
 
 @dataclass(slots=True)
 class Statistics:
-    """What a traceset holds.
+    """The contents of a traceset. Times are in ns since the traceset's start.
 
     Attributes:
-        events: All events.
-        lost: Events that are known to be missing.
-        lost_by_cause: The same by cause, where the recorder says it.
-        first_ns: Time of the first event that is no context switch, None when there is none.
-        last_ns: Time of the last one, or of the end of a process that was killed.
-        start_unix_ns: Unix time of time 0.
-        level: Detail level, as it was asked for.
-        nptl: The thread library: `stock`, or what a trace-enabled one calls itself.
-        sched: Where times without a processor are known from: `perf`, the kernel's records of
-            context switches; `schedstat`; `rseq` where at most is known how long they are in all;
-            or `none`.
+        events: Number of all events.
+        lost: Number of lost events.
+        lost_by_cause: Number of lost events by cause.
+        first_ns: Time of the first event that is not a context switch; None without events.
+        last_ns: Time of the last such event, or of the end of a killed process.
+        start_unix_ns: Unix time of time 0, in ns.
+        level: Detail level, as the user asked for it.
+        nptl: The thread library: `stock`, or the name of a trace-enabled library.
+        sched: Source of times without a processor: `perf` (the kernel's records of context
+            switches), `schedstat`, `rseq` (which gives at most their sum) or `none`.
         bytes: Size of the stream files.
-        state: `running`, `complete`, `recovered`, or empty; a caller that
-            knows that nothing records it any more says `killed`.
+        state: `running`, `complete`, `recovered`, or empty. A caller that finds no recorder any
+            more changes it to `killed`.
         processes: Processes with their threads.
-        event_types: Events by name, in the order of the catalogue.
-        objects: Objects with most events first.
-        untraced_processes: Processes that were to be traced, and could not be.
-        uncovered: Modules of which not all that they do is in the trace, and why.
-        damage_bytes: Bytes that could not be read.
+        event_types: Numbers of events by name, in the order of the catalogue.
+        objects: Objects, the object with most events first.
+        untraced_processes: Number of processes that could not be traced.
+        uncovered: Modules that the trace does not cover fully, and why.
+        damage_bytes: Number of bytes that could not be read.
     """
 
     events: int
@@ -126,14 +125,14 @@ class Statistics:
 
     @property
     def duration_ns(self) -> int:
-        """Time from the first event to the last, or to the end of a process that was killed."""
+        """Time from the first event to the last event, or to the end of a killed process."""
         if self.first_ns is None or self.last_ns is None:
             return 0
         return self.last_ns - self.first_ns
 
     @property
     def thread_count(self) -> int:
-        """Threads of all processes."""
+        """The number of threads of all processes."""
         return sum(len(process.threads) for process in self.processes)
 
 
@@ -142,9 +141,9 @@ class Part:
     """Which events to count.
 
     Attributes:
-        filter: Lets them through.
-        begin_ns: Those from this time on; None for the start.
-        end_ns: Those before this time; None for the end.
+        filter: Count events that pass this filter.
+        begin_ns: Count events from this time on; None for the start.
+        end_ns: Count events before this time; None for the end.
     """
 
     filter: libpttread.Filter
@@ -165,41 +164,38 @@ def statistics(
 
     Args:
         source: The opened traces.
-        symbols: Names of addresses; objects stay without names otherwise.
-        objects: Whether to count by object, which takes longer.
-        named: How many of the objects to name; None for all.
+        symbols: Names addresses; None: objects get no names.
+        objects: Whether to count by object too, which takes longer.
+        named: Name at most this many objects; None for all.
         part: Which events to count; None for all.
-        ended_ns: When each process was seen to have ended, or until when it goes on; None for
-            what the traces themselves say.
+        ended_ns: By process, when its end was seen, or until when it goes on; None: the traces
+            tell it.
     """
     if part is None:
         workers = len(os.sched_getaffinity(0))
-        counts, found, spans = libpttread.count(source.reader, workers=workers, objects=objects)
+        counts, by_object, spans = libpttread.count(source.reader, workers=workers, objects=objects)
     else:
         from nptltrace.trace.reading.counting import count_part
 
-        counts, found, spans = count_part(source, part.filter, part.begin_ns, part.end_ns)
+        counts, by_object, spans = count_part(source, part.filter, part.begin_ns, part.end_ns)
     source.names.learn()
     processes = _processes(source, counts, spans)
     if part is None:
-        _let_live(processes, _ends(source, processes, ended_ns or source.ended_ns()))
+        ends = _ends(source, processes, ended_ns or source.ended_ns())
+        for process, end in zip(processes, ends, strict=True):
+            for thread in process.threads:
+                # A thread lives until its process ends, unless the thread has an event of its end.
+                if thread.end_ns is not None and "THREAD_END" not in thread.types:
+                    thread.end_ns = end
         processes = [process for process in processes if process.threads or process.exe]
     else:
         for process in processes:
             process.threads = [thread for thread in process.threads if thread.events]
         processes = [process for process in processes if process.threads]
     times = [(s.first, s.last) for s in spans if s.first <= s.last]
-    causes: dict[str, int] = {}
-    for trace in source.traces:
-        for cause, n in source.losses(trace).items():
-            causes[cause] = causes.get(cause, 0) + n
     types = _types(counts)
-    if "EVENTS_LOST" in types:
-        for loss in reported_losses(source.reader):
-            causes[loss.cause] = causes.get(loss.cause, 0) + loss.events
-    levels = dict.fromkeys(trace.info.session.level for trace in source.traces)
-    libraries = dict.fromkeys(trace.info.session.nptl for trace in source.traces)
-    states = dict.fromkeys(trace.info.session.state for trace in source.traces)
+    causes = _losses(source, types)
+    sessions = [trace.info.session for trace in source.traces]
     return Statistics(
         events=sum(count.events for count in counts),
         lost=sum(causes.values()),
@@ -215,18 +211,34 @@ def statistics(
             default=max((last for _, last in times), default=None),
         ),
         start_unix_ns=source.start_unix_ns,
-        level=", ".join(filter(None, levels)),
-        nptl=", ".join(filter(None, libraries)),
+        level=_different(session.level for session in sessions),
+        nptl=_different(session.nptl for session in sessions),
         sched=_sched(types),
         bytes=sum(_stream_bytes(source)),
-        state=", ".join(filter(None, states)),
+        state=_different(session.state for session in sessions),
         processes=processes,
         event_types=types,
-        objects=_objects(source, symbols, found, named),
-        untraced_processes=sum(t.info.session.untraced_processes for t in source.traces),
+        objects=_objects(source, symbols, by_object, named),
+        untraced_processes=sum(session.untraced_processes for session in sessions),
         uncovered=source.uncovered(),
         damage_bytes=sum(damage.size for damage in source.damages()),
     )
+
+
+def _different(texts: Iterable[str]) -> str:
+    """Return the different texts that are not empty, as a list."""
+    return ", ".join(filter(None, dict.fromkeys(texts)))
+
+
+def _losses(source: Traceset, types: dict[str, int]) -> dict[str, int]:
+    """Return the numbers of lost events by cause, from the recorder and from events."""
+    causes: Counter[str] = Counter()
+    for trace in source.traces:
+        causes.update(source.losses(trace))
+    if "EVENTS_LOST" in types:
+        for loss in reported_losses(source.reader):
+            causes[loss.cause] += loss.events
+    return dict(causes)
 
 
 def _sched(types: dict[str, int]) -> Literal["perf", "schedstat", "rseq", "none"]:
@@ -245,13 +257,13 @@ def _stream_bytes(source: Traceset) -> list[int]:
         for name in trace.files:
             try:
                 sizes.append((trace.path / name).stat().st_size)
-            except OSError:  # rotated away since
+            except OSError:  # the recorder has removed the file
                 continue
     return sizes
 
 
 def _types(counts: list[libpttread.ThreadCount]) -> dict[str, int]:
-    """Return events by name; variants of one name are one type to the user."""
+    """Return numbers of events by name. Variants with one name are one type to the user."""
     by_id: dict[int, int] = {}
     for count in counts:
         by_id[count.id] = by_id.get(count.id, 0) + count.events
@@ -272,12 +284,12 @@ def _processes(
     counts: list[libpttread.ThreadCount],
     spans: list[libpttread.ThreadSpan],
 ) -> list[ProcessStat]:
-    """Return processes by number, and their threads in the order in which they begin.
+    """Return processes by number, with their threads ordered by begin.
 
     Args:
         source: The opened traces.
-        counts: Events by thread and type.
-        spans: First and last events by thread.
+        counts: Numbers of events by thread and type.
+        spans: Times of the first and last event by thread.
     """
     known = source.processes
     threads: dict[int, ThreadStat] = {}
@@ -288,7 +300,7 @@ def _processes(
         span = spans[number]
         name = source.names.of(number)
         if not span.events and not name:
-            continue  # its packets are damaged, and so may be its number
+            continue  # its packets are damaged, and maybe its number too
         threads[number] = ThreadStat(
             tid,
             name,
@@ -304,69 +316,62 @@ def _processes(
     return made
 
 
-def _let_live(processes: list[ProcessStat], ends: Sequence[int | None]) -> None:
-    """Let the threads of each process live until it ends, but for those that said that they end."""
-    for one, end in zip(processes, ends, strict=True):
-        for thread in one.threads:
-            if thread.end_ns is not None and "THREAD_END" not in thread.types:
-                thread.end_ns = end
-
-
 def _ends(
     source: Traceset, processes: list[ProcessStat], ended_ns: Sequence[int | None]
 ) -> list[int | None]:
-    """Return when each process ended, None where it has no events.
+    """Return when each process ended; None for a process without events.
 
-    A process that left in an orderly way ended with its last event; another one when it was killed,
-    or when another process waited for its end, or else when the recorder saw it.
+    A process that exits or calls exec ends with its last event. Another process ends when a signal
+    kills it, or when its parent has waited for its end, or else when the recorder saw its end.
     """
     ends: list[int | None] = []
     waited = _waited_for(source) if len(processes) > 1 else {}
-    for one, killed_ns, seen_ns in zip(processes, source.killed_ns(), ended_ns, strict=True):
-        lasts = [thread.end_ns for thread in one.threads if thread.end_ns is not None]
+    for process, killed_ns, seen_ns in zip(processes, source.killed_ns(), ended_ns, strict=True):
+        lasts = [thread.end_ns for thread in process.threads if thread.end_ns is not None]
         types: Counter[str] = Counter()
-        for thread in one.threads:
+        for thread in process.threads:
             types.update(thread.types)
         left = types["PROCESS_EXIT"] or types["PROCESS_EXEC"] > types["PROCESS_EXEC_FAILED"]
         end_ns = killed_ns if killed_ns is not None or left else seen_ns
         if lasts and end_ns is not None:
-            after = [ns for ns in waited.get((one.ppid, one.pid), []) if ns >= max(lasts)]
+            reaped = waited.get((process.ppid, process.pid), [])
+            after = [ns for ns in reaped if ns >= max(lasts)]
             lasts.append(min([end_ns, *after]))
         ends.append(max(lasts, default=None))
     return ends
 
 
 def process_ends(source: Traceset) -> list[int | None]:
-    """Return when each process ended, None where it has no events or goes on."""
+    """Return when each process ended, in ns; None for a process that goes on or has no events."""
     counts, _, spans = libpttread.count(source.reader, workers=1, objects=False)
-    found = _ends(source, _processes(source, counts, spans), source.ended_ns())
+    ends = _ends(source, _processes(source, counts, spans), source.ended_ns())
     running = [trace.running for trace in source.traces]
     return [
         None if running[source.trace_of(number)] and process.end_unix_ns is None else end
-        for number, (process, end) in enumerate(zip(source.processes, found, strict=True))
+        for number, (process, end) in enumerate(zip(source.processes, ends, strict=True))
     ]
 
 
 def _waited_for(source: Traceset) -> dict[tuple[int, int], list[int]]:
-    """Return when processes had waited for the end of children, by ids of both."""
-    found: dict[tuple[int, int], list[int]] = {}
+    """Return when processes had waited for the end of children, by process ids of both."""
+    reaped: dict[tuple[int, int], list[int]] = {}
     for buffer in source.reader.find((_REAPED,), ALL):
         parents, times = (buffer.arrays[name][: buffer.count] for name in ("object", "ts"))
         children = libpttread.numbers(buffer, "child")
         for parent, child, ts in zip(parents, children, times, strict=True):
-            found.setdefault((int(parent), child), []).append(int(ts))
-    return found
+            reaped.setdefault((int(parent), child), []).append(int(ts))
+    return reaped
 
 
 def _objects(
     source: Traceset,
     symbols: Symbols | None,
-    found: list[libpttread.ObjectCount],
+    by_object: list[libpttread.ObjectCount],
     named: int | None,
 ) -> list[ObjectStat]:
-    """Return the objects, those with most events first."""
+    """Return the objects, the object with most events first."""
     processes = source.processes
-    counts = [count for count in found if count.domain in _OBJECT_DOMAINS and count.object]
+    counts = [count for count in by_object if count.domain in _OBJECT_DOMAINS and count.object]
     counts.sort(key=lambda count: (-count.events, count.process, count.object, count.domain))
     result = []
     for number, count in enumerate(counts):

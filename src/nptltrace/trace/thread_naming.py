@@ -1,4 +1,4 @@
-"""Names of the threads of opened traces, from events and from what the recorder saw."""
+"""Names of the threads of opened traces, from events and from the recorder."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class ThreadNaming:
         traces: The opened traces.
 
     Attributes:
-        known: Threads by their events, as far as `learn` has looked.
+        known: Threads from the events that `learn` has searched.
     """
 
     def __init__(self, traces: OpenTraces) -> None:
         self._traces = traces
         self.known = ThreadNames()
-        self._searched = 0  # how many bytes of packets `known` is from
+        self._searched = 0  # bytes of packets that were searched for `known`
         self._names: dict[tuple[int, int], str] = {}  # by thread and turn
 
     def learn(self, budget: int | None = None) -> None:
-        """Look for names of threads in the events that were not searched before.
+        """Search the events for names of threads, unless a search went as far before.
 
         Args:
             budget: Search this many bytes of packets at most; None for all.
@@ -45,29 +45,29 @@ class ThreadNaming:
             )
 
     def take_over(self, names: ThreadNames, searched: int = ALL) -> None:
-        """Take over what an earlier search has found.
+        """Take over the result of a search.
 
         Args:
-            names: The threads that the search has found.
-            searched: How many bytes of packets the search has read.
+            names: The threads from the search.
+            searched: Bytes of packets that the search has read.
         """
         self.known, self._searched = names, searched
         self._names = {}
 
     def forget(self) -> None:
-        """Search again when somebody asks next, since the traces have grown."""
+        """Search again at the next `learn`, since the traces have grown."""
         self._searched = 0
         self._names = {}
 
     def of(self, thread: int, at_ns: int | None = None) -> str:
         """Return the name of a thread, or the empty string.
 
-        A thread without a name has the name of the thread that created it.
+        A thread without a name takes the name of its creator.
 
         Args:
-            thread: Its number.
-            at_ns: A time in its life, such as the time of its first event. It tells threads apart
-                that had the same id one after the other; None for the last of them.
+            thread: Number of the thread.
+            at_ns: A time in the life of the thread, such as the time of its first event. It tells
+                apart threads that had the same id, one after the other. None for the last thread.
         """
         names = self._names  # another thread may forget them meanwhile
         chain = []
@@ -86,11 +86,11 @@ class ThreadNaming:
         """Return the names of the threads that had one id, one after the other.
 
         Args:
-            thread: The number of these threads.
+            thread: Number of these threads.
 
         Returns:
-            (time, name) pairs: from when on, in ns, the id has the name; -2**63 for the first.
-            Nothing for a single thread without a name.
+            Pairs of a time and a name: the id has the name from this time on, in ns. The first
+            time is -2**63. Empty for a single thread without a name.
         """
         begins = self.known.begins.get(thread, [])
         if len(begins) < 2:  # noqa: PLR2004 -- a single thread has the id all the time
@@ -108,7 +108,7 @@ class ThreadNaming:
         )
 
     def _seen_name(self, thread: int, turn: int) -> str:
-        """Return the name of a thread when the recorder looked the last time."""
+        """Return the last name of a thread that the recorder saw."""
         process, tid = self._traces.thread_ids[thread]
         seen, several = "", len(self.known.begins.get(thread, ())) > 1
         for ticks, name in self._traces.processes[process].thread_names.get(tid, ()):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BEFORE", "TraceFiles", "Traceset"]
 
-# Of a trace that was cut out of another: the events that led to its beginning.
+# Where a trace that was cut out of another keeps the events that led to its beginning.
 BEFORE = "info/before"
 
 
@@ -36,13 +36,13 @@ class Traceset(OpenTraces):
 
     Raises:
         TraceFormatError: A path is not a trace.
-        UsageError: They cannot be read as one traceset.
+        UsageError: The traces cannot be read as one traceset.
 
     Attributes:
         names: Names the threads.
         chosen: Call sites that are chosen from stacks.
-        python: What objects of Python interpreters are for.
-        notes: Further remarks, of whoever works with the traces; see `remarks`.
+        python: The objects of Python interpreters and their purposes.
+        notes: More remarks, which users of the traceset add; see `remarks`.
     """
 
     def __init__(self, *paths: str | os.PathLike[str]) -> None:
@@ -54,7 +54,7 @@ class Traceset(OpenTraces):
         self._before: list[tuple[TraceFiles, Traceset]] | None = None
 
     def refresh(self) -> None:
-        """Take in what has been written since. No other thread may read meanwhile."""
+        """Take in new files and events. No other thread may read the traceset meanwhile."""
         self._renew()
 
     def _renew(self) -> None:
@@ -65,29 +65,25 @@ class Traceset(OpenTraces):
         self.chosen.update()
 
     def describe_anew(self, metadata: Iterable[Metadata]) -> None:
-        """Take in what the recorders now say of the traces, and what has been written since.
+        """Take in new metadata of the traces, and new files and events.
 
         Args:
-            metadata: The present metadata of each trace. When a recording ends, they say how fast
-                its clock was.
+            metadata: The present metadata of each trace. At the end of a recording, they tell the
+                measured speed of its clock.
         """
         for trace, described in zip(self.traces, metadata, strict=True):
             trace.metadata = described
         self._renew()
 
     def choose_sites(self, choose: ChooseSites, uses: FindSiteUses | None = None) -> None:
-        """Have events with a stack come from a call site that is chosen from it; see `ChosenSites`.
-
-        Args:
-            choose: Returns call sites by numbers of stacks, where they differ from those recorded.
-            uses: Returns the call sites that lie in a wrapper, or where threads sleep.
-        """
+        """Choose the call sites of events from their stacks; see `ChosenSites.choose`."""
         self.chosen.choose(choose, uses)
 
     def before(self) -> list[tuple[TraceFiles, Traceset]]:
-        """Return for traces that were cut out of others the events that led to their beginnings.
+        """Return pairs of a trace that was cut out of another, and the events before it.
 
-        They are in no other way a part of the traceset. Times are those of the traceset.
+        These events led to the beginning of the trace, and are not part of the traceset. Their
+        times are times of the traceset.
         """
         if self._before is None:
             self._before = []
@@ -105,12 +101,12 @@ class Traceset(OpenTraces):
         """Return a 32-byte digest of the traces.
 
         Args:
-            use: What the digest is for; another use has another digest.
+            use: The purpose of the digest; another purpose has another digest.
         """
         from hashlib import sha256
 
         digest = sha256(use.encode())
-        # A recording that was followed has its processes and threads in the order they came in.
+        # If a recording is followed, the numbers of processes and threads depend on their arrival.
         digest.update(repr((self.reader.processes(0), self.thread_ids)).encode())
         digest.update(self.chosen.text().encode())
         for trace in self.traces:
@@ -125,52 +121,45 @@ class Traceset(OpenTraces):
         return digest.digest()
 
     def uncovered(self) -> list[dict[str, Any]]:
-        """Return the modules of which not all that they do is in the traces, and why."""
+        """Return the modules that the traces do not cover fully, and why."""
         return [item for trace in self.traces for item in trace.info.uncovered]
 
     def remarks(self) -> list[str]:
-        """Return what a reader of the results should know, a sentence each."""
-        found: list[str] = []
+        """Return remarks that a reader of any results should know, a sentence each."""
+        remarks: list[str] = []
         for trace in self.traces:
-            found += [f"{trace.path}: {remark}" for remark in trace.info.remarks]
-            if trace.info.session.filter:
-                chosen = trace.info.session.filter
-                found.append(
-                    f"{trace.path}: recorded with --filter {chosen}: other events are not there"
-                )
-            without = trace.info.session.number("events_without_site")
-            if without:
-                have = plural(without, "event has", "events have")
-                found.append(
-                    f"{trace.path}: {without} {have} no call site: "
+            session = trace.info.session
+            own = [*trace.info.remarks]
+            if session.filter:
+                own.append(f"recorded with --filter {session.filter}: other events are not there")
+            if without := session.number("events_without_site"):
+                own.append(
+                    f"{without} {plural(without, 'event has', 'events have')} no call site: "
                     "their process has more of them than there are numbers"
                 )
-            without = trace.info.session.number("events_without_stack")
-            if without:
-                have = plural(without, "event has", "events have")
-                found.append(
-                    f"{trace.path}: {without} {have} no call stack: the call was not found in it, "
-                    "or its process has too many"
+            if without := session.number("events_without_stack"):
+                own.append(
+                    f"{without} {plural(without, 'event has', 'events have')} no call stack: "
+                    "the call was not found in it, or its process has too many"
                 )
-            if trace.info.session.raw.get("buffers_shortened"):
-                found.append(
-                    f"{trace.path}: another program shortened the buffers of the recording: "
+            if session.raw.get("buffers_shortened"):
+                own.append(
+                    "another program shortened the buffers of the recording: "
                     "the events in them are lost, and nobody knows how many"
                 )
-            if trace.info.session.raw.get("counts_overwritten"):
-                found.append(
-                    f"{trace.path}: the program overwrote counts of the tracer in its memory: "
+            if session.raw.get("counts_overwritten"):
+                own.append(
+                    "the program overwrote counts of the tracer in its memory: "
                     "how many events are lost is not known"
                 )
-            missing = self.missing_events(trace)
-            if missing:
-                have = plural(missing, "event that was", "events that were")
-                found.append(
-                    f"{trace.path}: {missing} {have} recorded are not in it: "
-                    "files are missing or empty"
+            if missing := self.missing_events(trace):
+                own.append(
+                    f"{missing} {plural(missing, 'event that was', 'events that were')} recorded "
+                    "are not in it: files are missing or empty"
                 )
             if self.reader.trace_info(trace.number).packets == 0 and not trace.running:
-                found.append(f"{trace.path}: holds no events")
+                own.append("holds no events")
+            remarks += [f"{trace.path}: {remark}" for remark in own]
         if self.alignment.note:
-            found.append(self.alignment.note)
-        return found + self.notes
+            remarks.append(self.alignment.note)
+        return remarks + self.notes

@@ -1,4 +1,4 @@
-"""The TSDL text of a trace, as far as reading needs it: identity, clock, environment."""
+"""Reads identity, clock and environment from the TSDL metadata of a trace (CTF 1.8)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["Clock", "Metadata", "read_metadata"]
 
 NS = 10**9
 
-# Metadata in packets, as other tracers write it, begins with this number.
+# Other tracers write metadata in packets, which begin with this number.
 _PACKETIZED = {b"\x57\x1d\xd1\x75", b"\x75\xd1\x1d\x57"}
-# The patterns never go back: in a damaged text that would take the square of its length.
+# The patterns never backtrack: a damaged text would take time by the square of its length.
 _VALUE = r'(?:"((?:[^"\\]|\\.)*+)"|(-?\d++))'
 _PAIR = re.compile(rf"(?<!\w)([A-Za-z_]\w*+)\s*+:?=\s*+{_VALUE}\s*+;")
-# The longest command line makes it less than that.
+# Bytes of metadata. Even the longest command line makes it smaller.
 _LARGEST = 1 << 24
 _DIGITS_MAX = 40
 
@@ -33,11 +33,11 @@ class Clock:
     """The clock of a trace.
 
     Attributes:
-        name: As the metadata calls it.
-        uuid: Traces whose clocks share one ran on the same clock; None when unknown.
-        frequency: Ticks a second.
-        offset_s: Unix time of tick 0, its whole seconds.
-        offset: The rest of it, in ticks.
+        name: The name in the metadata.
+        uuid: Identity of the clock, which other traces of the clock share; None if unknown.
+        frequency: Ticks per second.
+        offset_s: Whole seconds of the Unix time of tick 0.
+        offset: The rest of this time, in ticks.
     """
 
     name: str
@@ -47,23 +47,23 @@ class Clock:
     offset: int
 
     def unix_ns(self, ticks: int) -> int:
-        """Return the Unix time of a tick."""
+        """Return the Unix time of a tick, in ns."""
         return self.offset_s * NS + (self.offset + ticks) * NS // self.frequency
 
     def ticks(self, unix_ns: int) -> int:
-        """Return the last tick that is not after a Unix time."""
+        """Return the last tick that is not after a Unix time in ns."""
         return (unix_ns - self.offset_s * NS) * self.frequency // NS - self.offset
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What the metadata file of a trace says.
+    """The metadata of a trace.
 
     Attributes:
-        text: All of it.
-        uuid: The trace's identity, which each packet repeats.
-        clock: Its clock.
-        env: The environment block: what traced what where.
+        text: The whole text.
+        uuid: Identity of the trace, which each packet repeats.
+        clock: The clock of the trace.
+        env: The environment block: tracer, program and machine.
     """
 
     text: str
@@ -76,7 +76,7 @@ def read_metadata(trace: str | os.PathLike[str]) -> Metadata:
     """Read the metadata of a trace directory.
 
     Raises:
-        TraceFormatError: There is none, or it is not that of a PTT trace.
+        TraceFormatError: There is no metadata, or it does not describe a PTT trace.
     """
     directory = Path(trace)
     if not directory.is_dir():
@@ -102,7 +102,7 @@ def read_metadata(trace: str | os.PathLike[str]) -> Metadata:
 
 
 def _parse(path: Path, text: str) -> Metadata:
-    """Take the trace, clock and env blocks out of the text."""
+    """Read the blocks trace, clock and env of the text."""
     trace, clock = _pairs(_block(text, "trace")), _pairs(_block(text, "clock"))
     try:
         uuid = UUID(str(trace["uuid"]))
@@ -139,7 +139,7 @@ def _block(text: str, name: str) -> str:
     if start is None:
         return ""
     depth, at = 1, start.end()
-    # Strings may hold braces; damaged ones have no end.
+    # Strings may hold braces. Damaged strings have no end.
     for token in re.finditer(r'"(?:[^"\\]|\\.)*+"?|[{}]', text[at:]):
         depth += {"{": 1, "}": -1}.get(token[0], 0)
         if depth == 0:
@@ -151,12 +151,8 @@ def _pairs(block: str) -> dict[str, str | int]:
     """Return the assignments of a block."""
     pairs: dict[str, str | int] = {}
     for name, quoted, number in _PAIR.findall(block):
-        # Python refuses to convert thousands of digits; nobody takes them for a number.
+        # Python refuses to convert thousands of digits. They stay text.
         is_number = 0 < len(number) <= _DIGITS_MAX
-        pairs.setdefault(name, int(number) if is_number else number or _unquoted(quoted))
+        text = re.sub(r"\\(.)", lambda escape: "\n" if escape[1] == "n" else escape[1], quoted)
+        pairs.setdefault(name, int(number) if is_number else number or text)
     return pairs
-
-
-def _unquoted(text: str) -> str:
-    """Return what a TSDL string means."""
-    return re.sub(r"\\(.)", lambda match: "\n" if match[1] == "n" else match[1], text)
