@@ -1,8 +1,8 @@
 """Numbers of call sites, and the call sites in a recorded call stack.
 
-The low 48 bits of a call site are an address. The bits above them hold the generation: how many
-other modules had this address before. The top bit is set for an entry: code begins there, as in
-the first routine of a thread, while other call sites are return addresses.
+The low 48 bits of a call site are an address. The bits above hold the generation: how many other
+modules had this address before. The top bit marks an entry, where code begins, as in the first
+routine of a thread. All other call sites are return addresses.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def stack_sites(stacks: Mapping[int, tuple[int, int]], number: int) -> list[int]
     """Return the call sites in a stack, the innermost first.
 
     Args:
-        stacks: The stacks of a process by number: the number of the caller's stack, and an address.
+        stacks: By number of a stack, the number of the caller's stack and an address.
         number: The number of the stack.
     """
     sites: list[int] = []

@@ -1,4 +1,4 @@
-"""Functions of Python and methods of Java in stacks, by the addresses that stand for them."""
+"""Functions of Python and methods of Java, which have addresses of their own in stacks."""
 
 from __future__ import annotations
 
@@ -20,24 +20,23 @@ __all__ = [
     "numbered_objects", "read_codes",
 ]  # fmt: skip
 
-# Frames of this version count instructions; frames of other versions count bytes, two for each
-# instruction.
+# Frames of this version count instructions. Other versions count bytes, two per instruction.
 _COUNTS_INSTRUCTIONS = 10
-# How the identity of a code object becomes its number.
+# The hash of the identity of an object, which gives its number.
 _HASH, _HASH_SHIFT, _PROBES = 0x9E3779B97F4A7C15, 49, 32
 
 
 @dataclass(frozen=True, slots=True)
 class PythonCode:
-    """A function of Python or a code object like it, a method of Java, or the class of an object.
+    """A code object of Python, a method of Java, or an object of Java that has a number.
 
     Attributes:
-        function: Its name, qualified since Python 3.11; the class of an object.
-        path: The source file, as the interpreter has it.
-        first_line: Where it begins; the number of an object.
-        minor: The version of Python 3 that compiled it, or `ptt_abi.PTT_CODE_…`.
-        lines: Its line table.
-        targets: By line, what the object that is made there is assigned to, and the class.
+        function: Name of the function, qualified since Python 3.11; class of an object.
+        path: The source file, as the interpreter knows it.
+        first_line: The first line; for an object, its number.
+        minor: The minor version of Python 3, or `ptt_abi.PTT_CODE_…`.
+        lines: The line table.
+        targets: By line, the target of an assignment and the class or function that it calls.
     """
 
     function: str
@@ -48,25 +47,21 @@ class PythonCode:
     targets: Mapping[int, tuple[str, str]] = field(default_factory=dict, compare=False)
 
     def line(self, instruction: int) -> int:
-        """Return the line of an instruction by its number, 0 if that is not known."""
+        """Return the line of an instruction by its number; 0 if unknown."""
         if self.minor == ptt_abi.PTT_CODE_JAVA:
-            return _line_of_bytecode(self.lines, instruction)
+            # The last entry at the bytecode or before it has the line.
+            rows = [row for row in struct.iter_unpack("=HH", self.lines) if row[0] <= instruction]
+            return max(rows)[1] if rows else 0
         at = instruction if self.minor == _COUNTS_INSTRUCTIONS else 2 * instruction
         return line_of(self.minor, self.lines, self.first_line, at)
 
 
-def _line_of_bytecode(lines: bytes, at: int) -> int:
-    """Return the line that the last entry before a bytecode, or at it, says; 0 for none."""
-    found = [pair for pair in struct.iter_unpack("=HH", lines) if pair[0] <= at]
-    return max(found)[1] if found else 0
-
-
 def named_object(codes: Mapping[int, PythonCode], address: int) -> str:
-    """Return the class and the number of an object that has a number instead of an address.
+    """Return class and number of an object of Java, which has a number in place of an address.
 
     Args:
         codes: The code objects of its process.
-        address: What stands for it, or any other address.
+        address: Any address; an address in a reserved range stands for the number of an object.
 
     Returns:
         The text, or the empty string if no such object is known.
@@ -74,7 +69,7 @@ def named_object(codes: Mapping[int, PythonCode], address: int) -> str:
     if not ptt_abi.PTT_NUMBERED_PLACE <= address < ptt_abi.PTT_NUMBERED_PLACE_END:
         return ""
     number = address - ptt_abi.PTT_NUMBERED_PLACE >> ptt_abi.PTT_NUMBERED_SHIFT
-    # where the tracer put it: see native/ring/origin/image_files.c
+    # Search where the tracer puts it: see native/ring/origin/image_files.c.
     first = ((number | 1 << 63) * _HASH % 2**64) >> _HASH_SHIFT
     for place in range(first, first + _PROBES):
         code = codes.get(place % ptt_abi.PTT_PYTHON_CODES)
@@ -86,7 +81,7 @@ def named_object(codes: Mapping[int, PythonCode], address: int) -> str:
 
 
 def numbered_objects(codes: Mapping[int, PythonCode], name: str) -> Iterator[int]:
-    """Yield the addresses that stand for the objects of a class, or for a single object of it."""
+    """Yield the addresses of the objects of a class, or of one object such as `Monitor#3`."""
     for code in codes.values():
         if code.minor != ptt_abi.PTT_CODE_JAVA_OBJECT:
             continue
@@ -95,23 +90,23 @@ def numbered_objects(codes: Mapping[int, PythonCode], name: str) -> Iterator[int
 
 
 def add_targets(codes: dict[int, PythonCode], rows: Iterable[Any]) -> None:
-    """Take in what a line of `info/processes.jsonl` says of assignments."""
-    found: dict[int, dict[int, tuple[str, str]]] = {}
+    """Take in the assignments of a line of `info/processes.jsonl`."""
+    by_code: dict[int, dict[int, tuple[str, str]]] = {}
     for number, line, target, callee in rows:
-        where = readable(str(target)), readable(str(callee))
-        found.setdefault(int(number), {})[int(line)] = where
-    for number, targets in found.items():
+        assigned = readable(str(target)), readable(str(callee))
+        by_code.setdefault(int(number), {})[int(line)] = assigned
+    for number, targets in by_code.items():
         if number in codes:
             codes[number] = replace(codes[number], targets=targets)
 
 
 def is_python(site: int) -> bool:
-    """Return whether a call site is in a function of Python, or a method of Java."""
+    """Return whether a call site lies in a function of Python or a method of Java."""
     return ptt_abi.PTT_PYTHON_PLACE <= address_of_site(site) < ptt_abi.PTT_PYTHON_PLACE_END
 
 
 def code_and_offset(site: int) -> tuple[int, int]:
-    """Return the number of the code object of a call site in Python, and of the instruction."""
+    """Return the numbers of code object and instruction of a call site in Python or Java."""
     at = address_of_site(site) - ptt_abi.PTT_PYTHON_PLACE
     return at >> ptt_abi.PTT_PYTHON_SHIFT, at & ((1 << ptt_abi.PTT_PYTHON_SHIFT) - 1)
 

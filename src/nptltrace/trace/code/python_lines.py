@@ -1,4 +1,8 @@
-"""Lines of instructions by CPython's line tables, which are of three kinds."""
+"""Lines of instructions from line tables of CPython, which have three formats.
+
+Sources: `Objects/lnotab_notes.txt` (up to 3.10) and `Objects/locations.md` (3.11 and later) of
+CPython.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,18 @@ __all__ = ["line_of"]
 
 _PAIRS, _RANGES = 9, 10
 _NO_LINE = -128
-# Kinds of entries of the third table.
+# Kinds of entries in the third format.
 _SHORT, _ONE_LINE, _NO_COLUMNS, _LONG, _NONE = 9, 10, 13, 14, 15
 
 
 def line_of(minor: int, table: bytes, first: int, at: int) -> int:
-    """Return the line of an instruction, 0 if the table does not say.
+    """Return the line of an instruction; 0 if the table does not say it.
 
     Args:
-        minor: The version of Python 3.
+        minor: The minor version of Python 3.
         table: The line table.
         first: The first line of the function.
-        at: Where the instruction is, in bytes; for 3.10 in instructions.
+        at: Offset of the instruction, in bytes; in instructions for 3.10.
     """
     if minor <= _PAIRS:
         return _by_pairs(table, first, at)
@@ -31,7 +35,7 @@ def _signed(byte: int) -> int:
 
 
 def _by_pairs(table: bytes, first: int, at: int) -> int:
-    """3.8 and 3.9: pairs of steps, of the instruction and of the line."""
+    """Read the format of 3.8 and 3.9: pairs of a step in bytes and a step in lines."""
     line, place = first, 0
     for step, lines in zip(table[::2], table[1::2], strict=False):
         place += step
@@ -42,7 +46,7 @@ def _by_pairs(table: bytes, first: int, at: int) -> int:
 
 
 def _by_ranges(table: bytes, first: int, at: int) -> int:
-    """3.10: pairs of the length of a range and its line, as a step."""
+    """Read the format of 3.10: pairs of the length of a range and a step in lines."""
     line, place = first, 0
     for length, lines in zip(table[::2], table[1::2], strict=False):
         step = _signed(lines)
@@ -55,7 +59,7 @@ def _by_ranges(table: bytes, first: int, at: int) -> int:
 
 
 def _by_locations(table: bytes, first: int, at: int) -> int:
-    """3.11 and later: entries of a kind, a length, and numbers of variable size."""
+    """Read the format of 3.11 and later: entries of a kind, a length, and variable numbers."""
     line, place, read = first, 0, 0
     while read < len(table):
         head = table[read]
@@ -76,7 +80,7 @@ def _by_locations(table: bytes, first: int, at: int) -> int:
 
 
 def _variable(table: bytes, read: int) -> tuple[int, int]:
-    """Return a number of six bits a byte, and where the next one is."""
+    """Return a number with six bits per byte, and the offset behind it."""
     value = shift = 0
     while read < len(table):
         byte = table[read]
