@@ -1,1 +1,1 @@
-"""What of a program's files is put into its trace, so that names survive the files."""
+"""Puts names from a program's files into its trace, so that names survive the files."""

@@ -1,4 +1,4 @@
-"""Puts the names of all addresses that occur in a trace into it, where `bundle` finds them."""
+"""Puts the names of all addresses of a trace into the trace, where `symbols.bundle` reads them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ Occurrence = tuple[int, int, int]
 
 @dataclass(slots=True)
 class Bundled:
-    """What was put into a trace.
+    """The names that were put into a trace.
 
     Attributes:
-        names: How many addresses have a name.
-        lines: How many of them have a source line.
-        nameless: Modules, by path, with addresses that have no name.
-        size: Bytes of the file.
+        names: Number of addresses with a name.
+        lines: Number of addresses with a source line.
+        nameless: Number of addresses without a name, by path of the module.
+        size: Size of the file, in bytes.
     """
 
     names: int = 0
@@ -52,16 +52,16 @@ def write_bundle(
     only: Callable[[Iterable[Occurrence]], Iterator[Occurrence]] = iter,
     events: int | None = None,
 ) -> list[Bundled]:
-    """Put the names of all addresses that occur into each trace.
+    """Put the names of all its addresses into each trace.
 
     Args:
         source: The opened traces.
         symbols: Names addresses.
-        only: Chooses of what occurs what is looked up, and in which order.
-        events: In about so many events addresses are looked for; None for all.
+        only: Chooses the addresses to look up, and their order.
+        events: Search about this many events for addresses; None for all.
 
     Returns:
-        What was put there, for each trace.
+        The result for each trace.
 
     Raises:
         PttError: A trace cannot be written to.
@@ -87,7 +87,7 @@ def write_bundle(
 
 
 def _write(trace: Directory, lines: Iterable[dict[str, Any]]) -> int:
-    """Write the lines of a trace's names; return how many bytes they take.
+    """Write the names of a trace; return their size in bytes.
 
     Raises:
         PttError: The trace cannot be written to.
@@ -105,7 +105,7 @@ def _write(trace: Directory, lines: Iterable[dict[str, Any]]) -> int:
 
 
 def _occurring(source: Traceset, symbols: Symbols, events: int | None) -> Iterator[Occurrence]:
-    """Yield all that may have a name, each once."""
+    """Yield each address that may have a name once."""
     names, cursor = libpttread_text.Names(source.reader), libpttread.Cursor(source.reader)
     for number in range(len(source.processes)):
         for start, end in symbols.ranges(number):
@@ -124,7 +124,7 @@ def _occurring(source: Traceset, symbols: Symbols, events: int | None) -> Iterat
 def _line(
     symbols: Symbols, kind: int, process: int, address: int
 ) -> tuple[Key | None, dict[str, Any] | None]:
-    """Return the line of one address, None if it has no name."""
+    """Return key and line of an address; None if the address has no name."""
     if kind == libpttread_text.OBJECT:
         key, name = symbols.variable(process, address)
     else:
@@ -157,7 +157,7 @@ def _head(key: Key, path: str, build_id: str) -> dict[str, Any]:
 
 
 def copy_bundle(traces: Iterable[TraceFiles], target: Directory) -> None:
-    """Carry the names of several traces over to one that was merged from them."""
+    """Copy the names of several traces to the trace that was merged from them."""
     traces = list(traces)
     ambiguous = _ambiguous(traces)
     lines = {
@@ -171,7 +171,7 @@ def copy_bundle(traces: Iterable[TraceFiles], target: Directory) -> None:
 
 
 def _ambiguous(traces: Iterable[TraceFiles]) -> set[str]:
-    """Return the files without a build-id that several traces have: each may have another build."""
+    """Return the files without a build-id in several traces: each trace may have another build."""
     count = Counter(
         path
         for trace in traces
@@ -182,4 +182,4 @@ def _ambiguous(traces: Iterable[TraceFiles]) -> set[str]:
             if not module.build_id
         }
     )
-    return {path for path, traces_of in count.items() if traces_of > 1}
+    return {path for path, number in count.items() if number > 1}

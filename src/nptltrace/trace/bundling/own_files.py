@@ -1,4 +1,4 @@
-"""Which files of a program are its own: those that are built anew, and no package installed."""
+"""Tells which files are a program's own: files that are built, not installed by a package."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _BUILT_HERE = "/usr/local/"
 
 
 def is_own_file(path: str) -> bool:
-    """Return whether a file may be built anew at any time."""
+    """Return whether a file may be rebuilt at any time."""
     installed = path.startswith(_INSTALLED) and not path.startswith(_BUILT_HERE)
-    # frames of the tracer and of handlers are shown to nobody
+    # Frames of the tracer and of handlers are never shown.
     return not installed and not path.startswith(f"{native_dir()}/")
 
 
 def has_own_files(trace: Path) -> bool:
-    """Return whether calls in a trace come from such a file.
+    """Return whether a process of a trace has such a file mapped.
 
-    `ptt record` asks at the end of each recording; so nothing is loaded for it.
+    `ptt record` asks this at the end of each recording, so this module imports little.
     """
     try:
         text = read_whole(trace / "info" / "processes.jsonl").decode("utf-8", "replace")
@@ -38,9 +38,9 @@ def has_own_files(trace: Path) -> bool:
 
 
 def _paths(line: str) -> list[str]:
-    """Return the paths of the modules in a line; none of a line that makes no sense."""
+    """Return the paths of the modules in a line; nothing for a damaged line."""
     try:
-        found = json.loads(line).get("modules", {}).get("modules", ())
-        return [str(module["path"]) for module in found]
+        modules = json.loads(line).get("modules", {}).get("modules", ())
+        return [str(module["path"]) for module in modules]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return []

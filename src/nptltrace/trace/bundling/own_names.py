@@ -1,8 +1,8 @@
-"""Puts the names of a program's own files into its trace when the recording has ended.
+"""Puts the names of a program's own files into its trace at the end of the recording.
 
-These are the files that are built anew, with which the names of this run would be gone. What a
-package installed changes seldom, and whoever wants its names as well asks `ptt bundle`. Somebody
-waits for the end of a recording, so that all of this takes a limited time.
+A program's own files may be rebuilt at any time, and then the names of this run are lost. Files of
+packages change seldom; `ptt bundle` adds their names too. The user waits for the end of the
+recording, so the time is limited.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 
 __all__ = ["keep_names"]
 
-# What a second is enough for, on a slow machine: bytes of a trace that are read, and of a file
-# whose debug information is.
+# Speeds on a slow machine: to read a trace, and to read debug information of a file.
 _TRACE_BYTES_PER_S = 500e6
 _FILE_BYTES_PER_S = 15e6
-# Locks and threads are named by events, of which the first ones have most; so have the streams of
-# the first threads, of which there may be tens of thousands: to open one takes as long as some KB.
+# The first events, and the streams of the first threads, have most addresses of locks and threads.
+# There may be tens of thousands of streams. To open a stream takes as long as to read some KB.
 _EVENTS = 4_000_000
 _STREAMS = 2_000
 
@@ -42,10 +41,10 @@ def keep_names(trace: Path, seconds: float) -> list[str]:
 
     Args:
         trace: A finished trace.
-        seconds: About how long it may take, of the processor's time.
+        seconds: About how much processor time it may take.
 
     Returns:
-        Paths of the files for which that was too short; of the trace, if it was for all.
+        Paths of the files that take too long; the path of the trace, if all of it takes too long.
 
     Raises:
         PttError: The trace cannot be read or written.
@@ -65,24 +64,24 @@ def keep_names(trace: Path, seconds: float) -> list[str]:
 
 
 class _AsRecorded(Traceset):
-    """A trace whose call sites are those recorded: others are chosen when it is read."""
+    """A trace with the recorded call sites. Readers choose other call sites later."""
 
     def choose_sites(self, choose: ChooseSites, uses: FindSiteUses | None = None) -> None:
-        """Leave them as they are: to choose, all modules would have to be looked into."""
+        """Do nothing: to choose call sites, PTT must read all modules."""
 
     def new_files(self, trace: TraceFiles) -> list[tuple[str, int, str]]:
-        """Return as many of the files as are worth the time."""
+        """Return the first stream files: more are not worth the time."""
         return super().new_files(trace)[:_STREAMS]
 
 
 @dataclass(slots=True)
 class _Chooser:
-    """Chooses what is looked up: addresses in files of the program's own, until time is up.
+    """Chooses the addresses to look up: addresses in the program's own files, until time is up.
 
     Attributes:
         symbols: Names addresses.
-        end: When time is up.
-        left_out: Paths of files for which it was.
+        end: When time is up, by `time.process_time`, in seconds.
+        left_out: Paths of files that take too long.
     """
 
     symbols: Symbols
@@ -90,30 +89,24 @@ class _Chooser:
     left_out: list[str] = field(default_factory=list)
 
     def __call__(self, occurring: Iterable[Occurrence]) -> Iterator[Occurrence]:
-        """Yield what is looked up, small files first."""
-        of: dict[Module, list[Occurrence]] = {}
-        sizes: dict[Module, float] = {}
+        """Yield the addresses to look up, small files first."""
+        by_module: dict[Module, list[Occurrence]] = {}
+        sizes: dict[Module, int] = {}
         for occurrence in occurring:
             _, process, address = occurrence
             module = self.symbols.module_at(process, address)
             if module is None or not is_own_file(module.path):
                 continue
-            if module not in of:
-                sizes[module] = self._bytes(process, module)
-            of.setdefault(module, []).append(occurrence)
-        for module in sorted(of, key=lambda module: sizes[module]):
+            if module not in sizes:
+                files = self.symbols.files(process, module)
+                sizes[module] = sum(elf.path.stat().st_size for elf in files)
+            by_module.setdefault(module, []).append(occurrence)
+        for module in sorted(by_module, key=lambda module: sizes[module]):
             if sizes[module] > (self.end - time.process_time()) * _FILE_BYTES_PER_S:
                 self.left_out.append(module.path)
                 continue
-            yield from self._until_end(module, of[module])
-
-    def _until_end(self, module: Module, found: Iterable[Occurrence]) -> Iterator[Occurrence]:
-        for occurrence in found:
-            if time.process_time() > self.end:
-                self.left_out.append(module.path)
-                return
-            yield occurrence
-
-    def _bytes(self, process: int, module: Module) -> float:
-        """Return how much there is to read of a module."""
-        return sum(elf.path.stat().st_size for elf in self.symbols.files(process, module))
+            for occurrence in by_module[module]:
+                if time.process_time() > self.end:
+                    self.left_out.append(module.path)
+                    break
+                yield occurrence
