@@ -1,1 +1,1 @@
-"""Objects by the events that are about them, found before the tables are read."""
+"""Finds objects by their events, before the tables are read."""

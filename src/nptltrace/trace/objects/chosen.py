@@ -1,4 +1,4 @@
-"""Chosen objects: all that lay at an address, or the objects of a part of the time."""
+"""Chosen objects: all objects at an address, or the object that was there at a time."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ BEGIN, END = -(2**63), 2**63 - 1
 
 
 class Chosen(NamedTuple):
-    """The objects at an address in a part of the time.
+    """The objects at an address in a span of time. Times are in ns since the traceset's start.
 
     Attributes:
         process: Number of the process; `ANY` for every process.
         address: The address.
         kind: Kind of the object, as a number of `DOMAINS`; `ANY` for every kind.
-        begin_ns: When the part of the time begins.
-        end_ns: The first moment behind it.
+        begin_ns: Begin of the span.
+        end_ns: First moment behind the span.
     """
 
     process: int
@@ -36,29 +36,29 @@ class Chosen(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether an object that follows at the address will end the part of the time."""
+        """Whether the next object at the address, which is not known yet, ends the span."""
         return self.kind != ANY and self.end_ns == END
 
     def common(self, other: Chosen) -> Chosen | None:
-        """Return what both choose, or None for nothing."""
-        found = Chosen(
+        """Return the objects that both choose; None for no object."""
+        both = Chosen(
             min(self.process, other.process), self.address, min(self.kind, other.kind),
             max(self.begin_ns, other.begin_ns), min(self.end_ns, other.end_ns),
         )  # fmt: skip
-        # ANY is above all numbers.
-        same = {self.process, other.process, ANY} == {found.process, ANY}
-        same &= {self.kind, other.kind, ANY} == {found.kind, ANY}
-        same &= self.address == other.address and found.begin_ns < found.end_ns
-        return found if same else None
+        # ANY is greater than all numbers.
+        same = {self.process, other.process, ANY} == {both.process, ANY}
+        same &= {self.kind, other.kind, ANY} == {both.kind, ANY}
+        same &= self.address == other.address and both.begin_ns < both.end_ns
+        return both if same else None
 
 
 def common(some: Iterable[Chosen], others: Iterable[Chosen]) -> set[Chosen]:
     """Return the objects that two choices have in common."""
     at: dict[int, list[Chosen]] = {}
-    for one in others:
-        at.setdefault(one.address, []).append(one)
-    both = (one.common(other) for one in some for other in at.get(one.address, ()))
-    return {one for one in both if one is not None}
+    for choice in others:
+        at.setdefault(choice.address, []).append(choice)
+    both = (choice.common(other) for choice in some for other in at.get(choice.address, ()))
+    return {choice for choice in both if choice is not None}
 
 
 def among(
@@ -68,37 +68,37 @@ def among(
     at_ns: NDArray[Any],
     kind: NDArray[Any] | None = None,
 ) -> NDArray[np.bool_]:
-    """Return which of some objects are chosen.
+    """Return which objects are chosen, with shape (objects,).
 
     Args:
         chosen: The choice; None for all.
-        process: Number of the process of each.
-        address: Its address.
-        at_ns: A time in its life, in ns since the traceset's start.
-        kind: Its kind; None where it is not known.
+        process: By object, the number of the process.
+        address: By object, the address.
+        at_ns: By object, a time in its life, in ns since the traceset's start.
+        kind: By object, its kind as a number of `DOMAINS`; None if unknown.
     """
     import numpy as np  # not for a recording
 
     if chosen is None:
         return np.ones(len(address), np.bool_)
-    found = np.zeros(len(address), np.bool_)
-    whole: dict[int, list[int]] = {}
+    result = np.zeros(len(address), np.bool_)
+    timeless: dict[int, list[int]] = {}
     spans: list[Chosen] = []
-    for one in chosen:
-        if one == Chosen(one.process, one.address):
-            whole.setdefault(one.process, []).append(one.address)
+    for choice in chosen:
+        if choice == Chosen(choice.process, choice.address):
+            timeless.setdefault(choice.process, []).append(choice.address)
         else:
-            spans.append(one)
-    for owner, wanted in whole.items():
-        these = np.isin(address, np.array(wanted, np.uint64))
-        found |= these if owner == ANY else these & (process == owner)
-    near = np.flatnonzero(np.isin(address, np.array([span.address for span in spans], np.uint64)))
-    for one in spans:
-        these = (address[near] == np.uint64(one.address)) & (at_ns[near] >= one.begin_ns)
-        these &= at_ns[near] < one.end_ns
-        if one.process != ANY:
-            these &= process[near] == one.process
-        if kind is not None and one.kind != ANY:
-            these &= kind[near] == one.kind
-        found[near] |= these
-    return found
+            spans.append(choice)
+    for owner, wanted in timeless.items():
+        match = np.isin(address, np.array(wanted, np.uint64))
+        result |= match if owner == ANY else match & (process == owner)
+    rows = np.flatnonzero(np.isin(address, np.array([span.address for span in spans], np.uint64)))
+    for span in spans:
+        match = (address[rows] == np.uint64(span.address)) & (at_ns[rows] >= span.begin_ns)
+        match &= at_ns[rows] < span.end_ns
+        if span.process != ANY:
+            match &= process[rows] == span.process
+        if kind is not None and span.kind != ANY:
+            match &= kind[rows] == span.kind
+        result[rows] |= match
+    return result

@@ -1,4 +1,4 @@
-"""Conditions by the events that wait for them or signal them, of processes of Python."""
+"""Finds the condition variables of Python processes by the events that wait or signal."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _COLUMNS = ("thread", "object", "site", "stack", "ts")
 
 
 class Condition(NamedTuple):
-    """A condition.
+    """A condition variable.
 
     Attributes:
-        first_ns: When it was first waited for or signalled.
-        own: None but the interpreter did so, for functions of Python or for itself.
+        first_ns: Time of its first event, in ns since the traceset's start.
+        own: Whether only the interpreter uses it, for itself or for functions of Python.
     """
 
     first_ns: int
@@ -41,13 +41,13 @@ def find_conditions(
     reader: libpttread.Reader, processes: Sequence[Process],
     threads: Sequence[tuple[int, int]], budget: int,
 ) -> dict[int, dict[int, Condition]]:  # fmt: skip
-    """Return the conditions by number of the process and by address.
+    """Return the condition variables by number of the process and by address.
 
     Args:
-        reader: Of the opened traces.
+        reader: The reader of the opened traces.
         processes: The processes by number.
-        threads: (process, tid) of each thread that it knows.
-        budget: How many bytes of packets to search at most.
+        threads: (process, tid) of the threads by number.
+        budget: Search this many bytes of packets at most.
     """
     process_of = np.array([process for process, _ in threads], np.int64)
     own: dict[tuple[int, int, int], bool] = {}
@@ -57,9 +57,9 @@ def find_conditions(
             continue
         columns = {name: np.array(buffer.arrays[name])[: buffer.count] for name in _COLUMNS}
         process = process_of[columns["thread"]]
-        some = _identities(process, *(columns[name] for name in ("object", "site", "stack")))
-        order = np.argsort(some, kind="stable")
-        begins = np.flatnonzero(np.diff(some[order], prepend=-1))
+        groups = _groups(process, *(columns[name] for name in ("object", "site", "stack")))
+        order = np.argsort(groups, kind="stable")
+        begins = np.flatnonzero(np.diff(groups[order], prepend=-1))
         first = np.minimum.reduceat(columns["ts"][order], begins)
         rows = (column[order[begins]].tolist() for column in (process, *columns.values()))
         for (number, _, address, site, stack, _), ts in zip(
@@ -67,27 +67,23 @@ def find_conditions(
         ):
             key = (number, site, stack)
             if key not in own:
-                own[key] = _is_own(processes[number], site, stack)
-            of = conditions.setdefault(number, {})
-            known = of.get(address, Condition(int(ts), own=True))
-            of[address] = Condition(min(known.first_ns, int(ts)), known.own and own[key])
+                map_, stacks = processes[number].map, processes[number].stacks
+                innermost = stacks.get(stack, (0, 0))[1] or address_of_site(site)
+                own[key] = is_python(innermost) or map_.in_interpreter(innermost)
+            in_process = conditions.setdefault(number, {})
+            known = in_process.get(address, Condition(int(ts), own=True))
+            in_process[address] = Condition(min(known.first_ns, int(ts)), known.own and own[key])
     return conditions
 
 
-def _identities(
+def _groups(
     process: NDArray[Any], address: NDArray[Any], site: NDArray[Any], stack: NDArray[Any]
 ) -> NDArray[np.int64]:
-    """Return a number for each event, the same for events that agree in all of these."""
-    # Where there is a stack, it says more than the call site.
+    """Return a number for each event: the same number for events with the same values."""
+    # A stack says more than the call site.
     place = np.unique(np.where(stack > 0, stack, site), return_inverse=True)[1]
     numbers = 2 * place + (stack > 0)
     for column in (address, process):
         values, which = np.unique(column, return_inverse=True)
         numbers = numbers * len(values) + which
     return numbers
-
-
-def _is_own(process: Process, site: int, stack: int) -> bool:
-    """Return whether the innermost function of a call is one of the interpreter, or of Python."""
-    innermost = process.stacks.get(stack, (0, 0))[1] or address_of_site(site)
-    return is_python(innermost) or process.map.in_interpreter(innermost)

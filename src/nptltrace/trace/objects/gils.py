@@ -1,9 +1,8 @@
-"""Where the global interpreter lock of CPython lies, and what its parts are called.
+"""Finds the global interpreter locks (GILs) of CPython, and names their parts.
 
-The interpreter has two conditions for it, each with its mutex behind it, one after the other in
-`_PyRuntime`: on the first one threads wait that want the lock, on the second one a thread that has
-given it up waits until another one has it. A sub-interpreter may have a lock of its own, which lies
-on the heap.
+A GIL has two condition variables in `_PyRuntime`, each followed by its mutex. At the first
+condition variable, threads wait for the GIL. At the second, a thread that has released the GIL
+waits until another thread has taken it. A sub-interpreter may have its own GIL, on the heap.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ __all__ = [
 
 _RUNTIME = "_PyRuntime"
 GIL = "GIL"
-# From the first condition to the second.
+# Bytes from the first condition variable to the second.
 HAND_OVER = 88
-# By distance in bytes from the first condition, as in glibc on x86-64.
+# By distance in bytes from the first condition variable, as in glibc on x86-64.
 GIL_PARTS = {
     0: GIL, 48: "GIL (mutex)", HAND_OVER: "GIL (hand-over)",
     HAND_OVER + 48: "GIL (mutex of the hand-over)",
@@ -44,15 +43,15 @@ def is_of_runtime(variable: str) -> bool:
 def find_gils(
     conditions: Mapping[int, Condition], is_static: Callable[[int], bool]
 ) -> tuple[int, ...]:
-    """Return the addresses of the first conditions of a process's GILs.
+    """Return the addresses of the GILs of a process: of their first condition variables.
 
     Args:
-        conditions: The conditions of the process, by address.
-        is_static: Says whether an address lies in a variable of the interpreter.
+        conditions: The condition variables of the process, by address.
+        is_static: Tells whether an address lies in a variable of the interpreter.
 
     Returns:
-        The address for the main interpreter first, 0 if no event is about it; then the addresses
-        for other interpreters, in the order of their first use. Nothing if there are none.
+        First the GIL of the main interpreter, 0 if it has no event. Then the GILs of other
+        interpreters, in the order of their first use. Empty if there are no GILs.
     """
     pairs = sorted(condition for condition in conditions if condition + HAND_OVER in conditions)
     main = next(filter(is_static, pairs), 0)
@@ -61,12 +60,12 @@ def find_gils(
         for pair in pairs
         if conditions[pair].own and conditions[pair + HAND_OVER].own and not is_static(pair)
     ]
-    others.sort(key=lambda one: conditions[one].first_ns)
+    others.sort(key=lambda pair: conditions[pair].first_ns)
     return (main, *others) if main or others else ()
 
 
 def name_of_part(gils: Sequence[int], address: int) -> str:
-    """Return the name of an address as a part of a GIL of the process, or the empty text."""
+    """Return the name of the part of a GIL at an address, or the empty text."""
     for turn, gil in enumerate(gils, 1):
         name = GIL_PARTS.get(address - gil)
         if gil and name is not None:
@@ -75,6 +74,6 @@ def name_of_part(gils: Sequence[int], address: int) -> str:
 
 
 def place_of_part(gils: Sequence[int], name: str) -> int | None:
-    """Return the address of the part of a process's GILs that has a name; None for none."""
+    """Return the address of the part of a GIL with a name, or None."""
     places = (gil + part for gil in gils if gil for part in GIL_PARTS)
     return next((place for place in places if name_of_part(gils, place) == name), None)

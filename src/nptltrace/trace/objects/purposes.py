@@ -1,13 +1,14 @@
-"""What semaphores of Python programs are for, by the functions that initialize them.
+"""The purposes of semaphores of Python programs, from the functions that initialize them.
 
-The interpreter's locks are semaphores up to CPython 3.13: most of them are locks of the program,
-and their events say so. Others are parts of the library: threads wait there for work, for the end
-of a thread, or for the one that imports a module. From 3.13 on, a thread that waits for a mutex of
-the interpreter is parked at a semaphore of its own, which whoever has the mutex posts; from 3.14 on
-all locks of Python are such mutexes.
+Up to CPython 3.13, locks of Python are semaphores. Most of them are locks of the program, and their
+events show it. Other semaphores are parts of the library. There, threads wait for work, for the end
+of a thread, or for the thread that imports a module.
 
-Libraries initialize semaphores below functions of Python, too. The interpreter does not use these
-semaphores, so the events alone say what they are for, as in programs without Python.
+From 3.13 on, a thread that waits for a mutex of the interpreter is parked at its own semaphore. The
+thread that has the mutex posts it. From 3.14 on, all locks of Python are such mutexes.
+
+Libraries called from Python initialize semaphores too. The interpreter does not use these, so only
+their events tell the purpose, as in programs without Python.
 """
 
 from __future__ import annotations
@@ -36,25 +37,25 @@ __all__ = ["Made", "how_made", "made_with", "purpose_of", "purpose_of_wait"]
 
 MODULE = "<module>"
 _IMPORT = re.compile(r"<frozen importlib\..*>|.*/importlib/_bootstrap(_external)?\.py")
-# What such locks are made, or waited for, in; all else in there calls what is imported.
+# Functions of importlib that make or take import locks. Its other functions call imported code.
 _LOCKS_MODULE = ("__init__", "acquire")
-# Queues that are written in C.
+# The module with the class `SimpleQueue`, written in C.
 _SIMPLE_QUEUE = "_queue.cpython-"
-# The semaphores of `multiprocessing`.
+# The module with the semaphores of `multiprocessing`.
 _OF_PROCESSES = "_multiprocessing.cpython-"
-# A thread has a lock of its own until it ends; from 3.13 on, others are parked at its end.
+# A thread keeps a lock until it ends. From 3.13 on, joining threads are parked instead.
 _LOCK_OF_THREAD, _JOINS = "_set_tstate_lock", ("join", "_shutdown")
-# All that waits for work has made a lock for that in here.
+# `threading` makes a lock for each wait for work in this function.
 _WAITS = "wait"
 _WAITS_FOR, _RUNS = "wait_for", "run"
-# Functions in which a thread waits for work: of queues, of semaphores, and of queues of processes.
+# Functions that wait for work: of queues, of semaphores, and of queues of processes.
 _TAKE_WORK = frozenset({"get", "acquire", "_feed"})
-# A reader of a queue of processes has its lock while it waits for work.
+# A reader of a queue of processes keeps the lock of the queue while it waits for work.
 _QUEUES, _GET = "/multiprocessing/queues.py", "get"
 _THREADING = ("threading.py", "<frozen threading>")
-# In these a lock of the library is taken; other functions of the library wait for other things.
+# Functions of the library that take a lock. Its other functions wait for other things.
 _TAKE_LOCK = ("__enter__", "acquire")
-# From this version of Python 3 on, threads are parked at semaphores, which begin without units.
+# From this minor version on, threads are parked at semaphores, which begin without units.
 _PARKS = 13
 
 
@@ -62,11 +63,11 @@ class Made(NamedTuple):
     """How a semaphore was initialized.
 
     Attributes:
-        functions: The functions of Python in the stack, the innermost first; none if a library
-            initialized the semaphore, and not the interpreter.
-        inside: So many of the innermost are those of `threading`, `queue` and the like.
-        simple: It is a part of a `SimpleQueue`.
-        units: It began with units: it is a lock, and no thread is parked at it.
+        functions: The functions of Python in the stack, the innermost first; empty if a library
+            initialized the semaphore, not the interpreter.
+        inside: How many innermost functions belong to `threading`, `queue` and the like.
+        simple: Whether it is a part of a `SimpleQueue`.
+        units: Whether it began with units: then it is a lock, and no thread is parked at it.
     """
 
     functions: Sequence[PythonCode]
@@ -76,7 +77,7 @@ class Made(NamedTuple):
 
     @property
     def imports(self) -> bool:
-        """Whether it is a part of the lock of a module that is imported."""
+        """Whether it is a part of an import lock of a module."""
         inner = self.functions[:1] if self.inside else ()
         return any(
             _IMPORT.fullmatch(code.path) and code.function.rpartition(".")[2] in _LOCKS_MODULE
@@ -85,13 +86,13 @@ class Made(NamedTuple):
 
     @property
     def imported(self) -> bool:
-        """Whether a module that is not of Python made it while it was imported."""
+        """Whether a native module made it while it was imported."""
         inner = self.functions[:1] if self.inside else ()
         return not self.imports and any(_IMPORT.fullmatch(code.path) for code in inner)
 
     @property
     def reads(self) -> bool:
-        """Whether a thread takes the lock of a queue of processes, to wait for work there."""
+        """Whether a thread takes the lock of a queue of processes to wait for work."""
         return any(
             code.path.endswith(_QUEUES) and code.function.rpartition(".")[2] == _GET
             for code in self.functions[: self.inside]
@@ -99,7 +100,7 @@ class Made(NamedTuple):
 
     @property
     def purpose(self) -> int:
-        """What it is for, `pttmodel.PTT_FOR_…`."""
+        """The purpose, `pttmodel.PTT_FOR_…`."""
         inside = self.functions[: self.inside]
         names = [code.function.rpartition(".")[2] for code in inside]
         if self.imports:
@@ -117,7 +118,7 @@ class Made(NamedTuple):
 
     @property
     def _of_program(self) -> int:
-        """What it is for if it is no part of the library."""
+        """The purpose if it is not a part of the library."""
         if self.units:
             made = self.functions and not self.imported
             return c.PTT_FOR_LOCK if made else c.PTT_FOR_ANYTHING
@@ -126,10 +127,10 @@ class Made(NamedTuple):
 
     @property
     def use(self) -> int:
-        """What threads wait for there, `pttcheck.PTT_USED_…`."""
+        """The use: what threads wait for there, `pttcheck.PTT_USED_…`."""
         if self.purpose == c.PTT_FOR_END:
             return pttcheck.PTT_USED_FOR_END
-        # Whoever waits for a module has taken it; the thread that imports the module gives it back.
+        # A thread that waits for a module takes it. The thread that imports the module posts it.
         if self.imports and self.units:
             return pttcheck.PTT_USED_FOR_RESULT
         if self.purpose != c.PTT_FOR_WORK:
@@ -138,10 +139,10 @@ class Made(NamedTuple):
 
     @property
     def _use_of_wait(self) -> int:
-        """What threads wait for where a function of the library has made a lock for that."""
+        """The use of a lock that a function of the library made for a wait."""
         inside = (code.function.rpartition(".")[2] for code in self.functions[1 : self.inside])
         callers = [name for name in inside if name != _WAITS_FOR]
-        # A method that waits may be all that a thread runs.
+        # The stack may end here: a thread may run nothing but the method that waits.
         first, second = (*callers, _RUNS, _RUNS)[:2]
         if first == _RUNS:
             return pttcheck.PTT_USED_FOR_CONDITION
@@ -159,8 +160,8 @@ def how_made(
     Args:
         process: Its process.
         sites: The addresses in the stack, the innermost first.
-        passed_over: Says of a function and its source whether it is one of the library.
-        units: It began with units.
+        passed_over: Tells whether a function, given its name and source, belongs to the library.
+        units: Whether it began with units.
     """
     modules = [
         PurePath(module.path).name if (module := process.map.at(site)) else ""
@@ -168,8 +169,8 @@ def how_made(
     ]
     if modules and not (is_interpreter(modules[0]) or modules[0].startswith(_OF_PROCESSES)):
         return Made((), 0, simple=False, units=units)
-    found = [process.codes.get(code_and_offset(site)[0]) for site in sites if is_python(site)]
-    functions = [code for code in found if code is not None]
+    codes = [process.codes.get(code_and_offset(site)[0]) for site in sites if is_python(site)]
+    functions = [code for code in codes if code is not None]
     inside = takewhile(
         lambda code: code.function != MODULE and passed_over(code.function, code.path), functions
     )
@@ -178,24 +179,30 @@ def how_made(
 
 
 def purpose_of(process: Process, stack: int, *, units: bool) -> int:
-    """Return what a semaphore is for that was initialized with a stack, `pttmodel.PTT_FOR_…`.
+    """Return the purpose of a semaphore from the stack of its initialization.
 
     Args:
         process: Its process.
-        stack: The number of the stack.
-        units: It began with units.
+        stack: Number of the stack.
+        units: Whether it began with units.
+
+    Returns:
+        `pttmodel.PTT_FOR_…`.
     """
     return made_with(process, stack, units=units).purpose
 
 
 def purpose_of_wait(process: Process, stack: int) -> int:
-    """Return what a semaphore is for of which only a wait is seen, `pttmodel.PTT_FOR_…`.
+    """Return the purpose of a semaphore that was initialized before the recording.
 
-    A lock of the interpreter that was made before the recording is a semaphore with one unit.
+    A lock of the interpreter is a semaphore with one unit.
 
     Args:
         process: Its process.
-        stack: The number of the stack of the wait.
+        stack: Number of the stack of a wait for it.
+
+    Returns:
+        `pttmodel.PTT_FOR_…`.
     """
     made = made_with(process, stack, units=True)
     if made.reads:
@@ -208,12 +215,12 @@ def purpose_of_wait(process: Process, stack: int) -> int:
 
 
 def made_with(process: Process, stack: int, *, units: bool) -> Made:
-    """Return how a semaphore was initialized, or is waited for, with a stack.
+    """Return how a semaphore was initialized, from the stack of its initialization or of a wait.
 
     Args:
         process: Its process.
-        stack: The number of the stack.
-        units: It began with units.
+        stack: Number of the stack.
+        units: Whether it began with units.
     """
     return how_made(process, stack_sites(process.stacks, stack), _passed_over(), units=units)
 

@@ -1,4 +1,4 @@
-"""Locks, conditions and semaphores of Python interpreters in opened traces."""
+"""Locks, condition variables and semaphores of Python interpreters in opened traces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BUDGET = 1 << 26  # bytes of packets that are searched while a trace is still r
 
 
 class PythonObjects:
-    """Finds out what objects of Python interpreters are for, once for all who ask.
+    """Finds the purposes of objects of Python interpreters, and keeps the results.
 
     While a trace is still recorded, only its first events are searched.
 
@@ -35,7 +35,7 @@ class PythonObjects:
         self._gils: dict[int, tuple[int, ...]] = {}
 
     def forget(self) -> None:
-        """Search again when somebody asks next, since the traces have grown."""
+        """Search again at the next question, since the traces have grown."""
         self._semaphores = self._purposes = self._uses = self._conditions = None
         self._gils.clear()
 
@@ -44,7 +44,7 @@ class PythonObjects:
         return _BUDGET if self._traces.running else ALL
 
     def semaphores(self) -> Semaphores | None:
-        """Return the semaphores that were initialized with a stack; None without Python."""
+        """Return the semaphores that have a stack of their initialization; None without Python."""
         traces = self._traces
         if self._semaphores is None and any(process.codes for process in traces.processes):
             from nptltrace.trace.objects.semaphores import find_semaphores
@@ -55,7 +55,7 @@ class PythonObjects:
         return self._semaphores
 
     def purposes(self) -> list[tuple[int, int, bool, int]]:
-        """Return what semaphores are for, as `objects.semaphores.find_purposes` does."""
+        """Return the purposes of semaphores; see `objects.semaphores.find_purposes`."""
         semaphores = self.semaphores()
         if self._purposes is None and semaphores is not None:
             from nptltrace.trace.objects.semaphores import find_purposes
@@ -64,7 +64,7 @@ class PythonObjects:
         return self._purposes or []
 
     def uses(self) -> list[Use]:
-        """Return what semaphores are used for, as `objects.semaphores.find_uses` does."""
+        """Return the uses of semaphores; see `objects.semaphores.find_uses`."""
         semaphores = self.semaphores()
         if self._uses is None and semaphores is not None:
             from nptltrace.trace.objects.semaphores import find_uses
@@ -73,22 +73,19 @@ class PythonObjects:
         return self._uses or []
 
     def gils(self, process: int) -> tuple[int, ...]:
-        """Return the addresses of the conditions of the interpreters' locks of a process.
-
-        They are searched among the conditions that events are about.
-        """
+        """Return the addresses of the GILs of a process; see `objects.gils.find_gils`."""
         if process not in self._gils:
             self._gils[process] = self._find_gils(process)
         return self._gils[process]
 
     def _find_gils(self, process: int) -> tuple[int, ...]:
-        map_ = self._traces.processes[process].map
+        traces = self._traces
+        map_ = traces.processes[process].map
         if not any(module.is_interpreter for module in map_.modules()):
             return ()
         if self._conditions is None:
             from nptltrace.trace.objects.conditions import find_conditions
 
-            traces = self._traces
             self._conditions = find_conditions(
                 traces.reader, traces.processes, traces.thread_ids, self._budget
             )

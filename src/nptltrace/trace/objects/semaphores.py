@@ -1,7 +1,7 @@
-"""Semaphores by the events that initialized them: when, by which thread, with which stack.
+"""Finds semaphores by the events that initialize them: their time, thread and stack.
 
-Mutexes and events of CPython stand among them, by the semaphores at which threads are parked: they
-begin with the first wait that is seen.
+Mutexes and events of CPython count as semaphores too: threads that wait for them are parked at
+semaphores. They begin with the first wait in the trace.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Semaphore:
         process: Number of the process.
         thread: Number of the thread that initialized it.
         stack: Number of the stack in its process.
-        value: The number of its units.
+        value: Its units at first.
     """
 
     process: int
@@ -53,15 +53,15 @@ class Semaphore:
 
 
 class Use(NamedTuple):
-    """What semaphores are used for that were initialized, or are waited for, with a stack.
+    """The use of the semaphores with one stack of initialization, or of a wait.
 
     Attributes:
         process: Number of the process.
         stack: Number of the stack in the process.
-        units: Those that began with units are meant, or those without.
+        units: Whether these semaphores began with units.
         use: `pttcheck.PTT_USED_…`.
-        line: The same number for all stacks that begin at one place of a Python program, from 1 on;
-            0 where that is not known.
+        line: A number, from 1 on, for the innermost place in Python; stacks with the same place
+            have the same number. 0 if unknown.
     """
 
     process: int
@@ -72,26 +72,29 @@ class Use(NamedTuple):
 
 
 class Semaphores:
-    """The semaphores that were initialized with a stack, by process and address and then by time.
+    """The semaphores that have a stack of their initialization. A row is a semaphore.
+
+    Rows are ordered by process, address and time.
 
     Args:
-        columns: What the events say of each: `process`, `thread`, `object`, `ts`, `stack`, `value`.
-        stacks: Of each process the stacks by number: that of the caller, and an address.
-        parents: Of processes that were forked, the number of the one that forked them, whose
-            semaphores they have, too.
+        columns: Arrays `process`, `thread`, `object`, `ts`, `stack` and `value` of the events, each
+            with shape (semaphores,).
+        stacks: As the attribute.
+        parents: By number of a forked process, the number of its parent. A forked process has the
+            semaphores of its parent too.
         ways: As the attribute.
-        parked: Likewise.
-        unmade: Likewise.
+        parked: As the attribute.
+        unmade: As the attribute.
 
     Attributes:
-        stacks: As given.
-        unmade: (process, stack) of waits for semaphores of which nothing else is seen.
-        ways: (process, stack, units) that semaphores were initialized with, or waited for where
-            nothing is seen of how they began.
-        parked: The processes in which threads waited for mutexes of Python.
-        process: Number of the process of each.
-        address: Its address.
-        ts_ns: When it was initialized.
+        stacks: By process and number of a stack, the number of the caller's stack and an address.
+        unmade: (process, stack) of waits for semaphores without any other event.
+        ways: (process, stack, units) of initializations, or of waits for mutexes and events of
+            CPython.
+        parked: The processes where threads waited for mutexes of CPython.
+        process: Numbers of processes, with shape (semaphores,).
+        address: Addresses, with shape (semaphores,).
+        ts_ns: Times of initialization, in ns, with shape (semaphores,).
     """
 
     def __init__(  # noqa: PLR0917 -- made in one place
@@ -112,16 +115,16 @@ class Semaphores:
         )
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of semaphores."""
         return len(self.process)
 
     def at(self, process: int, address: int, at_ns: int | None = None) -> range:
-        """Return which of them lay at an address.
+        """Return the rows of the semaphores at an address.
 
         Args:
             process: Number of the process.
             address: The address.
-            at_ns: Only the one of this time; None for all that there were, the first one first.
+            at_ns: Only the semaphore at this time; None for all of them, ordered by time.
         """
         own = self._own(process, address)
         begin, end = own.start, own.stop
@@ -133,7 +136,7 @@ class Semaphores:
         return range(begin, end)
 
     def _own(self, process: int, address: int) -> range:
-        """Return which of them a process initialized at an address."""
+        """Return the rows of the semaphores that a process itself initialized at an address."""
         first, last = (
             int(np.searchsorted(self.process, process, side=side)) for side in ("left", "right")
         )
@@ -144,9 +147,10 @@ class Semaphores:
         return range(begin, end)
 
     def spans(self, row: int) -> Iterator[tuple[int, int, int]]:
-        """Yield where one of them was there: the process, when it began, and when the next did.
+        """Yield process, begin and end, in ns, for each process that has a semaphore.
 
-        Processes that were forked have it until they initialize another one there.
+        The next semaphore at the address ends a semaphore. A forked process has the semaphore of
+        its parent until it initializes another semaphore at the address.
         """
         process, address = int(self.process[row]), int(self.address[row])
         behind = self.at(process, address).stop > row + 1
@@ -168,52 +172,52 @@ class Semaphores:
     def rows(
         self, process: NDArray[Any], address: NDArray[Any], at_ns: NDArray[Any]
     ) -> NDArray[np.int64]:
-        """Return which of them was at each of some addresses at a time, -1 for none.
+        """Return the rows of the semaphores at places, with shape (places,); -1 for none.
 
         Args:
-            process: Number of the process of each.
-            address: Its address.
-            at_ns: The time.
+            process: By place, the number of the process.
+            address: By place, the address.
+            at_ns: By place, the time in ns.
         """
         initialized, asked_for = (self.process, self.address, self.ts_ns), (process, address, at_ns)
         keys = [np.concatenate(pair) for pair in zip(initialized, asked_for, strict=True)]
         asked = np.arange(len(keys[0])) >= len(self)
         order = np.lexsort((asked, *reversed(keys)))
-        # The last semaphore up to each, if it lies at the same address.
+        # The last semaphore up to each place, if it is at the same address.
         last = np.maximum.accumulate(np.where(asked[order], -1, np.arange(len(order))))
         rows = np.empty(len(order), np.int64)
         rows[order] = np.where(last >= 0, order[last], -1)
         rows = rows[len(self) :]
         same = (rows >= 0) & (self.process[rows] == process) & (self.address[rows] == address)
         rows = np.where(same, rows, -1)
-        parent = np.array([self._parents.get(one, -1) for one in process.tolist()], np.int64)
+        parent = np.array([self._parents.get(child, -1) for child in process.tolist()], np.int64)
         orphan = np.flatnonzero((rows < 0) & (parent >= 0))
         if len(orphan):
             rows[orphan] = self.rows(parent[orphan], address[orphan], at_ns[orphan])
         return rows
 
     def differing(self) -> tuple[list[Semaphore], NDArray[np.int64]]:
-        """Return those that were initialized differently, and which of these each of all is."""
+        """Return all different initializations, and by semaphore the index of its own."""
         names = ("process", "thread", "stack", "value")
-        found, which = np.unique(
+        different, which = np.unique(
             np.stack([self._columns[name].astype(np.int64) for name in names]),
             axis=1, return_inverse=True,
         )  # fmt: skip
-        return [Semaphore(*row) for row in found.T.tolist()], which.reshape(-1)
+        return [Semaphore(*row) for row in different.T.tolist()], which.reshape(-1)
 
 
 def find_semaphores(
     reader: libpttread.Reader, processes: Sequence[Process],
     threads: Sequence[tuple[int, int]], parents: Mapping[int, int], budget: int,
 ) -> Semaphores:  # fmt: skip
-    """Look for the semaphores in the events.
+    """Search the events for semaphores.
 
     Args:
-        reader: Of the opened traces.
+        reader: The reader of the opened traces.
         processes: The processes by number.
-        threads: (process, tid) of each thread that it knows.
-        parents: The processes that forked others, by these.
-        budget: How many bytes of packets to search at most.
+        threads: (process, tid) of the threads by number.
+        parents: By number of a forked process, the number of its parent.
+        budget: Search this many bytes of packets at most.
     """
     process_of = np.array([process for process, _ in threads], np.int64)
     begun = _rows(reader, _INIT, "value", process_of, budget)
@@ -236,22 +240,23 @@ def find_semaphores(
 
 
 def _unmade(waits: dict[str, NDArray[Any]], begun: dict[str, NDArray[Any]]) -> set[tuple[int, int]]:
-    """Return process and stack of the waits for semaphores that were initialized unseen."""
+    """Return process and stack of waits for semaphores without an initialization in the trace."""
     keys = [
         rows["process"].astype(np.uint64) << np.uint64(48) | rows["object"]
         for rows in (waits, begun)
     ]
-    found = _only(waits, (waits["value"] == 0) & ~np.isin(*keys))
-    pairs = np.unique(np.stack([found["process"], found["stack"].astype(np.int64)]), axis=1)
+    waits = _only(waits, (waits["value"] == 0) & ~np.isin(*keys))
+    pairs = np.unique(np.stack([waits["process"], waits["stack"].astype(np.int64)]), axis=1)
     return set(zip(*pairs.tolist(), strict=True))
 
 
 def _begin(
     parked: dict[str, NDArray[Any]], processes: Sequence[Process]
 ) -> dict[str, NDArray[Any]]:
-    """Return the waits with which something begins: the first ones, and those of another use.
+    """Return the waits that begin a mutex or event of CPython.
 
-    A mutex that is there for a single wait leaves its place to the next one.
+    These are the first wait at an address, each wait for work or for the end of a thread, and the
+    wait after such a wait: CPython makes a mutex for a single wait there.
     """
     parked = _only(parked, np.lexsort([parked[name] for name in ("ts", "object", "process")]))
     pairs = np.stack([parked["process"], parked["stack"].astype(np.int64)])
@@ -270,7 +275,7 @@ def _begin(
 def _rows(
     reader: libpttread.Reader, event: int, field: str, process_of: NDArray[Any], budget: int
 ) -> dict[str, NDArray[Any]]:
-    """Return the events of a kind that have a stack, with one of their fields as `value`."""
+    """Return the columns of events that have a stack, with one of their fields as `value`."""
     pieces = [_piece(buffer, field) for buffer in reader.find((event,), budget)]
     columns = {
         name: np.concatenate([piece[name] for piece in pieces]) for name in (*_COLUMNS, "value")
@@ -288,20 +293,20 @@ def _piece(buffer: libpttread.Buffer, field: str) -> dict[str, NDArray[Any]]:
     values, valid = np.zeros(count, np.int64), np.zeros(count, np.uint8)
     if count:
         libpttread.field_column(buffer, field, values.ctypes.data, valid.ctypes.data)
-    found = {name: np.array(buffer.arrays[name])[:count].copy() for name in _COLUMNS}
-    return found | {"value": values}
+    columns = {name: np.array(buffer.arrays[name])[:count].copy() for name in _COLUMNS}
+    return columns | {"value": values}
 
 
 def find_purposes(
     processes: Sequence[Process], semaphores: Semaphores
 ) -> Iterator[tuple[int, int, bool, int]]:
-    """Yield process, stack, whether with units, and purpose of those whose events do not say it.
+    """Yield process, stack, units and purpose of semaphores, if a stack tells the purpose.
 
-    The stack is that of the initialization, or of a wait for a mutex that is never seen to begin.
+    The stack is a stack of initialization, or of a wait without an initialization in the trace.
 
     Args:
         processes: The processes by number.
-        semaphores: What is known of their initialization.
+        semaphores: Their semaphores.
     """
     for process, stack, units in sorted(semaphores.ways):
         purpose = purpose_of(processes[process], stack, units=units)
@@ -314,11 +319,11 @@ def find_purposes(
 
 
 def find_uses(processes: Sequence[Process], semaphores: Semaphores) -> Iterator[Use]:
-    """Yield what semaphores of Python programs are used for.
+    """Yield the uses of semaphores of Python programs.
 
     Args:
         processes: The processes by number.
-        semaphores: What is known of their initialization.
+        semaphores: Their semaphores.
     """
     lines: dict[tuple[int, int], int] = {}
     for process, stack, units in sorted(semaphores.ways):
