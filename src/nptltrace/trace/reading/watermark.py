@@ -35,7 +35,7 @@ class Settled:
         """Return a time, in ns since the traceset's start: no new event comes before it."""
         if self._here:
             return time.time_ns() - self._source.start_unix_ns - int(self.LAG_S * 1e9)
-        # Clocks of two machines differ. But what was the end of the trace `LAG_S` ago is complete.
+        # Clocks of two machines differ. So take the end that the trace had `LAG_S` seconds ago.
         now, end = time.monotonic(), self._source.end_ns()
         self._ends.append((now, -1 if end is None else end))
         old = [when for when, _ in self._ends if when <= now - self.LAG_S]

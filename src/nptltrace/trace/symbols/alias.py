@@ -1,4 +1,4 @@
-"""Alias files: names for objects that no symbol table knows, without touching the program.
+"""Reads alias files: names for objects that have no name in a symbol table.
 
 A line is `0xADDRESS name` or `symbol name`; `#` begins a comment.
 """
@@ -20,11 +20,11 @@ __all__ = ["Aliases", "read_aliases"]
 
 @dataclass(frozen=True, slots=True)
 class Aliases:
-    """Names that the user gave.
+    """Names that the user has given.
 
     Attributes:
-        addresses: Name by address.
-        symbols: Name by symbol.
+        addresses: Names by address.
+        symbols: Names by symbol.
     """
 
     addresses: dict[int, str] = field(default_factory=dict)
@@ -37,10 +37,10 @@ class Aliases:
 
 
 def read_aliases(paths: Sequence[str | os.PathLike[str]]) -> Aliases:
-    """Read alias files, later ones winning.
+    """Read alias files. If two lines name one object, the later line counts.
 
     Raises:
-        UsageError: A file cannot be read, or has a line that is neither form.
+        UsageError: A file cannot be read, or a line has neither form.
     """
     aliases = Aliases()
     for path in map(Path, paths):

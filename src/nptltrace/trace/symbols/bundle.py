@@ -1,8 +1,8 @@
-"""Names inside a trace, `info/symbols.jsonl`: what it takes to read it where no symbols are.
+"""Reads the names inside a trace, `info/symbols.jsonl`, for systems without its symbols.
 
-A line is one address of one module, known by its build-id (by its path where it has none), with
-the functions, lines or variable there. Only addresses that occur in the trace are kept, so it is
-small. `bundling` writes them.
+A line is one address of one module, with the functions, lines or variable there. The build-id
+identifies the module, or else its path. The file is small: it has only the addresses that occur in
+the trace. `bundling` writes it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ __all__ = ["Bundles", "Code", "Key", "bundle_lines"]
 
 
 class Key(NamedTuple):
-    """An address that does not depend on where a module was loaded.
+    """An address in a module, wherever the module was loaded.
 
     Attributes:
-        module: Build-id of the module, or its path where it has none.
-        kind: `site` (where a call returns to), `code` (a function) or `variable`.
-        offset: Where in the module, as its own symbol table counts.
+        module: Build-id of the module, or its path if it has no build-id.
+        kind: `site` (a return address), `code` (an entry of a function) or `variable`.
+        offset: The address in terms of the module's symbol table.
     """
 
     module: str
@@ -36,19 +36,19 @@ class Key(NamedTuple):
 
     @property
     def has_build_id(self) -> bool:
-        """Whether it is known of which build of the module the address is."""
+        """Whether `module` is a build-id."""
         return not self.module.startswith(("/", "["))
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What is known of a code address.
+    """The functions at a code address.
 
     Attributes:
         module: File name of the module.
-        build_id: Of the module, or empty.
+        build_id: Build-id of the module, or empty.
         offset: Bytes from the start of the function.
-        frames: The functions there, the deepest inlined one first.
+        frames: The functions, the deepest inlined function first.
     """
 
     module: str
@@ -58,7 +58,7 @@ class Code:
 
 
 def bundle_lines(trace: Path) -> list[tuple[Key, Code | str, dict[str, Any]]]:
-    """Return whose each name in a trace is, the name, and its line; not what makes no sense."""
+    """Return key, name and JSON of each line of names in a trace. Skip damaged lines."""
     try:
         data = read_whole(trace / "info" / "symbols.jsonl").decode("utf-8", "replace")
     except OSError:
@@ -77,10 +77,11 @@ def bundle_lines(trace: Path) -> list[tuple[Key, Code | str, dict[str, Any]]]:
 class Bundles:
     """The names inside several traces.
 
-    A file without a build-id may be another build in each trace, which has its names to itself.
+    Traces share names of modules with a build-id. A module without a build-id may be another build
+    in each trace, so its names count for this trace only.
 
     Args:
-        traces: The directories, by number.
+        traces: Directories of the traces, by number.
     """
 
     def __init__(self, traces: Iterable[Path]) -> None:
@@ -90,16 +91,16 @@ class Bundles:
         }
 
     def get(self, trace: int, key: Key) -> Code | str | None:
-        """Return what a trace, or any of them, says of an address."""
+        """Return the name of an address: functions of code, or the name of a variable; or None."""
         return (self._shared if key.has_build_id else self._own[trace]).get(key)
 
     @property
     def modules(self) -> set[str]:
-        """The modules that a name is known of, by their build-ids or paths."""
+        """Build-ids or paths of the modules that have names."""
         return {key.module for names in self._own for key in names}
 
     def of_module(self, trace: int, module: str) -> Iterator[tuple[Key, Code | str]]:
-        """Yield what is known of a module, by its build-id or its path."""
+        """Yield keys and names of a module, which is a build-id or a path."""
         for names in (self._shared, self._own[trace]):
             yield from ((key, name) for key, name in names.items() if key.module == module)
 
@@ -109,7 +110,7 @@ class Bundles:
 
 
 def _read(item: dict[str, Any]) -> tuple[Key, Code | str]:
-    """Return what one line says."""
+    """Return key and name of a line."""
     kind, module, build_id = str(item["kind"]), str(item["module"]), str(item.get("build_id", ""))
     key = Key(build_id or module, kind, int(item["at"], 16))
     if kind == "variable":

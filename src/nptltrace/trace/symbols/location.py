@@ -1,4 +1,4 @@
-"""What is known of a code address: function, file and line, module."""
+"""The location of a code address: function, file and line, module."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ __all__ = ["Location", "Locations"]
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """What is known of a code address.
+    """The location of a code address.
 
     Attributes:
-        module: File name of the module, or empty; of a function of Python the path of its source.
-        module_offset: Where in the module, as its own symbol table counts.
-        build_id: Of the module, or empty.
-        function: The function that stands there, demangled, or empty.
-        offset: Bytes from its start.
+        module: File name of the module, or empty; for a function of Python, the path of its source.
+        module_offset: The address in terms of the module's symbol table.
+        build_id: Build-id of the module, or empty.
+        function: Demangled name of the function, or empty.
+        offset: Bytes from the start of the function.
         file: Source file, without directories, or empty.
         line: Source line, or 0.
         path: Source file as the compiler knew it, or empty.
-        inlined: What the compiler put into that function at this place, deepest first.
-        python: It is a function of Python.
+        inlined: Functions that the compiler inlined at this place, the deepest function first.
+        python: Whether it is a function of Python.
     """
 
     module: str = ""
@@ -44,10 +44,10 @@ class Location:
     python: bool = False
 
     def __str__(self) -> str:
-        """Return it as `worker+0x1c (pool.c:88)`.
+        """Return a text such as `worker+0x1c (pool.c:88)`.
 
-        What was inlined stands before: `push (queue.c:30) inlined into worker+0x1c (pool.c:88)`.
-        Functions from the headers of the language's own library are left out.
+        Inlined functions come first: `push (queue.c:30) inlined into worker+0x1c (pool.c:88)`.
+        Functions from headers of the language's own library are left out.
         """
         if self.python:
             return f"{self.function} ({self.file}:{self.line})" if self.line else self.function
@@ -75,16 +75,16 @@ class Location:
 
 
 class Locations(Protocol):
-    """What is known of the code addresses of a traceset.
+    """Finds the locations of code addresses of a traceset.
 
     Attributes:
-        passed_over: Which frames are no call sites.
+        passed_over: The rule that passes over frames, which are no call sites.
     """
 
     passed_over: PassedOver
 
     def location(self, process: int, site: int) -> Location:
-        """Return what is known of a call site."""
+        """Return the location of a call site."""
 
     def caller(self, process: int, address: int, site: int) -> int | None:
-        """Return the call site that an address is in the stack of another one, as `ModuleMap`."""
+        """Return the call site of an address in a stack; see `ModuleMap.caller`."""

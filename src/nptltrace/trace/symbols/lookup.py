@@ -1,8 +1,7 @@
-"""Names for addresses: functions, lines, inlined calls and global variables.
+"""Names addresses: functions, lines, inlined calls and global variables.
 
-They come from the names that were put into the trace (`ptt bundle`), and from the files a process
-had mapped or their debug files, found by build-id. Where there are none, an address is
-`module+0x…`.
+Names come from the trace (`ptt bundle`), and from the files that a process had mapped or their
+debug files, found by build-id. An address without a name is `module+0x…`.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Processes", "Symbols"]
 
-# A variable of a source file, where others have one of that name.
+# A variable and its source file: several source files have a variable of this name.
 _OF_SOURCE = re.compile(r"(.+) \(([^():]+)\)")
 
 
@@ -64,10 +63,10 @@ class Trace(Protocol):
 
 
 class Processes(Protocol):
-    """What symbols are looked up for: the processes of a traceset, or one that runs.
+    """The processes of a traceset, or a running process.
 
     Attributes:
-        notes: Set to what is remarkable about the files that were looked for.
+        notes: `Symbols` sets it to the list of remarks about files, which grows later.
     """
 
     notes: list[str]
@@ -81,10 +80,10 @@ class Processes(Protocol):
         """The processes by number."""
 
     def trace_of(self, process: int) -> int:
-        """Return the number of the trace that a process is from."""
+        """Return the number of the trace of a process."""
 
     def choose_sites(self, choose: ChooseSites, uses: FindSiteUses | None = None) -> None:
-        """Have events with a stack come from a call site that is chosen from it."""
+        """Choose the call sites of events from their stacks."""
 
     @property
     def thread_ids(self) -> list[tuple[int, int]]:
@@ -92,16 +91,16 @@ class Processes(Protocol):
 
     @property
     def names(self) -> ThreadNaming | None:
-        """Names the threads; None where there are no events."""
+        """Names the threads; None without events."""
 
     @property
     def python(self) -> PythonObjects | None:
-        """What objects of Python interpreters are for; None where there are no events."""
+        """The objects of Python interpreters; None without events."""
 
 
 @dataclass(slots=True)
 class _Loaded:
-    """A module as it lies in one process."""
+    """A module in a process, with its load bias."""
 
     module: Module
     bias: int
@@ -120,14 +119,14 @@ class Symbols:
     """Names addresses of all processes of a traceset.
 
     Args:
-        source: The opened traces, or a process that runs.
-        aliases: Names that win over those of symbol tables.
-        directories: Where to look first for files, by build-id or by name; those of the
-            environment come next.
-        passed_over: Which frames are no call sites; by default the built-in rule.
-        environment: Whether to look in the directories that the environment names.
-        sites: Whether events with a stack come from a call site that is chosen from it, for which
-            all of the stack has to be named.
+        source: The opened traces, or a running process.
+        aliases: Names by the user, which take precedence over symbol tables.
+        directories: Directories to search first for files, by build-id or by name. The directories
+            of the environment come next.
+        passed_over: The rule that passes over frames; None for the built-in rule.
+        environment: Whether to search the directories that the environment names.
+        sites: Whether to choose the call sites of events from their stacks. To choose, PTT must
+            name all frames of all stacks.
 
     Attributes:
         aliases: As given.
@@ -159,7 +158,7 @@ class Symbols:
             source.choose_sites(partial(chosen_sites, self), partial(site_uses, self))
 
     def of(self, source: Processes) -> Symbols:
-        """Return the same for the same traces, opened once more."""
+        """Return a copy for the same traces, opened once more. Both share tables of files."""
         same = copy(self)
         same._source = source  # noqa: SLF001 -- of this class
         same._loaded, same._locations = {}, {}  # noqa: SLF001 -- as above
@@ -170,12 +169,12 @@ class Symbols:
     # ---- questions ----
 
     def location(self, process: int, site: int) -> Location:
-        """Return what is known of a call site.
+        """Return the location of a call site.
 
         Args:
             process: Number of the process in the traceset.
-            site: As columns have it: the address that a call returns to, so that the line is that
-                of the call before it, or one at which code is entered.
+            site: The call site, as in columns. For a return address, the result is the line of the
+                call before it. For an entry, it is the first line of the function.
         """
         known = self._locations.get((process, site))
         if known is None:
@@ -184,17 +183,17 @@ class Symbols:
 
     def site_name(self, process: int, site: int) -> str:
         """Return the name of a call site, or the empty string."""
-        found = self.location(process, site)
-        # where code is entered, a function's name says all
-        if is_entry(site) and found.function and not found.offset:
-            return display_name(found.function)
-        frames = [(frame.function, found.module) for frame in found.inlined]
-        first = self.passed_over.first([*frames, (found.function, found.module)])
-        return str(replace(found, inlined=found.inlined[first:]) if first else found)
+        place = self.location(process, site)
+        # The name of a function is enough for its entry.
+        if is_entry(site) and place.function and not place.offset:
+            return display_name(place.function)
+        frames = [(frame.function, place.module) for frame in place.inlined]
+        first = self.passed_over.first([*frames, (place.function, place.module)])
+        return str(replace(place, inlined=place.inlined[first:]) if first else place)
 
     def named(self) -> dict[str, Location]:
-        """Return what is known of the call sites that were named so far, by these names."""
-        return {str(found): found for found in self._locations.values() if found.module}
+        """Return the locations of the call sites that were named so far, by name."""
+        return {str(place): place for place in self._locations.values() if place.module}
 
     def code_name(self, process: int, address: int) -> str:
         """Return the name of a function by its address, or the empty string."""
@@ -203,13 +202,13 @@ class Symbols:
     def object_name(
         self, process: int, address: int, domain: int = 0, at_ns: int | None = None
     ) -> str:
-        """Return the name of an object: of a global variable, or of a lock of Python.
+        """Return the name of an object: a global variable, or a lock of Python or Java.
 
         Args:
             process: Number of the process.
-            address: Where the object lies.
-            domain: What it is, as a number of `DOMAINS`; 0: a variable.
-            at_ns: A time at which it was there; None for all that lay there one after the other.
+            address: Address of the object.
+            domain: Kind of the object, as a number of `DOMAINS`; 0 for a variable.
+            at_ns: A time in the life of the object; None for all objects at the address.
 
         Returns:
             The name, or the empty string.
@@ -226,26 +225,30 @@ class Symbols:
         return locks.name(process, address, at_ns) if locks is not None else name
 
     def gils(self, process: int) -> tuple[int, ...]:
-        """Return the addresses of the conditions of the interpreters' locks, the main one first."""
+        """Return the addresses of the GILs of a process; see `objects.gils.find_gils`."""
         python = self._source.python
         return () if python is None else python.gils(process)
 
     def python_locks(self) -> PythonLocks | None:
-        """Return the names of locks of Python; None where there are none."""
-        of = self._source
-        if of.python is None or of.names is None:
+        """Return the names of locks of Python; None without Python or without events."""
+        source = self._source
+        if source.python is None or source.names is None:
             return None
-        semaphores = of.python.semaphores()
+        semaphores = source.python.semaphores()
         if semaphores is None:
             return None
         if self._locks is None or self._locks[0] is not semaphores:
-            locks = PythonLocks(self, of.processes, of.thread_ids, of.names.of, semaphores)
+            locks = PythonLocks(
+                self, source.processes, source.thread_ids, source.names.of, semaphores
+            )
             self._locks = semaphores, locks
         return self._locks[1]
 
     def variable(self, process: int, address: int) -> tuple[Key | None, str]:
-        """Return which place in which module an address is, and the name of the variable there."""
-        # Which of several modules it was in, the address does not say.
+        """Return the key of an address, and the name of the variable there or the empty string.
+
+        The key is None if no module has the address, or several modules had it.
+        """
         module = self._map(process).only(address)
         if module is None:
             return None, ""
@@ -263,57 +266,53 @@ class Symbols:
         return key, self.aliases.symbols.get(str(known)) or str(known)
 
     def find_object(self, name: str) -> list[tuple[int, int]]:
-        """Return (process, address) of all objects of that name or alias.
+        """Return (process, address) of all objects with a name or alias.
 
-        Those of Java that are called so, or whose class is, are among them.
+        For Java, the name is the name of an object or the name of its class.
         """
-        return list(dict.fromkeys((one.process, one.address) for one in self.choose_object(name)))
+        return list(dict.fromkeys((c.process, c.address) for c in self.choose_object(name)))
 
     def choose_object(self, name: str) -> list[Chosen]:
-        """Return all objects of that name or alias, with the time in which they have it."""
+        """Return all objects with a name or alias, with the time in which they have it."""
         plain, source = _name_and_source(name)
         plain, _, offset = plain.partition("+")
         addresses, symbols = self.aliases.find(name)
         wanted = {plain, *symbols}
-        found: dict[tuple[int, int], None] = {}
-        for process, known in enumerate(self._source.processes):
-            for address in numbered_objects(known.codes, name):
-                found[process, address] = None
-            for address in addresses:
-                found[process, address] = None
-            for module in self._map(process).modules():
-                loaded = self._load(process, module)
-                for at in self._addresses_of(process, loaded, wanted, source):
+        places: dict[tuple[int, int], None] = {}
+        for number, process in enumerate(self._source.processes):
+            for address in (*numbered_objects(process.codes, name), *addresses):
+                places[number, address] = None
+            for module in process.map.modules():
+                loaded = self._load(number, module)
+                for at in self._addresses_of(number, loaded, wanted, source):
                     shift = loaded.bias + (int(offset, 16) if offset else 0)
-                    found[process, at + shift] = None
-        if not found:
-            places = (
-                (process, place_of_part(self.gils(process), name))
-                for process in range(len(self._source.processes))
-            )
-            found = {(process, at): None for process, at in places if at is not None}
-        locks = self.python_locks() if not found else None
-        return locks.find(name) if locks is not None else [Chosen(*place) for place in found]
+                    places[number, at + shift] = None
+        if not places:
+            for number in range(len(self._source.processes)):
+                part = place_of_part(self.gils(number), name)
+                if part is not None:
+                    places[number, part] = None
+        locks = self.python_locks() if not places else None
+        return locks.find(name) if locks is not None else [Chosen(*place) for place in places]
 
     def object_names(self) -> list[str]:
-        """Return names that `find_object` knows: aliases, Python locks, variables of programs."""
-        found = dict.fromkeys([*self.aliases.addresses.values(), *self.aliases.symbols.values()])
+        """Return names for `find_object`: aliases, locks of Python, variables of programs."""
+        names = dict.fromkeys([*self.aliases.addresses.values(), *self.aliases.symbols.values()])
         locks = self.python_locks()
         if locks is not None:
-            found |= dict.fromkeys(locks.all_names())
-        for process in range(len(self._source.processes)):
-            for module in islice(self._map(process).modules(), 1):
-                loaded = self._load(process, module)
-                for elf in self._files.find(module, loaded.began_ns):
-                    found |= dict.fromkeys(demangle(name) for _, _, name in elf.variables)
-        return list(found)
+            names |= dict.fromkeys(locks.all_names())
+        for number, process in enumerate(self._source.processes):
+            for module in islice(process.map.modules(), 1):
+                for elf in self.files(number, module):
+                    names |= dict.fromkeys(demangle(name) for _, _, name in elf.variables)
+        return list(names)
 
     def ranges(self, process: int) -> list[tuple[int, int]]:
-        """Return where global variables and code of a process lie, without overlaps."""
+        """Return begin and end of the modules of a process, without overlaps."""
         return self._map(process).ranges()
 
     def forget(self) -> None:
-        """Drop what was derived from module lists, which have been read anew."""
+        """Forget results from lists of modules, since the lists were read again."""
         self._loaded.clear()
         self._locations.clear()
 
@@ -330,9 +329,9 @@ class Symbols:
         known = _from_bundle(at, bundled) if isinstance(bundled, Code) else Location()
         if known.file:
             return known
-        # Where a call is the last thing of a function, its return address is another's.
-        found = self._look_up(loaded, at, at if entry else at - 1)
-        return found if found.function or not known.function else known
+        # A call may be the last instruction of a function: then its return address is outside.
+        place = self._look_up(loaded, at, at if entry else at - 1)
+        return place if place.function or not known.function else known
 
     def _in_python(self, process: int, site: int) -> Location:
         number, instruction = code_and_offset(site)
@@ -345,15 +344,17 @@ class Symbols:
         )  # fmt: skip
 
     def _bundled(self, process: int, key: Key) -> Code | str | None:
-        """Return what the trace of a process says of an address."""
+        """Return the name of an address in the trace of a process."""
         return self._bundles.get(self._source.trace_of(process), key) if self._bundles else None
 
     def _look_up(self, loaded: _Loaded, at: int, inside: int) -> Location:
-        """Ask the files, the one with the most names first."""
+        """Look up an address in files, the file with the most names first."""
         frames: list[Frame] = []
         start = at
         for elf in self._files.find(loaded.module, loaded.began_ns):
-            frames, start = self._table(elf).find(inside)
+            if elf.path not in self._tables:
+                self._tables[elf.path] = CodeTable(elf, self._files.calls(elf))
+            frames, start = self._tables[elf.path].find(inside)
             if frames:
                 break
         last = frames[-1] if frames else Frame("")
@@ -362,16 +363,10 @@ class Symbols:
             last.file, last.line, last.path, tuple(frames[:-1]),
         )  # fmt: skip
 
-    def _table(self, elf: ElfFile) -> CodeTable:
-        known = self._tables.get(elf.path)
-        if known is None:
-            known = self._tables[elf.path] = CodeTable(elf, self._files.calls(elf))
-        return known
-
     def _addresses_of(
         self, process: int, loaded: _Loaded, names: set[str], source: str
     ) -> list[int]:
-        """Return where variables of these names are in a module, those of a source file if any."""
+        """Return the addresses of variables with these names, of one source file unless empty."""
         files = self._files.find(loaded.module, loaded.began_ns)
         addresses = [a for elf in files for a, _, name in elf.variables if name in names]
         if not addresses:
@@ -381,21 +376,21 @@ class Symbols:
         if self._bundles:
             bundled = self._bundles.of_module(self._source.trace_of(process), loaded.identity)
             for key, value in bundled:
-                name, other = _name_and_source(str(value))
-                if name in names and source in {"", other}:
+                name, its_source = _name_and_source(str(value))
+                if name in names and source in {"", its_source}:
                     addresses.append(key.offset)
         return addresses
 
     def files(self, process: int, module: Module) -> list[ElfFile]:
-        """Return the files that a module of a process has its names from."""
+        """Return the files that have the names of a module."""
         return self._files.find(module, self._load(process, module).began_ns)
 
     def caller(self, process: int, address: int, site: int) -> int | None:
-        """Return the call site that an address is in the stack of another one, as `ModuleMap`."""
+        """Return the call site of an address in a stack; see `ModuleMap.caller`."""
         return self._map(process).caller(address, site)
 
     def module_at(self, process: int, site: int) -> Module | None:
-        """Return the module that a call site or another address lies in."""
+        """Return the module of a call site or of another address, or None."""
         loaded = self._module_at(process, site)
         return loaded.module if loaded is not None else None
 
@@ -408,7 +403,7 @@ class Symbols:
         return processes[process].map if process < len(processes) else ModuleMap([])
 
     def _load(self, process: int, module: Module) -> _Loaded:
-        """Find out what to add to addresses of the file."""
+        """Return a module with its load bias."""
         known = self._loaded.get((process, module))
         if known is None:
             began = self._source.processes[process].start_unix_ns
@@ -422,15 +417,15 @@ class Symbols:
 
 
 def _name_and_source(name: str) -> tuple[str, str]:
-    """Return the name of a variable, and its source file if that is said."""
-    found = _OF_SOURCE.fullmatch(name)
-    return (found[1], found[2]) if found else (name, "")
+    """Return the name of a variable, and its source file or the empty string."""
+    match = _OF_SOURCE.fullmatch(name)
+    return (match[1], match[2]) if match else (name, "")
 
 
 def _mangled(files: Sequence[ElfFile], names: set[str]) -> list[tuple[int, str]]:
-    """Return (address, mangled name) of the variables that may be meant by these names."""
-    # The last word of a name stands in the mangled one as it is.
-    words = [found[-1] for name in names if (found := re.findall(r"\w+", name))]
+    """Return (address, mangled name) of the variables that may have these names."""
+    # A mangled name contains the last word of the name.
+    words = [parts[-1] for name in names if (parts := re.findall(r"\w+", name))]
     return [
         (address, name)
         for elf in files
@@ -440,7 +435,7 @@ def _mangled(files: Sequence[ElfFile], names: set[str]) -> list[tuple[int, str]]
 
 
 def _from_bundle(at: int, code: Code) -> Location:
-    """Return what was put into the trace of a code address."""
+    """Return the location of a code address from the names in the trace."""
     last = code.frames[-1]
     return Location(
         code.module, at, code.build_id, last.function, code.offset, last.file, last.line, last.path,

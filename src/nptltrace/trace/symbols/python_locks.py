@@ -1,8 +1,8 @@
-"""What the semaphores of Python programs are: locks, or parts of queues, events and the like.
+"""Names the semaphores of Python programs: locks, or parts of queues, events and the like.
 
-The interpreter's locks are semaphores up to CPython 3.13. What one is, and whose, is known by the
-functions of Python that were running when it was initialized: those of `threading`, `queue` and
-the like say what it is a part of, and the first one outside of them where it was created.
+Up to CPython 3.13, locks of the interpreter are semaphores. Their names come from the functions of
+Python in the stack of their initialization. Functions of `threading`, `queue` and the like tell the
+kind of object. The first other function tells where the program made it.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 __all__ = ["PythonLocks"]
 
-# Functions that are called as the class is whose objects they return.
+# Functions that have the name of the class of their results.
 _CLASSES = frozenset({"RLock", "Lock"})
-# Functions that make a lock, beside the class.
+# Other functions that make a lock, with the class.
 _LOCKS = {"allocate_lock": "Lock"}
 _CLASS = re.compile(r"class\s+(\w+)")
 
 
 class _Name(NamedTuple):
-    """What semaphores that were initialized in the same way are called.
+    """The name of the semaphores that were initialized in the same way.
 
     Attributes:
         text: The name.
-        stays: It is an object of the program's, and not there for a single wait.
-        path: What the program has assigned it to, with the class or module; or nothing.
+        stays: Whether it is an object of the program, not made for a single wait.
+        path: The variable or attribute that the program assigns it to; or empty.
     """
 
     text: str
@@ -64,7 +64,7 @@ class PythonLocks:
         processes: The processes by number.
         threads: (process, tid) of the threads by number.
         thread_name: Returns the name of a thread by its number, or the empty string.
-        semaphores: What is known of their initialization.
+        semaphores: The semaphores.
     """
 
     def __init__(
@@ -80,32 +80,35 @@ class PythonLocks:
         self._known: dict[tuple[int, int, bool], _Name] = {}
 
     def name(self, process: int, address: int, at_ns: int | None = None) -> str:
-        """Return what to call the semaphore at an address, as `Queue of main (app.py:12)`.
+        """Return the name of the semaphore at an address, such as `Queue of main (app.py:12)`.
 
-        Where it is known what the program assigned it to, that comes first, as in `Pool.jobs =
-        Queue of Pool.__init__ (app.py:12)`.
+        The target of the assignment comes first, if it is known: `Pool.jobs = Queue of
+        Pool.__init__ (app.py:12)`.
 
         Args:
             process: Number of the process.
             address: The address.
-            at_ns: A time at which it was there; None for all that lay there one after the other.
+            at_ns: A time in its life; None for all semaphores at the address.
 
         Returns:
-            The name; the empty string for what no function of Python initialized.
+            The name; the empty string if no function of Python initialized the semaphore.
         """
         rows = self._semaphores.at(process, address, at_ns)
-        found = list(dict.fromkeys(map(self._name_of_row, rows)))
-        return f"{found[0]} and {len(found) - 1} more" if len(found) > 1 else "".join(found)
+        names = list(dict.fromkeys(map(self._name_of_row, rows)))
+        return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else "".join(names)
 
     def same(
         self, process: NDArray[Any], address: NDArray[Any], at_ns: NDArray[Any]
     ) -> NDArray[np.int64]:
-        """Return a number for each of some semaphores: the same for those of one name, 0 for none.
+        """Return a number for each place, with shape (places,): the same number for one name.
 
         Args:
-            process: Number of the process of each.
-            address: Its address.
-            at_ns: A time at which it was there.
+            process: By place, the number of the process.
+            address: By place, the address.
+            at_ns: By place, a time in ns.
+
+        Returns:
+            The numbers; 0 without a semaphore.
         """
         if not len(self._semaphores):
             return 0 * at_ns
@@ -114,20 +117,21 @@ class PythonLocks:
         return ((which + 1) * (len(turn) + 1) + turn)[rows] * (rows >= 0)
 
     def find(self, name: str) -> list[Chosen]:
-        """Return all that have a name, or are assigned to it."""
+        """Return all semaphores that have a name, or are assigned to a variable of the name."""
         names, which, _ = self._names
-        found = {
-            Chosen(process, int(self._semaphores.address[row]), DOMAINS["sem"], begin_ns, end_ns)
-            for number, one in enumerate(names)
-            if name.startswith(one.text) or name == one.path
-            for row in (which == number).nonzero()[0].tolist()
-            if name in {self._name_of_row(row), one.path}
-            for process, begin_ns, end_ns in self._semaphores.spans(row)
-        }
-        return sorted(found)
+        return sorted(
+            {
+                Chosen(process, int(self._semaphores.address[row]), DOMAINS["sem"], begin, end)
+                for number, candidate in enumerate(names)
+                if name.startswith(candidate.text) or name == candidate.path
+                for row in (which == number).nonzero()[0].tolist()
+                if name in {self._name_of_row(row), candidate.path}
+                for process, begin, end in self._semaphores.spans(row)
+            }
+        )
 
     def all_names(self) -> list[str]:
-        """Return the names of all that stay, with what they are assigned to."""
+        """Return the names of all objects of the program, and the variables that have them."""
         names, which, _ = self._names
         rows = [row for row in range(len(which)) if names[which[row]].stays]
         return [*map(self._name_of_row, rows), *(name.path for name in names if name.path)]
@@ -139,17 +143,18 @@ class PythonLocks:
 
     @cached_property
     def _names(self) -> tuple[list[_Name], NDArray[np.int64], NDArray[np.int64]]:
-        """All names, which of them each semaphore has, and its turn among those of this name.
+        """All names, and by semaphore the index of its name and its turn with this name.
 
-        The turn is 0 for one that is alone, or is there for a single wait.
+        The turn counts from 1. It is 0 for the only semaphore of a name, and for semaphores that
+        are made for a single wait.
         """
         import numpy as np  # not for a recording
 
         differing, which = self._semaphores.differing()
         numbers: dict[tuple[int, _Name], int] = {}
-        pairs = ((one.process, self._name(one)) for one in differing)
-        of = np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], np.int64)
-        which = of[which]
+        pairs = ((semaphore.process, self._name(semaphore)) for semaphore in differing)
+        indices = np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], np.int64)
+        which = indices[which]
         order = np.lexsort((self._semaphores.ts_ns, which))
         counts = np.bincount(which, minlength=len(numbers))
         turn = np.zeros(len(which), np.int64)
@@ -158,22 +163,22 @@ class PythonLocks:
         counted = (counts > 1) & np.array([name.stays for name in names], bool)
         return names, which, np.where(counted[which], turn, 0)
 
-    def _name(self, one: Semaphore) -> _Name:
-        key = (one.process, one.stack, one.value > 0)
+    def _name(self, semaphore: Semaphore) -> _Name:
+        key = (semaphore.process, semaphore.stack, semaphore.value > 0)
         name = self._known.get(key)
         if name is None:
-            name = self._known[key] = self._of_stack(one)
+            name = self._known[key] = self._of_stack(semaphore)
         if name == _END_OF_THREAD:
-            thread = self._thread_name(one.thread)
-            text = f"{name.text} {self._threads[one.thread][1]}"
+            thread = self._thread_name(semaphore.thread)
+            text = f"{name.text} {self._threads[semaphore.thread][1]}"
             return _Name(f"{text} ({thread})" if thread else text, stays=False)
         return name
 
-    def _of_stack(self, one: Semaphore) -> _Name:
-        process = one.process
-        sites = stack_sites(self._semaphores.stacks[process], one.stack)
+    def _of_stack(self, semaphore: Semaphore) -> _Name:
+        process = semaphore.process
+        sites = stack_sites(self._semaphores.stacks[process], semaphore.stack)
         made = how_made(
-            self._processes[process], sites, self._symbols.passed_over, units=one.value > 0
+            self._processes[process], sites, self._symbols.passed_over, units=semaphore.value > 0
         )
         if not made.functions:
             return _Name("", stays=False)
@@ -184,23 +189,23 @@ class PythonLocks:
             return _at(what, place, stays=made.imported)
         if made.purpose == c.PTT_FOR_END and made.units:
             return _END_OF_THREAD
-        # Of a stack that does not reach the program, the innermost function says more.
+        # If the stack does not reach the program, the innermost function says more.
         at = made.inside - 1 if place else 0
         function = _qualified(made.functions[at]) if made.inside else ""
-        # What a thread is parked at, from 3.13 on.
-        if not one.value and made.purpose == c.PTT_FOR_HOLDER:
+        # From 3.13 on, threads are parked at such semaphores.
+        if not semaphore.value and made.purpose == c.PTT_FOR_HOLDER:
             owner = function.rpartition(".")[0].lstrip("_") or "mutex"
             return _at(f"{owner} first waited for in", place, stays=True)
         if function:
-            found = _part_of(function, place)
+            name = _part_of(function, place)
         else:
-            waits = made.simple and not one.value
+            waits = made.simple and not semaphore.value
             what = "SimpleQueue" if made.simple else "Lock"
-            found = _at(f"{what}.get in" if waits else f"{what} of", place, stays=not waits)
-        return self._assigned(process, found, rest[0]) if rest and found.stays else found
+            name = _at(f"{what}.get in" if waits else f"{what} of", place, stays=not waits)
+        return self._assigned(process, name, rest[0]) if rest and name.stays else name
 
     def _assigned(self, process: int, name: _Name, site: int) -> _Name:
-        """Return the name of what was made at a place with what it was assigned to there."""
+        """Return a name with the target of the assignment at the place of the initialization."""
         number, instruction = code_and_offset(site)
         code = self._processes[process].codes.get(number)
         if code is None:
@@ -212,7 +217,7 @@ class PythonLocks:
 
 
 def _part_of(function: str, place: str) -> _Name:
-    """Return what was initialized in a function of the library, which a place has called."""
+    """Return the name of an object that a function of the library makes for its caller."""
     owner, _, method = function.rpartition(".")
     if method == "__init__" and owner:
         return _at(f"{owner.lstrip('_')} of", place, stays=True)
@@ -222,15 +227,16 @@ def _part_of(function: str, place: str) -> _Name:
 
 
 def _at(what: str, place: str, *, stays: bool) -> _Name:
-    """Return what is at a place; the last word is for places that are known."""
+    """Return a text with a place; without the last word if the place is unknown."""
     return _Name(f"{what} {place}" if place else what.rpartition(" ")[0], stays)
 
 
 @cache
 def _qualified(code: PythonCode) -> str:
-    """Return the name of a function with that of its class, which it has not before 3.11.
+    """Return the qualified name of a function.
 
-    Then the source says it, where it is there; else the module stands for it.
+    Before Python 3.11, code objects lack it. Then the class comes from the source. Without the
+    source, the name of the module stands in its place.
     """
     if "." in code.function or code.function in _CLASSES:
         return code.function

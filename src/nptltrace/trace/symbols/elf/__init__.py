@@ -1,1 +1,1 @@
-"""ELF files and their debug information: where they are found, and the names in them."""
+"""Finds ELF files and their debug information, and the names in them."""

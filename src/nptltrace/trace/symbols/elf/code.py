@@ -1,6 +1,6 @@
 """Functions, lines and inlined calls of one ELF file, from debug information or the symbol table.
 
-The `symbolic` library makes a compact table of a file; that of a large file is kept in the user's
+The library `symbolic` makes a compact table of a file. Tables of large files are kept in the user's
 cache, by build-id.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CodeTable", "Frame", "is_foreign"]
 
-# Tables of smaller files are made in no time.
+# Size of a file, in bytes. Tables of smaller files take no time to make.
 _KEPT_FROM = 1 << 20
 _NO_ADDRESS = 0xFFFF_FFFF
 
@@ -39,12 +39,12 @@ def is_foreign(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One function at a place in the code.
+    """A function at a place in the code.
 
     Attributes:
-        function: Its name, demangled, or empty.
+        function: Demangled name of the function, or empty.
         path: Source file as the compiler knew it, or empty.
-        line: Line in it, or 0.
+        line: Source line, or 0.
     """
 
     function: str
@@ -58,11 +58,11 @@ class Frame:
 
     @property
     def foreign(self) -> bool:
-        """Whether it belongs to the language's own library, not to the program."""
+        """Whether its source is in the language's own library, not in the program."""
         return is_foreign(self.path)
 
     def __str__(self) -> str:
-        """Return it as `push (queue.c:30)`."""
+        """Return a text such as `push (queue.c:30)`."""
         name = display_name(self.function)
         return f"{name} ({self.file}:{self.line})" if self.path else name
 
@@ -71,8 +71,8 @@ class CodeTable:
     """Finds functions and lines by address.
 
     Args:
-        elf: The file; its table is kept if it has a build-id.
-        calls: Reads debug information that the file has in others.
+        elf: The file. Its table is kept if the file is large and has a build-id.
+        calls: Reads debug information of the file in other files; None if there is none.
     """
 
     def __init__(self, elf: ElfFile, calls: DebugCalls | None = None) -> None:
@@ -80,35 +80,35 @@ class CodeTable:
         self._table = _table(elf.path, elf.build_id)
 
     def find(self, address: int) -> tuple[list[Frame], int]:
-        """Return the functions at an address, and where the outermost begins.
+        """Return the functions at an address, and the address of the outermost function.
 
-        The first one is what the compiler inlined deepest; the last one is the function that
-        really stands there. Without a name for the address there are none.
+        The first function is the deepest inlined function. The last is the function that is not
+        inlined. Without a name for the address, there are no functions.
         """
-        # The library counts from where the file begins.
+        # The library counts from the first mapped byte of the file.
         inside = address - self._base
         if self._table is None or not 0 <= inside < _NO_ADDRESS:
             return [], 0
         try:
-            found = self._table.lookup(inside)
-        except Exception:  # noqa: BLE001 -- broken debug information is none, whatever the library raises
+            rows = self._table.lookup(inside)
+        except Exception:  # noqa: BLE001 -- the library raises anything for damaged information
             return [], 0
-        frames = [Frame(demangle(f.symbol or ""), f.full_path or "", f.line) for f in found]
+        frames = [Frame(demangle(f.symbol or ""), f.full_path or "", f.line) for f in rows]
         if self._calls is not None and not all(f.function and f.path for f in frames):
             calls = self._calls.find(address)
             frames = [Frame(demangle(c.symbol), c.path, c.line) for c in calls] or frames
-        # `dwz` moves names that several files share into one of its own, which may be missing.
+        # `dwz` moves the names that several files share into another file, which may be missing.
         if frames and not frames[-1].function:
             frames[-1] = replace(frames[-1], function=demangle(self._elf.function(address)))
         frames = [f for f in frames[:-1] if f.function] + frames[-1:]
-        start = found[-1].sym_addr + self._base if found else 0
-        # A function that was inlined in part stands there twice.
+        start = rows[-1].sym_addr + self._base if rows else 0
+        # A function that is partly inlined appears twice.
         once = [f for n, f in enumerate(frames) if n + 1 == len(frames) or f != frames[n + 1]]
         return once, min(start, address)
 
 
 def _table(path: Path, build_id: str) -> Any:
-    """Return the table of a file: kept from the last time, or made; None where it has none."""
+    """Return the table of a file, from the cache or a new one; None if there is none."""
     from symbolic.debuginfo import Archive
     from symbolic.exceptions import SymbolicError
     from symbolic.symcache import SYMCACHE_LATEST_VERSION, SymCache
@@ -123,19 +123,19 @@ def _table(path: Path, build_id: str) -> Any:
                 kept.touch()
                 return table
         with copied_names(path) as copy:
-            found = next(Archive.open(copy).iter_objects())
-            if build_id and found.code_id not in {None, build_id}:
-                return None  # it has just been replaced by another build
-            made = found.make_symcache()
+            file = next(Archive.open(copy).iter_objects())
+            if build_id and file.code_id not in {None, build_id}:
+                return None  # another build has just replaced the file
+            table = file.make_symcache()
     except (SymbolicError, StopIteration, OSError, ValueError):
         return None
     if kept is not None:
-        _keep(made, kept)
-    return made
+        _keep(table, kept)
+    return table
 
 
 def _kept(path: Path, build_id: str, version: int) -> Path | None:
-    """Return where the table of a file is kept, None for one that is not."""
+    """Return the path of a file's table in the cache; None for a table that is not kept."""
     try:
         size = path.stat().st_size
     except OSError:
@@ -143,12 +143,12 @@ def _kept(path: Path, build_id: str, version: int) -> Path | None:
     cache = cache_directory("symbols")
     if cache is None or not build_id or size < _KEPT_FROM:
         return None
-    # A program and its debug file share a build-id, not a size.
+    # A program and its debug file have the same build-id, but not the same size.
     return cache / f"{build_id}-{size:x}.{version}"
 
 
 def _keep(table: Any, place: Path) -> None:
-    """Write a table into the cache; one that cannot be written is generated again next time."""
+    """Write a table into the cache. If that fails, the next call makes the table again."""
     import tempfile
 
     try:

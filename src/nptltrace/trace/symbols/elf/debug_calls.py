@@ -1,7 +1,8 @@
-"""Functions at an address of a file whose debug information is spread over several files.
+"""Finds functions by address if the debug information of a file is spread over several files.
 
-`dwz` moves what several programs share into a file of its own (`.gnu_debugaltlink`), and
-`-gsplit-dwarf` leaves nearly all of it in a `.dwo` file for each unit, or in one `.dwp` file.
+`dwz` moves information that several programs share into another file (`.gnu_debugaltlink`).
+`-gsplit-dwarf` puts nearly all information of a unit into a `.dwo` file. A `.dwp` file packs many
+`.dwo` files (DWARF 5, section 7.3.5).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Call", "DebugCalls"]
 
-# Sections of a package, by their numbers in its index.
+# By version of the index of a package: sections by their numbers.
 _PACKED = {
     2: {1: "info", 3: "abbrev", 6: "str_offsets"},
     5: {1: "info", 3: "abbrev", 6: "str_offsets", 8: "rnglists"},
@@ -29,12 +30,12 @@ _PACKED = {
 
 
 class Call(NamedTuple):
-    """A function that an address lies in.
+    """A function at an address.
 
     Attributes:
-        symbol: Its name, maybe mangled, or empty.
+        symbol: Name of the function, maybe mangled, or empty.
         path: Source file, or empty.
-        line: Line in it, or 0.
+        line: Source line, or 0.
     """
 
     symbol: str
@@ -43,12 +44,13 @@ class Call(NamedTuple):
 
 
 class DebugCalls:
-    """Reads a unit when an address in it is asked for.
+    """Finds functions, and reads a unit at the first address in it.
 
     Args:
         elf: The file.
-        shared: The file that has what several files share, or None.
-        directories: Where to look for split debug information, besides where the compiler left it.
+        shared: The file with the information that several files share, or None.
+        directories: Directories to search for split debug information, besides the place where the
+            compiler put it.
     """
 
     def __init__(
@@ -62,11 +64,11 @@ class DebugCalls:
         self._packages: list[ElfFile] | None = None
 
     def find(self, address: int) -> list[Call]:
-        """Return the functions at an address, the one that the compiler inlined deepest first."""
+        """Return the functions at an address, the deepest inlined function first."""
         try:
             return self._find(address)
         except (IndexError, KeyError, RecursionError, ZeroDivisionError):
-            return []  # it is damaged
+            return []  # the information is damaged
 
     def _find(self, address: int) -> list[Call]:
         n = bisect_right(self._ranges, (address, 1 << 64)) - 1
@@ -89,18 +91,18 @@ class DebugCalls:
     @cached_property
     def _ranges(self) -> list[tuple[int, int, Unit]]:
         """Begin, end and unit of all code."""
-        found: list[tuple[int, int, Unit]] = []
+        ranges: list[tuple[int, int, Unit]] = []
         for unit in self._file.units:
             try:
-                found += [(begin, end, unit) for begin, end in unit.ranges(unit.top) if begin < end]
+                ranges += [(low, high, unit) for low, high in unit.ranges(unit.top) if low < high]
             except (IndexError, KeyError):
-                continue  # one of types, or damaged
-        return sorted(found, key=lambda one: one[:2])
+                continue  # a unit of types, or a damaged unit
+        return sorted(ranges, key=lambda range_: range_[:2])
 
     # ---- split debug information ----
 
     def _other_half(self, unit: Unit) -> Unit:
-        """Return the unit that has the functions of one."""
+        """Return the unit that has the functions of a skeleton unit, or of any other unit."""
         if unit.begin not in self._split:
             self._split[unit.begin] = self._find_other_half(unit)
         return self._split[unit.begin]
@@ -121,7 +123,7 @@ class DebugCalls:
         return self._packed(unit) or unit
 
     def _section(self, elf: ElfFile, parts: dict[str, tuple[int, int]], name: str) -> bytes:
-        """Return a section of split debug information: all of it, or a unit's part."""
+        """Return a section of split debug information: the whole section, or the part of a unit."""
         if name in {"addr", "ranges"}:
             return self._file.section(name)
         data = elf.debug_section(f"{name}.dwo")
@@ -129,6 +131,7 @@ class DebugCalls:
         return data[at : at + size]
 
     def _packed(self, unit: Unit) -> Unit | None:
+        """Return the other half of a unit from a package, or None."""
         if self._packages is None:
             name = f"{self._elf.path.name}.dwp"
             places = (d / name for d in self._directories)
@@ -153,12 +156,12 @@ def _split_id(unit: Unit) -> int:
     try:
         value = unit.top.values.get(At.GNU_SPLIT_ID)
     except IndexError:
-        return -1  # it is damaged
+        return -1  # the unit is damaged
     return value.number if value is not None else unit.split_id
 
 
 def _parts(index: bytes, split_id: int) -> dict[str, tuple[int, int]]:
-    """Return where the sections of a unit lie in a package; nothing if it has none."""
+    """Return offset and size of a unit's sections in a package; empty if it has no such unit."""
     words = memoryview(index[: len(index) // 4 * 4]).cast("I")
     version, columns, units, slots = (*words[:4], 0, 0, 0, 0)[:4]
     names = _PACKED.get(version & 0xFFFF)
@@ -179,7 +182,7 @@ def _parts(index: bytes, split_id: int) -> dict[str, tuple[int, int]]:
 
 
 def _name(unit: Unit, entry: Entry) -> str:
-    """Return the name of a function, from its entry or that of its origin: mangled if it can be."""
+    """Return the name of a function from its entry or from its origin; mangled, if there is one."""
     name, seen = "", set[tuple[int, int]]()
     while True:
         values = entry.values
@@ -191,8 +194,8 @@ def _name(unit: Unit, entry: Entry) -> str:
         if origin is None:
             return name
         unit, at = unit.referred(origin)
-        found, _ = unit.entry(at)
-        if found is None or (id(unit), at) in seen:
+        next_entry, _ = unit.entry(at)
+        if next_entry is None or (id(unit), at) in seen:
             return name
         seen.add((id(unit), at))
-        entry = found
+        entry = next_entry

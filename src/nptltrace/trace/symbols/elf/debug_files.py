@@ -1,7 +1,7 @@
 """Finds the files that ran, and their debug files, by build-id.
 
-A file whose build-id is another's is never used: a newer one of the same name would give wrong
-names, which is worse than none.
+A file with another build-id is never used. A newer file of the same name gives wrong names, which
+are worse than none.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["ModuleFiles", "environment_directories"]
 
 _DEBUG = Path("/usr/lib/debug")
 _VARIABLE = "NPTLTRACE_SYMBOLS"
-# A directory that the user names may be the wrong one.
+# The user may name a wrong, huge directory: read at most this many files.
 _FILES_MAX = 20_000
 
 
@@ -34,11 +34,14 @@ def environment_directories() -> list[Path]:
 
 
 class ModuleFiles:
-    """Finds files; each module is looked for once.
+    """Finds the files of modules, and keeps the results.
 
     Args:
-        directories: Where to look first, in this order.
-        named: Modules, by build-id or path, that nobody misses the files of: their names are known.
+        directories: Directories to search first, in this order.
+        named: Build-ids or paths of modules with names in the trace: nobody misses their files.
+
+    Attributes:
+        remarks: A sentence for each file that is not the file that ran.
     """
 
     def __init__(self, directories: Sequence[Path], named: Collection[str] = ()) -> None:
@@ -49,11 +52,12 @@ class ModuleFiles:
         self.remarks: list[str] = []
 
     def find(self, module: Module, began_ns: int | None) -> list[ElfFile]:
-        """Return the files to ask for names, the one with the most names first.
+        """Return the files with names of a module, the file with the most names first.
 
         Args:
-            module: What was mapped.
-            began_ns: When it ran, Unix time: without a build-id a file must not be younger.
+            module: The module.
+            began_ns: When the process began, in ns of Unix time. A file without a build-id must not
+                be younger.
         """
         # Without a build-id, a file may belong to one run and not to another.
         key = (module.path, module.build_id, None if module.build_id else began_ns)
@@ -71,7 +75,7 @@ class ModuleFiles:
         return files
 
     def _remark(self, module: Module, began_ns: int | None) -> None:
-        """Say why there are no names although there is a file."""
+        """Remark why the file of a module is not used."""
         if (module.build_id or module.path) in self._named:
             return
         place = Path(module.path)
@@ -79,7 +83,7 @@ class ModuleFiles:
             if not module.path.startswith("/") or not place.is_file():
                 return
         except OSError:
-            return  # it lies below the root of a process that has ended
+            return  # the path leads through /proc of a process that has ended
         if module.build_id:
             why = "is not the file that ran (another build-id)"
         elif began_ns is None or place.stat().st_mtime_ns <= began_ns:
@@ -89,7 +93,7 @@ class ModuleFiles:
         self.remarks.append(f"{place} {why}: its names are not used")
 
     def _own_file(self, module: Module, began_ns: int | None) -> ElfFile | None:
-        """Return the file itself, or another copy of it, stripped or not."""
+        """Return the file of a module, or another copy of it, stripped or not."""
         name = module.path.rpartition("/")[2]
         candidates: list[Path] = []
         for directory in self._directories:
@@ -113,7 +117,7 @@ class ModuleFiles:
                     return found
             except OSError:
                 return found
-        # A directory of debug files has another file of this build, without its code.
+        # The file from a directory may be a debug file, without code.
         return _first([place], module.build_id) or found
 
     def _debug_file(self, module: Module, own: ElfFile | None) -> ElfFile | None:
@@ -125,9 +129,9 @@ class ModuleFiles:
                 for part in ("", ".build-id")
             ]
             indexed = (p for p in self._index().get(module.build_id, ()))
-            found = _first(chain(places, indexed), module.build_id)
-            if found is not None and (own is None or found.path != own.path):
-                return found
+            debug = _first(chain(places, indexed), module.build_id)
+            if debug is not None and (own is None or debug.path != own.path):
+                return debug
         if own is None or own.debug_link is None:
             return None
         name, crc = own.debug_link
@@ -136,15 +140,15 @@ class ModuleFiles:
         places += [d / name for d in self._directories]
         places += [d / str(beside).lstrip("/") / name for d in (*self._directories, _DEBUG)]
         for place in places:
-            found = _first([place], module.build_id)
-            if found is None or found.path == own.path:
+            debug = _first([place], module.build_id)
+            if debug is None or debug.path == own.path:
                 continue
             if module.build_id or checksum(place) == crc:
-                return found
+                return debug
         return None
 
     def shared(self, elf: ElfFile) -> ElfFile | None:
-        """Return the file that has what a debug file shares with others."""
+        """Return the file with the information that a debug file shares with others, or None."""
         if elf.shared_debug_link is None:
             return None
         name, build_id = elf.shared_debug_link
@@ -159,14 +163,14 @@ class ModuleFiles:
         return _first(chain(places, indexed), build_id)
 
     def calls(self, elf: ElfFile) -> DebugCalls | None:
-        """Return what reads the debug information that a file has in others; None if in none."""
+        """Return a reader of a file's debug information in other files; None if there is none."""
         shared = self.shared(elf)
         if shared is None and not elf.is_split:
             return None
         return DebugCalls(elf, shared, self._directories)
 
     def _index(self) -> dict[str, list[Path]]:
-        """Return all files below the user's directories by build-id."""
+        """Return the ELF files below the user's directories, by build-id."""
         if self._by_id is None:
             self._by_id = {}
             files = (p for directory in self._directories for p in sorted(directory.rglob("*")))
@@ -177,7 +181,7 @@ class ModuleFiles:
 
 
 def _first(places: Iterable[Path], build_id: str) -> ElfFile | None:
-    """Return the first file that is the one meant."""
+    """Return the first file with a build-id, or None."""
     for place in places:
         elf = _open(place)
         if elf is not None and elf.build_id == build_id:
@@ -186,7 +190,7 @@ def _first(places: Iterable[Path], build_id: str) -> ElfFile | None:
 
 
 def _small_debug_file(elf: ElfFile) -> ElfFile | None:
-    """Return the debug file that is packed into a stripped file, unpacked into memory."""
+    """Return the debug file inside a stripped file, unpacked into memory, or None."""
     data = elf.small_debug_file()
     if not data:
         return None

@@ -1,7 +1,7 @@
-"""Units of DWARF, versions 2 to 5: their entries, names and addresses.
+"""Units of DWARF, versions 2 to 5: their entries, names and addresses (DWARF 5, chapters 2 and 7).
 
-Read here is only what a library does not: names in a file that several files share (`dwz`), and
-what lies in the files of split debug information.
+The library `symbolic` reads most debug information. This module reads what the library does not:
+names in a file that several files share (`dwz`), and files of split debug information.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["At", "DebugFile", "Entry", "Tag", "Unit"]
 
 
 class Tag:
-    """What an entry is."""
+    """Tags: kinds of entries."""
 
     FUNCTION, INLINED = 0x2E, 0x1D
 
@@ -59,12 +59,12 @@ _TYPE_UNITS, _SPLIT_UNITS = frozenset({2, 6}), frozenset({4, 5})
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A part of a unit.
+    """An entry of a unit (DIE).
 
     Attributes:
-        tag: What it is.
-        has_children: Whether the entries that follow are its parts.
-        values: Its attributes.
+        tag: Its kind; see `Tag`.
+        has_children: Whether the next entries are its children.
+        values: Values by attribute; see `At`.
     """
 
     tag: int
@@ -76,8 +76,8 @@ class DebugFile:
     """Sections of debug information that belong together.
 
     Args:
-        section: Returns what a section has: `info`, `abbrev`, `str` and so on.
-        shared: The file that has what several files share.
+        section: Returns the contents of a section by its name: `info`, `abbrev`, `str` and so on.
+        shared: The file with the information that several files share, or None.
     """
 
     def __init__(self, section: Callable[[str], bytes], shared: DebugFile | None = None) -> None:
@@ -87,7 +87,7 @@ class DebugFile:
 
     @cached_property
     def units(self) -> list[Unit]:
-        """Its units, by place; those before a damaged one."""
+        """The units, by offset, up to the first damaged unit."""
         data, at, units = self.section("info"), 0, list[Unit]()
         try:
             while at < len(data):
@@ -117,14 +117,18 @@ class DebugFile:
         return Unit(self, at, end, head.at, version, sizes, abbreviations, split_id)
 
     def unit_at(self, offset: int) -> Unit:
-        """Return the unit that an offset lies in."""
+        """Return the unit at an offset.
+
+        Raises:
+            IndexError: There is no such unit.
+        """
         n = bisect.bisect_right(self.units, offset, key=lambda unit: unit.begin) - 1
         if n < 0 or offset >= self.units[n].end:
             raise IndexError(offset)
         return self.units[n]
 
     def abbreviations(self, at: int) -> dict[int, tuple[int, bool, list[tuple[int, int, int]]]]:
-        """Return tag, children and attributes with their forms, by number."""
+        """Return tag, children and attributes (name, form, implicit value) by abbreviation."""
         known = self._abbreviations.get(at)
         if known is not None:
             return known
@@ -144,18 +148,18 @@ class DebugFile:
 
 @dataclass(eq=False)
 class Unit:
-    """A unit.
+    """A unit. All places are offsets in a section.
 
     Attributes:
-        file: What it lies in.
-        begin: Where it begins there.
-        end: Where it ends.
-        first: Where its first entry is.
-        version: Of DWARF.
-        sizes: Of some of its values.
-        abbreviations: Where those that it uses are.
-        split_id: By which its other half is known, or 0.
-        skeleton: Of one in a file of split debug information: the half that the program has.
+        file: Its sections.
+        begin: Its begin.
+        end: Its end.
+        first: Its first entry.
+        version: Version of DWARF.
+        sizes: Sizes of some of its values.
+        abbreviations: Its abbreviations.
+        split_id: Id that it shares with its other half, or 0.
+        skeleton: For a unit of split debug information: the half of it in the program.
     """
 
     file: DebugFile
@@ -170,14 +174,18 @@ class Unit:
 
     @cached_property
     def top(self) -> Entry:
-        """Its first entry, which stands for all of it."""
+        """The first entry, which describes the unit."""
         entry, _ = self.entry(self.first)
         if entry is None:
             raise IndexError(self.first)
         return entry
 
     def entry(self, at: int) -> tuple[Entry | None, int]:
-        """Return an entry, None for the end of some parts, and where the next one is."""
+        """Return an entry and the offset of the next. None stands for the end of children.
+
+        Raises:
+            IndexError: The entry is damaged.
+        """
         read = Bytes(self.file.section("info"), at)
         number = read.leb()
         if not number:
@@ -189,10 +197,10 @@ class Unit:
         values = {name: self.sizes.read(read, form, value) for name, form, value in parts}
         return Entry(tag, children, values), read.at
 
-    # ---- what values mean ----
+    # ---- the meaning of values ----
 
     def _base(self, *names: int) -> int:
-        """Return where a table of the unit's begins: behind its head, if nothing says it."""
+        """Return the begin of a table of the unit: behind the head, without such an attribute."""
         unit = self.skeleton if self.skeleton and At.ADDRESS_BASE in names else self
         value = next((unit.top.values[n] for n in names if n in unit.top.values), None)
         if value is not None:
@@ -202,7 +210,7 @@ class Unit:
         return 2 * self.sizes.offset + 4 * (At.RANGES_BASE in names)
 
     def text(self, value: Value | None) -> str:
-        """Return a text; the empty one for none."""
+        """Return the text of a value; empty for None."""
         if value is None:
             return ""
         form, number, data = value
@@ -227,7 +235,11 @@ class Unit:
         return self._nth_address(value.number) if by_number else value.number
 
     def referred(self, value: Value) -> tuple[Unit, int]:
-        """Return unit and place of the entry that a value refers to."""
+        """Return unit and offset of the entry that a value refers to.
+
+        Raises:
+            IndexError: There is no such entry.
+        """
         if value.form in IN_UNIT:
             return self, self.begin + value.number
         file = self.file.shared if value.form in IN_SHARED_FILE else self.file
@@ -237,7 +249,7 @@ class Unit:
 
     @cached_property
     def low(self) -> int:
-        """The address that others of the unit count from."""
+        """The base address of the unit."""
         if self.skeleton is not None:
             return self.skeleton.low
         value = self.top.values.get(At.LOW)

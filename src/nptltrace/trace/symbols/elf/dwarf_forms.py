@@ -1,4 +1,4 @@
-"""Values in DWARF: how many bytes each form has, and which forms mean what."""
+"""Values in DWARF: the size and the meaning of each form (DWARF 5, section 7.5.6)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ IN_UNIT, IN_FILE = frozenset({0x11, 0x12, 0x13, 0x14, 0x15}), 0x10
 IN_SHARED_FILE = frozenset({0x1C, 0x24, 0x1F20})
 CONSTANTS = frozenset({0x05, 0x06, 0x07, 0x0B, 0x0D, 0x0F, 0x17, 0x21})
 _LONG = 0xFFFF_FFFF
-_LEB_MAX = 70  # bits that it may have
+_LEB_MAX = 70  # bits of a LEB128 number
 
 
 class Value(NamedTuple):
-    """What an attribute has, as it stands there."""
+    """The raw value of an attribute: its form, and a number or a text."""
 
     form: int
     number: int
@@ -39,10 +39,11 @@ class Value(NamedTuple):
 
 
 class Bytes:
-    """Reads one value after another.
+    """Reads one value after another. All methods raise IndexError behind the end.
 
-    Raises:
-        IndexError: The end has come.
+    Args:
+        data: The bytes.
+        at: Offset of the first value.
     """
 
     def __init__(self, data: bytes, at: int = 0) -> None:
@@ -50,7 +51,7 @@ class Bytes:
         self.at = at
 
     def number(self, size: int, *, signed: bool = False) -> int:
-        """Return a number of so many bytes."""
+        """Return a little-endian number of `size` bytes."""
         end = self.at + size
         if not 0 <= self.at <= end <= len(self.data):
             raise IndexError(self.at)
@@ -59,34 +60,34 @@ class Bytes:
         return number
 
     def leb(self, *, signed: bool = False) -> int:
-        """Return a number that says itself where it ends."""
-        found = shift = 0
+        """Return a LEB128 number (DWARF 5, section 7.6)."""
+        number = shift = 0
         while shift < _LEB_MAX:
             byte = self.data[self.at]
             self.at += 1
-            found |= (byte & 0x7F) << shift
+            number |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:  # noqa: PLR2004 -- no further byte
-                return found - (1 << shift) if signed and byte & 0x40 else found
+                return number - (1 << shift) if signed and byte & 0x40 else number
         raise IndexError(self.at)
 
     def text(self) -> bytes:
-        """Return the text that comes next."""
+        """Return a text that ends with a zero byte."""
         text = text_at(self.data, self.at)
         self.at += len(text) + 1
         return text
 
     def length(self) -> tuple[int, int]:
-        """Return the length that a part of a section begins with, and the size of offsets in it."""
+        """Return the initial length of a unit, and the size of its offsets: 4 or 8 bytes."""
         size = self.number(4)
         return (self.number(8), 8) if size == _LONG else (size, 4)
 
 
 def text_at(data: bytes, at: int) -> bytes:
-    """Return the text at a place.
+    """Return the text at an offset.
 
     Raises:
-        IndexError: There is none.
+        IndexError: There is no text.
     """
     end = data.find(b"\0", at)
     if not 0 <= at <= end:
@@ -95,7 +96,7 @@ def text_at(data: bytes, at: int) -> bytes:
 
 
 class Sizes(NamedTuple):
-    """How large some values of a unit are.
+    """The sizes of some values of a unit.
 
     Attributes:
         address: Bytes of an address.
@@ -108,12 +109,12 @@ class Sizes(NamedTuple):
     reference: int
 
     def read(self, read: Bytes, form: int, implicit: int = 0) -> Value:
-        """Return the value that comes next.
+        """Return the next value.
 
         Args:
-            read: Where it stands.
-            form: Its form.
-            implicit: What it is, if it does not stand there.
+            read: Reads the value.
+            form: The form of the value.
+            implicit: The value, for the form that has no bytes.
 
         Raises:
             IndexError: The form is not known.
@@ -132,7 +133,7 @@ class Sizes(NamedTuple):
         raise IndexError(form)
 
     def _size(self, read: Bytes, form: int) -> int | None:
-        """Return how many bytes a value has; None if they say it themselves."""
+        """Return the size of a value in bytes; None if its bytes tell the size."""
         if form in _FIXED:
             return _FIXED[form]
         if form == IN_FILE:

@@ -1,4 +1,4 @@
-"""Line tables of DWARF, versions 2 to 5."""
+"""Line tables of DWARF, versions 2 to 5 (DWARF 5, section 6.2)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Lines"]
 
-_NAME, _DIRECTORY = 1, 2  # of what is said of a file
+_NAME, _DIRECTORY = 1, 2  # DW_LNCT_path, DW_LNCT_directory_index
 _END_OF_SEQUENCE, _SET_ADDRESS = 1, 2
 
 
@@ -25,10 +25,13 @@ class Lines:
 
     Args:
         data: The section.
-        at: Where in it the table begins.
-        directory: Where the compiler ran.
-        sizes: Of values of its unit.
-        text: Returns the text that a value means.
+        at: Offset of the table in the section.
+        directory: Directory where the compiler ran.
+        sizes: Sizes of values of the unit.
+        text: Returns the text of a value.
+
+    Raises:
+        IndexError: The table is damaged.
     """
 
     def __init__(
@@ -65,7 +68,7 @@ class Lines:
         return [self._joined(directories[number], name) for name, number in self._named()]
 
     def _named(self) -> list[tuple[str, int]]:
-        """Return the names of a list of directories or files, with the numbers of directories."""
+        """Return name and number of the directory of each entry in a list of files."""
         read, named = self._read, []
         forms = [(read.leb(), read.leb()) for _ in range(read.number(1))]
         count = read.leb()
@@ -84,11 +87,11 @@ class Lines:
         return f"{directory.rstrip('/')}/{name}"
 
     def path(self, number: int) -> str:
-        """Return the path of a file by its number."""
+        """Return the path of a file by its number; empty for an unknown number."""
         return self._paths[number] if 0 <= number < len(self._paths) else ""
 
     def find(self, address: int) -> tuple[str, int]:
-        """Return path and line of an address."""
+        """Return path and line of an address; an empty path without a line."""
         n = bisect.bisect_right(self._spans, address, key=lambda span: span[0]) - 1
         _, end, file, line = self._spans[n] if n >= 0 else (0, 0, 0, 0)
         return (self.path(file), line) if address < end else ("", 0)
@@ -96,16 +99,16 @@ class Lines:
     @cached_property
     def _spans(self) -> list[tuple[int, int, int, int]]:
         """Begin, end, file and line of all code, by address."""
-        found: list[tuple[int, int, int, int]] = []
+        spans: list[tuple[int, int, int, int]] = []
         begin, file, line = 0, 0, -1
         for row in self._rows():
             if line >= 0 and begin < row[0]:
-                found.append((begin, row[0], file, line))
+                spans.append((begin, row[0], file, line))
             begin, file, line = row
-        return sorted(found)
+        return sorted(spans)
 
     def _rows(self) -> Iterator[tuple[int, int, int]]:
-        """Yield address, file and line of each row; a line of -1 where a sequence ends."""
+        """Yield address, file and line of each row. A line of -1 ends a sequence."""
         read, first = Bytes(self._read.data, self._begin), len(self._sizes)
         at = _Place()
         while read.at < self._end:
@@ -141,7 +144,7 @@ class Lines:
 
     @staticmethod
     def _extended(read: Bytes, at: _Place) -> bool:
-        """Return whether a sequence ends here."""
+        """Run an extended opcode. Return whether it ends the sequence."""
         size = read.leb()
         end, kind = read.at + size, read.number(1)
         if kind == _SET_ADDRESS:
@@ -152,7 +155,7 @@ class Lines:
 
 @dataclass(slots=True)
 class _Place:
-    """A place in the code, and where in the source it comes from."""
+    """The registers of the line-number program: an address, and its file and line."""
 
     address: int = 0
     file: int = 1

@@ -1,7 +1,7 @@
-"""A copy of what names an ELF file's code, in memory: not of its code, nor of what lies behind.
+"""Copies the symbols and debug information of an ELF file into memory, without its code.
 
-The file itself is not mapped: a program that is being built anew would take the ground from under
-us. Nor is it read as a whole: it may be larger than the memory.
+The file is not mapped: if a build truncates the file meanwhile, a mapping raises SIGBUS. The file
+is not read as a whole: it may be larger than the memory.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _SYMBOLS = frozenset({".symtab", ".strtab", ".dynsym", ".dynstr", ".dynamic", ".
 _TABLES = ("note", ".hash", ".gnu.hash", ".gnu.version")
 _DEBUG = (".debug_", ".zdebug_", ".gnu_debug")
 _PIECE = 1 << 20
-# Debug information may take this part of the machine's memory, and symbol tables that of it.
+# Debug information may take 1/4 of the machine's memory, and symbol tables 1/16.
 _SHARE, _SYMBOLS_SHARE = 4, 16
 
 
 @contextmanager
 def copied_names(path: Path) -> Iterator[str]:
-    """Make the copy; yield a path under which it can be opened.
+    """Copy a file, and yield the path of the copy. The copy lasts as long as the block.
 
-    Debug information that is too large for the machine is left out.
+    Debug information is left out if it is too large for the machine.
 
     Raises:
         OSError: The file cannot be read, or its symbol tables are too large.
-        ValueError: It is no ELF file.
+        ValueError: The file is not an ELF file.
     """
     elf = Elf.open(path)
     symbols, debug = _pieces(elf)
@@ -53,14 +53,14 @@ def copied_names(path: Path) -> Iterator[str]:
 
 
 def _memory() -> int:
-    """Return how much memory there is for this process."""
+    """Return the memory that this process can have, in bytes."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return memory if limit == resource.RLIM_INFINITY else min(memory, limit)
 
 
 def _pieces(elf: Elf) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
-    """Return where headers and symbol tables lie, and debug information: with unpacked sizes."""
+    """Return (offset, size, unpacked size) of headers and symbol tables, and of debug sections."""
     symbols, debug = [(at, size, size) for at, size in elf.headers()], []
     for name, at, size, unpacked in elf.contents():
         if name.startswith(_DEBUG):
@@ -71,7 +71,7 @@ def _pieces(elf: Elf) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, 
 
 
 def _copy(elf: Elf, copy: int, begin: int, size: int) -> None:
-    """Copy a piece of a file to the same place in another one."""
+    """Copy a piece of a file to the same offset of the copy."""
     for at in range(begin, begin + size, _PIECE):
         data = elf.read(at, min(_PIECE, begin + size - at))
         if not data:

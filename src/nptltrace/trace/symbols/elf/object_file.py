@@ -1,4 +1,4 @@
-"""One ELF file: its identity, how it is mapped, its debug link and its variables."""
+"""An ELF file: its identity, its links to debug files, and its variables and functions."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ __all__ = ["ElfFile", "Symbol", "checksum"]
 
 _DYNAMIC = struct.Struct("<QQ")
 _END, _NEEDED = 0, 1  # DT_NULL, DT_NEEDED
-# A larger debug file is found by its build-id alone.
+# Bytes of a debug file. A larger file is found by its build-id only, not by its checksum.
 _CHECKED_MAX = 1 << 33
 _SOURCE = 4  # STT_FILE
 _OBJECTS = frozenset({0, 1})  # STT_NOTYPE in assembler files, STT_OBJECT
 
 _FUNCTIONS = frozenset({2, 10})  # STT_FUNC, STT_GNU_IFUNC
-_UNPACKED_MAX = 1 << 28  # of what is packed into a file
+_UNPACKED_MAX = 1 << 28  # bytes of a debug file inside a file
 
 # Address, size and name.
 Symbol = tuple[int, int, str]
 
 
 class ElfFile:
-    """What a file says of itself.
+    """An ELF file.
 
     Args:
         path: The file.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
         ValueError: It is not a 64-bit little-endian ELF file.
     """
 
@@ -54,17 +54,17 @@ class ElfFile:
 
     @cached_property
     def build_id(self) -> str:
-        """Its build-id in hexadecimal, or empty."""
+        """The build-id in hexadecimal, or empty."""
         return self._elf.build_id
 
     @cached_property
     def has_code(self) -> bool:
-        """Whether it is what was mapped, not only its debug information."""
+        """Whether the file has code, not only debug information."""
         return self._elf.named(".text") is not None
 
     @cached_property
     def debug_link(self) -> tuple[str, int] | None:
-        """Name and checksum of its debug file, from `.gnu_debuglink`."""
+        """Name and checksum of the debug file, from `.gnu_debuglink`; or None."""
         data = self._elf.data(self._elf.named(".gnu_debuglink"))
         name = data.partition(b"\0")[0].decode("utf-8", "replace")
         if not name or "/" in name or len(data) < len(name) + 5:
@@ -73,18 +73,18 @@ class ElfFile:
 
     @cached_property
     def shared_debug_link(self) -> tuple[str, str] | None:
-        """Path and build-id of what it shares with others, from `.gnu_debugaltlink`."""
+        """Path and build-id of the file with shared information, from `.gnu_debugaltlink`."""
         data = self._elf.data(self._elf.named(".gnu_debugaltlink"))
         name, _, build_id = data.partition(b"\0")
         return (os.fsdecode(name), build_id.hex()) if name and build_id else None
 
     @cached_property
     def is_split(self) -> bool:
-        """Whether its debug information may lie in other files."""
+        """Whether its debug information may be in other files (split DWARF)."""
         return self._elf.named(".debug_addr") is not None
 
     def debug_section(self, name: str) -> bytes:
-        """Return what a section of debug information holds: `info`, `str.dwo` and so on."""
+        """Return the contents of a section of debug information, such as `info` or `str.dwo`."""
         if name not in self._debug:
             section = self._elf.named(f".debug_{name}")
             self._debug[name] = self._elf.unpacked(section) if section is not None else b""
@@ -92,27 +92,27 @@ class ElfFile:
 
     @cached_property
     def base(self) -> int:
-        """The address of its first byte that is mapped: not 0 where it cannot be moved."""
+        """The address of the first mapped byte. It is not 0 for a file at a fixed address."""
         return next((segment.vaddr for segment in self._elf.segments), 0)
 
     def bias(self, start: int, offset: int) -> int | None:
-        """Return what to add to the file's addresses when `offset` is mapped at `start`."""
+        """Return the load bias; see `Elf.bias`."""
         return self._elf.bias(start, offset)
 
     @cached_property
     def variables(self) -> list[Symbol]:
-        """Its global variables by address, one name each."""
-        found: dict[int, Symbol] = {}
+        """The variables, ordered by address, with one name each."""
+        by_address: dict[int, Symbol] = {}
         for symbol, _ in self._symbols(_OBJECTS):
-            known = found.get(symbol[0])
-            # Of several names the plain one: fewer leading underscores, then shorter.
+            known = by_address.get(symbol[0])
+            # Take the name with fewer leading underscores, then the shorter name.
             if known is None or _rank(symbol[2]) < _rank(known[2]):
-                found[symbol[0]] = symbol
-        return sorted(found.values())
+                by_address[symbol[0]] = symbol
+        return sorted(by_address.values())
 
     @cached_property
     def sources(self) -> dict[int, str]:
-        """Source files of variables by address, where other source files have the same name."""
+        """Source files of variables by address, if several source files have the same name."""
         by_name: dict[str, dict[int, str]] = {}
         for (address, _, name), source in self._symbols(_OBJECTS):
             by_name.setdefault(name, {}).setdefault(address, source)
@@ -129,15 +129,15 @@ class ElfFile:
         return sorted(symbol for symbol, _ in self._symbols(_FUNCTIONS))
 
     def function(self, address: int) -> str:
-        """Return the name of the function an address lies in, or the empty string."""
+        """Return the name of the function at an address, or the empty string."""
         at = bisect.bisect_right(self._functions, (address, 2**64, "")) - 1
         start, size, name = self._functions[at] if at >= 0 else (0, 0, "")
         return name if address < start + size else ""
 
     def small_debug_file(self) -> bytes:
-        """Return the ELF file that is packed into `.gnu_debugdata`, or nothing.
+        """Return the ELF file inside `.gnu_debugdata`, or nothing.
 
-        It has the symbols that the file was stripped of.
+        It has the symbols that were stripped from this file.
         """
         data = self._elf.data(self._elf.named(".gnu_debugdata"))
         try:
@@ -146,7 +146,7 @@ class ElfFile:
             return b""
 
     def _symbols(self, kinds: frozenset[int]) -> Iterator[tuple[Symbol, str]]:
-        """Yield the symbols of some kinds of both symbol tables, and of local ones the source."""
+        """Yield symbols of some kinds with the source file, which is empty for global symbols."""
         for name in (".symtab", ".dynsym"):
             symbols, strings = self._elf.symbols(name)
             source = ""
@@ -162,19 +162,19 @@ class ElfFile:
 
     @cached_property
     def imports(self) -> frozenset[str] | None:
-        """The names that it takes from other files; None of a static program, which says none."""
+        """The names that the file imports; None for a static program."""
         if not self._dynamic:
             return None
         return frozenset(name for name, (shndx, _, _) in self._dynamic.items() if not shndx)
 
     def exported(self, name: str) -> tuple[int, int]:
-        """Return address and size of what it has for other files by that name; 0 if nothing."""
+        """Return address and size of an exported symbol; zeros if there is none."""
         shndx, address, size = self._dynamic.get(name, (0, 0, 0))
         return (address, size) if shndx else (0, 0)
 
     @cached_property
     def _dynamic(self) -> dict[str, tuple[int, int, int]]:
-        """Section, address and size of what is taken from other files or is there for them."""
+        """Section, address and size of imported and exported symbols, by name."""
         symbols, strings = self._elf.symbols(".dynsym")
         return {
             text_at(strings, name): (shndx, address, size)
@@ -184,7 +184,7 @@ class ElfFile:
 
     @cached_property
     def needed(self) -> tuple[str, ...] | None:
-        """The sonames of what it is linked with; None of a file that does not say."""
+        """The sonames of the libraries it is linked with; None without a dynamic section."""
         section = self._elf.named(".dynamic")
         if section is None:
             return None
@@ -194,9 +194,9 @@ class ElfFile:
         return tuple(text_at(strings, value) for tag, value in entries if tag == _NEEDED)
 
     def variable(self, address: int) -> Symbol | None:
-        """Return the variable an address lies in."""
+        """Return the variable at an address, or None."""
         at = bisect.bisect_right(self.variables, (address, 2**64, "")) - 1
-        # A short symbol inside a long one hides it: look a few back.
+        # A short symbol inside a long symbol hides the long symbol: look a few symbols back.
         for number in range(at, max(at - 8, -1), -1):
             start, size, _ = self.variables[number]
             if address < start + max(size, 1):
@@ -209,7 +209,7 @@ def _rank(name: str) -> tuple[int, int, str]:
 
 
 def checksum(path: Path) -> int:
-    """Return the CRC-32 of a file, as debug links have it; -1 of one that takes too long."""
+    """Return the CRC-32 of a file, as in `.gnu_debuglink`; -1 for a file that is too large."""
     value = 0
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size > _CHECKED_MAX:

@@ -1,8 +1,9 @@
-"""Rust's mangled names as they were written: the v0 scheme, and the older one, a guest in C++'s.
+"""Demangles names of Rust: the v0 scheme (Rust RFC 2603), and the older scheme, based on C++'s.
 
-No library that PTT depends on does this: the Python package of `symbolic` leaves out the demangler
-of its Rust crates, and libstdc++ knows C++ alone. Of others, `rust-demangler` fails for lifetimes
-(`FG_RL0_hEu`) and recurses without end (`_RNvB_1a`); LLVM's leaves the older scheme as it is.
+No library that PTT depends on does this. The Python package of `symbolic` leaves out the demangler
+of its Rust crates, and libstdc++ knows only C++. Other libraries fail: `rust-demangler` fails for
+lifetimes (`FG_RL0_hEu`) and recurses without end (`_RNvB_1a`). LLVM does not demangle the older
+scheme.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["legacy", "v0"]
 
-# ---- the older scheme: a path of counted names, the last of them a hash ----
+# ---- the older scheme: a path of counted names, with a hash as the last name ----
 
 _LEGACY = re.compile(r"_ZN((?:\d+.+)?)17h[0-9a-f]{16}E(?:\.[\w.]+)?", re.DOTALL)
 _ESCAPE = re.compile(r"\$(\w+)\$")
@@ -25,7 +26,7 @@ _SIGNS = {
 
 
 def legacy(name: str) -> str | None:
-    """Return the path that a name of the older scheme stands for, or None if it is none."""
+    """Return the path of a name in the older scheme, or None for another name."""
     match = _LEGACY.fullmatch(name)
     if match is None:
         return None
@@ -35,18 +36,15 @@ def legacy(name: str) -> str | None:
         if count is None or count.end() + int(count[0]) > len(text):
             return None
         at = count.end() + int(count[0])
-        parts.append(_plain(text[count.end() : at]))
+        part = text[count.end() : at]
+        # An underscore comes before a leading escape.
+        part = part[1:] if part.startswith("_$") else part
+        parts.append(_ESCAPE.sub(_sign, part).replace("..", "::"))
     return "::".join(parts) or None
 
 
-def _plain(part: str) -> str:
-    """Return one name of a path without its escapes."""
-    if part.startswith("_$"):
-        part = part[1:]
-    return _ESCAPE.sub(_sign, part).replace("..", "::")
-
-
 def _sign(match: re.Match[str]) -> str:
+    """Return the character of an escape."""
     code = match[1]
     if code in _SIGNS:
         return _SIGNS[code]
@@ -69,24 +67,24 @@ _UNSIGNED = frozenset("hjmoty")
 _POINTERS = {"R": "&", "Q": "&mut ", "P": "*const ", "O": "*mut "}
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _BASE = len(_DIGITS)
-# A name may refer back to parts of itself and grow without end.
+# A name may refer back to its own parts, and grow without end.
 _DEPTH_MAX, _WORK_MAX = 100, 5000
 
 
 class _BadNameError(Exception):
-    """It is no name of this scheme."""
+    """The name does not follow the scheme."""
 
 
 def v0(name: str) -> str | None:
-    """Return the path that a name of the v0 scheme stands for, or None if it is none."""
+    """Return the path of a name in the v0 scheme, or None for another name."""
     if not re.match(r"_R[A-Z]", name) or not name.isascii():
         return None
-    # What follows a dot was added by the compiler's later stages.
+    # Later stages of the compiler add a dot and a suffix.
     reader = _V0(name[2:].partition(".")[0])
     try:
         text = reader.path(value=True)
         if reader.peek():
-            reader.path(value=False)  # the crate that asked for the instance
+            reader.path(value=False)  # the crate that made the instance
     except (_BadNameError, ValueError, OverflowError):
         return None
     return text if not reader.peek() else None
@@ -156,7 +154,7 @@ class _V0:
             raise _BadNameError
 
     def _back(self) -> int:
-        """Follow a reference to an earlier part; return where to go on afterwards."""
+        """Go to an earlier part by a reference; return where to continue afterwards."""
         target = self._base62()
         if target >= self._at - 1:
             raise _BadNameError
@@ -180,7 +178,8 @@ class _V0:
         elif tag == "Y":
             text = self._as_trait()
         elif tag == "I":
-            text = self.path(value=value) + ("::<" if value else "<") + self._generics() + ">"
+            text = self.path(value=value) + ("::<" if value else "<")
+            text += ", ".join(self._until_end(self._generic)) + ">"
         elif tag == "B":
             after = self._back()
             text = self.path(value=value)
@@ -202,19 +201,16 @@ class _V0:
         what = {"C": "closure", "S": "shim"}.get(kind, kind)
         return f"{outer}::{{{what}{':' + word if word else ''}#{number}}}"
 
-    def _generics(self) -> str:
-        return ", ".join(self._until_end(self._generic))
-
     def _generic(self) -> str:
         if self._take("L"):
             return self._lifetime(self._base62())
         return self._const() if self._take("K") else self._type()
 
     def _until_end(self, read: Callable[[], str]) -> list[str]:
-        found = []
+        parts = []
         while not self._take("E"):
-            found.append(read())
-        return found
+            parts.append(read())
+        return parts
 
     # ---- types ----
 
@@ -225,11 +221,12 @@ class _V0:
             text = _BASIC[tag]
         elif tag in _POINTERS:
             text = self._pointer(tag)
-        elif tag in "ASTFD":
-            read = {
-                "A": self._array, "S": self._slice, "T": self._tuple, "F": self._function,
-                "D": self._dynamic,
-            }[tag]  # fmt: skip
+        elif tag == "A":
+            text = f"[{self._type()}; {self._const()}]"
+        elif tag == "S":
+            text = f"[{self._type()}]"
+        elif tag in "TFD":
+            read = {"T": self._tuple, "F": self._function, "D": self._dynamic}[tag]
             text = read()
         elif tag == "B":
             after = self._back()
@@ -248,12 +245,6 @@ class _V0:
             lifetime = self._lifetime(number) + " " if number else ""
         sign = _POINTERS[tag]
         return sign[0] + lifetime + sign[1:] + self._type()
-
-    def _array(self) -> str:
-        return f"[{self._type()}; {self._const()}]"
-
-    def _slice(self) -> str:
-        return f"[{self._type()}]"
 
     def _tuple(self) -> str:
         members = self._until_end(self._type)
@@ -280,7 +271,7 @@ class _V0:
         return f"{text} + {self._lifetime(number)}" if number else text
 
     def _bound(self) -> str:
-        """Read a trait, and what its associated types are."""
+        """Read a trait with its associated types."""
         text = self.path(value=False)
         types = []
         while self._take("p"):
