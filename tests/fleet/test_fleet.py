@@ -205,7 +205,7 @@ def test_a_recording_adds_itself(ptt: Ptt, store: str, tmp_path: Path) -> None:
     other = ("record", "-o", tmp_path / "other.ptt", "--fleet", tmp_path / "file" / "store")
     assert "not added" in ptt(*other, "--", "true").stderr
     assert ptt("stat", tmp_path / "other.ptt").stdout
-    assert "is no label" in ptt(*other, "--label", "x", "--", "true", status=2).stderr
+    assert "is not a label" in ptt(*other, "--label", "x", "--", "true", status=2).stderr
 
 
 # ---- what many runs say ----
@@ -313,7 +313,7 @@ def test_mistakes_are_reported_in_a_line(
     ptt("fleet", "add", store, traces.alone)
     for args, words in (
         (("add", store, tmp_path / "none.ptt"), "none.ptt"),
-        (("add", store, traces.alone, "--label", "=x"), "is no label"),
+        (("add", store, traces.alone, "--label", "=x"), "is not a label"),
         (("add", store), "name the traces"),
         (("compact", store, "--label", "a=b"), "--label is for ptt fleet add"),
         (("list", store, "--only", "colour=red"), "no run has a colour"),

@@ -124,7 +124,7 @@ def test_one_clock_of_two_speeds_is_refused(here: Machine, ptt: Ptt) -> None:
     message = ptt("view", *traces, status=2).stderr
     assert message.startswith("ptt: error: ")
     assert message.endswith(
-        f"say that they are by one clock, but of {TSC} and {TSC * 2} ticks a second: "
+        f"claim to share a clock, but with {TSC} and {TSC * 2} ticks per second: "
         "they cannot be read together\n"
     )
 
@@ -140,7 +140,7 @@ def test_clocks_of_one_machine(here: Machine, ptt: Ptt) -> None:
     message = ptt("view", first, second).stderr
     assert (
         message
-        == "ptt: warning: the traces are by different clocks of one machine, to within 70 ns\n"
+        == "ptt: warning: the traces use different clocks of one machine, to within 70 ns\n"
     )
 
 

@@ -20,7 +20,7 @@ def parse_label(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not value or not _LABEL.fullmatch(name):
         raise UsageError(
-            f"{text!r} is no label: give NAME=VALUE, such as release=1.4.2; a name has letters, "
+            f"{text!r} is not a label: give NAME=VALUE, such as release=1.4.2; a name has letters, "
             "digits and underscores"
         )
     return name.lower(), value

@@ -178,8 +178,8 @@ def _times_of_day(traces: Sequence[Clocked], machines: Sequence[Sequence[int]]) 
         if base is None and len(machines) > 1:
             other = next(n for m in machines if m is not machine for n in m)
             raise UsageError(
-                f"{traces[lead].path} and {traces[other].path} ran on different clocks, and the "
-                f"first does not say what time of day its clock began: they cannot be read together"
+                f"{traces[lead].path} and {traces[other].path} use different clocks, and the first "
+                "has no time of day for its clock: they cannot be read together"
             )
         base = base or 0
         for number in machine:
@@ -191,7 +191,7 @@ def _times_of_day(traces: Sequence[Clocked], machines: Sequence[Sequence[int]]) 
                 times[number] = unix_ns
             else:
                 raise UsageError(
-                    f"{traces[number].path} and {traces[lead].path} ran on different clocks that "
+                    f"{traces[number].path} and {traces[lead].path} use different clocks that "
                     "nobody compared: they cannot be read together"
                 )
     return times
@@ -215,9 +215,9 @@ def _note(
     traces: Sequence[Clocked], machines: Sequence[Sequence[int]], uncertainty: int | None
 ) -> str:
     if len(machines) == 1 and traces[machines[0][0]].boot:
-        text = "the traces are by different clocks of one machine"
+        text = "the traces use different clocks of one machine"
     elif len(machines) == 1:
-        text = "the traces are by different clocks"
+        text = "the traces use different clocks"
     else:
         text = "the traces come from different machines: they are aligned by the time of day"
     if uncertainty is None:
@@ -262,6 +262,6 @@ def _check_speed(traces: Sequence[Clocked]) -> None:
     low, high = slow.metadata.clock.frequency, fast.metadata.clock.frequency
     if high - low > high * _SPEED_TOLERANCE:
         raise UsageError(
-            f"{slow.path} and {fast.path} say that they are by one clock, but of {low} and {high} "
-            "ticks a second: they cannot be read together"
+            f"{slow.path} and {fast.path} claim to share a clock, but with {low} and {high} "
+            "ticks per second: they cannot be read together"
         )

@@ -305,7 +305,7 @@ def read_info(trace: str | os.PathLike[str]) -> Info:
                 try:
                     _apply(processes, kind, value)
                 except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
-                    remarks.append("a line of info/processes.jsonl makes no sense and is skipped")
+                    remarks.append("a line of info/processes.jsonl is damaged and skipped")
     _inherit(processes)
     return Info(Session(raw), processes, remarks)
 

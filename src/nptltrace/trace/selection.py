@@ -54,7 +54,7 @@ def address_of(text: str) -> int | None:
         return None
     value = int(text, 16)
     if value >= 2**64:
-        raise UsageError(f"{text} is no address")
+        raise UsageError(f"{text} is not an address")
     return value
 
 

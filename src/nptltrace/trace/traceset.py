@@ -135,7 +135,7 @@ class Traceset(OpenTraces):
             if without := session.number("events_without_site"):
                 own.append(
                     f"{without} {plural(without, 'event has', 'events have')} no call site: "
-                    "their process has more of them than there are numbers"
+                    "their process has more call sites than there are numbers"
                 )
             if without := session.number("events_without_stack"):
                 own.append(

@@ -107,10 +107,10 @@ def _parse(path: Path, text: str) -> Metadata:
     try:
         uuid = UUID(str(trace["uuid"]))
     except (KeyError, ValueError):
-        raise TraceFormatError(path, None, "names no uuid of the trace") from None
+        raise TraceFormatError(path, None, "has no uuid of the trace") from None
     frequency = _whole(path, clock, "freq", NS)
     if frequency <= 0:
-        raise TraceFormatError(path, None, "says that the clock stands still")
+        raise TraceFormatError(path, None, "has a clock without a positive frequency")
     try:
         clock_uuid = UUID(str(clock["uuid"])) if "uuid" in clock else None
     except ValueError:
@@ -129,7 +129,7 @@ def _whole(path: Path, pairs: dict[str, str | int], name: str, otherwise: int) -
     """Return a number of the clock block."""
     value = pairs.get(name, otherwise)
     if not isinstance(value, int) or not -(2**62) < value < 2**62:
-        raise TraceFormatError(path, None, f"the clock's {name} is not a number that can be")
+        raise TraceFormatError(path, None, f"the clock's {name} is not a possible number")
     return value
 
 

@@ -61,5 +61,6 @@ def read_aliases(paths: Sequence[str | os.PathLike[str]]) -> Aliases:
             try:
                 aliases.addresses[int(what, 16)] = name
             except ValueError:
-                raise UsageError(f"alias file {path}, line {number}: {what}: no address") from None
+                message = f"alias file {path}, line {number}: {what} is not an address"
+                raise UsageError(message) from None
     return aliases
