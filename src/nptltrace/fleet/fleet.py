@@ -23,11 +23,7 @@ __all__ = ["Fleet"]
 class Fleet:
     """The runs of a store; see `nptltrace.fleet.open`. It is a context manager.
 
-    Args:
-        store: Directory of the store, or the address of a bucket and a path in the bucket.
-        engine: The engine that answers queries: `duckdb` or `spark`.
-        master: Address of a Spark cluster; None: Spark's own settings decide.
-        remote: Address of a Spark Connect server, in place of `master`.
+    Its arguments are the arguments of `open`.
 
     Raises:
         UsageError: There is no store.

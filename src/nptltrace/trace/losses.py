@@ -11,9 +11,6 @@ from nptltrace.trace.threads import ALL
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
-    from numpy.typing import NDArray
-
 __all__ = ["ReportedLoss", "reported_losses"]
 
 # Names of the tracer's field `cause`; see native/tracer/process/process.h.
@@ -40,21 +37,8 @@ def reported_losses(reader: libpttread.Reader) -> Iterator[ReportedLoss]:
     """Yield all reports in order of time."""
     numbers = [event.id for event in EVENTS if event.role == "lost"]
     for buffer in reader.find(numbers, ALL):
-        causes, counts = _field(buffer, "cause"), _field(buffer, "count")
-        for i in range(buffer.count):
-            cause = int(causes[i])
-            yield ReportedLoss(
-                int(buffer.arrays["thread"][i]),
-                int(buffer.arrays["ts"][i]),
-                _CAUSES.get(cause, f"cause {cause}"),
-                int(counts[i]),
-            )
-
-
-def _field(buffer: libpttread.Buffer, name: str) -> NDArray[np.int64]:
-    """Return a field of events, 0 for events without the field."""
-    import numpy as np
-
-    values, valid = np.zeros(buffer.count, np.int64), np.zeros(buffer.count, np.uint8)
-    libpttread.field_column(buffer, name, values.ctypes.data, valid.ctypes.data)
-    return values
+        threads, times = buffer.arrays["thread"], buffer.arrays["ts"]
+        fields = (libpttread.numbers(buffer, name) for name in ("cause", "count"))
+        for i, (cause, count) in enumerate(zip(*fields, strict=True)):
+            name = _CAUSES.get(cause, f"cause {cause}")
+            yield ReportedLoss(int(threads[i]), int(times[i]), name, count)

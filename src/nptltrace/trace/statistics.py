@@ -301,13 +301,8 @@ def _processes(
         name = source.names.of(number)
         if not span.events and not name:
             continue  # its packets are damaged, and maybe its number too
-        threads[number] = ThreadStat(
-            tid,
-            name,
-            span.events,
-            span.first if span.first <= span.last else None,
-            span.last if span.first <= span.last else None,
-        )
+        begin, end = (span.first, span.last) if span.first <= span.last else (None, None)
+        threads[number] = ThreadStat(tid, name, span.events, begin, end)
         made[process].threads.append(threads[number])
     for count in sorted(counts, key=lambda count: count.id):
         if count.thread in threads:

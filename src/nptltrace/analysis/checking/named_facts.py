@@ -10,7 +10,7 @@ from nptltrace.catalog import DOMAINS, FUTEX_KINDS, SYS_CALLS
 from nptltrace.findings.facts import Fact, Step
 from nptltrace.trace.code.call_site import hex_of_site
 from nptltrace.trace.objects.gates import is_gate, waits_for_turn
-from nptltrace.trace.symbols.frames import wrapper_sites
+from nptltrace.trace.symbols.frames import is_in_wrapper
 
 if TYPE_CHECKING:
     from nptltrace.trace.symbols.lookup import Symbols
@@ -168,6 +168,6 @@ class Facts:
             return hex_of_site(site)
         # A call site in the interpreter does not show which function of Python took the semaphore.
         is_semaphore = (what, kind) == ("took", DOMAINS["sem"])
-        if is_semaphore and any(wrapper_sites(self._symbols, process, [site])):
+        if is_semaphore and is_in_wrapper(self._symbols, process, site):
             return ""
         return self._symbols.site_name(process, site) or hex_of_site(site)

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TRUNCATED", "UNKNOWN", "ChooseSites", "FindSiteUses", "Frame", "chosen_sites", "frames_at",
-    "from_call_site",
-    "is_tracer", "recorded_site", "site_uses", "stack_texts", "wrapper_sites",
+    "from_call_site", "is_in_wrapper", "is_tracer", "recorded_site", "site_uses", "stack_texts",
 ]  # fmt: skip
 
 # A thread begins in a function of the tracer, which calls the function of the program.
@@ -200,16 +199,9 @@ def chosen_sites(symbols: Locations, number: int, process: Process) -> dict[int,
     return chosen
 
 
-def wrapper_sites(symbols: Locations, number: int, sites: Iterable[int]) -> Iterator[int]:
-    """Yield the call sites that lie in wrappers, which are passed over.
-
-    Args:
-        symbols: Names addresses, and has the rule that passes over frames.
-        number: Number of the process.
-        sites: The call sites.
-    """
-    passed = _passed(symbols, number)
-    yield from (site for site in sites if not is_python(site) and passed(site, False))  # noqa: FBT003
+def is_in_wrapper(symbols: Locations, number: int, site: int) -> bool:
+    """Return whether a call site of a process lies in a wrapper, which is passed over."""
+    return not is_python(site) and _passed(symbols, number)(site, False)  # noqa: FBT003
 
 
 def site_uses(symbols: Locations, number: int, sites: Iterable[int]) -> Iterator[tuple[int, int]]:

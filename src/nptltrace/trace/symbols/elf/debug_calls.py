@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.trace.symbols.elf.dwarf import At, DebugFile
-from nptltrace.trace.symbols.elf.object_file import ElfFile
+from nptltrace.trace.symbols.elf.object_file import open_elf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nptltrace.trace.symbols.elf.dwarf import Entry, Unit
+    from nptltrace.trace.symbols.elf.object_file import ElfFile
 
 __all__ = ["Call", "DebugCalls"]
 
@@ -115,7 +116,7 @@ class DebugCalls:
         directory = unit.text(values.get(At.DIRECTORY))
         places = [Path(directory, name), *(d / Path(name).name for d in self._directories)]
         for place in places:
-            if (elf := _opened(place)) is not None:
+            if (elf := open_elf(place)) is not None:
                 for other in DebugFile(partial(self._section, elf, {})).units:
                     other.skeleton = unit
                     if _split_id(other) == _split_id(unit):
@@ -135,20 +136,13 @@ class DebugCalls:
         if self._packages is None:
             name = f"{self._elf.path.name}.dwp"
             places = (d / name for d in self._directories)
-            self._packages = [elf for place in places if (elf := _opened(place)) is not None]
+            self._packages = [elf for place in places if (elf := open_elf(place)) is not None]
         for elf in self._packages:
             parts = _parts(elf.debug_section("cu_index"), _split_id(unit))
             if parts:
                 other = DebugFile(partial(self._section, elf, parts)).units[0]
                 other.skeleton = unit
                 return other
-        return None
-
-
-def _opened(place: Path) -> ElfFile | None:
-    try:
-        return ElfFile(place) if place.is_file() else None
-    except (OSError, ValueError):
         return None
 
 

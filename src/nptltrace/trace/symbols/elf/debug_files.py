@@ -7,18 +7,18 @@ are worse than none.
 from __future__ import annotations
 
 import os
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nptltrace._binding.handle import own
 from nptltrace.trace.symbols.elf.debug_calls import DebugCalls
-from nptltrace.trace.symbols.elf.object_file import ElfFile, checksum
+from nptltrace.trace.symbols.elf.object_file import checksum, open_elf
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from nptltrace.trace.code.modules import Module
+    from nptltrace.trace.symbols.elf.object_file import ElfFile
 
 __all__ = ["ModuleFiles", "environment_directories"]
 
@@ -123,13 +123,7 @@ class ModuleFiles:
     def _debug_file(self, module: Module, own: ElfFile | None) -> ElfFile | None:
         """Return the separate debug file."""
         if module.build_id:
-            places = [
-                _by_build_id(directory / part, module.build_id, ".debug")
-                for directory in (*self._directories, _DEBUG)
-                for part in ("", ".build-id")
-            ]
-            indexed = (p for p in self._index().get(module.build_id, ()))
-            debug = _first(chain(places, indexed), module.build_id)
+            debug = self._with_build_id(module.build_id)
             if debug is not None and (own is None or debug.path != own.path):
                 return debug
         if own is None or own.debug_link is None:
@@ -152,15 +146,19 @@ class ModuleFiles:
         if elf.shared_debug_link is None:
             return None
         name, build_id = elf.shared_debug_link
-        places = [elf.path.resolve().parent / name]
-        places += [
+        beside = _first([elf.path.resolve().parent / name], build_id)
+        return beside or self._with_build_id(
+            build_id, [directory / Path(name).name for directory in self._directories]
+        )
+
+    def _with_build_id(self, build_id: str, places: Iterable[Path] = ()) -> ElfFile | None:
+        """Return the debug file with a build-id: from its usual places, or from other places."""
+        usual = [
             _by_build_id(directory / part, build_id, ".debug")
             for directory in (*self._directories, _DEBUG)
             for part in ("", ".build-id")
         ]
-        places += [directory / Path(name).name for directory in self._directories]
-        indexed = (p for p in self._index().get(build_id, ()))
-        return _first(chain(places, indexed), build_id)
+        return _first([*usual, *places, *self._index().get(build_id, ())], build_id)
 
     def calls(self, elf: ElfFile) -> DebugCalls | None:
         """Return a reader of a file's debug information in other files; None if there is none."""
@@ -175,7 +173,7 @@ class ModuleFiles:
             self._by_id = {}
             files = (p for directory in self._directories for p in sorted(directory.rglob("*")))
             for _, path in zip(range(_FILES_MAX), files, strict=False):
-                if (elf := _open(path)) is not None and elf.build_id:
+                if (elf := open_elf(path)) is not None and elf.build_id:
                     self._by_id.setdefault(elf.build_id, []).append(path)
         return self._by_id
 
@@ -183,7 +181,7 @@ class ModuleFiles:
 def _first(places: Iterable[Path], build_id: str) -> ElfFile | None:
     """Return the first file with a build-id, or None."""
     for place in places:
-        elf = _open(place)
+        elf = open_elf(place)
         if elf is not None and elf.build_id == build_id:
             return elf
     return None
@@ -197,19 +195,12 @@ def _small_debug_file(elf: ElfFile) -> ElfFile | None:
     fd = os.memfd_create("debug file", os.MFD_CLOEXEC)
     with open(fd, "wb", closefd=False) as file:
         file.write(data)
-    found = _open(Path(f"/proc/self/fd/{fd}"))
+    found = open_elf(Path(f"/proc/self/fd/{fd}"))
     if found is None:
         os.close(fd)
     else:
         own(found, os.close, fd)
     return found
-
-
-def _open(place: Path) -> ElfFile | None:
-    try:
-        return ElfFile(place) if place.is_file() else None
-    except (OSError, ValueError):
-        return None
 
 
 def _by_build_id(directory: Path, build_id: str, suffix: str = "") -> Path:

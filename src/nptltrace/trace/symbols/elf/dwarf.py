@@ -11,22 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from nptltrace._dataclasses import dataclass, field
-from nptltrace.trace.symbols.elf.dwarf_forms import (
-    BY_ADDRESS_NUMBER,
-    BY_STRING_NUMBER,
-    CONSTANTS,
-    IMPLICIT,
-    IN_FILE,
-    IN_LINE_STRINGS,
-    IN_SHARED_FILE,
-    IN_SHARED_STRINGS,
-    IN_STRINGS,
-    IN_UNIT,
-    LIST,
-    Bytes,
-    Sizes,
-    text_at,
-)
+from nptltrace.trace.symbols.elf import dwarf_forms as forms
+from nptltrace.trace.symbols.elf.dwarf_forms import Bytes, Sizes, text_at
 from nptltrace.trace.symbols.elf.dwarf_lines import Lines
 
 if TYPE_CHECKING:
@@ -138,7 +124,7 @@ class DebugFile:
             tag, children, parts = read.leb(), bool(read.number(1)), []
             while True:
                 name, form = read.leb(), read.leb()
-                value = read.leb(signed=True) if form == IMPLICIT else 0
+                value = read.leb(signed=True) if form == forms.IMPLICIT else 0
                 if not name and not form:
                     break
                 parts.append((name, form, value))
@@ -214,12 +200,12 @@ class Unit:
         if value is None:
             return ""
         form, number, data = value
-        if form in IN_SHARED_STRINGS:
+        if form in forms.IN_SHARED_STRINGS:
             data = text_at(self.file.shared.section("str"), number) if self.file.shared else b""
-        elif form == IN_LINE_STRINGS:
+        elif form == forms.IN_LINE_STRINGS:
             data = text_at(self.file.section("line_str"), number)
-        elif form == IN_STRINGS or form in BY_STRING_NUMBER:
-            if form != IN_STRINGS:
+        elif form == forms.IN_STRINGS or form in forms.BY_STRING_NUMBER:
+            if form != forms.IN_STRINGS:
                 at = self._base(At.STRING_BASE) + number * self.sizes.offset
                 number = Bytes(self.file.section("str_offsets"), at).number(self.sizes.offset)
             data = text_at(self.file.section("str"), number)
@@ -231,7 +217,7 @@ class Unit:
         return Bytes(self.file.section("addr"), at).number(self.sizes.address)
 
     def _address(self, value: Value) -> int:
-        by_number = value.form in BY_ADDRESS_NUMBER
+        by_number = value.form in forms.BY_ADDRESS_NUMBER
         return self._nth_address(value.number) if by_number else value.number
 
     def referred(self, value: Value) -> tuple[Unit, int]:
@@ -240,10 +226,10 @@ class Unit:
         Raises:
             IndexError: There is no such entry.
         """
-        if value.form in IN_UNIT:
+        if value.form in forms.IN_UNIT:
             return self, self.begin + value.number
-        file = self.file.shared if value.form in IN_SHARED_FILE else self.file
-        if file is None or (value.form != IN_FILE and file is self.file):
+        file = self.file.shared if value.form in forms.IN_SHARED_FILE else self.file
+        if file is None or (value.form != forms.IN_FILE and file is self.file):
             raise IndexError(value.number)
         return file.unit_at(value.number), value.number
 
@@ -263,7 +249,7 @@ class Unit:
         if At.LOW not in values or At.HIGH not in values:
             return []
         low, high = self._address(values[At.LOW]), values[At.HIGH]
-        return [(low, low + high.number if high.form in CONSTANTS else self._address(high))]
+        return [(low, low + high.number if high.form in forms.CONSTANTS else self._address(high))]
 
     def _listed(self, value: Value) -> Iterator[tuple[int, int]]:
         if self.version >= 5:  # noqa: PLR2004 -- of DWARF
@@ -283,13 +269,9 @@ class Unit:
                 yield low + begin, low + end
 
     def _listed_by_kind(self, value: Value) -> Iterator[tuple[int, int]]:
-        data, at, low, size = (
-            self.file.section("rnglists"),
-            value.number,
-            self.low,
-            self.sizes.address,
-        )
-        if value.form == LIST:
+        data, at = self.file.section("rnglists"), value.number
+        low, size = self.low, self.sizes.address
+        if value.form == forms.LIST:
             base = self._base(At.RANGES_BASE)
             at = base + Bytes(data, base + at * self.sizes.offset).number(self.sizes.offset)
         read = Bytes(data, at)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["ElfFile", "Symbol", "checksum"]
+__all__ = ["ElfFile", "Symbol", "checksum", "open_elf"]
 
 _DYNAMIC = struct.Struct("<QQ")
 _END, _NEEDED = 0, 1  # DT_NULL, DT_NEEDED
@@ -201,6 +201,14 @@ class ElfFile:
             start, size, _ = self.variables[number]
             if address < start + max(size, 1):
                 return self.variables[number]
+        return None
+
+
+def open_elf(path: Path) -> ElfFile | None:
+    """Open a file; None if it is not a 64-bit little-endian ELF file, or cannot be read."""
+    try:
+        return ElfFile(path) if path.is_file() else None
+    except (OSError, ValueError):
         return None
 
 
