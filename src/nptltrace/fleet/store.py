@@ -81,13 +81,13 @@ class Store:
 
         self.place = place.rstrip("/") or place
         with self._explained():
-            there = DeltaTable.is_deltatable(self._of("runs"))
-            if not there and create:
+            exists = DeltaTable.is_deltatable(self._path("runs"))
+            if not exists and create:
                 with self._turn("runs"):
-                    if not DeltaTable.is_deltatable(self._of("runs")):
+                    if not DeltaTable.is_deltatable(self._path("runs")):
                         # `runs` comes last: it shows that there is a store.
                         self._create(sorted(STORED, key="runs".__eq__))
-            elif not there:
+            elif not exists:
                 raise UsageError(
                     f"{self.place} is not a ptt fleet store; ptt fleet add creates one"
                 )
@@ -98,7 +98,7 @@ class Store:
             )
         if description != _FORMAT:
             raise StoreError(f"{self.place}: a later version of PTT made this store; update PTT")
-        if create and there:
+        if create and exists:
             with self._explained():
                 self._create([name for name in LATER if not self.has(name)])
 
@@ -115,7 +115,7 @@ class Store:
 
         try:
             with self._explained():
-                return DeltaTable(self._of(name))
+                return DeltaTable(self._path(name))
         except StoreError as error:
             if isinstance(error.__cause__, DeltaError):
                 self.check_log(name, whole=True)
@@ -126,8 +126,8 @@ class Store:
         from deltalake import DeltaTable
 
         with self._explained():
-            there: bool = name not in LATER or DeltaTable.is_deltatable(self._of(name))
-        return there
+            exists: bool = name not in LATER or DeltaTable.is_deltatable(self._path(name))
+        return exists
 
     def check_log(self, name: str, *, whole: bool = False) -> None:
         """Check the log of a table: Delta accepts an empty file as a commit without changes.
@@ -139,7 +139,7 @@ class Store:
         Raises:
             StoreError: A file of the log is cut off.
         """
-        log = Path(self._of(name), "_delta_log")
+        log = Path(self._path(name), "_delta_log")
         for file in sorted(log.glob("*.json")) if "://" not in self.place else ():
             if file.stat().st_size == 0 or (whole and not _is_whole(file)):
                 raise StoreError(f"{file} is cut off; put the file back from a copy")
@@ -269,7 +269,7 @@ class Store:
             ),
         )
 
-    def _of(self, table: str) -> str:
+    def _path(self, table: str) -> str:
         return f"{self.place}/{table}"
 
     def _files(self, table: str) -> Any:
@@ -282,7 +282,7 @@ class Store:
             return None
         from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-        return SubTreeFileSystem(str(Path(self._of(table)).resolve()), LocalFileSystem())
+        return SubTreeFileSystem(str(Path(self._path(table)).resolve()), LocalFileSystem())
 
     def _create(self, names: Iterable[str]) -> None:
         """Make tables, unless another writer makes them."""
@@ -292,7 +292,7 @@ class Store:
             self._persistently(
                 partial(
                     DeltaTable.create,
-                    self._of(name),
+                    self._path(name),
                     STORED[name].schema,
                     mode="ignore",
                     partition_by=[DAY] if name in DETAILS else None,

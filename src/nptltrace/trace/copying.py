@@ -224,11 +224,11 @@ def _pieces(source: Traceset, part: Part) -> list[list[tuple[_Lane, _Lane]]]:
     if part.events is None:
         return [[piece] for piece in zip(begins, ends, strict=True)]
     pieces: list[list[tuple[_Lane, _Lane]]] = [[] for _ in begins]
-    cursor, one = libpttread.Cursor(source.reader), libpttread.Buffer(1, ("id",))
+    cursor, event = libpttread.Cursor(source.reader), libpttread.Buffer(1, ("id",))
     for place, times in part.events:
         cursor.seek(place)
         begin = cursor.lane(place.stream)
-        cursor.read(one)
+        cursor.read(event)
         pieces[place.stream] += [(begin, cursor.lane(place.stream))] * times
     return pieces
 
@@ -301,8 +301,8 @@ def _metadata(source: Traceset, uuid: str, clock: _Clock) -> str:
     text = _UUID.sub(rf"\g<1>{uuid}\g<2>", lead.metadata.text, count=1).rstrip() + "\n"
     if clock.moved:
         # No other trace has this clock: give it a new UUID and kind.
-        own = lead.metadata.clock
-        total = own.offset_s * clock.frequency + own.offset - clock.moved
+        old = lead.metadata.clock
+        total = old.offset_s * clock.frequency + old.offset - clock.moved
         seconds, ticks = divmod(total, clock.frequency)
         for name, value in (("offset_s", f"{seconds}"), ("offset", f"{ticks}")):
             text = re.sub(rf"(?m)^(\s*{name}\s*=\s*)-?\d+;", rf"\g<1>{value};", text, count=1)

@@ -119,14 +119,14 @@ class _Search:
             text.decode("utf-8", "replace") for text in libpttread.byte_strings(buffer, "name")
         ]
         creators = libpttread.numbers(buffer, "creator")
-        own = libpttread.numbers(buffer, "pthread")
+        pthreads = libpttread.numbers(buffer, "pthread")
         for i in range(buffer.count):
             thread, address = buffer.arrays["thread"][i], buffer.arrays["object"][i]
             ts, number = buffer.arrays["ts"][i], buffer.arrays["id"][i]
             process = self._rows[thread][0]
             key = (process, address)
             if number == _START:
-                self._first.setdefault((process, own[i]), []).append((ts, thread))
+                self._first.setdefault((process, pthreads[i]), []).append((ts, thread))
             elif number == _CREATED:
                 self._created.setdefault(key, []).append((ts, serials[i]))
             elif number == _BEGIN:

@@ -129,37 +129,37 @@ class Traceset(OpenTraces):
         remarks: list[str] = []
         for trace in self.traces:
             session = trace.info.session
-            own = [*trace.info.remarks]
+            texts = [*trace.info.remarks]
             if session.filter:
-                own.append(f"recorded with --filter {session.filter}: other events are not there")
+                texts.append(f"recorded with --filter {session.filter}: other events are not there")
             if without := session.number("events_without_site"):
-                own.append(
+                texts.append(
                     f"{without} {plural(without, 'event has', 'events have')} no call site: "
                     "their process has more call sites than there are numbers"
                 )
             if without := session.number("events_without_stack"):
-                own.append(
+                texts.append(
                     f"{without} {plural(without, 'event has', 'events have')} no call stack: "
                     "the call was not found in it, or its process has too many"
                 )
             if session.raw.get("buffers_shortened"):
-                own.append(
+                texts.append(
                     "another program shortened the buffers of the recording: "
                     "the events in them are lost, and nobody knows how many"
                 )
             if session.raw.get("counts_overwritten"):
-                own.append(
+                texts.append(
                     "the program overwrote counts of the tracer in its memory: "
                     "how many events are lost is not known"
                 )
             if missing := self.missing_events(trace):
-                own.append(
+                texts.append(
                     f"{missing} {plural(missing, 'event that was', 'events that were')} recorded "
                     "are not in it: files are missing or empty"
                 )
             if self.reader.trace_info(trace.number).packets == 0 and not trace.running:
-                own.append("holds no events")
-            remarks += [f"{trace.path}: {remark}" for remark in own]
+                texts.append("holds no events")
+            remarks += [f"{trace.path}: {remark}" for remark in texts]
         if self.alignment.note:
             remarks.append(self.alignment.note)
         return remarks + self.notes

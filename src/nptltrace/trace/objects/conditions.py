@@ -50,7 +50,7 @@ def find_conditions(
         budget: Search this many bytes of packets at most.
     """
     process_of = np.array([process for process, _ in threads], np.int64)
-    own: dict[tuple[int, int, int], bool] = {}
+    by_python: dict[tuple[int, int, int], bool] = {}
     conditions: dict[int, dict[int, Condition]] = {}
     for buffer in reader.find(_IDS, budget):
         if not buffer.count:
@@ -66,13 +66,15 @@ def find_conditions(
             zip(*rows, strict=True), first, strict=True
         ):
             key = (number, site, stack)
-            if key not in own:
+            if key not in by_python:
                 map_, stacks = processes[number].map, processes[number].stacks
                 innermost = stacks.get(stack, (0, 0))[1] or address_of_site(site)
-                own[key] = is_python(innermost) or map_.in_interpreter(innermost)
+                by_python[key] = is_python(innermost) or map_.in_interpreter(innermost)
             in_process = conditions.setdefault(number, {})
             known = in_process.get(address, Condition(int(ts), own=True))
-            in_process[address] = Condition(min(known.first_ns, int(ts)), known.own and own[key])
+            in_process[address] = Condition(
+                min(known.first_ns, int(ts)), known.own and by_python[key]
+            )
     return conditions
 
 

@@ -126,8 +126,8 @@ class Semaphores:
             address: The address.
             at_ns: Only the semaphore at this time; None for all of them, ordered by time.
         """
-        own = self._own(process, address)
-        begin, end = own.start, own.stop
+        rows = self._own_rows(process, address)
+        begin, end = rows.start, rows.stop
         if at_ns is not None:
             end = begin + int(np.searchsorted(self.ts_ns[begin:end], at_ns, side="right"))
             begin = max(begin, end - 1)
@@ -135,7 +135,7 @@ class Semaphores:
             return self.at(self._parents[process], address, at_ns)
         return range(begin, end)
 
-    def _own(self, process: int, address: int) -> range:
+    def _own_rows(self, process: int, address: int) -> range:
         """Return the rows of the semaphores that a process itself initialized at an address."""
         first, last = (
             int(np.searchsorted(self.process, process, side=side)) for side in ("left", "right")
@@ -164,8 +164,8 @@ class Semaphores:
         for child, parent in self._parents.items():
             if parent != process:
                 continue
-            own = self._own(child, address)
-            until_ns = min(end_ns, int(self.ts_ns[own.start])) if own else end_ns
+            rows = self._own_rows(child, address)
+            until_ns = min(end_ns, int(self.ts_ns[rows.start])) if rows else end_ns
             if begin_ns < until_ns:
                 yield from self._inherited(child, address, begin_ns, until_ns)
 

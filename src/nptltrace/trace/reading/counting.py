@@ -49,9 +49,9 @@ def count_part(
         chosen.apply(reader, buffer)
         thread, number, ts = (buffer.column(name) for name in ("thread", "id", "ts"))
         np.add.at(threads, (thread, number), 1)
-        own = ~_IS_SWITCH[number]
-        np.minimum.at(first, thread[own], ts[own])
-        np.maximum.at(last, thread[own], ts[own])
+        own_event = ~_IS_SWITCH[number]
+        np.minimum.at(first, thread[own_event], ts[own_event])
+        np.maximum.at(last, thread[own_event], ts[own_event])
         kinds = process[thread] << np.uint64(8) | _DOMAIN[number]
         pairs, counts = np.unique(
             np.stack([kinds, buffer.column("object")]), axis=1, return_counts=True

@@ -111,8 +111,8 @@ def from_call_site(frames: Sequence[Frame], passed_over: PassedOver) -> tuple[Fr
     if any(frame.python for frame in frames):
         frames = [frame for frame in frames if not is_interpreter(frame.module)]
         inside = frames[: _up_to_python(frame.python for frame in frames)]
-        own = (n for n, f in enumerate(inside) if not passed_over(f.function, f.module))
-        first = next(own, next(n for n, frame in enumerate(frames) if frame.python))
+        of_program = (n for n, f in enumerate(inside) if not passed_over(f.function, f.module))
+        first = next(of_program, next(n for n, frame in enumerate(frames) if frame.python))
     else:
         program = takewhile(lambda frame: not is_tracer(frame), frames)
         first = passed_over.first([(frame.function, frame.module) for frame in program])
@@ -188,12 +188,12 @@ def chosen_sites(symbols: Locations, number: int, process: Process) -> dict[int,
         inside = sites[begin:]
         if python:
             inside = inside[: _up_to_python(map(is_python, inside))]
-        own = (
+        of_program = (
             site
             for n, site in enumerate(takewhile(is_program, inside), begin)
             if not passed(site, bool(python)) and not _is_between(symbols, number, sites, n)
         )
-        site = next(own, python or sites[begin])
+        site = next(of_program, python or sites[begin])
         if site != sites[begin]:
             chosen[stack] = site
     return chosen

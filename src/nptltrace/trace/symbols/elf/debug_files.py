@@ -103,22 +103,22 @@ class ModuleFiles:
                     _by_build_id(directory, module.build_id),
                 ]
             candidates += [directory / module.path.lstrip("/"), directory / name]
-        found = _first(candidates, module.build_id)
-        if found is None and module.build_id:
-            found = _first(self._index().get(module.build_id, ()), module.build_id)
-        if (found is not None and found.has_code) or not module.path.startswith("/"):
-            return found
+        copy = _first(candidates, module.build_id)
+        if copy is None and module.build_id:
+            copy = _first(self._index().get(module.build_id, ()), module.build_id)
+        if (copy is not None and copy.has_code) or not module.path.startswith("/"):
+            return copy
         if module.image:
-            return _first([Path(module.image)], module.build_id) or found
+            return _first([Path(module.image)], module.build_id) or copy
         place = Path(module.path)
         if not module.build_id and began_ns is not None:
             try:
                 if place.stat().st_mtime_ns > began_ns:
-                    return found
+                    return copy
             except OSError:
-                return found
+                return copy
         # The file from a directory may be a debug file, without code.
-        return _first([place], module.build_id) or found
+        return _first([place], module.build_id) or copy
 
     def _debug_file(self, module: Module, own: ElfFile | None) -> ElfFile | None:
         """Return the separate debug file."""
@@ -195,12 +195,12 @@ def _small_debug_file(elf: ElfFile) -> ElfFile | None:
     fd = os.memfd_create("debug file", os.MFD_CLOEXEC)
     with open(fd, "wb", closefd=False) as file:
         file.write(data)
-    found = open_elf(Path(f"/proc/self/fd/{fd}"))
-    if found is None:
+    elf_in_memory = open_elf(Path(f"/proc/self/fd/{fd}"))
+    if elf_in_memory is None:
         os.close(fd)
     else:
-        own(found, os.close, fd)
-    return found
+        own(elf_in_memory, os.close, fd)
+    return elf_in_memory
 
 
 def _by_build_id(directory: Path, build_id: str, suffix: str = "") -> Path:
