@@ -181,7 +181,7 @@ def test_no_common_time(here: Machine, there: Machine, ptt: Ptt) -> None:
     there.began_unix_ns = NEVER
     second = there.trace(S)
     assert "they cannot be read together" in ptt("stat", first, second, status=2).stderr
-    with pytest.raises(UsageError, match="does not say what time of day"):
+    with pytest.raises(UsageError, match="has no time of day for its clock"):
         Traceset(second, first)
     assert rows(second) == [(0, 1)]
 

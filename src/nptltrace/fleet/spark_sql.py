@@ -97,7 +97,9 @@ def _percentile(node: Any) -> Any:
     if not isinstance(call, exp.PercentileDisc):
         return None
     order = exp.Order(expressions=[exp.Ordered(this=call.this)])
-    value = exp.WithinGroup(this=exp.func("percentile_disc", call.expression), expression=order)
+    value: Any = exp.WithinGroup(
+        this=exp.func("percentile_disc", call.expression), expression=order
+    )
     if call is not node:
         value = exp.Filter(this=value, expression=node.expression)
     return exp.cast(value, "bigint")

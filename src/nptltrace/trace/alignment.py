@@ -131,10 +131,10 @@ def align(traces: Sequence[Clocked]) -> Alignment:
     for clock in clocks:
         _check_speed([traces[number] for number in clock])
     if len(clocks) == 1:
-        clock = traces[leads[0]].metadata.clock
+        shared = traces[leads[0]].metadata.clock
         origin = min((t.begin for t in traces if t.begin is not None), default=0)
-        placements = (Placement(clock.frequency, origin, 0),) * len(traces)
-        return Alignment(placements, leads[0], True, clock.unix_ns(origin), 0, "")  # noqa: FBT003 -- a field
+        placements = (Placement(shared.frequency, origin, 0),) * len(traces)
+        return Alignment(placements, leads[0], True, shared.unix_ns(origin), 0, "")  # noqa: FBT003 -- a field
     machines = _grouped(
         leads, lambda a, b: bool(traces[a].boot) and traces[a].boot == traces[b].boot
     )
