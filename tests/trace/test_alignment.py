@@ -139,8 +139,7 @@ def test_clocks_of_one_machine(here: Machine, ptt: Ptt) -> None:
     assert (found.one_clock, found.uncertainty_ns, found.start_unix_ns) == (False, 70, BOOT + S)
     message = ptt("view", first, second).stderr
     assert (
-        message
-        == "ptt: warning: the traces use different clocks of one machine, to within 70 ns\n"
+        message == "ptt: warning: the traces use different clocks of one machine, to within 70 ns\n"
     )
 
 
