@@ -71,28 +71,15 @@ static int feed_wait(struct ptt_detail *d, const struct ptt_model_wait *w)
 	if (!to)
 		return -ENOMEM;
 	*to = (struct ptt_detail_wait){
-		.t_ns = w->t_ns,
-		.dur_ns = w->dur_ns,
-		.held_ns = w->held_ns,
-		.waker_t_ns = w->waker_t_ns,
-		.ready_ns = w->ready_ns,
-		.parent = w->parent < UINT32_MAX ? (uint32_t)w->parent : 0,
-		.thread = w->thread,
-		.object = w->object,
-		.site = w->site,
-		.owner = w->owner,
-		.owner_site = w->owner_site,
-		.waker = w->waker,
-		.waker_site = w->waker_site,
-		.stack = w->stack,
-		.holder_stack = w->holder_stack,
-		.holder_site = w->holder_site,
+		.t_ns = w->t_ns, .dur_ns = w->dur_ns, .held_ns = w->held_ns,
+		.waker_t_ns = w->waker_t_ns, .ready_ns = w->ready_ns,
+		.parent = w->parent < UINT32_MAX ? (uint32_t)w->parent : 0, .thread = w->thread,
+		.object = w->object, .site = w->site, .owner = w->owner, .owner_site = w->owner_site,
+		.waker = w->waker, .waker_site = w->waker_site, .stack = w->stack,
+		.holder_stack = w->holder_stack, .holder_site = w->holder_site,
 		.queue_depth = w->queue_depth < UINT16_MAX ? (uint16_t)w->queue_depth : UINT16_MAX,
-		.result = (int16_t)w->result,
-		.wait_class = w->wait_class,
-		.kind = w->kind,
-		.mode = w->mode,
-		.open = w->open,
+		.result = (int16_t)w->result, .wait_class = w->wait_class, .kind = w->kind,
+		.mode = w->mode, .open = w->open,
 	};
 	dt_overview_wait(d->overview, record.begin, record.end, w->wait_class < 2 ? w->wait_class : 2);
 	err = dt_put(d, PTT_DETAIL_THREADS, w->thread, 0, 1u + w->wait_class, &record);

@@ -150,14 +150,8 @@ static void scatter(struct query *q)
 		struct cell *c = &q->cells[q->touched[i]];
 		bool single = c->count == 1;
 		struct ptt_detail_span span = {
-			.t_ns = c->begin,
-			.dur_ns = c->end - c->begin,
-			.row = q->row,
-			.count = c->count,
-			.other = c->other,
-			.depth = c->depth,
-			.wait = c->wait,
-			.lane = q->track->lane,
+			.t_ns = c->begin, .dur_ns = c->end - c->begin, .row = q->row, .count = c->count,
+			.other = c->other, .depth = c->depth, .wait = c->wait, .lane = q->track->lane,
 			.state = q->track->state,
 			.flags = (uint8_t)((single ? 0 : PTT_DETAIL_MERGED) | (c->open ? PTT_DETAIL_OPEN : 0)),
 		};

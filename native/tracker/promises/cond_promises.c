@@ -158,7 +158,7 @@ static void judge(struct ptt_verify *v, const struct vf_object *o)
 	int64_t since = mutexes_free(v, o), end = p->known.alive > p->last ? p->known.alive : p->last;
 	const struct tk_waking *k = TK_WAKING(&v->t, o);
 	const struct vf_wakeup *by = VF_WAKEUP(v, k->latest);
-	const struct vf_waiter *w = NULL; /* the first one */
+	const struct vf_waiter *w = NULL; /* the first waiter */
 	struct ptt_verify_violation *row;
 	uint32_t waiting = 0;
 	bool proven;

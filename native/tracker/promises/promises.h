@@ -330,7 +330,7 @@ void vf_barriers_finish(struct ptt_verify *v);
 
 void vf_create(struct ptt_verify *v, const struct tk_event *e);
 void vf_begin(struct ptt_verify *v, const struct tk_event *e);
-/* vf_replaced - another thread begins with the kernel thread id of this one. */
+/* vf_replaced - callback of the tracker: another thread begins with the kernel thread id of this thread. */
 void vf_replaced(struct tracker *t, uint32_t thread);
 void vf_end(struct ptt_verify *v, const struct tk_event *e);
 void vf_join_in(struct ptt_verify *v, const struct tk_event *e);

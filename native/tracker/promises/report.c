@@ -99,13 +99,8 @@ struct ptt_verify_violation *vf_report(struct ptt_verify *v, const struct vf_cla
 	if (!entry->value)
 		entry->value = v->row_count;
 	*row = (struct ptt_verify_violation){
-		.object = claim->object,
-		.count = 1,
-		.rule = claim->rule,
-		.severity = claim->severity,
-		.process = claim->process,
-		.kind = claim->kind,
-		.ts = TK_NEVER,
+		.object = claim->object, .count = 1, .rule = claim->rule, .severity = claim->severity,
+		.process = claim->process, .kind = claim->kind, .ts = TK_NEVER,
 	};
 	for (uint32_t i = 0; i < count && row->event_count < PTT_VERIFY_EVENTS; i++) {
 		if (!events[i]->id)

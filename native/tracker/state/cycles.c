@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cycles.c - cycles of lock orders that can deadlock one day, and what prevents the other cycles. */
+/* cycles.c - cycles of lock orders that can deadlock, and the reasons why other cycles cannot. */
 #include "orders.h"
 
 /* Limit of one search. Searches must not take longer than the other work for the events. */
@@ -141,7 +141,7 @@ struct round {
 	uint32_t compared;
 	uint64_t looked_back; /* limit of `looked_back` of struct tk_orders */
 	bool tries; /* follow also the edges of requests that do not wait for ever */
-	void (*found)(struct tracker *t, const struct tk_cycle *cycle);
+	void (*report)(struct tracker *t, const struct tk_cycle *cycle);
 };
 
 static uint32_t prevented_by(struct tk_orders *o, const struct tk_order *a, const struct tk_order *b)
@@ -228,7 +228,7 @@ static void close_round(struct tk_orders *o, struct round *r)
 	let_readers_in(o, r, &cycle);
 	/* Without all comparisons the reasons are unknown. */
 	if (!is_over(o, r))
-		r->found(o->t, &cycle);
+		r->report(o->t, &cycle);
 }
 
 static bool is_on(const struct tk_orders *o, const struct round *r, uint32_t object)
@@ -259,10 +259,10 @@ static void follow(struct tk_orders *o, struct round *r, uint32_t first, uint32_
 	}
 }
 
-void tk_cycles_prevented(struct tk_orders *o, void (*found)(struct tracker *t, const struct tk_cycle *cycle))
+void tk_cycles_prevented(struct tk_orders *o, void (*report)(struct tracker *t, const struct tk_cycle *cycle))
 {
 	for (int tries = 0; tries <= 1; tries++) {
-		struct round r = { .looked_back = o->looked_back + NODES_MAX, .tries = tries, .found = found };
+		struct round r = { .looked_back = o->looked_back + NODES_MAX, .tries = tries, .report = report };
 
 		for (uint32_t i = 1; i < o->t->objects.count && o->edges.count > 1; i++)
 			follow(o, &r, i, i);

@@ -157,7 +157,7 @@ bool tk_cycle_handed(const struct tk_orders *o, const struct tk_cycle *cycle);
  *
  * The search is bounded. Cycles that can close are included; their `prevented` is 0.
  */
-void tk_cycles_prevented(struct tk_orders *o, void (*found)(struct tracker *t, const struct tk_cycle *cycle));
+void tk_cycles_prevented(struct tk_orders *o, void (*report)(struct tracker *t, const struct tk_cycle *cycle));
 
 /* ---- orders.c ---- */
 

@@ -102,7 +102,7 @@ struct md_object {
 	bool owner_follows; /* the event by which the owner of a waiter takes the lock may be still to come */
 	bool counted;
 	bool as_lock;	    /* a semaphore with one unit: each thread that took the unit gave it back itself */
-	bool given_away;    /* such a semaphore: another thread posted it without waiters, as an interpreter does before it frees a lock */
+	bool given_away;    /* such a semaphore: another thread posted it without waiters, as interpreters do before they free a lock */
 	uint32_t maker;	    /* of such a semaphore: the thread that initialized it */
 	bool pool;	    /* a semaphore that began with several units, which threads take and give back */
 	uint8_t purpose;    /* enum ptt_purpose */

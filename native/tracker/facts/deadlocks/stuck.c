@@ -119,14 +119,14 @@ static bool is_left_over(const struct ptt_check *c, uint32_t thread, uint32_t bl
 /* Marks the processes with a fact that explains why they are blocked. */
 static void find_explained(struct ptt_check *c)
 {
+	const uint32_t explaining = 1u << PTT_FACT_WAIT_CYCLE | 1u << PTT_FACT_WAIT_FOR_SELF | 1u << PTT_FACT_SIGNAL_MISSED |
+				    1u << PTT_FACT_BARRIER_INCOMPLETE | 1u << PTT_FACT_END_WITH_HOLD |
+				    1u << PTT_FACT_COND_MUTEX_NOT_HELD | 1u << PTT_FACT_COND_TWO_MUTEXES;
+
 	for (uint32_t i = 1; i < c->facts.count; i++) {
 		const struct ptt_check_fact *f = CK_FACT(c, i);
 
-		if (f->flags & (PTT_FLAG_DROPPED | PTT_FLAG_REFUSED | PTT_FLAG_SUSPECT))
-			continue;
-		if (f->kind == PTT_FACT_WAIT_CYCLE || f->kind == PTT_FACT_WAIT_FOR_SELF || f->kind == PTT_FACT_SIGNAL_MISSED ||
-		    f->kind == PTT_FACT_BARRIER_INCOMPLETE || f->kind == PTT_FACT_END_WITH_HOLD || f->kind == PTT_FACT_COND_MUTEX_NOT_HELD ||
-		    f->kind == PTT_FACT_COND_TWO_MUTEXES)
+		if (explaining >> f->kind & 1 && !(f->flags & (PTT_FLAG_DROPPED | PTT_FLAG_REFUSED | PTT_FLAG_SUSPECT)))
 			CK_PROCESS(c, f->process)->explained = true;
 	}
 }

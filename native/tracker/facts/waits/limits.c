@@ -65,7 +65,9 @@ void ck_limit_in(struct ptt_check *c, const struct tk_event *e, uint32_t wait)
 		return;
 	w->limit_over = monotonic < -LATE;
 	w->limit_by_other = 0;
-	if (monotonic < FAR || !is_near(realtime) || !ck_found(c, PTT_FACT_LIMIT_OF_OTHER_CLOCK, e, (uint64_t)w->object << 16, e->site, 0))
+	if (monotonic < FAR || !is_near(realtime))
+		return;
+	if (!ck_found(c, PTT_FACT_LIMIT_OF_OTHER_CLOCK, e, (uint64_t)w->object << 16, e->site, 0))
 		return;
 	CK_FACT(c, c->current)->value = realtime;
 	ck_step_wait(c, wait, 0);

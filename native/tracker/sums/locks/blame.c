@@ -14,14 +14,11 @@ uint32_t md_blame(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_
 	bool made;
 	uint32_t number = md_lookup(m, &m->blame_of, &m->blames, (uint64_t)object << 32 | thread, site, &made);
 
-	if (made) {
-		struct ptt_model_blame *b = MD_BLAME(m, number);
-
-		b->object = object;
-		b->thread = thread;
-		b->site = site & ~MD_RELEASED;
-		b->released = (site & MD_RELEASED) != 0;
-	}
+	if (made)
+		*MD_BLAME(m, number) = (struct ptt_model_blame){
+			.object = object, .thread = thread, .site = site & ~MD_RELEASED,
+			.released = (site & MD_RELEASED) != 0,
+		};
 	return number;
 }
 

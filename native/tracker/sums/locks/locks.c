@@ -14,24 +14,16 @@ static void hold_row(struct ptt_model *m, const struct md_hold *h, int64_t ts, u
 	row = md_row(m, &m->hold_rows);
 	if (!row)
 		return;
-	row->t_ns = since;
-	row->dur_ns = ts - since;
-	row->off_ns = row->ready_ns = -1;
+	*row = (struct ptt_model_hold){
+		.t_ns = since, .dur_ns = ts - since, .off_ns = -1, .ready_ns = -1, .thread = h->thread,
+		.object = h->object, .site = h->site_row, .release_site = site, .stack = h->stack,
+		.release_stack = stack, .max_waiters = h->max_waiters, .mode = h->mode, .open = !spent,
+		.thread_place = h->thread_place, .object_place = h->object_place,
+	};
 	if (spent && row->dur_ns == whole) {
 		row->off_ns = spent->off_ns;
 		row->ready_ns = spent->ready_ns;
 	}
-	row->thread = h->thread;
-	row->object = h->object;
-	row->site = h->site_row;
-	row->release_site = site;
-	row->stack = h->stack;
-	row->release_stack = stack;
-	row->max_waiters = h->max_waiters;
-	row->mode = h->mode;
-	row->open = !spent;
-	row->thread_place = h->thread_place;
-	row->object_place = h->object_place;
 }
 
 static inline void sum_hold(struct ptt_sums *sums, uint64_t ns, uint64_t used, uint64_t undivided)
@@ -120,7 +112,7 @@ void md_acquire(struct ptt_model *m, const struct tk_event *e, uint32_t object, 
 	if (unlikely(!MD_OBJECT(m, object)->pub.first_site))
 		o->pub.first_site = md_site(m, e->thread, e->site, o->pub.kind);
 	if (!tk_knows_holds(TK_PROCESS(&m->t, e->process), o->pub.kind, e->object)) {
-		/* Releases are not recorded: the thread that took it is blamed until another one does. */
+		/* Without recorded releases, a thread is blamed until another thread takes the lock. */
 		if (o->pub.waiters)
 			md_blame_from(m, object, e->thread, md_site(m, e->thread, e->site, o->pub.kind), e->ts);
 		return;

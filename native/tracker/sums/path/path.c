@@ -120,7 +120,7 @@ static void pass(struct ptt_model *m, struct md_walk *at, const struct md_step *
 {
 	while (at->thread && MD_THREAD(m, at->thread)->path_first >= step->end && at->hops++ < m->t.threads.count)
 		at->thread = to_creator(m, at->thread, &at->t);
-	/* A wait that was over before it began kept nobody. */
+	/* The wake-up came before the beginning: the wait did not delay its thread. */
 	if (step->thread != at->thread || step->start >= at->t || (step->wake != TK_NEVER && step->wake < step->start))
 		return;
 	/* The wait ended after the path came to the thread, or after the window. */

@@ -9,9 +9,7 @@ struct md_end md_end_of(const struct tk_event *e, uint8_t done, int64_t missing_
 	bool succeeded = result == 0 || result == EOWNERDEAD;
 
 	return (struct md_end){
-		.ts = e->ts,
-		.dur = tk_number(&e->e, TK_WAIT_NS, missing_ns),
-		.wake = TK_NEVER,
+		.ts = e->ts, .dur = tk_number(&e->e, TK_WAIT_NS, missing_ns), .wake = TK_NEVER,
 		.result = (int32_t)result,
 		.wait_class = succeeded ? done : result == ETIMEDOUT ? PTT_TIMEOUT : PTT_CANCELLED,
 	};
@@ -202,17 +200,11 @@ bool md_wait_take(struct ptt_model *m, const struct tk_event *e, uint32_t object
 		return false;
 	}
 	*out = (struct md_wait){
-		.since = e->ts - dur,
-		.id = ++m->t.wait_id,
-		.retaken = TK_NEVER,
-		.thread = e->thread,
-		.object = object,
-		.site_row = md_site(m, e->thread, e->site, o->pub.kind),
+		.since = e->ts - dur, .id = ++m->t.wait_id, .retaken = TK_NEVER, .thread = e->thread,
+		.object = object, .site_row = md_site(m, e->thread, e->site, o->pub.kind),
 		.owner = md_is_lock(o->pub.kind) && o->pub.releaser != e->thread ? o->pub.releaser : 0,
-		.depth = o->pub.waiters + 1,
-		.locks_held = locks_held(m, e),
-		.crowd = o->pub.waiters + 1,
-		.kind = (uint8_t)o->pub.kind,
+		.depth = o->pub.waiters + 1, .locks_held = locks_held(m, e),
+		.crowd = o->pub.waiters + 1, .kind = (uint8_t)o->pub.kind,
 	};
 	out->counted = md_counted(m, out->thread, object, out->site_row);
 	return false;
@@ -315,14 +307,11 @@ static void sum_cause(struct ptt_model *m, const struct md_wait *w, const struct
 		entry->value = m->cause_key.count;
 	key = md_lookup(m, &m->cause_of, &m->causes, (uint64_t)w->thread << 32 | w->object, entry->value, &made);
 	c = &((struct ptt_model_cause *)(void *)m->causes.items)[key];
-	if (made) {
-		c->thread = w->thread;
-		c->object = w->object;
-		c->site = w->site_row;
-		c->cause = cause;
-		c->cause_site = cause_site;
-		c->wait_class = end->wait_class;
-	}
+	if (made)
+		*c = (struct ptt_model_cause){
+			.thread = w->thread, .object = w->object, .site = w->site_row, .cause = cause,
+			.cause_site = cause_site, .wait_class = end->wait_class,
+		};
 	c->n++;
 	c->ns += ns;
 	if (end->wait_class == PTT_CONTENDED)
@@ -338,11 +327,8 @@ static void sum_waker(struct ptt_model *m, const struct md_wait *w, const struct
 				    end->waker_site, &made);
 	struct ptt_model_waker *waker = &((struct ptt_model_waker *)(void *)m->wakers.items)[number];
 
-	if (made) {
-		waker->object = w->object;
-		waker->thread = end->waker;
-		waker->site = end->waker_site;
-	}
+	if (made)
+		*waker = (struct ptt_model_waker){ .object = w->object, .thread = end->waker, .site = end->waker_site };
 	waker->n++;
 	waker->ns += ns;
 }
@@ -367,36 +353,21 @@ void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait
 		 int64_t since, int64_t until)
 {
 	struct ptt_model_wait *row = md_row(m, rows);
+	bool whole = !end->open && until - since == (end->dur >= 0 ? end->dur : end->ts - w->since);
 
 	if (!row)
 		return;
 	*row = (struct ptt_model_wait){
-		.t_ns = since,
-		.dur_ns = until - since,
-		.begin_ns = w->since,
+		.t_ns = since, .dur_ns = until - since, .begin_ns = w->since,
 		.held_ns = end->wait_class == PTT_CONTENDED ? (int64_t)end->held : 0,
 		.waker_t_ns = end->wake,
-		.ready_ns = !end->open && until - since == (end->dur >= 0 ? end->dur : end->ts - w->since) ? tk_sched_since(&MD_THREAD(m, w->thread)->sched, &w->sched).ready_ns : -1,
-		.id = w->id,
-		.parent = w->parent,
-		.chain = w->chain ? w->chain : w->id,
-		.thread = w->thread,
-		.object = w->object,
-		.site = w->site_row,
-		.owner = w->owner,
-		.owner_site = w->owner_site,
-		.waker = end->waker,
-		.waker_site = end->waker_site,
-		.queue_depth = w->depth,
-		.locks_held = w->locks_held,
-		.stack = w->stack,
-		.owner_stack = w->owner_stack,
-		.waker_stack = end->waker_stack,
-		.result = end->result,
-		.wait_class = end->wait_class,
-		.kind = w->kind,
-		.mode = w->mode,
-		.open = end->open,
+		.ready_ns = whole ? tk_sched_since(&MD_THREAD(m, w->thread)->sched, &w->sched).ready_ns : -1,
+		.id = w->id, .parent = w->parent, .chain = w->chain ? w->chain : w->id,
+		.thread = w->thread, .object = w->object, .site = w->site_row, .owner = w->owner,
+		.owner_site = w->owner_site, .waker = end->waker, .waker_site = end->waker_site,
+		.queue_depth = w->depth, .locks_held = w->locks_held, .stack = w->stack,
+		.owner_stack = w->owner_stack, .waker_stack = end->waker_stack, .result = end->result,
+		.wait_class = end->wait_class, .kind = w->kind, .mode = w->mode, .open = end->open,
 	};
 	place_holder(w, end, row);
 }
@@ -416,13 +387,8 @@ static void wakeup_row(struct ptt_model *m, const struct md_wait *w, const struc
 	if (!row)
 		return;
 	*row = (struct ptt_model_wakeup){
-		.t_ns = t_ns,
-		.woken_ns = end->ts,
-		.wait = w->id,
-		.waker = end->waker,
-		.wakee = w->thread,
-		.object = w->object,
-		.site = end->waker_site,
+		.t_ns = t_ns, .woken_ns = end->ts, .wait = w->id, .waker = end->waker,
+		.wakee = w->thread, .object = w->object, .site = end->waker_site,
 		.kind = end->wake_kind,
 	};
 }

@@ -158,7 +158,7 @@ static bool held_by_others(struct ptt_model *m, const struct md_wait *w, const s
 {
 	bool long_enough;
 	uint64_t held = unawait(m, by, now);
-	uint32_t own = by->mutex ? tk_hold_find(&m->t, w->thread, by->mutex) : 0;
+	uint32_t hold = by->mutex ? tk_hold_find(&m->t, w->thread, by->mutex) : 0;
 
 	if (!by->mutex)
 		return false;
@@ -167,8 +167,8 @@ static bool held_by_others(struct ptt_model *m, const struct md_wait *w, const s
 		return false;
 	}
 	/* The thread itself has held the mutex since it took the mutex back. */
-	if (own)
-		MD_HOLD(m, own)->share += held - (w->mutex_held - by->held);
+	if (hold)
+		MD_HOLD(m, hold)->share += held - (w->mutex_held - by->held);
 	*out = held = w->mutex_held - by->held;
 	long_enough = w->mutex_held_all - by->held_all >= REACQUIRE_NS;
 	long_enough = long_enough && MD_OBJECT(m, w->object)->purpose != PTT_FOR_GIL;
@@ -327,7 +327,7 @@ void md_barrier_out(struct ptt_model *m, const struct tk_event *e)
 		left_without(m, object, e->ts);
 	} else {
 		woken_by(&end, MD_WAKEUP(m, wakeup));
-		if (end.waker == e->thread) { /* came last, and waited for nobody */
+		if (end.waker == e->thread) { /* it came last, and did not wait */
 			md_not_in_crowd(m, MD_OBJECT(m, object), w.since);
 			return;
 		}
@@ -360,12 +360,12 @@ static uint8_t class_of_unit(const struct md_object *o, const struct md_wait *w,
 uint8_t md_sem_unknown_class(struct ptt_model *m, const struct md_wait *w)
 {
 	const struct md_object *o = MD_OBJECT(m, w->object);
-	uint32_t own = MD_PAIR(m, md_pair(m, w->thread, w->object))->balance > 0;
+	uint32_t own_unit = MD_PAIR(m, md_pair(m, w->thread, w->object))->balance > 0;
 
 	/* Without recorded units, their use is unknown. */
 	if (!TK_PROCESS(&m->t, o->pub.process)->full[PTT_KIND_SEM])
 		return md_class(o, w->futex ? md_futex_class(w) : PTT_UNKNOWN);
-	return class_of_unit(o, w, o->units_out > own);
+	return class_of_unit(o, w, o->units_out > own_unit);
 }
 
 /* The waker of a wait for a unit decides its class. */

@@ -11,7 +11,7 @@ static void add_row(struct ptt_model *m, uint32_t thread, int64_t ts, uint32_t t
 }
 
 /* Adds the first event of a thread, by which it lives. The other meaning of that event counts only if it is added again. */
-static void lives(struct ptt_model *m, uint32_t thread)
+static void add_first_event(struct ptt_model *m, uint32_t thread)
 {
 	int64_t first = MD_THREAD(m, thread)->pub.first_ns;
 
@@ -20,21 +20,21 @@ static void lives(struct ptt_model *m, uint32_t thread)
 }
 
 /* Adds an event. If its thread has ended, adds the end as well, or the thread would live again. */
-static void led_here(struct ptt_model *m, uint32_t thread, int64_t ts, uint32_t times)
+static void add_event(struct ptt_model *m, uint32_t thread, int64_t ts, uint32_t times)
 {
 	const struct ptt_model_thread *t = &MD_THREAD(m, thread)->pub;
 	bool ended = t->flags & PTT_THREAD_ENDED;
 
 	if (!thread || !t->tid || ts == TK_NEVER || (ended && ts >= t->end_ns))
 		return;
-	lives(m, thread);
+	add_first_event(m, thread);
 	add_row(m, thread, ts, times + (ts == t->first_ns));
 	if (ended)
 		add_row(m, thread, t->end_ns, 1);
 }
 
 /* The holders of a condition's mutex since the beginning of a wait decide the class of the wait. */
-static void of_mutex(struct ptt_model *m, const struct md_wait *w)
+static void add_mutex_holders(struct ptt_model *m, const struct md_wait *w)
 {
 	const struct md_log *log = MD_LOG_OF(m, MD_OBJECT(m, w->mutex));
 
@@ -43,52 +43,52 @@ static void of_mutex(struct ptt_model *m, const struct md_wait *w)
 
 		if (entry->ended == TK_NEVER || entry->ended < w->since)
 			continue;
-		led_here(m, entry->thread, entry->since, 1);
-		led_here(m, entry->thread, entry->ended, 1);
+		add_event(m, entry->thread, entry->since, 1);
+		add_event(m, entry->thread, entry->ended, 1);
 	}
 }
 
-static void of_thread(struct ptt_model *m, uint32_t thread)
+static void add_thread(struct ptt_model *m, uint32_t thread)
 {
 	const struct md_thread *t = MD_THREAD(m, thread);
 
 	if (t->pub.flags & PTT_THREAD_ENDED)
 		return;
-	led_here(m, t->pub.creator, t->pub.create_ns, 1);
-	lives(m, thread);
+	add_event(m, t->pub.creator, t->pub.create_ns, 1);
+	add_first_event(m, thread);
 	for (uint32_t i = t->pub.waits; i; i = MD_WAITING(m, i)->thread_next) {
-		led_here(m, thread, MD_WAITING(m, i)->since, 1);
-		of_mutex(m, MD_WAITING(m, i));
+		add_event(m, thread, MD_WAITING(m, i)->since, 1);
+		add_mutex_holders(m, MD_WAITING(m, i));
 	}
 	if (t->call)
-		led_here(m, thread, t->call_ns, 1);
+		add_event(m, thread, t->call_ns, 1);
 	for (uint32_t i = t->pub.holds; i; i = MD_HOLD(m, i)->thread_next)
-		led_here(m, thread, MD_HOLD(m, i)->since, MD_HOLD(m, i)->depth);
+		add_event(m, thread, MD_HOLD(m, i)->since, MD_HOLD(m, i)->depth);
 }
 
-static void of_wakeup(struct ptt_model *m, const struct md_wakeup *w)
+static void add_wakeup(struct ptt_model *m, const struct md_wakeup *w)
 {
-	led_here(m, w->thread, w->ts, md_wakeup_times(w));
+	add_event(m, w->thread, w->ts, md_wakeup_times(w));
 }
 
 /*
  * Adds the unused wake-ups, and the last wake-up, which also decides about waits without a wake-up. Barriers are left out: the
  * event that completes a round begins a wait, and is added as a wait.
  */
-static void of_wakeups(struct ptt_model *m, const struct md_object *o)
+static void add_wakeups(struct ptt_model *m, const struct md_object *o)
 {
 	const struct tk_waking *k = TK_WAKING(&m->t, &o->pub);
 
 	if (o->pub.kind == PTT_KIND_BARRIER)
 		return;
 	for (uint32_t i = k->first; i; i = MD_WAKEUP(m, i)->next)
-		of_wakeup(m, MD_WAKEUP(m, i));
+		add_wakeup(m, MD_WAKEUP(m, i));
 	if (!MD_WAKEUP(m, k->latest)->left)
-		of_wakeup(m, MD_WAKEUP(m, k->latest));
+		add_wakeup(m, MD_WAKEUP(m, k->latest));
 }
 
 /* The last holder of a lock that threads still wait for. */
-static void of_object(struct ptt_model *m, const struct md_object *o)
+static void add_last_holder(struct ptt_model *m, const struct md_object *o)
 {
 	const struct md_log *log = MD_LOG_OF(m, o);
 
@@ -98,9 +98,9 @@ static void of_object(struct ptt_model *m, const struct md_object *o)
 		const struct md_log_entry *last = &log->entry[(log->count - 1) % MD_LOG];
 
 		if (last->ended != TK_NEVER)
-			led_here(m, last->thread, last->since, 1);
+			add_event(m, last->thread, last->since, 1);
 	}
-	led_here(m, o->pub.releaser, o->pub.release_ns, 1);
+	add_event(m, o->pub.releaser, o->pub.release_ns, 1);
 }
 
 /* Posts since this time matter to waits that have not begun yet. */
@@ -120,21 +120,21 @@ int ptt_model_state(struct ptt_model *m)
 
 	m->state_rows.count = 0;
 	for (uint32_t i = 1; i < m->t.threads.count; i++)
-		of_thread(m, i);
+		add_thread(m, i);
 	for (uint32_t i = 1; i < m->t.objects.count; i++) {
 		const struct md_object *o = MD_OBJECT(m, i);
 
-		of_object(m, o);
+		add_last_holder(m, o);
 		if (o->as_lock || o->pool)
-			led_here(m, o->maker, o->pub.first_ns, 1);
+			add_event(m, o->maker, o->pub.first_ns, 1);
 		if (o->pub.waits || MD_WAKEUP(m, TK_WAKING(&m->t, &o->pub)->latest)->ts >= since)
-			of_wakeups(m, o);
+			add_wakeups(m, o);
 	}
 	for (uint32_t i = 1; i < m->pairs.count; i++) {
 		const struct ptt_model_pair *pair = MD_PAIR(m, i);
 
 		if (pair->balance)
-			led_here(m, pair->thread, pair->balance_ns, pair->balance);
+			add_event(m, pair->thread, pair->balance_ns, pair->balance);
 	}
 	return m->t.error;
 }
