@@ -6,6 +6,7 @@
  */
 #include "agent.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 
 static void JNICALL thread_start(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
@@ -67,7 +68,8 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
 
 	(void)reserved;
 	ja_frames = frames < PTT_JAVA_FRAMES ? frames : PTT_JAVA_FRAMES;
-	if (!__nptl_trace_java_wait || (*vm)->GetEnv(vm, (void **)&ja_jvmti, JVMTI_VERSION_1_2) != JNI_OK)
+	ja_tracer = dlsym(RTLD_DEFAULT, PTT_JAVA_TRACER);
+	if (!ja_tracer || (*vm)->GetEnv(vm, (void **)&ja_jvmti, JVMTI_VERSION_1_2) != JNI_OK)
 		return JNI_OK;
 	enable();
 	return JNI_OK;

@@ -59,7 +59,8 @@ bool ja_has_virtual(void);
 
 /* ---- waits.c ---- */
 
-/* So many frames are reported of each stack. */
+/* Set once, when the agent begins: the tracer, and the number of frames of each stack. */
+extern const struct ptt_java_tracer *ja_tracer;
 extern uint32_t ja_frames;
 
 /* ja_thread_name - reports the calling thread's name, once, if the kernel's is shorter. ja_thread_rename - reports it in any case. */
@@ -73,7 +74,7 @@ void ja_thread_rename(JNIEnv *jni, jthread thread);
 bool ja_wait_begin(JNIEnv *jni, jthread thread, jobject object, enum ptt_java_kind kind, uint32_t owner, uint64_t timeout_ns);
 /* ja_wake - the calling thread is about to wake a thread that waits. @wait says for what; the rest of it is filled in. */
 void ja_wake(JNIEnv *jni, jthread thread, struct ptt_java_wait *wait);
-/* ja_wait_end - the innermost wait of the calling thread is over; see __nptl_trace_java_waited(). */
+/* ja_wait_end - the innermost wait of the calling thread is over; see waited() of struct ptt_java_tracer. */
 void ja_wait_end(int result);
 /* ja_wait_cancel - all waits of the calling thread are over. */
 void ja_wait_cancel(void);

@@ -8,6 +8,7 @@
 #define KERNEL_NAME 15 /* so many bytes of a name the machine itself gives to a thread */
 #define NESTED 2       /* a thread that was notified may have to wait for the monitor */
 
+const struct ptt_java_tracer *ja_tracer;
 uint32_t ja_frames;
 
 /* What the calling thread waits for, the outermost first. */
@@ -28,7 +29,7 @@ static void name(JNIEnv *jni, jthread thread, bool always)
 	if ((*ja_jvmti)->GetThreadInfo(ja_jvmti, thread, &info) != JVMTI_ERROR_NONE)
 		return;
 	if (always || strlen(info.name) > KERNEL_NAME)
-		__nptl_trace_java_name(info.name);
+		ja_tracer->name(info.name);
 	(*ja_jvmti)->Deallocate(ja_jvmti, (unsigned char *)info.name);
 	if (info.thread_group)
 		(*jni)->DeleteLocalRef(jni, info.thread_group);
@@ -74,7 +75,7 @@ static void find_frames(JNIEnv *jni, jthread thread, struct ptt_java_wait *wait)
 
 void ja_wait_end(int result)
 {
-	__nptl_trace_java_waited(&self.wait[--self.count], result);
+	ja_tracer->waited(&self.wait[--self.count], result);
 }
 
 void ja_wait_cancel(void)
@@ -97,7 +98,7 @@ bool ja_wait_begin(JNIEnv *jni, jthread thread, jobject object, enum ptt_java_ki
 	wait->owner = owner;
 	find_frames(jni, thread, wait);
 	self.count++;
-	__nptl_trace_java_wait(wait);
+	ja_tracer->wait(wait);
 	if (kind == PTT_JAVA_LOCK || kind == PTT_JAVA_SYNC || kind == PTT_JAVA_PARK)
 		ja_parked_for(kind, wait->object);
 	return true;
@@ -109,7 +110,7 @@ void ja_wake(JNIEnv *jni, jthread thread, struct ptt_java_wait *wait)
 		return;
 	wait->type = NULL;
 	find_frames(jni, thread, wait);
-	__nptl_trace_java_wake(wait);
+	ja_tracer->wake(wait);
 }
 
 bool ja_waits_for(enum ptt_java_kind kind)

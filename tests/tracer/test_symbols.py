@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 OWN = {
     "__nptl_trace_attach", "__nptl_trace_confined", "__nptl_trace_detail_level",
     "__nptl_trace_dlsym", "__nptl_trace_enabled", "__nptl_trace_lock_entry",
-    "__nptl_trace_java_name", "__nptl_trace_java_wait", "__nptl_trace_java_waited",
-    "__nptl_trace_java_wake", "JLI_Launch", "JNI_CreateJavaVM", "ompt_start_tool",
+    "__nptl_trace_java", "JLI_Launch", "JNI_CreateJavaVM", "ompt_start_tool",
     "__nptl_trace_point", "__nptl_trace_stack", "__nptl_trace_with_linker_lock",
     "nptl_trace_send_posix_event", "nptl_trace_send_user_event",
 }  # fmt: skip

@@ -2,8 +2,7 @@
 /* java.h - what the tracer offers to the agent in a Java virtual machine: waits that only the machine knows of. */
 /*
  * The agent calls these in the thread that waits, at the beginning and at the end of the wait. An object is known by a number, since
- * the collector of garbage moves it; a lock that is taken without a wait, or given back while nobody waits, is not seen. Weak: where no
- * tracer is loaded they are null.
+ * the collector of garbage moves it; a lock that is taken without a wait, or given back while nobody waits, is not seen.
  */
 #ifndef PTT_JAVA_H
 #define PTT_JAVA_H
@@ -50,18 +49,20 @@ struct ptt_java_wait {
 	void *site;
 };
 
-extern void __nptl_trace_java_wait(struct ptt_java_wait *wait) __attribute__((weak));
+/* The functions of the tracer for the agent. A call is the call site of an event, so it must not be a tail call. */
+struct ptt_java_tracer {
+	/* wait - the calling thread begins to wait. @wait must stay valid until waited(), which the same thread calls. */
+	void (*wait)(struct ptt_java_wait *wait);
+	/* waited - the wait is over. @result: 0, ETIMEDOUT, or ECANCELED: unknown */
+	void (*waited)(const struct ptt_java_wait *wait, int result);
+	/* wake - the calling thread is about to wake a thread. @wait: kind and object of that thread's wait, frames of the caller */
+	void (*wake)(struct ptt_java_wait *wait);
+	/* name - reports the name of the calling thread in Java; its name in the kernel has 15 bytes at most. */
+	void (*name)(const char *name);
+};
 
-/* @result: 0, ETIMEDOUT, or ECANCELED where nobody knows how it ended */
-extern void __nptl_trace_java_waited(const struct ptt_java_wait *wait, int result) __attribute__((weak));
-
-/*
- * The calling thread is about to wake a waiting thread. Kind, object and frames of @wait say what it waits for, and from where it is
- * woken.
- */
-extern void __nptl_trace_java_wake(struct ptt_java_wait *wait) __attribute__((weak));
-
-/* The name that Java has for the calling thread; the kernel's has 15 bytes at most. */
-extern void __nptl_trace_java_name(const char *name) __attribute__((weak));
+/* The agent looks it up by this name. A process without the tracer has none. */
+#define PTT_JAVA_TRACER "__nptl_trace_java"
+extern const struct ptt_java_tracer __nptl_trace_java;
 
 #endif

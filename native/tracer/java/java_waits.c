@@ -63,7 +63,7 @@ static void report_wait(const struct ptt_java_wait *wait, const void *object)
 		REPORT_WITH(COND, COND_WAIT_IN, cond_wait_in, object, wait->site, .mutex = {0});
 }
 
-EXPORT void __nptl_trace_java_wait(struct ptt_java_wait *wait)
+static void wait_begins(struct ptt_java_wait *wait)
 {
 	const void *object = object_of(wait);
 
@@ -93,13 +93,13 @@ static void report_waited(const struct ptt_java_wait *wait, const void *object, 
 	}
 }
 
-EXPORT void __nptl_trace_java_waited(const struct ptt_java_wait *wait, int result)
+static void wait_ends(const struct ptt_java_wait *wait, int result)
 {
 	ptt_in_lock--;
 	report_waited(wait, object_of(wait), result, ptt_now_ns() - wait->began);
 }
 
-EXPORT void __nptl_trace_java_wake(struct ptt_java_wait *wait)
+static void wakes(struct ptt_java_wait *wait)
 {
 	const void *object = object_of(wait);
 
@@ -114,8 +114,12 @@ EXPORT void __nptl_trace_java_wake(struct ptt_java_wait *wait)
 	ptt_java_now = NULL;
 }
 
-EXPORT void __nptl_trace_java_name(const char *name)
+static void is_named(const char *name)
 {
 	if (must_trace(THREAD, THREAD_NAME))
 		ptt_report_name(pthread_self(), name, strnlen(name, PTT_NAME_MAX), CALL_SITE);
 }
+
+EXPORT const struct ptt_java_tracer __nptl_trace_java = {
+	.wait = wait_begins, .waited = wait_ends, .wake = wakes, .name = is_named,
+};
