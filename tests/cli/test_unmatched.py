@@ -9,9 +9,10 @@ import pytest
 from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from tests.support import Ptt
+    from tests.support import Ptt, Recorder
 
 T0 = 10**12
 
@@ -54,6 +55,17 @@ def test_object_that_is_not_there(ptt: Ptt, deadlock: Path) -> None:
     assert "no object matches --object 0x12" in ptt("report", "--object", "0x12", deadlock).stderr
     reported = ptt("view", "--object", "0x12", deadlock).stderr
     assert "no event is left of the 4 that there are" in reported
+
+
+def test_similar_names_are_suggested(
+    record: Recorder, ptt: Ptt, program: Callable[[str], Path]
+) -> None:
+    trace = record(program("contention"))
+    message = ptt("report", "--site", "wait_for_wrk", trace).stderr
+    assert "no call site matches --site wait_for_wrk" in message
+    assert message.endswith("did you mean wait_for_work?\n")
+    message = ptt("report", "--object", "Hot", trace, status=2).stderr
+    assert message.endswith("called Hot; did you mean hot?\n")
 
 
 def test_whatever_matches_is_not_mentioned(ptt: Ptt, deadlock: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from nptltrace._units import duration, plural
 from nptltrace.cli import traces
 from nptltrace.cli.options import say
+from nptltrace.trace.selection import like_names
 
 if TYPE_CHECKING:
     import argparse
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["say_no_event", "say_no_object", "say_unmatched"]
 
 _SHOWN = 5  # processes or threads of a trace
+_PLACE = re.compile(r"(\+0x| \().*")  # what follows the name of a function in a call site
 
 
 def say_unmatched(
@@ -85,9 +88,12 @@ def _threads(args: argparse.Namespace, source: Traceset) -> Iterator[str]:
 
 def _sites(args: argparse.Namespace, source: Traceset, symbols: Symbols) -> Iterator[str]:
     if traces.selection(args).site_pairs(source, symbols) == []:
-        places = len(source.chosen.everywhere())
-        others = f"{places:,} {plural(places, 'other')}"
-        yield f"no call site matches {_given(args, 'site')}: the trace has {others}"
+        places = source.chosen.everywhere()
+        names = {symbols.site_name(process, site) for process, site in places}
+        functions = sorted({_PLACE.sub("", name) for name in names})
+        others = f"{len(places):,} {plural(len(places), 'other')}"
+        hint = like_names(args.site[0], functions)
+        yield f"no call site matches {_given(args, 'site')}: the trace has {others}{hint}"
 
 
 def _given(args: argparse.Namespace, *names: str) -> str:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
-__all__ = ["Choice", "Selection", "address_of", "event_names", "plain", "selection_of"]
+__all__ = [
+    "Choice", "Selection", "address_of", "event_names", "like_names", "plain", "selection_of",
+]  # fmt: skip
 
 _One = TypeVar("_One", bound=tuple[int, ...])
 
@@ -35,6 +37,7 @@ Choice = SupportsIndex | str | Iterable[SupportsIndex | str] | None
 # How many similar names a message suggests, and how many names are compared for that.
 _HINTS = 3
 _COMPARED = 20_000
+_COMPILER_MADE = re.compile(r"(typeinfo|vtable|VTT|guard variable|construction vtable)\b.* for ")
 _HEX = re.compile(r"0[xX][0-9a-fA-F]+")
 _NUMBERED = re.compile(r"(0[xX][0-9a-fA-F]+)#([0-9]{1,9})")
 
@@ -266,12 +269,22 @@ def _objects(word: str, symbols: Symbols) -> list[Chosen]:
         return [Chosen(libpttread.ANY, address)]
     objects = symbols.choose_object(word)
     if not objects:
-        names = symbols.object_names()
-        longer = [name for name in names if word.lower() in name.lower()][:_HINTS]
-        similar = f"; did you mean {' or '.join(longer)}?"
-        hint = similar if longer else near(word, names[:_COMPARED])
+        hint = like_names(word, symbols.object_names())
         raise UsageError(f"no global variable, alias or lock is called {word}{hint}")
     return objects
+
+
+def like_names(word: str, names: Sequence[str]) -> str:
+    """Return the end of a message about an unknown name.
+
+    Args:
+        word: What somebody asked for.
+        names: Names that there are. The message suggests names that contain the word in any case,
+            or else names that are similar. Tables of virtual functions and the like are left out.
+    """
+    known = [name for name in names if not _COMPILER_MADE.match(name)]
+    parts = [name for name in known if word.lower() in name.lower()][:_HINTS]
+    return f"; did you mean {' or '.join(parts)}?" if parts else near(word, known[:_COMPARED])
 
 
 def plain(value: Any) -> Any:
