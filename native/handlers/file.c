@@ -5,12 +5,12 @@
  *     PTHREAD_NPTL_TRACE=file:file=DIR,size=256M       room for 256 MB; 64 MB otherwise
  *     PTHREAD_NPTL_TRACE=file                          ptt-<program>-<pid> in the current directory
  *
- * For a first look without a recorder. Each process image writes a trace of its own: the one that was started with DIR
- * writes DIR, all others DIR-<pid>. A process that is killed, or leaves by _exit(), writes nothing. What is recorded is
- * the beginning: the first event that finds no room ends it, and what comes after is counted.
+ * For a first look without a recorder. Each process image writes its own trace: the first image writes DIR, all others
+ * write DIR-<pid>. A process that is killed, or leaves by _exit(), writes nothing. The trace has the beginning: the first
+ * event that finds no room ends it, and all later events are only counted.
  *
  * A thread reserves its place as in the shared buffer (shared.c): compare and swap, with the time taken in between. It
- * stores the first word of its record last, so that whoever writes the trace sees what is whole.
+ * stores the first word of its record last, so the thread that writes the trace sees which records are complete.
  */
 #define NPTL_TRACE_IMPLEMENTATION
 #include "file.h"
@@ -41,7 +41,7 @@
 #define SIZE_DEFAULT (UINT64_C(64) << 20)
 #define SIZE_MIN UINT64_C(65536)
 #define SIZE_MAX_BYTES (UINT64_C(1) << 40)
-#define INFO_MAX (1u << 20) /* what is written beside the events */
+#define INFO_MAX (1u << 20) /* bytes of the files beside the events */
 
 /* This handler calls nothing that is traced. */
 EXPORT extern const int nptl_trace_handler_reentrant;
@@ -60,7 +60,7 @@ static void refuse(const char *what, const char *detail)
 	__nptl_trace_enabled = 0;
 }
 
-/* "256M" in bytes, or 0 if it is no size. */
+/* "256M" in bytes, or 0 if @text is no size. */
 static uint64_t parse_size(const char *text)
 {
 	static const char units[] = "KMGT";
@@ -100,7 +100,7 @@ static bool parse_args(char **args, const char **path, uint64_t *size)
 	return true;
 }
 
-/* The path as it stands for this process, wherever it goes later. */
+/* Set the absolute path, which stays valid when the process changes its directory. */
 static bool set_path(const char *path)
 {
 	char cwd[PATH_MAX] = "";
@@ -115,7 +115,7 @@ static bool set_path(const char *path)
 	else
 		n = snprintf(buffer.path, sizeof(buffer.path), "%s/ptt-%s-%u", cwd,
 			     program_invocation_short_name, buffer.pid);
-	/* room for "-<pid>.<n>" and the names in it */
+	/* room for "-<pid>.<n>" and the names of files in the directory */
 	return n > 0 && (size_t)n < sizeof(buffer.path) - 64;
 }
 
@@ -130,11 +130,11 @@ static void begin_trace(void)
 	id->start_unix_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 	if (getrandom(id->uuid, sizeof(id->uuid), GRND_NONBLOCK) != sizeof(id->uuid))
 		memcpy(id->uuid, &id->start_clock, sizeof(id->start_clock));
-	id->uuid[6] = (id->uuid[6] & 0x0f) | 0x40; /* a random UUID, as RFC 9562 has it */
+	id->uuid[6] = (id->uuid[6] & 0x0f) | 0x40; /* a random UUID, version 4 of RFC 9562 */
 	id->uuid[8] = (id->uuid[8] & 0x3f) | 0x80;
 }
 
-/* In the child of a fork: the events in the buffer are the parent's. */
+/* In the child of a fork: the events in the buffer belong to the parent. */
 static void begin_child(void)
 {
 	madvise(buffer.array, buffer.size * 4, MADV_DONTNEED); /* private memory: zero from now on */
@@ -142,7 +142,7 @@ static void begin_child(void)
 	buffer.stopped = buffer.others = 0;
 	buffer.forked = true;
 	self_tid = 0;
-	buffer.claimed = false; /* the directory is the parent's */
+	buffer.claimed = false; /* the directory belongs to the parent */
 	begin_trace();
 }
 
@@ -183,15 +183,18 @@ EXPORT void nptl_trace_init(char **args)
 
 static bool reserve(uint32_t words, uint64_t *at, uint64_t *time)
 {
-	/* acquire: pairs with the swap of the thread that reserved before, so that our time is not older than its time */
+	/* acquire: pairs with the swap of the thread that reserved before, so our time is not older than its time */
 	uint64_t reserved = __atomic_load_n(&buffer.reserved, __ATOMIC_ACQUIRE);
 
 	do {
-		/* relaxed: a writer that does not see it yet has reserved before the end that file_write() reads, or is left out */
+		/*
+		 * relaxed: a writer that does not see the stop yet has reserved before the end that file_write() reads, or
+		 * is left out
+		 */
 		if (__atomic_load_n(&buffer.stopped, __ATOMIC_RELAXED))
 			return false;
 		if (reserved + words > buffer.size) {
-			/* a shorter event might fit: but then the trace would have a hole */
+			/* a shorter event might fit, but then the trace would have a hole */
 			__atomic_store_n(&buffer.stopped, STOPPED_FULL, __ATOMIC_RELAXED);
 			return false;
 		}
@@ -211,7 +214,7 @@ static void put_event(uint32_t *record, uint32_t room, const struct nptl_trace_e
 	if (!words)
 		return;
 	if (!reserve(words, &at, &time)) {
-		/* what comes while the trace is being written comes after its end, and is not missing in it */
+		/* events during the writing of the trace come after its end, and are not missing in it */
 		if (__atomic_load_n(&buffer.stopped, __ATOMIC_RELAXED) != STOPPED_TO_WRITE)
 			__atomic_fetch_add(&buffer.dropped, 1, __ATOMIC_RELAXED);
 		return;
@@ -221,7 +224,7 @@ static void put_event(uint32_t *record, uint32_t room, const struct nptl_trace_e
 	ptt_record_finish(record, words, time, buffer.pid, self_tid);
 	to = buffer.array + at;
 	to[3] = record[3];
-	/* release: with the length, and the thread above, a record is seen to have been begun */
+	/* release: with the length, and the thread above, the record shows that it has begun */
 	__atomic_store_n(&to[0], ptt_record_word0(PTT_RECORD_UNFINISHED, words), __ATOMIC_RELEASE);
 	memcpy(to + 1, record + 1, (words - 1) * sizeof(*to));
 	/* release: pairs with the acquire of the thread that writes the trace */
@@ -235,7 +238,7 @@ static __attribute__((noinline)) void put_large(const struct nptl_trace_event *e
 	put_event(record, PTT_RECORD_WORDS_MAX, event, site);
 }
 
-/* Another program comes: this is the end of the image, unless it is a child of vfork that borrows it. */
+/* The process executes another program: this is the end of the image, unless a child of vfork borrows it. */
 static void before_exec(void)
 {
 	int before;
@@ -243,8 +246,8 @@ static void before_exec(void)
 	if ((uint32_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) != buffer.pid)
 		return;
 	if (buffer.forked && !buffer.others)
-		return; /* fork and exec, as all programs start others: nothing to report */
-	/* exec is no cancellation point, and what writes the trace is */
+		return; /* fork and exec, as every program starts others: nothing to report */
+	/* exec is no cancellation point, but the writing of the trace is */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	file_write(&buffer);
 	pthread_setcancelstate(before, NULL);

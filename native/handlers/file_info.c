@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* file_info.c - what stands beside the packets of the file handler's trace: session.json, processes.jsonl. */
+/* file_info.c - the files beside the packets of the file handler's trace: session.json, processes.jsonl. */
 #define NPTL_TRACE_IMPLEMENTATION
 #include "file.h"
 
@@ -20,7 +20,7 @@
 #define MODULES_MAX 512u
 #define GIGA UINT64_C(1000000000)
 
-/* What is mapped when the process begins or ends; since when calls come from it is in the list of notes. */
+/* Modules that are mapped when the process begins or ends. The list of notes says since when calls come from a module. */
 static struct module_note module[MODULES_MAX];
 static uint32_t module_count;
 
@@ -134,7 +134,7 @@ static void put_modules(struct put *put)
 
 /* ------------------------------------------------------------ processes.jsonl */
 
-/* The arguments, as a list of strings. */
+/* The program's arguments, as a JSON list of strings. */
 static void put_command(struct put *put)
 {
 	char text[4096];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* file_write.c - the file handler's trace directory: its name, the packets, when to wait for a thread. */
+/* file_write.c - the file handler's trace directory: its name and its packets. */
 #include "file.h"
 
 #include <errno.h>
@@ -18,12 +18,12 @@
 #define ID_THREAD_BEGIN (NPTL_DOMAIN_THREAD << 6 | NPTL_EV_THREAD_BEGIN)
 #define PACKET_MAX (1024u * 1024u)
 #define STREAM "stream-file"
-/* Marks a directory whose trace is not written yet. */
+/* A file that marks a directory without its trace yet. */
 #define CLAIM ".claimed"
 
 /* ------------------------------------------------------------ the directory */
 
-/* Make @path ours. Return: 0, -EEXIST if it is somebody else's, or another -errno. */
+/* Make @path ours. Return: 0; -EEXIST if it belongs to somebody else; another -errno. */
 static int try_claim(const char *path)
 {
 	struct stat st;
@@ -35,7 +35,7 @@ static int try_claim(const char *path)
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return errno == ENOTDIR || errno == EACCES ? -EEXIST : -errno;
-	/* Another user may put there what we would write to. */
+	/* Another user may put files there that we would write to. */
 	if (fstat(dir, &st) < 0 || st.st_uid != geteuid() || faccessat(dir, "metadata", F_OK, 0) == 0) {
 		close(dir);
 		return -EEXIST;
@@ -84,7 +84,7 @@ int file_claim(struct file_buffer *buffer)
 
 /* ------------------------------------------------------------ packets */
 
-/* Wait a moment for a thread that is in the middle of its record. */
+/* The state of a record. Waits a moment for a thread that is still writing the record. */
 static enum ptt_record_state look(const struct file_buffer *buffer, uint64_t at, uint64_t end, uint32_t *length)
 {
 	static const struct timespec nap = {.tv_nsec = 1000000};
@@ -190,7 +190,7 @@ int file_write(struct file_buffer *buffer)
 		return -errno;
 	err = write_stream(buffer, dir);
 	if (!err)
-		err = put_record_metadata(dir, "file", &buffer->identity); /* last: with it the directory is a trace */
+		err = put_record_metadata(dir, "file", &buffer->identity); /* last: the metadata makes the directory a trace */
 	if (!err)
 		unlinkat(dir, CLAIM, 0);
 	close(dir);

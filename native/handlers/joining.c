@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* joining.c - what becomes of a process that cannot join the recording of its session directory. */
+/* joining.c - refuses a process that cannot join the recording of its session directory. */
 #define NPTL_TRACE_IMPLEMENTATION
 #include "joining.h"
 
@@ -14,7 +14,7 @@
 #include "platform/own_process.h"
 #include "writer/unjoined.h"
 
-/* Was @path refused (@err: -errno) to a process that runs as another user than its owner? */
+/* Did this process get -EACCES (@err) for @path, as another user than the owner of @path? */
 static bool is_of_another_user(const char *path, int err)
 {
 	struct stat st;
@@ -23,8 +23,8 @@ static bool is_of_another_user(const char *path, int err)
 }
 
 /*
- * Is the directory that @path was in, and is not any more, the directory that it was made in? False too if that is unknown.
- * @place: numbers of that directory's device and its inode in hexadecimal, with a - between them
+ * @path is not there any more. Is its directory still the one in which @path was made? False if that is unknown.
+ * @place: device and inode of that directory in hexadecimal, with a - between them
  */
 static bool is_removed(const char *path, const char *place)
 {
@@ -58,7 +58,7 @@ void ptt_joined(const char *handler, char **args, int err)
 	/* not found: removed when the recording ended, or this process sees other directories than the recorder */
 	bool over = err == -ENOENT && args[0] && args[1] && is_removed(args[0], args[1]);
 
-	/* -EAGAIN is counted in the segment: whose standard error this is nobody knows */
+	/* -EAGAIN is counted in the segment; nobody knows to whom this standard error belongs */
 	if (err == -EAGAIN || err == -ESHUTDOWN || over)
 		__nptl_trace_enabled = 0;
 	else if (is_of_another_user(args[0], err))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* module_list.c - keeps which modules calls come from, and since when. */
+/* module_list.c - keeps the list of modules that calls come from. */
 #include "module_list.h"
 
 #include <string.h>
@@ -11,7 +11,10 @@
 static struct module_note notes[MODULE_NOTES_MAX];
 static uint32_t note_count;
 
-/* What the program gave the dynamic linker may count from where it is now. Return: false if that is too long. */
+/*
+ * Make a path absolute: the dynamic linker may have a path relative to the working directory. Return: false if it is too
+ * long.
+ */
 static bool set_path(char *to, const char *path)
 {
 	size_t size = strlen(path) + 1, used = 0;
@@ -32,7 +35,7 @@ static bool set_path(char *to, const char *path)
 
 void module_list_add(const struct nptl_trace_module *module, uint64_t now)
 {
-	/* relaxed: a place that nobody else has */
+	/* relaxed: no other thread has this place */
 	uint32_t number = __atomic_fetch_add(&note_count, 1, __ATOMIC_RELAXED);
 	struct module_note *note = &notes[number];
 
@@ -62,7 +65,7 @@ const struct module_note *module_list_at(uint32_t number)
 
 const struct module_note *module_list_find(uint64_t address)
 {
-	/* relaxed: no event of this thread is of a newer module */
+	/* relaxed: no event of this thread comes from a newer module */
 	uint32_t number = __atomic_load_n(&note_count, __ATOMIC_RELAXED);
 	const struct module_note *note;
 

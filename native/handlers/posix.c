@@ -3,12 +3,12 @@
 /*
  *     PTHREAD_NPTL_TRACE=posix program
  *
- * Each event type of the catalogue is an event type of its own in the streams, called nptl_ and its name in lower case,
- * such as nptl_mutex_taken (tracer_type.h): a controller filters them like all others. An event's data is the parameter struct of
- * <nptl_trace_events.h>, its address the call site. A stream is made by posix_trace_create(), by this program or by
- * another one; while there is none, an event costs a load and a compare.
+ * Each event type of the catalogue becomes an event type in the streams. Its name is nptl_ and the event's name in lower
+ * case, such as nptl_mutex_taken (tracer_type.h). A controller filters these events like all others. The data of an event
+ * is the parameter struct of <nptl_trace_events.h>, its address is the call site. This program or another program makes a
+ * stream with posix_trace_create(). While there is no stream, an event costs a load and a compare.
  *
- * User events of <trace.h> are in the streams by themselves, so what the tracer reports of them is passed over.
+ * User events of <trace.h> go to the streams directly, so the tracer's reports of them are skipped.
  */
 #define NPTL_TRACE_IMPLEMENTATION
 #include <stdbool.h>
@@ -27,7 +27,7 @@
 EXPORT extern const int nptl_trace_handler_reentrant;
 EXPORT const int nptl_trace_handler_reentrant = 1;
 
-/* Event types in the streams, by the event types of the tracer; 0 = none. */
+/* Event type in the streams, by event type of the tracer; 0 = none. */
 static uint16_t stream_type[1024];
 static bool named;
 
@@ -46,7 +46,7 @@ static void name_types(void)
 EXPORT void nptl_trace_init(char **args)
 {
 	(void)args;
-	/* the child of a fork is of its parent's family, and has the same names */
+	/* the child of a fork belongs to its parent's family, and has the same names */
 	if (!named)
 		name_types();
 	named = true;

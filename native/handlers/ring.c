@@ -6,19 +6,19 @@
  *   function           event                                                          waits for room  system calls
  *   -----------------  -------------------------------------------------------------  --------------  ----------------------
  *   put_plain          without fields; the fast path: one slot                        no              no
- *   put_plain_shared   the same, of an object that several threads use, or whose      no              no
- *                      users are not known
+ *   put_plain_shared   the same, for an object with several, or unknown, users        no              no
  *   put_plain_checked  changes the last taker of its object, may have a stack, or     yes             for the reading and the
  *                      bounds a wait                                                                  stack
  *   put_plain_slow     the thread has lost its processor, or the number of the call   yes             yes
  *                      site is not its hash
  *   put_with_fields    has fields                                                     yes             yes
- *   put_user           of the program                                                 yes             yes
+ *   put_user           sent by the program                                            yes             yes
  *
- * The first two jump to one of the next two, in tail position. Where the buffer has no room, all of them jump to ptt_ring_put_slow(),
- * which takes the next buffer, or waits for room as the segment's policy says; both may take system calls. No function of the table
- * allocates, takes a lock, is a cancellation point or changes errno. Each may run in a signal handler that interrupts another function of
- * the table in the same thread. nptl_trace_init(), nptl_trace_fini() and nptl_trace_handler_module() block and make system calls.
+ * The first two functions jump to a later one in the table, in tail position. If the buffer has no room, all functions jump
+ * to ptt_ring_put_slow(). It takes the next buffer, or waits for room as the segment's policy says; both may make system
+ * calls. No function of the table allocates, takes a lock, is a cancellation point or changes errno. Each may run in a
+ * signal handler that interrupts another function of the table in the same thread. nptl_trace_init(), nptl_trace_fini() and
+ * nptl_trace_handler_module() block and make system calls.
  */
 #define NPTL_TRACE_IMPLEMENTATION
 #include <stdbool.h>
@@ -44,29 +44,32 @@
 EXPORT extern const int nptl_trace_handler_reentrant;
 EXPORT const int nptl_trace_handler_reentrant = 1;
 
-/* By event id; NULL where no event has the id. */
+/* By event id; NULL if no event has the id. */
 static const struct ptt_event_type *types[1024];
 
-/* By event id: what the event does to its object, enum ptt_taking. */
+/* By event id: the effect of the event on its object, enum ptt_taking. */
 static int8_t takings[1024];
 
 /*
- * By event id: which path an event without fields takes. PTT_TAKING_NONE: the fast path. PTT_TAKING_UNKNOWN: put_plain_shared().
+ * By event id: the path of an event without fields. PTT_TAKING_NONE: the fast path. PTT_TAKING_UNKNOWN: put_plain_shared().
  * PTT_TAKING_LOOK: put_plain_checked(). Others: the fast path if the thread is known to be the last taker of the object.
  */
 static int8_t ways[1024];
 
-/* By event id: does the event begin or end a wait, or the thread? The reading before such an event is whole, but see need_of(). */
+/*
+ * By event id: does the event begin or end a wait, or a thread? The reading before such an event is whole, but see
+ * need_of().
+ */
 enum bound { NO_BOUND, BEGINS_WAIT, TAKES, ENDS };
 static uint8_t bounds[1024];
 
-/* The last event of the calling thread that bounds a wait began a wait. */
+/* The calling thread's last event that bounds a wait began a wait. */
 static __thread bool in_wait __attribute__((tls_model("initial-exec")));
 
-/* The last reading of the calling thread was behind a wait for a lock, and may not have been whole. */
+/* The calling thread's last reading came after a wait for a lock, and may not have been whole. */
 static __thread bool owes_of_wait __attribute__((tls_model("initial-exec")));
 
-/* So many of the next readings behind waits for locks will be whole. */
+/* Number of the next readings after waits for locks that must be whole. */
 static __thread uint8_t whole_takes __attribute__((tls_model("initial-exec")));
 
 static bool attached;
@@ -77,7 +80,10 @@ static enum ptt_taking taking_of(const struct ptt_event_type *type)
 	bool lock = domain == NPTL_DOMAIN_MUTEX || domain == NPTL_DOMAIN_RWLOCK;
 
 	if (strncmp(type->role, "acquire", 7) == 0) {
-		/* a post by a thread that never takes a unit leaves no mark, and a spin lock does not say whether it is shared */
+		/*
+		 * a post by a thread that never takes a unit leaves no mark, and a spin lock does not show whether
+		 * processes share it
+		 */
 		if (!lock)
 			return PTT_TAKING_UNKNOWN;
 		if (domain == NPTL_DOMAIN_MUTEX)
@@ -104,7 +110,7 @@ static enum bound bound_of(const struct ptt_event_type *type)
 
 	if (is_one_of(type->role, begins))
 		return BEGINS_WAIT;
-	/* an acquisition that has fields comes after a wait; nobody waits for a thread that has a unit of a semaphore */
+	/* an acquisition with fields comes after a wait; no thread waits for a thread that has a unit of a semaphore */
 	if (strncmp(type->role, "acquire", 7) == 0 && type->field_count)
 		return type->id >> 6 == NPTL_DOMAIN_SEM ? ENDS : TAKES;
 	if (is_one_of(type->role, ends) || type->id == ID(NPTL_DOMAIN_PROCESS, NPTL_EV_PROCESS_EXIT))
@@ -167,10 +173,15 @@ EXPORT void nptl_trace_fini(void)
 
 /* ------------------------------------------------------------ call sites */
 
-/* A call site in a wrapper, where the program's own call site was not found: it is told from the site by this bit. */
+/*
+ * Set in the address of a site in a wrapper if the program's own call was not found, so the site is distinct from the plain
+ * site.
+ */
 #define IN_WRAPPER (UINT64_C(1) << 63)
 
-/* The number of a call site that is not its hash. A site in a wrapper stands for another site of the program each time. */
+/*
+ * The number of a call site that is not its hash. A site in a wrapper stands for a different site of the program each time.
+ */
 static __attribute__((noinline)) uint64_t number_of_other_site(void *site)
 {
 	uint64_t address = (uint64_t)(uintptr_t)site;
@@ -201,9 +212,9 @@ static inline uint64_t object_of(const void *object)
 /* ------------------------------------------------------------ readings of the processor */
 
 /*
- * A thread that has just taken a lock keeps others waiting while it reads. So there the rest may be owed until its next wait
- * begins, and says the same if the thread keeps its processor until then. A thread that did not keep it, or had not released the lock,
- * is likely to do so again: its next readings are whole.
+ * A thread that has just taken a lock makes others wait while it reads. So there the rest of the reading may be owed until
+ * the thread's next wait begins. If the thread keeps its processor until then, the late rest has the same value. If the
+ * thread loses its processor, or has not released the lock, this is likely to happen again: its next readings are whole.
  */
 #define WHOLE_TAKES 32u
 
@@ -215,15 +226,16 @@ static enum ptt_reading_need need_of(uint32_t id)
 		return PTT_READING_SPARING;
 	if (bounds[id] == TAKES)
 		whole_takes = left - 1;
-	/* in a wait, too: an event there can be about the mutex of a condition */
+	/* also within a wait: such an event may be about the mutex of a condition */
 	if (bounds[id] || in_wait)
 		return PTT_READING_WHOLE;
 	return takings[id] == PTT_TAKING_RELEASE ? PTT_READING_HELD : PTT_READING_LIMITED;
 }
 
 /*
- * Record before an event that its thread has lost the processor. Return: the event is the first of its thread, whose life begins with
- * it; then read_behind() does this.
+ * Before an event, record that its thread has lost the processor.
+ * Return: true if the event is the first of its thread. The thread's life begins with it, so read_behind() makes the
+ * reading.
  */
 static bool read_before(uint32_t id)
 {
@@ -238,8 +250,8 @@ static bool read_before(uint32_t id)
 	need = need_of(id);
 	owes_of_wait = need == PTT_READING_SPARING;
 	/*
-	 * What is lost between a reading and the time stamp of the event would count as the time behind the event. In between, a
-	 * signal handler may have had a reading that is not whole.
+	 * A loss of the processor between the reading and the time stamp of the event would count as time after the event.
+	 * A signal handler in between may have made a reading that is not whole.
 	 */
 	do
 		ptt_reading_put(need);
@@ -247,14 +259,16 @@ static bool read_before(uint32_t id)
 	return false;
 }
 
-/* Record behind the first event of a thread; from then on the thread is asked whether it kept its processor. */
+/* After the first event of a thread: make a reading, and watch the thread's processor from now on. */
 static void read_behind(bool first)
 {
 	if (first && !ptt_ring_is_nowhere(ptt_ring_self))
 		ptt_reading_put(PTT_READING_WHOLE);
 }
 
-/* Before an event that bounds a wait or the thread: a thread that has kept its processor gets the reading that it is owed, too. */
+/*
+ * Before an event that bounds a wait or a thread: also make the reading that is owed to a thread that kept its processor.
+ */
 static void before_bound(uint32_t id)
 {
 	if (ptt_reading_is_owed && bounds[id] != TAKES)
@@ -317,13 +331,13 @@ static inline __attribute__((always_inline)) void put_plain(uint64_t id, void *o
 
 /* ------------------------------------------------------------ events with fields */
 
-/* An event with fields: slots as its parameter struct has them, and data of variable size behind them. */
+/* An event with fields: the fixed slots of its parameter struct, and variable data. */
 struct fields {
 	uint32_t id;
-	uint32_t count;	   /* slots of 16 bytes that do not vary */
+	uint32_t count;	   /* number of fixed slots of 16 bytes */
 	const void *slots;
 	const char *data;
-	size_t size;	   /* bytes of it */
+	size_t size;	   /* bytes of data */
 	const void *object;
 	void *site;
 };
@@ -333,7 +347,7 @@ static uint32_t pieces(size_t size)
 	return (uint32_t)((size + PTT_PIECE_SIZE - 1) / PTT_PIECE_SIZE);
 }
 
-/* Cut @size bytes into continuation slots of 14. Return: how many. */
+/* Cut @size bytes into continuation slots of 14 bytes. Return: number of slots. */
 static uint32_t cut_pieces(struct ptt_slot *slot, const char *data, size_t size)
 {
 	uint32_t count = 0;
@@ -350,7 +364,7 @@ static uint32_t cut_pieces(struct ptt_slot *slot, const char *data, size_t size)
 	return count;
 }
 
-/* Mark the continuation slots of an event, each with how many of them still follow. */
+/* Mark the continuation slots of an event, each with the number of slots that follow. */
 static inline __attribute__((always_inline)) void mark(struct ptt_slot *slot, uint32_t count)
 {
 	uint32_t i;
@@ -362,7 +376,7 @@ static inline __attribute__((always_inline)) void mark(struct ptt_slot *slot, ui
 	}
 }
 
-/* Every acquisition must leave its mark in the table of takers, also an acquisition that is stamped behind a fence anyway. */
+/* Every acquisition must leave its mark in the table of takers, even with a fenced time stamp. */
 static inline __attribute__((always_inline)) void put_slots(struct fields f, struct ptt_slot *slot)
 {
 	uint64_t object = object_of(f.object);
@@ -379,8 +393,8 @@ static inline __attribute__((always_inline)) void put_slots(struct fields f, str
 }
 
 /*
- * Nearly all events have few slots. A frame that held the longest event would be too large for the stacks of some signal handlers. So
- * only this function has such a frame.
+ * Nearly all events have few slots. A frame for the longest event would be too large for the stacks of some signal
+ * handlers, so only this function has such a frame.
  */
 #define FEW_SLOTS 24u
 
@@ -395,7 +409,7 @@ static inline __attribute__((always_inline)) void put_fields(struct fields f)
 {
 	struct ptt_slot slot[FEW_SLOTS];
 
-	/* another slot is for the stack */
+	/* one more slot, for the stack */
 	if (__builtin_expect(f.count + pieces(f.size) + 1 > FEW_SLOTS, 0))
 		put_many_slots(f);
 	else
@@ -407,7 +421,7 @@ static size_t at_most(size_t size, size_t most)
 	return size < most ? size : most;
 }
 
-/* An event of the program. Its parameters are data for PTT. */
+/* Record an event that the program sends. PTT treats its parameters as data. */
 static __attribute__((noinline)) void put_user(const struct nptl_trace_event *event)
 {
 	size_t size = event->param ? event->param_size : 0, kept = at_most(size, PTT_BYTES_MAX);
@@ -428,7 +442,7 @@ static __attribute__((noinline)) void put_user(const struct nptl_trace_event *ev
 	});
 }
 
-/* Struct and data of the event, as its type says. An event that is shorter than its type, or of no known type, is left out. */
+/* Record an event as its type says. An event that is shorter than its type, or has an unknown type, is left out. */
 static __attribute__((noinline)) void put_known(uint32_t id, const struct nptl_trace_event *event)
 {
 	const struct nptl_trace_param *param = event->param;
@@ -457,7 +471,7 @@ static __attribute__((cold, noinline)) void put_with_fields(struct nptl_trace_ev
 		put_user(&event);
 		return;
 	}
-	/* what the thread has run in all is known by its end */
+	/* the last reading has the thread's whole time on the processor */
 	if (!ptt_processor_kept() || id == ID(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_END))
 		first = read_before(id);
 	if (bounds[id])
@@ -482,7 +496,7 @@ static __attribute__((cold, noinline)) void put_with_fields(struct nptl_trace_ev
 
 /* ------------------------------------------------------------ what the tracer calls */
 
-/* The common case, in as few instructions as possible: see what ptt_ring_put1() says of calls in tail position. */
+/* The common case, in as few instructions as possible: see ptt_ring_put1() about calls in tail position. */
 EXPORT void nptl_trace_handler_getplain(void *object, void *site, unsigned int domain, unsigned int event)
 {
 	put_plain(ID(domain, event), object, site);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_stack.c - which events get their stack recorded: events that begin a wait, and events of threads that others wait for. */
+/* ring_stack.c - the events that have their stack recorded: beginnings of waits, and events of threads that others wait for. */
 #define NPTL_TRACE_IMPLEMENTATION
 #include "ring_stack.h"
 
@@ -38,7 +38,10 @@ static bool has_python(void)
 	return *ptt_upcalls.python;
 }
 
-/* It may wake a thread of another process, whose waits this process does not know of. The kernel's part takes longer than the stack. */
+/*
+ * The event may wake a thread of another process, and this process does not know the waits there. The system call takes
+ * longer than finding the stack.
+ */
 static bool wakes_somebody(uint32_t id)
 {
 	return id == (NPTL_DOMAIN_SEM << 6 | NPTL_EV_SEM_POST_AWAITED) || id == (NPTL_DOMAIN_FUTEX << 6 | NPTL_EV_FUTEX_WAKE);
@@ -49,7 +52,7 @@ static enum ptt_stack_when when_of(const struct ptt_event_type *type, const stru
 	uint32_t domain = type->id >> 6;
 	enum ptt_stack_when lock = PTT_STACK_NEVER;
 
-	/* no call of the program leads to what the C library, the tracer or the kernel does */
+	/* no call of the program leads to these operations of the C library, the tracer or the kernel */
 	if (domain == NPTL_DOMAIN_LLL || domain == NPTL_DOMAIN_HANDLER || domain == NPTL_DOMAIN_PROCESS || type->level > 3 ||
 	    is(type, "begin") || is(type, "end"))
 		return PTT_STACK_NEVER;
@@ -60,10 +63,10 @@ static enum ptt_stack_when when_of(const struct ptt_event_type *type, const stru
 		lock = when_of_lock(type);
 	if (lock != PTT_STACK_NEVER)
 		return lock;
-	/* no variable of a program in Python is a lock: it is known by where it was created */
+	/* a lock in Python is no variable, so its name is the place of its creation */
 	if (domain == NPTL_DOMAIN_SEM && is(type, "init") && has_python())
 		return PTT_STACK_ALWAYS;
-	/* of Python in any case: a function of it calls through ctypes */
+	/* events of Python programs always: a Python function calls through ctypes */
 	if (domain == NPTL_DOMAIN_USER && (segment->stack_user || has_python()))
 		return PTT_STACK_ALWAYS;
 	return is(type, "wait") || is(type, "wait-in") || is(type, "create") || is(type, "error") ? PTT_STACK_ALWAYS : PTT_STACK_NEVER;
@@ -81,12 +84,15 @@ bool ptt_stack_needs_look(uint32_t id)
 {
 	uint32_t domain = id >> 6;
 
-	/* posts and signals leave no mark as other releases do */
+	/* posts and signals leave no mark in the table of takers, as other releases do */
 	return ptt_stack_when[id] == PTT_STACK_ALWAYS ||
 	       (ptt_stack_when[id] == PTT_STACK_RELEASES && (domain == NPTL_DOMAIN_SEM || domain == NPTL_DOMAIN_COND));
 }
 
-/* A lock that the calling thread is about to try, and the number of its stack, found before it has it, or PTT_STACK_NONE. */
+/*
+ * A lock that the calling thread is about to try, and the number of its stack, found before it has the lock; or
+ * PTT_STACK_NONE.
+ */
 static __thread struct {
 	uint64_t object; /* 0: none */
 	void *site;
@@ -98,9 +104,9 @@ static void before_lock(const void *object, void *site)
 	uint64_t at = (uint64_t)(uintptr_t)object & PTT_OBJECT_MASK;
 	bool quiet;
 
-	/* A signal handler that takes a lock between here and the end leaves the object of none. */
+	/* A signal handler that takes a lock between here and the end clears the object. */
 	tried.object = 0;
-	/* first, for most locks: a line of cache that all threads share, instead of the thread's own */
+	/* for most locks the answer comes from a cache line that all threads share, rather than from the thread's own */
 	if (!ptt_contended_was(at))
 		return;
 	quiet = ptt_contended_is_quiet(at, (uint64_t)(uintptr_t)site);
@@ -112,7 +118,10 @@ static void before_lock(const void *object, void *site)
 	tried.site = site;
 }
 
-/* From the first wait for a lock on, stacks of those who take locks may be wanted; not from a join, which every program has. */
+/*
+ * After the first wait for a lock, stacks of threads that take locks may be wanted. A join does not count, because every
+ * program has one.
+ */
 static void begin_wait(uint32_t id, uint64_t object)
 {
 	uint32_t domain = id >> 6;
@@ -124,7 +133,7 @@ static void begin_wait(uint32_t id, uint64_t object)
 		__atomic_store_n(ptt_upcalls.before_lock, before_lock, __ATOMIC_RELAXED);
 }
 
-/* The stack of an acquisition: where none was looked for before it, now, with the lock in hand. */
+/* The stack of an acquisition. If nobody looked for a stack before it, look for it now, with the lock held. */
 static uint32_t stack_of_take(uint64_t object, void *site)
 {
 	uint64_t place = (uint64_t)(uintptr_t)site;
@@ -139,7 +148,7 @@ static uint32_t stack_of_take(uint64_t object, void *site)
 	return stack;
 }
 
-/* The stack of an event, if it is wanted. Keeps account of the objects that threads wait for. */
+/* The stack of an event, if it is wanted. Also counts the waiters of objects. */
 static uint32_t stack_of(uint32_t id, uint64_t object, void *site)
 {
 	switch ((enum ptt_stack_when)ptt_stack_when[id]) {

@@ -10,42 +10,44 @@
  *     writes its data there,
  *     and adds its size to `written`.
  *
- * The reading process Pr (native/collector/shared/drain_shared.c) waits until `reserved` reaches the middle, sets PAUSE, waits
- * until written == reserved, notes end_read = written, clears PAUSE, copies what lies from beg_read to end_read to disk,
- * and sets beg_read = end_read.
+ * The reading process Pr (native/collector/shared/drain_shared.c) waits until `reserved` reaches the middle. It sets PAUSE
+ * and waits until written == reserved. It notes end_read = written, clears PAUSE, and copies the words from beg_read to
+ * end_read to disk. Then it sets beg_read = end_read.
  *
- * Two questions that the mechanism's description leaves open, and our answers:
+ * The description of the mechanism leaves two questions open. Our answers:
  *
- *   Data at the end and at the beginning of the array. reserved, written and beg_read never wrap: they count words since
- *   the beginning, in 64 bits, and a word lies in the array at the count modulo its size. Both sides map the array twice,
- *   end to end, so a record that begins in the last words goes on in the second mapping, which is the beginning. Nobody
- *   ever sees it in two pieces.
+ * Data at the end and at the beginning of the array: reserved, written and beg_read never wrap. They count words since the
+ * beginning, in 64 bits; the index of a word in the array is its count modulo the size. Both sides map the array twice, end
+ * to end. A record that begins in the last words goes on in the second mapping, which is the beginning. So nobody ever sees
+ * a record in two pieces.
  *
- *   64-bit data. They take two words, low one first, as does the time. Nothing depends on these being written in one
- *   step: the reader looks at a record only when it is whole.
+ * 64-bit data: they take two words, low word first, as does the time. They need not be written in one step, because the
+ * reader looks only at complete records.
  *
- * Order of time. XADD cannot keep the stamps in order: between it and the reading of the clock another thread may do
- * both. So the reservation is a compare and swap, with the clock read between the load and the swap; the swap succeeds
- * only if nobody reserved meanwhile. Hence position order is time order, and the buffer is a valid CTF stream as it lies.
+ * Order of time. XADD cannot keep the stamps in order: between XADD and the reading of the clock, another thread may do
+ * both. So the reservation is a compare and swap, and the clock is read between the load and the swap. The swap succeeds
+ * only if nobody reserved meanwhile. Hence position order is time order, and the buffer is a valid CTF stream without
+ * sorting.
  *
- * PAUSE is not needed for correctness. The reader loads written and then reserved: as written <= reserved and neither
- * goes back, equal values mean that at the first load all reservations were written. PAUSE makes it come about. So a
- * writer that saw PAUSE clear and reserves just after it was set does no harm.
+ * PAUSE is not needed for correctness. The reader loads written and then reserved. As written <= reserved and neither goes
+ * back, equal values mean that all reservations were written at the first load. PAUSE only makes the two equal. So a writer
+ * that saw PAUSE clear and reserves just after it was set does no harm.
  *
- * Signal handlers. A handler that interrupts a writer between reserving and having written, and traces itself, must not
- * wait for the reader, which waits for the interrupted writer. The thread-local `writing` shows it: such a nested writer
- * ignores PAUSE, and where room is short it takes the headroom that others leave. If even that is used up, the event is
- * dropped and counted. A handler that never returns (siglongjmp) leaves a record unfinished: see below; the thread then
- * finds that its record was given up and is no nested writer any more.
+ * Signal handlers. A handler may interrupt a writer between reserving and having written, and send an event itself. It must
+ * not wait for the reader, because the reader waits for the interrupted writer. The thread-local `writing` shows this
+ * state: such a nested writer ignores PAUSE, and if room is short it takes the headroom that others leave. If even the
+ * headroom is used up, the event is dropped and counted. A handler that never returns (siglongjmp) leaves a record
+ * unfinished, see below. The thread then finds that its record was given up, and is no nested writer any more.
  *
- * A writer that dies, or is stopped, between reserving and having written would hold up everybody. The record says from
- * the first moment how long it is and that it is unfinished; process[].writing says whose threads are in there. The reader
- * decides: when all writers that could still finish are dead, or all sleep after two seconds, it raises `given_up` and makes written equal
- * to reserved itself. A writer adds to `written` by compare and swap, and only if its record is not given up, so the sum
- * stays right if it comes back after all. If it then still writes over what is others' by now, their checksum shows it.
+ * A writer that dies, or is stopped, between reserving and having written would hold up everybody. From the first moment
+ * the record has its length and is marked as unfinished; process[].writing tells which processes have threads in there. The
+ * reader decides. When all writers that could still finish are dead, or all sleep after two seconds, it raises `given_up`
+ * and makes written equal to reserved itself. A writer adds to `written` by compare and swap, and only if its record is not
+ * given up, so the sum stays right if the writer comes back after all. If that writer then overwrites words that belong to
+ * other records by now, their checksums show it.
  *
- * The kernel marks a word of the segment when the reader dies; a thread that waits looks at it every 50 ms. From then on events are
- * dropped and counted, as they are while a reader stands still for longer than threads wait for it.
+ * The kernel marks a word of the segment when the reader dies; a waiting thread checks the word every 50 ms. From then on
+ * events are dropped and counted. The same happens while a reader stands still for longer than threads wait for it.
  */
 #define NPTL_TRACE_IMPLEMENTATION
 #include "shared.h"
@@ -70,7 +72,7 @@
 EXPORT extern const int nptl_trace_handler_reentrant;
 EXPORT const int nptl_trace_handler_reentrant = 1;
 
-/* What the calling thread is in the middle of writing; signal handlers look at it. */
+/* The unfinished record of the calling thread; signal handlers look at it. */
 static __thread volatile bool writing INITIAL_EXEC;
 static __thread volatile uint64_t writing_at INITIAL_EXEC;
 static __thread uint32_t self_tid INITIAL_EXEC;
@@ -84,7 +86,7 @@ EXPORT void nptl_trace_init(char **args)
 		return;
 	}
 	err = shared_attach(shared_buffer ? NULL : args[0]);
-	/* in the child of a fork: whatever this thread was writing is its parent's */
+	/* in the child of a fork: the unfinished record of this thread belongs to its parent */
 	writing = false;
 	self_tid = 0;
 	ptt_joined("shared", args, err);
@@ -103,14 +105,14 @@ EXPORT void nptl_trace_fini(void)
 
 /* ------------------------------------------------------------ writing */
 
-/* Does this writer interrupt another one of its thread that the reader still waits for? */
+/* Does this writer interrupt another writer of its thread that the reader still waits for? */
 static bool is_nested(const struct ptt_shared *shared)
 {
 	/* acquire: pairs with the reader's release of given_up */
 	return writing && writing_at >= __atomic_load_n(&shared->given_up, __ATOMIC_ACQUIRE);
 }
 
-/* The record is written: say so, unless the reader has given it up. */
+/* Count the complete record as written, unless the reader has given it up. */
 static void commit(struct ptt_shared *shared, uint64_t at, uint32_t words)
 {
 	uint64_t written = __atomic_load_n(&shared->written, __ATOMIC_ACQUIRE);
@@ -124,12 +126,12 @@ static void commit(struct ptt_shared *shared, uint64_t at, uint32_t words)
 					      __ATOMIC_ACQUIRE));
 }
 
-/* One attempt to reserve. Return: false if another thread was faster. */
+/* Try once to reserve. Return: false if another thread was faster. */
 static bool reserve(const struct shared_buffer *b, uint64_t reserved, uint32_t words, uint64_t *time)
 {
 	*time = ptt_clock_fenced(b->clock);
 #if defined(__x86_64__)
-	__builtin_ia32_lfence(); /* the clock has been read before the swap is tried */
+	__builtin_ia32_lfence(); /* read the clock before the swap */
 #endif
 	return __atomic_compare_exchange_n(&b->shared->reserved, &reserved, reserved + words, false, __ATOMIC_SEQ_CST,
 					   __ATOMIC_RELAXED);
@@ -139,17 +141,17 @@ static void write_record(const struct shared_buffer *b, uint64_t at, const uint3
 {
 	uint32_t *to = b->array + (at & b->mask);
 
-	/* this process, and the size that follows, in case that it gets no further */
+	/* the process and the size first, in case this thread gets no further */
 	__atomic_store_n(&to[3], record[3], __ATOMIC_RELAXED);
 	__atomic_store_n(&to[0], ptt_record_word0(PTT_RECORD_UNFINISHED, words), __ATOMIC_RELEASE);
 	memcpy(to + 1, record + 1, (words - 1) * sizeof(*to));
-	/* release: the reader's acquire load of word 0 sees the whole record, should it have to look for one */
+	/* release: the reader's acquire load of word 0 sees the whole record, if the reader must look for a record */
 	__atomic_store_n(&to[0], record[0], __ATOMIC_RELEASE);
 }
 
 static bool reached_the_middle(const struct ptt_shared *shared, uint64_t reserved, uint32_t words)
 {
-	/* relaxed: only a hint of when to ring */
+	/* relaxed: only a hint when to ring */
 	uint64_t middle = __atomic_load_n(&shared->beg_read, __ATOMIC_RELAXED) + shared->size / 2;
 
 	return reserved < middle && reserved + words >= middle;
@@ -164,11 +166,13 @@ static enum outcome try_put(const struct shared_buffer *b, uint32_t *record, uin
 	bool outer = writing, nested = is_nested(shared);
 	enum outcome outcome;
 
-	/* first the mark and then the count: a handler between them must not wait for a reader that waits for our count */
+	/* first the mark, then the count: a handler between them must not wait for a reader that waits for our count */
 	if (!nested)
 		writing_at = __atomic_load_n(&shared->reserved, __ATOMIC_ACQUIRE);
 	writing = true;
-	/* seq_cst: a reader that sees our reservation sees this too, and does not take our record for a dead writer's */
+	/*
+	 * seq_cst: a reader that sees our reservation sees this too, and does not think that a dead writer made our record
+	 */
 	__atomic_fetch_add(&b->process->writing, 1, __ATOMIC_SEQ_CST);
 	do {
 		at = __atomic_load_n(&shared->reserved, __ATOMIC_ACQUIRE);
@@ -188,7 +192,7 @@ static enum outcome try_put(const struct shared_buffer *b, uint32_t *record, uin
 		write_record(b, at, record, words);
 		commit(shared, at, words);
 	}
-	/* here it is first the count, for the same reason */
+	/* first the count here, for the same reason */
 	__atomic_fetch_sub(&b->process->writing, 1, __ATOMIC_RELEASE);
 	writing_at = outer_at;
 	writing = outer;
@@ -214,7 +218,7 @@ static bool put(const struct shared_buffer *b, uint32_t *record, uint32_t words,
 	uint64_t began = 0;
 	bool done = false;
 
-	/* relaxed: it hands nothing over; pairs with shared_close() */
+	/* relaxed: the word hands nothing over; pairs with shared_close() */
 	while (!__atomic_load_n(&shared->fini, __ATOMIC_RELAXED)) {
 		enum outcome outcome = try_put(b, record, words);
 
@@ -242,7 +246,7 @@ static bool put(const struct shared_buffer *b, uint32_t *record, uint32_t words,
 	return done;
 }
 
-/* The handler's own event: how long the thread waited for room. */
+/* Send the handler's own event: the time that the thread waited for room. */
 static __attribute__((cold, noinline)) void note_wait(const struct shared_buffer *b, uint64_t waited_ns)
 {
 	struct nptl_trace_buffer_wait param = {.wait_ns = waited_ns};

@@ -18,14 +18,14 @@
 
 const struct shared_buffer *shared_buffer;
 
-/* How long a writer sleeps before it looks again whether anybody still reads. */
+/* Time that a writer sleeps before it checks again that somebody reads. */
 static const struct timespec wait_slice = {.tv_nsec = 50 * 1000 * 1000};
-/* Most pauses are over sooner than a system call takes. */
+/* Most pauses are shorter than a system call. */
 #define PAUSE_SPINS 400
 
 /* ------------------------------------------------------------ joining */
 
-/* When this process was started, in the kernel's words: field 22 of its stat. 0 if that cannot be read. */
+/* Start time of this process, in the kernel's unit: field 22 of /proc/PID/stat. 0 if it cannot be read. */
 static uint64_t start_time(void)
 {
 	char text[1024], path[PTT_OWN_STAT_MAX], *at;
@@ -41,7 +41,7 @@ static uint64_t start_time(void)
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	at = strrchr(text, ')'); /* the name before it may hold anything */
+	at = strrchr(text, ')'); /* the name before it may contain anything */
 	for (field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	return at ? strtoull(at, NULL, 10) : 0;
@@ -71,7 +71,7 @@ static int map_array(struct shared_buffer *b)
 	return b->array ? 0 : -errno;
 }
 
-/* In the child of a fork: both mappings move, also where this process cannot be recorded. */
+/* In the child of a fork: move both mappings, even if this process cannot be recorded. */
 static int move_all(struct shared_buffer *b, const struct shared_buffer *parents)
 {
 	int err = ptt_ring_fork_child(true);
@@ -95,7 +95,7 @@ static void take_process(struct shared_buffer *b)
 	b->process = &table[ptt_session.process_index];
 	b->clock = b->segment->clock;
 	b->pid = ptt_session.pid;
-	/* release: before this process counts itself among the writers, which is when the reader looks */
+	/* release: before this process counts itself among the writers; then the reader looks at it */
 	__atomic_store_n(&b->process->start_time, start_time(), __ATOMIC_RELEASE);
 }
 
@@ -128,14 +128,14 @@ int shared_attach(const char *directory)
 bool shared_has_room(const struct shared_buffer *b, uint64_t reserved, uint32_t words, bool nested)
 {
 	const struct ptt_shared *shared = b->shared;
-	/* acquire: pairs with the reader's release of beg_read, after it zeroed what lies below */
+	/* acquire: pairs with the reader's release of beg_read, after it zeroed the words below */
 	int64_t used = (int64_t)(reserved - __atomic_load_n(&shared->beg_read, __ATOMIC_ACQUIRE));
 
-	/* negative if @reserved is old news; the reservation will fail */
+	/* negative if @reserved is out of date; the reservation will then fail */
 	return used + words + (nested ? 0 : (int64_t)shared->headroom) <= (int64_t)shared->size;
 }
 
-/* Does nobody free room for a thread that would wait for it? */
+/* Would a thread that waits for room wait in vain? */
 static bool in_vain(const struct shared_buffer *b)
 {
 	if (!ptt_is_collected(b->segment) || ptt_is_real_time())
@@ -169,9 +169,9 @@ static void relax(void)
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
 #elif defined(__aarch64__)
-	__asm__ volatile("isb" ::: "memory"); /* longer than yield, which most processors pass over */
+	__asm__ volatile("isb" ::: "memory"); /* longer than yield, which most processors ignore */
 #elif defined(__riscv)
-	__asm__ volatile(".4byte 0x0100000f" ::: "memory"); /* pause, which processors without it take for a fence of nothing */
+	__asm__ volatile(".4byte 0x0100000f" ::: "memory"); /* pause, which other processors treat as a fence without effect */
 #else
 	__asm__ volatile("" ::: "memory");
 #endif
@@ -184,7 +184,7 @@ bool shared_wait_for_pause(const struct shared_buffer *b)
 	struct ptt_patience patience = {0};
 	unsigned int i;
 
-	/* a reader killed in its pause leaves it for good: then no event must cost a spin */
+	/* a reader killed in its pause leaves the pause set for ever: then no event may cost a spin */
 	if (!ptt_is_collected(b->segment))
 		return false;
 	for (i = 0; i < PAUSE_SPINS && __atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE); i++)

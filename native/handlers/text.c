@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* text.c - one sentence an event, on standard error or in a file: for trying things out. */
+/* text.c - one sentence for each event, on standard error or in a file: for experiments. */
 /*
  *     PTHREAD_NPTL_TRACE=text            lines on standard error
  *     PTHREAD_NPTL_TRACE=text:FILE       lines appended to FILE
  *
  *     ptt: 0.000431 4242 thread 4243 took mutex 0x55d0c0de1040 at prog+0x11d3
  *
- * The numbers are seconds since the program started and the process; the last part is where the program called. Each line
- * is one write(2), so that lines of several threads do not mix; it is a plain system call, no cancellation point, and
- * leaves errno alone. That a system call an event is slow is the price of seeing it at once.
+ * The numbers are the seconds since the program started, and the pid; the last part is the call site. Each line is one
+ * write(2), so lines of several threads do not mix. The write is a plain system call: it is no cancellation point and keeps
+ * errno. One system call for each event is slow, but you see each event at once.
  *
- * Addresses are printed as module and offset: dladdr() takes a lock and may not be called where events happen, so there is a
- * table of the modules that are there when the handler starts, and a list of those that calls came from since.
+ * Addresses are printed as module and offset. dladdr() takes a lock, so it may not be called where events happen. Instead
+ * there is a table of the modules at the start of the handler, and a list of modules that calls came from since.
  */
 #define NPTL_TRACE_IMPLEMENTATION
 #include <errno.h>
@@ -37,8 +37,8 @@
 
 #define MODULES_MAX 256u
 #define LINE_MAX_BYTES 1536u
-#define DATA_MAX 512u /* bytes of a text that are shown */
-/* Programs count on the low descriptors. */
+#define DATA_MAX 512u /* bytes of a text that a line shows */
+/* The lowest descriptor that the handler may use: programs rely on the low descriptors. */
 #define DESCRIPTOR_MIN 700
 
 /* This handler calls nothing that is traced. */
@@ -94,7 +94,7 @@ static int open_output(const char *path)
 		return -errno;
 	high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_MIN);
 	if (high < 0)
-		return fd; /* a low limit of descriptors: then it stays where it is */
+		return fd; /* a low limit of descriptors: the file keeps its low descriptor */
 	close(fd);
 	return high;
 }
@@ -164,7 +164,7 @@ static void put_address(struct put *put, uint64_t address)
 	put_hex(put, address);
 }
 
-/* Error events name the routine by its number within the domain. */
+/* Error events have the number of the routine within its domain. */
 static void put_routine(struct put *put, uint32_t id, uint32_t number)
 {
 	const struct ptt_event_type *type = number < 63 ? ptt_event_type_find((id & ~63u) | number) : NULL;
@@ -190,7 +190,7 @@ static void put_value(struct put *put, uint32_t id, const struct ptt_field *fiel
 		put_string(put, " ns");
 		break;
 	case PTT_FIELD_U64:
-		/* pointers in disguise: attributes, and what threads return */
+		/* possible pointers: attributes, and results of threads */
 		if (ptt_record_get64(at) < 65536)
 			put_decimal(put, ptt_record_get64(at), 1);
 		else
@@ -213,7 +213,7 @@ static void put_value(struct put *put, uint32_t id, const struct ptt_field *fiel
 	}
 }
 
-/* The field that the template calls @name. */
+/* Put the field that the template calls @name. */
 static void put_field(struct put *put, const struct ptt_event_type *type, const uint32_t *record, const char *name,
 		      size_t size)
 {
@@ -223,7 +223,7 @@ static void put_field(struct put *put, const struct ptt_event_type *type, const 
 		const struct ptt_field *field = &type->fields[i];
 
 		if (type->has_bytes && i + 2 == type->field_count)
-			continue; /* the count of pieces is not in a record */
+			continue; /* a record has no count of pieces */
 		if (strlen(field->name) == size && !memcmp(field->name, name, size)) {
 			put_value(put, type->id, field, at);
 			return;

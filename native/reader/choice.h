@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* choice.h - chosen objects: an address, or what lay there in a part of the time. */
+/* choice.h - objects that the user chose: an address, in a part of the time. */
 #ifndef PTTREAD_CHOICE_H
 #define PTTREAD_CHOICE_H
 
@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* Stands for every process, and for every kind. */
+/* Every process, or every kind. */
 #define RD_EVERY UINT32_MAX
 
 struct rd_span {
@@ -22,7 +22,7 @@ struct rd_choice {
 	uint32_t count, room;
 };
 
-/* rd_choice_add - chooses one kind of object at an address, in a part of the time. -1: memory is out. */
+/* rd_choice_add - chooses one kind of object at an address, in a part of the time. Return: -1 if there is no memory. */
 int rd_choice_add(struct rd_choice *choice, uint32_t process, uint64_t address, uint32_t kind, int64_t begin_ns,
 		  int64_t end_ns);
 void rd_choice_free(struct rd_choice *choice);
@@ -41,7 +41,7 @@ static inline bool rd_choice_spans(const struct rd_choice *choice, uint32_t proc
 	return false;
 }
 
-/* rd_chosen - is what lies at an address at a time chosen? Neither blocks nor allocates. */
+/* rd_chosen - is the object at an address at a time chosen? Neither blocks nor allocates. */
 static inline bool rd_chosen(const struct rd_choice *choice, uint32_t process, uint64_t address, uint32_t kind,
 			     int64_t ts_ns)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* decode.c - takes the fields of one event out of its slots or its record. */
+/* decode.c - takes the fields of an event out of its slots or its record. */
 #include "decode.h"
 
 #include "../ring/record/record.h"
 
 uint8_t rd_slots_of[1024];
 
-/* Filled once, when the library is loaded: the merge asks it of every event. */
+/* Filled once, when the library is loaded: the merge needs it for every event. */
 __attribute__((constructor)) static void fill_slots_of(void)
 {
 	for (unsigned int i = 0; i < ptt_event_type_count; i++) {
@@ -16,7 +16,7 @@ __attribute__((constructor)) static void fill_slots_of(void)
 	}
 }
 
-/* How many pieces follow the fixed slots, as the event itself says. */
+/* Number of pieces after the fixed slots, as the event itself says. */
 static uint32_t piece_count(const uint8_t *slot, const struct ptt_event_type *type)
 {
 	return rd_u32(slot + type->fields[type->field_count - 2].offset);
@@ -84,7 +84,7 @@ static int64_t trimmed(const uint8_t *p, int64_t n)
 	return n;
 }
 
-/* Length of the variable field: a `size` before it says, else trailing zeros are padding. */
+/* Length of the variable field: the field `size` before it, or else all bytes up to the trailing zeros. */
 static int64_t bytes_length(const uint8_t *slot, const struct ptt_event_type *type, uint32_t pieces)
 {
 	int64_t most = (int64_t)pieces * PTT_PIECE_SIZE;
@@ -104,7 +104,7 @@ static int64_t bytes_length(const uint8_t *slot, const struct ptt_event_type *ty
 	return 0;
 }
 
-/* Records hold each field in one or two words, in order; their sizes were checked against the record's length. */
+/* Records hold each field in one or two words, in order. */
 static bool record_field(const uint8_t *p, const struct ptt_event_type *type, uint32_t number, struct rd_value *out)
 {
 	const uint8_t *end = p + 4 * ((rd_u32(p) >> 16) - 1);
@@ -115,7 +115,7 @@ static bool record_field(const uint8_t *p, const struct ptt_event_type *type, ui
 		bool count = i + 2 == type->field_count && type->has_bytes;
 		uint32_t size = field->type >= PTT_FIELD_U64 && field->type != PTT_FIELD_BYTES ? 8 : 4;
 
-		if (count) /* stands before the data, which says its length in bytes itself */
+		if (count) /* a record has no such count: the data begins with its length in bytes */
 			continue;
 		if ((uint64_t)(end - at) < size)
 			return false;
@@ -170,7 +170,7 @@ void rd_bytes(uint64_t payload, const struct ptt_event_type *type, const struct 
 	}
 }
 
-/* The field of that name in each type, so that a column needs no search an event. RD_NONE: it has none. */
+/* The field with a name in each type, so a column needs no search for each event. RD_NONE: the type has no such field. */
 static void find_fields(const char *name, uint32_t *number, bool bytes)
 {
 	for (uint32_t i = 0; i < 1024; i++)
@@ -229,7 +229,7 @@ int64_t ptt_bytes_column(const struct ptt_columns *columns, int64_t n, const cha
 
 /* ---- readings of the scheduler ---- */
 
-/* The reading of a signal handler comes in the trace before the reading that it interrupted, and is newer. */
+/* A signal handler's reading stands in the trace before the reading that it interrupted, and is newer. */
 static bool is_newer(const uint8_t *kept, const uint8_t *ran)
 {
 	return rd_u64(kept + offsetof(struct nptl_trace_sched_kept, ran_ns)) >=

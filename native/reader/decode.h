@@ -6,14 +6,14 @@
 #include "nptl_trace_events.h"
 #include "traceset.h"
 
-/* A payload value carries in bit 0 whether it leads to a record; slots and records are at least 4-aligned. */
+/* Bit 0 of a payload value: it points to a record. Slots and records are at least 4-aligned. */
 #define RD_PAYLOAD_RECORD 1u
 
-/* Fixed continuation slots of an id, and whether variable ones follow (bit 7); filled by the loader. */
+/* Number of fixed continuation slots of an id; bit 7: variable slots follow. Filled when the library is loaded. */
 extern uint8_t rd_slots_of[1024];
 #define RD_SLOTS_BYTES 0x80u
 
-/* rd_payload - where the fields of the event at `slot` lie, or 0 when they are not all there before `end`. */
+/* rd_payload - the place of the fields of the event at `slot`; 0 if they are not all there before `end`. */
 uint64_t rd_payload_checked(const uint8_t *slot, const uint8_t *end, uint32_t id);
 
 static inline uint64_t rd_payload(const uint8_t *slot, const uint8_t *end, uint32_t id)
@@ -21,25 +21,25 @@ static inline uint64_t rd_payload(const uint8_t *slot, const uint8_t *end, uint3
 	return rd_slots_of[id] ? rd_payload_checked(slot, end, id) : (uint64_t)(uintptr_t)slot;
 }
 
-/* A reading of the scheduler that leaves a part out, and the later reading that has the part. */
+/* A reading of the scheduler without its second part, and the later reading that has the second part. */
 #define RD_SCHED_RAN (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_RAN)
 #define RD_SCHED_KEPT (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_KEPT)
-/* Context switches, which have the numbers from the first to the last of these. */
+/* Context switches have the ids from the first of these to the last. */
 #define RD_SCHED_IN (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_IN)
 #define RD_SCHED_LOST (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_LOST)
 
-/* rd_reading_behind - how many slots behind a SCHED_RAN the SCHED_KEPT begins that belongs to it; 0: there is none in the packet */
+/* rd_reading_behind - slots from a SCHED_RAN to the SCHED_KEPT that belongs to it; 0: the packet has none */
 uint16_t rd_reading_behind(const uint8_t *ran, const uint8_t *end);
 
-/* rd_record_size - bytes of the record at p if it is whole and its checksum right; 0 if its length cannot be. */
+/* rd_record_size - bytes of the record at p; 0 if no record has this length. @sound: its checksum is right */
 uint32_t rd_record_size(const uint8_t *p, const uint8_t *end, bool *sound);
 
 struct rd_value {
-	const uint8_t *bytes; /* of a variable field in a record; NULL in slots */
-	int64_t number;       /* or the length of a variable field */
+	const uint8_t *bytes; /* a variable field in a record; NULL in slots */
+	int64_t number;       /* the length, for a variable field */
 };
 
-/* rd_field - one field of an event; false when it is not there. */
+/* rd_field - one field of an event; false if the event does not have it. */
 bool rd_field(uint64_t payload, const struct ptt_event_type *type, uint32_t number, struct rd_value *out);
 /* rd_bytes - copies a variable field of rd_value.number bytes. */
 void rd_bytes(uint64_t payload, const struct ptt_event_type *type, const struct rd_value *value, char *out);

@@ -42,7 +42,7 @@ static inline struct rd_entry *rd_map_find(const struct rd_map *map, uint64_t a,
 	}
 }
 
-/* rd_map_put - the entry of a key, made with value 0 when it is new; NULL when memory is out. */
+/* rd_map_put - the entry of a key; a new entry has value 0. Return: NULL if there is no memory. */
 struct rd_entry *rd_map_put(struct rd_map *map, uint64_t a, uint64_t b);
 void rd_map_free(struct rd_map *map);
 

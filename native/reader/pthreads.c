@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pthreads.c - which thread a pthread_t was: when a thread is gone, another one gets its address. */
+/* pthreads.c - the thread that a pthread_t stood for: another thread may get the address of an ended thread. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -43,7 +43,7 @@ int rd_pthreads_add(struct rd_pthreads *pthreads, const struct rd_tenure *tenure
 	return 0;
 }
 
-/* What is added again and again is kept once. */
+/* Sorts the tenures and drops repeated ones. */
 static void sort(struct rd_pthreads *pthreads)
 {
 	uint32_t kept = 0;
@@ -57,7 +57,7 @@ static void sort(struct rd_pthreads *pthreads)
 	pthreads->sorted = true;
 }
 
-/* The last thread that had the address by then, or else the first thread that ever had it. */
+/* The last thread that had the address until then, or else the first thread that ever had it. */
 static const struct rd_tenure *known_at(struct rd_pthreads *pthreads, uint32_t process, uint64_t pthread, int64_t ts)
 {
 	struct rd_tenure wanted = { .process = process, .pthread = pthread, .since = ts, .thread = UINT32_MAX };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sites.c - keeps the call sites of process images, and which modules had the same addresses one after the other. */
+/* sites.c - keeps the call sites of process images, and the modules that had the same addresses one after the other. */
 #include "sites.h"
 
 #include <errno.h>
@@ -96,7 +96,7 @@ void rd_sites_free(struct rd_sites *sites)
 	free(sites->tenants);
 }
 
-/* How many tenants stand before those of a later range, and of this range before those of a later time. */
+/* Number of tenants of earlier ranges, and of this range up to a time. */
 static uint32_t count_before(const struct rd_sites *sites, uint64_t address, uint64_t ticks)
 {
 	uint32_t lo = 0, hi = sites->tenant_count;
@@ -115,7 +115,7 @@ static uint32_t count_before(const struct rd_sites *sites, uint64_t address, uin
 
 uint64_t rd_sites_generation(const struct rd_sites *sites, uint64_t address, uint64_t ticks)
 {
-	/* the latest site that is there; where none has been seen yet, the site that was seen first */
+	/* the latest tenant by then; if there is none yet, the first tenant after it */
 	uint32_t at = count_before(sites, address, ticks), i;
 
 	for (i = at; i-- > 0 && sites->tenants[i].range_end > address;)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tables.c - where tables that grow in place lie, and how they get more memory. */
+/* tables.c - places tables that grow in place, and gets more memory for tables. */
 #include "tables.h"
 
 #include <stdatomic.h>
@@ -13,7 +13,7 @@
 #define ALIGN (UINT64_C(2) << 20)
 #define TRIES 64
 
-/* As mmap() at exactly @at, where nothing is mapped yet. NULL if that cannot be. */
+/* Map memory at exactly @at, unless something is mapped there. Return: NULL if that fails. */
 static void *map_at(uintptr_t at, uint64_t bytes)
 {
 	void *got = mmap((void *)at, bytes, PROT_READ | PROT_WRITE,
@@ -23,14 +23,14 @@ static void *map_at(uintptr_t at, uint64_t bytes)
 		return NULL;
 	if ((uintptr_t)got == at)
 		return got;
-	/* kernels before 4.17 do not know the flag, and give another address */
+	/* kernels before 4.17 do not know the flag, and may use another address */
 	munmap(got, bytes);
 	return NULL;
 }
 
 /*
- * The lower half of the addresses below what the kernel gives out: nothing else is mapped there but a program that has a
- * fixed address. Tables go from its end downwards, and begin at its end again when it is used up.
+ * Tables lie in the lower half of the addresses below the kernel's choice. Nothing else is mapped there except a program at
+ * a fixed address. Tables go from the end of this half downwards, and begin at its end again when it is used up.
  */
 static uintptr_t top_of_tables(void)
 {
@@ -44,14 +44,14 @@ static uintptr_t top_of_tables(void)
 
 static bool open_in_place(struct rd_pool *pool, size_t size)
 {
-	static _Atomic uint64_t below; /* how far the last table lies below the top */
+	static _Atomic uint64_t below; /* bytes from the top down to the last table */
 	uint64_t most = (size * RD_POOL_ROOM + ALIGN - 1) & ~(ALIGN - 1);
 	uintptr_t top = top_of_tables();
 
 	if (most >= top)
 		return false;
 	for (int i = 0; i < TRIES; i++) {
-		/* relaxed: whoever gets the same place is refused by the kernel */
+		/* relaxed: the kernel refuses a second table at the same place */
 		uint64_t down = atomic_fetch_add_explicit(&below, most, memory_order_relaxed) % (top - most) & ~(ALIGN - 1);
 		uint8_t *items = map_at(top - most - down, FIRST);
 
@@ -63,7 +63,7 @@ static bool open_in_place(struct rd_pool *pool, size_t size)
 	return false;
 }
 
-/* A sanitizer may refuse these addresses: then all room is taken at once. */
+/* A sanitizer may refuse these addresses: then all room is reserved at once. */
 static int open_anywhere(struct rd_pool *pool, size_t size)
 {
 	for (uint32_t room = RD_POOL_ROOM; size * room >= FIRST; room /= 4) {
@@ -92,7 +92,7 @@ int rd_pool_reach(struct rd_pool *pool, uint64_t count)
 		return 0;
 	if (count * pool->size > pool->most)
 		return -ENOMEM;
-	/* half as much again, where that much is to be had */
+	/* half as much again, if possible */
 	more = (pool->mapped / 2 & ~(FIRST - 1)) + pool->mapped;
 	if (more < wanted || !map_at((uintptr_t)pool->items + pool->mapped, more - pool->mapped)) {
 		more = wanted;

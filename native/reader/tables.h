@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tables.h - tables that grow, for what reads events one after another: pools, which never move, and plain arrays. */
+/* tables.h - tables that grow while events are read: pools, which never move, and plain arrays. */
 #ifndef PTT_READER_TABLES_H
 #define PTT_READER_TABLES_H
 
@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 
 /*
- * A table that grows in place, so that pointers to its elements stay valid. It begins small, at an address that has room
- * behind it for all the table may ever hold. Nothing reserves that room: address space and memory may both be limited.
- * Element 0 stands for "none" and takes what cannot be stored.
+ * A table that grows in place, so pointers to its elements stay valid. It begins small, at an address with room behind it
+ * for the largest table. The room is not reserved: address space and memory may both be limited. Element 0 stands for
+ * "none" and takes all values that cannot be stored.
  */
 struct rd_pool {
 	uint8_t *items;
@@ -20,7 +20,7 @@ struct rd_pool {
 	uint32_t count;
 	uint32_t room;   /* elements that have memory */
 	uint64_t mapped; /* bytes */
-	uint64_t most;   /* bytes that the table may grow to */
+	uint64_t most;   /* largest size, in bytes */
 };
 
 #define RD_POOL_ROOM (UINT32_C(1) << 26)
@@ -28,7 +28,7 @@ struct rd_pool {
 /* rd_pool_open - @size: bytes of an element. Return: 0 or -ENOMEM. */
 int rd_pool_open(struct rd_pool *pool, size_t size);
 
-/* rd_pool_reach - have memory for @count elements, which are zero. Return: 0 or -ENOMEM. */
+/* rd_pool_reach - get memory for @count elements, which are zero. Return: 0 or -ENOMEM. */
 int rd_pool_reach(struct rd_pool *pool, uint64_t count);
 
 static inline void rd_pool_close(struct rd_pool *pool)
@@ -37,7 +37,7 @@ static inline void rd_pool_close(struct rd_pool *pool)
 		munmap(pool->items, pool->mapped);
 }
 
-/* rd_pool_new - Return: number of a new element, all zero; 0 if there is no room, which is an @error then. */
+/* rd_pool_new - Return: number of a new element, all zero; 0 if there is no memory, with @error set. */
 static inline uint32_t rd_pool_new(struct rd_pool *pool, int *error)
 {
 	if (__builtin_expect(pool->count == pool->room, 0) && rd_pool_reach(pool, (uint64_t)pool->count + 1) < 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* traceset.h - what the parts of the reader share: tables of the traceset, clock arithmetic, the decoding of slots. */
+/* traceset.h - shared by the parts of the reader: tables of the traceset, clock arithmetic, the decoding of slots. */
 #ifndef PTTREAD_INTERNAL_H
 #define PTTREAD_INTERNAL_H
 
@@ -18,7 +18,7 @@
 
 #define RD_NONE UINT32_MAX
 
-/* Packet states; set by whoever checks first, all of them with the same outcome. */
+/* Packet states; set by the first check, and every check gets the same result. */
 enum { RD_UNCHECKED = 0, RD_GOOD = 1, RD_BAD = 2 };
 
 struct rd_packet {
@@ -40,9 +40,9 @@ struct rd_file {
 	struct ptt_guard *guard;
 	const uint8_t *map;
 	uint64_t size;    /* mapped */
-	uint64_t indexed; /* bytes dealt with */
+	uint64_t indexed; /* bytes indexed so far */
 	uint32_t stream;
-	bool cut;         /* an earlier mapping of it had become shorter */
+	bool cut;         /* the file became shorter under an earlier mapping */
 };
 
 static inline bool rd_file_cut(const struct rd_file *file)
@@ -64,7 +64,7 @@ struct rd_clock {
 	uint64_t origin;
 	int64_t shift;
 	uint64_t whole;    /* 1e9 / frequency */
-	uint64_t fraction; /* the rest of it, times 2^64 */
+	uint64_t fraction; /* the fractional part, times 2^64 */
 };
 
 struct rd_trace {
@@ -100,17 +100,17 @@ struct ptt_reader {
 	pthread_mutex_t damage_lock;
 };
 
-/* rd_grow - makes room for one more element of an array. 0 or -ENOMEM. */
+/* rd_grow - makes room for one more element of an array. Return: 0 or -ENOMEM. */
 int rd_grow(void **array, uint32_t *room, uint32_t count, size_t size);
 #define RD_GROW(r, array, what) \
 	rd_grow((void **)&(r)->array, &(r)->what##_room, (r)->what##_count, sizeof(*(r)->array))
 
 void rd_damage(struct ptt_reader *reader, uint32_t file, uint64_t offset, uint64_t size, const char *reason);
-/* Numbers of processes and threads; made when new. RD_NONE when memory is out. */
+/* Numbers of processes and threads; new ones are added. RD_NONE if there is no memory. */
 uint32_t rd_process(struct ptt_reader *reader, uint32_t trace, uint32_t index, uint32_t pid);
 uint32_t rd_process_of_pid(struct ptt_reader *reader, uint32_t trace, uint32_t pid);
 uint32_t rd_thread(struct ptt_reader *reader, uint32_t process, uint32_t tid);
-/* rd_check - whether a packet's CRC is right; the first look at a bad one is a damage entry. */
+/* rd_check - is the CRC of a packet right? The first check of a bad packet adds a damage entry. */
 bool rd_check(struct ptt_reader *reader, struct rd_packet *packet);
 
 static inline const uint8_t *rd_data(const struct ptt_reader *reader, const struct rd_packet *packet)
@@ -143,10 +143,9 @@ static inline uint16_t rd_u16(const void *p)
 }
 
 /*
- * rd_time - ticks as nanoseconds, exact.
- *
- * `fraction` is cut off, so the product is too small by less than d / 2^64 < 1 and its integer part is right or one too
- * small; the remainder, which fits 64 bits, says which.
+ * rd_time - ticks as nanoseconds, exactly rounded down
+ * `fraction` is cut off, so the product is too small by less than d / 2^64 < 1. Its integer part is right or 1 too small;
+ * the remainder, which fits 64 bits, tells.
  */
 static inline int64_t rd_time(const struct rd_clock *clock, uint64_t ticks)
 {
@@ -158,7 +157,7 @@ static inline int64_t rd_time(const struct rd_clock *clock, uint64_t ticks)
 	return (int64_t)(q + (uint64_t)clock->shift);
 }
 
-/* rd_ticks - the least ticks whose time is ts or later. */
+/* rd_ticks - the least ticks with a time of ts or later. */
 uint64_t rd_ticks(const struct rd_clock *clock, int64_t ts);
 
 /* A key orders signed times as unsigned numbers. */
@@ -188,7 +187,7 @@ static inline uint32_t rd_slot_stack(uint64_t w1)
 	return (uint32_t)(w1 & 0xffffff);
 }
 
-/* rd_passes - whether a filter lets an event through. */
+/* rd_passes - does a filter let event i of the columns through? */
 bool rd_passes(const struct ptt_filter *filter, const struct ptt_reader *reader, const struct ptt_columns *columns,
 	       int64_t i);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* count.c - counts events by thread, type and object, in no order, in several threads. */
 /*
- * Workers take packets one by one from a shared number. All events of a packet of slots are one thread's, so a small
- * array by id is enough inside it; it is added to the worker's totals at the packet's end. Totals are joined at the end.
+ * Workers take packets one by one from a shared counter. All events of a packet of slots belong to one thread. So a small
+ * array by id is enough for a packet; the worker adds it to its totals at the packet's end. Totals are joined at the end.
  */
 #include "../decode.h"
 
@@ -42,7 +42,7 @@ static int add(struct rd_map *map, uint64_t a, uint64_t b, uint64_t n)
 	return 0;
 }
 
-/* Context switches belong to a thread that lives; a thread begins and ends with events of its own. */
+/* Context switches are no events of the thread itself: a thread begins and ends with events of its own. */
 static bool is_switch(uint32_t id)
 {
 	return id >= RD_SCHED_IN && id <= RD_SCHED_LOST;
@@ -62,7 +62,7 @@ static void widen(struct ptt_thread_span *span, int64_t first, int64_t last)
 static int count_ids(struct counter_worker *worker, const struct rd_packet *packet, const uint8_t *p,
 		     const uint8_t *end, const struct rd_clock *clock)
 {
-	/* Two arrays: a run of one id would wait for its own last addition. */
+	/* Two arrays: in a run of one id, each addition would wait for the addition before. */
 	uint64_t counts[2][IDS];
 	struct ptt_thread_span *span = &worker->spans[packet->thread];
 	const uint8_t *first, *last;
@@ -110,7 +110,7 @@ static int count_objects(struct counter_worker *worker, const struct rd_packet *
 			continue;
 		a = (uint64_t)packet->process << 4 | (w0 >> 6 & 0xf);
 		b = rd_u64(p + 8) & PTT_OBJECT_MASK;
-		/* Taking and releasing come in pairs: one look-up does for both. */
+		/* Acquisition and release come in pairs: one look-up serves both. */
 		if (a == last_a && b == last_b) {
 			n++;
 			continue;
@@ -184,7 +184,7 @@ static void *work(void *arg)
 	uint64_t i;
 
 	while (worker->err == 0 &&
-	/* relaxed: jobs were there before the threads, and joining them orders what they found */
+	/* relaxed: the jobs are older than the threads, and joining the threads orders their results */
 	       (i = __atomic_fetch_add(&counter->next, 1, __ATOMIC_RELAXED)) < counter->job_count)
 		worker->err = count_packet(worker, &counter->jobs[i]);
 	return NULL;
@@ -242,7 +242,7 @@ static int count_all(struct ptt_counter *counter, int workers)
 		err = worker_init(&pool[started], counter);
 		if (err == 0 && started && pthread_create(&pool[started].thread, NULL, work, &pool[started]) != 0) {
 			worker_free(&pool[started]);
-			break; /* fewer do as well */
+			break; /* fewer workers are enough */
 		}
 	}
 	if (err == 0)

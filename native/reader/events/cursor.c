@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cursor.c - walks all streams in one total order and fills columns; goes to times and positions. */
+/* cursor.c - walks all streams in one total order and fills columns; seeks times and positions. */
 /*
- * A lane is a stream with a place in it. The lanes that still have events stand in a binary heap ordered by (key, stream
- * number). The lane on top may go on until the key of the next best one: events are taken from it in runs, and the heap
- * is put in order once a run. Lanes that are far from now sink to the leaves and cost nothing.
+ * A lane is a stream with a place in it. Lanes that still have events stand in a binary heap ordered by (key, stream
+ * number). The lane on top may go on until the key of the second lane. So events are taken from it in runs, and the heap is
+ * put in order once for each run. Lanes with later events sink to the leaves and cost nothing.
  */
 #include "../decode.h"
 
@@ -18,7 +18,7 @@ struct lane {
 	uint32_t thread;
 	uint32_t trace;
 	uint32_t stream_class;
-	uint32_t process;     /* of slots, that of the packet; records: where they were last from, as */
+	uint32_t process;     /* slots: process of the packet; records: process of the last record, which had */
 	uint32_t pid, tid;
 };
 
@@ -74,7 +74,7 @@ static void heap_build(struct ptt_cursor *cursor)
 
 /* ---- one lane ---- */
 
-/* From lane->at on, the next event of this packet; false when there is none. Sets at and key. */
+/* Goes to the next event of this packet from lane->at on, and sets at and key; false if there is none. */
 static bool lane_settle(const struct ptt_reader *reader, struct lane *lane)
 {
 	const uint8_t *p = lane->at;
@@ -137,7 +137,7 @@ static void lane_next(struct ptt_reader *reader, struct lane *lane, uint32_t num
 	lane_open(reader, lane, number, lane->packet + 1);
 }
 
-/* A place before the first event of a packet of slots that has this key or a later one, and not far from it. */
+/* A place in a packet of slots, before the first event with this key or a later key, and close to it. */
 static const uint8_t *slots_bisect(const struct ptt_reader *reader, const struct lane *lane, uint64_t key)
 {
 	size_t lo = 0, hi = (size_t)(lane->end - lane->at) / PTT_SLOT_SIZE;
@@ -146,7 +146,7 @@ static const uint8_t *slots_bisect(const struct ptt_reader *reader, const struct
 		size_t mid = lo + (hi - lo) / 2, head = mid;
 		uint64_t w0 = 0;
 
-		/* Slots in the middle of an event have no time: back to a slot that has. */
+		/* Slots in the middle of an event have no time: go back to a slot with a time. */
 		while (head > lo && rd_slot_skipped(w0 = rd_u64(lane->at + head * PTT_SLOT_SIZE)))
 			head--;
 		if (head == lo)
@@ -159,7 +159,7 @@ static const uint8_t *slots_bisect(const struct ptt_reader *reader, const struct
 	return lane->at + lo * PTT_SLOT_SIZE;
 }
 
-/* To the first event with this key or a later one: by bisection of packets, then of slots, then one by one. */
+/* Goes to the first event with this key or a later key: by bisection of packets, then of slots, then event by event. */
 static void lane_seek_key(struct ptt_reader *reader, struct lane *lane, uint32_t number, uint64_t key)
 {
 	struct rd_stream *stream = &reader->streams[number];
@@ -192,7 +192,7 @@ static void lane_seek_key(struct ptt_reader *reader, struct lane *lane, uint32_t
 
 struct run {
 	uint64_t bound;      /* keys below this may be taken */
-	const uint8_t *stop; /* and events before this, or NULL */
+	const uint8_t *stop; /* events before this one may be taken; NULL: no limit */
 	int64_t room;
 };
 
@@ -215,7 +215,7 @@ static inline void emit(const struct ptt_columns *out, int64_t i, int64_t ts, ui
 		out->payload[i] = payload;
 }
 
-/* The stack of an event that was emitted; it says from where the program called. Few events have one. */
+/* Sets the stack, and the site by the stack, of an event that was just emitted. Few events have a stack. */
 static __attribute__((cold, noinline)) void emit_stack(const struct ptt_columns *out, int64_t i, const struct rd_sites *sites, uint32_t stack)
 {
 	if (out->stack)
@@ -224,14 +224,17 @@ static __attribute__((cold, noinline)) void emit_stack(const struct ptt_columns 
 		out->site[i] = rd_sites_choose(sites, stack, out->site[i]);
 }
 
-/* The rest of a reading, which stands further on. Few events are readings. */
+/* Sets the place of the second part of a reading. Few events are readings. */
 static __attribute__((cold, noinline)) void emit_reading(const struct ptt_columns *out, int64_t i, const struct lane *lane, const uint8_t *ran)
 {
 	if (out->reading)
 		out->reading[i] = rd_reading_behind(ran, lane->end);
 }
 
-/* Takes events of slots. Returns how many; lane->at is the next event, with its key, or behind the packet. */
+/*
+ * Takes events of slots. Returns their number. Afterwards lane->at is the next event, with its key, or the end of the
+ * packet.
+ */
 static inline __attribute__((always_inline)) int64_t run_slots(const struct ptt_reader *reader, struct lane *lane,
 							       const struct run *run,
 							       const struct ptt_columns *out, int64_t start,
@@ -267,7 +270,7 @@ static inline __attribute__((always_inline)) int64_t run_slots(const struct ptt_
 			if ((w0 & PTT_ID_MASK) == PTT_ID_STACK)
 				emit_stack(out, start + n - 1, &reader->processes[lane->process].sites,
 					   rd_slot_stack(rd_u64(p + 8)));
-			/* Only here, where few events come by: all readings have a second slot. */
+			/* Only here, where few events come by, because all readings have a second slot. */
 			else if ((rd_u64(p - PTT_SLOT_SIZE) & PTT_ID_MASK) == RD_SCHED_RAN)
 				emit_reading(out, start + n - 1, lane, p - PTT_SLOT_SIZE);
 		}
@@ -293,7 +296,7 @@ static int64_t run_records(struct ptt_reader *reader, struct lane *lane, const s
 		bool sound;
 
 		if (lane->process == RD_NONE || pid != lane->pid || tid != lane->tid) {
-			/* Known since the packet was indexed: nothing is added here. */
+			/* The index has added all threads: nothing is added here. */
 			const struct rd_entry *e = rd_map_find(&reader->process_of, lane->trace,
 							       UINT64_C(1) << 32 | pid);
 
@@ -399,7 +402,9 @@ int ptt_cursor_seek(struct ptt_cursor *cursor, const struct ptt_position *positi
 	for (uint32_t i = 0; i < cursor->lane_count; i++) {
 		struct lane *lane = &cursor->lanes[i];
 
-		/* Lanes before the named one have delivered its key already, those behind have not. */
+		/*
+		 * Lanes before the named lane have already delivered their events with its key, lanes behind it have not.
+		 */
 		if (i < want.stream && want.key == UINT64_MAX)
 			lane_open(reader, lane, i, reader->streams[i].count);
 		else
@@ -446,7 +451,7 @@ void ptt_cursor_position(struct ptt_cursor *cursor, struct ptt_position *out)
 
 void ptt_cursor_limit_key(struct ptt_cursor *cursor, uint64_t key)
 {
-	/* Before the first stream's first event of that key. */
+	/* Before the first event with that key in the first stream. */
 	cursor->limit = (struct ptt_position){ key, 0, 0, 0, 0 };
 	cursor->limited = true;
 }
@@ -462,7 +467,7 @@ void ptt_cursor_no_limit(struct ptt_cursor *cursor)
 	cursor->limited = false;
 }
 
-/* What the limit leaves to a lane. */
+/* Applies the limit to a run of a lane. */
 static void run_limit(const struct ptt_cursor *cursor, uint32_t number, struct run *run)
 {
 	const struct ptt_position *limit = &cursor->limit;
@@ -474,7 +479,7 @@ static void run_limit(const struct ptt_cursor *cursor, uint32_t number, struct r
 	if (number < limit->stream)
 		bound += bound != UINT64_MAX;
 	if (number == limit->stream && limit->offset) {
-		/* Up to the very event, which may have fellows of its own key before it. */
+		/* Up to the very event: events before it may have the same key. */
 		if (lane->packet < limit->packet)
 			bound += bound != UINT64_MAX;
 		else if (lane->packet == limit->packet && lane->at <= lane->base + limit->offset) {
@@ -494,7 +499,7 @@ static void run_bound(const struct ptt_cursor *cursor, uint32_t number, struct r
 	run->stop = NULL;
 	if (cursor->heap_count > 2 && before(&cursor->heap[2], second))
 		second = &cursor->heap[2];
-	/* A lane of lower number goes first where keys are equal. */
+	/* With equal keys, the lane with the lower number goes first. */
 	if (cursor->heap_count > 1)
 		run->bound = second->key + (number < second->lane && second->key != UINT64_MAX);
 	run_limit(cursor, number, run);
@@ -505,7 +510,7 @@ int64_t ptt_cursor_read(struct ptt_cursor *cursor, const struct ptt_columns *out
 	struct ptt_reader *reader = cursor->reader;
 	int64_t n = 0;
 
-	if (out->stack && cursor->heap_count) /* most events have none */
+	if (out->stack && cursor->heap_count) /* most events have no stack */
 		memset(out->stack, 0, (size_t)max * sizeof(*out->stack));
 	if (out->reading && cursor->heap_count)
 		memset(out->reading, 0, (size_t)max * sizeof(*out->reading));
@@ -527,7 +532,7 @@ int64_t ptt_cursor_read(struct ptt_cursor *cursor, const struct ptt_columns *out
 		if (lane->at >= lane->end)
 			lane_open(reader, lane, number, lane->packet + 1);
 		else if (!got)
-			break; /* the limit, or keys that no bound can be above */
+			break; /* the limit, or the greatest key, which no bound exceeds */
 		if (!lane->at) {
 			cursor->heap[0] = cursor->heap[--cursor->heap_count];
 			lane = NULL;
@@ -571,7 +576,7 @@ int ptt_cursor_refresh(struct ptt_cursor *cursor)
 		} else {
 			size_t at = (size_t)(lane->at - lane->base);
 
-			/* The file may be mapped elsewhere by now. */
+			/* The file may now be mapped at another address. */
 			lane_open(reader, lane, i, lane->packet);
 			lane->at = lane->base + at;
 			lane_next(reader, lane, i);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* filter.c - lets through the events that the user asked for. */
+/* filter.c - lets the events through that the user asked for. */
 #include "../choice.h"
 #include "../traceset.h"
 
@@ -61,7 +61,7 @@ int ptt_filter_allow_site(struct ptt_filter *filter, uint32_t process, uint64_t 
 	return rd_map_put(&filter->sites, process, address) ? 0 : -ENOMEM;
 }
 
-/* All that lie at an address of any process, or one of them. */
+/* A site is allowed by process and generation, or by its address in any process. */
 static bool site_allowed(const struct rd_map *map, uint32_t process, uint64_t site)
 {
 	return rd_map_find(map, process, site) || rd_map_find(map, RD_NONE, site & PTT_SITE_ADDRESS);

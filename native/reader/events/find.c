@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* find.c - picks events of a few types out of all packets, without the cost of an order. */
+/* find.c - finds events of a few types in all packets, without sorting them. */
 #include "../decode.h"
 
 struct search {
@@ -10,7 +10,7 @@ struct search {
 	int64_t room;
 };
 
-/* The number of the stack of an event, 0 where it has none. */
+/* The number of an event's stack, 0 if it has none. */
 static uint32_t stack_of(const uint8_t *p, const uint8_t *end)
 {
 	while ((p += PTT_SLOT_SIZE) < end && rd_slot_skipped(rd_u64(p)))
@@ -52,7 +52,7 @@ static void take_record(struct search *search, uint32_t trace, const struct rd_c
 {
 	const struct ptt_columns *out = search->out;
 	struct ptt_reader *reader = search->reader;
-	/* Both are known since the packet was indexed. */
+	/* The index has added both. */
 	uint32_t process = number_of(&reader->process_of, trace, UINT64_C(1) << 32 | rd_u32(p + 12));
 	uint32_t thread = process == RD_NONE ? RD_NONE : number_of(&reader->thread_of, process, rd_u32(p + 16));
 	uint64_t site = (rd_u32(p + 28) | (uint64_t)rd_u32(p + 32) << 32) & PTT_SITE_ADDRESS;
@@ -75,7 +75,7 @@ static void take_record(struct search *search, uint32_t trace, const struct rd_c
 		out->reading[i] = 0;
 }
 
-/* The same as search_packet(), of records. */
+/* search_packet() for records. */
 static bool search_records(struct search *search, struct rd_packet *packet, uint32_t trace, const struct rd_clock *clock)
 {
 	const uint8_t *p = rd_data(search->reader, packet) + sizeof(struct ptt_packet);
@@ -97,7 +97,7 @@ static bool search_records(struct search *search, struct rd_packet *packet, uint
 	return true;
 }
 
-/* Returns false when there is no room for all of a packet. */
+/* Returns false if there is no room for all wanted events of a packet. */
 static bool search_packet(struct search *search, struct rd_packet *packet, const struct rd_clock *clock)
 {
 	const uint8_t *p = rd_data(search->reader, packet) + sizeof(struct ptt_packet);
@@ -126,7 +126,7 @@ int64_t ptt_reader_find(struct ptt_reader *reader, const uint8_t *ids, uint64_t 
 	uint64_t searched = 0;
 	bool more = true, fits;
 
-	/* Round by round, one packet of each stream: names are given early in a thread's life. */
+	/* In rounds, one packet of each stream: names are set early in a thread's life. */
 	for (; more; round++, stream = 0) {
 		more = false;
 		for (; stream < reader->stream_count; stream++) {

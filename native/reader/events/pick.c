@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* pick.c - the next events that pass a filter, each with its position: what a list shows of a trace. */
+/* pick.c - the next events that pass a filter, each with its position, for lists of events. */
 /*
- * Reading in batches is fast but forgets where each event was. So a batch is read and filtered first; only one in which
- * something passes is walked again, from event to event that passed, to take down the positions.
+ * Reading in batches is fast but forgets the position of each event. So a batch is read and filtered first. If events pass,
+ * the batch is read again, from one passed event to the next, to note their positions.
  */
 #include "../traceset.h"
 
@@ -18,7 +18,7 @@ struct batch {
 	uint64_t payload[BATCH];
 	uint32_t stack[BATCH];
 	uint16_t reading[BATCH];
-	uint16_t passed[BATCH]; /* which of them */
+	uint16_t passed[BATCH]; /* indexes of the events that passed */
 };
 
 static void copy_event(const struct ptt_columns *to, int64_t at, const struct batch *from, int64_t i)
@@ -34,7 +34,7 @@ static void copy_event(const struct ptt_columns *to, int64_t at, const struct ba
 	to->reading[at] = from->reading[i];
 }
 
-/* Walks from `start` over n events and takes down where the `count` that passed are; ends behind the last one or n. */
+/* Reads n events again from `start` and notes the positions of the `count` events that passed; ends behind n events. */
 static int note_places(struct ptt_cursor *cursor, const struct ptt_position *start, const struct batch *batch,
 		       int64_t count, int64_t n, struct ptt_position *places)
 {

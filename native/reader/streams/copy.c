@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* copy.c - writes a part of a stream as a stream of its own, for cut, split and merge. */
+/* copy.c - writes a part of a stream as a new stream, for cut, split and merge. */
 /*
- * Slots and records are moved as they are; heads are made anew. Only where clocks are put together does a time stamp
- * change, and with it the checksum of a record.
+ * Slots and records stay as they are; heads are made anew. Time stamps change only if traces with different clocks are
+ * merged; then the checksums of records change too.
  */
 #include "../decode.h"
 
@@ -19,9 +19,9 @@ struct copier {
 	int fd;
 	uint8_t *buffer;
 	size_t room;
-	uint64_t next; /* the event of what->events to come */
+	uint64_t next; /* index of the next event in what->events */
 	uint64_t sequence;
-	uint64_t discarded; /* before the first packet that is copied */
+	uint64_t discarded; /* events discarded before the first packet that is copied */
 	int64_t events;
 };
 
@@ -62,7 +62,7 @@ static void put_ticks(uint8_t *slot, uint64_t w0, uint64_t ticks)
 	memcpy(slot, &w0, sizeof(w0));
 }
 
-/* Whether the event at an offset of a packet is to be copied; may be asked again of the last one. */
+/* Is the event at an offset of a packet to be copied? Call it in the order of the events. */
 static bool is_chosen(struct copier *copier, uint32_t packet, size_t offset)
 {
 	const struct ptt_copy *what = copier->what;
@@ -75,7 +75,7 @@ static bool is_chosen(struct copier *copier, uint32_t packet, size_t offset)
 	return copier->next < what->event_count && what->events[copier->next] == place;
 }
 
-/* Copies up to @end, or to the first event that is too late for a packet that begins at @begin. Returns where it ended. */
+/* Copies up to @end, or to the first event that is too late for a packet that begins at @begin. Returns the end. */
 static const uint8_t *copy_slots(struct copier *copier, const struct rd_packet *packet, uint32_t number,
 				 const uint8_t *p, const uint8_t *end, uint64_t begin, struct content *out)
 {
@@ -86,7 +86,7 @@ static const uint8_t *copy_slots(struct copier *copier, const struct rd_packet *
 	for (; p < end; p += PTT_SLOT_SIZE, out->size += chosen ? PTT_SLOT_SIZE : 0) {
 		uint64_t w0 = rd_u64(p), ticks;
 
-		/* What begins no event belongs to the one before it. */
+		/* A slot that begins no event belongs to the event before it. */
 		if (!rd_slot_skipped(w0))
 			chosen = is_chosen(copier, number, (size_t)(p - base));
 		if (!chosen)
@@ -113,7 +113,7 @@ static bool is_wanted(const struct ptt_copy *what, uint32_t thread)
 	return !what->threads || (thread != RD_NONE && what->threads[thread]);
 }
 
-/* Whether a record is of a thread that is wanted. */
+/* Does a record belong to a wanted thread? */
 static bool wanted(const struct copier *copier, uint32_t trace, const uint8_t *p)
 {
 	uint32_t process = rd_process_of_pid(copier->reader, trace, rd_u32(p + 12));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* density.c - how events and lost events of a traceset lie in time, by the heads of its packets. */
+/* density.c - the density of events and lost events in time, from the heads of packets. */
 #include "../traceset.h"
 
-/* Adds n to the bins of [begin, end], to each by its share. */
+/* Spreads n over the bins of [begin, end], by their shares of the time. */
 static void spread(uint64_t *bins, uint32_t count, int64_t from, int64_t width, int64_t begin, int64_t end, uint64_t n)
 {
 	double step = (double)width, at = ((double)begin - (double)from) / step;
@@ -40,7 +40,7 @@ int ptt_reader_density(struct ptt_reader *reader, int64_t from, int64_t width, u
 			spread(bins, count, from, width, begin, end, p->events);
 			if (p->discarded <= discarded)
 				continue;
-			/* They were lost at some time since the packet before. */
+			/* The events were lost at some time since the packet before. */
 			if (i)
 				begin = rd_time(clock, p[-1].end);
 			spread(lost, count, from, width, begin < end ? begin : end, end, p->discarded - discarded);

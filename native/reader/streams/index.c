@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* index.c - finds the packets of stream files and checks them. */
 /*
- * Heads are believed as far as they make sense; the CRC of a packet is looked at when its events are first needed, so
- * that opening a large trace stays quick. Where heads contradict one another (no packet where the last one should end,
- * time going back) the CRC decides at once whose fault it is, and the search goes on from the next thing that looks like
- * a packet.
+ * Heads of packets are trusted as long as they are plausible. The CRC of a packet is checked when its events are first
+ * needed, so large traces open quickly. Heads may contradict one another: no packet at the end of the packet before, or
+ * time going back. Then the CRC decides at once which packet is damaged, and the search goes on from the next bytes that
+ * look like a packet.
  */
 #include "../decode.h"
 
@@ -34,7 +34,7 @@ bool rd_check(struct ptt_reader *reader, struct rd_packet *packet)
 	crc = ptt_crc32c(crc, zero, sizeof(zero));
 	crc = ptt_crc32c(crc, data + at + sizeof(zero), packet->size - at - sizeof(zero));
 	good = crc == rd_u32(data + at);
-	/* relaxed: all threads come to the same answer; the swap only makes one of them report it */
+	/* relaxed: all threads get the same result; the swap only makes one of them report it */
 	if (__atomic_compare_exchange_n((uint32_t *)&packet->state, &unchecked, good ? RD_GOOD : RD_BAD, false,
 					__ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
 	    !good)
@@ -56,7 +56,7 @@ static int map_file(struct rd_file *file)
 		err = S_ISREG(st.st_mode) ? -errno : -EINVAL;
 		goto out;
 	}
-	/* Never smaller than before: packets that were indexed must stay where they are. */
+	/* Never smaller than before: indexed packets must stay where they are. */
 	if ((uint64_t)st.st_size <= file->size)
 		goto out;
 	guard = ptt_guard_map(fd, (size_t)st.st_size);
@@ -64,7 +64,7 @@ static int map_file(struct rd_file *file)
 		err = -errno;
 		goto out;
 	}
-	/* What was found out about the old mapping stays true of the file. */
+	/* A cut of the old mapping was a cut of the file. */
 	file->cut = rd_file_cut(file);
 	ptt_guard_unmap(file->guard);
 	file->guard = guard;
@@ -75,7 +75,7 @@ out:
 	return err;
 }
 
-/* Why the bytes at p are no packet head, or NULL. */
+/* The reason why h is no packet head, or NULL. */
 static const char *head_fault(const struct rd_trace *trace, const struct ptt_packet *h, uint64_t left)
 {
 	if (h->magic != PTT_CTF_MAGIC)
@@ -95,8 +95,8 @@ static const char *head_fault(const struct rd_trace *trace, const struct ptt_pac
 }
 
 /*
- * Where the next part of a file begins that has data, at `at` or behind it, and where that part ends. A file that somebody
- * sends may be a hole of terabytes. Files of systems that know no holes are one part.
+ * The begin and end of the next part of a file with data, at `at` or behind it. A file from a stranger may be a hole of
+ * terabytes. A file system without holes has one part.
  */
 static uint64_t part_with_data(int fd, uint64_t at, uint64_t size, uint64_t *end)
 {
@@ -197,7 +197,7 @@ static int add_packet(struct ptt_reader *reader, uint32_t file, uint64_t at, con
 		return 0;
 	}
 	if (head->stream_id == PTT_STREAM_SLOTS) {
-		/* The content may end with the last field of the last event: its slot is whole in the packet. */
+		/* The content may end inside the last slot; the slot is whole in the packet. */
 		uint64_t content = (head->content_size / 8 + 15) & ~UINT64_C(15);
 
 		p->content = (uint32_t)(content < p->size ? content : p->size & ~15u);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* line.c - durations and texts of unknown content in a line. */
+/* line.c - puts durations, and texts of unknown content, into a line. */
 #include "line.h"
 
 #include <stdbool.h>
@@ -33,7 +33,7 @@ static size_t utf8(const uint8_t *s, size_t left)
 	for (size_t i = 1; i < n; i++)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
-	/* Overlong forms, surrogates, and what lies beyond Unicode. */
+	/* Overlong forms, surrogates, and code points beyond Unicode. */
 	if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0)))
 		return 0;
 	if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90)))
@@ -68,7 +68,7 @@ char *out_json(char *p, const char *bytes, size_t size)
 	return p;
 }
 
-/* A control character of ISO 6429, or one that turns the direction of the text around it. */
+/* A control character of ISO 6429, or a character that changes the direction of the text around it. */
 static bool is_obeyed(const uint8_t *s, size_t n)
 {
 	if (n == 1)
@@ -81,7 +81,10 @@ static bool is_obeyed(const uint8_t *s, size_t n)
 	       (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9);
 }
 
-/* What cannot stay as it is becomes two digits behind @mark; in a word, blanks and percent signs cannot. */
+/*
+ * Bytes that terminals obey, or that are not UTF-8, become two digits behind @mark; in a word, so do blanks and percent
+ * signs.
+ */
 static inline char *escaped(char *p, const char *bytes, size_t size, const char *mark, bool word)
 {
 	static const char digit[] = "0123456789abcdef";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* line.h - puts numbers and texts into a line; the caller sees to it that there is room. */
+/* line.h - puts numbers and texts into a line; the caller makes sure that there is room. */
 #ifndef PTTREAD_OUT_H
 #define PTTREAD_OUT_H
 
@@ -52,7 +52,7 @@ static inline char *out_hex(char *p, uint64_t value)
 	return p;
 }
 
-/* Exactly `width` digits, zeros in front. */
+/* Exactly `width` digits, with leading zeros. */
 static inline char *out_digits(char *p, uint64_t value, int width)
 {
 	for (int i = width; i-- > 0; value /= 10)
@@ -76,15 +76,15 @@ static inline char *out_seconds(char *p, int64_t ns, int width)
 	return out_digits(p, magnitude % 1000000000, 9);
 }
 
-/* A duration as one reads it: 870 ns, 12.345 us, 1.500 s. */
+/* A duration for people: 870 ns, 12.345 us, 1.500 s. */
 char *out_duration(char *p, uint64_t ns);
 /* Bytes as the inside of a JSON string; bytes that are not UTF-8 become U+FFFD. */
 char *out_json(char *p, const char *bytes, size_t size);
 /* Bytes as the inside of a CSV field. */
 char *out_csv(char *p, const char *bytes, size_t size);
-/* Bytes without a blank, or what terminals obey, those as %NN, so that awk finds its columns. */
+/* Bytes as a word for awk: blanks, and characters that terminals obey, become %NN. */
 char *out_word(char *p, const char *bytes, size_t size);
-/* Bytes for people: printable text as it is, the rest as \xNN. */
+/* Bytes for people: printable text as it is, other bytes as \xNN. */
 char *out_plain(char *p, const char *bytes, size_t size);
 
 #endif

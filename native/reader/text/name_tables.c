@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* name_tables.c - tables of names: filled by the caller, which asks for the ones that are needed. */
+/* name_tables.c - tables of names; the caller asks for missing names and fills them in. */
 #include "name_tables.h"
 
 #include <stdio.h>
@@ -111,7 +111,7 @@ void ptt_names_show_process(struct ptt_names *names, int on)
 	names->show_process = on;
 }
 
-/* Columns that a text takes on a terminal, near enough: its code points. */
+/* Approximate columns of a text on a terminal: its code points. */
 static uint32_t columns_of(const char *text)
 {
 	uint32_t n = 0;
@@ -139,7 +139,7 @@ static uint32_t label_text(struct ptt_names *names, uint32_t thread, const char 
 	return width;
 }
 
-/* NULL for a number that is no thread's, too. */
+/* NULL also for a number that no thread has. */
 static struct rd_turn *turn_at(struct ptt_names *names, uint32_t thread, int64_t ts)
 {
 	return thread < names->reader->thread_count ? rd_turn_at(&names->threads, thread, ts) : NULL;
@@ -184,7 +184,7 @@ int ptt_names_set_thread(struct ptt_names *names, uint32_t thread, int64_t since
 		copy = strndup(text, RD_NAME_MAX);
 		if (!copy)
 			return -ENOMEM;
-		/* Known now, so that all lines have one width from the first on. */
+		/* Sets the width now, so all lines have the same width from the first on. */
 		label_text(names, thread, copy, label);
 	}
 	return rd_turn_set(&names->threads, thread, since, copy);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* name_tables.h - names of threads, objects and code, as the formatters look them up. */
+/* name_tables.h - names of threads, objects and code for the lines of events. */
 #ifndef PTTREAD_NAMES_H
 #define PTTREAD_NAMES_H
 
@@ -7,20 +7,20 @@
 #include "../pthreads.h"
 #include "nptl_trace_events.h"
 
-/* ---- thread_names.c: names of threads from a time on, for the kernel gives ids of ended threads to others ---- */
+/* ---- thread_names.c: names of threads from a time on, because the kernel reuses the ids of ended threads ---- */
 
-/* A thread among the threads that had one id, one after the other. */
+/* One of the threads that had the same id, one after the other. */
 struct rd_turn {
 	int64_t since;
 	char *name;  /* NULL = unknown */
-	char *label; /* what stands in front of a line, padded; NULL until it is used first */
+	char *label; /* begin of a line, padded; NULL until its first use */
 };
 
 struct rd_turns {
-	struct rd_turn *turns; /* in their order, the first one from INT64_MIN on */
+	struct rd_turn *turns; /* in order of time; the first turn begins at INT64_MIN */
 	uint32_t count;
 	uint32_t room;
-	int64_t begun; /* when the only one began, by an event that was printed; INT64_MIN = not known */
+	int64_t begun; /* beginning of the only turn, by a printed event; INT64_MIN = not known */
 };
 
 /* By the thread's number in the reader. */
@@ -30,11 +30,11 @@ struct rd_thread_names {
 };
 
 void rd_thread_names_free(struct rd_thread_names *names);
-/* rd_turn_at - the thread that has an id at a time; NULL when memory is out. */
+/* rd_turn_at - the turn of a thread at a time; NULL if there is no memory. */
 struct rd_turn *rd_turn_at(struct rd_thread_names *names, uint32_t thread, int64_t ts);
-/* rd_turn_set - a thread of this name has the id from a time on, @text is taken over. Return: 0 or -ENOMEM. */
+/* rd_turn_set - the thread has this name from a time on; takes @text over. Return: 0 or -ENOMEM. */
 int rd_turn_set(struct rd_thread_names *names, uint32_t thread, int64_t since, char *text);
-/* rd_turn_begin - an event says that a thread begins; without memory the event is forgotten. */
+/* rd_turn_begin - an event begins a thread; without memory it is ignored. */
 void rd_turn_begin(struct rd_thread_names *names, uint32_t thread, int64_t ts);
 
 /* ---- name_tables.c ---- */
@@ -65,7 +65,7 @@ struct rd_range {
 
 struct ptt_names {
 	struct ptt_reader *reader;
-	struct rd_map names[3];     /* by kind: (process, address) -> char *, 0 = has none */
+	struct rd_map names[3];     /* by kind: (process, address) -> char *, 0 = no name */
 	struct rd_pthreads pthreads;
 	struct rd_thread_names threads;
 	uint32_t label_width;
@@ -75,7 +75,7 @@ struct ptt_names {
 	uint32_t range_room;
 	bool sorted;
 	struct rd_sentence sentences[1024];
-	uint8_t pointers[1024];     /* whether a type has address fields */
+	uint8_t pointers[1024];     /* by event id: the type has address fields */
 };
 
 /* rd_name - the name of an address, or NULL. */
@@ -87,13 +87,13 @@ static inline const char *rd_name(const struct ptt_names *names, enum ptt_name_k
 	return e ? (const char *)(uintptr_t)e->value : NULL;
 }
 
-/* rd_thread_name - the name that a thread of the reader has at a time, or NULL. */
+/* rd_thread_name - the name of a thread at a time, or NULL. */
 const char *rd_thread_name(struct ptt_names *names, uint32_t thread, int64_t ts);
-/* rd_label - pid, tid and name of a thread at a time, padded; NULL when memory is out. */
+/* rd_label - pid, tid and name of a thread at a time, padded; NULL if there is no memory. */
 const char *rd_label(struct ptt_names *names, uint32_t thread, int64_t ts);
-/* rd_is_code - whether an address field leads to code rather than to an object. */
+/* rd_is_code - does an address field point to code, rather than to an object? */
 bool rd_is_code(const struct ptt_field *field);
-/* rd_is_named - whether objects of a domain are variables, which may have names. */
+/* rd_is_named - are objects of a domain variables, which may have names? */
 bool rd_is_named(uint32_t domain);
 
 #endif

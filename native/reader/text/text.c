@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text.c - events as lines: sentences for people, and one machine line each. */
+/* text.c - events as lines: sentences for people, and lines for programs. */
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -7,14 +7,14 @@
 #include "name_tables.h"
 #include "line.h"
 
-#define TEXT_COLUMN 58 /* where the call site starts, counted from the sentence */
-#define BYTES_SIZE 4608 /* more than slots or a record can hold; six times that fits a line */
+#define TEXT_COLUMN 58 /* column of the call site, counted from the sentence */
+#define BYTES_SIZE 4608 /* more than slots or a record can hold; six times this fits a line */
 
-/* An event of the columns, with its thread and its sentence. */
+/* An event of the columns, with its thread, its sentence and its names. */
 struct event {
 	struct ptt_names *names;
 	const struct ptt_columns *columns;
-	const struct rd_sentence *sentence; /* type is NULL when the id is not in the catalogue */
+	const struct rd_sentence *sentence; /* type is NULL if the id is not in the catalogue */
 	int64_t i;
 	uint32_t id;
 	uint32_t process;
@@ -40,7 +40,7 @@ static char *put_bytes(char *p, const struct event *e, const struct rd_value *va
 
 #define FEW_ZEROS 8
 
-/* Data in quotes; many zero bytes at its end, as of an array with room to spare, are counted and not shown. */
+/* Data in quotes. Many zero bytes at its end, as in an array with spare room, are counted and not shown. */
 static char *out_quoted(char *p, const char *bytes, size_t size)
 {
 	size_t used = size;
@@ -67,11 +67,11 @@ static const char *no_name(int error)
 	return NULL;
 }
 
-/* strerrorname_np() of glibc 2.32; before that, errors are numbers. */
+/* strerrorname_np() of glibc 2.32; with an older C library, errors are numbers. */
 static const char *error_name(int error)
 {
 	static error_namer *known;
-	/* relaxed: a thread that does not see it finds the same */
+	/* relaxed: a thread that does not see it yet finds the same function */
 	error_namer *namer = __atomic_load_n(&known, __ATOMIC_RELAXED);
 
 	if (!namer) {
@@ -112,7 +112,7 @@ static char *put_tid(char *p, const struct event *e, uint32_t tid)
 	return p;
 }
 
-/* Error events name the routine by its number within the domain. */
+/* Error events have the number of the routine within its domain. */
 static char *put_routine(char *p, const struct event *e, uint32_t number)
 {
 	const struct ptt_event_type *type = number < 63 ? ptt_event_type_find((e->id & ~63u) | number) : NULL;
@@ -139,7 +139,7 @@ static char *put_object(char *p, const struct event *e)
 		return out_u64(p, object);
 	if (e->id >> 6 != NPTL_DOMAIN_THREAD)
 		return e->object ? out_plain(p, e->object, strlen(e->object)) : out_hex(p, object);
-	/* Where thread and address are put together, both are said. */
+	/* The event that connects thread and address shows both. */
 	if (e->id == (NPTL_DOMAIN_THREAD << 6 | NPTL_EV_THREAD_BEGIN))
 		return out_hex(p, object);
 	thread = rd_pthread_at(&e->names->pthreads, e->process, object, e->columns->ts[e->i]);
@@ -188,7 +188,7 @@ static char *put_field(char *p, const struct event *e, uint32_t number)
 			return out_string(p, ptt_sys_calls[value.number]);
 		return out_u64(p, (uint64_t)value.number);
 	case PTT_FIELD_U64:
-		/* Pointers in disguise: attributes and what threads return. */
+		/* Possible pointers: attributes and results of threads. */
 		return (uint64_t)value.number < 65536 ? out_u64(p, (uint64_t)value.number) :
 							 out_hex(p, (uint64_t)value.number);
 	default:
@@ -196,7 +196,7 @@ static char *put_field(char *p, const struct event *e, uint32_t number)
 	}
 }
 
-/* Whether the rest of a sentence says only that all went well; of a call it is said anyway. */
+/* Does the rest of a sentence only say that the call succeeded? A sentence of the role call-out always says so. */
 static bool is_success(const struct event *e, const struct rd_op *op)
 {
 	static const char text[] = ", result = ";
@@ -245,7 +245,7 @@ static char *put_site_address(char *p, const struct event *e)
 	return out_hex(p, e->columns->site[e->i] & PTT_SITE_ADDRESS);
 }
 
-/* What happened alone: time, thread and site stand in columns of their own. */
+/* Only the sentence, for views with columns for time, thread and site. */
 static char *line_sentence(char *p, const struct event *e)
 {
 	p = put_sentence(p, e);
@@ -289,13 +289,13 @@ static const char *source_of(const struct event *e)
 	return e->id >> 6 == NPTL_DOMAIN_USER ? "user" : e->id >> 6 == NPTL_DOMAIN_HANDLER ? "handler" : "nptl";
 }
 
-/* Counts of pieces are of the layout, not of the event. */
+/* Counts of pieces belong to the layout, not to the event. */
 static bool is_hidden(const struct ptt_event_type *type, uint32_t number)
 {
 	return type->has_bytes && number + 2 == type->field_count;
 }
 
-/* name=value … of all fields, with `between` in front of each but the first. */
+/* name=value … of all fields, with `between` in front of each field but the first. */
 static char *put_fields(char *p, const struct event *e, const char *between,
 			char *(*put)(char *, const char *, size_t))
 {
@@ -350,7 +350,7 @@ static char *line_raw(char *p, const struct event *e)
 	fields = p;
 	p = put_fields(p, e, " ", out_word);
 	if (p == fields)
-		p--; /* no field, no blank at the end */
+		p--; /* no fields: no blank at the end */
 	*p++ = '\n';
 	return p;
 }

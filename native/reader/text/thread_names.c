@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* thread_names.c - what threads are called from a time on: the kernel gives ids of ended threads to others. */
+/* thread_names.c - names of threads from a time on: the kernel reuses the ids of ended threads. */
 #include "name_tables.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ void rd_thread_names_free(struct rd_thread_names *names)
 	free(names->threads);
 }
 
-/* Return: the place behind the last turn that began at @ts or before. */
+/* Return: the index behind the last turn that began at @ts or before. */
 static uint32_t behind(const struct rd_turns *t, int64_t ts)
 {
 	uint32_t at = t->count;
@@ -42,7 +42,7 @@ static struct rd_turn *insert(struct rd_turns *t, uint32_t at, int64_t since)
 	return &t->turns[at];
 }
 
-/* The turns of a thread, at least the one without a beginning; NULL when memory is out. */
+/* The turns of a thread, at least the turn without a beginning; NULL if there is no memory. */
 static struct rd_turns *turns_of(struct rd_thread_names *names, uint32_t thread)
 {
 	if (thread >= names->room) {
@@ -99,7 +99,7 @@ void rd_turn_begin(struct rd_thread_names *names, uint32_t thread, int64_t ts)
 
 	if (!t || ts == t->begun)
 		return;
-	/* It is the beginning of the only known turn, unless that turn has one. */
+	/* The event is the beginning of the only known turn, unless that turn has a beginning. */
 	if (t->count == 1 && t->begun == INT64_MIN) {
 		t->begun = ts;
 		return;

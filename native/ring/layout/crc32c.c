@@ -43,7 +43,10 @@ uint32_t ptt_crc32c_join(uint32_t crc_a, uint32_t crc_b, uint64_t size_b)
 
 /* ------------------------------------------------------------------ table */
 
-/* CRC of each value of half a byte: small enough to be written out, fast enough for where nothing better exists. */
+/*
+ * CRC of each value of half a byte. The table is short enough to write out and fast enough for processors without the
+ * instruction.
+ */
 static const uint32_t half_byte[16] = {
 	0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
 	0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9, 0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
@@ -66,7 +69,7 @@ uint32_t ptt_crc32c_table(uint32_t crc, const void *data, size_t size)
 
 #if defined(__x86_64__)
 
-/* With GCC, SSE4.2 brings the instruction along; newer clang has it as a feature of its own. */
+/* With GCC, SSE4.2 includes the instruction; newer clang has a feature of its own for it. */
 #if defined(__clang__)
 #define FAST __attribute__((target("sse4.2,crc32,pclmul")))
 #else
@@ -74,9 +77,9 @@ uint32_t ptt_crc32c_table(uint32_t crc, const void *data, size_t size)
 #endif
 
 /*
- * The instruction has a latency of three cycles and a throughput of one: three independent runs keep it busy. Their
- * values are put together by a carry-less product: with K = x^(8n-33), the instruction reduces value * K to the value
- * moved up by n bytes.
+ * The instruction has a latency of three cycles and a throughput of one, so three independent runs keep it busy. A
+ * carry-less product joins their values: with K = x^(8n-33), the instruction reduces value * K to the value moved up by n
+ * bytes.
  */
 #define LONG_RUN 1360u
 #define LONG_K1 UINT32_C(0x3f70cc6f)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* crc32c.h - CRC-32C (Castagnoli), as fast as the processor can. */
 /*
- * Both functions are pure: safe in any thread and signal handler. The value is the common one: initial and final
- * inversion included, so that the CRC of "123456789" is 0xe3069283 and of no bytes 0.
+ * All functions are pure: safe in any thread and signal handler. The values are those of the common CRC-32C: initial and
+ * final inversion included. The CRC of "123456789" is 0xe3069283, and the CRC of no bytes is 0.
  */
 #ifndef PTT_CRC32C_H
 #define PTT_CRC32C_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ptt_crc32c - CRC of what @crc is the CRC of, followed by @size bytes at @data; start with 0. */
+/* ptt_crc32c - the CRC of some bytes followed by @size bytes at @data; @crc is the CRC of the first bytes, 0 for none. */
 uint32_t ptt_crc32c(uint32_t crc, const void *data, size_t size);
 
 /* ptt_crc32c_table - the same without special instructions; tests compare the fast functions with it. */

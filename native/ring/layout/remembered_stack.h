@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* remembered_stack.h - stacks as they were found last, each with the words that it was found by. */
+/* remembered_stack.h - stacks that were found before, each with the words that the walk read. */
 /*
- * A walk is decided by the words that it reads. Where all these words are as they were, the stack is the same as then, and need be
- * neither walked nor numbered again. A thread that waits again and again at the same place has few such stacks.
+ * The words that a walk reads decide its result. If all these words are unchanged, the stack is unchanged too and needs no
+ * new walk and no new number. A thread that waits again and again at the same place has few such stacks.
  */
 #ifndef PTT_REMEMBERED_STACK_H
 #define PTT_REMEMBERED_STACK_H
 
 #include <stdint.h>
 
-/* Enough words for stacks of the usual depth; longer stacks are not remembered. A function of Python takes up to 40 words. */
+/*
+ * Enough words for stacks of the usual depth; longer stacks are not remembered. A function of Python takes up to 40 words.
+ */
 #define PTT_REMEMBERED_WORDS_OF_C 88u
 #define PTT_REMEMBERED_WORDS_OF_PYTHON 1024u
-#define PTT_REMEMBERED_STACKS 256u /* of all threads; by a hash of the place on the stack */
+#define PTT_REMEMBERED_STACKS 256u /* for all threads; the index is a hash of the place on the stack */
 
 struct ptt_word_read {
 	uintptr_t at, value;
 };
 
-/* A list of words that are read in a walk. */
+/* The words that a walk has read. */
 struct ptt_words_read {
 	struct ptt_word_read *word;
-	uint32_t count, room; /* once there is no more room, @count is beyond it */
+	uint32_t count, room; /* @count is larger than @room if the room was too small */
 };
 
-/* What a stack was found by. One thread at a time has it, by @busy. */
+/* A stack and the words that led to it. @busy gives it to one thread at a time. */
 struct ptt_remembered_stack {
 	uint32_t busy;
 	uint32_t number; /* 0: nothing is remembered here */

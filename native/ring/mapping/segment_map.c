@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* segment_map.c - maps the segment at an address of its own kind, or a piece of a file twice; moves both in the child of a fork. */
+/* segment_map.c - maps the segment at an aligned address, or a piece of a file twice; moves both in the child of a fork. */
 #include "segment_map.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #define PRIVATE_MEMORY (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-/* Addresses for @size bytes, in whole pages, that nothing else gets; NULL if there are none. */
+/* Reserve addresses for @size bytes, in whole pages. Return: NULL if there are none. */
 static char *reserve(uint64_t size)
 {
 	uint64_t whole = (size + PTT_PAGE_MAX - 1) & ~(uint64_t)(PTT_PAGE_MAX - 1);
@@ -43,20 +43,20 @@ void *ptt_segment_map(int fd, uint64_t size)
 }
 
 /*
- * Map what is mapped at @from, shared memory of @size bytes, at @to as well. Where there is no second mapping of the same memory, as under
- * qemu-user, it moves: then nothing is left @from.
+ * Map the shared memory of @size bytes at @from a second time, at @to. Under qemu-user a second mapping is impossible:
+ * there the mapping moves, and nothing is left at @from.
  */
 static bool take_along(void *from, uint64_t size, void *to)
 {
 	const int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
 
-	/* shared memory also stays where it was, if the old size is 0 */
+	/* an old size of 0 keeps the old mapping of shared memory */
 	return mremap(from, 0, size, flags, to) != MAP_FAILED || mremap(from, size, size, flags, to) != MAP_FAILED;
 }
 
 /*
- * What an interrupted writer of the parent's finds: its own entry, in a segment to which nobody may write any more.
- * @now: where the segment is to be read
+ * Leave memory for an interrupted writer of the parent: its own entry, in a segment that is closed.
+ * @now: where the segment can be read
  */
 static bool leave_behind(struct ptt_segment *segment, const struct ptt_segment *now, const struct ptt_thread *self)
 {
@@ -107,7 +107,7 @@ bool ptt_segment_retire(struct ptt_segment *segment)
 void *ptt_mirror_map(int fd, uint64_t offset, uint64_t size)
 {
 	const int protection = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_FIXED;
-	/* first the addresses, so that nothing else gets in between */
+	/* reserve all addresses first, so that nothing else gets in between */
 	char *base = mmap(NULL, 2 * size, PROT_NONE, PRIVATE_MEMORY, -1, 0);
 	int err;
 

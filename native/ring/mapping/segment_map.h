@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* segment_map.h - where the segment lies in a process: found from any thread entry in it, and moved in the child of a fork. */
+/* segment_map.h - the place of the segment in a process: found from any thread entry in it, moved in the child of a fork. */
 /*
- * A signal handler may interrupt a writer, fork, and return in the child. The interrupted writer goes on there with what it has in
- * registers, such as its parent's entry and chunk. So a writer gets from one pointer, its thread's entry, to all else in the segment.
- * In the child the segment moves. Private memory takes its old place: there such a writer finds its entry and a closed segment.
+ * A signal handler may interrupt a writer, fork, and return in the child. The interrupted writer then goes on in the child
+ * with the pointers in its registers, such as the parent's entry and chunk. So a writer reaches the whole segment from one
+ * pointer, the entry of its thread. In the child the segment moves, and private memory takes its old place. There the
+ * interrupted writer finds its entry and a closed segment.
  */
 #ifndef PTT_SEGMENT_MAP_H
 #define PTT_SEGMENT_MAP_H
@@ -12,10 +13,10 @@
 
 #include "../layout/ptt_abi.h"
 
-/* Private memory of earlier generations is kept: handlers that fork in handlers that fork are not nested deeper than that. */
+/* Private memory of so many generations is kept: handlers that fork inside handlers that fork nest no deeper. */
 #define PTT_GENERATIONS_KEPT 2u
 
-/* Addresses of the segment are multiples of this, and all thread entries lie in the first so many bytes. */
+/* The segment begins at a multiple of this, and all thread entries lie in its first so many bytes. */
 #define PTT_SEGMENT_ALIGN (UINT64_C(8) << 20)
 
 static inline char *ptt_segment_base(const struct ptt_thread *self)
@@ -28,34 +29,34 @@ static inline struct ptt_segment *ptt_segment_of(const struct ptt_thread *self)
 	return (struct ptt_segment *)ptt_segment_base(self);
 }
 
-/* ptt_segment_map - map @size bytes of a segment's file; NULL and errno if that cannot be. */
+/* ptt_segment_map - map @size bytes of a segment's file. Return: NULL and errno if that fails. */
 void *ptt_segment_map(int fd, uint64_t size);
 
 /*
  * ptt_segment_move - in the child of a fork: map the segment elsewhere, and private memory in its place
- * @self: entry of the calling thread's in the parent, or NULL
- * Return: where it is now, or NULL: then private memory has taken its place all the same, if it could.
+ * @self: entry of the calling thread in the parent, or NULL
+ * Return: the new address, or NULL. With NULL, private memory has still taken the old place, if it could.
  */
 struct ptt_segment *ptt_segment_move(struct ptt_segment *segment, const struct ptt_thread *self);
 
 /*
- * ptt_segment_retire - nobody records into it any more: have empty private memory in its place
- * Threads that have been in it go on to find their entries there, which send them to look for another one. Its addresses stay
- * taken. Return: false if there is no memory for that; then it stays as it is.
+ * ptt_segment_retire - nobody records into the segment any more: put empty private memory in its place
+ * Threads that were in the segment go on to find their entries there, and look for another entry. The addresses stay taken.
+ * Return: false if there is no memory; then the segment stays as it is.
  */
 bool ptt_segment_retire(struct ptt_segment *segment);
 
-/* ------------------------------------------------------------ a piece of a file twice, end to end, so that what wraps is in one piece */
+/* ------------------------------------------------------------ a piece of a file twice, end to end: a record that wraps is in one piece */
 
 /*
  * ptt_mirror_map - map @size bytes of @fd at @offset twice, for reading and writing
- * Both are multiples of the page size. Return: the first byte, or NULL with errno set.
+ * @size and @offset are multiples of the page size. Return: the first byte, or NULL with errno set.
  */
 void *ptt_mirror_map(int fd, uint64_t offset, uint64_t size);
 
 /*
- * ptt_mirror_move - in the child of a fork: map it elsewhere, and private memory in its place
- * Return: where it is now, or NULL: then private memory has taken its place all the same, if it could.
+ * ptt_mirror_move - in the child of a fork: map both elsewhere, and private memory in their place
+ * Return: the new address, or NULL. With NULL, private memory has still taken the old place, if it could.
  */
 void *ptt_mirror_move(void *base, uint64_t size);
 

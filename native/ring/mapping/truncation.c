@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* truncation.c - the handler that puts zeros in place of the parts of mapped files that are gone. */
+/* truncation.c - a handler that puts zeros in place of the lost parts of mapped files. */
 #include "truncation.h"
 
 #include <errno.h>
@@ -12,16 +12,16 @@
 #include <unistd.h>
 
 /*
- * Never freed, only used again: the handler may walk the list at any moment. `start` is published last and taken away
- * first (release; the handler reads it with acquire).
+ * Never freed, only used again: the handler may walk the list at any moment. `start` is published last and cleared first
+ * (release; the handler reads it with acquire).
  */
 struct ptt_guard {
 	_Atomic uintptr_t start; /* 0: the node is free */
 	size_t size;
 	int protection;
-	atomic_bool cut;         /* set by the handler, relaxed: the reading thread looks at it itself */
+	atomic_bool cut;         /* set by the handler, relaxed: the reading thread itself looks at it */
 	struct ptt_guard *next;   /* set before the node is published */
-	struct ptt_guard *spare_next; /* of the free entries */
+	struct ptt_guard *spare_next; /* the next free node */
 };
 
 static struct ptt_guard *_Atomic guards;
@@ -32,7 +32,7 @@ static pthread_once_t installed = PTHREAD_ONCE_INIT;
 static struct sigaction before;
 static uintptr_t page;
 
-/* In the handler: only system calls, no lock; errno is kept. */
+/* Runs in the handler: only system calls, no lock. */
 static bool mend(uintptr_t fault)
 {
 	for (struct ptt_guard *g = atomic_load_explicit(&guards, memory_order_acquire); g; g = g->next) {
@@ -41,7 +41,7 @@ static bool mend(uintptr_t fault)
 
 		if (!start || fault < start || fault - start >= g->size)
 			continue;
-		/* All that follows the fault is behind the end of the file as well. */
+		/* All bytes that follow the fault are behind the end of the file as well. */
 		if (mmap((void *)from, start + g->size - from, g->protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 			 0) == MAP_FAILED)
 			return false;
@@ -60,7 +60,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
 			before.sa_sigaction(number, info, context);
 		else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
 			before.sa_handler(number);
-		else /* the fault comes again, and ends the process as it would have */
+		else /* the fault comes again and ends the process, as without this handler */
 			sigaction(SIGBUS, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
 	}
 	errno = saved;
@@ -86,7 +86,10 @@ static struct ptt_guard *take(void)
 	} else {
 		g = calloc(1, sizeof(*g));
 		if (g) {
-			/* relaxed: only this changes it, under the lock; release: the handler's acquire load sees `next` */
+			/*
+			 * relaxed: only this function changes it, under the lock; release: the handler's acquire load sees
+			 * `next`
+			 */
 			g->next = atomic_load_explicit(&guards, memory_order_relaxed);
 			atomic_store_explicit(&guards, g, memory_order_release);
 		}

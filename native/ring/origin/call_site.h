@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* call_site.h - where the program calls from, as the tracer answers it to handlers. */
+/* call_site.h - call sites and stacks of the program: requests of handlers to the tracer. */
 #ifndef PTT_CALL_SITE_H
 #define PTT_CALL_SITE_H
 
@@ -10,24 +10,28 @@
 #include "../platform/upcalls.h"
 #include "../layout/remembered_stack.h"
 
-/* ptt_upcalls.outer_site(): the site says nothing. */
+/* Result of ptt_upcalls.outer_site(): the site tells nothing. */
 #define PTT_NO_SITE ((void *)1)
 
-/* What a handler wants of a stack. */
+/* A handler's request for a stack. */
 struct ptt_stack_wanted {
-	uint32_t room; /* for so many frames, at most PTT_STACK_DEPTH_MAX */
+	uint32_t room; /* frames, at most PTT_STACK_DEPTH_MAX */
 
 	/*
-	 * number - of a stack: return addresses from the call site on outwards. Return: 0 if it has none.
-	 * @whole: the last one is in the function that everything of this thread began with
+	 * number - the number of a stack, given as return addresses from the call site outwards
+	 * @whole: the last frame is in the first function of the thread
+	 * Return: 0 if the stack has no number.
 	 */
 	uint32_t (*number)(const uint64_t *frame, uint32_t count, bool whole);
 
-	/* Numbers the functions of Python that are to stand in place of the interpreter's own, see ptt_abi.h; or NULL. */
+	/*
+	 * Numbers the functions of Python that take the place of the interpreter's frames, see ptt_abi.h; NULL: keep those
+	 * frames.
+	 */
 	ptt_number_python_code *python;
 
 	struct ptt_remembered_stack *remembered; /* PTT_REMEMBERED_STACKS of them, all 0 at first */
-	const void *session;			 /* stacks remembered in another session do not count */
+	const void *session;			 /* remembered stacks of another session do not count */
 };
 
 static inline uint64_t ptt_closing(void)
@@ -46,7 +50,7 @@ static inline void *ptt_outer_site(void *site)
 	return site ? ptt_upcalls.outer_site(site) : NULL;
 }
 
-/* ptt_program_site - the best that is known of it now. */
+/* ptt_program_site - the program's call site, or @site if that is the best known now; NULL if @site tells nothing. */
 static inline void *ptt_program_site(void *site)
 {
 	void *outer = ptt_outer_site(site);

@@ -19,7 +19,7 @@
 
 #define HEX_MAX 17u /* bytes of a number and a space */
 
-/* A number and a space. Return: where they end. */
+/* Put a number and a space. Return: their end. */
 static char *put_hex(char *to, uint64_t value)
 {
 	int shift = 60;
@@ -33,8 +33,8 @@ static char *put_hex(char *to, uint64_t value)
 }
 
 /*
- * Append @parts in one piece to the file whose name is @name, "/modules-" say, and the number of the process image. Async-signal-safe, no
- * cancellation point; to be called where system calls are allowed. Fails in silence.
+ * Append @parts in one write to the file with the name @name, for example "/modules-", and the number of the process image.
+ * Async-signal-safe, no cancellation point; call it only if the program allows system calls. Fails in silence.
  */
 static void append(const char *name, const struct iovec *parts, int count)
 {
@@ -52,7 +52,7 @@ static void append(const char *name, const struct iovec *parts, int count)
 	while (n)
 		*end++ = digits[--n];
 	*end = '\0';
-	/* O_NONBLOCK: the program may have put a pipe there */
+	/* O_NONBLOCK: the program may have put a pipe in its place */
 	fd = ptt_raw_syscall(SYS_openat, AT_FDCWD, (long)path,
 			     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600, 0, 0);
 	if (fd < 0)
@@ -80,7 +80,10 @@ static char *put_build_id(char *to, const uint8_t *id, size_t size)
 	return to;
 }
 
-/* The program may have given the dynamic linker a relative path. The directory is too long for a stack; one thread at a time has it. */
+/*
+ * The program may have given the dynamic linker a relative path. The working directory is too long for a stack, so it
+ * stands here, for one thread at a time.
+ */
 static char place[PATH_MAX];
 static int place_taken;
 
@@ -98,7 +101,7 @@ void ptt_ring_note_module(const struct nptl_trace_module *module)
 	end = put_hex(end, module->bias);
 	end = put_build_id(end, module->build_id, module->build_id_size);
 	parts[0] = (struct iovec){.iov_base = line, .iov_len = (size_t)(end - line)};
-	/* acquire, and release below: the text belongs to the thread that has it */
+	/* acquire, and release below: the text belongs to one thread */
 	taken = relative && !__atomic_exchange_n(&place_taken, 1, __ATOMIC_ACQUIRE);
 	if (taken) {
 		long n = ptt_raw_syscall(SYS_getcwd, (long)place, sizeof(place), 0, 0, 0, 0);
@@ -151,7 +154,7 @@ uint32_t ptt_ring_python_code(struct ptt_python_code *code)
 
 		if (!number)
 			continue;
-		/* relaxed, all: the word is all there is */
+		/* relaxed, all: the word leads to no other memory */
 		found = __atomic_load_n(entry, __ATOMIC_RELAXED);
 		if (found == code->identity)
 			return number;

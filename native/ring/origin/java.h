@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* java.h - what the tracer offers to the agent in a Java virtual machine: waits that only the machine knows of. */
+/* java.h - functions of the tracer for the agent in a Java virtual machine: waits that only the machine knows. */
 /*
- * The agent calls these in the thread that waits, at the beginning and at the end of the wait. An object is known by a number, since
- * the collector of garbage moves it; a lock that is taken without a wait, or given back while nobody waits, is not seen.
+ * The agent calls these functions in the thread that waits, at the beginning and at the end of the wait. Objects have
+ * numbers, because the garbage collector moves them. The tracer does not see a lock that a thread takes without a wait, or
+ * releases while no thread waits.
  */
 #ifndef PTT_JAVA_H
 #define PTT_JAVA_H
@@ -12,9 +13,9 @@
 
 #define PTT_JAVA_FRAMES 64
 
-/* A method; it stays where it is as long as the process lives. */
+/* A method; its address is valid as long as the process lives. */
 struct ptt_java_method {
-	const char *name; /* with the class */
+	const char *name; /* class and method */
 	const char *file;
 	const uint16_t *lines; /* pairs in any order: the first bytecode of a line, and the line */
 	uint32_t line_count;   /* pairs */
@@ -28,23 +29,23 @@ struct ptt_java_frame {
 enum ptt_java_kind {
 	PTT_JAVA_MONITOR, /* for a monitor that another thread has */
 	PTT_JAVA_NOTIFY,  /* Object.wait(): for a notification */
-	PTT_JAVA_LOCK,	  /* for a lock of java.util.concurrent that another thread has; it may not get it then either */
-	PTT_JAVA_SYNC,	  /* for an object without an owner: a semaphore, a latch, a lock that readers have */
-	PTT_JAVA_PARK,	  /* for anything else: work, mostly */
+	PTT_JAVA_LOCK,	  /* for a lock of java.util.concurrent that another thread has; the thread may still not have the lock after the wait */
+	PTT_JAVA_SYNC,	  /* for an object without an owner: a semaphore, a latch, a lock that readers hold */
+	PTT_JAVA_PARK,	  /* for anything else, mostly for work */
 	PTT_JAVA_VIRTUAL, /* for a monitor that a virtual thread may have */
 };
 
 struct ptt_java_wait {
 	enum ptt_java_kind kind;
 	bool fresh;	     /* the first wait of this kind for the object */
-	bool whole;	     /* the last frame is the thread's first */
-	uint32_t owner;	     /* thread that has the monitor; 0: not known */
-	uint64_t timeout_ns; /* after which it ends by itself; 0: it does not */
-	uint64_t object;     /* its number, from 1 */
-	const char *type;    /* its class, or NULL; stays where it is */
+	bool whole;	     /* the last frame is the first frame of the thread */
+	uint32_t owner;	     /* tid of the thread that has the monitor; 0: not known */
+	uint64_t timeout_ns; /* the wait ends by itself after this time; 0: no limit */
+	uint64_t object;     /* number of the object, from 1 */
+	const char *type;    /* class of the object, or NULL; valid as long as the process lives */
 	uint32_t count;
 	struct ptt_java_frame frame[PTT_JAVA_FRAMES]; /* the innermost first */
-	/* The tracer's own. */
+	/* For the tracer only. */
 	uint64_t began;
 	void *site;
 };
@@ -61,7 +62,7 @@ struct ptt_java_tracer {
 	void (*name)(const char *name);
 };
 
-/* The agent looks it up by this name. A process without the tracer has none. */
+/* The agent looks the struct up by this name. It is missing in a process without the tracer. */
 #define PTT_JAVA_TRACER "__nptl_trace_java"
 extern const struct ptt_java_tracer __nptl_trace_java;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* site.c - numbers new call sites and stacks, each once, and announces them. */
+/* site.c - gives each new call site and stack a number, and announces it. */
 #include "site.h"
 
 #include <linux/futex.h>
@@ -12,7 +12,7 @@
 #include "python_code.h"
 #include "../writer/session.h"
 
-/* So many entries of a table are looked at, from the hash on. */
+/* Number of table entries to look at, from the hash on. */
 #define PROBES 64u
 
 /* ------------------------------------------------------------ the journal */
@@ -30,7 +30,7 @@ static void announce(struct ptt_segment *seg, uint64_t at, uint64_t address, uin
 			 __ATOMIC_RELEASE);
 }
 
-/* Reserve an entry of the journal; false if it is full. */
+/* Reserve an entry of the journal. Return: false if the journal is full. */
 static bool reserve_site(struct ptt_segment *seg, uint64_t *at)
 {
 	uint64_t head = __atomic_load_n(&seg->site_head, __ATOMIC_RELAXED);
@@ -45,17 +45,17 @@ static bool reserve_site(struct ptt_segment *seg, uint64_t *at)
 	return true;
 }
 
-/* So often, and so long each time, a writer waits for the recorder to empty the journal, which it does several times a second. */
+/* A writer waits so often, and so long each time, for the recorder, which empties the journal several times a second. */
 #define WAITS_MAX 250
 #define WAIT_NS 2000000
 
-/* Reserve an entry of the journal, once there is room; false if there is none, or this thread does not wait. */
+/* Reserve an entry of the journal, once there is room. Return: false if there is no room, or this thread does not wait. */
 static bool reserve_in_time(struct ptt_segment *seg, uint64_t *at)
 {
-	static uint32_t in_vain; /* nobody has emptied the journal since a thread waited for that */
+	static uint32_t in_vain; /* 1 = a thread has waited in vain, and nobody has emptied the journal since */
 	int i;
 
-	/* relaxed, all: it only says whether to wait */
+	/* relaxed, all: the values only decide whether to wait */
 	for (i = 0; !reserve_site(seg, at); i++) {
 		struct timespec slice = {.tv_nsec = WAIT_NS};
 		uint32_t tail = (uint32_t)__atomic_load_n(&seg->site_tail, __ATOMIC_RELAXED);
@@ -77,9 +77,10 @@ static bool reserve_in_time(struct ptt_segment *seg, uint64_t *at)
 }
 
 /*
- * Put @value into an empty entry of a table that is private to the process, and announce what it stands for.
- * @found: the value that is there instead, where another thread was faster; 0 where the journal is full May wait for the collector to
- * empty the journal, as the segment's policy says.
+ * Put @value into an empty entry of a table that is private to the process, and announce @address and @ids. May wait for
+ * the collector to empty the journal, as the segment's policy says.
+ * @found: the value that another thread put there first; 0 if the journal is full
+ * Return: true if @value is in the entry.
  */
 static bool insert(uint64_t *entry, uint64_t value, uint64_t address, uint64_t ids, uint64_t *found)
 {
@@ -98,7 +99,7 @@ static bool insert(uint64_t *entry, uint64_t value, uint64_t address, uint64_t i
 		return false;
 	}
 	announce(seg, at, address, ids);
-	/* In the child of a fork in a signal handler, that was the parent's journal, and is nobody's. */
+	/* A signal handler may have forked: then that was the parent's journal, which nobody reads for the child. */
 	if (seg != ptt_session.segment && ptt_session.segment && reserve_site(ptt_session.segment, &at))
 		announce(ptt_session.segment, at, address, ids);
 	return true;
@@ -120,7 +121,7 @@ static void make_stale_if_closed(uint32_t id, uint64_t address, uint64_t closing
 
 void ptt_ring_forget_sites(void)
 {
-	/* relaxed, all: the thread that adds a site meanwhile makes it stale itself */
+	/* relaxed, all: a thread that adds a site meanwhile makes the site stale itself */
 	uint32_t i, count = __atomic_load_n(&ptt_site_table.listed, __ATOMIC_RELAXED);
 
 	for (i = 0; i < count && i < PTT_SITE_COUNT; i++) {
@@ -132,7 +133,7 @@ void ptt_ring_forget_sites(void)
 	}
 }
 
-/* Put @address into the empty table entry @id unless somebody else just did. */
+/* Put @address into the empty table entry @id, unless another thread was faster. Return: true if the entry has @address. */
 static bool insert_site(uint32_t id, uint64_t address, uint64_t closing)
 {
 	uint64_t found, entry = ptt_is_settled(closing) ? address : address | PTT_SITE_STALE;
@@ -140,7 +141,7 @@ static bool insert_site(uint32_t id, uint64_t address, uint64_t closing)
 
 	if (!insert(&ptt_ring.sites[id], entry, address, PTT_SITE_IDS(id, PTT_NO_PARENT), &found))
 		return (found & ~PTT_SITE_STALE) == address;
-	/* relaxed, both: make_stale_if_closed() notices a site that is missing in the list */
+	/* relaxed, both: make_stale_if_closed() handles a site that is not in the list yet */
 	at = __atomic_fetch_add(&ptt_site_table.listed, 1, __ATOMIC_RELAXED);
 	if (at < PTT_SITE_COUNT)
 		__atomic_store_n(&ptt_site_table.list[at], (uint16_t)id, __ATOMIC_RELAXED);
@@ -149,9 +150,9 @@ static bool insert_site(uint32_t id, uint64_t address, uint64_t closing)
 }
 
 /*
- * A child that was made behind the tracer's back, by a system call of its own, would go on writing as a thread of its
- * parent. The kernel has cleared its table of sites, so its very first event comes here and does not find the mark. (Its
- * pid would not do: a child of vfork has one of its own, and our memory.)
+ * The program may make a child with its own system call, unnoticed by the tracer. The child would record as a thread of its
+ * parent. But the kernel has cleared the table of sites in the child, so the first event comes here and finds no mark. (The
+ * pid would not tell: a child of vfork has its own pid, and our memory.)
  */
 static bool is_strange_child(void)
 {
@@ -203,8 +204,8 @@ uint32_t ptt_ring_site_slow(uint64_t address)
 _Static_assert(PTT_STACK_COUNT == 1u << (64 - HASH_SHIFT), "a hash is a number");
 
 /*
- * An address in ADDRESS_BITS bits. Programs of aarch64 lie at the top of 48 bits, and their instructions at multiples of four. No other
- * address becomes the same number.
+ * An address in ADDRESS_BITS bits. Programs on aarch64 lie at the top of 48 bits, and their instructions at multiples of
+ * four. No two addresses get the same bits.
  */
 static uint64_t in_bits(uint64_t address)
 {
@@ -215,7 +216,7 @@ static uint64_t in_bits(uint64_t address)
 	return address;
 }
 
-/* The number of the stack that calls from @address, and that itself was called from @caller. */
+/* The number of the stack that calls from @address, with the caller's stack @caller. */
 static uint32_t number_of(uint32_t caller, uint64_t address)
 {
 	uint64_t wanted = (uint64_t)caller << ADDRESS_BITS | in_bits(address);
@@ -226,7 +227,7 @@ static uint32_t number_of(uint32_t caller, uint64_t address)
 
 		if (id < PTT_STACK_FIRST)
 			continue;
-		/* relaxed: the word is all there is */
+		/* relaxed: the word leads to no other memory */
 		found = __atomic_load_n(entry, __ATOMIC_RELAXED);
 		if (!found && insert(entry, wanted, address, PTT_SITE_IDS(id, caller), &found))
 			return id;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* clock.c - which clock the kernel itself trusts. */
+/* clock.c - chooses the clock that the kernel itself trusts. */
 #include "clock.h"
 
 #include <fcntl.h>

@@ -8,10 +8,15 @@
 
 #include "../layout/ptt_abi.h"
 
-/* ptt_clock_choose - PTT_CLOCK_TSC if the kernel itself keeps time by it now. Opens a file of /sys. */
+/*
+ * ptt_clock_choose - PTT_CLOCK_TSC if the kernel itself keeps time by it now, else PTT_CLOCK_MONOTONIC. Opens a file of
+ * /sys.
+ */
 uint32_t ptt_clock_choose(void);
 
-/* ptt_clock_monotonic_ns - CLOCK_MONOTONIC; no system call where the kernel has a vDSO clock. Safe in signal handlers. */
+/*
+ * ptt_clock_monotonic_ns - CLOCK_MONOTONIC in ns; no system call if the kernel has a vDSO clock. Safe in signal handlers.
+ */
 static inline uint64_t ptt_clock_monotonic_ns(void)
 {
 	struct timespec now;
@@ -20,7 +25,7 @@ static inline uint64_t ptt_clock_monotonic_ns(void)
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* ptt_clock - the time in ticks of @kind; may run ahead of earlier instructions that have not completed. */
+/* ptt_clock - the time in ticks of clock @kind; may run ahead of earlier instructions that have not completed. */
 static inline uint64_t ptt_clock(uint32_t kind)
 {
 #if defined(__x86_64__)

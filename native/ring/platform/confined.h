@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* confined.h - in a program that has given up system calls: is that so, and what can be known without them. */
+/* confined.h - has the program given up system calls, and which answers need none? */
 #ifndef PTT_CONFINED_H
 #define PTT_CONFINED_H
 
@@ -15,11 +15,13 @@
 
 static inline bool ptt_is_confined(void)
 {
-	/* relaxed: set before the filter is set, by a system call of the same thread or by a call that all threads see */
+	/* relaxed: set before the filter, by a system call of the same thread or by a call that all threads see */
 	return __atomic_load_n(ptt_upcalls.confined, __ATOMIC_RELAXED);
 }
 
-/* ptt_own_tid - kernel id of the calling thread. The library knows it, and lets it show in the clock of the thread. */
+/*
+ * ptt_own_tid - kernel id of the calling thread. The C library knows the id and encodes it in the id of the thread's clock.
+ */
 static inline uint32_t ptt_own_tid(void)
 {
 	clockid_t clock;
@@ -29,7 +31,10 @@ static inline uint32_t ptt_own_tid(void)
 	return (uint32_t)ptt_raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
-/* ptt_is_real_time - such a thread does not wait for a collector, which may never get the processor. */
+/*
+ * ptt_is_real_time - does the thread have a real-time policy? It must not wait for a collector that may never get the
+ * processor.
+ */
 static inline bool ptt_is_real_time(void)
 {
 	long policy;

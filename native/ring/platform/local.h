@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* local.h - operations that are atomic against signal handlers of the same thread, and cheap because they promise no more. */
+/* local.h - operations that are atomic only against signal handlers of the same thread, and cheap for that reason. */
 #ifndef PTT_LOCAL_H
 #define PTT_LOCAL_H
 
@@ -8,7 +8,7 @@
 
 static inline uint64_t ptt_local_load(const uint64_t *p)
 {
-	/* relaxed: besides this function, only signal handlers of this thread write it */
+	/* relaxed: only this thread and its signal handlers write the word */
 	return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
 
@@ -18,7 +18,7 @@ static inline bool ptt_local_cas(uint64_t *p, uint64_t expected, uint64_t wanted
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 	bool done;
 
-	/* one instruction is never split by a signal, so it needs no lock prefix */
+	/* a signal never splits one instruction, so it needs no lock prefix */
 	__asm__ volatile("cmpxchgq %3, %1"
 			 : "=@ccz"(done), "+m"(*p), "+a"(expected)
 			 : "r"(wanted)
@@ -34,8 +34,7 @@ static inline bool ptt_local_cas(uint64_t *p, uint64_t expected, uint64_t wanted
 }
 
 /*
- * What only looks at a word: a relaxed load, and the comparison in the same instruction, which compilers keep apart from
- * atomic loads.
+ * Tests of a word: a relaxed load and the comparison in one instruction. Compilers use two instructions for atomic loads.
  *
  * ptt_local_is32, ptt_local_is64 - does the word hold this value?
  * ptt_local_has_any - has it one of these bits?

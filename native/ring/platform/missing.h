@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* missing.h - what older headers and compilers lack: declared here, found or refused at run time. */
+/* missing.h - declarations that older headers and compilers lack; found or refused at run time. */
 #ifndef PTT_MISSING_H
 #define PTT_MISSING_H
 
@@ -19,7 +19,7 @@
 #endif
 
 #if !__GLIBC_PREREQ(2, 34)
-/* What is exported under these names by newer C libraries only, and by us. */
+/* Newer C libraries export these names, and so does the tracer. */
 pid_t _Fork(void);
 int execveat(int directory, const char *path, char *const argv[], char *const env[], int flags);
 #endif
@@ -27,7 +27,7 @@ int execveat(int directory, const char *path, char *const argv[], char *const en
 #if !__GLIBC_PREREQ(2, 35)
 struct link_map;
 
-/* What _dl_find_object() fills in, where it is found: the layout of processors without further members. */
+/* The result of _dl_find_object(), if the C library has it: the layout for processors without further members. */
 struct dl_find_object {
 	unsigned long long dlfo_flags;
 	void *dlfo_map_start;
@@ -39,13 +39,13 @@ struct dl_find_object {
 _Static_assert(sizeof(struct dl_find_object) == 12 * sizeof(unsigned long long), "dl_find_object");
 #endif
 
-/* ptt_thread_pointer - where the calling thread's own data lies; the compilers' builtin came to x86-64 with GCC 11. */
+/* ptt_thread_pointer - the thread pointer of the calling thread; GCC has the builtin for x86-64 since version 11. */
 static inline void *ptt_thread_pointer(void)
 {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 11
 	void *own;
 
-	/* the first word there is its own address */
+	/* the first word at the thread pointer is its own address */
 	__asm__("mov %%fs:0, %0" : "=r"(own));
 	return own;
 #else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* own_process.h - what the calling process may write, and where the kernel says what it is. */
+/* own_process.h - the files that the calling process may write, and the kernel's file about the process. */
 #ifndef PTT_OWN_PROCESS_H
 #define PTT_OWN_PROCESS_H
 
@@ -13,7 +13,9 @@
 
 #include "raw_syscall.h"
 
-/* ptt_may_write - is a file of some size within the program's own limit? To go beyond it is a fatal signal. */
+/*
+ * ptt_may_write - is a file of @size bytes within the program's own limit? A fatal signal ends a program that exceeds it.
+ */
 static inline bool ptt_may_write(uint64_t size)
 {
 	struct rlimit limit;
@@ -22,9 +24,10 @@ static inline bool ptt_may_write(uint64_t size)
 }
 
 /*
- * ptt_may_complain - descriptor 2 of a child may be a file of the program's, and then nothing of ours belongs there
- * @place: the recorder's standard error: numbers of its device and its inode in hexadecimal, with a - between them; NULL if
- * no recorder has started this process. Makes a system call.
+ * ptt_may_complain - may this process write to descriptor 2? In a child, descriptor 2 may be a file of the program.
+ * @place: the recorder's standard error, as device and inode in hexadecimal with a - between them; NULL if no recorder has
+ * started this process
+ * Makes a system call.
  */
 static inline bool ptt_may_complain(const char *place)
 {
@@ -39,14 +42,15 @@ static inline bool ptt_may_complain(const char *place)
 #define PTT_OWN_STAT_MAX 48
 
 /*
- * What is there in any case. An emulator of a processor puts a text of its own in its place, with a time of start that
- * other processes see nowhere.
+ * This file always exists. An emulator of a processor puts a text of its own in its place, with a start time that other
+ * processes do not see.
  */
 #define PTT_OWN_STAT_ANY "/proc/self/stat"
 
 /*
- * ptt_own_stat_path - put the path of the first thread's stat into @path. Emulators do not replace it, and its time of
- * start is the process's. There is no such file if /proc is of another PID namespace. Safe in signal handlers.
+ * ptt_own_stat_path - put the path of the first thread's stat file into @path
+ * Emulators do not replace this file, and its start time is the start time of the process. The file does not exist if /proc
+ * shows another PID namespace. Safe in signal handlers.
  */
 static inline void ptt_own_stat_path(char path[PTT_OWN_STAT_MAX])
 {

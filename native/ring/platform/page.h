@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* page.h - the largest page that a kernel of this processor may have: memory that is mapped over must be so aligned and so large. */
+/* page.h - the largest page of a kernel for this processor: memory that is mapped over must have this alignment and a multiple of this size. */
 #ifndef PTT_PAGE_H
 #define PTT_PAGE_H
 

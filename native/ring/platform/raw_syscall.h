@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* raw_syscall.h - system calls that are no cancellation points and leave errno alone. */
+/* raw_syscall.h - system calls that are no cancellation points and keep errno. */
 #ifndef PTT_RAW_SYSCALL_H
 #define PTT_RAW_SYSCALL_H
 
@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/* ptt_raw_syscall - the kernel's own answer: a result, or -errno. Safe in signal handlers. */
+/* ptt_raw_syscall - the kernel's own result: a value, or -errno. Safe in signal handlers. */
 static inline long ptt_raw_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 #if defined(__x86_64__)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* signals.h - code that no signal handler interrupts, by bare system calls. */
+/* signals.h - blocks signals around code that no signal handler may interrupt, by bare system calls. */
 /*
- * A signal that is sent to the process, and not to one thread, is pending for all threads until the thread that the kernel has
- * woken for it runs. A thread that unblocks it in between takes it instead: the handler then runs in a thread that was not meant,
- * and the wait that the signal was to interrupt goes on. So both functions leave such signals to the other threads first.
+ * A signal to the process, rather than to one thread, is pending for all threads until the thread that the kernel woke for
+ * it runs. If another thread unblocks the signal first, that thread takes the signal: the handler runs in the wrong thread,
+ * and the wait that the signal was meant to interrupt goes on. So both functions first leave such signals to the other
+ * threads.
  */
 #ifndef PTT_SIGNALS_H
 #define PTT_SIGNALS_H
@@ -16,9 +17,9 @@
 #include "confined.h"
 #include "raw_syscall.h"
 
-#define PTT_SIGSET_SIZE 8 /* of the kernel's signal set */
+#define PTT_SIGSET_SIZE 8 /* bytes of the kernel's signal set */
 
-/* A signal that was pending before is another thread's; a signal that has come since may be the caller's own. */
+/* A signal that was pending before belongs to another thread; a signal that came since may belong to the caller. */
 #define PTT_LEAVE_OLD_NS 100000000L
 #define PTT_LEAVE_NEW_NS 2000000L
 #define PTT_LEAVE_FIRST_NS 20000L
@@ -26,8 +27,9 @@
 typedef uint64_t ptt_signal_set;
 
 /*
- * ptt_leave_signals - with all signals blocked, wait until none that @before lets through is pending; not longer than @patience.
- * A program that has given up system calls may not allow these: there nothing is done.
+ * ptt_leave_signals - with all signals blocked, wait until no signal is pending that @before lets through
+ * @patience: ns to wait at most
+ * Does nothing in a program that has given up system calls, which may not allow these calls.
  */
 static inline void ptt_leave_signals(ptt_signal_set before, long patience)
 {

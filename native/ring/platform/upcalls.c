@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* upcalls.c - the answers where there is no tracer. */
+/* upcalls.c - the functions of the ring's upcalls while there is no tracer. */
 #include "upcalls.h"
 
 static const int not_confined;

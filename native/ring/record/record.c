@@ -18,7 +18,7 @@ static uint64_t load(const char *at, size_t size)
 	return value;
 }
 
-/* Bytes as their count, then themselves, padded to a word. Return: words taken. */
+/* Put the count of the bytes, then the bytes, padded to a word. Return: words taken, 0 if there is no room. */
 static uint32_t put_bytes(uint32_t *to, uint32_t room, const char *data, size_t size)
 {
 	uint32_t words;
@@ -29,13 +29,13 @@ static uint32_t put_bytes(uint32_t *to, uint32_t room, const char *data, size_t 
 	if (words > room)
 		return 0;
 	to[0] = (uint32_t)size;
-	to[words - 1] = 0; /* of one word only, the count: nothing follows it, and it is 0 */
+	to[words - 1] = 0; /* with one word only, this word is the count, and the count is 0 */
 	if (size)
 		memcpy(to + 1, data, size);
 	return words;
 }
 
-/* A fixed field, at @from in the parameter struct. Return: how many words it takes. */
+/* Put a fixed field, at @from in the parameter struct. Return: words taken. */
 static uint32_t put_field(uint32_t *to, const struct ptt_field *field, const char *from)
 {
 	switch (field->type) {
@@ -59,7 +59,7 @@ static uint32_t put_field(uint32_t *to, const struct ptt_field *field, const cha
 	}
 }
 
-/* The fields of an NPTL event. Return: words of the record, or 0. */
+/* Put the fields of an NPTL event. Return: words of the record, or 0. */
 static uint32_t put_fields(uint32_t *record, uint32_t room, const struct ptt_event_type *type,
 			   const struct nptl_trace_event *event)
 {
@@ -74,7 +74,7 @@ static uint32_t put_fields(uint32_t *record, uint32_t room, const struct ptt_eve
 		uint32_t words;
 
 		if (type->has_bytes && i + 2 == type->field_count)
-			continue; /* counts slots; a record counts bytes */
+			continue; /* a count of slots; a record counts bytes */
 		if (at + 3 > room)
 			return 0;
 		if (field->type != PTT_FIELD_BYTES) {
@@ -151,7 +151,7 @@ uint64_t ptt_record_resync(const uint32_t *word, uint64_t left, uint64_t after)
 	for (at = 1; at < left; at++) {
 		uint32_t length;
 
-		/* any 11 words whose last is the checksum of the others would do; the time and the id rule out the rest */
+		/* words that end in their own checksum may occur by chance; the time and the id rule those out */
 		if (ptt_record_look(word + at, left - at, &length) == PTT_RECORD_GOOD &&
 		    ptt_event_type_find(word[at] & 0xffff) && ptt_record_get64(word + at + 1) >= after)
 			return at;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* record.h - the classic record: made from an event, looked at, found again behind damage. Layout: ptt_abi.h. */
+/* record.h - the classic record: makes it from an event, checks it, finds the next record behind damage. Layout: ptt_abi.h. */
 /*
- * Writers and readers of records share these functions, the checksum above all. All of them are pure: safe in any thread
- * and in signal handlers, no allocation, no system call.
+ * Writers and readers of records share these functions. All of them are pure: safe in any thread and in signal handlers, no
+ * allocation, no system call.
  *
  *   ptt_record_make     in the traced process
- *   ptt_record_look     in whoever drains or reads records: drain of the shared buffer, file handler, trace reader
- *   ptt_record_resync   the same, after something that is no record
+ *   ptt_record_look     in readers of records: drain of the shared buffer, file handler, trace reader
+ *   ptt_record_resync   the same, after words that are no record
  */
 #ifndef PTT_RECORD_H
 #define PTT_RECORD_H
@@ -37,7 +37,7 @@ static inline void ptt_record_put64(uint32_t *word, uint64_t value)
 	word[1] = (uint32_t)(value >> 32);
 }
 
-/* ptt_record_checksum - checksum of @count words. The rotation makes it depend on their order. */
+/* ptt_record_checksum - checksum of @count words. The rotation makes the checksum depend on their order. */
 static inline uint32_t ptt_record_checksum(const uint32_t *word, uint32_t count)
 {
 	uint32_t sum = 0, i;
@@ -49,19 +49,19 @@ static inline uint32_t ptt_record_checksum(const uint32_t *word, uint32_t count)
 
 /*
  * ptt_record_make - put an event into words, all but time, pid, tid and checksum
- * @room: words at @record; PTT_RECORD_SMALL does where ptt_record_is_small()
- * @site: call site of an event of the program; NPTL events carry theirs
+ * @room: words at @record; PTT_RECORD_SMALL is enough if ptt_record_is_small()
+ * @site: call site of an event of the program; NPTL events carry their own
  * Return: length of the record in words, or 0 if the event cannot be recorded.
  */
 uint32_t ptt_record_make(uint32_t *record, uint32_t room, const struct nptl_trace_event *event, const void *site);
 
-/* ptt_record_is_small - does PTT_RECORD_SMALL words hold the event? */
+/* ptt_record_is_small - does the event fit in PTT_RECORD_SMALL words? */
 static inline bool ptt_record_is_small(const struct nptl_trace_event *event)
 {
 	return event->source != NPTL_TRACE_SOURCE_PROGRAM && event->param_size <= 96;
 }
 
-/* ptt_record_finish - the part that is known last. */
+/* ptt_record_finish - fill in the parts that are known last. */
 static inline void ptt_record_finish(uint32_t *record, uint32_t words, uint64_t time, uint32_t pid, uint32_t tid)
 {
 	ptt_record_put64(record + 1, time);
@@ -72,21 +72,21 @@ static inline void ptt_record_finish(uint32_t *record, uint32_t words, uint64_t 
 
 enum ptt_record_state {
 	PTT_RECORD_GOOD,
-	PTT_RECORD_DAMAGED,  /* a length that can be, but the checksum is wrong */
-	PTT_RECORD_HOLE,     /* its writer did not come back; the length is known */
-	PTT_RECORD_EMPTY,    /* reserved and not begun */
-	PTT_RECORD_NONSENSE, /* no length can be made out */
+	PTT_RECORD_DAMAGED,  /* a possible length, but a wrong checksum */
+	PTT_RECORD_HOLE,     /* its writer never finished it; the length is known */
+	PTT_RECORD_EMPTY,    /* reserved, not begun */
+	PTT_RECORD_NONSENSE, /* no possible length */
 };
 
 /*
- * ptt_record_look - what is at @word? @left words may be read.
+ * ptt_record_look - the state of the record at @word. @left words may be read.
  * @length: in words; set for GOOD, DAMAGED and HOLE
  */
 enum ptt_record_state ptt_record_look(const uint32_t *word, uint64_t left, uint32_t *length);
 
 /*
- * ptt_record_resync - the next place after @word where a record begins
- * @after: no record is believed that is older
+ * ptt_record_resync - find the next place after @word where a record begins
+ * @after: older records are not believed
  * Return: how many words further, at most @left.
  */
 uint64_t ptt_record_resync(const uint32_t *word, uint64_t left, uint64_t after);

@@ -30,8 +30,8 @@ static int session_path(char *path, size_t size, const char *name)
 }
 
 /*
- * Whether a process with a limit of addresses keeps as many for itself as the buffers take: it may well need them, and fails
- * for want of them later. System calls.
+ * Does a process with a limit on addresses keep as many for itself as the buffers take? It may need them later, and would
+ * fail without them. Makes system calls.
  */
 static bool leaves_room(uint64_t size)
 {
@@ -77,7 +77,7 @@ static int map_segment(const char *directory, struct ptt_segment **segment)
 		munmap(seg, (size_t)st.st_size);
 		return -EINVAL;
 	}
-	/* relaxed: a recording that ends just now takes this process in or does not */
+	/* relaxed: a recording that ends just now may include this process or not */
 	if (__atomic_load_n(&seg->closed, __ATOMIC_RELAXED)) {
 		munmap(seg, (size_t)st.st_size);
 		return -ESHUTDOWN;
@@ -103,7 +103,7 @@ static bool take_process(struct ptt_segment *seg, uint32_t index)
 	return true;
 }
 
-/* Return: false if there are too many processes; then this one is counted. */
+/* Return: false if there are too many processes; then this process is counted. */
 static bool claim_process(uint32_t parent)
 {
 	struct ptt_segment *seg = ptt_session.segment;
@@ -131,12 +131,12 @@ static bool claim_process(uint32_t parent)
 }
 
 /*
- * At the start, in the child of a fork and at the end, so by one thread alone, whose stack may be small: the buffer is not
- * on it. The function read() is the tracer's, which would report that it may sleep.
+ * One thread alone uses it: at the start, in the child of a fork, and at the end. It is static because the stack may be
+ * small. The copy below avoids read(), a function of the tracer that would report a possible sleep.
  */
 static char buffer[8192];
 
-/* Return: it was copied whole. */
+/* Return: true if the whole file was copied. */
 static bool copy_file(const char *from, int out)
 {
 	ssize_t n;
@@ -150,7 +150,7 @@ static bool copy_file(const char *from, int out)
 	return n == 0;
 }
 
-/* What a link leads to. */
+/* Copy the target of a link. Return: true if it was copied. */
 static bool copy_link(const char *from, int out)
 {
 	ssize_t n = readlink(from, buffer, sizeof(buffer));
@@ -158,10 +158,10 @@ static bool copy_link(const char *from, int out)
 	return n > 0 && write(out, buffer, (size_t)n) == n;
 }
 
-/* Where the program may not write files of this size, none are left. */
+/* If the program may not write files of this size, no files are written. */
 #define PROC_MAX (4u << 20)
 
-/* Leave what /proc/thread-self/NAME says for readers of the trace. Fails in silence: the trace only loses names. */
+/* Copy /proc/thread-self/NAME for readers of the trace. Fails in silence: the trace only loses names. */
 static void save_proc(const char *name, bool (*copy)(const char *from, int out))
 {
 	char from[32], to[32], path[sizeof(ptt_session.directory) + 32], temporary[sizeof(path) + 8];
@@ -184,7 +184,7 @@ static void save_proc(const char *name, bool (*copy)(const char *from, int out))
 		unlink(temporary);
 }
 
-/* The kernel keeps the processor number in the rseq area that the C library registered for each thread, if it did. */
+/* The kernel keeps the processor number in the rseq area, if the C library registered an area for each thread. */
 static ptrdiff_t find_cpu_offset(void)
 {
 	const ptrdiff_t *offset = dlsym(RTLD_DEFAULT, "__rseq_offset");
@@ -195,7 +195,9 @@ static ptrdiff_t find_cpu_offset(void)
 	return ptt_ring_no_cpu_offset();
 }
 
-/* Where the kernel knows that this process takes part, the collector need not wait for all processors when it asks for chunks. */
+/*
+ * If the kernel knows that this process takes part, the collector need not wait for all processors when it asks for chunks.
+ */
 static void take_part_in_barriers(struct ptt_segment *seg)
 {
 	if (ptt_is_confined() ||
@@ -204,7 +206,7 @@ static void take_part_in_barriers(struct ptt_segment *seg)
 		__atomic_store_n(&seg->slow_barrier, 1, __ATOMIC_RELAXED);
 }
 
-/* A process that lives for a moment only may have mapped, since it joined, what it shares with another one. */
+/* A short-lived process may have mapped memory since it joined that it shares with another process. */
 static void before_exit(void)
 {
 	if (ptt_session.segment)
@@ -225,7 +227,7 @@ static int join_session(uint32_t parent)
 	save_proc("maps", copy_file);
 	/* release: the collector's acquire load of LIVE sees the entry and the files */
 	__atomic_store_n(&ptt_session.process->state, PTT_PROCESS_LIVE, __ATOMIC_RELEASE);
-	/* some processes are gone before a collector that sleeps would look at them */
+	/* some processes end before a sleeping collector would look at them */
 	ptt_ring_the_bell(ptt_session.segment);
 	return 0;
 }
@@ -243,7 +245,7 @@ int ptt_ring_attach_mapped(struct ptt_segment *seg, const char *directory)
 	ptt_ring.fast_mask = seg->clock == PTT_CLOCK_TSC ? ptt_ring.chunk_mask : 0;
 	ptt_ring.cpu_offset = find_cpu_offset();
 	ptt_readings_choose(seg);
-	/* where it fails, only the second line of defence of ptt_ring_site_slow() is missing */
+	/* if it fails, only the second line of defence of ptt_ring_site_slow() is missing */
 	madvise(&ptt_site_table, sizeof(ptt_site_table), MADV_WIPEONFORK);
 	err = join_session(PTT_NO_IMAGE);
 	if (err)
@@ -275,7 +277,7 @@ int ptt_ring_rejoin(const char *directory)
 		munmap(seg, seg->size);
 		return -ENOMEM;
 	}
-	/* calls and stacks have no numbers in this one, and nobody is known to have taken anything */
+	/* the new session has no numbers of calls and stacks yet, and knows no takers */
 	memset(&ptt_site_table, 0, sizeof(ptt_site_table));
 	memset(ptt_ring_taker, 0, sizeof(ptt_ring_taker));
 	return ptt_ring_attach_mapped(seg, directory);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bell.h - is anybody collecting, and how to call them. Safe in signal handlers, keeps errno. */
+/* bell.h - does anybody collect, and how to wake the collector. Safe in signal handlers, keeps errno. */
 #ifndef PTT_BELL_H
 #define PTT_BELL_H
 
@@ -10,33 +10,32 @@
 #include "../platform/clock.h"
 #include "../platform/raw_syscall.h"
 
-/* ptt_is_collected - is there a process that collects? It may stand still. */
+/* ptt_is_collected - is there a collector process? It may stand still. */
 static inline bool ptt_is_collected(const struct ptt_segment *segment)
 {
-	/* relaxed: it hands nothing over; the kernel changes it when the collector dies */
+	/* relaxed: the word hands nothing over; the kernel changes it when the collector dies */
 	uint32_t word = __atomic_load_n(&segment->collector, __ATOMIC_RELAXED);
 
 	return word && !(word & FUTEX_OWNER_DIED);
 }
 
-/* ptt_is_stalled - has a writer waited in vain for a sign of life of the collector, and has none come since? */
+/* ptt_is_stalled - has a writer waited in vain for the collector, which has given no sign of life since? */
 static inline bool ptt_is_stalled(const struct ptt_segment *segment)
 {
 	/* relaxed, both: a writer that sees it late waits a little longer, or loses an event more */
 	return __atomic_load_n(&segment->stalled, __ATOMIC_RELAXED) == __atomic_load_n(&segment->beat, __ATOMIC_RELAXED);
 }
 
-/* What a writer that waits for the collector has seen of its beat; all zero at first. */
+/* A waiting writer's view of the collector's beat; all zero at first. */
 struct ptt_patience {
 	uint32_t beat;
-	uint64_t waited_ns; /* since then */
+	uint64_t waited_ns; /* ns waited since @beat was first seen */
 };
 
 /*
- * ptt_wait_for_collector - sleep on a futex of the collector's, and say so to all writers when patience is over
+ * ptt_wait_for_collector - sleep on a futex of the collector, and mark the collector as stalled when patience is over
  * @slice: how long to sleep at most
- *
- * If this process is stopped, too, no more than a slice counts as waited. Safe in signal handlers, keeps errno.
+ * Counts at most one slice as waited, because this process may be stopped too. Safe in signal handlers, keeps errno.
  */
 static inline void ptt_wait_for_collector(struct ptt_segment *segment, struct ptt_patience *patience, uint32_t *word,
 					  uint32_t value, const struct timespec *slice)
@@ -57,7 +56,10 @@ static inline void ptt_wait_for_collector(struct ptt_segment *segment, struct pt
 /* ptt_tell_waiters - @chunks chunks are free now. */
 static inline void ptt_tell_waiters(struct ptt_segment *segment, int chunks)
 {
-	/* seq_cst: a writer adds itself to waiters before it sleeps on the old value of space; one of us sees the other */
+	/*
+	 * seq_cst: a writer adds itself to waiters before it sleeps on the old value of space; one of the two sees the
+	 * other
+	 */
 	__atomic_fetch_add(&segment->space, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&segment->waiters, __ATOMIC_SEQ_CST))
 		ptt_raw_futex(&segment->space, FUTEX_WAKE, (uint32_t)chunks, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* chunk.c - where a writer gets room: claim a chunk, prepare it, make it the current one, wait if there is none. */
+/* chunk.c - how a writer gets room: claim a chunk, prepare it, make it the current chunk, wait if no chunk is free. */
 #include "session.h"
 
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "writer.h"
 
 /*
- * How long a writer sleeps before it looks again whether anybody still collects. Where thousands wait, looking must not keep
- * all processors busy.
+ * The time that a writer sleeps before it checks again that somebody collects. With thousands of waiting writers, these
+ * checks must not keep all processors busy.
  */
 static struct timespec wait_slice(uint32_t waiters)
 {
@@ -22,12 +22,12 @@ static struct timespec wait_slice(uint32_t waiters)
 }
 
 /*
- * Room gets short: the collector should come before threads have to wait.
- * @rung_at: the value of segment.space at which it was called last for this reason; one call is enough for each
+ * Room gets short: call the collector before threads have to wait.
+ * @rung_at: the value of segment.space at the last call for this reason; one call for each value is enough
  */
 static void hurry(struct ptt_segment *seg, uint32_t *rung_at)
 {
-	/* relaxed: a call too many does no harm, nor does a call that comes only with the next chunk */
+	/* relaxed: an extra call does no harm, nor does a call that comes with the next chunk */
 	uint32_t space = __atomic_load_n(&seg->space, __ATOMIC_RELAXED);
 
 	if (ptt_is_confined() || __atomic_exchange_n(rung_at, space, __ATOMIC_RELAXED) == space)
@@ -35,7 +35,7 @@ static void hurry(struct ptt_segment *seg, uint32_t *rung_at)
 	ptt_ring_the_bell(seg);
 }
 
-/* Wait until chunks may be free. Return: false if nothing will free them, or this thread does not wait. */
+/* Wait until chunks may be free. Return: false if nothing will free chunks, or this thread does not wait. */
 static bool wait_for_space(struct ptt_thread *self, uint32_t seen, struct ptt_patience *patience)
 {
 	struct ptt_segment *seg = ptt_segment_of(self);
@@ -56,9 +56,9 @@ static bool wait_for_space(struct ptt_thread *self, uint32_t seen, struct ptt_pa
 	/* seq_cst: pairs with the collector's bump of space, then load */
 	waiters = __atomic_fetch_add(&seg->waiters, 1, __ATOMIC_SEQ_CST);
 	slice = wait_slice(waiters);
-	/* relaxed: for the collector, should the thread be killed while it waits */
+	/* relaxed: for the collector, in case the thread is killed while it waits */
 	__atomic_fetch_add(&self->waiting, 1, __ATOMIC_RELAXED);
-	/* while somebody waits the collector comes by itself */
+	/* while a writer waits, the collector comes by itself */
 	if (!waiters)
 		ptt_ring_the_bell(seg);
 	ptt_wait_for_collector(seg, patience, &seg->space, seen, &slice);
@@ -77,7 +77,7 @@ static struct ptt_chunk *chunk_at(struct ptt_segment *seg, uint32_t index)
 	return (struct ptt_chunk *)((char *)seg + chunk_offset(seg, index));
 }
 
-/* Claim a chunk if its state still is @seen. */
+/* Claim a chunk if its state is still @seen. */
 static bool claim_index(struct ptt_segment *seg, uint32_t index, uint32_t seen, uint32_t claimed)
 {
 	/* acquire: pairs with the release that freed the chunk, so that its dirty_end is right */
@@ -85,15 +85,15 @@ static bool claim_index(struct ptt_segment *seg, uint32_t index, uint32_t seen, 
 					   __ATOMIC_RELAXED);
 }
 
-/* The chunks that a thread looks among: @count chunks from @first on, without the reserve, if that begins after @before. */
+/* The chunks of a search: @count chunks from @first on. After @before of them the search skips the reserve. */
 struct among {
 	uint32_t first, count, before;
 };
 
 /*
  * Look for a free chunk, beginning at @home.
- * @passed: how many were looked at in vain
- * Return: index of a chunk that now is CLAIMED, or -1 if none is free.
+ * @passed: number of chunks that were not free
+ * Return: index of a chunk that is now CLAIMED, or -1 if no chunk is free.
  */
 static int64_t claim_among(struct ptt_segment *seg, const struct among *among, uint32_t home, uint32_t claimed, uint32_t *passed)
 {
@@ -112,12 +112,12 @@ static int64_t claim_among(struct ptt_segment *seg, const struct among *among, u
 	return -1;
 }
 
-/* Return: index of a chunk that now is CLAIMED for @self, or -1 if none is free. */
+/* Return: index of a chunk that is now CLAIMED for @self, or -1 if no chunk is free. */
 static int64_t claim_free(struct ptt_thread *self, uint32_t claimed)
 {
 	static uint32_t rung_at = UINT32_MAX;
 	struct ptt_segment *seg = ptt_segment_of(self);
-	/* relaxed: a chunk that is FREE has its pages, whichever thread says so first */
+	/* relaxed: a FREE chunk has its pages, whichever thread sees that first */
 	uint32_t there = __atomic_load_n(&seg->chunks_there, __ATOMIC_RELAXED), passed;
 	struct among among = {.count = there, .before = seg->chunk_reserve_at};
 	int64_t index;
@@ -131,12 +131,12 @@ static int64_t claim_free(struct ptt_thread *self, uint32_t claimed)
 	return index;
 }
 
-/* A real-time thread does not wait for room: what nobody else takes is for it. */
+/* A real-time thread does not wait for room: the reserve is only for such threads. */
 static int64_t claim_reserved(struct ptt_thread *self, uint32_t claimed)
 {
 	static uint32_t rung_at = UINT32_MAX;
 	struct ptt_segment *seg = ptt_segment_of(self);
-	/* chunks that are not there are not FREE */
+	/* chunks without pages are not FREE */
 	struct among among = {seg->chunk_reserve_at, seg->chunk_reserve, seg->chunk_reserve};
 	uint32_t passed;
 	int64_t index;
@@ -148,7 +148,10 @@ static int64_t claim_reserved(struct ptt_thread *self, uint32_t claimed)
 	return index;
 }
 
-/* Are all slots up to the chunk's end written? A signal handler may have interrupted a writer between reserving and writing. */
+/*
+ * Are all slots up to the chunk's end written? A signal handler may have interrupted a writer between reserving and
+ * writing.
+ */
 static bool is_whole(struct ptt_segment *seg, uint32_t index)
 {
 	const struct ptt_chunk *chunk = chunk_at(seg, index);
@@ -156,7 +159,7 @@ static bool is_whole(struct ptt_segment *seg, uint32_t index)
 	uint32_t i, count = (seg->chunk_size - PTT_CHUNK_HEAD) / PTT_SLOT_SIZE;
 
 	for (i = 0; i < count; i++) {
-		/* relaxed: whether there is anything; the state was read with acquire, and is compared again */
+		/* relaxed: only whether the slot is written; the state was read with acquire, and is compared again */
 		uint64_t w0 = __atomic_load_n(&slot[i].w0, __ATOMIC_RELAXED);
 
 		if (!w0)
@@ -167,7 +170,10 @@ static bool is_whole(struct ptt_segment *seg, uint32_t index)
 	return true;
 }
 
-/* Claim a FULL chunk that is whole. Compares with the state from before the look: a chunk that has come back meanwhile may have a hole. */
+/*
+ * Claim a FULL chunk that is whole. Compares with the state from before the look: a chunk that was reused meanwhile may
+ * have a hole.
+ */
 static bool claim_whole(struct ptt_segment *seg, uint32_t index, uint32_t claimed)
 {
 	/* acquire: pairs with the writer's release of FULL, so that its slots are seen */
@@ -177,13 +183,13 @@ static bool claim_whole(struct ptt_segment *seg, uint32_t index, uint32_t claime
 	       claim_index(seg, index, seen, claimed);
 }
 
-/* LOOP: take over what was filled longest ago, going round the chunks like the hand of a clock. */
+/* LOOP: take over the chunk that was filled longest ago. The search goes round the chunks like the hand of a clock. */
 static int64_t claim_oldest(struct ptt_segment *seg, uint32_t claimed)
 {
 	uint32_t i;
 
 	for (i = 0; i < seg->chunk_count; i++) {
-		/* relaxed: where to look; and a count below */
+		/* relaxed: a place to look; and a count below */
 		uint32_t index = __atomic_fetch_add(&seg->chunk_hand, 1, __ATOMIC_RELAXED) % seg->chunk_count;
 
 		if (claim_whole(seg, index, claimed)) {
@@ -226,8 +232,8 @@ void ptt_chunk_close(struct ptt_thread *self, uint64_t head)
 }
 
 /*
- * Prepare a claimed chunk and make it the current one.
- * Return: false if a signal handler did so first; then the chunk goes back.
+ * Prepare a claimed chunk and make it the current chunk.
+ * Return: false if a signal handler installed a chunk first; then this chunk is freed.
  */
 static bool install_chunk(struct ptt_thread *self, uint32_t index, uint64_t serial, uint64_t head)
 {
@@ -247,7 +253,9 @@ static bool install_chunk(struct ptt_thread *self, uint32_t index, uint64_t seri
 	chunk->tid = self->tid;
 	chunk->process = self->process;
 	chunk->dirty_end = seg->chunk_size;
-	/* release: a collector that took the chunk for its last owner's, and finds this one's serial, finds the claim too */
+	/*
+	 * release: a collector that sees this serial sees the claim too, and does not take the chunk for the last owner's
+	 */
 	__atomic_store_n(&chunk->serial, serial, __ATOMIC_RELEASE);
 	/* release: the collector's acquire load of OWNED sees the chunk's head and cleared slots */
 	__atomic_store_n(state, PTT_CHUNK_STATE(ptt_thread_index(self), PTT_HEAD_CHANGES(head) + 1, PTT_CHUNK_OWNED),
@@ -259,7 +267,7 @@ static bool install_chunk(struct ptt_thread *self, uint32_t index, uint64_t seri
 	}
 	chunk->dirty_end = PTT_CHUNK_HEAD;
 	__atomic_store_n(state, PTT_CHUNK_FREE, __ATOMIC_RELEASE); /* pairs with the next claim's acquire */
-	ptt_tell_waiters(seg, 1); /* a thread that looked meanwhile did not see it */
+	ptt_tell_waiters(seg, 1); /* a thread that searched meanwhile did not see this chunk free */
 	return false;
 }
 
@@ -269,12 +277,12 @@ static void count_lost(struct ptt_thread *self, bool closed)
 	__atomic_fetch_add(closed ? &self->lost_closed : &self->lost_full, 1, __ATOMIC_RELAXED);
 }
 
-/* The values of segment.space at which this thread last searched all chunks, and the reserve, in vain. */
+/* Values of segment.space when this thread last searched all chunks, and the reserve, in vain. */
 static __thread uint32_t searched_at __attribute__((tls_model("initial-exec"))) = UINT32_MAX;
 static __thread uint32_t reserve_searched_at __attribute__((tls_model("initial-exec"))) = UINT32_MAX;
 static __thread bool policy_asked __attribute__((tls_model("initial-exec")));
 
-/* The collector sees to it early that there is room where threads do not wait for it. */
+/* The collector keeps room free early, because real-time threads do not wait for room. */
 static void announce_real_time(struct ptt_segment *seg)
 {
 	/* relaxed: a flag that hands nothing over */
@@ -283,12 +291,12 @@ static void announce_real_time(struct ptt_segment *seg)
 	ptt_ring_the_bell(seg);
 }
 
-/* Make one attempt to get @self a chunk; -1 = no chunk is free. */
+/* Make one attempt to claim a chunk for @self. Return: -1 if no chunk is free. */
 static int64_t try_claim(struct ptt_thread *self, uint32_t space, uint64_t *serial)
 {
 	uint32_t claimed = PTT_CHUNK_STATE(ptt_thread_index(self), 0, PTT_CHUNK_CLAIMED);
 	struct ptt_segment *seg = ptt_segment_of(self);
-	/* a system call: asked with the first chunk, and when there is none */
+	/* a system call: made for the first chunk, and when no chunk is free */
 	bool real_time = !policy_asked && ptt_is_real_time();
 	int64_t index = -1;
 
@@ -296,7 +304,7 @@ static int64_t try_claim(struct ptt_thread *self, uint32_t space, uint64_t *seri
 	if (real_time)
 		announce_real_time(seg);
 	*serial = __atomic_fetch_add(&self->chunks, 1, __ATOMIC_RELAXED);
-	/* In LOOP chunks become available when others fill them, and nobody reports that. */
+	/* In LOOP, chunks become available when other threads fill them, and nobody reports that. */
 	if (space != searched_at || seg->policy != PTT_POLICY_FLUSH) {
 		index = claim(self, claimed);
 		if (index < 0)
@@ -323,7 +331,7 @@ enum ptt_refill ptt_chunk_refill(struct ptt_thread *self, uint64_t head, uint64_
 		uint32_t space = __atomic_load_n(&seg->space, __ATOMIC_ACQUIRE);
 		int64_t index;
 
-		/* relaxed: behind the acquire of space, which the collector bumps after it has set this */
+		/* relaxed: behind the acquire of space, which the collector changes after it has set this */
 		if (__atomic_load_n(&seg->closed, __ATOMIC_RELAXED)) {
 			count_lost(self, true);
 			break;

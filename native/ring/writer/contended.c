@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* contended.c - keeps the table of locks that are waited for. */
+/* contended.c - keeps the table of locks that threads wait for. */
 #include "contended.h"
 
 #include <pthread.h>
@@ -19,35 +19,41 @@
 #define OWED (UINT64_C(1) << 63)
 
 /*
- * Of the acquisitions of a lock at a place a thread has the stack of one recorded, then none until this time has passed, of the order
- * of a millisecond. Those that block others for longer have theirs: the one before ended that long ago. Where many in a row ended at
- * once, finding their stacks took longer than they did: of such a place, for all locks, one in so many intervals is enough,
- * until one does not end at once.
+ * Not every acquisition of a lock at a place has its stack recorded: after one stack, a thread records no other for an
+ * interval, about a millisecond. Holds that block other threads for longer do have their stack, because the stack before is
+ * an interval old. If many holds in a row end at once, finding their stacks takes longer than the holds. At such a place,
+ * for all locks, one stack in INTERVALS_IF_SHORT intervals is enough, until a hold there lasts longer.
  */
 #define TICKS_SHIFT PTT_RECENT_SHIFT
-#define INTERVAL 512u /* of 2^12 ticks: of a processor's counter or nanoseconds */
+#define INTERVAL 512u /* in 2^12 ticks: of a processor's counter or nanoseconds */
 #define RECENT (INTERVAL / 8)
-#define SHORT 3u /* the same: a hold of some microseconds */
+#define SHORT 3u /* in the same unit: a hold of some microseconds */
 #define SHORT_IN_A_ROW 8u
 #define INTERVALS_IF_SHORT 16u
 #define PLACES_BITS 4
 
-/* Where locks are taken. */
+/* A place where locks are taken. */
 struct place {
-	uint32_t last;	/* when an acquisition had its stack recorded */
+	uint32_t last;	/* time of the last acquisition with a recorded stack */
 	uint32_t short_in_a_row;
 };
 
-/* The calling thread's, of some locks and places: when, by both; by places; and what it holds of which it recorded the stack last. */
+/*
+ * State of the calling thread. @last: time of the last stack, by lock and place. @place: by place. @held: the held lock of
+ * the last recorded stack, taken at @held_from.
+ */
 static __thread struct {
 	uint32_t last[1u << PLACES_BITS];
 	struct place place[1u << PLACES_BITS];
 	struct place *held_from;
 	uint64_t held;
-	bool seldom; /* its events are far from one another: the time of the event before says little */
+	bool seldom; /* its events are far apart: the time of the previous event tells little */
 } own __attribute__((tls_model("initial-exec")));
 
-/* In glibc's word for a mutex's type, protocol and robustness: waiters of all but these make the lock word 2 and sleep. */
+/*
+ * In glibc's word for a mutex's type, protocol and robustness: waiters of all kinds but these make the lock word 2 and
+ * sleep.
+ */
 #define MUTEX_SPINS 3
 #define MUTEX_TYPE 3
 #define MUTEX_OTHER_WORD 0x70 /* robust, with priority inheritance, with a ceiling */
@@ -57,7 +63,7 @@ __thread struct ptt_contended_quiet ptt_contended_quiet[1u << PTT_CONTENDED_QUIE
 uint64_t ptt_contended_table[1u << PTT_CONTENDED_BITS];
 uint64_t ptt_contended_ever[(1u << PTT_CONTENDED_BITS) / 64];
 
-/* Relaxed throughout: an entry leads to no other memory, and only says which events are worth a stack. */
+/* Relaxed throughout: an entry leads to no other memory, and only decides which events are worth a stack. */
 static bool change(uint64_t *entry, uint64_t *from, uint64_t to)
 {
 	return __atomic_compare_exchange_n(entry, from, to, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -67,7 +73,10 @@ static void note_use(uint32_t place)
 {
 	uint64_t *word = &ptt_contended_ever[place / 64], bit = UINT64_C(1) << place % 64;
 
-	/* relaxed: a thread that does not see the bit yet thinks that nobody waits for the lock. Most of the time the bit is set. */
+	/*
+	 * relaxed: a thread that does not see the bit yet assumes that nobody waits for the lock. Most of the time the bit
+	 * is set.
+	 */
 	if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
 		__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
 }
@@ -84,7 +93,7 @@ void ptt_contended_wait(uint64_t object)
 		next = object | (same ? WAITERS(now) + 1 : 1) * WAITER | CALM_MAX * CALM | OWED;
 	} while (!change(entry, &now, next));
 	note_use(ptt_contended_place(object));
-	/* its holder is to look here when it releases */
+	/* the holder must look here when it releases the lock */
 	ptt_taker_doubt(object);
 }
 
@@ -94,7 +103,7 @@ void ptt_contended_waited(uint64_t object)
 
 	while ((now & PTT_OBJECT_MASK) == object && WAITERS(now) && !change(entry, &now, now - WAITER))
 		;
-	/* others may wait for what it has now */
+	/* other threads may wait for the lock, which this thread has now */
 	if ((now & PTT_OBJECT_MASK) == object)
 		ptt_taker_doubt(object);
 }
@@ -109,15 +118,16 @@ static uint32_t slot(uint64_t key)
 	return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PLACES_BITS));
 }
 
-/* From now on, a question that was answered with no may get another answer. */
+/* Forget the answers "not due": they may change from now on. */
 static void forget_quiet(void)
 {
 	memset(ptt_contended_quiet, 0, sizeof(ptt_contended_quiet));
 }
 
 /*
- * Has the calling thread had no stack of an acquisition of @object at @site for a while? Return: for how many intervals, or 0. Most of the
- * time the thread's event before says that it has.
+ * Has the calling thread recorded no stack of an acquisition of @object at @site for a while? The time of the thread's
+ * previous event mostly answers that.
+ * Return: for how many intervals, or 0.
  */
 static uint32_t is_due(uint64_t object, uint64_t site)
 {
@@ -154,9 +164,9 @@ bool ptt_contended_is_due(uint64_t object, uint64_t site)
 	wanted = is_due(object, site);
 	if (!wanted)
 		return false;
-	if (!WAITERS(now)) /* or another thread did, and the next acquisition does */
+	if (!WAITERS(now)) /* if another thread changed the entry, the next acquisition does it */
 		change(entry, &now, now - (wanted < calm ? wanted : calm) * CALM);
-	/* the acquisition is not to go by the short way */
+	/* the acquisition must take the slow path */
 	ptt_taker_doubt(object);
 	return true;
 }
@@ -170,12 +180,12 @@ void ptt_contended_taken(uint64_t object, uint64_t site, bool found)
 		own.held_from->last = ticks();
 		own.held = object;
 	}
-	/* nor is the release that ends this hold, or that somebody waits for */
+	/* so must a release that ends this hold, or that another thread waits for */
 	if (found || ((now & PTT_OBJECT_MASK) == object && WAITERS(now) && now & OWED))
 		ptt_taker_doubt(object);
 }
 
-/* The calling thread is about to release @object. */
+/* The calling thread is about to release @object: note whether the hold was short. */
 static void note_end(uint64_t object)
 {
 	struct place *place = own.held_from;
@@ -195,7 +205,7 @@ bool ptt_contended_release(uint64_t object)
 	return (entry & PTT_OBJECT_MASK) == object && WAITERS(entry);
 }
 
-/* Does a thread sleep until the mutex is released, which the calling thread holds? */
+/* Does a thread sleep until the calling thread releases the mutex? */
 static bool has_sleeper(uint64_t object)
 {
 	const pthread_mutex_t *mutex = (const pthread_mutex_t *)(uintptr_t)object;
@@ -203,7 +213,7 @@ static bool has_sleeper(uint64_t object)
 
 	if (ptt_upcalls.other_lock(object) != PTT_OTHER_NONE)
 		return true;
-	/* relaxed: the kind does not change, and the holder's release is what a waiter's write of the word is ordered with */
+	/* relaxed: the kind never changes, and the holder's release orders a waiter's write of the word */
 	kind = __atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED);
 	if ((kind & MUTEX_OTHER_WORD) || (kind & MUTEX_TYPE) == MUTEX_SPINS)
 		return true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* identity.h - the identity of this process, for processes that may know it by another pid. */
+/* identity.h - the identity of this process, for processes that see it under another pid. */
 /*
- * A pid means something within a PID namespace only: a recorder outside knows the process by another one, and several
- * containers in one recording have a pid 1 each. Pid and namespace together are unique among the processes that live, and
- * the number of the process image (ptt_abi.h) among all that a recording ever saw.
+ * A pid has a meaning in one PID namespace only: a recorder outside sees another pid, and several containers in a recording
+ * have a pid 1 each. Pid and namespace together are unique among living processes. The number of the process image
+ * (ptt_abi.h) is unique in a whole recording.
  */
 #ifndef PTT_IDENTITY_H
 #define PTT_IDENTITY_H
@@ -13,7 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ptt_pid_namespace - inode number in a link such as /proc/self/ns/pid; 0 where it cannot be read. Neither blocks nor allocates. */
+/*
+ * ptt_pid_namespace - inode number in a link such as /proc/self/ns/pid; 0 if it cannot be read. Neither blocks nor
+ * allocates.
+ */
 static inline uint32_t ptt_pid_namespace(const char *link)
 {
 	char text[32]; /* pid:[4026531836] */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* readings.c - readings of how long a thread has run and been ready, whenever it has lost its processor. */
+/* readings.c - readings of a thread's time on and without a processor, each time the thread has lost its processor. */
 #include "readings.h"
 
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 #include "../platform/signals.h"
 #include "session.h"
 
-/* What the kernel looks for in front of a section's abort handler, as the C library set it. */
+/* The kernel looks for this signature, which the C library registered, in front of a section's abort handler. */
 #if defined(__x86_64__)
 #define SIGNATURE ".long 0x53053053"
 #elif defined(__aarch64__)
@@ -18,7 +18,7 @@
 #define SIGNATURE ".4byte 0xf1401073"
 #endif
 
-/* struct rseq_cs: a section that nobody enters, so it is never aborted. */
+/* struct rseq_cs: a section that nobody enters, so the kernel never aborts it. */
 struct section {
 	uint32_t version;
 	uint32_t flags;
@@ -45,7 +45,7 @@ static struct section nothing = {.start = ptt_section_start, .length = 1, .abort
 
 #define SECTION_IN_RSEQ 8 /* struct rseq: cpu_id_start, cpu_id, rseq_cs */
 
-/* Events of the domain `handler`, as they stand in the catalogue. */
+/* Ids of events in the domain `handler` of the catalogue. */
 #define READING (13u << 6 | 3u)
 #define SWITCHED (13u << 6 | 4u)
 #define UNKNOWN (13u << 6 | 5u)
@@ -59,7 +59,7 @@ static void turn_off(void)
 	__atomic_store_n(&ptt_ring.section_offset, ptt_ring_no_section_offset(), __ATOMIC_RELAXED);
 }
 
-/* A kernel may clear the word where it takes the processor away, and leave it where a thread gives it up in a call. */
+/* A kernel may clear the word when it preempts a thread, but not when the thread gives the processor up in a call. */
 static bool sleeping_clears_it(void)
 {
 	struct timespec moment = {.tv_nsec = 1};
@@ -67,7 +67,7 @@ static bool sleeping_clears_it(void)
 	volatile uint64_t *word = ptt_rseq_word();
 	bool cleared = false;
 
-	/* On a busy machine the moment may be over before the thread has given the processor up. */
+	/* On a busy machine the pause may be over before the thread has given the processor up. */
 	for (int i = 0; i < 4 && !cleared; i++, moment.tv_nsec *= 100) {
 		*word = ptt_ring.section;
 		ptt_raw_syscall(SYS_nanosleep, (long)&moment, 0, 0, 0, 0, 0);
@@ -78,7 +78,7 @@ static bool sleeping_clears_it(void)
 	return cleared;
 }
 
-/* Nothing is known any more. Whatever the calling thread's word is about: the kernel is not to look at it again. */
+/* From now on nothing is known. The kernel must not look at the calling thread's word again, whatever the word means. */
 static void give_up(void)
 {
 	volatile uint64_t *word = ptt_rseq_word();
@@ -125,21 +125,21 @@ static bool read_ran(struct ptt_run_times *r)
 }
 
 /*
- * The file takes more than half of the time. So it is read as often as the thread loses the processor only as long as that is not
- * more often than once in an interval, of the order of a millisecond, for some time: of a thread that was gone for an interval
- * it is always read.
+ * Reading the file takes more than half of the time of a reading. So a thread that often loses its processor reads the file
+ * at most once in an interval on average. An interval is about a millisecond. A thread that was gone for an interval always
+ * reads the file.
  */
-#define INTERVAL (UINT64_C(1) << 21) /* ticks: of a processor's counter or nanoseconds */
+#define INTERVAL (UINT64_C(1) << 21) /* ticks of the processor's counter, or ns */
 #define READ_AT_ONCE 64u
 
 static bool may_read_file(enum ptt_reading_need need)
 {
-	static __thread uint64_t due __attribute__((tls_model("initial-exec"))); /* when the next one is, were they read evenly */
+	static __thread uint64_t due __attribute__((tls_model("initial-exec"))); /* time of the next reading, if readings were spread evenly */
 	uint64_t now = ptt_clock(ptt_ring.clock), begin = due > now ? due : now;
 
 	if (need == PTT_READING_WHOLE)
 		return true;
-	/* what comes behind waits for locks leaves something for what comes at other times */
+	/* readings after waits for locks leave room for readings at other times */
 	if (begin - now >= (need == PTT_READING_SPARING ? READ_AT_ONCE / 2 : READ_AT_ONCE) * INTERVAL)
 		return false;
 	due = begin + INTERVAL;
@@ -160,7 +160,7 @@ __thread bool ptt_reading_is_owed __attribute__((tls_model("initial-exec")));
 
 void ptt_reading_put(enum ptt_reading_need need)
 {
-	/* A signal handler's readings set the word again, so it does not say that there were none. */
+	/* Counts readings: a reading in a signal handler sets the word again, so the word does not show that reading. */
 	static __thread volatile uint32_t count __attribute__((tls_model("initial-exec")));
 	/* relaxed: see ptt_processor_kept() */
 	uint64_t section = __atomic_load_n(&ptt_ring.section, __ATOMIC_RELAXED), found;
@@ -173,7 +173,7 @@ void ptt_reading_put(enum ptt_reading_need need)
 	if (!section || ptt_ring_is_nowhere(ptt_ring_self))
 		return;
 	found = *word;
-	/* the kernel takes the number of the processor away when the area is not registered any more */
+	/* the kernel removes the number of the processor when the area is not registered any more */
 	if ((found && found != section) || (int32_t)ptt_ring_cpu() < 0) {
 		give_up();
 		return;
@@ -184,9 +184,9 @@ void ptt_reading_put(enum ptt_reading_need need)
 		ptt_schedstat_note_loss();
 	has_ran = !ptt_is_confined();
 	whole = has_ran && !ptt_schedstat_is_refused() && may_read_file(need);
-	/* Numbers from before a time without the processor must not get a time stamp from after it. */
+	/* Figures from before a time without the processor must not get a time stamp from after it. */
 	do {
-		/* first of all, so that nothing is missed that happens from now on */
+		/* set the word first, so that it shows every loss from now on */
 		if (!kept)
 			*word = section;
 		number = count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* retired.c - memory of sessions that the process has left: given back once no thread can come back to it. */
+/* retired.c - memory of former sessions: unmapped once no thread can come back to it. */
 #include "session.h"
 
 #include <string.h>
@@ -8,24 +8,27 @@
 
 #include "../platform/raw_syscall.h"
 
-/* With more of either, segments stay mapped for good. */
+/* With more users or segments than this, segments stay mapped for ever. */
 #define USERS_MAX 4096u
 #define SEGMENTS_MAX 64u
 
-/* By entry: threads that had an entry in the session when it was left, and late threads, which took an entry since then. */
+/*
+ * By entry: threads that had an entry in the session when the process left it, and late threads, which took an entry since
+ * then.
+ */
 static uint32_t users[USERS_MAX], late[USERS_MAX];
 static uint32_t user_count;
 
-/* In the order of leaving. */
+/* In the order in which the process left them. */
 static struct {
 	struct ptt_segment *segment;
-	bool unused; /* it was, when that was looked at last */
+	bool unused; /* no thread used it at the last look */
 } retired[SEGMENTS_MAX];
 static uint32_t retired_count;
 
 static uint32_t entries_in_use(const struct ptt_segment *segment)
 {
-	/* relaxed: a thread that is late is found the next time */
+	/* relaxed: a late thread is found the next time */
 	uint32_t high = __atomic_load_n(&segment->thread_high, __ATOMIC_RELAXED);
 
 	return high < segment->thread_count ? high : segment->thread_count;
@@ -45,7 +48,7 @@ void ptt_retired_note(struct ptt_segment *segment)
 	user_count = note(segment, users);
 }
 
-/* What was left keeps the ids in its entries; a thread that is later still writes its own there. */
+/* Keep the thread ids in the entries of the former segment. A thread that comes even later writes its own id there. */
 static void keep_users(struct ptt_segment *segment, uint32_t late_count)
 {
 	for (uint32_t i = 0; i < user_count; i++)
@@ -115,7 +118,7 @@ static void release(void)
 
 bool ptt_retired_add(struct ptt_segment *segment)
 {
-	/* in the child of a fork these are the ids of the parent's threads */
+	/* in the child of a fork these ids belong to threads of the parent */
 	bool ours = (uint32_t)getpid() == ptt_session.pid;
 	uint32_t late_count = note(segment, late);
 

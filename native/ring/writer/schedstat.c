@@ -12,26 +12,30 @@
 #include "writer.h"
 
 /*
- * Readings go through a file that stays open. Of the program's descriptors few are used, and from the end: one in so many,
- * and no more than FILES.
+ * The file of a thread stays open. PTT takes few of the program's descriptors, from the end: one of SHARE, and at most
+ * FILES.
  */
 #define FILES 32u
 #define SHARE 32u
-#define HIGHEST 1024u /* a higher number would make the kernel's table larger than it is for most programs */
+#define HIGHEST 1024u /* a higher number would enlarge the kernel's table beyond the size that most programs need */
 
 /*
- * The kernel gives a file the lowest number that is free, for the moment until it has got a high one, and another thread could
- * meet with that. It also makes, and removes at the thread's end, a directory in /proc for it, which takes longer than to create
- * the thread. So a file is opened only for a thread that has lost the processor in a wait, or with a lock held. Of
- * threads that have lived for a while a process opens one in a millisecond, beyond the first ones. Threads that come and go would
- * do it all the time: of these it opens only a few. In a process of one thread nobody meets with it.
+ * A new file first gets the lowest free number, until it moves to a high number. Another thread could meet it there. The
+ * kernel also makes a directory in /proc for the file, and removes it when the thread ends, which takes longer than the
+ * creation of a thread. So a file is opened only for a thread that has lost the processor in a wait or with a lock held.
+ * After the first files, a process opens one in a millisecond for threads that have lived for a while. For young threads it
+ * opens only a few files, because threads that come and go would need files all the time. In a process with one thread, no
+ * other thread can meet the file.
  */
 #define AGE_MIN (UINT64_C(1) << 25) /* ticks: of a processor's counter or nanoseconds; 10 to 30 ms */
 static const struct pace {
 	uint32_t at_once, interval_ms;
-} paces[2] = {{8, 250}, {64, 1}}; /* of young threads, and of others */
+} paces[2] = {{8, 250}, {64, 1}}; /* young threads, other threads */
 
-/* A program may close a descriptor, and have another file of that number: it is ours as long as it is the same file. */
+/*
+ * A program may close a descriptor and open another file with the same number: the descriptor is ours while it is the same
+ * file.
+ */
 struct file {
 	uint32_t used;
 	int fd; /* -1: not opened yet */
@@ -41,7 +45,7 @@ struct file {
 
 static struct file files[FILES];
 
-enum { NOT_TRIED = 0, REFUSED = -1 }; /* else the number of the file plus 1 */
+enum { NOT_TRIED = 0, REFUSED = -1 }; /* else the index of the file plus 1 */
 static __thread int own_file __attribute__((tls_model("initial-exec")));
 
 static bool is_ours(const struct file *file)
@@ -61,7 +65,7 @@ static void give_back(struct file *file)
 	__atomic_store_n(&file->used, 0, __ATOMIC_RELEASE);
 }
 
-/* How many numbers the process may use, as far as they are of interest here. */
+/* How many descriptors the process may use, at most HIGHEST. */
 static long numbers(void)
 {
 	struct rlimit limit;
@@ -98,8 +102,8 @@ static bool identify(struct file *file)
 }
 
 /*
- * The lowest descriptors are the program's, which may count on the order in which it gets them. Another thread may close all
- * descriptors meanwhile, and open its own: then the low number is not ours any more.
+ * The lowest descriptors belong to the program, which may rely on their order. Another thread may close all descriptors
+ * meanwhile and open its own files: then the low number is not ours any more.
  */
 static bool open_high(struct file *file)
 {
@@ -115,10 +119,10 @@ static bool open_high(struct file *file)
 	return high >= 0 && is_ours(file);
 }
 
-/* May a file be opened now, as far as their rate goes? Then it counts. */
+/* Does the rate of openings allow another file now? If so, the file counts. */
 static bool is_due(bool old)
 {
-	static uint64_t due_ms[2]; /* when the next one is, were they opened evenly */
+	static uint64_t due_ms[2]; /* time of the next opening, if openings were spread evenly */
 	uint64_t interval = paces[old].interval_ms, now_ms, due, begin;
 	struct timespec now;
 
@@ -134,11 +138,11 @@ static bool is_due(bool old)
 	return true;
 }
 
-static __thread uint64_t born __attribute__((tls_model("initial-exec"))); /* when the thread's first event came */
-/* Of the processor, in a wait or with a lock held. */
+static __thread uint64_t born __attribute__((tls_model("initial-exec"))); /* time of the thread's first event */
+/* The thread has lost the processor in a wait or with a lock held. */
 static __thread bool has_lost __attribute__((tls_model("initial-exec")));
 
-/* The C library's, from glibc 2.32 on: there is no other thread, and has been none for a while. */
+/* From glibc 2.32 on: no other thread exists, and none has existed for a while. */
 extern char __libc_single_threaded __attribute__((weak));
 
 static bool may_open(void)
@@ -162,7 +166,7 @@ static void open_own_file(void)
 	ptt_let_signals(before);
 }
 
-/* "RAN READY SLICES\n", in decimal digits; what it says of having run is as old as the last tick. */
+/* "RAN READY SLICES\n", in decimal digits; RAN is as old as the last tick of the scheduler. */
 static bool parse(const char *text, struct ptt_run_times *r)
 {
 	uint64_t number[3];
@@ -194,7 +198,7 @@ bool ptt_schedstat_read(struct ptt_run_times *r)
 		n = 0;
 	text[n] = '\0';
 	if (!parse(text, r)) {
-		/* the program has closed it; whatever has the number now is not ours */
+		/* the program has closed the file; whatever has its number now is not ours */
 		give_back(&files[own_file - 1]);
 		own_file = REFUSED;
 		return false;
@@ -216,14 +220,14 @@ void ptt_schedstat_begin_thread(void)
 {
 	born = ptt_clock(ptt_ring.clock);
 	has_lost = false;
-	/* an earlier thread may have had the same memory */
+	/* an earlier thread may have left the word in the same memory */
 	if (ptt_ring.section && *ptt_rseq_word() == ptt_ring.section)
 		*ptt_rseq_word() = 0;
 }
 
 void ptt_schedstat_end_thread(void)
 {
-	/* a thread that has events after this goes without the file */
+	/* a thread that sends events after this has no file */
 	if (own_file > 0 && !ptt_is_confined())
 		give_back(&files[own_file - 1]);
 	own_file = REFUSED;

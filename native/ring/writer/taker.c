@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* taker.c - the table of the last takers of objects, where it is changed. */
+/* taker.c - changes the table of the last takers of objects. */
 #include "taker.h"
 
 #include <pthread.h>
@@ -7,14 +7,14 @@
 #include "../platform/upcalls.h"
 #include "session.h"
 
-/* In glibc's word for a mutex's type, protocol and robustness: it may lie in memory of several processes. */
+/* In glibc's word for a mutex's type, protocol and robustness: several processes may share the mutex. */
 #define MUTEX_SHARED 0x80
 
 uint64_t ptt_ring_taker[PTT_TAKER_COUNT];
 
 /*
- * May threads of other processes use the object? This process does not hear of them. The object is held, so its memory is there. For a
- * lock of another library, which may be a byte long, nothing can be read.
+ * May threads of other processes use the object? This process sees no events of theirs. A thread holds the object, so its
+ * memory is valid. A lock of another library may be a single byte, so it is not read.
  */
 static bool is_shared(enum ptt_taking taking, uint64_t object)
 {
@@ -23,7 +23,7 @@ static bool is_shared(enum ptt_taking taking, uint64_t object)
 
 	if (other != PTT_OTHER_NONE)
 		return other == PTT_OTHER_UNKNOWN;
-	/* relaxed: what it was made with does not change */
+	/* relaxed: the attributes of a lock never change */
 	if (taking == PTT_TAKING_MUTEX)
 		return __atomic_load_n(&((const pthread_mutex_t *)at)->__data.__kind, __ATOMIC_RELAXED) & MUTEX_SHARED;
 	return __atomic_load_n(&((const pthread_rwlock_t *)at)->__data.__shared, __ATOMIC_RELAXED) != 0;
@@ -37,10 +37,10 @@ bool ptt_taker_change(enum ptt_taking taking, uint64_t object, const struct ptt_
 
 	if (taking != PTT_TAKING_INIT && ptt_taker_is_known(object, self))
 		return false;
-	/* relaxed throughout: as where it is read */
+	/* relaxed throughout: as at the read */
 	if (taking == PTT_TAKING_INIT && (__atomic_load_n(entry, __ATOMIC_RELAXED) & PTT_OBJECT_MASK) != object)
-		return false; /* what the entry says of others goes on to hold */
-	/* can @self be noted as the only thread that uses @object? */
+		return false; /* the entry is about another object and stays true */
+	/* may the entry name @self as the only thread that uses @object? */
 	if (!acquired || ptt_ring_is_nowhere(self) || is_shared(taking, object))
 		__atomic_store_n(entry, PTT_TAKER_UNSURE, __ATOMIC_RELAXED);
 	else if (taking != PTT_TAKING_READ)
@@ -52,6 +52,6 @@ bool ptt_taker_change(enum ptt_taking taking, uint64_t object, const struct ptt_
 
 void ptt_taker_doubt(uint64_t object)
 {
-	/* relaxed: as where it is read */
+	/* relaxed: as at the read */
 	__atomic_store_n(&ptt_ring_taker[PTT_TAKER_HASH(object)], PTT_TAKER_UNSURE, __ATOMIC_RELAXED);
 }

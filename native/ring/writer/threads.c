@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* threads.c - a thread gets an entry in the segment with its first event, and gives it back at its end. */
+/* threads.c - a thread gets an entry in the segment with its first event, and gives the entry back at its end. */
 #include "../platform/confined.h"
 #include "../platform/signals.h"
 #include "session.h"
@@ -9,7 +9,7 @@ static struct ptt_thread *claim_thread(void)
 {
 	struct ptt_segment *seg = ptt_session.segment;
 	uint32_t n, i, *owner = ptt_thread_owners(seg), count = seg->thread_count;
-	/* relaxed: only a hint; so many threads begin at once that each could not look at the entries of all others */
+	/* relaxed: only a hint; when many threads begin at once, each cannot look at the entries of all others */
 	uint32_t hint = __atomic_load_n(&seg->thread_hint, __ATOMIC_RELAXED);
 
 	for (n = 0, i = hint; n < count; n++, i++) {
@@ -24,7 +24,7 @@ static struct ptt_thread *claim_thread(void)
 		if (__atomic_compare_exchange_n(&owner[i], &expected, ptt_session.process_index + 1, false, __ATOMIC_ACQUIRE,
 						__ATOMIC_RELAXED)) {
 			ptt_raise_high(&seg->thread_high, i + 1);
-			/* relaxed: a failure means that a lower one has been given back, which is to be used first */
+			/* relaxed: a failure means that a lower entry was given back, which is to be used first */
 			__atomic_compare_exchange_n(&seg->thread_hint, &hint, i + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 			return &ptt_threads(seg)[i];
 		}
@@ -52,7 +52,7 @@ static struct ptt_thread *enter_thread(void)
 	self->process = ptt_session.image;
 	self->hint = (uint32_t)(self - ptt_threads(ptt_session.segment)) * PTT_HOME_STRIDE;
 	if (!ptt_ring_take_entry(self)) {
-		/* a signal handler registered this thread meanwhile */
+		/* a signal handler claimed an entry for this thread meanwhile */
 		__atomic_store_n(&ptt_thread_owners(ptt_session.segment)[self - ptt_threads(ptt_session.segment)], 0,
 				 __ATOMIC_RELEASE);
 		return ptt_ring_self;
@@ -64,8 +64,9 @@ static struct ptt_thread *enter_thread(void)
 }
 
 /*
- * With signals held: a child that a handler forked in between would take the parent's entry for its own. And a handler that came just
- * before has given the thread an entry. If that entry were forgotten, the events would seem to be of two threads.
+ * Signals are held for two reasons. A child that a handler forked in between would take the parent's entry for its own. And
+ * a handler that came just before may have given the thread an entry; if that entry were forgotten, the events would seem
+ * to come from two threads.
  */
 struct ptt_thread *ptt_ring_enter_thread(void)
 {
@@ -74,7 +75,7 @@ struct ptt_thread *ptt_ring_enter_thread(void)
 	bool enters = ptt_segment_of(self) != ptt_session.segment;
 
 	if (enters) {
-		ptt_ring_forget_thread(); /* of an earlier session, or none yet */
+		ptt_ring_forget_thread(); /* the entry of an earlier session, or none */
 		self = enter_thread();
 	}
 	ptt_let_signals(before);

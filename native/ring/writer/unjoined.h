@@ -13,7 +13,7 @@
 
 #include "../layout/ptt_abi.h"
 
-/* The head of the segment may have room where all of it has not. */
+/* The head of the segment may fit in memory although the whole segment does not. */
 static inline bool ptt_count_in_segment(int fd)
 {
 	struct ptt_segment *seg = mmap(NULL, sizeof(*seg), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -31,9 +31,9 @@ static inline bool ptt_count_in_segment(int fd)
 }
 
 /*
- * ptt_ring_count_unjoined - this process could not join the session of a directory: have it counted
- * @trace: the trace directory, where it is counted if the session is out of sight; may be NULL
- * Return: it was. Makes system calls; at the start of a process, or in the child of a fork.
+ * ptt_ring_count_unjoined - count this process, which could not join the session of a directory
+ * @trace: the trace directory, which counts the process if the session is out of sight; may be NULL
+ * Return: true if it was counted. Makes system calls; for the start of a process, or the child of a fork.
  */
 static inline bool ptt_ring_count_unjoined(const char *directory, const char *trace)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* writer.c - recording where the fast path could not: a chunk that is full, or taken, or the thread's first. */
+/* writer.c - the slow path of recording: the chunk is full or taken, or the thread has no chunk yet. */
 #include "writer.h"
 
 #include "session.h"
 
 /* ------------------------------------------------------------ revocation */
 
-/* The collector has taken the chunk of change count @changes: if the head is still there, leave it. */
+/* The collector has taken the chunk of change count @changes. Leave the chunk if the head is still there. */
 static void leave_chunk(struct ptt_thread *self, uint32_t changes)
 {
 	uint64_t head = ptt_local_load(&self->head);
@@ -15,7 +15,7 @@ static void leave_chunk(struct ptt_thread *self, uint32_t changes)
 
 	if (PTT_HEAD_CHANGES(head) != changes)
 		return;
-	/* for frames of this thread that a signal handler interrupted: what they reserved there is void */
+	/* for frames of this thread that a signal handler interrupted: their reservations there are void */
 	__atomic_compare_exchange_n(&ptt_chunk_states(seg)[ptt_chunk_index(seg, head - 1)], &owned,
 				    owned | PTT_CHUNK_FULL | PTT_CHUNK_TAKEN, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 	while (PTT_HEAD_CHANGES(head) == changes &&
@@ -24,8 +24,8 @@ static void leave_chunk(struct ptt_thread *self, uint32_t changes)
 }
 
 /*
- * settle_revoke - the revocation word is not what it was before a slot was reserved at @head
- * Return: true if the slot is still ours, so that it may be written. ptt_abi.h has the whole protocol.
+ * settle_revoke - the revocation word has changed since a slot was reserved at @head. ptt_abi.h has the whole protocol.
+ * Return: true if the slot still belongs to this thread, so it may be written.
  */
 static bool settle_revoke(struct ptt_thread *self, uint64_t head)
 {
@@ -56,7 +56,7 @@ static bool settle_revoke(struct ptt_thread *self, uint64_t head)
 
 #define BUFFER_WAIT (13u << 6) /* handler domain, event 0 */
 
-/* Write an event into slots that have been reserved at @head. A stack slot gets the time of its event. */
+/* Write an event into slots reserved at @head. A stack slot gets the time of its event. */
 static void commit(const struct ptt_thread *self, uint64_t head, uint64_t w0, uint64_t w1, const struct ptt_slot *rest, uint32_t count)
 {
 	struct ptt_slot *slot = (struct ptt_slot *)(ptt_segment_base(self) + PTT_HEAD_OFFSET(head));
@@ -78,13 +78,13 @@ static void end_chunk(struct ptt_thread *self, uint64_t head, uint32_t revoke)
 	uint64_t boundary = (head | ptt_ring.chunk_mask) + 1;
 
 	if (!ptt_local_cas(&self->head, head, boundary))
-		return; /* a signal handler moved it; the caller looks again */
+		return; /* a signal handler moved the head; the caller looks again */
 	if (__atomic_load_n(&self->revoke, __ATOMIC_RELAXED) != revoke && !settle_revoke(self, head))
 		return;
 	commit(self, head, PTT_ID_END, 0, NULL, 0);
 }
 
-/* Return: true if there is a chunk with room for @slots at the new head. */
+/* Return: true if there may be room for @slots at the new head; the caller looks again. */
 static bool make_room(struct ptt_thread *self, uint64_t head, uint32_t revoke, uint32_t slots, uint64_t now,
 		      uint64_t *waited_ns)
 {
@@ -93,7 +93,7 @@ static bool make_room(struct ptt_thread *self, uint64_t head, uint32_t revoke, u
 	if (!(offset & ptt_ring.chunk_mask)) {
 		enum ptt_refill done = ptt_chunk_refill(self, head, waited_ns);
 
-		/* only the thread that moved the head away from the old chunk may close it */
+		/* only the function that moved the head away from the old chunk may close that chunk */
 		if (done == PTT_REFILL_DONE && offset)
 			ptt_chunk_close(self, head);
 		return done != PTT_REFILL_LOST;
@@ -129,7 +129,7 @@ void ptt_ring_put_slow(uint64_t id, uint64_t w1, const struct ptt_slot *rest, ui
 		self = ptt_ring_enter_thread();
 		if (!self)
 			return;
-		fence = true; /* the mark of the last taker was the mark of all threads without an entry */
+		fence = true; /* the last taker's mark stood for all threads without an entry */
 	}
 	for (;;) {
 		uint32_t revoke = __atomic_load_n(&self->revoke, __ATOMIC_RELAXED) & ~PTT_REVOKE_STATE_MASK;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* writer.h - the writer's side of the shared segment: attach, record, thread end, fork. */
 /*
- * What may run at the same time as what:
+ * Functions that may run at the same time:
  *
  *                     put (same thread,   put (other   collector   fork in
  *                     signal handler)     thread)      pass        another thread
  *   put               yes                 yes          yes         yes
  *   thread_end        yes                 yes          yes         yes
  *   attach, detach    no                  no           yes         no
- *   fork_child        only in the child, before anything else of it
+ *   fork_child        only in the child, before all other code of the child
  *
  * put: async-signal-safe, allocates nothing, keeps errno, takes no lock, is no cancellation point. It makes a system call
- * only where no buffer is free. Slots of a thread are in the order of their times, whatever signal handlers do: the time
- * is taken between reading the head and moving it with a compare and swap, which fails if a handler came between.
+ * only if no buffer is free. The slots of a thread are in the order of their times, whatever signal handlers do. put reads
+ * the head, takes the time, then moves the head by compare and swap, which fails if a handler came between.
  */
 #ifndef PTT_RING_H
 #define PTT_RING_H
@@ -30,30 +30,30 @@
 struct ptt_ring {
 	uint64_t *sites;
 	uint64_t chunk_mask; /* chunk size - 1 */
-	uint64_t fast_mask;  /* the same where the fast path can read the clock, else 0, which never finds room */
+	uint64_t fast_mask;  /* the same if the fast path can read the clock, else 0, which never has room */
 	uint32_t clock;
-	ptrdiff_t cpu_offset; /* of the kernel's cpu number from the thread pointer */
-	ptrdiff_t section_offset; /* of the word that readings.h is about, likewise */
-	uint64_t section; /* what it holds while the thread keeps the processor; 0 = that is not asked */
+	ptrdiff_t cpu_offset; /* offset of the kernel's cpu number from the thread pointer */
+	ptrdiff_t section_offset; /* offset of the rseq_cs word (readings.h) from the thread pointer */
+	uint64_t section; /* value of that word while the thread keeps the processor; 0 = readings are off */
 };
 
 extern struct ptt_ring ptt_ring __attribute__((visibility("hidden")));
 
-/* The calling thread's entry, or the nowhere entry, whose head sends every put to the slow path. */
+/* The calling thread's entry, or the nowhere entry. The head of the nowhere entry sends every put to the slow path. */
 extern __thread struct ptt_thread *ptt_ring_self
 	__attribute__((visibility("hidden"), tls_model("initial-exec")));
 
 /*
  * ptt_ring_attach - map a session's segment and claim a process entry
  * @directory: session directory
- * Return: 0 or -errno; -ESHUTDOWN if the recording is over, which is no error of anybody's. Blocks and makes system calls.
+ * Return: 0 or -errno; -ESHUTDOWN if the recording is over, which is no error. Blocks and makes system calls.
  */
 int ptt_ring_attach(const char *directory);
 
-/* ptt_ring_attach_mapped - the same, to a segment of this very process: sanitizers know memory by its address. */
+/* ptt_ring_attach_mapped - the same for a segment in this very process: sanitizers know memory by its address. */
 int ptt_ring_attach_mapped(struct ptt_segment *segment, const char *directory);
 
-/* ptt_ring_is_in - is this process, or was its parent when it forked, in the session of a directory? */
+/* ptt_ring_is_in - is this process in the session of a directory, or was its parent when it forked? */
 bool ptt_ring_is_in(const char *directory);
 
 /*
@@ -62,31 +62,28 @@ bool ptt_ring_is_in(const char *directory);
  */
 int ptt_ring_rejoin(const char *directory);
 
-/*
- * ptt_ring_detach - the process ends, or leaves the session: note which modules are mapped, close the calling thread's entry, mark the
- * process ended.
- */
+/* ptt_ring_detach - the process ends or leaves the session: write down the mapped modules, mark the process ended. */
 void ptt_ring_detach(void);
 
 /*
  * ptt_ring_fork_child - forget the parent's entry and attach as a process of its own
- * @move: have the segment elsewhere than the parent, see segment_map.h
+ * @move: map the segment elsewhere than the parent did, see segment_map.h
  * Return: 0 or -errno.
  */
 int ptt_ring_fork_child(bool move);
 
-/* ptt_ring_exec - this process is about to execute another program (begin), or failed to (begin = false). */
+/* ptt_ring_exec - this process is about to execute another program (begin = true), or has failed to (begin = false). */
 void ptt_ring_exec(bool begin);
 
-/* ptt_ring_lost - an event of the trace says that so many others were lost. */
+/* ptt_ring_lost - an event of the trace says that @count other events were lost. */
 void ptt_ring_lost(uint64_t count);
 
-/* ptt_ring_thread_end - the calling thread is over; late events take a new entry. */
+/* ptt_ring_thread_end - the calling thread is over; its late events take a new entry. */
 void ptt_ring_thread_end(void);
 
 /*
- * ptt_ring_put_slow - record where the fast path could not
- * @rest: continuation slots, marks included, and the stack's if there is one; @count of them
+ * ptt_ring_put_slow - record an event if the fast path could not
+ * @rest: @count continuation slots with their marks, and the slot of the stack if there is one
  * May wait for room, as the segment's policy says.
  */
 void ptt_ring_put_slow(uint64_t id, uint64_t w1, const struct ptt_slot *rest, uint32_t count, bool fence)
@@ -96,13 +93,13 @@ void ptt_ring_put_slow(uint64_t id, uint64_t w1, const struct ptt_slot *rest, ui
 void ptt_ring_put_revoked(struct ptt_thread *self, uint64_t head, uint64_t w0, uint64_t w1, bool fence)
 	__attribute__((cold, noinline));
 
-/* ptt_ring_cpu - the processor that the calling thread runs on, by one load; all bits are set where the kernel does not say. */
+/* ptt_ring_cpu - the number of the calling thread's processor, by one load; all bits are set if the kernel gives none. */
 static inline uint32_t ptt_ring_cpu(void)
 {
 #if defined(__x86_64__)
 	uint32_t cpu;
 
-	/* the thread pointer is the base of a segment: to add it takes no instruction */
+	/* the thread pointer is the base of a segment: adding it takes no instruction */
 	__asm__ volatile("movl %%fs:(%1), %0" : "=r"(cpu) : "r"(ptt_ring.cpu_offset));
 	return cpu;
 #else
@@ -110,7 +107,7 @@ static inline uint32_t ptt_ring_cpu(void)
 #endif
 }
 
-/* ptt_rseq_word - the word that readings.h is about, of the calling thread. */
+/* ptt_rseq_word - the rseq_cs word of the calling thread, see readings.h. */
 static inline volatile uint64_t *ptt_rseq_word(void)
 {
 	/* relaxed: see ptt_processor_kept() */
@@ -120,16 +117,16 @@ static inline volatile uint64_t *ptt_rseq_word(void)
 #define PTT_RECENT_SHIFT 12
 
 /*
- * ptt_ring_recent - when the calling thread recorded its last event, for what need not be exact: costs less than to ask the clock
- * @recent: set to the lower bits of that, in units of 2^PTT_RECENT_SHIFT ticks
- * Return: false if that is not known.
+ * ptt_ring_recent - the time of the calling thread's last event, roughly; cheaper than the clock
+ * @recent: set to the lower bits of that time, in units of 2^PTT_RECENT_SHIFT ticks
+ * Return: false if the time is not known.
  */
 static inline bool ptt_ring_recent(uint32_t *recent)
 {
 	struct ptt_thread *self = ptt_ring_self;
 	uint64_t head = ptt_local_load(&self->head), w0;
 
-	if (!(head & ptt_ring.chunk_mask)) /* also of the nowhere entry */
+	if (!(head & ptt_ring.chunk_mask)) /* also true for the nowhere entry */
 		return false;
 	/* relaxed: this thread wrote it; another writer could only cause a wrong time */
 	w0 = __atomic_load_n(&((const struct ptt_slot *)(ptt_segment_base(self) + PTT_HEAD_OFFSET(head)))[-1].w0, __ATOMIC_RELAXED);
@@ -138,12 +135,11 @@ static inline bool ptt_ring_recent(uint32_t *recent)
 }
 
 /*
- * ptt_ring_put1 - record an event that is one slot long
+ * ptt_ring_put1 - record an event of one slot
  * @w1: object and site
- * @fence: the time stamp must not run ahead of what came before
- *
- * Every other way than the common one is a call in tail position, and what the slot needs is worked out when the rest is
- * done, so that the common one does with the registers that it need not save.
+ * @fence: the time stamp must not run ahead of the instructions before
+ * All rare cases are calls in tail position, and the slot's contents are computed last. So the common case needs only
+ * registers that it need not save.
  */
 static inline __attribute__((always_inline)) void ptt_ring_put1(struct ptt_thread *self, uint64_t id, uint64_t w1,
 								 bool fence)
@@ -152,7 +148,7 @@ static inline __attribute__((always_inline)) void ptt_ring_put1(struct ptt_threa
 	struct ptt_slot *slot;
 	uint32_t revoke;
 
-	/* relaxed: what it is compared with below */
+	/* relaxed: only compared with the value below */
 	revoke = __atomic_load_n(&self->revoke, __ATOMIC_RELAXED) & ~PTT_REVOKE_STATE_MASK;
 	head = ptt_local_load(&self->head);
 	now = fence ? ptt_clock_fenced(PTT_CLOCK_TSC) : ptt_clock(PTT_CLOCK_TSC);

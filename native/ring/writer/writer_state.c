@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* writer_state.c - what a writer keeps outside the segment: its session, its thread's entry, the table of sites. */
+/* writer_state.c - the state of a writer outside the segment: its session, its thread's entry, the table of sites. */
 #include "writer.h"
 #include "session.h"
 
