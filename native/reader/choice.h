@@ -3,9 +3,10 @@
 #ifndef PTTREAD_CHOICE_H
 #define PTTREAD_CHOICE_H
 
-#include "hash_map.h"
-
 #include <stdbool.h>
+
+#include "hash_map.h"
+#include "tables.h"
 
 /* Every process, or every kind. */
 #define RD_EVERY UINT32_MAX
@@ -23,9 +24,24 @@ struct rd_choice {
 };
 
 /* rd_choice_add - chooses one kind of object at an address, in a part of the time. Return: -1 if there is no memory. */
-int rd_choice_add(struct rd_choice *choice, uint32_t process, uint64_t address, uint32_t kind, int64_t begin_ns,
-		  int64_t end_ns);
-void rd_choice_free(struct rd_choice *choice);
+static inline int rd_choice_add(struct rd_choice *choice, uint32_t process, uint64_t address, uint32_t kind,
+				int64_t begin_ns, int64_t end_ns)
+{
+	struct rd_entry *e = rd_map_put(&choice->places, process, address);
+
+	if (!e || rd_grow((void **)&choice->spans, &choice->room, choice->count, sizeof(*choice->spans)) < 0)
+		return -1;
+	choice->spans[choice->count++] = (struct rd_span){ begin_ns, end_ns, kind, (uint32_t)e->value };
+	e->value = choice->count;
+	return 0;
+}
+
+static inline void rd_choice_free(struct rd_choice *choice)
+{
+	rd_map_free(&choice->places);
+	free(choice->spans);
+	*choice = (struct rd_choice){ 0 };
+}
 
 static inline bool rd_choice_spans(const struct rd_choice *choice, uint32_t process, uint64_t address, uint32_t kind,
 				   int64_t ts_ns)

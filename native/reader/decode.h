@@ -34,6 +34,37 @@ uint16_t rd_reading_behind(const uint8_t *ran, const uint8_t *end);
 /* rd_record_size - bytes of the record at p; 0 if no record has this length. @sound: its checksum is right */
 uint32_t rd_record_size(const uint8_t *p, const uint8_t *end, bool *sound);
 
+/* rd_record_object, rd_record_site - object, and address of the call site, of the record at p. */
+static inline uint64_t rd_record_object(const uint8_t *p)
+{
+	return rd_u32(p + 20) | (uint64_t)rd_u32(p + 24) << 32;
+}
+
+static inline uint64_t rd_record_site(const uint8_t *p)
+{
+	return (rd_u32(p + 28) | (uint64_t)rd_u32(p + 32) << 32) & PTT_SITE_ADDRESS;
+}
+
+/* rd_emit - writes event i of the columns; all but its stack and reading. */
+static inline void rd_emit(const struct ptt_columns *out, int64_t i, int64_t ts, uint32_t thread, uint16_t id, uint16_t cpu,
+			   uint64_t object, uint64_t site, uint64_t payload)
+{
+	if (out->ts)
+		out->ts[i] = ts;
+	if (out->thread)
+		out->thread[i] = thread;
+	if (out->id)
+		out->id[i] = id;
+	if (out->cpu)
+		out->cpu[i] = cpu;
+	if (out->object)
+		out->object[i] = object;
+	if (out->site)
+		out->site[i] = site;
+	if (out->payload)
+		out->payload[i] = payload;
+}
+
 struct rd_value {
 	const uint8_t *bytes; /* a variable field in a record; NULL in slots */
 	int64_t number;       /* the length, for a variable field */

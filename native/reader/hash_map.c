@@ -37,7 +37,7 @@ struct rd_entry *rd_map_put(struct rd_map *map, uint64_t a, uint64_t b)
 		return e;
 	/* At most five eighths full: probes stay short. */
 	if ((!map->entries || map->count * 8 >= (map->mask + 1) * 5) && map_grow(map) < 0)
-		return 0;
+		return NULL;
 	at = rd_hash(a, b);
 	while (map->entries[at & map->mask].used)
 		at++;

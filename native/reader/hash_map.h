@@ -3,6 +3,7 @@
 #ifndef PTTREAD_MAP_H
 #define PTTREAD_MAP_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct rd_entry {
@@ -31,12 +32,12 @@ static inline uint64_t rd_hash(uint64_t a, uint64_t b)
 static inline struct rd_entry *rd_map_find(const struct rd_map *map, uint64_t a, uint64_t b)
 {
 	if (!map->entries)
-		return 0;
+		return NULL;
 	for (uint64_t i = rd_hash(a, b);; i++) {
 		struct rd_entry *e = &map->entries[i & map->mask];
 
 		if (!e->used)
-			return 0;
+			return NULL;
 		if (e->a == a && e->b == b)
 			return e;
 	}

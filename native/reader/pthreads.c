@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pthreads.c - the thread that a pthread_t stood for: another thread may get the address of an ended thread. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "pthreads.h"
 
-#define FIRST_ROOM 64
+#include "tables.h"
 
 static int order(const void *a, const void *b)
 {
@@ -22,23 +19,16 @@ static int order(const void *a, const void *b)
 
 void rd_pthreads_free(struct rd_pthreads *pthreads)
 {
-	free(pthreads->known);
+	free(pthreads->tenures);
 	rd_map_free(&pthreads->begun);
 	rd_map_free(&pthreads->begun_ts);
 }
 
 int rd_pthreads_add(struct rd_pthreads *pthreads, const struct rd_tenure *tenure)
 {
-	if (pthreads->count == pthreads->room) {
-		uint32_t room = pthreads->room ? pthreads->room * 2 : FIRST_ROOM;
-		struct rd_tenure *bigger = reallocarray(pthreads->known, room, sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		pthreads->known = bigger;
-		pthreads->room = room;
-	}
-	pthreads->known[pthreads->count++] = *tenure;
+	if (rd_grow((void **)&pthreads->tenures, &pthreads->room, pthreads->count, sizeof(*tenure)) < 0)
+		return -ENOMEM;
+	pthreads->tenures[pthreads->count++] = *tenure;
 	pthreads->sorted = false;
 	return 0;
 }
@@ -49,16 +39,16 @@ static void sort(struct rd_pthreads *pthreads)
 	uint32_t kept = 0;
 
 	if (pthreads->count)
-		qsort(pthreads->known, pthreads->count, sizeof(*pthreads->known), order);
+		qsort(pthreads->tenures, pthreads->count, sizeof(*pthreads->tenures), order);
 	for (uint32_t i = 0; i < pthreads->count; i++)
-		if (!kept || order(&pthreads->known[kept - 1], &pthreads->known[i]) != 0)
-			pthreads->known[kept++] = pthreads->known[i];
+		if (!kept || order(&pthreads->tenures[kept - 1], &pthreads->tenures[i]) != 0)
+			pthreads->tenures[kept++] = pthreads->tenures[i];
 	pthreads->count = kept;
 	pthreads->sorted = true;
 }
 
 /* The last thread that had the address until then, or else the first thread that ever had it. */
-static const struct rd_tenure *known_at(struct rd_pthreads *pthreads, uint32_t process, uint64_t pthread, int64_t ts)
+static const struct rd_tenure *tenure_at(struct rd_pthreads *pthreads, uint32_t process, uint64_t pthread, int64_t ts)
 {
 	struct rd_tenure wanted = { .process = process, .pthread = pthread, .since = ts, .thread = UINT32_MAX };
 	uint32_t low = 0, high;
@@ -69,14 +59,14 @@ static const struct rd_tenure *known_at(struct rd_pthreads *pthreads, uint32_t p
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (order(&pthreads->known[middle], &wanted) <= 0)
+		if (order(&pthreads->tenures[middle], &wanted) <= 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	for (uint32_t i = low ? low - 1 : 0; i <= low && i < pthreads->count; i++)
-		if (pthreads->known[i].process == process && pthreads->known[i].pthread == pthread)
-			return &pthreads->known[i];
+		if (pthreads->tenures[i].process == process && pthreads->tenures[i].pthread == pthread)
+			return &pthreads->tenures[i];
 	return NULL;
 }
 
@@ -93,12 +83,12 @@ void rd_pthreads_begin(struct rd_pthreads *pthreads, const struct rd_tenure *see
 
 uint32_t rd_pthread_at(struct rd_pthreads *pthreads, uint32_t process, uint64_t pthread, int64_t ts)
 {
-	const struct rd_tenure *known = known_at(pthreads, process, pthread, ts);
+	const struct rd_tenure *tenure = tenure_at(pthreads, process, pthread, ts);
 	const struct rd_entry *begun = rd_map_find(&pthreads->begun, process, pthread);
 	const struct rd_entry *begun_ts = rd_map_find(&pthreads->begun_ts, process, pthread);
 
 	if (begun && begun->value && begun_ts &&
-	    (!known || ((int64_t)begun_ts->value <= ts && (int64_t)begun_ts->value > known->since)))
+	    (!tenure || ((int64_t)begun_ts->value <= ts && (int64_t)begun_ts->value > tenure->since)))
 		return (uint32_t)begun->value;
-	return known ? known->thread + 1 : 0;
+	return tenure ? tenure->thread + 1 : 0;
 }

@@ -17,7 +17,7 @@ struct rd_tenure {
 };
 
 struct rd_pthreads {
-	struct rd_tenure *known;
+	struct rd_tenure *tenures;
 	uint32_t count;
 	uint32_t room;
 	bool sorted;

@@ -41,6 +41,7 @@ struct ptt_counter;
 /* ptt_read_version - PTT_READ_VERSION of the library, so Python can refuse a library that does not fit. */
 PTT_API int ptt_read_version(void);
 
+/* ptt_reader_create, _destroy - an empty traceset. The reader must outlive its cursors, counters and name tables. */
 PTT_API struct ptt_reader *ptt_reader_create(void);
 PTT_API void ptt_reader_destroy(struct ptt_reader *reader);
 
@@ -81,6 +82,7 @@ _Static_assert(sizeof(struct ptt_tenant) == 48, "read by Python");
  */
 PTT_API int ptt_reader_set_tenants(struct ptt_reader *reader, uint32_t process, const struct ptt_tenant *tenants,
 				   uint32_t count);
+/* ptt_reader_add_stream - adds a stream to a trace. Returns its number in the traceset. */
 PTT_API int ptt_reader_add_stream(struct ptt_reader *reader, uint32_t trace);
 /* ptt_reader_add_file - the next file of a stream; it may be empty and may grow. */
 PTT_API int ptt_reader_add_file(struct ptt_reader *reader, uint32_t stream, const char *path);
@@ -139,6 +141,7 @@ struct ptt_damage {
 	uint64_t size; /* bytes that are left out because of it */
 };
 
+/* Figures by number in the traceset; -EINVAL: there is no such number. Damaged packets do not count. */
 PTT_API int ptt_reader_trace_info(struct ptt_reader *reader, uint32_t trace, struct ptt_trace_info *out);
 PTT_API int ptt_reader_stream_info(struct ptt_reader *reader, uint32_t stream, struct ptt_stream_info *out);
 PTT_API uint32_t ptt_reader_stream_count(struct ptt_reader *reader);
@@ -158,6 +161,7 @@ PTT_API int ptt_reader_cut(struct ptt_reader *reader, struct ptt_damage *out);
 PTT_API uint64_t ptt_reader_key_of_time(struct ptt_reader *reader, int64_t ts);
 /* ptt_reader_key_range - the least and greatest possible key, from the packets' heads. -ENOENT: there is no packet. */
 PTT_API int ptt_reader_key_range(struct ptt_reader *reader, uint64_t *first, uint64_t *last);
+/* ptt_reader_time_of_key - the time of a key in ns. */
 PTT_API int64_t ptt_reader_time_of_key(struct ptt_reader *reader, uint64_t key);
 /*
  * ptt_reader_density - the approximate number of events, and of lost events, in each of `count` bins, from the packets'
@@ -197,13 +201,16 @@ struct ptt_position {
 	uint32_t reserved;
 };
 
+/* ptt_cursor_create - a cursor at the first event, without a limit. */
 PTT_API struct ptt_cursor *ptt_cursor_create(struct ptt_reader *reader);
 PTT_API void ptt_cursor_destroy(struct ptt_cursor *cursor);
+/* ptt_cursor_seek_start - goes to the first event. All seeks return 0, -ENOMEM, or -EINVAL for no valid position. */
 PTT_API int ptt_cursor_seek_start(struct ptt_cursor *cursor);
 /* ptt_cursor_seek_key - goes to the first event with this key or a greater key. */
 PTT_API int ptt_cursor_seek_key(struct ptt_cursor *cursor, uint64_t key);
 /* ptt_cursor_seek - goes to a saved position. -EINVAL if it is no event of this traceset. */
 PTT_API int ptt_cursor_seek(struct ptt_cursor *cursor, const struct ptt_position *position);
+/* ptt_cursor_position - the position of the next event. */
 PTT_API void ptt_cursor_position(struct ptt_cursor *cursor, struct ptt_position *out);
 /* ptt_cursor_limit_key, _limit - reading stops before this key, or before this very event. */
 PTT_API void ptt_cursor_limit_key(struct ptt_cursor *cursor, uint64_t key);
@@ -311,6 +318,7 @@ struct ptt_thread_span {
  */
 PTT_API struct ptt_counter *ptt_counter_create(struct ptt_reader *reader, int workers, int objects);
 PTT_API void ptt_counter_destroy(struct ptt_counter *counter);
+/* ptt_counter_threads, _objects, _spans - fill at most `room` rows (spans: by thread). Return the number of all rows. */
 PTT_API int64_t ptt_counter_threads(struct ptt_counter *counter, struct ptt_thread_count *out, int64_t room);
 PTT_API int64_t ptt_counter_objects(struct ptt_counter *counter, struct ptt_object_count *out, int64_t room);
 PTT_API int64_t ptt_counter_spans(struct ptt_counter *counter, struct ptt_thread_span *out, int64_t room);
@@ -330,10 +338,7 @@ PTT_API struct ptt_names *ptt_names_create(struct ptt_reader *reader);
 PTT_API void ptt_names_destroy(struct ptt_names *names);
 /* ptt_names_show_process - shows pid/tid in place of tid in the text view. */
 PTT_API void ptt_names_show_process(struct ptt_names *names, int on);
-/*
- * ptt_names_set_thread - sets the name of a thread from a time on (in ns; INT64_MIN: for ever); an empty text: the thread
- * has no name.
- */
+/* ptt_names_set_thread - sets the name of a thread from a time on (in ns; INT64_MIN: for ever); an empty text: the thread has no name. */
 PTT_API int ptt_names_set_thread(struct ptt_names *names, uint32_t thread, int64_t since, const char *text);
 /*
  * ptt_names_set_pthread - sets the thread that a pthread_t stands for from a time on, until the next setting or an event in
@@ -341,6 +346,7 @@ PTT_API int ptt_names_set_thread(struct ptt_names *names, uint32_t thread, int64
  */
 PTT_API int ptt_names_set_pthread(struct ptt_names *names, uint32_t process, uint64_t pthread, int64_t since,
 				  uint32_t thread);
+/* ptt_names_set - sets the name of an address in a process. @kind: enum ptt_name_kind */
 PTT_API int ptt_names_set(struct ptt_names *names, uint32_t kind, uint32_t process, uint64_t address,
 			  const char *text);
 /* ptt_names_add_range - ptt_names_missing() asks only for objects and code inside such ranges. */

@@ -11,23 +11,6 @@ int ptt_read_version(void)
 	return PTT_READ_VERSION;
 }
 
-int rd_grow(void **array, uint32_t *room, uint32_t count, size_t size)
-{
-	uint32_t more = *room ? *room * 2 : 16;
-	void *bigger;
-
-	if (count < *room)
-		return 0;
-	if (more <= *room)
-		return -ENOMEM;
-	bigger = realloc(*array, more * size);
-	if (!bigger)
-		return -ENOMEM;
-	*array = bigger;
-	*room = more;
-	return 0;
-}
-
 struct ptt_reader *ptt_reader_create(void)
 {
 	struct ptt_reader *reader = calloc(1, sizeof(*reader));
@@ -176,10 +159,7 @@ int ptt_reader_add_file(struct ptt_reader *reader, uint32_t stream, const char *
 	return (int)reader->file_count++;
 }
 
-/* Keys of process_of: the index as it is, the pid with a bit that no index has. */
-#define KEY_PID (UINT64_C(1) << 32)
-
-/* The number of the process that @e stands for, which is added where it is not there. */
+/* The number of the process of entry @e; a new entry gets @process. */
 static uint32_t process_of(struct ptt_reader *reader, struct rd_entry *e, struct rd_process process)
 {
 	if (!e)
@@ -202,7 +182,7 @@ uint32_t rd_process(struct ptt_reader *reader, uint32_t trace, uint32_t index, u
 
 	if (reader->process_count == before)
 		return number;
-	by_pid = rd_map_put(&reader->process_of, trace, KEY_PID | pid);
+	by_pid = rd_map_put(&reader->process_of, trace, RD_KEY_PID | pid);
 	if (by_pid && !by_pid->value)
 		by_pid->value = reader->process_count;
 	return number;
@@ -210,7 +190,7 @@ uint32_t rd_process(struct ptt_reader *reader, uint32_t trace, uint32_t index, u
 
 uint32_t rd_process_of_pid(struct ptt_reader *reader, uint32_t trace, uint32_t pid)
 {
-	return process_of(reader, rd_map_put(&reader->process_of, trace, KEY_PID | pid),
+	return process_of(reader, rd_map_put(&reader->process_of, trace, RD_KEY_PID | pid),
 			  (struct rd_process){ .trace = trace, .index = RD_NONE, .pid = pid });
 }
 
@@ -280,52 +260,47 @@ void rd_damage(struct ptt_reader *reader, uint32_t file, uint64_t offset, uint64
 	pthread_mutex_unlock(&reader->damage_lock);
 }
 
+/* Adds the packets of a stream, without the damaged packets. */
+static void add_stream(const struct rd_stream *stream, struct ptt_trace_info *sum)
+{
+	uint64_t discarded = 0;
+
+	for (uint32_t k = 0; k < stream->count; k++) {
+		const struct rd_packet *p = &stream->packets[k];
+
+		if (p->state == RD_BAD)
+			continue;
+		sum->begin = p->begin < sum->begin ? p->begin : sum->begin;
+		sum->end = p->end > sum->end ? p->end : sum->end;
+		sum->packets++;
+		sum->bytes += p->size;
+		sum->events += p->events;
+		discarded = p->discarded > discarded ? p->discarded : discarded;
+	}
+	sum->discarded += discarded;
+}
+
 int ptt_reader_trace_info(struct ptt_reader *reader, uint32_t trace, struct ptt_trace_info *out)
 {
 	if (trace >= reader->trace_count)
 		return -EINVAL;
 	*out = (struct ptt_trace_info){ .begin = UINT64_MAX };
-	for (uint32_t i = 0; i < reader->stream_count; i++) {
-		struct rd_stream *s = &reader->streams[i];
-		uint64_t discarded = 0;
-
-		if (s->trace != trace)
-			continue;
-		for (uint32_t k = 0; k < s->count; k++) {
-			struct rd_packet *p = &s->packets[k];
-
-			if (p->state == RD_BAD)
-				continue;
-			out->begin = p->begin < out->begin ? p->begin : out->begin;
-			out->end = p->end > out->end ? p->end : out->end;
-			out->packets++;
-			out->bytes += p->size;
-			out->events += p->events;
-			discarded = p->discarded > discarded ? p->discarded : discarded;
-		}
-		out->discarded += discarded;
-	}
+	for (uint32_t i = 0; i < reader->stream_count; i++)
+		if (reader->streams[i].trace == trace)
+			add_stream(&reader->streams[i], out);
 	return 0;
 }
 
 int ptt_reader_stream_info(struct ptt_reader *reader, uint32_t stream, struct ptt_stream_info *out)
 {
-	struct rd_stream *s;
+	struct ptt_trace_info sum = { .begin = UINT64_MAX };
+	const struct rd_stream *s;
 
 	if (stream >= reader->stream_count)
 		return -EINVAL;
 	s = &reader->streams[stream];
-	*out = (struct ptt_stream_info){ .trace = s->trace, .stream_class = s->stream_class };
-	for (uint32_t k = 0; k < s->count; k++) {
-		struct rd_packet *p = &s->packets[k];
-
-		if (p->state == RD_BAD)
-			continue;
-		out->packets++;
-		out->bytes += p->size;
-		out->discarded = p->discarded > out->discarded ? p->discarded : out->discarded;
-		out->end = p->end > out->end ? p->end : out->end;
-	}
+	add_stream(s, &sum);
+	*out = (struct ptt_stream_info){ s->trace, s->stream_class, sum.packets, sum.bytes, sum.discarded, sum.end };
 	return 0;
 }
 

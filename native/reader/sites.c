@@ -2,9 +2,7 @@
 /* sites.c - keeps the call sites of process images, and the modules that had the same addresses one after the other. */
 #include "sites.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tables.h"
 
 static void put(uint64_t *words, uint32_t mask, uint64_t word)
 {
@@ -62,15 +60,8 @@ int rd_sites_add_tenant(struct rd_sites *sites, const struct ptt_tenant *tenant)
 	    tenant->start < tenant->range_start || tenant->end > tenant->range_end ||
 	    (last && (same ? tenant->since < last->since : tenant->range_start < last->range_end)))
 		return -EINVAL;
-	if (sites->tenant_count == sites->tenant_room) {
-		uint32_t room = sites->tenant_room ? sites->tenant_room * 2 : 4;
-		struct ptt_tenant *bigger = realloc(sites->tenants, room * sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		sites->tenants = bigger;
-		sites->tenant_room = room;
-	}
+	if (rd_grow((void **)&sites->tenants, &sites->tenant_room, sites->tenant_count, sizeof(*tenant)) < 0)
+		return -ENOMEM;
 	sites->tenants[sites->tenant_count++] = *tenant;
 	return 0;
 }

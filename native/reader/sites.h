@@ -29,9 +29,7 @@ struct rd_sites {
 int rd_sites_set(struct rd_sites *sites, uint32_t id, uint64_t address);
 /* rd_sites_add_tenant - adds a tenant; call it in the order of ptt_reader_set_tenants(). Return: 0, -EINVAL or -ENOMEM. */
 int rd_sites_add_tenant(struct rd_sites *sites, const struct ptt_tenant *tenant);
-/*
- * rd_sites_of_stacks - sets the sites of events by numbers of stacks, and drops the sites set before. Return: 0 or -ENOMEM.
- */
+/* rd_sites_of_stacks - sets the sites of events by numbers of stacks, and drops the sites set before. Return: 0 or -ENOMEM. */
 int rd_sites_of_stacks(struct rd_sites *sites, const uint64_t *site, uint32_t count);
 void rd_sites_free(struct rd_sites *sites);
 /* rd_sites_generation - the generation of an address at a time, shifted to its place in a site. */

@@ -47,6 +47,24 @@ static inline uint32_t rd_pool_new(struct rd_pool *pool, int *error)
 	return pool->count++;
 }
 
+/* rd_grow - make room for one more element of an array of @count elements, @size bytes each. Return: 0 or -ENOMEM. */
+static inline int rd_grow(void **array, uint32_t *room, uint32_t count, size_t size)
+{
+	uint32_t more = *room ? *room * 2 : 16;
+	void *bigger;
+
+	if (count < *room)
+		return 0;
+	if (more <= *room)
+		return -ENOMEM;
+	bigger = realloc(*array, more * size);
+	if (!bigger)
+		return -ENOMEM;
+	*array = bigger;
+	*room = more;
+	return 0;
+}
+
 /* rd_array_reach - make room for element @number of an array of zeroes. Return: 0 or -ENOMEM. */
 static inline int rd_array_reach(void **array, uint32_t *count, uint32_t number, size_t size)
 {

@@ -15,6 +15,7 @@
 #include "hash_map.h"
 #include "pttread.h"
 #include "sites.h"
+#include "tables.h"
 
 #define RD_NONE UINT32_MAX
 
@@ -100,8 +101,6 @@ struct ptt_reader {
 	pthread_mutex_t damage_lock;
 };
 
-/* rd_grow - makes room for one more element of an array. Return: 0 or -ENOMEM. */
-int rd_grow(void **array, uint32_t *room, uint32_t count, size_t size);
 #define RD_GROW(r, array, what) \
 	rd_grow((void **)&(r)->array, &(r)->what##_room, (r)->what##_count, sizeof(*(r)->array))
 
@@ -185,6 +184,36 @@ static inline bool rd_slot_skipped(uint64_t w0)
 static inline uint32_t rd_slot_stack(uint64_t w1)
 {
 	return (uint32_t)(w1 & 0xffffff);
+}
+
+/* Keys of process_of: the index as it is, the pid with a bit that no index has. */
+#define RD_KEY_PID (UINT64_C(1) << 32)
+
+/* rd_number_of - a number that a table holds, or RD_NONE. */
+static inline uint32_t rd_number_of(const struct rd_map *map, uint64_t a, uint64_t b)
+{
+	const struct rd_entry *e = rd_map_find(map, a, b);
+
+	return e ? (uint32_t)(e->value - 1) : RD_NONE;
+}
+
+/* rd_columns_copy - copies event @from_i of @from to event @to_i of @to, in the columns that both have. */
+static inline void rd_columns_copy(const struct ptt_columns *to, int64_t to_i, const struct ptt_columns *from, int64_t from_i)
+{
+	if (to->ts)
+		to->ts[to_i] = from->ts[from_i];
+	to->thread[to_i] = from->thread[from_i];
+	to->id[to_i] = from->id[from_i];
+	if (to->cpu)
+		to->cpu[to_i] = from->cpu[from_i];
+	to->object[to_i] = from->object[from_i];
+	to->site[to_i] = from->site[from_i];
+	if (to->payload)
+		to->payload[to_i] = from->payload[from_i];
+	if (to->stack)
+		to->stack[to_i] = from->stack[from_i];
+	if (to->reading)
+		to->reading[to_i] = from->reading[from_i];
 }
 
 /* rd_passes - does a filter let event i of the columns through? */

@@ -132,26 +132,22 @@ static int count_records(struct counter_worker *worker, uint32_t trace, const ui
 	bool sound;
 
 	for (; (size = rd_record_size(p, end, &sound)) != 0; p += size) {
-		const struct rd_entry *process, *thread;
-		uint64_t object = rd_u32(p + 20) | (uint64_t)rd_u32(p + 24) << 32;
-		uint32_t id = rd_u32(p) & PTT_ID_MASK;
+		uint32_t process, thread, id = rd_u32(p) & PTT_ID_MASK;
 		int64_t ts = rd_time(clock, rd_u64(p + 4));
 
 		if (!sound)
 			continue;
-		process = rd_map_find(&reader->process_of, trace, UINT64_C(1) << 32 | rd_u32(p + 12));
-		if (!process)
+		process = rd_number_of(&reader->process_of, trace, RD_KEY_PID | rd_u32(p + 12));
+		thread = process == RD_NONE ? RD_NONE : rd_number_of(&reader->thread_of, process, rd_u32(p + 16));
+		if (thread == RD_NONE)
 			continue;
-		thread = rd_map_find(&reader->thread_of, process->value - 1, rd_u32(p + 16));
-		if (!thread)
-			continue;
-		if (add(&worker->threads, thread->value - 1, id, 1) < 0)
+		if (add(&worker->threads, thread, id, 1) < 0)
 			return -ENOMEM;
-		worker->spans[thread->value - 1].events++;
+		worker->spans[thread].events++;
 		if (!is_switch(id))
-			widen(&worker->spans[thread->value - 1], ts, ts);
+			widen(&worker->spans[thread], ts, ts);
 		if (worker->counter->with_objects &&
-		    add(&worker->objects, (process->value - 1) << 4 | id >> 6, object, 1) < 0)
+		    add(&worker->objects, (uint64_t)process << 4 | id >> 6, rd_record_object(p), 1) < 0)
 			return -ENOMEM;
 	}
 	return 0;

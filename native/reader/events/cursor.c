@@ -196,25 +196,6 @@ struct run {
 	int64_t room;
 };
 
-static inline void emit(const struct ptt_columns *out, int64_t i, int64_t ts, uint32_t thread, uint16_t id,
-			uint16_t cpu, uint64_t object, uint64_t site, uint64_t payload)
-{
-	if (out->ts)
-		out->ts[i] = ts;
-	if (out->thread)
-		out->thread[i] = thread;
-	if (out->id)
-		out->id[i] = id;
-	if (out->cpu)
-		out->cpu[i] = cpu;
-	if (out->object)
-		out->object[i] = object;
-	if (out->site)
-		out->site[i] = site;
-	if (out->payload)
-		out->payload[i] = payload;
-}
-
 /* Sets the stack, and the site by the stack, of an event that was just emitted. Few events have a stack. */
 static __attribute__((cold, noinline)) void emit_stack(const struct ptt_columns *out, int64_t i, const struct rd_sites *sites, uint32_t stack)
 {
@@ -231,10 +212,7 @@ static __attribute__((cold, noinline)) void emit_reading(const struct ptt_column
 		out->reading[i] = rd_reading_behind(ran, lane->end);
 }
 
-/*
- * Takes events of slots. Returns their number. Afterwards lane->at is the next event, with its key, or the end of the
- * packet.
- */
+/* Takes events of slots. Returns their number. Afterwards lane->at is the next event, with its key, or the end of the packet. */
 static inline __attribute__((always_inline)) int64_t run_slots(const struct ptt_reader *reader, struct lane *lane,
 							       const struct run *run,
 							       const struct ptt_columns *out, int64_t start,
@@ -253,10 +231,10 @@ static inline __attribute__((always_inline)) int64_t run_slots(const struct ptt_
 		if (key >= run->bound || n == run->room || p == run->stop)
 			break;
 		w1 = rd_u64(p + 8);
-		emit(out, start + n, rd_time(&clock, ticks), lane->thread, (uint16_t)id,
-		     w0 >> PTT_CPU_SHIFT & PTT_CPU_MASK, w1 & PTT_OBJECT_MASK,
-		     rd_site_of(&sites, rd_sites_find(&sites, (uint32_t)(w1 >> PTT_SITE_SHIFT)), id, ticks),
-		     rd_payload(p, end, id));
+		rd_emit(out, start + n, rd_time(&clock, ticks), lane->thread, (uint16_t)id,
+			w0 >> PTT_CPU_SHIFT & PTT_CPU_MASK, w1 & PTT_OBJECT_MASK,
+			rd_site_of(&sites, rd_sites_find(&sites, (uint32_t)(w1 >> PTT_SITE_SHIFT)), id, ticks),
+			rd_payload(p, end, id));
 		n++;
 		for (;;) {
 			p += PTT_SLOT_SIZE;
@@ -290,25 +268,23 @@ static int64_t run_records(struct ptt_reader *reader, struct lane *lane, const s
 	while (lane->key < run->bound && n < run->room && lane->at != run->stop) {
 		const uint8_t *p = lane->at;
 		uint32_t pid = rd_u32(p + 12), tid = rd_u32(p + 16);
-		uint64_t object = rd_u32(p + 20) | (uint64_t)rd_u32(p + 24) << 32;
-		uint64_t site = (rd_u32(p + 28) | (uint64_t)rd_u32(p + 32) << 32) & PTT_SITE_ADDRESS;
 		uint32_t id = rd_u32(p) & PTT_ID_MASK;
+		uint64_t ticks = rd_u64(p + 4), site;
 		bool sound;
 
 		if (lane->process == RD_NONE || pid != lane->pid || tid != lane->tid) {
 			/* The index has added all threads: nothing is added here. */
-			const struct rd_entry *e = rd_map_find(&reader->process_of, lane->trace,
-							       UINT64_C(1) << 32 | pid);
+			uint32_t process = rd_number_of(&reader->process_of, lane->trace, RD_KEY_PID | pid), thread;
 
 			lane->pid = pid;
 			lane->tid = tid;
-			lane->process = e ? (uint32_t)(e->value - 1) : 0;
-			e = rd_map_find(&reader->thread_of, lane->process, tid);
-			lane->thread = e ? (uint32_t)(e->value - 1) : 0;
+			lane->process = process == RD_NONE ? 0 : process;
+			thread = rd_number_of(&reader->thread_of, lane->process, tid);
+			lane->thread = thread == RD_NONE ? 0 : thread;
 		}
-		site = rd_site_of(&reader->processes[lane->process].sites, site, id, rd_u64(p + 4));
-		emit(out, start + n, rd_time(lane->clock, rd_u64(p + 4)), lane->thread, (uint16_t)id, PTT_CPU_UNKNOWN, object, site,
-		     (uint64_t)(uintptr_t)p | RD_PAYLOAD_RECORD);
+		site = rd_site_of(&reader->processes[lane->process].sites, rd_record_site(p), id, ticks);
+		rd_emit(out, start + n, rd_time(lane->clock, ticks), lane->thread, (uint16_t)id, PTT_CPU_UNKNOWN,
+			rd_record_object(p), site, (uint64_t)(uintptr_t)p | RD_PAYLOAD_RECORD);
 		n++;
 		lane->at += rd_record_size(p, lane->end, &sound);
 		if (!lane_settle(reader, lane)) {
@@ -402,9 +378,7 @@ int ptt_cursor_seek(struct ptt_cursor *cursor, const struct ptt_position *positi
 	for (uint32_t i = 0; i < cursor->lane_count; i++) {
 		struct lane *lane = &cursor->lanes[i];
 
-		/*
-		 * Lanes before the named lane have already delivered their events with its key, lanes behind it have not.
-		 */
+		/* Lanes before the named lane have already delivered their events with its key, lanes behind it have not. */
 		if (i < want.stream && want.key == UINT64_MAX)
 			lane_open(reader, lane, i, reader->streams[i].count);
 		else
@@ -533,12 +507,10 @@ int64_t ptt_cursor_read(struct ptt_cursor *cursor, const struct ptt_columns *out
 			lane_open(reader, lane, number, lane->packet + 1);
 		else if (!got)
 			break; /* the limit, or the greatest key, which no bound exceeds */
-		if (!lane->at) {
-			cursor->heap[0] = cursor->heap[--cursor->heap_count];
-			lane = NULL;
-		}
-		if (lane)
+		if (lane->at)
 			cursor->heap[0].key = lane->key;
+		else
+			cursor->heap[0] = cursor->heap[--cursor->heap_count];
 		if (cursor->heap_count)
 			heap_down(cursor, 0);
 	}
@@ -560,7 +532,7 @@ int ptt_cursor_lane(struct ptt_cursor *cursor, uint32_t stream, uint32_t *packet
 int ptt_cursor_refresh(struct ptt_cursor *cursor)
 {
 	struct ptt_reader *reader = cursor->reader;
-	uint32_t known = cursor->lane_count;
+	uint32_t old_count = cursor->lane_count;
 	int err = cursor_lanes(cursor);
 
 	if (err < 0)
@@ -569,7 +541,7 @@ int ptt_cursor_refresh(struct ptt_cursor *cursor)
 	for (uint32_t i = 0; i < cursor->lane_count; i++) {
 		struct lane *lane = &cursor->lanes[i];
 
-		if (i >= known) {
+		if (i >= old_count) {
 			lane_open(reader, lane, i, 0);
 		} else if (!lane->at) {
 			lane_open(reader, lane, i, lane->packet);

@@ -6,7 +6,7 @@
 struct ptt_filter {
 	bool by_event, by_thread, by_object, by_site;
 	bool event[1024];
-	bool whatever[1024]; /* passes on any object and from any call site */
+	bool kept[1024]; /* passes on any object and from any call site */
 	struct rd_map threads;
 	struct rd_choice objects;
 	struct rd_map sites; /* (process, address); process UINT32_MAX for any */
@@ -38,7 +38,7 @@ int ptt_filter_allow_event(struct ptt_filter *filter, uint32_t id)
 int ptt_filter_keep_event(struct ptt_filter *filter, uint32_t id)
 {
 	if (id < 1024)
-		filter->whatever[id] = true;
+		filter->kept[id] = true;
 	return 0;
 }
 
@@ -61,33 +61,23 @@ int ptt_filter_allow_site(struct ptt_filter *filter, uint32_t process, uint64_t 
 	return rd_map_put(&filter->sites, process, address) ? 0 : -ENOMEM;
 }
 
-/* A site is allowed by process and generation, or by its address in any process. */
-static bool site_allowed(const struct rd_map *map, uint32_t process, uint64_t site)
-{
-	return rd_map_find(map, process, site) || rd_map_find(map, RD_NONE, site & PTT_SITE_ADDRESS);
-}
-
-static bool object_allowed(const struct rd_choice *choice, uint32_t process, const struct ptt_columns *columns,
-			   int64_t i)
-{
-	return rd_chosen(choice, process, columns->object[i], (columns->id[i] & PTT_ID_MASK) >> 6, columns->ts[i]);
-}
-
 bool rd_passes(const struct ptt_filter *filter, const struct ptt_reader *reader, const struct ptt_columns *columns,
 	       int64_t i)
 {
-	uint32_t thread = columns->thread[i];
+	uint32_t thread = columns->thread[i], id = columns->id[i] & PTT_ID_MASK;
 	uint32_t process = thread < reader->thread_count ? reader->threads[thread].process : RD_NONE;
 
-	if (filter->by_event && !filter->event[columns->id[i] & PTT_ID_MASK])
+	if (filter->by_event && !filter->event[id])
 		return false;
 	if (filter->by_thread && !rd_map_find(&filter->threads, thread, 0))
 		return false;
-	if (filter->whatever[columns->id[i] & PTT_ID_MASK])
+	if (filter->kept[id])
 		return true;
-	if (filter->by_object && !object_allowed(&filter->objects, process, columns, i))
+	if (filter->by_object && !rd_chosen(&filter->objects, process, columns->object[i], id >> 6, columns->ts[i]))
 		return false;
-	return !filter->by_site || site_allowed(&filter->sites, process, columns->site[i]);
+	/* by process and generation, or by the address in any process */
+	return !filter->by_site || rd_map_find(&filter->sites, process, columns->site[i]) ||
+	       rd_map_find(&filter->sites, RD_NONE, columns->site[i] & PTT_SITE_ADDRESS);
 }
 
 int64_t ptt_filter_apply(const struct ptt_filter *filter, struct ptt_reader *reader,
@@ -95,24 +85,8 @@ int64_t ptt_filter_apply(const struct ptt_filter *filter, struct ptt_reader *rea
 {
 	int64_t to = 0;
 
-	for (int64_t i = 0; i < n; i++) {
-		if (!rd_passes(filter, reader, columns, i))
-			continue;
-		if (columns->ts)
-			columns->ts[to] = columns->ts[i];
-		columns->thread[to] = columns->thread[i];
-		columns->id[to] = columns->id[i];
-		if (columns->cpu)
-			columns->cpu[to] = columns->cpu[i];
-		columns->object[to] = columns->object[i];
-		columns->site[to] = columns->site[i];
-		if (columns->payload)
-			columns->payload[to] = columns->payload[i];
-		if (columns->stack)
-			columns->stack[to] = columns->stack[i];
-		if (columns->reading)
-			columns->reading[to] = columns->reading[i];
-		to++;
-	}
+	for (int64_t i = 0; i < n; i++)
+		if (rd_passes(filter, reader, columns, i))
+			rd_columns_copy(columns, to++, columns, i);
 	return to;
 }

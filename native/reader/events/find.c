@@ -24,28 +24,17 @@ static void take(struct search *search, const struct rd_packet *packet, const st
 {
 	const struct ptt_columns *out = search->out;
 	const struct rd_sites *sites = &search->reader->processes[packet->process].sites;
-	uint64_t w0 = rd_u64(p), w1 = rd_u64(p + 8);
-	uint64_t ticks = rd_slot_ticks(w0, packet->begin), address = rd_sites_find(sites, (uint32_t)(w1 >> PTT_SITE_SHIFT));
+	uint64_t w0 = rd_u64(p), w1 = rd_u64(p + 8), ticks = rd_slot_ticks(w0, packet->begin);
+	uint64_t address = rd_sites_find(sites, (uint32_t)(w1 >> PTT_SITE_SHIFT));
+	uint32_t id = w0 & PTT_ID_MASK;
 	int64_t i = search->count++;
 
-	out->ts[i] = rd_time(clock, ticks);
-	out->thread[i] = packet->thread;
-	out->id[i] = w0 & PTT_ID_MASK;
-	out->cpu[i] = w0 >> PTT_CPU_SHIFT & PTT_CPU_MASK;
-	out->object[i] = w1 & PTT_OBJECT_MASK;
-	out->site[i] = rd_site_of(sites, address, w0 & PTT_ID_MASK, ticks);
-	out->payload[i] = rd_payload(p, end, w0 & PTT_ID_MASK);
+	rd_emit(out, i, rd_time(clock, ticks), packet->thread, (uint16_t)id, w0 >> PTT_CPU_SHIFT & PTT_CPU_MASK,
+		w1 & PTT_OBJECT_MASK, rd_site_of(sites, address, id, ticks), rd_payload(p, end, id));
 	if (out->stack)
 		out->stack[i] = stack_of(p, end);
 	if (out->reading)
-		out->reading[i] = out->id[i] == RD_SCHED_RAN ? rd_reading_behind(p, end) : 0;
-}
-
-static uint32_t number_of(const struct rd_map *map, uint64_t a, uint64_t b)
-{
-	const struct rd_entry *e = rd_map_find(map, a, b);
-
-	return e ? (uint32_t)(e->value - 1) : RD_NONE;
+		out->reading[i] = id == RD_SCHED_RAN ? rd_reading_behind(p, end) : 0;
 }
 
 static void take_record(struct search *search, uint32_t trace, const struct rd_clock *clock, const uint8_t *p)
@@ -53,22 +42,18 @@ static void take_record(struct search *search, uint32_t trace, const struct rd_c
 	const struct ptt_columns *out = search->out;
 	struct ptt_reader *reader = search->reader;
 	/* The index has added both. */
-	uint32_t process = number_of(&reader->process_of, trace, UINT64_C(1) << 32 | rd_u32(p + 12));
-	uint32_t thread = process == RD_NONE ? RD_NONE : number_of(&reader->thread_of, process, rd_u32(p + 16));
-	uint64_t site = (rd_u32(p + 28) | (uint64_t)rd_u32(p + 32) << 32) & PTT_SITE_ADDRESS;
+	uint32_t process = rd_number_of(&reader->process_of, trace, RD_KEY_PID | rd_u32(p + 12));
+	uint32_t thread = process == RD_NONE ? RD_NONE : rd_number_of(&reader->thread_of, process, rd_u32(p + 16));
 	uint32_t id = rd_u32(p) & PTT_ID_MASK;
+	uint64_t ticks = rd_u64(p + 4);
 	int64_t i = search->count;
 
 	if (thread == RD_NONE)
 		return;
 	search->count++;
-	out->ts[i] = rd_time(clock, rd_u64(p + 4));
-	out->thread[i] = thread;
-	out->id[i] = (uint16_t)id;
-	out->cpu[i] = PTT_CPU_UNKNOWN;
-	out->object[i] = rd_u32(p + 20) | (uint64_t)rd_u32(p + 24) << 32;
-	out->site[i] = rd_site_of(&reader->processes[process].sites, site, id, rd_u64(p + 4));
-	out->payload[i] = (uint64_t)(uintptr_t)p | RD_PAYLOAD_RECORD;
+	rd_emit(out, i, rd_time(clock, ticks), thread, (uint16_t)id, PTT_CPU_UNKNOWN, rd_record_object(p),
+		rd_site_of(&reader->processes[process].sites, rd_record_site(p), id, ticks),
+		(uint64_t)(uintptr_t)p | RD_PAYLOAD_RECORD);
 	if (out->stack)
 		out->stack[i] = 0;
 	if (out->reading)
@@ -102,18 +87,18 @@ static bool search_packet(struct search *search, struct rd_packet *packet, const
 {
 	const uint8_t *p = rd_data(search->reader, packet) + sizeof(struct ptt_packet);
 	const uint8_t *end = rd_data(search->reader, packet) + packet->content;
-	int64_t found = 0;
+	int64_t matches = 0;
 
 	if (packet->thread == RD_NONE || !rd_check(search->reader, packet))
 		return true;
 	for (const uint8_t *q = p; q < end; q += PTT_SLOT_SIZE)
-		found += search->ids[rd_u16(q) & PTT_ID_MASK];
-	if (found > search->room - search->count)
+		matches += search->ids[rd_u16(q) & PTT_ID_MASK];
+	if (matches > search->room - search->count)
 		return false;
-	for (; found && p < end; p += PTT_SLOT_SIZE)
+	for (; matches && p < end; p += PTT_SLOT_SIZE)
 		if (search->ids[rd_u16(p) & PTT_ID_MASK]) {
 			take(search, packet, clock, p, end);
-			found--;
+			matches--;
 		}
 	return true;
 }

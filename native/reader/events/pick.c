@@ -21,19 +21,6 @@ struct batch {
 	uint16_t passed[BATCH]; /* indexes of the events that passed */
 };
 
-static void copy_event(const struct ptt_columns *to, int64_t at, const struct batch *from, int64_t i)
-{
-	to->ts[at] = from->ts[i];
-	to->thread[at] = from->thread[i];
-	to->id[at] = from->id[i];
-	to->cpu[at] = from->cpu[i];
-	to->object[at] = from->object[i];
-	to->site[at] = from->site[i];
-	to->payload[at] = from->payload[i];
-	to->stack[at] = from->stack[i];
-	to->reading[at] = from->reading[i];
-}
-
 /* Reads n events again from `start` and notes the positions of the `count` events that passed; ends behind n events. */
 static int note_places(struct ptt_cursor *cursor, const struct ptt_position *start, const struct batch *batch,
 		       int64_t count, int64_t n, struct ptt_position *places)
@@ -60,12 +47,12 @@ int64_t ptt_cursor_pick(struct ptt_cursor *cursor, struct ptt_reader *reader, co
 			int64_t *looked)
 {
 	struct batch *b = malloc(sizeof(*b));
-	int64_t found = 0, err = 0;
+	int64_t picked = 0, err = 0;
 
 	*looked = 0;
 	if (!b)
 		return -ENOMEM;
-	while (found < max && *looked < budget && !err) {
+	while (picked < max && *looked < budget && !err) {
 		const struct ptt_columns columns = { b->ts,	b->thread, b->id,      b->cpu,
 						     b->object, b->site,   b->payload, b->stack, b->reading };
 		struct ptt_position start;
@@ -73,18 +60,18 @@ int64_t ptt_cursor_pick(struct ptt_cursor *cursor, struct ptt_reader *reader, co
 
 		ptt_cursor_position(cursor, &start);
 		n = ptt_cursor_read(cursor, &columns, budget - *looked < BATCH ? budget - *looked : BATCH);
-		for (i = 0; i < n && found + count < max; i++)
+		for (i = 0; i < n && picked + count < max; i++)
 			if (!filter || rd_passes(filter, reader, &columns, i))
 				b->passed[count++] = (uint16_t)i;
 		if (count || i < n)
-			err = note_places(cursor, &start, b, count, i, places + found);
+			err = note_places(cursor, &start, b, count, i, places + picked);
 		for (int64_t k = 0; k < count; k++)
-			copy_event(out, found + k, b, b->passed[k]);
-		found += count;
+			rd_columns_copy(out, picked + k, &columns, b->passed[k]);
+		picked += count;
 		*looked += i;
 		if (!n)
 			break;
 	}
 	free(b);
-	return err ? err : found;
+	return err ? err : picked;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../../ring/layout/crc32c.h"
+#include "../../ring/record/record.h"
 
 #define HEAD sizeof(struct ptt_packet)
 
@@ -130,14 +131,13 @@ static void copy_records(struct copier *copier, uint32_t trace, uint32_t number,
 
 	for (; (size = rd_record_size(p, end, &sound)) != 0; p += size) {
 		uint64_t ticks = new_ticks(copier->what, rd_u64(p + 4));
-		uint32_t sum = 0;
+		uint32_t sum;
 
 		if (!sound || !wanted(copier, trace, p) || !is_chosen(copier, number, (size_t)(p - base)))
 			continue;
 		memcpy(to, p, size);
 		memcpy(to + 4, &ticks, sizeof(ticks));
-		for (uint32_t i = 0; i + 4 < size; i += 4)
-			sum = (sum << 1 | sum >> 31) + rd_u32(to + i);
+		sum = ptt_record_checksum((const uint32_t *)(const void *)to, size / 4 - 1);
 		memcpy(to + size - 4, &sum, sizeof(sum));
 		if (!out->events++)
 			out->first = ticks;

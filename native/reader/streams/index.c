@@ -117,15 +117,15 @@ static uint64_t packet_in(const struct rd_trace *trace, const struct rd_file *fi
 	static const uint8_t magic[4] = { 0xc1, 0x1f, 0xfc, 0xc1 };
 
 	for (; at + HEAD <= file->size && at < end; at += 4) {
-		const uint8_t *found = memmem(file->map + at, end - at, magic, sizeof(magic));
+		const uint8_t *match = memmem(file->map + at, end - at, magic, sizeof(magic));
 		struct ptt_packet head;
 
-		if (!found)
+		if (!match)
 			break;
-		at = (uint64_t)(found - file->map);
+		at = (uint64_t)(match - file->map);
 		if (file->size - at < HEAD)
 			break;
-		memcpy(&head, found, HEAD);
+		memcpy(&head, match, HEAD);
 		if (at % 8 == 0 && !head_fault(trace, &head, file->size - at))
 			return at;
 		at &= ~UINT64_C(3);
@@ -149,7 +149,7 @@ static uint64_t resync(const struct rd_trace *trace, const struct rd_file *file,
 	return at < file->size ? at : file->size;
 }
 
-/* Learns the threads of a packet of records, and reports records that are broken. */
+/* Adds the threads of a packet of records, and reports broken records. */
 static void scan_records(struct ptt_reader *reader, struct rd_packet *packet, uint32_t trace)
 {
 	const uint8_t *base = rd_data(reader, packet);

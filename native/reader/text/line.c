@@ -81,10 +81,7 @@ static bool is_obeyed(const uint8_t *s, size_t n)
 	       (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9);
 }
 
-/*
- * Bytes that terminals obey, or that are not UTF-8, become two digits behind @mark; in a word, so do blanks and percent
- * signs.
- */
+/* Bytes that terminals obey, or that are not UTF-8, become two digits behind @mark; in a word, so do blanks and percent signs. */
 static inline char *escaped(char *p, const char *bytes, size_t size, const char *mark, bool word)
 {
 	static const char digit[] = "0123456789abcdef";

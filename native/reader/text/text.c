@@ -70,14 +70,14 @@ static const char *no_name(int error)
 /* strerrorname_np() of glibc 2.32; with an older C library, errors are numbers. */
 static const char *error_name(int error)
 {
-	static error_namer *known;
+	static error_namer *cached;
 	/* relaxed: a thread that does not see it yet finds the same function */
-	error_namer *namer = __atomic_load_n(&known, __ATOMIC_RELAXED);
+	error_namer *namer = __atomic_load_n(&cached, __ATOMIC_RELAXED);
 
 	if (!namer) {
 		*(void **)&namer = dlsym(RTLD_DEFAULT, "strerrorname_np");
 		namer = namer ? namer : no_name;
-		__atomic_store_n(&known, namer, __ATOMIC_RELAXED);
+		__atomic_store_n(&cached, namer, __ATOMIC_RELAXED);
 	}
 	return namer(error);
 }
@@ -97,9 +97,9 @@ static char *put_errno(char *p, int64_t value)
 
 static char *put_tid(char *p, const struct event *e, uint32_t tid)
 {
-	const struct rd_entry *known = rd_map_find(&e->names->reader->thread_of, e->process, tid);
+	const struct rd_entry *entry = rd_map_find(&e->names->reader->thread_of, e->process, tid);
 	int64_t ts = e->columns->ts[e->i];
-	const char *name = known ? rd_thread_name(e->names, (uint32_t)(known->value - 1), ts) : NULL;
+	const char *name = entry ? rd_thread_name(e->names, (uint32_t)(entry->value - 1), ts) : NULL;
 
 	if (!tid)
 		return OUT_LITERAL(p, "unknown");
@@ -146,13 +146,6 @@ static char *put_object(char *p, const struct event *e)
 	return thread ? put_tid(p, e, e->names->reader->threads[thread - 1].tid) : out_hex(p, object);
 }
 
-static char *put_lock_type(char *p, int64_t type)
-{
-	if (type > 0 && type < ptt_lock_type_count)
-		return out_string(p, ptt_lock_types[type]);
-	return out_s64(p, type);
-}
-
 static char *put_field(char *p, const struct event *e, uint32_t number)
 {
 	static const char *const kinds[] = { "normal", "recursive", "error-checking", "adaptive" };
@@ -183,7 +176,8 @@ static char *put_field(char *p, const struct event *e, uint32_t number)
 		if (strcmp(field->name, "purpose") == 0 && value.number < ptt_lll_purpose_count)
 			return out_string(p, ptt_lll_purposes[value.number]);
 		if (strcmp(field->name, "type") == 0 && e->id >> 6 != NPTL_DOMAIN_USER)
-			return put_lock_type(p, value.number);
+			return value.number > 0 && value.number < ptt_lock_type_count ?
+				       out_string(p, ptt_lock_types[value.number]) : out_s64(p, value.number);
 		if (strcmp(field->name, "call") == 0 && value.number && value.number < ptt_sys_call_count)
 			return out_string(p, ptt_sys_calls[value.number]);
 		return out_u64(p, (uint64_t)value.number);
@@ -295,6 +289,13 @@ static bool is_hidden(const struct ptt_event_type *type, uint32_t number)
 	return type->has_bytes && number + 2 == type->field_count;
 }
 
+static char *put_number(char *p, uint32_t kind, int64_t number)
+{
+	if (kind == PTT_FIELD_PTR)
+		return out_hex(p, (uint64_t)number);
+	return kind == PTT_FIELD_U64 ? out_u64(p, (uint64_t)number) : out_s64(p, number);
+}
+
 /* name=value … of all fields, with `between` in front of each field but the first. */
 static char *put_fields(char *p, const struct event *e, const char *between,
 			char *(*put)(char *, const char *, size_t))
@@ -311,13 +312,8 @@ static char *put_fields(char *p, const struct event *e, const char *between,
 		lead = between;
 		p = out_string(p, type->fields[k].name);
 		*p++ = '=';
-		if (type->fields[k].type == PTT_FIELD_BYTES)
-			p = put_bytes(p, e, &value, put);
-		else if (type->fields[k].type == PTT_FIELD_PTR)
-			p = out_hex(p, (uint64_t)value.number);
-		else
-			p = type->fields[k].type == PTT_FIELD_U64 ? out_u64(p, (uint64_t)value.number) :
-								    out_s64(p, value.number);
+		p = type->fields[k].type == PTT_FIELD_BYTES ? put_bytes(p, e, &value, put) :
+							      put_number(p, type->fields[k].type, value.number);
 	}
 	return p;
 }
@@ -392,24 +388,18 @@ static char *line_json(char *p, const struct event *e)
 		p = json_string(OUT_LITERAL(p, ", \"thread_name\": "), thread);
 	for (uint32_t k = 0; type && k < type->field_count; k++) {
 		struct rd_value value;
+		const char *quote;
 
 		if (is_hidden(type, k) || !rd_field(e->columns->payload[e->i], type, k, &value))
 			continue;
 		p = OUT_LITERAL(p, ", \"");
 		p = out_string(p, type->fields[k].name);
 		p = OUT_LITERAL(p, "\": ");
-		if (type->fields[k].type == PTT_FIELD_BYTES) {
-			*p++ = '"';
-			p = put_bytes(p, e, &value, out_json);
-			*p++ = '"';
-		} else if (type->fields[k].type == PTT_FIELD_PTR) {
-			*p++ = '"';
-			p = out_hex(p, (uint64_t)value.number);
-			*p++ = '"';
-		} else {
-			p = type->fields[k].type == PTT_FIELD_U64 ? out_u64(p, (uint64_t)value.number) :
-								    out_s64(p, value.number);
-		}
+		quote = type->fields[k].type == PTT_FIELD_BYTES || type->fields[k].type == PTT_FIELD_PTR ? "\"" : "";
+		p = out_string(p, quote);
+		p = type->fields[k].type == PTT_FIELD_BYTES ? put_bytes(p, e, &value, out_json) :
+							      put_number(p, type->fields[k].type, value.number);
+		p = out_string(p, quote);
 	}
 	return OUT_LITERAL(p, "}\n");
 }

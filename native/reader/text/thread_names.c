@@ -23,7 +23,7 @@ void rd_thread_names_free(struct rd_thread_names *names)
 }
 
 /* Return: the index behind the last turn that began at @ts or before. */
-static uint32_t behind(const struct rd_turns *t, int64_t ts)
+static uint32_t index_behind(const struct rd_turns *t, int64_t ts)
 {
 	uint32_t at = t->count;
 
@@ -68,7 +68,7 @@ struct rd_turn *rd_turn_at(struct rd_thread_names *names, uint32_t thread, int64
 {
 	struct rd_turns *t = turns_of(names, thread);
 
-	return t ? &t->turns[behind(t, ts) - 1] : NULL;
+	return t ? &t->turns[index_behind(t, ts) - 1] : NULL;
 }
 
 int rd_turn_set(struct rd_thread_names *names, uint32_t thread, int64_t since, char *text)
@@ -77,9 +77,9 @@ int rd_turn_set(struct rd_thread_names *names, uint32_t thread, int64_t since, c
 	struct rd_turn *turn = NULL;
 
 	if (t) {
-		turn = &t->turns[behind(t, since) - 1];
+		turn = &t->turns[index_behind(t, since) - 1];
 		if (turn->since != since)
-			turn = insert(t, behind(t, since), since);
+			turn = insert(t, index_behind(t, since), since);
 	}
 	if (!turn) {
 		free(text);
@@ -104,7 +104,7 @@ void rd_turn_begin(struct rd_thread_names *names, uint32_t thread, int64_t ts)
 		t->begun = ts;
 		return;
 	}
-	at = behind(t, ts);
+	at = index_behind(t, ts);
 	if (t->turns[at - 1].since != ts)
 		insert(t, at, ts);
 }
