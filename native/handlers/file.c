@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "handler.h"
 #include "origin/call_site.h"
 #include "platform/clock.h"
 #include "platform/confined.h"
@@ -35,17 +36,10 @@
 #include "record/record.h"
 #include "module_list.h"
 
-#define EXPORT __attribute__((visibility("default")))
-#define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
-
 #define SIZE_DEFAULT (UINT64_C(64) << 20)
 #define SIZE_MIN UINT64_C(65536)
 #define SIZE_MAX_BYTES (UINT64_C(1) << 40)
 #define INFO_MAX (1u << 20) /* bytes of the files beside the events */
-
-/* This handler calls nothing that is traced. */
-EXPORT extern const int nptl_trace_handler_reentrant;
-EXPORT const int nptl_trace_handler_reentrant = 1;
 
 static struct file_buffer buffer;
 
@@ -139,7 +133,7 @@ static void begin_child(void)
 {
 	madvise(buffer.array, buffer.size * 4, MADV_DONTNEED); /* private memory: zero from now on */
 	buffer.reserved = buffer.dropped = 0;
-	buffer.stopped = buffer.others = 0;
+	buffer.stopped = buffer.saw_other_domain = 0;
 	buffer.forked = true;
 	self_tid = 0;
 	buffer.claimed = false; /* the directory belongs to the parent */
@@ -187,10 +181,7 @@ static bool reserve(uint32_t words, uint64_t *at, uint64_t *time)
 	uint64_t reserved = __atomic_load_n(&buffer.reserved, __ATOMIC_ACQUIRE);
 
 	do {
-		/*
-		 * relaxed: a writer that does not see the stop yet has reserved before the end that file_write() reads, or
-		 * is left out
-		 */
+		/* relaxed: a writer that does not see the stop yet has reserved before the end that file_write() reads, or is left out */
 		if (__atomic_load_n(&buffer.stopped, __ATOMIC_RELAXED))
 			return false;
 		if (reserved + words > buffer.size) {
@@ -245,7 +236,7 @@ static void before_exec(void)
 
 	if ((uint32_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) != buffer.pid)
 		return;
-	if (buffer.forked && !buffer.others)
+	if (buffer.forked && !buffer.saw_other_domain)
 		return; /* fork and exec, as every program starts others: nothing to report */
 	/* exec is no cancellation point, but the writing of the trace is */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
@@ -264,8 +255,8 @@ EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 		put_event(record, PTT_RECORD_SMALL, &event, NULL);
 	else
 		put_large(&event, ptt_upcalls.user_site());
-	if (!process && !buffer.others)
-		buffer.others = 1;
+	if (!process && !buffer.saw_other_domain)
+		buffer.saw_other_domain = 1;
 	if (process && event.event == NPTL_EV_PROCESS_EXEC)
 		before_exec();
 }

@@ -18,7 +18,7 @@ struct file_buffer {
 	uint64_t reserved; /* words taken so far */
 	uint64_t dropped;  /* events that found the buffer full */
 	uint32_t stopped;  /* enum file_stopped */
-	uint32_t others;   /* 1 = there were events outside of the process domain */
+	uint32_t saw_other_domain;   /* 1 = there were events outside of the process domain */
 	uint32_t pid;
 	char path[PATH_MAX]; /* of the trace directory, absolute; the final name may differ */
 	bool forked;         /* this image is the child of a fork */

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,7 +54,6 @@ static int note_module(struct dl_phdr_info *info, size_t size, void *first)
 	if (module_count == MODULES_MAX)
 		return 1;
 	memset(m, 0, sizeof(*m));
-	m->start = UINT64_MAX;
 	m->bias = info->dlpi_addr;
 	if (*(bool *)first) {
 		/* the program itself has no name in this list */
@@ -68,13 +66,10 @@ static int note_module(struct dl_phdr_info *info, size_t size, void *first)
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 
-		if (p->p_type == PT_LOAD && m->bias + p->p_vaddr < m->start)
-			m->start = m->bias + p->p_vaddr;
-		if (p->p_type == PT_LOAD && m->bias + p->p_vaddr + p->p_memsz > m->end)
-			m->end = m->bias + p->p_vaddr + p->p_memsz;
 		if (p->p_type == PT_NOTE && !m->build_id_size)
 			read_notes(m, (const char *)(m->bias + p->p_vaddr), p->p_memsz);
 	}
+	module_list_span(info, &m->start, &m->end);
 	m->start &= ~UINT64_C(4095);
 	if (m->path[0])
 		module_count++;

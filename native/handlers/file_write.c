@@ -85,7 +85,7 @@ int file_claim(struct file_buffer *buffer)
 /* ------------------------------------------------------------ packets */
 
 /* The state of a record. Waits a moment for a thread that is still writing the record. */
-static enum ptt_record_state look(const struct file_buffer *buffer, uint64_t at, uint64_t end, uint32_t *length)
+static enum ptt_record_state look_at_record(const struct file_buffer *buffer, uint64_t at, uint64_t end, uint32_t *length)
 {
 	static const struct timespec nap = {.tv_nsec = 1000000};
 	enum ptt_record_state state;
@@ -134,7 +134,7 @@ static int write_packets(const struct file_buffer *buffer, int fd, struct file_c
 	int err = 0;
 
 	while (at < end && !err) {
-		bool good = look(buffer, at, end, &length) == PTT_RECORD_GOOD;
+		bool good = look_at_record(buffer, at, end, &length) == PTT_RECORD_GOOD;
 		uint64_t next = at + length;
 
 		if (good) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* joining.c - refuses a process that cannot join the recording of its session directory. */
 #define NPTL_TRACE_IMPLEMENTATION
-#include "joining.h"
+#include "handler.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -23,7 +23,7 @@ static bool is_of_another_user(const char *path, int err)
 }
 
 /*
- * @path is not there any more. Is its directory still the one in which @path was made? False if that is unknown.
+ * @path is not there any more. Is the directory that had it still at its place? False if that is unknown.
  * @place: device and inode of that directory in hexadecimal, with a - between them
  */
 static bool is_removed(const char *path, const char *place)

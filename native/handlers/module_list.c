@@ -11,10 +11,7 @@
 static struct module_note notes[MODULE_NOTES_MAX];
 static uint32_t note_count;
 
-/*
- * Make a path absolute: the dynamic linker may have a path relative to the working directory. Return: false if it is too
- * long.
- */
+/* Make a path absolute: the dynamic linker may have a path relative to the working directory. Return: false if it is too long. */
 static bool set_path(char *to, const char *path)
 {
 	size_t size = strlen(path) + 1, used = 0;
@@ -77,4 +74,19 @@ const struct module_note *module_list_find(uint64_t address)
 			return note;
 	}
 	return NULL;
+}
+
+void module_list_span(const struct dl_phdr_info *info, uint64_t *start, uint64_t *end)
+{
+	*start = UINT64_MAX;
+	*end = 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uint64_t at = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && at < *start)
+			*start = at;
+		if (p->p_type == PT_LOAD && at + p->p_memsz > *end)
+			*end = at + p->p_memsz;
+	}
 }

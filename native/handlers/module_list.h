@@ -8,6 +8,7 @@
 #ifndef PTT_MODULE_LIST_H
 #define PTT_MODULE_LIST_H
 
+#include <link.h>
 #include <stdint.h>
 
 #include "nptl_trace.h"
@@ -25,9 +26,7 @@ struct module_note {
 	char path[MODULE_PATH_MAX]; /* absolute; empty for the program itself */
 };
 
-/*
- * module_list_add - calls come from @module since @now, on the handler's clock. Lock-free, async-signal-safe, keeps errno.
- */
+/* module_list_add - calls come from @module since @now, on the handler's clock. Lock-free, async-signal-safe, keeps errno. */
 void module_list_add(const struct nptl_trace_module *module, uint64_t now);
 
 /* module_list_at - note @number, in the order of the calls of module_list_add(); NULL if there is no such note (yet). */
@@ -35,5 +34,8 @@ const struct module_note *module_list_at(uint32_t number);
 
 /* module_list_find - the latest module at @address, or NULL. Lock-free, async-signal-safe. */
 const struct module_note *module_list_find(uint64_t address);
+
+/* module_list_span - the lowest address of a module's segments, and the end of the highest segment. */
+void module_list_span(const struct dl_phdr_info *info, uint64_t *start, uint64_t *end);
 
 #endif

@@ -15,17 +15,11 @@
 
 #include "origin/call_site.h"
 #include "catalog.h"
+#include "handler.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
 #include "system_event.h"
 #include "tracer_type.h"
-
-#define EXPORT __attribute__((visibility("default")))
-#define ID(domain, number) ((uint32_t)(domain) << 6 | (uint32_t)(number))
-
-/* This handler calls nothing that is traced. */
-EXPORT extern const int nptl_trace_handler_reentrant;
-EXPORT const int nptl_trace_handler_reentrant = 1;
 
 /* Event type in the streams, by event type of the tracer; 0 = none. */
 static uint16_t stream_type[1024];

@@ -28,21 +28,13 @@
 #include "origin/image_files.h"
 #include "writer/readings.h"
 #include "catalog.h"
-#include "joining.h"
+#include "handler.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
 #include "ring_stack.h"
 #include "writer/writer.h"
 #include "origin/site.h"
 #include "writer/taker.h"
-
-#define EXPORT __attribute__((visibility("default")))
-
-#define ID(domain, number) ((uint32_t)(domain) << 6 | (uint32_t)(number))
-
-/* This handler calls nothing that is traced. */
-EXPORT extern const int nptl_trace_handler_reentrant;
-EXPORT const int nptl_trace_handler_reentrant = 1;
 
 /* By event id; NULL if no event has the id. */
 static const struct ptt_event_type *types[1024];
@@ -54,12 +46,9 @@ static int8_t takings[1024];
  * By event id: the path of an event without fields. PTT_TAKING_NONE: the fast path. PTT_TAKING_UNKNOWN: put_plain_shared().
  * PTT_TAKING_LOOK: put_plain_checked(). Others: the fast path if the thread is known to be the last taker of the object.
  */
-static int8_t ways[1024];
+static int8_t paths[1024];
 
-/*
- * By event id: does the event begin or end a wait, or a thread? The reading before such an event is whole, but see
- * need_of().
- */
+/* By event id: does the event begin or end a wait, or a thread? The reading before such an event is whole, but see need_of(). */
 enum bound { NO_BOUND, BEGINS_WAIT, TAKES, ENDS };
 static uint8_t bounds[1024];
 
@@ -67,10 +56,10 @@ static uint8_t bounds[1024];
 static __thread bool in_wait __attribute__((tls_model("initial-exec")));
 
 /* The calling thread's last reading came after a wait for a lock, and may not have been whole. */
-static __thread bool owes_of_wait __attribute__((tls_model("initial-exec")));
+static __thread bool owes_after_wait __attribute__((tls_model("initial-exec")));
 
 /* Number of the next readings after waits for locks that must be whole. */
-static __thread uint8_t whole_takes __attribute__((tls_model("initial-exec")));
+static __thread uint8_t whole_readings_left __attribute__((tls_model("initial-exec")));
 
 static bool attached;
 
@@ -80,10 +69,7 @@ static enum ptt_taking taking_of(const struct ptt_event_type *type)
 	bool lock = domain == NPTL_DOMAIN_MUTEX || domain == NPTL_DOMAIN_RWLOCK;
 
 	if (strncmp(type->role, "acquire", 7) == 0) {
-		/*
-		 * a post by a thread that never takes a unit leaves no mark, and a spin lock does not show whether
-		 * processes share it
-		 */
+		/* a post by a thread that never takes a unit leaves no mark, and a spin lock does not show whether processes share it */
 		if (!lock)
 			return PTT_TAKING_UNKNOWN;
 		if (domain == NPTL_DOMAIN_MUTEX)
@@ -118,14 +104,14 @@ static enum bound bound_of(const struct ptt_event_type *type)
 	return NO_BOUND;
 }
 
-static enum ptt_taking way_of(uint32_t id)
+static enum ptt_taking path_of(uint32_t id)
 {
 	if (bounds[id] || ptt_stack_needs_look(id))
 		return PTT_TAKING_LOOK;
 	return takings[id] == PTT_TAKING_UNKNOWN && ptt_stack_when[id] ? PTT_TAKING_LOOK : (enum ptt_taking)takings[id];
 }
 
-static void choose_ways(void)
+static void choose_paths(void)
 {
 	for (unsigned int i = 0; i < ptt_event_type_count; i++) {
 		const struct ptt_event_type *type = &ptt_event_types[i];
@@ -134,7 +120,7 @@ static void choose_ways(void)
 		types[id] = type;
 		takings[id] = (int8_t)taking_of(type);
 		bounds[id] = (uint8_t)bound_of(type);
-		ways[id] = (int8_t)way_of(id);
+		paths[id] = (int8_t)path_of(id);
 	}
 }
 
@@ -152,7 +138,7 @@ EXPORT void nptl_trace_init(char **args)
 	} else {
 		err = ptt_ring_attach(args[0]);
 		ptt_stack_choose();
-		choose_ways();
+		choose_paths();
 	}
 	attached = err == 0;
 	ptt_joined("ring", args, err);
@@ -173,15 +159,10 @@ EXPORT void nptl_trace_fini(void)
 
 /* ------------------------------------------------------------ call sites */
 
-/*
- * Set in the address of a site in a wrapper if the program's own call was not found, so the site is distinct from the plain
- * site.
- */
+/* Set in the address of a site in a wrapper if the program's own call was not found, so the site is distinct from the plain site. */
 #define IN_WRAPPER (UINT64_C(1) << 63)
 
-/*
- * The number of a call site that is not its hash. A site in a wrapper stands for a different site of the program each time.
- */
+/* The number of a call site that is not its hash. A site in a wrapper stands for a different site of the program each time. */
 static __attribute__((noinline)) uint64_t number_of_other_site(void *site)
 {
 	uint64_t address = (uint64_t)(uintptr_t)site;
@@ -195,7 +176,7 @@ static __attribute__((noinline)) uint64_t number_of_other_site(void *site)
 }
 
 /* The second word of an event: its object and the number of its call site. */
-static inline __attribute__((always_inline)) uint64_t place(uint64_t object, void *site)
+static inline __attribute__((always_inline)) uint64_t object_and_site(uint64_t object, void *site)
 {
 	uint64_t address = (uint64_t)(uintptr_t)site, number = PTT_SITE_HASH(address);
 
@@ -216,16 +197,16 @@ static inline uint64_t object_of(const void *object)
  * the thread's next wait begins. If the thread keeps its processor until then, the late rest has the same value. If the
  * thread loses its processor, or has not released the lock, this is likely to happen again: its next readings are whole.
  */
-#define WHOLE_TAKES 32u
+#define WHOLE_READINGS 32u
 
 static enum ptt_reading_need need_of(uint32_t id)
 {
-	uint8_t left = whole_takes;
+	uint8_t left = whole_readings_left;
 
 	if (bounds[id] == TAKES && !left)
 		return PTT_READING_SPARING;
 	if (bounds[id] == TAKES)
-		whole_takes = left - 1;
+		whole_readings_left = left - 1;
 	/* also within a wait: such an event may be about the mutex of a condition */
 	if (bounds[id] || in_wait)
 		return PTT_READING_WHOLE;
@@ -245,10 +226,10 @@ static bool read_before(uint32_t id)
 	if (ptt_ring_is_nowhere(ptt_ring_self))
 		return true;
 	/* a wait for a condition begins before its mutex is released */
-	if (owes_of_wait && ptt_reading_is_owed && (!ptt_processor_kept() || id >> 6 == NPTL_DOMAIN_COND))
-		whole_takes = WHOLE_TAKES;
+	if (owes_after_wait && ptt_reading_is_owed && (!ptt_processor_kept() || id >> 6 == NPTL_DOMAIN_COND))
+		whole_readings_left = WHOLE_READINGS;
 	need = need_of(id);
-	owes_of_wait = need == PTT_READING_SPARING;
+	owes_after_wait = need == PTT_READING_SPARING;
 	/*
 	 * A loss of the processor between the reading and the time stamp of the event would count as time after the event.
 	 * A signal handler in between may have made a reading that is not whole.
@@ -266,9 +247,7 @@ static void read_behind(bool first)
 		ptt_reading_put(PTT_READING_WHOLE);
 }
 
-/*
- * Before an event that bounds a wait or a thread: also make the reading that is owed to a thread that kept its processor.
- */
+/* Before an event that bounds a wait or a thread: also make the reading that is owed to a thread that kept its processor. */
 static void before_bound(uint32_t id)
 {
 	if (ptt_reading_is_owed && bounds[id] != TAKES)
@@ -296,10 +275,10 @@ static __attribute__((noinline)) void put_plain_checked(uint64_t id, uint64_t w1
 static __attribute__((noinline)) void put_plain_shared(uint64_t id, uint64_t w1, void *site)
 {
 	uint64_t object = w1 & PTT_OBJECT_MASK;
-	int way = ways[id];
+	int path = paths[id];
 	bool fence = true;
 
-	if (way != PTT_TAKING_UNKNOWN && (way < 0 || !ptt_taker_knows((enum ptt_taking)way, object, &fence) ||
+	if (path != PTT_TAKING_UNKNOWN && (path < 0 || !ptt_taker_knows((enum ptt_taking)path, object, &fence) ||
 					  ptt_stack_may_follow((uint32_t)id, object)))
 		return put_plain_checked(id, w1, site);
 	ptt_ring_put1(ptt_ring_self, id, w1, fence);
@@ -309,7 +288,7 @@ static __attribute__((noinline)) void put_plain_slow(uint64_t id, void *object, 
 {
 	bool first = !ptt_processor_kept() && read_before((uint32_t)id);
 
-	put_plain_checked(id, place(object_of(object), site), site);
+	put_plain_checked(id, object_and_site(object_of(object), site), site);
 	read_behind(first);
 }
 
@@ -317,14 +296,14 @@ static inline __attribute__((always_inline)) void put_plain(uint64_t id, void *o
 {
 	uint64_t at = object_of(object), address = (uint64_t)(uintptr_t)site, w1;
 	struct ptt_thread *self;
-	int way;
+	int path;
 
 	if (__builtin_expect(!ptt_processor_kept(), 0) || __builtin_expect(!ptt_ring_knows_site(address), 0))
 		return put_plain_slow(id, object, site);
 	self = ptt_ring_self;
-	way = ways[id];
+	path = paths[id];
 	w1 = at | (uint64_t)PTT_SITE_HASH(address) << PTT_SITE_SHIFT;
-	if (way && __builtin_expect(way < 0 || !ptt_taker_is_known(at, self), 0))
+	if (path && __builtin_expect(path < 0 || !ptt_taker_is_known(at, self), 0))
 		return put_plain_shared(id, w1, site);
 	ptt_ring_put1(self, id, w1, false);
 }
@@ -342,7 +321,7 @@ struct fields {
 	void *site;
 };
 
-static uint32_t pieces(size_t size)
+static uint32_t piece_count(size_t size)
 {
 	return (uint32_t)((size + PTT_PIECE_SIZE - 1) / PTT_PIECE_SIZE);
 }
@@ -365,7 +344,7 @@ static uint32_t cut_pieces(struct ptt_slot *slot, const char *data, size_t size)
 }
 
 /* Mark the continuation slots of an event, each with the number of slots that follow. */
-static inline __attribute__((always_inline)) void mark(struct ptt_slot *slot, uint32_t count)
+static inline __attribute__((always_inline)) void mark_continuations(struct ptt_slot *slot, uint32_t count)
 {
 	uint32_t i;
 
@@ -385,11 +364,11 @@ static inline __attribute__((always_inline)) void put_slots(struct fields f, str
 	memcpy(slot, f.slots, count * sizeof(*slot));
 	if (f.size)
 		count += cut_pieces(slot + count, f.data, f.size);
-	mark(slot, count);
+	mark_continuations(slot, count);
 	if (takings[f.id])
 		ptt_taker_mark(takings[f.id], object, ptt_ring_self);
 	count += ptt_stack_slot(f.id, object, f.site, slot + count);
-	ptt_ring_put_slow(f.id, place(object, f.site), slot, count, true);
+	ptt_ring_put_slow(f.id, object_and_site(object, f.site), slot, count, true);
 }
 
 /*
@@ -410,26 +389,21 @@ static inline __attribute__((always_inline)) void put_fields(struct fields f)
 	struct ptt_slot slot[FEW_SLOTS];
 
 	/* one more slot, for the stack */
-	if (__builtin_expect(f.count + pieces(f.size) + 1 > FEW_SLOTS, 0))
+	if (__builtin_expect(f.count + piece_count(f.size) + 1 > FEW_SLOTS, 0))
 		put_many_slots(f);
 	else
 		put_slots(f, slot);
 }
 
-static size_t at_most(size_t size, size_t most)
-{
-	return size < most ? size : most;
-}
-
 /* Record an event that the program sends. PTT treats its parameters as data. */
 static __attribute__((noinline)) void put_user(const struct nptl_trace_event *event)
 {
-	size_t size = event->param ? event->param_size : 0, kept = at_most(size, PTT_BYTES_MAX);
+	size_t size = event->param ? event->param_size : 0, kept = size < PTT_BYTES_MAX ? size : PTT_BYTES_MAX;
 	struct nptl_trace_user head = {
 		.user_domain = (uint8_t)event->domain,
 		.user_event = (uint8_t)event->event,
 		.size = (uint32_t)size,
-		.data_pieces = pieces(kept),
+		.data_pieces = piece_count(kept),
 	};
 
 	put_fields((struct fields){
@@ -451,12 +425,13 @@ static __attribute__((noinline)) void put_known(uint32_t id, const struct nptl_t
 
 	if (!type || left < fixed)
 		return;
+	left = type->has_bytes ? left - fixed : 0;
 	put_fields((struct fields){
 		.id = id,
 		.count = type->slots,
 		.slots = param + 1,
 		.data = (const char *)(param + 1) + fixed,
-		.size = type->has_bytes ? at_most(left - fixed, PTT_BYTES_MAX) : 0,
+		.size = left < PTT_BYTES_MAX ? left : PTT_BYTES_MAX,
 		.object = param->object,
 		.site = param->site,
 	});

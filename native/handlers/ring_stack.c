@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "catalog.h"
+#include "handler.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
 #include "origin/call_site.h"
@@ -14,22 +15,22 @@
 
 uint8_t ptt_stack_when[1024];
 
-static bool is(const struct ptt_event_type *type, const char *role)
+static bool has_role(const struct ptt_event_type *type, const char *role)
 {
 	return strcmp(type->role, role) == 0;
 }
 
 static enum ptt_stack_when when_of_lock(const struct ptt_event_type *type)
 {
-	if (is(type, "wait") || is(type, "wait-in"))
+	if (has_role(type, "wait") || has_role(type, "wait-in"))
 		return PTT_STACK_WAITS;
-	if (is(type, "wait-out"))
+	if (has_role(type, "wait-out"))
 		return PTT_STACK_WAITED;
 	if (strncmp(type->role, "acquire", 7) == 0)
 		return type->field_count ? PTT_STACK_WAITED : PTT_STACK_TAKES;
-	if (is(type, "release") && type->id >> 6 == NPTL_DOMAIN_MUTEX)
+	if (has_role(type, "release") && type->id >> 6 == NPTL_DOMAIN_MUTEX)
 		return PTT_STACK_WAKES;
-	return is(type, "release") || is(type, "wake") ? PTT_STACK_RELEASES : PTT_STACK_NEVER;
+	return has_role(type, "release") || has_role(type, "wake") ? PTT_STACK_RELEASES : PTT_STACK_NEVER;
 }
 
 /* Locks of Python are semaphores, and the interpreter's lock is a condition: a release posts or signals. */
@@ -44,7 +45,7 @@ static bool has_python(void)
  */
 static bool wakes_somebody(uint32_t id)
 {
-	return id == (NPTL_DOMAIN_SEM << 6 | NPTL_EV_SEM_POST_AWAITED) || id == (NPTL_DOMAIN_FUTEX << 6 | NPTL_EV_FUTEX_WAKE);
+	return id == ID(NPTL_DOMAIN_SEM, NPTL_EV_SEM_POST_AWAITED) || id == ID(NPTL_DOMAIN_FUTEX, NPTL_EV_FUTEX_WAKE);
 }
 
 static enum ptt_stack_when when_of(const struct ptt_event_type *type, const struct ptt_segment *segment)
@@ -54,7 +55,7 @@ static enum ptt_stack_when when_of(const struct ptt_event_type *type, const stru
 
 	/* no call of the program leads to these operations of the C library, the tracer or the kernel */
 	if (domain == NPTL_DOMAIN_LLL || domain == NPTL_DOMAIN_HANDLER || domain == NPTL_DOMAIN_PROCESS || type->level > 3 ||
-	    is(type, "begin") || is(type, "end"))
+	    has_role(type, "begin") || has_role(type, "end"))
 		return PTT_STACK_NEVER;
 	if (segment->stack_all || wakes_somebody(type->id))
 		return PTT_STACK_ALWAYS;
@@ -64,12 +65,13 @@ static enum ptt_stack_when when_of(const struct ptt_event_type *type, const stru
 	if (lock != PTT_STACK_NEVER)
 		return lock;
 	/* a lock in Python is no variable, so its name is the place of its creation */
-	if (domain == NPTL_DOMAIN_SEM && is(type, "init") && has_python())
+	if (domain == NPTL_DOMAIN_SEM && has_role(type, "init") && has_python())
 		return PTT_STACK_ALWAYS;
 	/* events of Python programs always: a Python function calls through ctypes */
 	if (domain == NPTL_DOMAIN_USER && (segment->stack_user || has_python()))
 		return PTT_STACK_ALWAYS;
-	return is(type, "wait") || is(type, "wait-in") || is(type, "create") || is(type, "error") ? PTT_STACK_ALWAYS : PTT_STACK_NEVER;
+	return has_role(type, "wait") || has_role(type, "wait-in") || has_role(type, "create") || has_role(type, "error") ?
+		       PTT_STACK_ALWAYS : PTT_STACK_NEVER;
 }
 
 void ptt_stack_choose(void)
@@ -89,10 +91,7 @@ bool ptt_stack_needs_look(uint32_t id)
 	       (ptt_stack_when[id] == PTT_STACK_RELEASES && (domain == NPTL_DOMAIN_SEM || domain == NPTL_DOMAIN_COND));
 }
 
-/*
- * A lock that the calling thread is about to try, and the number of its stack, found before it has the lock; or
- * PTT_STACK_NONE.
- */
+/* A lock that the calling thread is about to try, and the number of its stack, found before it has the lock; or PTT_STACK_NONE. */
 static __thread struct {
 	uint64_t object; /* 0: none */
 	void *site;

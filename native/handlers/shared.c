@@ -59,18 +59,11 @@
 #include "platform/confined.h"
 #include "origin/call_site.h"
 #include "origin/image_files.h"
-#include "joining.h"
+#include "handler.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
 #include "record/record.h"
 #include "writer/writer.h"
-
-#define EXPORT __attribute__((visibility("default")))
-#define ID(domain, number) ((uint32_t)(domain) << 6 | (uint32_t)(number))
-
-/* This handler calls nothing that is traced. */
-EXPORT extern const int nptl_trace_handler_reentrant;
-EXPORT const int nptl_trace_handler_reentrant = 1;
 
 /* The unfinished record of the calling thread; signal handlers look at it. */
 static __thread volatile bool writing INITIAL_EXEC;
@@ -170,9 +163,7 @@ static enum outcome try_put(const struct shared_buffer *b, uint32_t *record, uin
 	if (!nested)
 		writing_at = __atomic_load_n(&shared->reserved, __ATOMIC_ACQUIRE);
 	writing = true;
-	/*
-	 * seq_cst: a reader that sees our reservation sees this too, and does not think that a dead writer made our record
-	 */
+	/* seq_cst: a reader that sees our reservation sees this too, and does not think that a dead writer made our record */
 	__atomic_fetch_add(&b->process->writing, 1, __ATOMIC_SEQ_CST);
 	do {
 		at = __atomic_load_n(&shared->reserved, __ATOMIC_ACQUIRE);

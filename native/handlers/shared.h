@@ -9,8 +9,6 @@
 #include "layout/ptt_abi.h"
 #include "writer/bell.h"
 
-#define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
-
 /*
  * A writer loads the pointer once, and reaches everything by it. In the child of a fork another struct takes its place, and
  * the parent's struct points to private memory from then on. A signal handler may fork within a writer and return in the

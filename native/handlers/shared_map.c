@@ -136,7 +136,7 @@ bool shared_has_room(const struct shared_buffer *b, uint64_t reserved, uint32_t 
 }
 
 /* Would a thread that waits for room wait in vain? */
-static bool in_vain(const struct shared_buffer *b)
+static bool waits_in_vain(const struct shared_buffer *b)
 {
 	if (!ptt_is_collected(b->segment) || ptt_is_real_time())
 		return true;
@@ -153,7 +153,7 @@ bool shared_wait_for_room(const struct shared_buffer *b, uint32_t words, struct 
 	/* acquire: pairs with the reader's bump after it moved beg_read */
 	uint32_t seen = __atomic_load_n(&segment->space, __ATOMIC_ACQUIRE);
 
-	if (segment->when_full != PTT_WHEN_FULL_WAIT || in_vain(b))
+	if (segment->when_full != PTT_WHEN_FULL_WAIT || waits_in_vain(b))
 		return false;
 	__atomic_fetch_add(&segment->waiters, 1, __ATOMIC_SEQ_CST); /* pairs with the reader's bump of space, then load */
 	if (!shared_has_room(b, __atomic_load_n(&b->shared->reserved, __ATOMIC_SEQ_CST), words, false)) {
@@ -190,7 +190,7 @@ bool shared_wait_for_pause(const struct shared_buffer *b)
 	for (i = 0; i < PAUSE_SPINS && __atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE); i++)
 		relax();
 	while (__atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE)) {
-		if (in_vain(b))
+		if (waits_in_vain(b))
 			return false;
 		ptt_wait_for_collector(b->segment, &patience, &shared->pause, 1, &wait_slice);
 	}

@@ -16,13 +16,13 @@
 #define NPTL_TRACE_IMPLEMENTATION
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "catalog.h"
+#include "handler.h"
 #include "module_list.h"
 #include "origin/call_site.h"
 #include "platform/clock.h"
@@ -32,21 +32,14 @@
 #include "platform/raw_syscall.h"
 #include "record/record.h"
 
-#define EXPORT __attribute__((visibility("default")))
-#define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
-
 #define MODULES_MAX 256u
 #define LINE_MAX_BYTES 1536u
 #define DATA_MAX 512u /* bytes of a text that a line shows */
 /* The lowest descriptor that the handler may use: programs rely on the low descriptors. */
 #define DESCRIPTOR_MIN 700
 
-/* This handler calls nothing that is traced. */
-EXPORT extern const int nptl_trace_handler_reentrant;
-EXPORT const int nptl_trace_handler_reentrant = 1;
-
 static struct module {
-	uintptr_t start, end, bias;
+	uint64_t start, end, bias;
 	char name[48];
 } module[MODULES_MAX];
 static uint32_t module_count;
@@ -68,19 +61,8 @@ static int note_module(struct dl_phdr_info *info, size_t size, void *unused)
 	(void)unused;
 	if (module_count == MODULES_MAX)
 		return 1;
-	m->start = UINTPTR_MAX;
-	m->end = 0;
 	m->bias = info->dlpi_addr;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-		if (p->p_type != PT_LOAD)
-			continue;
-		if (m->bias + p->p_vaddr < m->start)
-			m->start = m->bias + p->p_vaddr;
-		if (m->bias + p->p_vaddr + p->p_memsz > m->end)
-			m->end = m->bias + p->p_vaddr + p->p_memsz;
-	}
+	module_list_span(info, &m->start, &m->end);
 	snprintf(m->name, sizeof(m->name), "%s", slash ? slash + 1 : name);
 	module_count++;
 	return 0;
