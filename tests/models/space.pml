@@ -75,7 +75,7 @@ byte lost;
 
 #define STANDS(t) (t == A && in_handler)
 
-/* claim_among(): each chunk is a compare and swap of its own. */
+/* claim_in_range(): each chunk is a compare and swap of its own. */
 inline claim(mine, first, end)
 {
 	mine = first;

@@ -15,7 +15,7 @@
 
 /* ------------------------------------------------------------- arithmetic */
 
-/* Product of two polynomials modulo the CRC's. */
+/* Product of two polynomials modulo the polynomial of the CRC. */
 static uint32_t multiply(uint32_t a, uint32_t b)
 {
 	uint32_t product = 0;
@@ -32,7 +32,7 @@ uint32_t ptt_crc32c_join(uint32_t crc_a, uint32_t crc_b, uint64_t size_b)
 {
 	uint32_t power = UINT32_C(1) << 23; /* x^8: one byte */
 
-	/* A is moved up by 8 * size_b bits, one binary digit of size_b at a time. */
+	/* Move A up by 8 * size_b bits, one binary digit of size_b at a time. */
 	for (; size_b; size_b >>= 1) {
 		if (size_b & 1)
 			crc_a = multiply(crc_a, power);
@@ -43,10 +43,7 @@ uint32_t ptt_crc32c_join(uint32_t crc_a, uint32_t crc_b, uint64_t size_b)
 
 /* ------------------------------------------------------------------ table */
 
-/*
- * CRC of each value of half a byte. The table is short enough to write out and fast enough for processors without the
- * instruction.
- */
+/* CRC of each value of half a byte. The table is short enough to write out and fast enough for processors without the instruction. */
 static const uint32_t half_byte[16] = {
 	0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
 	0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9, 0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,

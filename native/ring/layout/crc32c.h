@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* crc32c.h - CRC-32C (Castagnoli), as fast as the processor can. */
 /*
- * All functions are pure: safe in any thread and signal handler. The values are those of the common CRC-32C: initial and
- * final inversion included. The CRC of "123456789" is 0xe3069283, and the CRC of no bytes is 0.
+ * All functions are pure: safe in any thread and signal handler. The values include the usual initial and final inversion:
+ * the CRC of "123456789" is 0xe3069283, and the CRC of no bytes is 0.
  */
 #ifndef PTT_CRC32C_H
 #define PTT_CRC32C_H

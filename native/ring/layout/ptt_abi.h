@@ -84,9 +84,9 @@ enum ptt_clock { PTT_CLOCK_TSC = 1, PTT_CLOCK_MONOTONIC = 2 };
 #define PTT_CHUNK_SIZE_MIN 8192u /* holds the longest event */
 
 /*
- * Chunk states. A chunk is claimed with one compare and swap that carries the claimant, so that no kill can orphan it.
- * FREE -> CLAIMED (writer) -> OWNED (writer: head is valid) -> FULL (writer: has moved on) -> FREE (collector; in LOOP a
- * writer takes FULL -> CLAIMED itself).
+ * Chunk states. A writer claims a chunk with one compare and swap that carries the writer's entry, so no kill can orphan
+ * the chunk. FREE -> CLAIMED (writer) -> OWNED (writer: head is valid) -> FULL (writer: has moved on) -> FREE (collector;
+ * in LOOP a writer takes FULL -> CLAIMED itself).
  */
 #define PTT_CHUNK_FREE 0u
 #define PTT_CHUNK_CLAIMED 1u
@@ -94,18 +94,13 @@ enum ptt_clock { PTT_CLOCK_TSC = 1, PTT_CLOCK_MONOTONIC = 2 };
 #define PTT_CHUNK_FULL 3u
 #define PTT_CHUNK_STATUS(state) ((state) & 3u)
 #define PTT_CHUNK_THREAD(state) ((state) >> 2 & 0x7fffu)
-/*
- * With FULL: the collector took the chunk from an idle thread. Slots that the thread had reserved but not written are void.
- */
+/* With FULL: the collector took the chunk from an idle thread. Slots that the thread had reserved but not written are void. */
 #define PTT_CHUNK_TAKEN 0x80000000u
 /* The low bits of the head's count of chunk changes keep a late compare and swap from hitting a chunk that has come back. */
 #define PTT_CHUNK_STATE(thread, changes, status) \
 	(((uint32_t)(changes) & 0x3fffu) << 17 | ((uint32_t)(thread) & 0x7fffu) << 2 | (status))
 #define PTT_THREAD_COUNT_MAX 32768u
-/*
- * CLAIMED with change 1, which no writer uses: the file has no pages for this chunk yet. The collector makes the chunk
- * FREE.
- */
+/* CLAIMED with change 1, which no writer uses: the file has no pages for this chunk yet. The collector makes the chunk FREE. */
 #define PTT_CHUNK_ABSENT PTT_CHUNK_STATE(PTT_THREAD_COUNT_MAX - 1, 1, PTT_CHUNK_CLAIMED)
 
 /* First bytes of a chunk; the slots follow. */
@@ -340,7 +335,7 @@ _Static_assert(offsetof(struct ptt_shared, pause) == 256, "line 5");
 _Static_assert(offsetof(struct ptt_shared, lost_full) == 320, "line 6");
 _Static_assert(sizeof(struct ptt_shared) == 384, "shared buffer head");
 
-/* Beside the process entry of the same index. */
+/* One for each process entry, with the same index. */
 struct ptt_shared_process {
 	uint32_t writing;    /* threads between reserving and having written */
 	uint32_t gone;       /* set by the reader: the process does not run any more */
@@ -365,9 +360,7 @@ _Static_assert(sizeof(struct ptt_shared_process) == 16, "shared process entry");
  * entry. If the late writer then goes on, the wrong lap shows the damage. tests/models/sites.pml checks it.
  */
 #define PTT_SITE_COUNT 65536u
-/*
- * In the private table: the address still has its number, but the site must be looked up before the number is used again.
- */
+/* In the private table: the address still has its number, but the site must be looked up before the number is used again. */
 #define PTT_SITE_STALE (UINT64_C(1) << 62)
 #define PTT_SITE_JOURNAL 16384u
 
@@ -450,7 +443,7 @@ _Static_assert(sizeof(struct ptt_site) == 24, "site");
  * addresses of its symbol table; then its build-id and a -; then its path, empty for the program itself.
  */
 
-/* In the trace directory while it is recorded: a byte for each process that did not find the segment. */
+/* In the trace directory during a recording: one byte for each process that did not find the segment. */
 #define PTT_UNTRACED_FILE ".untraced"
 
 /* ---------------------------------------------------------- level control */
@@ -563,7 +556,7 @@ _Static_assert(offsetof(struct ptt_packet, thread_serial) == 112, "thread serial
  *   last        checksum: the sum of all words before it, rotated left by one bit at each step
  */
 #define PTT_RECORD_HEAD_WORDS 9u
-#define PTT_RECORD_UNFINISHED 0xffffu /* id while the record is being written; becomes the true one last */
+#define PTT_RECORD_UNFINISHED 0xffffu /* id while the record is being written; the writer stores the true id last */
 #define PTT_RECORD_WORDS_MAX 1100u
 
 #endif

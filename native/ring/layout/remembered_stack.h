@@ -9,9 +9,7 @@
 
 #include <stdint.h>
 
-/*
- * Enough words for stacks of the usual depth; longer stacks are not remembered. A function of Python takes up to 40 words.
- */
+/* Enough words for stacks of the usual depth; longer stacks are not remembered. A function of Python takes up to 40 words. */
 #define PTT_REMEMBERED_WORDS_OF_C 88u
 #define PTT_REMEMBERED_WORDS_OF_PYTHON 1024u
 #define PTT_REMEMBERED_STACKS 256u /* for all threads; the index is a hash of the place on the stack */

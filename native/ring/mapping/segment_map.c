@@ -46,7 +46,7 @@ void *ptt_segment_map(int fd, uint64_t size)
  * Map the shared memory of @size bytes at @from a second time, at @to. Under qemu-user a second mapping is impossible:
  * there the mapping moves, and nothing is left at @from.
  */
-static bool take_along(void *from, uint64_t size, void *to)
+static bool map_again(void *from, uint64_t size, void *to)
 {
 	const int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
 
@@ -58,7 +58,7 @@ static bool take_along(void *from, uint64_t size, void *to)
  * Leave memory for an interrupted writer of the parent: its own entry, in a segment that is closed.
  * @now: where the segment can be read
  */
-static bool leave_behind(struct ptt_segment *segment, const struct ptt_segment *now, const struct ptt_thread *self)
+static bool put_private_memory(struct ptt_segment *segment, const struct ptt_segment *now, const struct ptt_thread *self)
 {
 	struct ptt_segment head = *now;
 	struct ptt_thread entry = {0};
@@ -81,11 +81,11 @@ struct ptt_segment *ptt_segment_move(struct ptt_segment *segment, const struct p
 	static unsigned int next;
 	uint64_t size = segment->size;
 	char *to = reserve(size);
-	bool moved = to && take_along(segment, size, to);
+	bool moved = to && map_again(segment, size, to);
 
 	if (to && !moved)
 		munmap(to, size);
-	if (!leave_behind(segment, moved ? (const struct ptt_segment *)to : segment, self)) {
+	if (!put_private_memory(segment, moved ? (const struct ptt_segment *)to : segment, self)) {
 		if (moved)
 			munmap(to, size);
 		return NULL;
@@ -99,7 +99,7 @@ struct ptt_segment *ptt_segment_move(struct ptt_segment *segment, const struct p
 
 bool ptt_segment_retire(struct ptt_segment *segment)
 {
-	return leave_behind(segment, segment, NULL);
+	return put_private_memory(segment, segment, NULL);
 }
 
 /* ------------------------------------------------------------ a piece of a file twice */
@@ -128,7 +128,7 @@ void *ptt_mirror_move(void *from, uint64_t size)
 	static void *left[PTT_GENERATIONS_KEPT];
 	static unsigned int next;
 	char *to = mmap(NULL, 2 * size, PROT_NONE, PRIVATE_MEMORY, -1, 0);
-	bool moved = to != MAP_FAILED && take_along(base, size, to) && take_along(base + size, size, to + size);
+	bool moved = to != MAP_FAILED && map_again(base, size, to) && map_again(base + size, size, to + size);
 
 	if (to != MAP_FAILED && !moved)
 		munmap(to, 2 * size);

@@ -60,6 +60,7 @@ void *ptt_mirror_map(int fd, uint64_t offset, uint64_t size);
  */
 void *ptt_mirror_move(void *base, uint64_t size);
 
+/* ptt_mirror_unmap - end both mappings of @size bytes at @base. */
 void ptt_mirror_unmap(void *base, uint64_t size);
 
 #endif

@@ -75,7 +75,7 @@ static void install(void)
 	sigaction(SIGBUS, &action, &before);
 }
 
-static struct ptt_guard *take(void)
+static struct ptt_guard *take_node(void)
 {
 	struct ptt_guard *g;
 
@@ -86,10 +86,7 @@ static struct ptt_guard *take(void)
 	} else {
 		g = calloc(1, sizeof(*g));
 		if (g) {
-			/*
-			 * relaxed: only this function changes it, under the lock; release: the handler's acquire load sees
-			 * `next`
-			 */
+			/* relaxed: only this function changes it, under the lock; release: the handler's acquire load sees `next` */
 			g->next = atomic_load_explicit(&guards, memory_order_relaxed);
 			atomic_store_explicit(&guards, g, memory_order_release);
 		}
@@ -98,12 +95,12 @@ static struct ptt_guard *take(void)
 	return g;
 }
 
-static struct ptt_guard *begin(void *map, size_t size, int protection)
+static struct ptt_guard *guard_begin(void *map, size_t size, int protection)
 {
 	struct ptt_guard *guard;
 
 	pthread_once(&installed, install);
-	guard = take();
+	guard = take_node();
 	if (!guard)
 		return NULL;
 	guard->size = size;
@@ -115,7 +112,7 @@ static struct ptt_guard *begin(void *map, size_t size, int protection)
 
 struct ptt_guard *ptt_guard_add(void *map, size_t size)
 {
-	return begin(map, size, PROT_READ | PROT_WRITE);
+	return guard_begin(map, size, PROT_READ | PROT_WRITE);
 }
 
 struct ptt_guard *ptt_guard_map(int fd, size_t size)
@@ -125,7 +122,7 @@ struct ptt_guard *ptt_guard_map(int fd, size_t size)
 
 	if (map == MAP_FAILED)
 		return NULL;
-	guard = begin(map, size, PROT_READ);
+	guard = guard_begin(map, size, PROT_READ);
 	if (!guard) {
 		munmap(map, size);
 		errno = ENOMEM;

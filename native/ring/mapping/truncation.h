@@ -24,6 +24,7 @@ struct ptt_guard *ptt_guard_add(void *map, size_t size);
 void ptt_guard_remove(struct ptt_guard *guard);
 /* ptt_guard_unmap - ends a guard and its mapping; nothing may read it any more. @guard may be NULL. */
 void ptt_guard_unmap(struct ptt_guard *guard);
+/* ptt_guard_data - the first byte of the mapping. */
 const void *ptt_guard_data(const struct ptt_guard *guard);
 /* ptt_guard_cut - has an access found that the file became shorter? */
 bool ptt_guard_cut(const struct ptt_guard *guard);

@@ -4,14 +4,36 @@
 #define PTT_CALL_SITE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "python_code.h"
 #include "../platform/upcalls.h"
 #include "../layout/remembered_stack.h"
 
 /* Result of ptt_upcalls.outer_site(): the site tells nothing. */
 #define PTT_NO_SITE ((void *)1)
+
+/* A text in the interpreter's memory, in characters of one, two or four bytes. */
+struct ptt_python_text {
+	const void *at;
+	size_t size; /* in bytes */
+	uint32_t width;
+};
+
+/* A code object of Python in a stack. */
+struct ptt_python_code {
+	uint64_t identity; /* never 0; equal for the same code, as far as its addresses show that */
+
+	/* describe - fill in the fields below. Return: false if it cannot be read, or is no code. Async-signal-safe. */
+	bool (*describe)(struct ptt_python_code *code);
+
+	uint32_t minor; /* version of the interpreter */
+	uint32_t first_line;
+	struct ptt_python_text file, name, lines;
+};
+
+/* Return: the number of a code object in this process; 0 if it has none. */
+typedef uint32_t ptt_number_python_code(struct ptt_python_code *code);
 
 /* A handler's request for a stack. */
 struct ptt_stack_wanted {
@@ -24,10 +46,7 @@ struct ptt_stack_wanted {
 	 */
 	uint32_t (*number)(const uint64_t *frame, uint32_t count, bool whole);
 
-	/*
-	 * Numbers the functions of Python that take the place of the interpreter's frames, see ptt_abi.h; NULL: keep those
-	 * frames.
-	 */
+	/* Numbers the functions of Python that take the place of the interpreter's frames, see ptt_abi.h; NULL: keep those frames. */
 	ptt_number_python_code *python;
 
 	struct ptt_remembered_stack *remembered; /* PTT_REMEMBERED_STACKS of them, all 0 at first */

@@ -15,7 +15,6 @@
 #include "../platform/raw_syscall.h"
 #include "../writer/session.h"
 #include "../writer/writer.h"
-#include "python_code.h"
 
 #define HEX_MAX 17u /* bytes of a number and a space */
 
@@ -39,19 +38,9 @@ static char *put_hex(char *to, uint64_t value)
 static void append(const char *name, const struct iovec *parts, int count)
 {
 	char path[sizeof(ptt_session.directory) + 32];
-	char *end = path + strlen(strcpy(path, ptt_session.directory)), digits[16];
-	uint32_t index = ptt_session.image;
-	int n = 0;
 	long fd;
 
-	strcpy(end, name);
-	end += strlen(end);
-	do
-		digits[n++] = (char)('0' + index % 10);
-	while (index /= 10);
-	while (n)
-		*end++ = digits[--n];
-	*end = '\0';
+	*ptt_put_decimal(path + strlen(strcat(strcpy(path, ptt_session.directory), name)), ptt_session.image) = '\0';
 	/* O_NONBLOCK: the program may have put a pipe in its place */
 	fd = ptt_raw_syscall(SYS_openat, AT_FDCWD, (long)path,
 			     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600, 0, 0);
@@ -84,8 +73,8 @@ static char *put_build_id(char *to, const uint8_t *id, size_t size)
  * The program may have given the dynamic linker a relative path. The working directory is too long for a stack, so it
  * stands here, for one thread at a time.
  */
-static char place[PATH_MAX];
-static int place_taken;
+static char working_directory[PATH_MAX];
+static int working_directory_taken;
 
 void ptt_ring_note_module(const struct nptl_trace_module *module)
 {
@@ -102,20 +91,20 @@ void ptt_ring_note_module(const struct nptl_trace_module *module)
 	end = put_build_id(end, module->build_id, module->build_id_size);
 	parts[0] = (struct iovec){.iov_base = line, .iov_len = (size_t)(end - line)};
 	/* acquire, and release below: the text belongs to one thread */
-	taken = relative && !__atomic_exchange_n(&place_taken, 1, __ATOMIC_ACQUIRE);
+	taken = relative && !__atomic_exchange_n(&working_directory_taken, 1, __ATOMIC_ACQUIRE);
 	if (taken) {
-		long n = ptt_raw_syscall(SYS_getcwd, (long)place, sizeof(place), 0, 0, 0, 0);
+		long n = ptt_raw_syscall(SYS_getcwd, (long)working_directory, sizeof(working_directory), 0, 0, 0, 0);
 
 		if (n > 1) {
-			place[n - 1] = '/';
-			parts[1] = (struct iovec){.iov_base = place, .iov_len = (size_t)n};
+			working_directory[n - 1] = '/';
+			parts[1] = (struct iovec){.iov_base = working_directory, .iov_len = (size_t)n};
 		}
 	}
 	parts[2] = (struct iovec){.iov_base = (void *)(uintptr_t)module->path, .iov_len = strlen(module->path)};
 	parts[3] = (struct iovec){.iov_base = (void *)(uintptr_t) "\n", .iov_len = 1};
 	append("/modules-", parts, 4);
 	if (taken)
-		__atomic_store_n(&place_taken, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&working_directory_taken, 0, __ATOMIC_RELEASE);
 }
 
 /* ------------------------------------------------------------ code objects of Python */
@@ -126,7 +115,7 @@ void ptt_ring_note_module(const struct nptl_trace_module *module)
 #define HASH_SHIFT 49
 _Static_assert(PTT_PYTHON_CODES == 1u << (64 - HASH_SHIFT), "a hash is a number");
 
-static void write_down(uint32_t number, const struct ptt_python_code *code)
+static void append_code(uint32_t number, const struct ptt_python_code *code)
 {
 	const uint64_t head[] = {number, code->minor, code->first_line, code->file.width, code->file.size,
 				 code->name.width, code->name.size, code->lines.size};
@@ -150,23 +139,23 @@ uint32_t ptt_ring_python_code(struct ptt_python_code *code)
 	uint32_t i, number = (uint32_t)(code->identity * UINT64_C(0x9e3779b97f4a7c15) >> HASH_SHIFT);
 
 	for (i = 0; i < PROBES; i++, number = (number + 1) % PTT_PYTHON_CODES) {
-		uint64_t *entry = &ptt_site_table.python[number], found;
+		uint64_t *entry = &ptt_site_table.python[number], identity;
 
 		if (!number)
 			continue;
 		/* relaxed, all: the word leads to no other memory */
-		found = __atomic_load_n(entry, __ATOMIC_RELAXED);
-		if (found == code->identity)
+		identity = __atomic_load_n(entry, __ATOMIC_RELAXED);
+		if (identity == code->identity)
 			return number;
-		if (found)
+		if (identity)
 			continue;
 		if (ptt_is_confined() || !ptt_may_write(CODES_MAX) || !code->describe(code))
 			return 0;
-		if (__atomic_compare_exchange_n(entry, &found, code->identity, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-			write_down(number, code);
+		if (__atomic_compare_exchange_n(entry, &identity, code->identity, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+			append_code(number, code);
 			return number;
 		}
-		if (found == code->identity)
+		if (identity == code->identity)
 			return number;
 	}
 	return 0;

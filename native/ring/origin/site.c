@@ -9,7 +9,7 @@
 #include "call_site.h"
 #include "../platform/confined.h"
 #include "../platform/raw_syscall.h"
-#include "python_code.h"
+#include "image_files.h"
 #include "../writer/session.h"
 
 /* Number of table entries to look at, from the hash on. */
@@ -79,22 +79,22 @@ static bool reserve_in_time(struct ptt_segment *seg, uint64_t *at)
 /*
  * Put @value into an empty entry of a table that is private to the process, and announce @address and @ids. May wait for
  * the collector to empty the journal, as the segment's policy says.
- * @found: the value that another thread put there first; 0 if the journal is full
+ * @present: the value that another thread put there first; 0 if the journal is full
  * Return: true if @value is in the entry.
  */
-static bool insert(uint64_t *entry, uint64_t value, uint64_t address, uint64_t ids, uint64_t *found)
+static bool insert(uint64_t *entry, uint64_t value, uint64_t address, uint64_t ids, uint64_t *present)
 {
 	struct ptt_segment *seg = ptt_session.segment;
 	uint64_t at;
 
-	*found = 0;
+	*present = 0;
 	if (!reserve_in_time(seg, &at)) {
 		/* relaxed: a count */
 		__atomic_fetch_add(&seg->site_lost, 1, __ATOMIC_RELAXED);
 		return false;
 	}
 	/* seq_cst: between the two looks at ptt_closing() */
-	if (!__atomic_compare_exchange_n(entry, found, value, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+	if (!__atomic_compare_exchange_n(entry, present, value, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
 		announce(seg, at, 0, 0);
 		return false;
 	}
@@ -136,11 +136,11 @@ void ptt_ring_forget_sites(void)
 /* Put @address into the empty table entry @id, unless another thread was faster. Return: true if the entry has @address. */
 static bool insert_site(uint32_t id, uint64_t address, uint64_t closing)
 {
-	uint64_t found, entry = ptt_is_settled(closing) ? address : address | PTT_SITE_STALE;
+	uint64_t present, entry = ptt_is_settled(closing) ? address : address | PTT_SITE_STALE;
 	uint32_t at;
 
-	if (!insert(&ptt_ring.sites[id], entry, address, PTT_SITE_IDS(id, PTT_NO_PARENT), &found))
-		return (found & ~PTT_SITE_STALE) == address;
+	if (!insert(&ptt_ring.sites[id], entry, address, PTT_SITE_IDS(id, PTT_NO_PARENT), &present))
+		return (present & ~PTT_SITE_STALE) == address;
 	/* relaxed, both: make_stale_if_closed() handles a site that is not in the list yet */
 	at = __atomic_fetch_add(&ptt_site_table.listed, 1, __ATOMIC_RELAXED);
 	if (at < PTT_SITE_COUNT)
@@ -172,24 +172,24 @@ uint32_t ptt_ring_site_slow(uint64_t address)
 		return PTT_SITE_NONE;
 	}
 	for (probe = 0; probe < PROBES; probe++, id = (id + 1) % PTT_SITE_COUNT) {
-		uint64_t found;
+		uint64_t present;
 
 		if (id == PTT_SITE_NONE)
 			continue;
 		/* relaxed: as in insert_site() */
-		found = __atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED);
-		if (found == address)
+		present = __atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED);
+		if (present == address)
 			return id;
-		if (found == (address | PTT_SITE_STALE)) {
+		if (present == (address | PTT_SITE_STALE)) {
 			if (ptt_is_settled(closing)) {
-				change_site(id, found, address);
+				change_site(id, present, address);
 				make_stale_if_closed(id, address, closing);
 			}
 			return id;
 		}
-		if (!found && insert_site(id, address, closing))
+		if (!present && insert_site(id, address, closing))
 			return id;
-		if (!found && !__atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED))
+		if (!present && !__atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED))
 			break; /* the journal is full */
 	}
 	/* relaxed: a count */
@@ -223,23 +223,23 @@ static uint32_t number_of(uint32_t caller, uint64_t address)
 	uint32_t i, id = (uint32_t)(wanted * UINT64_C(0x9e3779b97f4a7c15) >> HASH_SHIFT);
 
 	for (i = 0; i < PROBES; i++, id = (id + 1) % PTT_STACK_COUNT) {
-		uint64_t *entry = &ptt_site_table.stack[id], found;
+		uint64_t *entry = &ptt_site_table.stack[id], present;
 
 		if (id < PTT_STACK_FIRST)
 			continue;
 		/* relaxed: the word leads to no other memory */
-		found = __atomic_load_n(entry, __ATOMIC_RELAXED);
-		if (!found && insert(entry, wanted, address, PTT_SITE_IDS(id, caller), &found))
+		present = __atomic_load_n(entry, __ATOMIC_RELAXED);
+		if (!present && insert(entry, wanted, address, PTT_SITE_IDS(id, caller), &present))
 			return id;
-		if (found == wanted)
+		if (present == wanted)
 			return id;
-		if (!found)
+		if (!present)
 			break; /* the journal is full */
 	}
 	return PTT_STACK_NONE;
 }
 
-static uint32_t number_of_all(const uint64_t *frame, uint32_t count, bool whole)
+static uint32_t number_of_stack(const uint64_t *frame, uint32_t count, bool whole)
 {
 	uint32_t id = whole ? PTT_STACK_WHOLE : PTT_STACK_CUT;
 
@@ -252,7 +252,7 @@ uint32_t ptt_ring_stack(void *site)
 {
 	struct ptt_segment *seg = ptt_session.segment;
 	struct ptt_stack_wanted wanted = {
-		.number = number_of_all,
+		.number = number_of_stack,
 		.remembered = ptt_site_table.remembered,
 		.session = seg,
 	};

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* site.h - numbers of call sites and stacks, which stand in events in place of addresses; ptt_abi.h has the layout. */
-/*
- * All functions may run in signal handlers, and no function allocates. ptt_ring_site_slow() and ptt_ring_stack() may wait.
- */
+/* All functions may run in signal handlers, and no function allocates. ptt_ring_site_slow() and ptt_ring_stack() may wait. */
 #ifndef PTT_SITE_H
 #define PTT_SITE_H
 

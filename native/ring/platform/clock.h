@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* clock.h - the trace clock: the processor's counter where the kernel trusts it, else CLOCK_MONOTONIC. */
+/* clock.h - the trace clock: the processor's counter if the kernel trusts it, else CLOCK_MONOTONIC. */
 #ifndef PTT_CLOCK_H
 #define PTT_CLOCK_H
 
@@ -8,15 +8,10 @@
 
 #include "../layout/ptt_abi.h"
 
-/*
- * ptt_clock_choose - PTT_CLOCK_TSC if the kernel itself keeps time by it now, else PTT_CLOCK_MONOTONIC. Opens a file of
- * /sys.
- */
+/* ptt_clock_choose - PTT_CLOCK_TSC if the kernel itself keeps time by it now, else PTT_CLOCK_MONOTONIC. Opens a file of /sys. */
 uint32_t ptt_clock_choose(void);
 
-/*
- * ptt_clock_monotonic_ns - CLOCK_MONOTONIC in ns; no system call if the kernel has a vDSO clock. Safe in signal handlers.
- */
+/* ptt_clock_monotonic_ns - CLOCK_MONOTONIC in ns; no system call if the kernel has a vDSO clock. Safe in signal handlers. */
 static inline uint64_t ptt_clock_monotonic_ns(void)
 {
 	struct timespec now;

@@ -19,9 +19,7 @@ static inline bool ptt_is_confined(void)
 	return __atomic_load_n(ptt_upcalls.confined, __ATOMIC_RELAXED);
 }
 
-/*
- * ptt_own_tid - kernel id of the calling thread. The C library knows the id and encodes it in the id of the thread's clock.
- */
+/* ptt_own_tid - kernel id of the calling thread. The C library knows the id and encodes it in the id of the thread's clock. */
 static inline uint32_t ptt_own_tid(void)
 {
 	clockid_t clock;

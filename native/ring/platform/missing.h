@@ -43,11 +43,11 @@ _Static_assert(sizeof(struct dl_find_object) == 12 * sizeof(unsigned long long),
 static inline void *ptt_thread_pointer(void)
 {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 11
-	void *own;
+	void *pointer;
 
 	/* the first word at the thread pointer is its own address */
-	__asm__("mov %%fs:0, %0" : "=r"(own));
-	return own;
+	__asm__("mov %%fs:0, %0" : "=r"(pointer));
+	return pointer;
 #else
 	return __builtin_thread_pointer();
 #endif

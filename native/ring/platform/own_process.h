@@ -13,9 +13,7 @@
 
 #include "raw_syscall.h"
 
-/*
- * ptt_may_write - is a file of @size bytes within the program's own limit? A fatal signal ends a program that exceeds it.
- */
+/* ptt_may_write - is a file of @size bytes within the program's own limit? A fatal signal ends a program that exceeds it. */
 static inline bool ptt_may_write(uint64_t size)
 {
 	struct rlimit limit;
@@ -39,6 +37,20 @@ static inline bool ptt_may_complain(const char *place)
 	return fstat(2, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
+/* ptt_put_decimal - put a number at @to, in up to 20 digits. Return: their end. Safe in signal handlers. */
+static inline char *ptt_put_decimal(char *to, uint64_t number)
+{
+	char digits[20];
+	int n = 0;
+
+	do
+		digits[n++] = (char)('0' + number % 10);
+	while (number /= 10);
+	while (n)
+		*to++ = digits[--n];
+	return to;
+}
+
 #define PTT_OWN_STAT_MAX 48
 
 /*
@@ -56,17 +68,9 @@ static inline void ptt_own_stat_path(char path[PTT_OWN_STAT_MAX])
 {
 	static const char before[] = "/proc/self/task/", after[] = "/stat";
 	uint64_t pid = (uint64_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
-	char digits[20];
-	int n = 0;
 
-	do
-		digits[n++] = (char)('0' + pid % 10);
-	while (pid /= 10);
 	memcpy(path, before, sizeof(before));
-	path += sizeof(before) - 1;
-	while (n)
-		*path++ = digits[--n];
-	memcpy(path, after, sizeof(after));
+	memcpy(ptt_put_decimal(path + sizeof(before) - 1, pid), after, sizeof(after));
 }
 
 #endif

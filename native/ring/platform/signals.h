@@ -63,7 +63,7 @@ static inline void ptt_restore_signals(const ptt_signal_set *before)
 	ptt_raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)before, 0, PTT_SIGSET_SIZE, 0, 0);
 }
 
-/* ptt_hold_signals - as ptt_block_signals(), until ptt_let_signals(). In a confined program nothing is done. */
+/* ptt_hold_signals - as ptt_block_signals(), until ptt_let_signals(). Does nothing in a program that has given up system calls. */
 static inline uint64_t ptt_hold_signals(void)
 {
 	ptt_signal_set before = 0;

@@ -69,10 +69,7 @@ struct ptt_upcalls {
 	/* is_of_other_thread - does the current report of the calling thread belong to a call of another thread? */
 	bool (*is_of_other_thread)(void);
 
-	/*
-	 * user_site - the call site of the program's own event that the calling thread sends now; meaningless at other
-	 * times.
-	 */
+	/* user_site - the call site of the program's own event that the calling thread sends now; meaningless at other times. */
 	void *(*user_site)(void);
 
 	/*

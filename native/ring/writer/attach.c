@@ -22,13 +22,6 @@
 #include "taker.h"
 #include "writer.h"
 
-static int session_path(char *path, size_t size, const char *name)
-{
-	int n = snprintf(path, size, "%s/%s", ptt_session.directory, name);
-
-	return n > 0 && (size_t)n < size ? 0 : -ENAMETOOLONG;
-}
-
 /*
  * Does a process with a limit on addresses keep as many for itself as the buffers take? It may need them later, and would
  * fail without them. Makes system calls.
@@ -50,40 +43,36 @@ static bool leaves_room(uint64_t size)
 static int map_segment(const char *directory, struct ptt_segment **segment)
 {
 	char path[sizeof(ptt_session.directory) + 16];
+	struct ptt_segment *seg = NULL;
+	int fd, err = -EINVAL;
 	struct stat st;
-	struct ptt_segment *seg;
-	int fd;
 
 	if (snprintf(path, sizeof(path), "%s/segment", directory) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(*seg)) {
-		close(fd);
-		return -EINVAL;
-	}
-	if (!leaves_room((uint64_t)st.st_size)) {
-		close(fd);
-		return -ENOMEM;
-	}
-	seg = ptt_segment_map(fd, (uint64_t)st.st_size);
+	if (fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(*seg))
+		err = leaves_room((uint64_t)st.st_size) ? 0 : -ENOMEM;
+	if (!err)
+		seg = ptt_segment_map(fd, (uint64_t)st.st_size);
+	if (!err && !seg)
+		err = -errno;
 	close(fd);
-	if (!seg)
-		return -errno;
+	if (err)
+		return err;
 	if (memcmp(seg->abi.magic, PTT_SEGMENT_MAGIC, 8) != 0 || seg->abi.major != PTT_ABI_MAJOR ||
 	    seg->size != (uint64_t)st.st_size ||
-	    seg->thread_offset + seg->thread_count * sizeof(struct ptt_thread) > PTT_SEGMENT_ALIGN) {
-		munmap(seg, (size_t)st.st_size);
-		return -EINVAL;
-	}
+	    seg->thread_offset + seg->thread_count * sizeof(struct ptt_thread) > PTT_SEGMENT_ALIGN)
+		err = -EINVAL;
 	/* relaxed: a recording that ends just now may include this process or not */
-	if (__atomic_load_n(&seg->closed, __ATOMIC_RELAXED)) {
+	else if (__atomic_load_n(&seg->closed, __ATOMIC_RELAXED))
+		err = -ESHUTDOWN;
+	if (err)
 		munmap(seg, (size_t)st.st_size);
-		return -ESHUTDOWN;
-	}
-	*segment = seg;
-	return 0;
+	else
+		*segment = seg;
+	return err;
 }
 
 static bool take_process(struct ptt_segment *seg, uint32_t index)
@@ -164,13 +153,13 @@ static bool copy_link(const char *from, int out)
 /* Copy /proc/thread-self/NAME for readers of the trace. Fails in silence: the trace only loses names. */
 static void save_proc(const char *name, bool (*copy)(const char *from, int out))
 {
-	char from[32], to[32], path[sizeof(ptt_session.directory) + 32], temporary[sizeof(path) + 8];
+	char from[32], path[sizeof(ptt_session.directory) + 32], temporary[sizeof(path) + 8];
 	bool copied;
 	int out;
 
 	snprintf(from, sizeof(from), "/proc/thread-self/%s", name);
-	snprintf(to, sizeof(to), "%s-%u", name, ptt_session.image);
-	if (ptt_is_confined() || !ptt_may_write(PROC_MAX) || session_path(path, sizeof(path), to))
+	if (ptt_is_confined() || !ptt_may_write(PROC_MAX) ||
+	    snprintf(path, sizeof(path), "%s/%s-%u", ptt_session.directory, name, ptt_session.image) >= (int)sizeof(path))
 		return;
 	snprintf(temporary, sizeof(temporary), "%s.new", path);
 	out = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
@@ -195,9 +184,7 @@ static ptrdiff_t find_cpu_offset(void)
 	return ptt_ring_no_cpu_offset();
 }
 
-/*
- * If the kernel knows that this process takes part, the collector need not wait for all processors when it asks for chunks.
- */
+/* If the kernel knows that this process takes part, the collector need not wait for all processors when it asks for chunks. */
 static void take_part_in_barriers(struct ptt_segment *seg)
 {
 	if (ptt_is_confined() ||

@@ -53,18 +53,7 @@ static inline void ptt_wait_for_collector(struct ptt_segment *segment, struct pt
 		__atomic_store_n(&segment->stalled, patience->beat, __ATOMIC_RELAXED);
 }
 
-/* ptt_tell_waiters - @chunks chunks are free now. */
-static inline void ptt_tell_waiters(struct ptt_segment *segment, int chunks)
-{
-	/*
-	 * seq_cst: a writer adds itself to waiters before it sleeps on the old value of space; one of the two sees the
-	 * other
-	 */
-	__atomic_fetch_add(&segment->space, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&segment->waiters, __ATOMIC_SEQ_CST))
-		ptt_raw_futex(&segment->space, FUTEX_WAKE, (uint32_t)chunks, NULL);
-}
-
+/* ptt_ring_the_bell - wake the collector. */
 static inline void ptt_ring_the_bell(struct ptt_segment *segment)
 {
 	__atomic_fetch_add(&segment->doorbell, 1, __ATOMIC_RELEASE); /* pairs with the collector's futex wait on the word */

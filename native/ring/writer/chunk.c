@@ -25,7 +25,7 @@ static struct timespec wait_slice(uint32_t waiters)
  * Room gets short: call the collector before threads have to wait.
  * @rung_at: the value of segment.space at the last call for this reason; one call for each value is enough
  */
-static void hurry(struct ptt_segment *seg, uint32_t *rung_at)
+static void call_collector_early(struct ptt_segment *seg, uint32_t *rung_at)
 {
 	/* relaxed: an extra call does no harm, nor does a call that comes with the next chunk */
 	uint32_t space = __atomic_load_n(&seg->space, __ATOMIC_RELAXED);
@@ -86,7 +86,7 @@ static bool claim_index(struct ptt_segment *seg, uint32_t index, uint32_t seen, 
 }
 
 /* The chunks of a search: @count chunks from @first on. After @before of them the search skips the reserve. */
-struct among {
+struct chunk_range {
 	uint32_t first, count, before;
 };
 
@@ -95,18 +95,18 @@ struct among {
  * @passed: number of chunks that were not free
  * Return: index of a chunk that is now CLAIMED, or -1 if no chunk is free.
  */
-static int64_t claim_among(struct ptt_segment *seg, const struct among *among, uint32_t home, uint32_t claimed, uint32_t *passed)
+static int64_t claim_in_range(struct ptt_segment *seg, const struct chunk_range *range, uint32_t home, uint32_t claimed, uint32_t *passed)
 {
-	uint32_t reserve = seg->chunk_reserve, n = among->count ? home % among->count : 0;
+	uint32_t reserve = seg->chunk_reserve, n = range->count ? home % range->count : 0;
 
-	for (*passed = 0; *passed < among->count; ++*passed) {
-		uint32_t index = among->first + n + (n < among->before ? 0 : reserve);
+	for (*passed = 0; *passed < range->count; ++*passed) {
+		uint32_t index = range->first + n + (n < range->before ? 0 : reserve);
 
 		/* relaxed: the swap looks again */
 		if (__atomic_load_n(&ptt_chunk_states(seg)[index], __ATOMIC_RELAXED) == PTT_CHUNK_FREE &&
 		    claim_index(seg, index, PTT_CHUNK_FREE, claimed))
 			return index;
-		if (++n == among->count)
+		if (++n == range->count)
 			n = 0;
 	}
 	return -1;
@@ -118,16 +118,16 @@ static int64_t claim_free(struct ptt_thread *self, uint32_t claimed)
 	static uint32_t rung_at = UINT32_MAX;
 	struct ptt_segment *seg = ptt_segment_of(self);
 	/* relaxed: a FREE chunk has its pages, whichever thread sees that first */
-	uint32_t there = __atomic_load_n(&seg->chunks_there, __ATOMIC_RELAXED), passed;
-	struct among among = {.count = there, .before = seg->chunk_reserve_at};
+	uint32_t present = __atomic_load_n(&seg->chunks_there, __ATOMIC_RELAXED), passed;
+	struct chunk_range range = {.count = present, .before = seg->chunk_reserve_at};
 	int64_t index;
 
-	if (there > seg->chunk_reserve_at)
-		among.count = there - seg->chunk_reserve_at > seg->chunk_reserve ? there - seg->chunk_reserve
+	if (present > seg->chunk_reserve_at)
+		range.count = present - seg->chunk_reserve_at > seg->chunk_reserve ? present - seg->chunk_reserve
 										 : seg->chunk_reserve_at;
-	index = claim_among(seg, &among, self->hint, claimed, &passed);
-	if (index >= 0 && passed >= among.count / 2 && seg->policy == PTT_POLICY_FLUSH)
-		hurry(seg, &rung_at);
+	index = claim_in_range(seg, &range, self->hint, claimed, &passed);
+	if (index >= 0 && passed >= range.count / 2 && seg->policy == PTT_POLICY_FLUSH)
+		call_collector_early(seg, &rung_at);
 	return index;
 }
 
@@ -137,21 +137,18 @@ static int64_t claim_reserved(struct ptt_thread *self, uint32_t claimed)
 	static uint32_t rung_at = UINT32_MAX;
 	struct ptt_segment *seg = ptt_segment_of(self);
 	/* chunks without pages are not FREE */
-	struct among among = {seg->chunk_reserve_at, seg->chunk_reserve, seg->chunk_reserve};
+	struct chunk_range range = {seg->chunk_reserve_at, seg->chunk_reserve, seg->chunk_reserve};
 	uint32_t passed;
 	int64_t index;
 
-	if (!among.count)
+	if (!range.count)
 		return -1;
-	index = claim_among(seg, &among, self->hint, claimed, &passed);
-	hurry(seg, &rung_at);
+	index = claim_in_range(seg, &range, self->hint, claimed, &passed);
+	call_collector_early(seg, &rung_at);
 	return index;
 }
 
-/*
- * Are all slots up to the chunk's end written? A signal handler may have interrupted a writer between reserving and
- * writing.
- */
+/* Are all slots up to the chunk's end written? A signal handler may have interrupted a writer between reserving and writing. */
 static bool is_whole(struct ptt_segment *seg, uint32_t index)
 {
 	const struct ptt_chunk *chunk = chunk_at(seg, index);
@@ -170,10 +167,7 @@ static bool is_whole(struct ptt_segment *seg, uint32_t index)
 	return true;
 }
 
-/*
- * Claim a FULL chunk that is whole. Compares with the state from before the look: a chunk that was reused meanwhile may
- * have a hole.
- */
+/* Claim a FULL chunk that is whole. Compares with the state from before the look: a chunk that was reused meanwhile may have a hole. */
 static bool claim_whole(struct ptt_segment *seg, uint32_t index, uint32_t claimed)
 {
 	/* acquire: pairs with the writer's release of FULL, so that its slots are seen */
@@ -253,9 +247,7 @@ static bool install_chunk(struct ptt_thread *self, uint32_t index, uint64_t seri
 	chunk->tid = self->tid;
 	chunk->process = self->process;
 	chunk->dirty_end = seg->chunk_size;
-	/*
-	 * release: a collector that sees this serial sees the claim too, and does not take the chunk for the last owner's
-	 */
+	/* release: a collector that sees this serial sees the claim too, and does not take the chunk for the last owner's */
 	__atomic_store_n(&chunk->serial, serial, __ATOMIC_RELEASE);
 	/* release: the collector's acquire load of OWNED sees the chunk's head and cleared slots */
 	__atomic_store_n(state, PTT_CHUNK_STATE(ptt_thread_index(self), PTT_HEAD_CHANGES(head) + 1, PTT_CHUNK_OWNED),
@@ -267,7 +259,13 @@ static bool install_chunk(struct ptt_thread *self, uint32_t index, uint64_t seri
 	}
 	chunk->dirty_end = PTT_CHUNK_HEAD;
 	__atomic_store_n(state, PTT_CHUNK_FREE, __ATOMIC_RELEASE); /* pairs with the next claim's acquire */
-	ptt_tell_waiters(seg, 1); /* a thread that searched meanwhile did not see this chunk free */
+	/*
+	 * A thread that searched meanwhile did not see this chunk free. seq_cst: a writer adds itself to waiters before it sleeps
+	 * on the old value of space; one of the two sees the other.
+	 */
+	__atomic_fetch_add(&seg->space, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&seg->waiters, __ATOMIC_SEQ_CST))
+		ptt_raw_futex(&seg->space, FUTEX_WAKE, 1, NULL);
 	return false;
 }
 

@@ -48,12 +48,9 @@ static __thread struct {
 	struct place *held_from;
 	uint64_t held;
 	bool seldom; /* its events are far apart: the time of the previous event tells little */
-} own __attribute__((tls_model("initial-exec")));
+} this_thread __attribute__((tls_model("initial-exec")));
 
-/*
- * In glibc's word for a mutex's type, protocol and robustness: waiters of all kinds but these make the lock word 2 and
- * sleep.
- */
+/* In glibc's word for a mutex's type, protocol and robustness: waiters of all kinds but these make the lock word 2 and sleep. */
 #define MUTEX_SPINS 3
 #define MUTEX_TYPE 3
 #define MUTEX_OTHER_WORD 0x70 /* robust, with priority inheritance, with a ceiling */
@@ -73,25 +70,22 @@ static void note_use(uint32_t place)
 {
 	uint64_t *word = &ptt_contended_ever[place / 64], bit = UINT64_C(1) << place % 64;
 
-	/*
-	 * relaxed: a thread that does not see the bit yet assumes that nobody waits for the lock. Most of the time the bit
-	 * is set.
-	 */
+	/* relaxed: a thread that does not see the bit yet assumes that nobody waits for the lock. Most of the time the bit is set. */
 	if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
 		__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
 }
 
 void ptt_contended_wait(uint64_t object)
 {
-	uint64_t *entry = ptt_contended_entry(object), now = __atomic_load_n(entry, __ATOMIC_RELAXED), next;
+	uint64_t *entry = ptt_contended_entry(object), value = __atomic_load_n(entry, __ATOMIC_RELAXED), next;
 
 	do {
-		bool same = (now & PTT_OBJECT_MASK) == object;
+		bool same = (value & PTT_OBJECT_MASK) == object;
 
-		if ((!same && WAITERS(now)) || WAITERS(now) == WAITERS_MAX)
+		if ((!same && WAITERS(value)) || WAITERS(value) == WAITERS_MAX)
 			return;
-		next = object | (same ? WAITERS(now) + 1 : 1) * WAITER | CALM_MAX * CALM | OWED;
-	} while (!change(entry, &now, next));
+		next = object | (same ? WAITERS(value) + 1 : 1) * WAITER | CALM_MAX * CALM | OWED;
+	} while (!change(entry, &value, next));
 	note_use(ptt_contended_place(object));
 	/* the holder must look here when it releases the lock */
 	ptt_taker_doubt(object);
@@ -99,12 +93,12 @@ void ptt_contended_wait(uint64_t object)
 
 void ptt_contended_waited(uint64_t object)
 {
-	uint64_t *entry = ptt_contended_entry(object), now = __atomic_load_n(entry, __ATOMIC_RELAXED);
+	uint64_t *entry = ptt_contended_entry(object), value = __atomic_load_n(entry, __ATOMIC_RELAXED);
 
-	while ((now & PTT_OBJECT_MASK) == object && WAITERS(now) && !change(entry, &now, now - WAITER))
+	while ((value & PTT_OBJECT_MASK) == object && WAITERS(value) && !change(entry, &value, value - WAITER))
 		;
 	/* other threads may wait for the lock, which this thread has now */
-	if ((now & PTT_OBJECT_MASK) == object)
+	if ((value & PTT_OBJECT_MASK) == object)
 		ptt_taker_doubt(object);
 }
 
@@ -131,14 +125,14 @@ static void forget_quiet(void)
  */
 static uint32_t is_due(uint64_t object, uint64_t site)
 {
-	struct place *place = &own.place[slot(site)];
-	uint32_t *last = &own.last[slot(object ^ site)], recent, now;
+	struct place *place = &this_thread.place[slot(site)];
+	uint32_t *last = &this_thread.last[slot(object ^ site)], recent, now;
 	uint32_t intervals = place->short_in_a_row < SHORT_IN_A_ROW ? 1 : INTERVALS_IF_SHORT;
 	uint32_t since = intervals > 1 ? place->last : *last;
 
 	if (!ptt_ring_recent(&recent))
 		recent = ticks();
-	else if (!own.seldom && ptt_contended_between(since, recent) < intervals * INTERVAL) {
+	else if (!this_thread.seldom && ptt_contended_between(since, recent) < intervals * INTERVAL) {
 		uint64_t key = ptt_contended_key(object, site);
 
 		ptt_contended_quiet[key >> (64 - PTT_CONTENDED_QUIET_BITS)] =
@@ -147,7 +141,7 @@ static uint32_t is_due(uint64_t object, uint64_t site)
 	}
 	forget_quiet();
 	now = ticks();
-	own.seldom = ptt_contended_between(recent, now) > RECENT;
+	this_thread.seldom = ptt_contended_between(recent, now) > RECENT;
 	if (ptt_contended_between(*last, now) < INTERVAL || ptt_contended_between(since, now) < intervals * INTERVAL)
 		return 0;
 	*last = place->last = now;
@@ -156,45 +150,45 @@ static uint32_t is_due(uint64_t object, uint64_t site)
 
 bool ptt_contended_is_due(uint64_t object, uint64_t site)
 {
-	uint64_t *entry = ptt_contended_entry(object), now = __atomic_load_n(entry, __ATOMIC_RELAXED);
-	uint32_t wanted, calm = CALM_OF(now);
+	uint64_t *entry = ptt_contended_entry(object), value = __atomic_load_n(entry, __ATOMIC_RELAXED);
+	uint32_t wanted, calm = CALM_OF(value);
 
-	if ((now & PTT_OBJECT_MASK) != object || !calm)
+	if ((value & PTT_OBJECT_MASK) != object || !calm)
 		return false;
 	wanted = is_due(object, site);
 	if (!wanted)
 		return false;
-	if (!WAITERS(now)) /* if another thread changed the entry, the next acquisition does it */
-		change(entry, &now, now - (wanted < calm ? wanted : calm) * CALM);
+	if (!WAITERS(value)) /* if another thread changed the entry, the next acquisition does it */
+		change(entry, &value, value - (wanted < calm ? wanted : calm) * CALM);
 	/* the acquisition must take the slow path */
 	ptt_taker_doubt(object);
 	return true;
 }
 
-void ptt_contended_taken(uint64_t object, uint64_t site, bool found)
+void ptt_contended_taken(uint64_t object, uint64_t site, bool recorded)
 {
-	uint64_t now = __atomic_load_n(ptt_contended_entry(object), __ATOMIC_RELAXED);
+	uint64_t value = __atomic_load_n(ptt_contended_entry(object), __ATOMIC_RELAXED);
 
-	if (found) {
-		own.held_from = &own.place[slot(site)];
-		own.held_from->last = ticks();
-		own.held = object;
+	if (recorded) {
+		this_thread.held_from = &this_thread.place[slot(site)];
+		this_thread.held_from->last = ticks();
+		this_thread.held = object;
 	}
 	/* so must a release that ends this hold, or that another thread waits for */
-	if (found || ((now & PTT_OBJECT_MASK) == object && WAITERS(now) && now & OWED))
+	if (recorded || ((value & PTT_OBJECT_MASK) == object && WAITERS(value) && value & OWED))
 		ptt_taker_doubt(object);
 }
 
 /* The calling thread is about to release @object: note whether the hold was short. */
 static void note_end(uint64_t object)
 {
-	struct place *place = own.held_from;
+	struct place *place = this_thread.held_from;
 
-	if (!place || own.held != object)
+	if (!place || this_thread.held != object)
 		return;
 	place->short_in_a_row = ptt_contended_between(place->last, ticks()) < SHORT ? place->short_in_a_row + 1 : 0;
 	forget_quiet();
-	own.held_from = NULL;
+	this_thread.held_from = NULL;
 }
 
 bool ptt_contended_release(uint64_t object)
@@ -222,11 +216,11 @@ static bool has_sleeper(uint64_t object)
 
 bool ptt_contended_wakes(uint64_t object)
 {
-	uint64_t *entry = ptt_contended_entry(object), now = __atomic_load_n(entry, __ATOMIC_RELAXED);
+	uint64_t *entry = ptt_contended_entry(object), value = __atomic_load_n(entry, __ATOMIC_RELAXED);
 
 	if (!ptt_contended_release(object) || !has_sleeper(object))
 		return false;
-	while ((now & PTT_OBJECT_MASK) == object && now & OWED && !change(entry, &now, now & ~OWED))
+	while ((value & PTT_OBJECT_MASK) == object && value & OWED && !change(entry, &value, value & ~OWED))
 		;
 	return true;
 }

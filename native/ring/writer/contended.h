@@ -25,10 +25,7 @@
 
 extern uint64_t ptt_contended_table[1u << PTT_CONTENDED_BITS] __attribute__((visibility("hidden")));
 
-/*
- * One bit for each entry: was the entry ever used? The bits take a few cache lines; the table would fill the first-level
- * cache.
- */
+/* One bit for each entry: was the entry ever used? The bits take a few cache lines; the table would fill the first-level cache. */
 extern uint64_t ptt_contended_ever[(1u << PTT_CONTENDED_BITS) / 64] __attribute__((visibility("hidden")));
 
 static inline uint32_t ptt_contended_place(uint64_t object)
@@ -65,10 +62,7 @@ static inline bool ptt_contended_knows(uint64_t object)
 	return (entry & PTT_OBJECT_MASK) == object && entry & PTT_CONTENDED_NOW;
 }
 
-/*
- * For an object and a site, ptt_contended_is_due() is false until @ticks after @since, both in units of 2^PTT_RECENT_SHIFT
- * ticks.
- */
+/* For an object and a site, ptt_contended_is_due() is false until @ticks after @since, both in units of 2^PTT_RECENT_SHIFT ticks. */
 struct ptt_contended_quiet {
 	uint64_t key;
 	uint32_t since;
@@ -120,8 +114,8 @@ void ptt_contended_waited(uint64_t object) __attribute__((visibility("hidden")))
  */
 bool ptt_contended_is_due(uint64_t object, uint64_t site) __attribute__((visibility("hidden")));
 
-/* ptt_contended_taken - the thread has taken @object without a wait. @found: its stack is recorded. */
-void ptt_contended_taken(uint64_t object, uint64_t site, bool found) __attribute__((visibility("hidden")));
+/* ptt_contended_taken - the thread has taken @object without a wait. @recorded: its stack is recorded. */
+void ptt_contended_taken(uint64_t object, uint64_t site, bool recorded) __attribute__((visibility("hidden")));
 
 /* ptt_contended_release - does a thread wait for @object, which the calling thread is about to release? */
 bool ptt_contended_release(uint64_t object) __attribute__((visibility("hidden")));

@@ -13,10 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/*
- * ptt_pid_namespace - inode number in a link such as /proc/self/ns/pid; 0 if it cannot be read. Neither blocks nor
- * allocates.
- */
+/* ptt_pid_namespace - inode number in a link such as /proc/self/ns/pid; 0 if it cannot be read. Neither blocks nor allocates. */
 static inline uint32_t ptt_pid_namespace(const char *link)
 {
 	char text[32]; /* pid:[4026531836] */

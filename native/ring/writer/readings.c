@@ -163,7 +163,7 @@ void ptt_reading_put(enum ptt_reading_need need)
 	/* Counts readings: a reading in a signal handler sets the word again, so the word does not show that reading. */
 	static __thread volatile uint32_t count __attribute__((tls_model("initial-exec")));
 	/* relaxed: see ptt_processor_kept() */
-	uint64_t section = __atomic_load_n(&ptt_ring.section, __ATOMIC_RELAXED), found;
+	uint64_t section = __atomic_load_n(&ptt_ring.section, __ATOMIC_RELAXED), current;
 	volatile uint64_t *word = ptt_rseq_word();
 	struct ptt_run_times reading = {0};
 	bool whole, read, has_ran, kept;
@@ -172,14 +172,14 @@ void ptt_reading_put(enum ptt_reading_need need)
 
 	if (!section || ptt_ring_is_nowhere(ptt_ring_self))
 		return;
-	found = *word;
+	current = *word;
 	/* the kernel removes the number of the processor when the area is not registered any more */
-	if ((found && found != section) || (int32_t)ptt_ring_cpu() < 0) {
+	if ((current && current != section) || (int32_t)ptt_ring_cpu() < 0) {
 		give_up();
 		return;
 	}
 	count++;
-	kept = found != 0;
+	kept = current != 0;
 	if (!kept && (need == PTT_READING_WHOLE || need == PTT_READING_HELD))
 		ptt_schedstat_note_loss();
 	has_ran = !ptt_is_confined();

@@ -25,9 +25,7 @@
 /* A reading is repeated up to this often if the thread lost the processor meanwhile. */
 #define PTT_READING_TRIES 4
 
-/*
- * ptt_readings_choose - find out whether readings work here, once the segment is known. Makes system calls, sleeps briefly.
- */
+/* ptt_readings_choose - find out whether readings work here, once the segment is known. Makes system calls, sleeps briefly. */
 void ptt_readings_choose(const struct ptt_segment *segment) __attribute__((visibility("hidden")));
 
 /* ptt_processor_kept - has the calling thread kept its processor since ptt_reading_put()? True if readings are off. */
@@ -39,10 +37,7 @@ static inline bool ptt_processor_kept(void)
 	__asm__ volatile("cmpq %2, %%fs:(%1)" : "=@cce"(same) : "r"(ptt_ring.section_offset), "r"(ptt_ring.section));
 	return same;
 #else
-	/*
-	 * relaxed, all: turning readings off changes both words; a mixture of old and new only leads to a look that finds
-	 * that out
-	 */
+	/* relaxed, all: turning readings off changes both words; a mixture of old and new only leads to a look that finds that out */
 	ptrdiff_t offset = __atomic_load_n(&ptt_ring.section_offset, __ATOMIC_RELAXED);
 
 	return *(volatile uint64_t *)((char *)ptt_thread_pointer() + offset) ==

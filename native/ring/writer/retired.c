@@ -12,14 +12,11 @@
 #define USERS_MAX 4096u
 #define SEGMENTS_MAX 64u
 
-/*
- * By entry: threads that had an entry in the session when the process left it, and late threads, which took an entry since
- * then.
- */
+/* By entry: threads that had an entry in the session when the process left it, and late threads, which took an entry since then. */
 static uint32_t users[USERS_MAX], late[USERS_MAX];
 static uint32_t user_count;
 
-/* In the order in which the process left them. */
+/* In order of time. */
 static struct {
 	struct ptt_segment *segment;
 	bool unused; /* no thread used it at the last look */

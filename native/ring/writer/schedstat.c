@@ -11,10 +11,7 @@
 #include "../platform/signals.h"
 #include "writer.h"
 
-/*
- * The file of a thread stays open. PTT takes few of the program's descriptors, from the end: one of SHARE, and at most
- * FILES.
- */
+/* The file of a thread stays open. PTT takes few of the program's descriptors, from the end: one of SHARE, and at most FILES. */
 #define FILES 32u
 #define SHARE 32u
 #define HIGHEST 1024u /* a higher number would enlarge the kernel's table beyond the size that most programs need */
@@ -32,10 +29,7 @@ static const struct pace {
 	uint32_t at_once, interval_ms;
 } paces[2] = {{8, 250}, {64, 1}}; /* young threads, other threads */
 
-/*
- * A program may close a descriptor and open another file with the same number: the descriptor is ours while it is the same
- * file.
- */
+/* A program may close a descriptor and open another file with the same number: the descriptor is ours while it is the same file. */
 struct file {
 	uint32_t used;
 	int fd; /* -1: not opened yet */

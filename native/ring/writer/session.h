@@ -74,19 +74,19 @@ extern struct ptt_session ptt_session __attribute__((visibility("hidden")));
  */
 #define PTT_HOME_STRIDE 61u
 
-/*
- * ptt_ring_enter_thread - the calling thread's entry, claimed if necessary; NULL if no entry is free. Safe in signal
- * handlers.
- */
+/* ptt_ring_enter_thread - the calling thread's entry, claimed if necessary; NULL if no entry is free. Safe in signal handlers. */
 struct ptt_thread *ptt_ring_enter_thread(void);
 
 /* ptt_ring_take_entry - make @self the calling thread's entry, unless the thread has an entry. Return: true if it did. */
 bool ptt_ring_take_entry(struct ptt_thread *self);
 
+/* ptt_ring_forget_thread - the calling thread has no entry from now on. */
 void ptt_ring_forget_thread(void);
 
 /* ptt_ring_leave_session - record no more; the collector keeps all recorded events. */
 void ptt_ring_leave_session(void);
+
+/* ptt_ring_is_nowhere - is @self the entry of threads without an entry? */
 bool ptt_ring_is_nowhere(const struct ptt_thread *self);
 
 /* ptt_ring_no_cpu_offset - offset from the thread pointer to a "no cpu number", for kernels that give no number. */
@@ -94,7 +94,7 @@ ptrdiff_t ptt_ring_no_cpu_offset(void);
 /* ptt_ring_no_section_offset - offset from the thread pointer to a word that stays 0. */
 ptrdiff_t ptt_ring_no_section_offset(void);
 
-/* ------------------------------------------------------------ chunk.c: how the slow path of a writer gets room. Safe in signal handlers, keeps errno. */
+/* ------------------------------------------------------------ chunk.c: room for the slow path of a writer; safe in signal handlers, keeps errno */
 
 static inline uint32_t ptt_thread_index(const struct ptt_thread *self)
 {
@@ -120,7 +120,7 @@ enum ptt_refill ptt_chunk_refill(struct ptt_thread *self, uint64_t head, uint64_
 /* ptt_chunk_close - the head has moved on from its chunk at @head. */
 void ptt_chunk_close(struct ptt_thread *self, uint64_t head);
 
-/* ------------------------------------------------------------ schedstat.c: the kernel's figures of the calling thread's time without a processor. Safe in signal handlers, keeps errno. */
+/* ------------------------------------------------------------ schedstat.c: the calling thread's time without a processor; the same holds */
 
 struct ptt_run_times {
 	uint64_t ran; /* ns */
@@ -144,7 +144,7 @@ void ptt_schedstat_end_thread(void) __attribute__((visibility("hidden")));
 /* ptt_schedstat_forget_parent - in the child of a fork: close the files of the parent's threads. */
 void ptt_schedstat_forget_parent(void) __attribute__((visibility("hidden")));
 
-/* ------------------------------------------------------------ retired.c: memory of former sessions, unmapped once no thread can come back to it. */
+/* ------------------------------------------------------------ retired.c: memory of former sessions */
 
 /*
  * A thread keeps its entry in a former session until its next event, which gives it an entry in the new session. So the
@@ -153,10 +153,7 @@ void ptt_schedstat_forget_parent(void) __attribute__((visibility("hidden")));
  * unused at the beginning of two sessions.
  */
 
-
-/*
- * ptt_retired_note - the process leaves the session: remember which threads have entries, before the collector clears them.
- */
+/* ptt_retired_note - the process leaves the session: remember which threads have entries, before the collector clears them. */
 void ptt_retired_note(struct ptt_segment *segment) __attribute__((visibility("hidden")));
 
 /*
@@ -165,7 +162,7 @@ void ptt_retired_note(struct ptt_segment *segment) __attribute__((visibility("hi
  */
 bool ptt_retired_add(struct ptt_segment *segment) __attribute__((visibility("hidden")));
 
-/* ------------------------------------------------------------ for ThreadSanitizer: chunks and entries pass from thread to thread by way of the recorder */
+/* ------------------------------------------------------------ for ThreadSanitizer */
 
 /*
  * A thread that ends leaves its chunk and its entry to the recorder, which is another process. The next thread finds them

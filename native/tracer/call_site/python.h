@@ -12,7 +12,7 @@
 #define PTT_PYTHON_H
 
 #include "reach.h"
-#include "origin/python_code.h"
+#include "origin/call_site.h"
 
 /* The functions that the frames of C have not come to yet; all of it the walk's own. */
 struct ptt_python {
