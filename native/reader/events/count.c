@@ -42,7 +42,7 @@ static int add(struct rd_map *map, uint64_t a, uint64_t b, uint64_t n)
 	return 0;
 }
 
-/* Context switches are no events of the thread itself: a thread begins and ends with events of its own. */
+/* Context switches are not among the events of the thread itself, which begins and ends with its own events. */
 static bool is_switch(uint32_t id)
 {
 	return id >= RD_SCHED_IN && id <= RD_SCHED_LOST;

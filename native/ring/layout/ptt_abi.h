@@ -96,7 +96,7 @@ enum ptt_clock { PTT_CLOCK_TSC = 1, PTT_CLOCK_MONOTONIC = 2 };
 #define PTT_CHUNK_THREAD(state) ((state) >> 2 & 0x7fffu)
 /* With FULL: the collector took the chunk from an idle thread. Slots that the thread had reserved but not written are void. */
 #define PTT_CHUNK_TAKEN 0x80000000u
-/* The low bits of the head's count of chunk changes keep a late compare and swap from hitting a chunk that has come back. */
+/* The low bits of the head's count of chunk changes keep a late compare and swap from changing a reused chunk. */
 #define PTT_CHUNK_STATE(thread, changes, status) \
 	(((uint32_t)(changes) & 0x3fffu) << 17 | ((uint32_t)(thread) & 0x7fffu) << 2 | (status))
 #define PTT_THREAD_COUNT_MAX 32768u
@@ -118,9 +118,9 @@ _Static_assert(offsetof(struct ptt_chunk, dirty_end) == 20, "read by collector")
 _Static_assert(PTT_CHUNK_HEAD + PTT_EVENT_SLOTS_MAX * PTT_SLOT_SIZE <= PTT_CHUNK_SIZE_MIN, "every event fits in a chunk");
 
 /*
- * thread.head: bits 0-39 byte offset in the segment of the next slot to write, bits 40-63 a count of chunk changes, so
- * that no stale compare can succeed. An offset that is a multiple of the chunk size means "no room": chunk heads keep
- * valid slots off that boundary.
+ * thread.head: bits 0-39 are the byte offset in the segment of the next slot to write. Bits 40-63 count chunk changes, so
+ * no stale compare can succeed. An offset that is a multiple of the chunk size means "no room": chunk heads keep valid
+ * slots off that boundary.
  */
 #define PTT_HEAD_OFFSET_BITS 40
 #define PTT_HEAD_OFFSET_MASK ((UINT64_C(1) << PTT_HEAD_OFFSET_BITS) - 1)
@@ -303,7 +303,7 @@ _Static_assert(sizeof(struct ptt_segment) == 384, "segment head");
  */
 #define PTT_SHARED_SIZE_MIN (UINT64_C(64) << 10) /* bytes of the array; a power of two */
 #define PTT_SHARED_SIZE_MAX (UINT64_C(1) << 34)
-#define PTT_SHARED_ALIGN 65536u /* of the array in the segment: no page is larger */
+#define PTT_SHARED_ALIGN 65536u /* alignment of the array in the segment: no page is larger */
 
 struct ptt_shared {
 	uint64_t size;           /* of the array, in words; a power of two */

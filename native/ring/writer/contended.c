@@ -19,10 +19,10 @@
 #define OWED (UINT64_C(1) << 63)
 
 /*
- * Not every acquisition of a lock at a place has its stack recorded: after one stack, a thread records no other for an
- * interval, about a millisecond. Holds that block other threads for longer do have their stack, because the stack before is
- * an interval old. If many holds in a row end at once, finding their stacks takes longer than the holds. At such a place,
- * for all locks, one stack in INTERVALS_IF_SHORT intervals is enough, until a hold there lasts longer.
+ * After one acquisition of a lock at a place has had its stack recorded, a thread records no other for an interval, about a
+ * millisecond. Holds that block other threads for longer do have their stack, because the stack before is an interval old.
+ * If many holds in a row end at once, finding their stacks takes longer than the holds. At such a place, for all locks, one
+ * stack in INTERVALS_IF_SHORT intervals is enough, until a hold there lasts longer.
  */
 #define TICKS_SHIFT PTT_RECENT_SHIFT
 #define INTERVAL 512u /* in 2^12 ticks: of a processor's counter or nanoseconds */
