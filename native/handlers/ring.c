@@ -425,13 +425,12 @@ static __attribute__((noinline)) void put_known(uint32_t id, const struct nptl_t
 
 	if (!type || left < fixed)
 		return;
-	left = type->has_bytes ? left - fixed : 0;
 	put_fields((struct fields){
 		.id = id,
 		.count = type->slots,
 		.slots = param + 1,
 		.data = (const char *)(param + 1) + fixed,
-		.size = left < PTT_BYTES_MAX ? left : PTT_BYTES_MAX,
+		.size = !type->has_bytes ? 0 : left - fixed < PTT_BYTES_MAX ? left - fixed : PTT_BYTES_MAX,
 		.object = param->object,
 		.site = param->site,
 	});
