@@ -1,4 +1,4 @@
-"""What threads wait for in system calls, a pipe, a lock file, a child, and who can end that."""
+"""The objects of waits in system calls (pipes, file locks, children), and who can end the waits."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ if TYPE_CHECKING:
 
 __all__ = ["with_peers"]
 
-# Calls whose first argument is a descriptor.
+# Calls with a descriptor as the first argument.
 _READS = frozenset({"read", "pread64", "readv", "preadv", "recvfrom", "recvmsg", "recvmmsg"})
 _WRITES = frozenset({"write", "pwrite64", "writev", "pwritev", "sendto", "sendmsg", "sendfile"})
-# This one has a time limit as an argument.
+# A call with a time limit as an argument.
 _HAS_LIMIT = "recvmmsg"
-# How the event loop of asyncio waits: calls, the method, and the file that has it.
+# The wait of asyncio's event loop: the system calls, and the method with its file.
 _EPOLLS, _LOOP = frozenset({"epoll_wait", "epoll_pwait"}), ("_run_once", "/asyncio/base_events.py")
 _LOCKED_BY = "locked by"
 _LOCKS = {"flock": ("FLOCK",), "fcntl": ("POSIX", "OFDLCK")}
 _OTHERS = frozenset({"accept", "accept4", "connect", "fsync", "fdatasync"})
-# Commands of fcntl() that wait for a lock.
+# Commands of fcntl() that wait for a lock: F_SETLKW and F_OFD_SETLKW.
 _FCNTL_LOCKS = frozenset({7, 38})
-# Calls that wait for a child: for its end, or until it runs a program of its own.
+# Calls that wait for the end of a child, and calls that wait until a child executes a program.
 _CHILDREN = frozenset({"wait4", "waitid"})
 _STARTS = frozenset({"vfork", "clone", "clone3"})
-# What waitid() is to wait for: all children, or one.
+# Arguments of waitid(): P_ALL and P_PID.
 _ALL, _ONE = 0, 1
 _OPENS = {"open": 0, "openat": 1}
+# AT_FDCWD, the largest size of a path, O_ACCMODE and O_RDONLY.
 _CURRENT, _PATH, _ACCESS, _TO_READ = -100, 4096, 3, 0
-# What only processes have that were given it, and nobody can come to by a name.
+# Files without a name: only processes that inherited or received a descriptor have them.
 _CLOSED = frozenset({"pipe", "eventfd"})
-_FEW = 4
 
 
 def with_peers(process: Target, threads: Sequence[ThreadPicture]) -> list[ThreadPicture]:
-    """Return the threads with what they wait for in system calls, and the processes behind it.
+    """Return the threads with the objects of their system calls, and the processes behind these.
 
     Args:
-        process: Whose they are.
-        threads: As they were seen.
+        process: The process.
+        threads: All threads of the process.
     """
     files = process.files
     if files is None or not any(s.wait is not None and s.wait.kind == "call" for s in threads):
@@ -58,45 +58,46 @@ def with_peers(process: Target, threads: Sequence[ThreadPicture]) -> list[Thread
         for seen in threads
         if (number := _descriptor(seen)) >= 0 and (file := files.opened(number)) is not None
     }
-    watched = {
-        seen.thread.tid: some
+    loops = {
+        seen.thread.tid: watched
         for seen in threads
-        if (number := _loop_descriptor(seen)) >= 0 and (some := files.watched(number)) is not None
+        if (number := _loop_descriptor(seen)) >= 0
+        and (watched := files.watched(number)) is not None
     }
     wanted = {
         key
-        for file in (*opened.values(), *chain.from_iterable(watched.values()))
+        for file in (*opened.values(), *chain.from_iterable(loops.values()))
         for key in _sides(file)
         if key[1]
     }
     held = holders_of(wanted) if wanted else Held({}, is_all=True, is_sent=False)
-    others = {seen.thread.tid: str(seen.thread) for seen in threads if not seen.thread.has_ended}
-    with_names = []
-    for one in threads:
-        tid = one.thread.tid
-        file, loop = opened.get(tid), watched.get(tid)
-        seen = one if file is None else one._replace(object_name=_name(file))
+    alive = {seen.thread.tid: str(seen.thread) for seen in threads if not seen.thread.has_ended}
+    pictures = []
+    for seen in threads:
+        tid = seen.thread.tid
+        file, loop = opened.get(tid), loops.get(tid)
+        picture = seen if file is None else seen._replace(object_name=_name(file))
         peers: Peers | None
         if file is not None:
-            peers = _of_file(one, file, held, files)
+            peers = _of_file(seen, file, held, files)
         elif loop is not None:
-            peers = _of_loop(process.pid, one, loop, held)
+            peers = _of_loop(process.pid, seen, loop, held)
         else:
-            peers = _of_call(process, one, files)
+            peers = _of_call(process, seen, files)
         if peers is not None:
-            # A thread may wait for a lock of its own.
-            near = [
-                name for other, name in others.items() if other != tid and peers.by != _LOCKED_BY
+            # The holder of a file lock may be the waiting thread itself.
+            others = [
+                name for other, name in alive.items() if other != tid and peers.by != _LOCKED_BY
             ]
-            names = tuple(_named(pid, process.pid, near) for pid in sorted(peers.pids))
+            names = tuple(_named(pid, process.pid, others) for pid in sorted(peers.pids))
             unless = peers.unless if held.is_all else "a process that may not be looked into"
-            seen = seen._replace(peers=peers._replace(names=names, unless=unless))
-        with_names.append(seen)
-    return with_names
+            picture = picture._replace(peers=peers._replace(names=names, unless=unless))
+        pictures.append(picture)
+    return pictures
 
 
 def _descriptor(seen: ThreadPicture) -> int:
-    """Return the descriptor that a thread waits for, -1 if it waits for none, or for many."""
+    """Return the descriptor that a thread waits for, -1 if it waits for none or for several."""
     wait, call = seen.wait, seen.thread.call
     if wait is None or call is None or wait.kind != "call":
         return -1
@@ -107,9 +108,9 @@ def _descriptor(seen: ThreadPicture) -> int:
 
 
 def _loop_descriptor(seen: ThreadPicture) -> int:
-    """Return the epoll in which an event loop of asyncio sleeps without a time limit, or -1.
+    """Return the epoll of an event loop of asyncio that sleeps without a time limit, or -1.
 
-    Other loops watch files without them, or wait for signals.
+    Other event loops may have files that the epoll does not watch, or wait for signals.
     """
     call = seen.thread.call
     if call is None or seen.wait is None or seen.wait.call not in _EPOLLS:
@@ -120,14 +121,14 @@ def _loop_descriptor(seen: ThreadPicture) -> int:
 
 
 def _other_side(file: OpenFile) -> tuple[str, int]:
-    """Return kind and key of the file by which a wait for a file can end; 0 for an unknown key."""
+    """Return kind and key of the file that can end a wait; key 0 if it is not known."""
     if file.kind == "socket":
         return file.kind, file.peer
     return file.kind, file.key if file.kind in _CLOSED else 0
 
 
 def _sides(file: OpenFile) -> list[tuple[str, int]]:
-    """Return all that processes have open that can end a wait for a file."""
+    """Return kinds and keys of all files that can end a wait for a file."""
     other = _other_side(file)
     return [other, ("socket", file.key)] if file.kind == "socket" and other[1] else [other]
 
@@ -142,9 +143,9 @@ def _name(file: OpenFile) -> str:
 def _of_loop(
     pid: int, seen: ThreadPicture, watched: Sequence[OpenFile], held: Held
 ) -> Peers | None:
-    """Return who can end the wait of an event loop by its own threads.
+    """Return the processes that can end the wait of an event loop for its own threads.
 
-    None where it waits for other processes as well: that is what a server does at rest.
+    None if it also waits for other processes, as an idle server does.
     """
     pids: set[int] = set()
     for file in watched:
@@ -157,35 +158,34 @@ def _of_loop(
 
 
 def _of_file(seen: ThreadPicture, file: OpenFile, held: Held, files: Files) -> Peers:
-    """Return who can end a wait for a file."""
+    """Return the processes that can end a wait for a file."""
     holders = held.by.get(_other_side(file))
     name = seen.wait.call if seen.wait is not None else ""
     if name in _LOCKS:
         pids = files.lockers(file, _LOCKS[name])
         return Peers(f"{name} of {_name(file)}", _LOCKED_BY, pids, is_all=bool(pids))
     reads = name in _READS
-    does = f"{name} of" if reads or name in _OTHERS else f"{name} to"
-    said = f"{does} {_name(file)}"
+    text = f"{name} {'of' if reads or name in _OTHERS else 'to'} {_name(file)}"
     if holders is None:
-        return Peers(said)
+        return Peers(text)
     if file.kind == "socket":
         same = held.by[file.kind, file.key].readers
-        # A thread waits in one of these calls until the socket at the other end does something.
+        # In these calls, a thread waits until the peer of the socket does something.
         waits = name in _READS | _WRITES and name != _HAS_LIMIT and not held.is_sent
         is_all = waits and bool(holders.readers) and files.has_limit(file, reads=reads) is False
         by = "connected to" if reads or name in _OTHERS else "read by"
-        return Peers(said, by, holders.readers, is_all, same=same, ends=(file.key, file.peer))
+        return Peers(text, by, holders.readers, is_all, same=same, ends=(file.key, file.peer))
     pids = holders.writers if reads else holders.readers
     if file.kind == "pipe":
-        said += ", which is empty" if reads else ", which is full"
+        text += ", which is empty" if reads else ", which is full"
     # The kernel writes to an eventfd for devices, and when memory is short.
     kernel = "the kernel" if file.kind == "eventfd" else ""
     by = "written by" if reads else "read by"
-    return Peers(said, by, pids, is_all=bool(pids), unless=kernel)
+    return Peers(text, by, pids, is_all=bool(pids), unless=kernel)
 
 
 def _of_call(process: Target, seen: ThreadPicture, files: Files) -> Peers | None:
-    """Return who can end a wait for a child, or for the other side of a FIFO that is opened."""
+    """Return the processes that can end a wait for a child, or for the other side of a FIFO."""
     call = seen.thread.call
     name = seen.wait.call if seen.wait is not None and seen.wait.kind == "call" else ""
     if call is None:
@@ -199,20 +199,24 @@ def _of_call(process: Target, seen: ThreadPicture, files: Files) -> Peers | None
         return Peers(f"{name} until its child runs a program or ends", "", _started(process.pid))
     if name in _OPENS:
         at = _OPENS[name]
-        path = (
-            process.read(call.arguments[at], _PATH).partition(b"\0")[0].decode("utf-8", "replace")
-        )
-        directory = _signed(call.arguments[0]) if at else _CURRENT
-        fifo = files.fifo(directory, path)
+        data = process.read(call.arguments[at], _PATH)
+        path = data.partition(b"\0")[0].decode("utf-8", "replace")
+        fifo = files.fifo(_signed(call.arguments[0]) if at else _CURRENT, path)
         side = "writes" if call.arguments[at + 1] & _ACCESS == _TO_READ else "reads"
-        return (
-            Peers(f"{name} of FIFO {fifo}, until a process opens it that {side}") if fifo else None
-        )
+        if fifo:
+            return Peers(f"{name} of FIFO {fifo}, until a process opens it that {side}")
     return None
 
 
 def _children(pid: int, name: str, call: Call, *, is_inside: bool) -> frozenset[int]:
-    """Return the children that a thread waits for; none where that is not known."""
+    """Return the children that a thread waits for; empty if they are not known.
+
+    Args:
+        pid: The process.
+        name: The name of the call.
+        call: The call.
+        is_inside: The process is in another PID namespace, so ids in arguments mean nothing here.
+    """
     children = frozenset(children_of(pid))
     awaited = _signed(call.arguments[0])
     if name == "waitid":
@@ -224,7 +228,7 @@ def _children(pid: int, name: str, call: Call, *, is_inside: bool) -> frozenset[
 
 
 def _started(pid: int) -> frozenset[int]:
-    """Return the children that still have the memory of their parent."""
+    """Return the children that have not executed a program yet."""
     return frozenset(child for child in children_of(pid) if _program(child) == _program(pid))
 
 
@@ -236,7 +240,7 @@ def _program(pid: int) -> str:
 
 
 def _named(pid: int, own: int, others: Collection[str]) -> str:
-    """Return a process as it is called in a sentence; of the own one, the only other thread."""
+    """Return a process in words; for the own process, the only other thread if there is one."""
     if pid == own:
         return next(iter(others)) if len(others) == 1 else "this process"
     try:
@@ -247,6 +251,6 @@ def _named(pid: int, own: int, others: Collection[str]) -> str:
 
 
 def _signed(value: int) -> int:
-    """Return an argument of 32 bits as a number with a sign."""
+    """Return a 32-bit argument as a signed number."""
     value &= 0xFFFF_FFFF
     return value - (1 << 32) if value >> 31 else value

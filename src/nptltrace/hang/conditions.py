@@ -1,9 +1,9 @@
-"""A glibc condition in memory: signals that it gave to waiters that are not there (bug 25847).
+"""A glibc condition in memory, and signals that it gave to waiters that have left (bug 25847).
 
-From 2.25 on a condition keeps two groups of waiters: signals go to the older one (G1), new waiters
-to the other (G2). Before 2.41 the library may believe that somebody is left in G1 after all have
-left it. What is given to G1 then wakes nobody. From 2.41 on the references are gone, and the words
-behind them are 8 bytes further to the front.
+From 2.25 on, a condition has two groups of waiters. Signals go to the older group (G1), and new
+waiters go to the other group (G2). Before 2.41, the library may count waiters in G1 after all of
+them have left. Signals for G1 then wake no thread. From 2.41 on there are no references, so the
+later words move 8 bytes forward.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["FROM_2_41", "LAYOUTS", "Condition", "Layout", "layout_of", "read_condition"]
 
 _LAYOUT = struct.Struct("<QQ8I")
-# A function that the C library has from 2.41 on.
+# The C library exports this function from 2.41 on.
 _SINCE_2_41 = "sched_getattr"
 
 
 class Layout(NamedTuple):
-    """Where a condition has its words, in bytes.
+    """Offsets of words in a condition, in bytes.
 
     Attributes:
-        waiters: The number of threads that wait for it. Who destroys it sleeps there.
-        signals: The words of both groups, on which their waiters sleep.
+        waiters: The number of waiters. A thread that destroys the condition sleeps on this word.
+        signals: The words of both groups. The waiters sleep on these words.
     """
 
     waiters: int
@@ -38,11 +38,11 @@ _BEFORE_2_41, FROM_2_41 = LAYOUTS = (Layout(36, 40), Layout(28, 32))
 
 
 def layout_of(process: Target, names: Names) -> Layout | None:
-    """Return how the C library of a process lays out conditions; None if that is not known.
+    """Return the layout of conditions in the C library of a process; None if it is not known.
 
     Args:
         process: The process.
-        names: Names addresses in it.
+        names: The names in the process.
     """
     for module in process.modules:
         if module.path.rpartition("/")[2].startswith(("libc.so", "libc-")) and names.files(module):
@@ -54,11 +54,11 @@ class Condition(NamedTuple):
     """The words of a `pthread_cond_t`.
 
     Attributes:
-        word: Address of the futex that new waiters sleep on.
-        references: How many threads sleep there, or are about to.
-        waiters: How many threads are in a wait for it.
-        expected: How many waiters the library believes G1 has that had no signal yet.
-        given: Signals given to G1 that nobody has taken.
+        word: The address of the futex of new waiters.
+        references: The number of threads that sleep on this futex or are about to.
+        waiters: The number of threads in a wait for the condition.
+        expected: The library's count of waiters in G1 without a signal.
+        given: The signals for G1 that no thread has taken.
     """
 
     word: int
@@ -67,17 +67,9 @@ class Condition(NamedTuple):
     expected: int
     given: int
 
-    def is_all_in_new_group(self, asleep: int) -> bool:
-        """Return whether all that wait for it sleep in G2, so that G1 is empty.
-
-        Args:
-            asleep: How many threads of the process sleep on `word`.
-        """
-        return asleep == self.waiters == self.references
-
 
 def read_condition(process: Target, address: int) -> Condition | None:
-    """Return the condition of glibc before 2.41 at an address, None if it cannot be read."""
+    """Return the condition of a glibc before 2.41 at an address, None if it cannot be read."""
     data = process.read(address, _LAYOUT.size)
     if len(data) < _LAYOUT.size:
         return None

@@ -27,9 +27,8 @@ def hang_document(
 
     Args:
         picture: The threads.
-        verdicts: What keeps the threads from going on.
-        unmoved: Ids of the threads that did not run while they were watched; None when nobody
-            watched.
+        verdicts: The verdicts about the picture.
+        unmoved: The ids of the threads that did not run between two looks; None after one look.
     """
     outer = {seen.thread.inner_tid: seen.thread.tid for seen in picture.threads}
     return {

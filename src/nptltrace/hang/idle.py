@@ -1,4 +1,4 @@
-"""Whether all threads of a Python program only wait for work, until a signal ends the program."""
+"""Whether all threads of a Python program only wait for work or for a signal."""
 
 from __future__ import annotations
 
@@ -20,54 +20,54 @@ __all__ = [
 Call = tuple[str, str]
 
 _GET: Call = ("get", "/queue.py")
-# Functions by which threads wait for work; at most the function of a condition stands before them.
+# Functions that wait for work. Only the function of a condition may be further inside.
 _LOOP: Call = ("_run_once", "/asyncio/base_events.py")
 _WORK: tuple[Call, ...] = (_GET, ("_feed", "/multiprocessing/queues.py"), _LOOP)
-# A pool's worker waits for work by a function in C. Jobs have it behind their own functions.
+# The worker of a pool waits for work in a function in C. A job has more functions inside.
 _WORKER: Call = ("_worker", "/concurrent/futures/thread.py")
-# The module of SimpleQueue, in which its threads only wait for work.
+# The module of SimpleQueue. Its threads wait for work only.
 _SIMPLE_QUEUE = "_queue."
-# Functions by which a process reads from a queue of processes, the innermost first and last.
-_READ: Call = ("_recv", "/multiprocessing/connection.py")
-_GET_OF_PROCESSES: Call = ("get", "/multiprocessing/queues.py")
+# Functions that read from a queue of processes: the innermost and the outermost.
 _CONNECTION = "/multiprocessing/connection.py"
+_READ: Call = ("_recv", _CONNECTION)
+_GET_OF_PROCESSES: Call = ("get", "/multiprocessing/queues.py")
 _MESSAGES: tuple[Call, ...] = (("recv", _CONNECTION), ("recv_bytes", _CONNECTION))
-# A function by which a thread waits for the end of a process.
+# The function that waits for the end of a process.
 _JOIN_PROCESS: Call = ("join", "/multiprocessing/process.py")
-# What a process that multiprocessing has started does from begin to end.
+# The outermost function of a process that multiprocessing has started.
 _STARTED: Call = ("_bootstrap", "/multiprocessing/process.py")
-# In the server of a manager: what waits for clients, and for its end; what acts for one client.
+# In the server of a manager: threads that wait for clients or for the end, and threads of clients.
 _MANAGERS = "/multiprocessing/managers.py"
 _WAITS_FOR_CLIENTS: tuple[Call, ...] = (("accepter", _MANAGERS), ("serve_forever", _MANAGERS))
 _SERVES: Call = ("serve_client", _MANAGERS)
-# How a lock of Python looks, the latter where its object was not found.
+# The kinds of a wait for a lock of Python: a semaphore, if the object of the lock is not known.
 _LOCKS = frozenset({"lock", "semaphore"})
-# What a process of multiprocessing does that waits for the end of all others, to clean up.
+# The process of multiprocessing that waits for the end of all other processes, to clean up.
 _TRACKS: Call = ("main", "/multiprocessing/resource_tracker.py")
-# Functions by which a thread waits for the end of another thread.
+# The function that waits for the end of a thread.
 _JOIN: Call = ("join", "/threading.py")
-# The function of a condition by which an event waits; the function of an event has the same name.
+# The functions of a condition. An event waits in a function with the same name.
 _WAIT: Call = ("wait", "/threading.py")
 _WAIT_FOR: Call = ("wait_for", "/threading.py")
 _FUTURES = "/concurrent/futures/_base.py"
-# Functions that wait on a condition for what another thread does, or has.
+# Functions that wait on a condition for an action or a result of another thread.
 _RESULTS: tuple[Call, ...] = (
     ("result", _FUTURES), ("exception", _FUTURES), ("wait", _FUTURES), ("as_completed", _FUTURES),
     ("put", "/queue.py"), ("join", "/queue.py"), ("wait", "/multiprocessing/pool.py"),
     ("_wait", "/threading.py"), ("_enter", "/threading.py"),
 )  # fmt: skip
-# So many functions of the library, or of multiprocessing, stand before the program's function.
+# The largest number of functions of the library, or of multiprocessing, inside the program's.
 _INNERMOST, _READING = 2, 4
 
 
 def wait_for_work(processes: Sequence[Sequence[ThreadPicture]]) -> bool:
-    """Return whether threads of Python wait for work in queues, or for each other's end.
+    """Return whether threads of Python wait for work in queues, or for the end of each other.
 
-    A process that multiprocessing did not start waits for results in a queue of processes.
+    A process that reads from a queue of processes waits for work if multiprocessing has started it.
+    Otherwise it waits for results.
 
     Args:
-        processes: All threads of each process that waits for the others. The process that is
-            looked at comes first.
+        processes: All threads of each process. The main process of the report comes first.
     """
     processes_stacks = [[*_stacks(threads).values()] for threads in processes]
     if any(_has(stack, _TRACKS) for stack in processes_stacks[0]):
@@ -87,38 +87,37 @@ def wait_for_work(processes: Sequence[Sequence[ThreadPicture]]) -> bool:
 def _wait_for_messages(processes: Sequence[Sequence[ThreadPicture]]) -> bool:
     """Return whether processes wait for messages of a process that waits for their end or an event.
 
-    Two processes that read from both ends of a connection do not. Neither do several processes that
-    only get messages from one another.
+    The result is False for two processes that read from both ends of a connection, and for
+    processes that only get messages from each other.
 
     Args:
-        processes: All threads of each process that waits for the others.
+        processes: All threads of each process.
     """
     awaited = {seen.peers.ends[0] for threads in processes for seen in threads if seen.peers} - {0}
     senders: dict[int, frozenset[int]] = {}
-    others: set[int] = set()
+    reached: set[int] = set()
     for threads in processes:
         pids, stacks = _senders(threads, awaited), _stacks(threads).values()
         if pids is not None:
             senders[threads[0].pid] = pids
         elif all(_is_idle(stack) or _has(stack[:_READING], _JOIN_PROCESS) for stack in stacks):
-            others.add(threads[0].pid)
+            reached.add(threads[0].pid)
         else:
             return False
-    reached = others
-    while new := {pid for pid, some in senders.items() if some & reached} - reached:
+    while new := {pid for pid, pids in senders.items() if pids & reached} - reached:
         reached |= new
     return bool(senders) and reached >= senders.keys()
 
 
 def _senders(threads: Sequence[ThreadPicture], awaited: set[int]) -> frozenset[int] | None:
-    """Return the processes whose messages a process waits for that multiprocessing has started.
+    """Return the senders of the messages that a process of multiprocessing waits for.
 
     Args:
         threads: All threads of the process.
         awaited: The sockets that threads wait for.
 
     Returns:
-        None if it waits for something else, or if the other end waits for its messages.
+        None if the process waits for something else, or if a sender waits for its messages.
     """
     senders: frozenset[int] = frozenset()
     for seen in threads:
@@ -133,10 +132,10 @@ def _senders(threads: Sequence[ThreadPicture], awaited: set[int]) -> frozenset[i
 
 
 def wait_for_signal(threads: Sequence[ThreadPicture]) -> bool:
-    """Return whether the first thread of Python may wait for a signal, and all others for work.
+    """Return whether the main thread of Python may wait for a signal, and all others for work.
 
-    The first thread waits for an event then, and others wait on conditions of the program. Threads
-    may have come to wait for queues crosswise because nothing is left to do.
+    Then the main thread waits for an event, and the others wait on conditions of the program. If
+    threads wait for queues of each other, the reason may be that no work is left.
 
     Args:
         threads: All threads of a process.
@@ -153,7 +152,7 @@ def wait_for_signal(threads: Sequence[ThreadPicture]) -> bool:
 
 
 def rests_in_loop(threads: Sequence[ThreadPicture]) -> bool:
-    """Return whether an event loop waits, and not for jobs that a thread pool cannot begin.
+    """Return whether an event loop waits, except for jobs that a thread pool cannot begin.
 
     Args:
         threads: All threads of a process.
@@ -163,21 +162,21 @@ def rests_in_loop(threads: Sequence[ThreadPicture]) -> bool:
 
 
 def is_of_manager(seen: ThreadPicture) -> bool:
-    """Return whether a thread of a manager's server waits for clients, or for its end."""
+    """Return whether a thread of a manager's server waits for clients, or for the server's end."""
     return any(_has(_calls(seen.frames), call) for call in _WAITS_FOR_CLIENTS)
 
 
 def has_lock_of_manager(threads: Sequence[ThreadPicture]) -> bool:
-    """Return whether a manager's server waits for a lock in place of a client.
+    """Return whether a manager's server waits for a lock for a client.
 
     Args:
         threads: Threads of any processes.
     """
     serving = [(seen, stack) for seen in threads if _has(stack := _calls(seen.frames), _SERVES)]
-    # A client that waits for work may have the lock meanwhile.
+    # A client that waits for work may hold the lock.
     if any(_waits_for_work(stack) for _, stack in serving):
         return False
-    # A lock is of C. Queues and conditions have functions of Python behind the server's function.
+    # A lock waits in C. Queues and conditions have more functions of Python inside.
     return any(
         seen.wait is not None and seen.wait.kind in _LOCKS and _is(stack[0], _SERVES)
         for seen, stack in serving
@@ -185,12 +184,12 @@ def has_lock_of_manager(threads: Sequence[ThreadPicture]) -> bool:
 
 
 def _stacks(threads: Sequence[ThreadPicture]) -> dict[int, list[Call]]:
-    """Return the functions of the threads of Python, by the thread."""
+    """Return the functions of the threads of Python, by thread id."""
     return {seen.thread.tid: stack for seen in threads if (stack := _calls(seen.frames))}
 
 
 def _serves_loop(stacks: Sequence[Sequence[Call]]) -> bool:
-    """Return whether a thread is in an event loop, and others wait for what it may tell them."""
+    """Return whether a thread is in an event loop, and the other threads wait for work from it."""
     return any(_has(stack[:_INNERMOST], _LOOP) for stack in stacks) and all(
         _is_idle(stack) or _waits_on_condition(stack) for stack in stacks
     )
@@ -201,9 +200,9 @@ def _is_idle(stack: Sequence[Call]) -> bool:
 
 
 def _calls(frames: Sequence[ShownFrame]) -> list[Call]:
-    """Return the functions of Python that a thread is in, the innermost first.
+    """Return the functions of Python in a thread, the innermost first.
 
-    SimpleQueue is written in C: it has no function of Python.
+    SimpleQueue is in C, so its `get` is added.
     """
     calls = [
         (frame.function.rpartition(".")[2], frame.path)

@@ -1,6 +1,6 @@
-"""Other processes that a process waits for, and processes that can only end each other's waits.
+"""Other processes that a process waits for, and sets of processes that wait only for each other.
 
-The server of a manager of `multiprocessing` always has threads that wait for new clients.
+The server of a `multiprocessing` manager always has threads that wait for new clients.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Looked", "closed_set", "enders", "with_owners"]
 
-# What another process, or the kernel, may end.
+# Kinds of waits that another process or the kernel may end.
 _OPEN = frozenset({"call", "go"})
-# So many processes are looked at that have locks, and so many that can end a wait.
+# The largest numbers of processes with owners of locks, and of processes that can end waits.
 _OWNERS_MAX, _CLOSED_MAX = 16, 32
 
 
 class Looked(NamedTuple):
-    """A process that was looked at.
+    """A process with the picture of its threads.
 
     Attributes:
         process: The process.
         picture: The picture of its threads.
-        names: Names for what lies in it.
+        names: The names in the process.
     """
 
     process: Target
@@ -47,14 +47,14 @@ def _look_into(process: Target) -> Looked:
 
 
 def with_owners(process: Target, picture: Picture, names: Names) -> list[Looked]:
-    """Return a process, and the processes whose threads have what it waits for, and so on.
+    """Return a process, the owners of the locks that it waits for, their owners, and so on.
 
-    A process that may not be looked into is left out.
+    Processes that we may not look into are left out.
 
     Args:
         process: The process.
         picture: The picture of its threads.
-        names: Names for what lies in it.
+        names: The names in the process.
     """
     looked = [Looked(process, picture, names)]
     known = {seen.thread.inner_tid for seen in picture.threads}
@@ -73,15 +73,15 @@ def with_owners(process: Target, picture: Picture, names: Names) -> list[Looked]
 
 
 def closed_set(process: Target, picture: Picture, names: Names) -> list[Looked]:
-    """Return a process, and the processes that could end its waits, if none of them ever will.
+    """Return a process and all processes that could end its waits, if all their threads wait.
 
     Args:
         process: The process.
         picture: The picture of its threads.
-        names: Names for what lies in it.
+        names: The names in the process.
 
     Returns:
-        Nothing if a thread of these processes may go on.
+        An empty list if a thread of these processes may go on.
     """
     looked = [Looked(process, picture, names)]
     known = {process.pid}
@@ -99,29 +99,28 @@ def closed_set(process: Target, picture: Picture, names: Names) -> list[Looked]:
 
 
 def enders(process: Target, picture: Picture) -> set[int] | None:
-    """Return the processes that can end the waits of a process. All its threads wait.
+    """Return the processes that can end the waits of a process, if all its threads wait.
 
-    A thread that has come since the threads were listed may end them: whoever started it was seen
-    behind that.
+    A thread that was created after the list of threads was read may end the waits, too.
 
     Returns:
-        None if a thread may go on by itself, or by a process that is not known.
+        None if a thread may go on by itself, or by an unknown process.
     """
-    left = [seen for seen in picture.threads if not seen.thread.has_ended]
-    tids = {seen.thread.inner_tid for seen in left}
-    if not left or process.has_others([seen.thread for seen in picture.threads]):
+    alive = [seen for seen in picture.threads if not seen.thread.has_ended]
+    tids = {seen.thread.inner_tid for seen in alive}
+    if not alive or process.has_others([seen.thread for seen in picture.threads]):
         return None
-    enders_of_all: set[int] = set()
-    for seen in left:
+    all_enders: set[int] = set()
+    for seen in alive:
         pids = _enders_of(process, seen, tids)
         if pids is None:
             return None
-        enders_of_all |= pids
-    return enders_of_all
+        all_enders |= pids
+    return all_enders
 
 
 def _enders_of(process: Target, seen: ThreadPicture, tids: set[int]) -> frozenset[int] | None:
-    """Return the processes, besides its own one, that can end the wait of a thread."""
+    """Return the other processes that can end the wait of a thread, None as for `enders`."""
     wait = seen.wait
     if is_of_manager(seen):
         return frozenset()
@@ -135,10 +134,10 @@ def _enders_of(process: Target, seen: ThreadPicture, tids: set[int]) -> frozense
 
 
 def _is_joined(process: Target, wait: Wait, tids: set[int]) -> bool:
-    """Return whether a thread waits for the end of a thread that has ended.
+    """Return whether a thread joins a thread that has ended.
 
-    The kernel wakes one thread then, and no other that joins the same thread as well. In the child
-    of a fork the word may name a thread that only the parent has.
+    At the end of a thread the kernel wakes one joining thread, and no other. In a forked child, the
+    word may name a thread that only the parent has.
     """
     if wait.kind != "join" or wait.owner in tids:
         return False

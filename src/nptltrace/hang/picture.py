@@ -1,4 +1,4 @@
-"""All threads of a process at one moment: what each waits for, its holder, the callers."""
+"""All threads of a process at one moment: the waits, the holders of the objects, the stacks."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Picture", "look"]
 
-# So long threads of Python that run are looked at, and with such pauses.
+# How long to look again at running threads of Python, and the pause between looks.
 _PATIENCE_S, _PAUSE_S = 0.02, 0.001
-# So many functions make a system call for one another.
+# The largest number of functions between the C library's function and the system call.
 _CALLED = 3
 _LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux", "[vdso]", "libnptltrace.so")
 
 
 class Picture(NamedTuple):
-    """The threads of a process, one after the other: they went on meanwhile, if they could.
+    """The threads of a process. They were read in sequence, and may have gone on meanwhile.
 
     Attributes:
         pid: The process.
-        name: Its name.
-        title: What a report calls it.
-        threads: Its threads by id.
-        uncovered: Modules with locks whose owners are not known, and why.
+        name: The name of the process.
+        title: The name of the process in reports.
+        threads: The threads in the order of their ids.
+        uncovered: The modules with locks that name no owner, each with the reason.
     """
 
     pid: int
@@ -69,11 +69,11 @@ class Picture(NamedTuple):
 
 
 def look(process: Target, names: Names) -> Picture:
-    """Look at all threads of a process once.
+    """Read all threads of a process once.
 
     Args:
         process: The process.
-        names: Names for what lies in it.
+        names: The names in the process.
     """
     stacks = Stacks(process, names.files)
     threads = process.threads_ahead(names.prepare)
@@ -82,7 +82,7 @@ def look(process: Target, names: Names) -> Picture:
     if pythons.threads:
         until = time.monotonic() + _PATIENCE_S
         threads = [_asleep_again(process, thread, until) for thread in threads]
-        # The kernel knows the first thread by the name of the program.
+        # In the kernel, the main thread has the name of the program.
         threads = [
             thread._replace(name=pythons.thread_name(thread.inner_tid) or thread.name)
             for thread in threads
@@ -92,7 +92,7 @@ def look(process: Target, names: Names) -> Picture:
     pictures: list[ThreadPicture] = []
     for thread in threads:
         walked = stacks.of(thread)
-        if id(walked) not in known:  # threads in the same place have the same frames
+        if id(walked) not in known:  # threads in the same place share their frames
             known[id(walked)] = walked, _stack(walked, names, pythons, stacks)
         stack = known[id(walked)][1]
         if thread.call is None and stack.spins_at:
@@ -105,17 +105,10 @@ def look(process: Target, names: Names) -> Picture:
             shown = _with_python(stack, pythons, thread)
             site = _site(shown, names) if shown is not stack.frames else site
         address = wait.object if wait is not None else 0
+        name = names.object(address) if address else ""
+        once = tuple(range(thread.sp + r.start, thread.sp + r.stop) for r in stack.runs_once)
         pictures.append(
-            ThreadPicture(
-                process.pid,
-                thread,
-                wait,
-                names.object(address) if address else "",
-                shown,
-                site,
-                stack.handler,
-                tuple(range(thread.sp + r.start, thread.sp + r.stop) for r in stack.runs_once),
-            )
+            ThreadPicture(process.pid, thread, wait, name, shown, site, stack.handler, once)
         )
     process.forget()
     pictures = with_interrupted(process, with_runners(process, pictures))
@@ -130,12 +123,10 @@ def look(process: Target, names: Names) -> Picture:
 
 
 def _ownerless_locks(process: Target) -> tuple[tuple[str, str], ...]:
-    """Return the modules of a process with locks whose owners are not known, each with the reason.
-
-    Of a core file, the program is looked at where it was.
-    """
+    """Return the modules of a process with locks that name no owner, each with the reason."""
     paths = list(dict.fromkeys(module.path for module in process.modules))
     program = next((path for path in paths if ".so" not in path.rpartition("/")[2]), "")
+    # For a core file, read the program at its original path.
     file = f"/proc/{process.pid}/exe" if process.files is not None else program
     inside = {program: runtime_of_file(file)} if program else {}
     reasons = ((path, ownerless(path, inside.get(path, ""))) for path in paths)
@@ -143,14 +134,14 @@ def _ownerless_locks(process: Target) -> tuple[tuple[str, str], ...]:
 
 
 def _asleep_again(process: Target, thread: Thread, until: float) -> Thread:
-    """Return a thread as it sleeps, if it does so soon.
+    """Return a running thread asleep, if it soon sleeps.
 
-    A thread that waits for the lock of CPython's interpreter runs now and then to ask for it.
+    A thread that waits for the GIL of CPython runs now and then to ask for the GIL.
 
     Args:
         process: The process.
-        thread: The thread as it was seen.
-        until: How long to look, by the clock of `time.monotonic()`.
+        thread: The thread.
+        until: The end of the search, as a time of `time.monotonic()`.
     """
     asleep = thread
     while asleep.call is None and not asleep.has_ended and not asleep.saved:
@@ -162,18 +153,18 @@ def _asleep_again(process: Target, thread: Thread, until: float) -> Thread:
 
 
 class _Stack(NamedTuple):
-    """A stack that several threads may have.
+    """A stack that several threads may share.
 
     Attributes:
-        frames: With names.
-        waits: What they say of the wait.
-        spins_at: How far it has come in a function that spins for a lock; 0 in no such one.
-        calls: Numbers of the frames in which CPython's interpreter calls functions of Python.
-        site: The call in the program that led here.
-        handler: The signal handler that it is in, and what that has interrupted; or empty.
+        frames: The frames with names.
+        waits: The facts about the wait.
+        spins_at: The offset in a function that spins for a lock; 0 if the stack does not spin.
+        calls: The numbers of the interpreter's frames that run functions of Python.
+        site: The call site in the program.
+        handler: The current signal handler and the interrupted function in words, or empty.
         runs_once: The places of frames and registers with which Rust's library runs functions once,
-            as `Frame.stack` counts.
-        pointers: The stack pointers of the frames, as `Frame.stack` counts.
+            relative as `Frame.stack`.
+        pointers: The stack pointers of the frames, relative as `Frame.stack`.
     """
 
     frames: tuple[Location | SignalFrame, ...]
@@ -214,7 +205,7 @@ def _located(walked: Sequence[Frame], n: int, names: Names, stacks: Stacks) -> L
     location = names.location(walked[n], innermost=not n)
     if location.function or n + 1 == len(walked) or walked[n + 1].signal:
         return location
-    # A library without symbols of its own functions: its callers name what they call.
+    # The library has no symbols of internal functions, but the call shows the exported function.
     return names.called(location, stacks.called_before(walked[n + 1].address))
 
 
@@ -224,9 +215,9 @@ def _runs_once(
     """Yield the places of frames and registers with which Rust's library runs a function once.
 
     Args:
-        walked: The stack.
-        frames: The same with names.
-        routine: The function that the thread waits in, or empty.
+        walked: The frames.
+        frames: The same frames with names.
+        routine: The library function that waits, or empty.
     """
     waits = routine_kind(routine) == "once"
     for n, frame in enumerate(frames[:-1]):
@@ -239,7 +230,7 @@ def _runs_once(
 
 
 def _calls(frame: ShownFrame) -> Iterator[tuple[str, str]]:
-    """Yield function and module of the calls in a frame, the inlined calls first."""
+    """Yield function and module of each call in a frame, the innermost inlined call first."""
     if isinstance(frame, Location):
         yield from ((inner.function, frame.module) for inner in frame.inlined)
     yield frame.function, frame.module
@@ -248,7 +239,7 @@ def _calls(frame: ShownFrame) -> Iterator[tuple[str, str]]:
 def _with_python(stack: _Stack, pythons: Pythons, thread: Thread) -> tuple[ShownFrame, ...]:
     """Return a stack with Python's functions in place of the interpreter's functions.
 
-    Without them where the interpreter has noted more or fewer calls of it than there are.
+    The stack stays unchanged if the interpreter's frames and its records do not match.
     """
     frames, runs = stack.frames, pythons.of(thread.inner_tid)
     calls = _marked(stack, runs, thread.sp) or stack.calls
@@ -264,32 +255,32 @@ def _with_python(stack: _Stack, pythons: Pythons, thread: Thread) -> tuple[Shown
 
 
 def _marked(stack: _Stack, runs: Sequence[PythonRun], sp: int) -> tuple[int, ...]:
-    """Return the numbers of the frames on which calls of the interpreter have left their marks.
+    """Return the numbers of the frames with the markers of the interpreter's calls.
 
-    A compiler may have split the function of the interpreter, so that its parts have other names.
+    A compiler may have split the function of the interpreter into parts with other names.
     """
     if not all(run.marker for run in runs):
         return ()
-    at = [bisect_right(stack.pointers, run.marker - sp) - 1 for run in runs]
-    within = all(0 <= n < len(stack.frames) - 1 for n in at)
-    return tuple(at) if within and at == sorted(set(at)) else ()
+    numbers = [bisect_right(stack.pointers, run.marker - sp) - 1 for run in runs]
+    within = all(0 <= n < len(stack.frames) - 1 for n in numbers)
+    return tuple(numbers) if within and numbers == sorted(set(numbers)) else ()
 
 
 def _site(frames: Sequence[ShownFrame], names: Names) -> str:
-    """Return the first frame that is the program's own: of Python, or behind all wrappers."""
+    """Return the call site: the innermost frame of the program, preferably in Python."""
     if python := [frame for frame in frames if isinstance(frame, PythonFrame)]:
-        own = (frame for frame in python if not names.is_library(frame.function, frame.path))
-        return str(next(own, python[0]))
+        program = (frame for frame in python if not names.is_library(frame.function, frame.path))
+        return str(next(program, python[0]))
     natives = [frame for frame in frames if isinstance(frame, Location)]
-    # In a program that is linked statically the innermost function has no library of its own.
+    # In a static program, the function of the system call is in the module of the program.
     first = bool(natives) and is_call(natives[0].function)
     sites = (name for frame in natives[first:] if (name := names.site(frame)))
-    behind = (str(frame) for frame in natives if not frame.module.startswith(_LIBRARY))
-    return next(sites, next(behind, str(natives[0]) if natives else ""))
+    outside = (str(frame) for frame in natives if not frame.module.startswith(_LIBRARY))
+    return next(sites, next(outside, str(natives[0]) if natives else ""))
 
 
 def _handler(frames: Sequence[ShownFrame], names: Names) -> str:
-    """Return the signal handler that a thread is in, and what that has interrupted; or nothing."""
+    """Return the current signal handler and the interrupted function in words, or empty."""
     signals = ((n, f.signal) for n, f in enumerate(frames) if isinstance(f, SignalFrame))
     at, signal = next(signals, (None, ""))
     if at is None:
@@ -304,5 +295,5 @@ def _handler(frames: Sequence[ShownFrame], names: Names) -> str:
 
 
 def _called(function: str) -> str:
-    """Return a function as it is called in a sentence: `note()`."""
+    """Return a function as in a sentence: `note()`."""
     return function if function.endswith(")") else f"{function}()"

@@ -1,4 +1,4 @@
-"""Functions that threads wait in, and for what kind of object: by their names on a stack."""
+"""The library functions that wait, and the kinds of objects that they wait for, by name."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = [
     "wants_to_write",
 ]
 
-# What the functions of the C library are for that threads wait in, without leading underscores. Its
-# debug information has names of static functions, too.
+# Waiting functions of the C library by kind of object, without leading underscores. The names of
+# static functions come from debug information.
 _C_LIBRARY = {
     "mutex": r"pthread_mutex_(timed|clock|cond_)?lock(_full|_common|_slow)?|mtx_(timed)?lock",
     "condition": r"pthread_cond_((timed|clock)?wait(_common)?|destroy)|cnd_((timed)?wait|destroy)",
@@ -35,8 +35,8 @@ _C_LIBRARY = {
         r"|malloc_(trim|info|stats)|mallinfo2?|int_(malloc|free|realloc|memalign)|sysmalloc"
     ),
 }
-# The same of other libraries, whose objects are futexes that name no owner; the modules of Rust's
-# have changed their places, `sys::unix::locks::futex_mutex` and `sys::sync::mutex::futex`.
+# Waiting functions of libraries with futexes as objects, which name no owner. Rust's library has
+# moved its modules: `sys::unix::locks::futex_mutex` became `sys::sync::mutex::futex`.
 _ON_THEIR_FUTEX = {
     "mutex": (
         r"(futex_mutex|mutex::futex)::Mutex>?::lock_contended|^QBasicMutex::lock|^g_mutex_lock"
@@ -47,7 +47,7 @@ _ON_THEIR_FUTEX = {
     "future": r"^std::__atomic_futex_unsigned|^std::__future_base::_State_baseV2::wait",
     "static": r"^__cxa_guard_acquire$",
 }
-# The same of libraries whose threads sleep on a word of their own, so that nobody knows the object.
+# Waiting functions of libraries that let a thread sleep on its own word: the object is not known.
 _PARKED = {
     "mutex": r"parking_lot::raw_mutex::RawMutex>?::lock_slow",
     "rwlock": r"parking_lot::raw_rwlock::RawRwLock>?::(\w+_slow|wait_for_readers)",
@@ -56,15 +56,14 @@ _PARKED = {
     "park": r"\bstd::(\w+::)*(thread|thread_parking)(::\w+)*::(\w+>?::)?park(_timeout)?$",
     "go": r"^runtime\.futex(\.abi0)?$",
 }
-# What a thread is parked for, or waits on a condition for: functions of a library that called the
-# one that does so.
+# The reasons to park a thread or to wait on a condition, by outer functions of libraries.
 _PARKED_FOR = {
     "receive": r"\b(mpsc|mpmc|crossbeam_channel)::.*::recv(_timeout|_deadline)?\b",
     "send": r"\b(mpsc|mpmc|crossbeam_channel)::.*::send(_timeout|_deadline)?\b",
     "scope": r"\bstd::thread::(scoped::)?scope\b",
     "once": r"^g_once_(init_enter|impl)",
 }
-# Frames between those and the system call.
+# Functions between these functions and the system call.
 _PLUMBING = re.compile(
     r"(lll|futex)_.*|(do_)?futex_.*|syscall.*|internal_syscall.*|GI_.*|nanosleep|clock_nanosleep"
     r"|u?sleep|libc_\w+"
@@ -77,27 +76,28 @@ def _compiled(patterns: dict[str, str], form: str = "{}") -> dict[str, re.Patter
 
 
 _PATTERNS = _compiled(_C_LIBRARY, r"(?:{})\Z")
-_OTHERS = {name: _compiled(one) for name, one in (("futex", _ON_THEIR_FUTEX), ("own", _PARKED))}
+# Each table with whether the futex is the object.
+_OTHERS = ((_compiled(_ON_THEIR_FUTEX), True), (_compiled(_PARKED), False))
 _REASONS = _compiled(_PARKED_FOR)
 
 
 @cache
 def plain_name(function: str) -> str:
-    """Return a name of the C library without what its build adds: underscores, versions, clones."""
+    """Return a name of the C library without leading underscores, version and clone suffix."""
     name = function.removeprefix("__GI_").lstrip("_")
     return re.split(r"[@.]", name, maxsplit=1)[0].removesuffix("64")
 
 
 @cache
 def routine_kind(function: str) -> str:
-    """Return the kind of object that a function of a library of threads waits for, or empty.
+    """Return the kind of object that a function of a thread library waits for, or empty.
 
     Args:
-        function: One of its names there: `___pthread_mutex_lock`, `__GI___pthread_cond_wait`.
+        function: A name from a symbol table, as `__GI___pthread_cond_wait`.
     """
     plain = plain_name(function)
-    own = (kind for kind, pattern in _PATTERNS.items() if pattern.match(plain))
-    return next(own, "") or _of_others(function)[0] or _reason(function)
+    kinds = (kind for kind, pattern in _PATTERNS.items() if pattern.match(plain))
+    return next(kinds, "") or _of_others(function)[0] or _reason(function)
 
 
 @cache
@@ -107,58 +107,55 @@ def _reason(function: str) -> str:
 
 @cache
 def _of_others(function: str) -> tuple[str, bool]:
-    """Return the kind of object of another library that a function waits for, or empty.
-
-    Also whether the futex is the object.
-    """
-    for where, known in _OTHERS.items():
-        for kind, pattern in known.items():
+    """Return the kind of another library's object or "", and whether the futex is the object."""
+    for patterns, is_object in _OTHERS:
+        for kind, pattern in patterns.items():
             if pattern.search(function):
-                return kind, where == "futex"
+                return kind, is_object
     return "", False
 
 
 def has_object(function: str) -> bool | None:
-    """Return whether the futex that a function sleeps on is a part of the object.
+    """Return whether the futex of a waiting function is a part of the object.
 
     Returns:
-        None for a function of the C library: its objects say so themselves.
+        None for a function of the C library: the memory of its objects shows it.
     """
     kind, on_futex = _of_others(function)
     return on_futex if kind else (False if _reason(function) else None)
 
 
 def wants_to_write(function: str) -> bool:
-    """Return whether a function takes a rwlock in order to write."""
+    """Return whether a function takes a rwlock for writing."""
     return _WRITES.search(function) is not None
 
 
 def waits_for_library(function: str) -> bool:
-    """Return whether the C library waits for locks of its own in a function."""
+    """Return whether a function waits for an internal lock of the C library."""
     return plain_name(function) == "lll_lock_wait_private"
 
 
 def is_plumbing(function: str) -> bool:
-    """Return whether a library makes its system calls by a function."""
+    """Return whether a function is between a waiting function and its system call."""
     return _PLUMBING.fullmatch(plain_name(function)) is not None
 
 
 def routine_of(calls: Iterable[tuple[str, str]], is_library: Callable[[str, str], bool]) -> str:
-    """Return the function that a thread waits in, or the empty string.
+    """Return the library function that waits, or the empty string.
 
-    It is the innermost one, before the first function of the program: what called that may be a
-    function of a library of threads as well, which runs the program's own.
+    The search ends at the innermost function of the program. Outer functions of thread libraries
+    may have called the program, such as `pthread_once()`.
 
     Args:
         calls: Function and module of all calls on the stack, the innermost first.
-        is_library: Returns whether such a function does not belong to the program.
+        is_library: Returns whether a function and module do not belong to the program.
     """
     routine, innermost = "", None
     for function, module in calls:
         innermost = innermost or plain_name(function)
         kind = routine_kind(function)
-        # The C library waits without syscall(): its function has called what waits, or was left on
-        # the stack by an earlier call.
+        # The C library does not wait by syscall(). So its function is the caller of the waiting
+        # function, or a remainder of an earlier call.
         if kind and innermost == "syscall" and has_object(function) is None:
             continue
         if kind and not routine:

@@ -1,4 +1,4 @@
-"""Which signal handlers of a process may wake a thread, and what CPython calls for a signal."""
+"""The signal handlers of a process that may wake a thread, and CPython's functions for signals."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 __all__ = ["BY_ITSELF", "handlers"]
 
-# Signals that the kernel sends without anybody's doing: timers, children, sockets, messages.
+# Signals that the kernel sends by itself: timers, children, sockets, messages.
 BY_ITSELF = frozenset(
     {
         signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGCHLD, signal.SIGIO,
         signal.SIGURG, *range(signal.SIGRTMIN, signal.SIGRTMAX + 1),
     }
 )  # fmt: skip
-# Functions by which a program has signal handlers.
+# Functions that set signal handlers.
 _HANDLED = frozenset(
     {
         "sigaction", "__sigaction", "signal", "bsd_signal", "sysv_signal", "__sysv_signal",
         "sigset",
     }
 )  # fmt: skip
-# CPython's table of handlers has a flag and an object for each signal. It has none for signal 0,
-# and the same object for the two signals that the C library keeps for itself. Behind these stand
-# the signals for programs' own purposes; most of them have the default.
+# CPython's table of handlers has a flag and an object for each signal. Signal 0 has no object. The
+# two signals of the C library have the same object. After them come the real-time signals, and
+# most of these have the object of the default.
 _SIGNALS, _RESERVED = 65, (32, 33)
 _TABLE = struct.Struct(f"<{2 * _SIGNALS}Q")
 _RUN = re.compile(rb"\0{8}(?!\0{8})(.{8})(?:\0{8}\1){15}", re.DOTALL)
@@ -47,17 +47,17 @@ _INTERRUPTS = re.compile(r"default_int_handler|(\w+\.)?_on_sigint \(runners\.py:
 
 
 def handlers(process: Target, names: Names) -> dict[int, str] | None:
-    """Return the handled signals that may wake a thread, each with its handler's name or empty.
+    """Return the handled signals that may wake a thread, each with the handler's name or "".
 
-    CPython's own handlers only note a signal for the main thread, so a signal counts if a function
-    of the program is called for it.
+    CPython's C handler only notes a signal for the main thread. A signal of CPython counts if its
+    Python function does not just interrupt the program.
 
     Args:
         process: The process.
-        names: Names for what lies in it.
+        names: The names in the process.
 
     Returns:
-        None if the process may have handlers, and nobody knows for which signals.
+        None if the process may have handlers, but their signals are not known.
     """
     caught = process.caught
     if caught is None:
@@ -71,24 +71,22 @@ def handlers(process: Target, names: Names) -> dict[int, str] | None:
 
 def _called_by_python(process: Target, pythons: Pythons) -> Mapping[int, str]:
     """Return the names of the functions that CPython calls for signals."""
-    named = (m for m in process.modules if m.path.rpartition("/")[2] == pythons.module)
-    module = next(named, None) if pythons.module else None
-    if module is None:
-        return {}
-    words = _table(_data(process, module))
+    modules = (m for m in process.modules if m.path.rpartition("/")[2] == pythons.module)
+    module = next(modules, None) if pythons.module else None
+    words = _table(_data(process, module)) if module is not None else ()
     if not words:
         return {}
     objects = words[1::2]
-    without = {0, objects[_RESERVED[0]], max(set(objects), key=objects.count)}
+    defaults = {0, objects[_RESERVED[0]], max(set(objects), key=objects.count)}
     return {
         number: pythons.function_name(address)
         for number, address in enumerate(objects)
-        if address not in without
+        if address not in defaults
     }
 
 
 def _data(process: Target, module: Module) -> bytes:
-    """Return the variables of a module."""
+    """Return the memory of a module's variables."""
     head = process.read(module.start, _HEADERS)
     try:
         segments = Elf(lambda at, size: head[at : at + size]).segments
@@ -102,10 +100,10 @@ def _data(process: Target, module: Module) -> bytes:
 
 
 def _table(data: bytes) -> tuple[int, ...]:
-    """Return CPython's table of handlers, where it is to be recognized, or nothing."""
+    """Return CPython's table of handlers in a module's variables; empty if it is not found."""
     for match in _RUN.finditer(data):
         run = -(-match.start() // _WORD) * _WORD
-        # The run of defaults may begin behind handlers of the program.
+        # Handlers of the program may come before the run of defaults.
         begins: Iterable[int] = range(run - _ENTRY * (_SIGNALS - 1), run, _WORD)
         for begin in begins:
             if begin >= 0 and begin + _TABLE.size <= len(data):

@@ -1,4 +1,4 @@
-"""A thread at one moment: what it waits for, and the calls that led there."""
+"""The picture of a thread at one moment: its wait and its stack."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Limit(NamedTuple):
     """The time limit of a wait.
 
     Attributes:
-        ns: How long is left, negative once the limit is over; or how long the limit is.
-        is_length: It is known how long the limit is, and not how long is left.
-        as_realtime_ns: Of a time of CLOCK_MONOTONIC, how long would be left if the same number were
-            a time of CLOCK_REALTIME.
+        ns: The time left in ns, negative after the limit; or the whole length of the limit.
+        is_length: `ns` is the whole length, as the time left is not known.
+        as_realtime_ns: For a limit by CLOCK_MONOTONIC, the time left if the same number were a time
+            of CLOCK_REALTIME.
     """
 
     ns: int
@@ -34,20 +34,20 @@ class Limit(NamedTuple):
 
 
 class Peers(NamedTuple):
-    """The processes that can end a system call which a thread sleeps in.
+    """The processes that can end the system call of a sleeping thread.
 
     Attributes:
-        said: The call and what it is about, as `read of pipe 4711 (fd 5)`.
-        by: What the processes are to it, as `written by`; nothing of children.
+        text: The call and its object, as `read of pipe 4711 (fd 5)`.
+        by: The relation to the processes, as `written by`; empty for children.
         pids: The processes.
-        is_all: Nobody else can end it, save for a signal.
-        unless: Who may end it unseen, as a subject; empty if nobody is known who may.
-        names: What the processes are called.
-        same: Processes that have the same end of a socket, and can shut it down.
-        ends: The keys of a socket and of that at the other end.
+        is_all: No other process can end the call, except by a signal.
+        unless: A subject that may end the call without notice, such as `the kernel`; or empty.
+        names: The processes in words.
+        same: The processes with the same end of a socket, which can shut it down.
+        ends: The keys of a socket and of its peer.
     """
 
-    said: str
+    text: str
     by: str = ""
     pids: frozenset[int] = frozenset()
     is_all: bool = False
@@ -58,21 +58,21 @@ class Peers(NamedTuple):
 
 
 class ThreadPicture(NamedTuple):
-    """A thread and what it waits for.
+    """A thread and its wait.
 
     Attributes:
-        pid: Its process.
+        pid: The process.
         thread: The thread.
-        wait: What it waits for; None when it runs or is ready to run.
-        object_name: The global variable that it waits for, or empty.
-        frames: Its stack, the innermost first.
-        site: The call in the program that led here.
-        handler: The signal handler that it is in, and what that has interrupted; or empty.
-        runs_once: Where the frames and registers lie in which Rust's library runs functions once.
-        limit: The time limit of the wait, where it is known.
-        peers: Of a system call, the processes that can end it, where that is known.
-        leaves_jobs: It does a job of a pool of Python, in which other jobs wait for a worker.
-        crossed: It waits for an item that only comes after an item that it would put itself.
+        wait: The wait; None for a thread that runs or is ready to run.
+        object_name: The name of the object that the thread waits for, or empty.
+        frames: The stack, the innermost frame first.
+        site: The call site in the program.
+        handler: The current signal handler and the interrupted function in words, or empty.
+        runs_once: The places of frames and registers with which Rust's library runs functions once.
+        limit: The time limit of the wait, if it is known.
+        peers: The processes that can end the system call of the thread, if they are known.
+        leaves_jobs: The thread does a job of a Python pool in which other jobs wait for a worker.
+        crossed: The thread waits for an item that comes only after an item from this thread.
     """
 
     pid: int
@@ -90,7 +90,11 @@ class ThreadPicture(NamedTuple):
 
     @property
     def state(self) -> State:
-        """Whether it runs or could, sleeps in a system call, waits for a thread, or is stopped."""
+        """The state for reports.
+
+        A thread is *asleep* in a system call, *waiting* if its wait has an object, and *runnable*
+        if it runs or is ready to run.
+        """
         if self.thread.is_stopped:
             return "stopped"
         if self.wait is None:

@@ -1,4 +1,4 @@
-"""How long is left of the time limits of waits, and limits that were made by another clock."""
+"""The time left until the limits of waits, and limits from another clock."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ __all__ = ["is_of_other_clock", "length", "with_limit"]
 
 _TIMESPEC = struct.Struct("<qq")
 _NS = 10**9
-# Of futex(): the bits of its operation that say which clock, and what it does; what has a limit
-# that is a length of time; what goes by CLOCK_REALTIME without saying so.
+# futex(2): FUTEX_CLOCK_REALTIME, and the mask of the operation. FUTEX_WAIT has a relative limit.
+# FUTEX_LOCK_PI always uses CLOCK_REALTIME.
 _REALTIME, _OPERATION = 256, 127
 _WAIT, _LOCK_PI = 0, 6
 _DAY_NS = 86_400 * _NS
 _YEAR_NS = 31_557_600 * _NS
-# No program waits so long on purpose until a time that is so near by another clock.
+# A limit this far away is a mistake if it is this near by the other clock.
 _FAR_NS, _NEAR_NS = 10 * _YEAR_NS, 7 * _DAY_NS
 _UNITS = ((_YEAR_NS, "years"), (_DAY_NS, "days"), (3600 * _NS, "hours"), (_NS, "s"))
 
 
 def with_limit(process: Target, seen: ThreadPicture) -> ThreadPicture:
-    """Return a thread with the rest of the time limit of its wait.
+    """Return a thread with the time limit of its wait.
 
     Args:
-        process: Whose it is.
-        seen: The thread as it was seen.
+        process: The process.
+        seen: The thread.
     """
     is_timed = process.has_own_time and seen.wait is not None and seen.wait.timed
     return seen._replace(limit=_limit(process, seen)) if is_timed else seen
@@ -54,13 +54,13 @@ def _limit(process: Target, seen: ThreadPicture) -> Limit | None:
 
 
 def is_of_other_clock(limit: Limit) -> bool:
-    """Return whether a limit of CLOCK_MONOTONIC was made from a time of CLOCK_REALTIME."""
+    """Return whether a limit by CLOCK_MONOTONIC was computed from a time of CLOCK_REALTIME."""
     other = limit.as_realtime_ns
     return limit.ns > _FAR_NS and other is not None and abs(other) < _NEAR_NS
 
 
 def length(ns: int) -> str:
-    """Return a length of time to read: `56.9 years`, `12.0 s`."""
+    """Return a length of time as text: `56.9 years`, `12.0 s`."""
     if abs(ns) < _NS:
         return f"{ns / 1e9:.3f} s"
     unit, name = next((u for u in _UNITS if abs(ns) >= 2 * u[0]), _UNITS[-1])

@@ -1,4 +1,4 @@
-"""What keeps a process from going on: from a picture of its threads, confirmed by another look."""
+"""The reasons why threads of a process never go on, from a picture and a second look."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 __all__ = ["Verdict", "verdicts", "waits_sentence"]
 
 _LOCKS = frozenset({"mutex", "rwlock"})
-# What one thread has at a time, though not every library notes which one.
+# Objects with one owner at a time, though some libraries do not store the owner.
 _OWNED = _LOCKS | {
     "once", "static", "stream", "malloc lock", "C library lock", "monitor", "lock", "spin lock",
     GIL,
 }  # fmt: skip
-# Sentences about threads that wait for no object.
+# Texts for waits without an object.
 _WITHOUT_OBJECT = {
     "park": "waits to be unparked",
     "receive": "waits to receive from a channel",
@@ -54,17 +54,17 @@ _WITHOUT_OBJECT = {
     "scope": "waits for the threads of a scope",
     "go": "waits for what Go's runtime knows",
 }
-# What a signal handler may end by a function that POSIX allows it.
+# Waits that a signal handler may end with async-signal-safe functions (POSIX.1-2017, 2.4.3).
 _BY_HANDLERS = frozenset({"semaphore", "futex", "park", "file"})
-# What a process is to a thread that only reads from it.
+# Values of `Peers.by` for a thread that reads from the processes.
 _FROM = frozenset({"written by", "connected to", "woken by"})
 _FEW = 8
-# Behind the frame of a handler there are at most so many frames of the C library.
+# The largest number of frames of the C library after the frame of a handler.
 _LIBRARY = 4
-# So many looks may show a thread that just runs, with pauses, and so many one after the other must
-# agree.
+# The largest number of further looks at threads that run now and then, the pause between looks,
+# and the number of looks in sequence that must agree.
 _LOOKS, _PAUSE_S, _AGREE = 32, 0.01, 2
-# Functions by which a thread leaves a condition wait without a signal.
+# Functions with which a thread leaves a condition wait without a signal.
 _LEAVE_A_WAIT = frozenset(
     {"pthread_cond_timedwait", "pthread_cond_clockwait", "cnd_timedwait", "pthread_cancel"}
 )
@@ -74,10 +74,10 @@ class Verdict(NamedTuple):
     """A reason why threads never go on.
 
     Attributes:
-        kind: As in `ptt check`.
-        message: A sentence, without a capital and full stop.
-        threads: The threads that it is about.
-        severity: As in `ptt check`; a warning where a signal handler may yet change it.
+        kind: The kind of finding, as in `ptt check`.
+        message: A sentence without a capital and full stop.
+        threads: The threads.
+        severity: As in `ptt check`; a warning if a signal handler may still wake a thread.
     """
 
     kind: str
@@ -87,15 +87,15 @@ class Verdict(NamedTuple):
 
 
 def verdicts(process: Target, picture: Picture, names: Names) -> list[Verdict]:
-    """Return the threads that surely wait for one another, for themselves or for nobody.
+    """Return the reasons why threads surely never go on.
 
-    A thread that let go while the picture was taken is seen by a second look, and clears all that
-    it is a part of.
+    The threads of a picture are read one after the other. So a second look checks each verdict, and
+    drops a verdict if one of its threads has run meanwhile.
 
     Args:
-        process: The process, looked at once more.
+        process: The process.
         picture: The picture of its threads.
-        names: Names for what lies in it.
+        names: The names in the process.
     """
     by_tid = {seen.thread.inner_tid: seen for seen in picture.threads}
     together = with_owners(process, picture, names)
@@ -117,14 +117,19 @@ def verdicts(process: Target, picture: Picture, names: Names) -> list[Verdict]:
 
 
 def waits_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str:
-    """Return what a thread waits for and its holder, as the end of a sentence."""
+    """Return the wait of a thread and the holder of the object, as the end of a sentence.
+
+    Args:
+        seen: The thread.
+        by_tid: The known threads by their ids in the process's PID namespace.
+    """
     wait, thread = seen.wait, seen.thread
     if not thread.is_stopped:
         return _wait_sentence(seen, by_tid)
     stopped = f"by debugger {thread.tracer}" if thread.tracer else "by a signal"
     goes_on = "" if thread.tracer else ": `fg` or SIGCONT lets it go on"
     if wait is None or wait.kind == "call":
-        where = "" if wait is None else f" in {seen.peers.said if seen.peers else wait.call}"
+        where = "" if wait is None else f" in {seen.peers.text if seen.peers else wait.call}"
         return f"is stopped {stopped}{where}{goes_on}"
     return f"{_wait_sentence(seen, by_tid)}; it is stopped {stopped}{goes_on}"
 
@@ -140,27 +145,30 @@ def _wait_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str
         return f"sleeps in {wait.call}" if seen.peers is None else _peers_sentence(seen.peers)
     if wait.kind == "join":
         has_ended = wait.free and wait.owner not in by_tid
-        named = _named(wait.owner, by_tid, seen.pid)
-        whose = f"thread {wait.owner}, which has ended" if has_ended else named
-        return f"waits for the end of {whose}{limit}"
+        owner = _named(wait.owner, by_tid, seen.pid)
+        thread = f"thread {wait.owner}, which has ended" if has_ended else owner
+        return f"waits for the end of {thread}{limit}"
     if wait.kind in _WITHOUT_OBJECT:
         at = f" at {seen.object_name}" if seen.object_name else ""
         return f"{_WITHOUT_OBJECT[wait.kind]}{at}{limit}"
-    does = "spins" if wait.kind == "spin lock" else "waits"
-    return f"{does} for {_what(seen)}{_access(wait)}{_holder(seen, wait, by_tid)}{limit}"
+    verb = "spins" if wait.kind == "spin lock" else "waits"
+    access = ""
+    if wait.kind == "rwlock":
+        access = " to write" if wait.writes else " to read"
+    return f"{verb} for {_object(seen, wait)}{access}{_holder(seen, wait, by_tid)}{limit}"
 
 
 def _peers_sentence(peers: Peers) -> str:
-    """Return what a thread does in a system call, and who can end that."""
+    """Return the system call of a thread, and the processes that can end the call."""
     if not peers.names:
-        return f"sleeps in {peers.said}"
+        return f"sleeps in {peers.text}"
     by = f", {peers.by} " if peers.by else ": "
     more = f" and {len(peers.names) - _FEW} more" if len(peers.names) > _FEW else ""
-    return f"sleeps in {peers.said}{by}{', '.join(peers.names[:_FEW])}{more}"
+    return f"sleeps in {peers.text}{by}{', '.join(peers.names[:_FEW])}{more}"
 
 
 def _limit(seen: ThreadPicture) -> str:
-    """Return that a wait has a time limit, and how long is left, as the end of a sentence."""
+    """Return the time limit of a wait, as the end of a sentence."""
     if seen.limit is None:
         return ", with a time limit"
     if seen.limit.is_length:
@@ -170,29 +178,20 @@ def _limit(seen: ThreadPicture) -> str:
     return f", with a time limit that ends in {length(seen.limit.ns)}"
 
 
-def _access(wait: Wait) -> str:
-    if wait.kind != "rwlock":
-        return ""
-    return " to write" if wait.writes else " to read"
-
-
 def _holder(seen: ThreadPicture, wait: Wait, by_tid: dict[int, ThreadPicture]) -> str:
-    """Return who has what a thread waits for, as the end of a sentence."""
-    has = {"once": "run", "static": "initialized", GRACE: "held up"}.get(wait.kind, "held")
+    """Return the holder of the object of a wait, as the end of a sentence."""
+    held = {"once": "run", "static": "initialized", GRACE: "held up"}.get(wait.kind, "held")
     if wait.owner:
-        return f", {has} by {_named(wait.owner, by_tid, seen.pid)}"
+        return f", {held} by {_named(wait.owner, by_tid, seen.pid)}"
     if wait.readers:
         return f", held by {wait.readers} {plural(wait.readers, 'reader')}"
     if wait.free:
         return ", which nobody holds"
-    return f", {has} by an unknown thread" if wait.kind in _OWNED else ""
+    return f", {held} by an unknown thread" if wait.kind in _OWNED else ""
 
 
-def _what(seen: ThreadPicture) -> str:
-    """Return the object that a thread waits for."""
-    wait = seen.wait
-    if wait is None:
-        return ""
+def _object(seen: ThreadPicture, wait: Wait) -> str:
+    """Return the object of a wait in words."""
     if wait.kind == GIL:
         return "the GIL"
     if not wait.object:
@@ -204,15 +203,15 @@ def _named(tid: int, by_tid: dict[int, ThreadPicture], pid: int) -> str:
     seen = by_tid.get(tid)
     if seen is None:
         return f"thread {tid}, which is not in this process"
-    return _as_of(seen, pid)
+    return _thread(seen, pid)
 
 
 def _cycles(by_tid: dict[int, ThreadPicture], begins: Iterable[int]) -> Iterator[Verdict]:
-    """Yield each cycle of threads that wait for one another without a time limit.
+    """Yield each cycle of threads that wait for each other without a time limit.
 
     Args:
-        by_tid: All threads.
-        begins: The threads by which cycles are looked for.
+        by_tid: All threads by id.
+        begins: The ids of the threads at which the search begins.
     """
     done: set[int] = set()
     for first in begins:
@@ -232,7 +231,7 @@ def _cycles(by_tid: dict[int, ThreadPicture], begins: Iterable[int]) -> Iterator
 
 
 def _ownerless(process: Target, by_tid: dict[int, ThreadPicture]) -> Iterator[Verdict]:
-    """Yield the waits for locks whose owners have ended."""
+    """Yield the waits for locks with owners that have ended."""
     lives = cache(lambda owner, private: process.may_live(owner, private=private))
     for seen in by_tid.values():
         wait = seen.wait
@@ -240,12 +239,12 @@ def _ownerless(process: Target, by_tid: dict[int, ThreadPicture]) -> Iterator[Ve
             continue
         if wait.owner in by_tid or lives(wait.owner, wait.private):
             continue
-        what = _what(seen)
+        waits = f"{seen.thread} waits for {_object(seen, wait)}{_at(seen)}, which"
         if wait.private and (parent := process.parent_with(wait.owner)):
             yield Verdict(
                 "deadlock",
-                f"{seen.thread} waits for {what}{_at(seen)}, which thread {wait.owner} of process "
-                f"{parent} held when it forked this process, in which nobody can give it back",
+                f"{waits} thread {wait.owner} of process {parent} held when it forked this "
+                "process, in which nobody can give it back",
                 (seen,),
             )
             continue
@@ -254,14 +253,13 @@ def _ownerless(process: Target, by_tid: dict[int, ThreadPicture]) -> Iterator[Ve
         forked = ", or when this process was forked" if is_older else ""
         yield Verdict(
             "exit-holding-lock",
-            f"{seen.thread} waits for {what}{_at(seen)}, which "
-            f"thread {wait.owner} held when it ended{forked}",
+            f"{waits} thread {wait.owner} held when it ended{forked}",
             (seen,),
         )
 
 
 def _other_clocks(threads: Sequence[ThreadPicture]) -> Iterator[Verdict]:
-    """Yield the waits whose time limits were made by another clock than the wait goes by."""
+    """Yield the waits by CLOCK_MONOTONIC with a time limit from CLOCK_REALTIME."""
     by_tid = {seen.thread.inner_tid: seen for seen in threads}
     for seen in threads:
         limit = seen.limit
@@ -280,13 +278,13 @@ def _other_clocks(threads: Sequence[ThreadPicture]) -> Iterator[Verdict]:
 def _lost_wakeups(
     threads: Sequence[ThreadPicture], look_again: Callable[[], Sequence[ThreadPicture]]
 ) -> Iterator[Verdict]:
-    """Yield the waits for mutexes that are free, whose wake-ups went to threads in handlers."""
+    """Yield the waits for free mutexes: the wake-up went to another thread."""
     by_tid = {seen.thread.inner_tid: seen for seen in threads}
     took = [f"{seen.thread}, which is in {seen.handler}" for seen in threads if _took_wakeup(seen)]
     to = " or ".join(took[:_FEW]) or "another thread"
     for seen in left_asleep(threads, look_again):
-        said = f"{seen.thread} {waits_sentence(seen, by_tid)}{_at(seen)}"
-        yield Verdict("lost-wakeup", f"{said}: its wake-up went to {to}", (seen,))
+        waits = f"{seen.thread} {waits_sentence(seen, by_tid)}{_at(seen)}"
+        yield Verdict("lost-wakeup", f"{waits}: its wake-up went to {to}", (seen,))
 
 
 def _took_wakeup(seen: ThreadPicture) -> bool:
@@ -300,7 +298,7 @@ def _took_wakeup(seen: ThreadPicture) -> bool:
 
 
 def _lost_signals(process: Target, picture: Picture, names: Names) -> Iterator[Verdict]:
-    """Yield the conditions whose signals go where nobody waits any more."""
+    """Yield the conditions with signals that go to a group without waiters (glibc bug 25847)."""
     waiting: dict[int, list[ThreadPicture]] = {}
     for seen in picture.threads:
         if seen.wait is not None and seen.wait.kind == "condition":
@@ -310,8 +308,9 @@ def _lost_signals(process: Target, picture: Picture, names: Names) -> Iterator[V
     for address, threads in waiting.items():
         state = read_condition(process, address)
         asleep = [t for t in threads if t.wait is not None and state and t.wait.word == state.word]
-        # A condition of another library has other words: nobody sleeps on the words that were read.
-        if state is None or not asleep or not state.is_all_in_new_group(len(asleep)):
+        # A condition of another library has another layout, so no thread sleeps on this word. If
+        # not all waiters sleep in the new group, the old group may still have waiters.
+        if state is None or not asleep or {state.waiters, state.references} != {len(asleep)}:
             continue
         given, later = state.given, state.expected
         if not later and names.imports(process.modules, _LEAVE_A_WAIT) is not False:
@@ -319,32 +318,34 @@ def _lost_signals(process: Target, picture: Picture, names: Names) -> Iterator[V
         what = f"condition {threads[0].object_name or hex(address)}"
         waiters = ", ".join(str(seen.thread) for seen in asleep[:_FEW])
         more = f" and {len(asleep) - _FEW} more" if len(asleep) > _FEW else ""
-        said = [f"{given} {plural(given, 'signal')} of {what} went"] if given else []
+        parts = [f"{given} {plural(given, 'signal')} of {what} went"] if given else []
         if later:
-            said.append(f"the next {plural(later, 'signal', f'{later} signals')} of {what} will go")
-        if said:
+            signals = plural(later, "signal", f"{later} signals")
+            parts.append(f"the next {signals} of {what} will go")
+        if parts:
             yield Verdict(
                 "cond-wakeup",
-                f"{' and '.join(said)} to a group of waiters that all threads have left, an error "
+                f"{' and '.join(parts)} to a group of waiters that all threads have left, an error "
                 f"of the C library (glibc bug 25847), while {waiters}{more} wait in another group",
                 tuple(asleep),
             )
 
 
 def _stuck(closed: Sequence[Looked]) -> Iterator[Verdict]:
-    """Yield that no thread is left to wake another one, unless a signal handler surely may.
+    """Yield that no thread is left to wake another thread.
 
-    A semaphore may be there for a handler alone, of a signal that the kernel sends by itself.
+    Yields nothing if the threads only wait for work, or if a signal handler is likely to wake them.
+    A semaphore may be for a handler alone, of a signal that the kernel sends by itself.
     """
     handled: dict[int, str] | None = {}
     if wait_for_work([looked.picture.threads for looked in closed]):
         return
     for looked in closed:
-        own = handlers(looked.process, looked.names)
+        signals = handlers(looked.process, looked.names)
         kinds = {_ended_by(seen) for seen in looked.picture.threads}
-        if kinds & _BY_HANDLERS and (own is None or BY_ITSELF.intersection(own)):
+        if kinds & _BY_HANDLERS and (signals is None or BY_ITSELF.intersection(signals)):
             return
-        handled = None if own is None or handled is None else handled | own
+        handled = None if signals is None or handled is None else handled | signals
     everybody = [seen for looked in closed for seen in looked.picture.threads]
     threads = tuple(seen for seen in everybody if not is_of_manager(seen))
     unless = [_handlers(handled)] if handled != {} else []
@@ -356,61 +357,66 @@ def _stuck(closed: Sequence[Looked]) -> Iterator[Verdict]:
         if not has_lock_of_manager(threads):
             return
         unless.append("a new client of the manager")
-    # Handlers tell event loops that the program is to end.
+    # A handler may tell an event loop to end the program.
     if unless and any(rests_in_loop(looked.picture.threads) for looked in closed):
         return
     unless += sorted({seen.peers.unless for seen in threads if seen.peers is not None} - {""})
+    exception = f", unless {' or '.join(unless)} wakes one" if unless else ""
     yield Verdict(
         "deadlock" if _is_cycle(closed, threads) else "stuck",
-        _stuck_sentence(
-            closed, threads, f", unless {' or '.join(unless)} wakes one" * bool(unless)
-        ),
+        _stuck_sentence(closed, threads, exception),
         threads,
         "warning" if unless else "error",
     )
 
 
 def _is_server(closed: Sequence[Looked]) -> bool:
-    """Return whether a process reads from sockets of others, which may wait for signals."""
+    """Return whether the first process reads from sockets of other processes.
+
+    The other processes may wait for signals.
+    """
     threads = closed[0].picture.threads
-    own = [seen.peers for seen in threads if seen.peers is not None and seen.peers.ends[1]]
-    reads = any(peers.by in _FROM for peers in own)
+    reads = any(
+        seen.peers is not None and seen.peers.ends[1] and seen.peers.by in _FROM for seen in threads
+    )
     return reads and not wait_for_signal(threads)
 
 
 def _ended_by(seen: ThreadPicture) -> str:
-    """Return the kind of a wait, of a system call whether a handler's own calls can end it."""
+    """Return the kind of a wait for `_BY_HANDLERS`."""
     if seen.wait is None:
         return ""
-    # A handler in Python can give back a lock of Python, whoever has it.
+    # A handler in Python can release any lock of Python.
     if seen.wait.kind == "lock" and any(isinstance(frame, PythonFrame) for frame in seen.frames):
         return "semaphore"
     return "file" if seen.peers is not None and seen.peers.by else seen.wait.kind
 
 
 def _is_cycle(closed: Sequence[Looked], threads: Sequence[ThreadPicture]) -> bool:
-    """Return whether processes, or threads by what they write or lock, wait for one another."""
+    """Return whether processes wait for each other, or threads through files and file locks."""
     peers = [seen.peers for seen in threads if seen.peers is not None]
-    alike = len(closed) == 1 and all(other.by in _FROM for other in peers)
-    return len(peers) > 1 and not alike
+    only_read = len(closed) == 1 and all(other.by in _FROM for other in peers)
+    return len(peers) > 1 and not only_read
 
 
 def _handlers(handled: dict[int, str] | None) -> str:
     """Return the handlers of signals as the subject of a sentence."""
     if handled is None:
         return "a signal handler"
-    named = [
+    signals = [
         f"{signal_name(number)} ({name})" if name else signal_name(number)
         for number, name in sorted(handled.items())
     ]
-    more = f" or {len(named) - _FEW} more signals" if len(named) > _FEW else ""
-    return f"the handler of {' or '.join(named[:_FEW])}{more}"
+    more = f" or {len(signals) - _FEW} more signals" if len(signals) > _FEW else ""
+    return f"the handler of {' or '.join(signals[:_FEW])}{more}"
 
 
-def _stuck_sentence(closed: Sequence[Looked], threads: Sequence[ThreadPicture], unless: str) -> str:
+def _stuck_sentence(
+    closed: Sequence[Looked], threads: Sequence[ThreadPicture], exception: str
+) -> str:
     by_tid = {seen.thread.inner_tid: seen for seen in threads}
     parts = [
-        f"{_as_of(seen, closed[0].process.pid)} {waits_sentence(seen, by_tid)}{_at(seen)}"
+        f"{_thread(seen, closed[0].process.pid)} {waits_sentence(seen, by_tid)}{_at(seen)}"
         for seen in threads[:_FEW]
     ]
     if any(seen.leaves_jobs for seen in threads):
@@ -418,18 +424,19 @@ def _stuck_sentence(closed: Sequence[Looked], threads: Sequence[ThreadPicture], 
     if len(threads) > _FEW:
         parts.append(f"and {len(threads) - _FEW} more threads likewise")
     of = f" of {len(closed)} processes" if len(closed) > 1 else ""
-    said = f"all threads{of} wait without a time limit, and nobody is left to wake one"
+    summary = f"all threads{of} wait without a time limit, and nobody is left to wake one"
     if len(threads) == 1:
-        said = "the only thread waits without a time limit, and nobody is left to wake it"
-    return f"{said}{unless}: {'; '.join(parts)}{_forked(closed)}"
+        summary = "the only thread waits without a time limit, and nobody is left to wake it"
+    return f"{summary}{exception}: {'; '.join(parts)}{_forked(closed)}"
 
 
-def _as_of(seen: ThreadPicture, pid: int) -> str:
+def _thread(seen: ThreadPicture, pid: int) -> str:
+    """Return a thread in words, as a report about a process needs it."""
     return str(seen.thread) if seen.pid == pid else f"{seen.thread} of process {seen.pid}"
 
 
 def _forked(closed: Sequence[Looked]) -> str:
-    """Return that a process was forked from one with threads, which stayed behind; or nothing."""
+    """Return a sentence about a fork from a process with threads, or the empty string."""
     for looked in closed:
         parent, threads = looked.process.forked_from()
         if threads > 1:
@@ -451,18 +458,19 @@ def _is_still_so(
     threads: Sequence[ThreadPicture],
     wait_so: Callable[[Sequence[ThreadPicture]], bool],
 ) -> bool:
-    """Return whether none of the threads has gone on since it was looked at.
+    """Return whether none of the threads has gone on since it was read.
 
     Args:
-        processes: The processes of the threads, by their ids.
-        threads: The threads. Some run now and then, only to ask for the same lock again.
-        wait_so: Looks again, and returns whether threads wait for the same all the time.
+        processes: The processes of the threads, by process id.
+        threads: The threads. Some run now and then, but only to ask for the same lock again.
+        wait_so: Looks again, and returns whether threads still have the same waits.
     """
     asking = [seen for seen in threads if seen.wait is not None and seen.wait.repeated]
     rest = [seen for seen in threads if seen not in asking]
-    # Whoever has the interpreter's lock does not ask for it: it was handed over between two looks.
-    waits = [seen.wait for seen in asking if seen.wait is not None]
-    holders = {wait.owner for wait in waits if wait.kind == GIL}
+    # If the holder of the GIL asks for the GIL, it was handed over while the threads were read.
+    holders = {
+        seen.wait.owner for seen in asking if seen.wait is not None and seen.wait.kind == GIL
+    }
     if not holders <= {seen.thread.inner_tid for seen in rest}:
         return False
     if asking and not wait_so(threads):
@@ -474,10 +482,10 @@ def _is_still_so(
 
 
 def _wait_so(process: Target, names: Names, threads: Sequence[ThreadPicture]) -> bool:
-    """Return whether threads wait for the same, and for the same owners, in further looks.
+    """Return whether threads wait for the same objects and owners in two more looks in sequence.
 
-    The first further look shows that they still wait after all of them were seen; the next shows
-    that the owners are the same after that.
+    The first look shows that all threads still wait after all of them were read. The second look
+    shows that the owners are the same after that.
     """
     expected = _waits(threads)
     agreed = 0
@@ -492,7 +500,7 @@ def _wait_so(process: Target, names: Names, threads: Sequence[ThreadPicture]) ->
 
 
 def _waits(threads: Sequence[ThreadPicture]) -> dict[int, tuple[str, int, int]]:
-    """Return the kind, object and owner of what threads wait for, by their ids."""
+    """Return the kind, object and owner of the waits of threads, by thread id."""
     return {
         seen.thread.tid: (wait.kind, wait.object, wait.owner) if wait is not None else ("", 0, 0)
         for seen in threads

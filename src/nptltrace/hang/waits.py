@@ -1,4 +1,4 @@
-"""What a thread that sleeps waits for: by its system call, words in memory and its stack."""
+"""The wait of a sleeping thread, from its system call, words in memory, and its stack."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from nptltrace._binding.libptttasks import AROUND_FUTEX, BEFORE_FUTEX
 from nptltrace._dataclasses import dataclass
 from nptltrace.hang.conditions import LAYOUTS
 from nptltrace.hang.routines import has_object, routine_kind, wants_to_write
+from nptltrace.hang.targets.target import TID_AT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Wait", "Waits", "is_call", "spin_of", "wait_of"]
 
-# futex(), by architecture, and what calls are named that threads sleep in for long.
+# The numbers of futex() and of restart_syscall() by architecture. With restart_syscall(2), a thread
+# continues a call with a time limit after a stop of the process, with the same arguments.
 _FUTEX = {"x86_64": 202, "aarch64": 98}
-# The call by which a thread goes on with a call with a time limit, when a stop of the process has
-# interrupted it: with the same arguments.
 _RESTART = {"x86_64": 219, "aarch64": 128}
+# The names of system calls that may sleep for long, by number.
 _CALLS = {
     "x86_64": {
         0: "read", 1: "write", 2: "open", 7: "poll", 17: "pread64", 18: "pwrite64", 19: "readv",
@@ -52,62 +53,64 @@ _CALLS = {
 _WAIT, _LOCK_PI, _WAIT_BITSET, _WAIT_REQUEUE_PI, _LOCK_PI2 = 0, 6, 9, 11, 13
 _PRIVATE, _OPERATION = 128, 127
 _TID = 0x3FFF_FFFF
-# The largest id of a thread that the kernel gives.
+# The largest thread id of the kernel.
 _TID_MAX = 1 << 22
-# Bits of the kind of a mutex, and of the word of a robust one.
+# Bits of the kind of a mutex, and of the word of a robust mutex.
 _ROBUST, _INHERITS = 16, 32
 _WAITERS = 1 << 31
-# Words of a rwlock: what a thread waits on that waits for the other phase, or for its own; of the
-# number of readers, that it is the writers' phase, and that one of them has the lock.
+# The values of a rwlock's futexes: the mark of waiters alone, and with the value 1. Bits in its
+# number of readers: the writers' phase; the same, and a writer holds the lock.
 _USED, _BUSY = 2, 3
 _WRITE_PHASE, _WRITTEN = 1, 3
-# The code of x86 that gives a call the address of a variable: directly, or through rax. So long it
-# is at most.
+# The code of x86 that calls a function with the address of a variable, directly or through rax, and
+# its largest size.
 _GIVES = re.compile(rb"(?:\x48\x8d\x3d(....)|\x48\x8d\x05(....)\x48\x89\xc7)\xe8....\Z", re.DOTALL)
 _CALL = 15
-# So much of a stack the functions of the C library take that wait for a mutex.
+# The largest stack of the C library's functions that wait for a mutex, in bytes.
 _FRAMES = 512
-# The words of a mutex: the lock, how often it was taken, the owner, its users, the kind.
+# The words of a mutex: lock, depth of recursion, owner, number of users, kind.
 _MUTEX = struct.Struct("<IIIII")
-# Instructions of x86's pthread_spin_lock(): the first one tries, and makes the lock's word 0 or
-# less; the second one begins the loop of a thread that did not get the lock.
+# Instructions in x86's pthread_spin_lock(): the first tries the lock and decrements its word; the
+# second is in the loop of a thread that did not get the lock.
 _TRIES, _PAUSES = b"\xf0\xff\x0f", b"\xf3\x90"
-# Where the C library of x86-64 has a thread's own address and its id, from its `pthread_t` on; and
-# the word on which whoever joins the thread sleeps, which is its id before 2.43.
-_SELF_AT, _TID_AT, _JOIN_AT = 16, 720, 1576
-# Where a condition of GLib has its futex.
+# Offsets from a `pthread_t` in the C library of x86-64: the thread's own address, and the futex of
+# a joining thread. Before 2.43, the futex is the thread id.
+_SELF_AT, _JOIN_AT = 16, 1576
+# The offset of the futex in a condition of GLib.
 _IN_G_COND = 8
-# Rust's rwlock: where it has the word that writers sleep on; of its state the number of readers,
-# which is the largest there is while it is held for writing.
+# Rust's rwlock: the offset of the futex of writers, and the mask of the number of readers in the
+# state. If the lock is held for writing, all bits of the mask are set.
 _RUST_WRITERS, _RUST_READERS = 4, (1 << 30) - 1
-# The instructions of x86 before the place behind a system call: the number, and the call.
+# The instructions of x86 before the return address of a system call: the number, and the call.
 _MAKES_CALL = re.compile(rb"\xb8(....)\x0f\x05", re.DOTALL)
 _CALL_SIZE = 7
 _SECOND_NS = 1_000_000_000
 
 
 class Wait(NamedTuple):
-    """What a thread waits for.
+    """The wait of a thread.
 
     Attributes:
-        kind: `mutex`, `rwlock`, `condition`, `semaphore`, `barrier`, `join`, `once`; `static` for
-            the initializer of a static variable; `future`; `stream`, `malloc lock` and others
-            (`C library lock`) of the C library; `monitor` of Java, and `lock` of its
-            `java.util.concurrent`; `gil` of CPython; `spin lock`, for which a thread does not
-            sleep; `park` for a thread of Rust or Java
-            that another one must unpark; `receive`, `send` and `scope` for what Rust parks threads
-            for itself; `go` for what Go's runtime waits for; `futex` for a word of which nothing
-            more is known; `call` for another system call.
-        object: Address of the object, or of the futex; 0 of a call, or where it is not known.
-        owner: The thread waited for, as the object names it; 0 when it names none.
-        readers: How many threads hold the rwlock for reading.
-        writes: The rwlock is wanted for writing.
+        kind: `mutex`, `rwlock`, `condition`, `semaphore`, `barrier`, `join`, `once`, `future`;
+            `static`: the initialization of a static variable;
+            `stream`, `malloc lock`, `C library lock`: locks of the C library;
+            `monitor`, `lock`: of Java, Python or Ruby; `gil`: of CPython;
+            `grace period`: of liburcu;
+            `spin lock`: the thread runs and does not sleep;
+            `park`: a thread of Rust or Java that another thread must unpark;
+            `receive`, `send`, `scope`: Rust's reasons to park a thread;
+            `go`: a wait of Go's runtime; `futex`: an unknown object; `call`: another system call.
+        object: The address of the object or futex; 0 for a call, or if it is not known.
+        owner: The owner of the object, or the joined thread, by its id in the process's PID
+            namespace; 0 if it is not known.
+        readers: The number of threads that hold the rwlock for reading.
+        writes: The thread wants the rwlock for writing.
         timed: The wait has a time limit.
-        private: Only threads of the process can end it.
-        call: Name of the system call.
-        word: Address of the futex.
-        free: Nobody has the mutex, or the thread waited for has ended.
-        repeated: The thread wakes now and then by itself, only to ask for the same again.
+        private: Only threads of the process can end the wait.
+        call: The name of the system call.
+        word: The address of the futex.
+        free: The mutex has no owner, or the joined thread has ended.
+        repeated: The thread wakes now and then by itself, only to ask for the same object again.
     """
 
     kind: str
@@ -124,12 +127,12 @@ class Wait(NamedTuple):
 
 
 class Waits(NamedTuple):
-    """What the stack of a thread says of its wait.
+    """The facts about a wait from the stack of the thread.
 
     Attributes:
-        routine: The function that has a `routine_kind`, or empty.
-        function: The innermost function that has a name, or empty.
-        is_library: The C library waits for a lock of its own.
+        routine: The function with a `routine_kind`, or empty.
+        function: The innermost function with a name, or empty.
+        is_library: The C library waits for an internal lock.
     """
 
     routine: str = ""
@@ -138,25 +141,25 @@ class Waits(NamedTuple):
 
     @property
     def writes(self) -> bool:
-        """Whether the thread wants to write what it waits for."""
+        """Whether the thread wants a rwlock for writing."""
         return wants_to_write(self.routine)
 
 
 def wait_of(
     process: Target, thread: Thread, tids: frozenset[int], at: Waits, layout: Layout | None = None
 ) -> Wait | None:
-    """Return what a thread waits for, None when it runs.
+    """Return the wait of a thread, None for a running thread.
 
     Args:
         process: The process.
         thread: The thread.
-        tids: The ids of all its threads, as it knows them itself.
-        at: What its stack says.
-        layout: The layout of conditions of its C library, None if it is not known.
+        tids: The ids of all threads in the process's PID namespace.
+        at: The facts from the stack.
+        layout: The layout of conditions in the C library, None if it is not known.
     """
     if thread.call is None:
         return None
-    call, routine = _begun(process, thread, thread.call, at), at.routine
+    call, routine = _restarted(process, thread, thread.call, at), at.routine
     if call.number != _FUTEX.get(process.machine):
         known = _CALLS.get(process.machine, {}).get(call.number)
         return Wait("call", call=known or f"system call {call.number}")
@@ -175,18 +178,17 @@ def wait_of(
     else:
         address -= _IN_G_COND if routine.startswith("g_cond_wait") else 0
         wait = Wait(kind, address if of_others else 0)
-    # Another process can wake a thread through memory that both have mapped; a thread's end
-    # always comes from its own process, though the kernel says so by a word that is not private.
+    # Another process can wake a thread through shared memory. The end of a thread always comes from
+    # its own process, though the kernel wakes a shared futex for it.
     private = bool(operation & _PRIVATE) or wait.kind == "join"
     return wait._replace(timed=bool(limit), private=private, word=futex.address)
 
 
-def _begun(process: Target, thread: Thread, call: Call, at: Waits) -> Call:
-    """Return the system call that a thread goes on with, where a stop has interrupted it.
+def _restarted(process: Target, thread: Thread, call: Call, at: Waits) -> Call:
+    """Return the original call in place of restart_syscall().
 
-    The kernel has a call of its own for that, with the arguments of the first one. Which one it
-    was says the code, or the function that makes it. A function that makes any call may wait for a
-    futex, which its arguments show.
+    The code of the call or the name of its function shows the original call. `syscall()` makes any
+    call; there the arguments show whether the call is futex().
     """
     machine = process.machine
     if call.number != _RESTART.get(machine):
@@ -201,19 +203,19 @@ def _begun(process: Target, thread: Thread, call: Call, at: Waits) -> Call:
 
 
 def is_call(function: str) -> bool:
-    """Return whether a function has the name of a system call that threads sleep in."""
+    """Return whether a function has the name of a system call that may sleep for long."""
     return any(_number_of(machine, function) is not None for machine in _CALLS)
 
 
 @cache
 def _number_of(machine: str, function: str) -> int | None:
-    """Return the number of the system call of a function's name; None if there is none."""
+    """Return the number of the system call with the name of a function, or None."""
     name = function.lstrip("_").removeprefix("GI_").lstrip("_").removeprefix("libc_")
-    return next((n for n, known in _CALLS.get(machine, {}).items() if known == name), None)
+    return next((n for n, call in _CALLS.get(machine, {}).items() if call == name), None)
 
 
 def _is_futex(process: Target, call: Call) -> bool:
-    """Return whether a system call's arguments are those of a futex wait with a time limit."""
+    """Return whether the arguments of a system call fit a futex wait with a time limit."""
     address, operation, value, limit = call.arguments[:4]
     word, time = process.read(address, 4), process.read(limit, 16)
     if len(word) < 4 or len(time) < 16 or address & 3:  # noqa: PLR2004 -- the sizes of both
@@ -228,12 +230,12 @@ def _is_futex(process: Target, call: Call) -> bool:
 
 
 def spin_of(process: Target, thread: Thread, offset: int) -> Wait | None:
-    """Return the spin lock for which a stopped thread spins; None where it may yet get it.
+    """Return the spin lock for which a stopped thread spins; None if the lock is free.
 
     Args:
         process: The process.
         thread: The thread, in `pthread_spin_lock()`.
-        offset: How far it has come there.
+        offset: The offset in this function.
     """
     code = process.read(thread.pc - offset, offset + len(_PAUSES))
     word = process.read(thread.argument, 4)
@@ -246,19 +248,19 @@ def spin_of(process: Target, thread: Thread, offset: int) -> Wait | None:
 
 @dataclass(slots=True)
 class _Futex:
-    """A futex that a thread sleeps on.
+    """The futex of a sleeping thread.
 
     Attributes:
         process: The process.
         thread: The thread.
-        address: The word.
+        address: The address of the word.
         operation: The operation, without flags.
-        value: What the word was when the thread went to sleep.
-        tids: Threads of the process.
-        kind: What the stack says, or empty.
-        at: What the stack says besides.
-        around: The memory before and behind the word; nothing where that has no begin.
-        layouts: The layouts that a condition may have.
+        value: The expected value of the word, as the thread passed it.
+        tids: The ids of all threads in the process's PID namespace.
+        kind: The kind of object from the stack, or empty.
+        at: The other facts from the stack.
+        around: The memory around the word; empty if its begin cannot be read.
+        layouts: The possible layouts of a condition.
     """
 
     process: Target
@@ -273,10 +275,10 @@ class _Futex:
     layouts: Sequence[Layout]
 
     def object(self) -> Wait:
-        """Return the object that the word is a part of.
+        """Return the wait for the object that contains the word.
 
-        The memory decides where it can: at the end of a condition wait a thread takes the mutex
-        again, in the same function.
+        The memory decides if possible. The stack may be wrong: at the end of a condition wait, the
+        same function takes the mutex.
         """
         if self.operation in {_LOCK_PI, _LOCK_PI2}:
             word = self._words(self.address, "<I")
@@ -288,10 +290,10 @@ class _Futex:
         mutex = self._mutex()
         if mutex is not None and self.kind in {"mutex", "condition", ""}:
             return mutex
-        return self._named() if self.kind else self._unnamed()
+        return self._by_stack() if self.kind else self._by_memory()
 
-    def _named(self) -> Wait:
-        """Return what the stack says it is."""
+    def _by_stack(self) -> Wait:
+        """Return the wait of the kind that the stack shows."""
         if self.kind == "rwlock":
             return self._rwlock()
         if self.kind == "join":
@@ -303,8 +305,8 @@ class _Futex:
         }.get(self.kind, self.address)
         return Wait(self.kind, address)
 
-    def _unnamed(self) -> Wait:
-        """Return what memory alone says, where the stack has no names."""
+    def _by_memory(self) -> Wait:
+        """Return the wait that the memory shows, as the stack has no names."""
         if self.operation == _WAIT_BITSET and self.value in self.tids:
             return Wait("join", self.address, self.value)
         if owner := self._streams_owner():
@@ -312,7 +314,7 @@ class _Futex:
         return Wait("C library lock" if self.at.is_library else "futex", self.address)
 
     def _words(self, address: int, layout: str) -> tuple[int, ...]:
-        """Return numbers in memory, none if it cannot be read."""
+        """Return numbers from memory, an empty tuple if it cannot be read."""
         size = struct.calcsize(layout)
         at = address - self.address + BEFORE_FUTEX
         data = self.around[at : at + size] if at >= 0 else b""
@@ -321,7 +323,7 @@ class _Futex:
         return struct.unpack(layout, data) if len(data) == size else ()
 
     def _mutex(self) -> Wait | None:
-        """Return the mutex whose lock this word is, if it looks like a mutex that is held."""
+        """Return the wait for a mutex if the word looks like the lock of a held mutex."""
         around = self.around
         if len(around) < BEFORE_FUTEX + _MUTEX.size:
             around = bytes(BEFORE_FUTEX) + self.process.read(self.address, _MUTEX.size)
@@ -330,23 +332,23 @@ class _Futex:
         lock, _, owner, users, kind = _MUTEX.unpack_from(around, BEFORE_FUTEX)
         if kind & ~0x3FF or users > _TID_MAX:
             return None
-        # Others sleep on words with high bits as well: Rust's parked threads on a word that is -1.
+        # Other futexes have high bits, too: the word of a parked thread of Rust is -1.
         if kind & _ROBUST and self.value & _WAITERS and 0 < lock & _TID <= _TID_MAX:
             return Wait("mutex", self.address, lock & _TID)
-        # the word of another lock with waiters
+        # A mutex that is not robust has the value 2 if there are waiters.
         is_held = self.value == 2 and lock <= 2 and 0 < owner <= _TID_MAX and users > 0  # noqa: PLR2004
         if is_held and (owner in self.tids or self.kind == "mutex"):
             return Wait("mutex", self.address, owner)
         return None
 
     def _refused_mutex(self) -> Wait:
-        """Return the mutex that the kernel refused, as a deadlock of priority inheritance.
+        """Return the mutex that the kernel refused because of a deadlock of priority inheritance.
 
-        The C library then sleeps for ever on a word of its own stack; the mutex is in a register
-        that stands there too, or only in the code of the call.
+        Then the C library sleeps for ever on a word of the stack. The address of the mutex is in a
+        register that was saved on the stack, or only in the code of the call.
         """
         values = {*self.process.words(self.thread.sp, _FRAMES)}
-        arguments = {at for value in values if (at := self._given_before(value))}
+        arguments = {at for value in values if (at := self._argument_before(value))}
         owners = {
             value: words[0] & _TID
             for value in values | arguments | {*self.thread.saved.values()}
@@ -356,7 +358,7 @@ class _Futex:
             and words[0] & _TID == words[2] & _TID
             and words[0] & _TID in self.tids
         }
-        # Locks that it has itself may lie on its stack as well.
+        # The thread's own locks may be on its stack, too.
         of_others = {value: o for value, o in owners.items() if o != self.thread.inner_tid}
         owners = of_others or owners
         if len(owners) != 1:
@@ -364,11 +366,11 @@ class _Futex:
         ((address, owner),) = owners.items()
         return Wait("mutex", address, owner)
 
-    def _given_before(self, returns: int) -> int:
-        """Return the address that a call was given as its first argument; 0 if none is to be seen.
+    def _argument_before(self, returns: int) -> int:
+        """Return the address that the code passes as the first argument of a call, or 0.
 
         Args:
-            returns: Where the call returns to.
+            returns: The return address of the call.
         """
         if self.process.map.only(returns - 1) is None:
             return 0
@@ -381,12 +383,12 @@ class _Futex:
         return end + int.from_bytes(match[which], "little", signed=True)
 
     def _condition(self) -> int:
-        """Return the condition that the word belongs to: 0 if its neighbours say otherwise."""
-        # Of the words of its two groups of waiters; a thread that destroys it waits at the last one
-        # until all have left.
+        """Return the condition that contains the word; 0 if the words around do not fit."""
+        # The word is of one of the two groups of waiters, or the number of waiters. A thread that
+        # destroys the condition sleeps on the number until all waiters have left.
         for waiters_at, signals_at in self.layouts:
             for base in (self.address - at for at in (signals_at, signals_at + 4, waiters_at)):
-                # Sequence of waiters, and where the first group began.
+                # The sequence number of waiters, and the start of the first group.
                 words = self._words(base, "<QQ")
                 count = self._words(base + waiters_at, "<I")
                 if not words or not count or words[1] >> 1 > words[0] >> 1:
@@ -396,9 +398,9 @@ class _Futex:
         return 0
 
     def _streams_owner(self) -> int:
-        """Return the thread that has the lock of a stream of the C library; 0 if it is none.
+        """Return the owner of a lock of the C library's streams; 0 if the word is of no such lock.
 
-        The lock is a word, how often it was taken, and its owner as the C library knows it.
+        The lock is a word, the depth of recursion, and the owner as a `pthread_t`.
         """
         words = self._words(self.address, "<IIQ")
         if self.value != 2 or not words or not words[1] or not words[2]:  # noqa: PLR2004 -- has waiters
@@ -407,16 +409,16 @@ class _Futex:
         return tid if tid in self.tids else 0
 
     def _thread_of(self, pointer: int) -> int | None:
-        """Return the id of the thread of a `pthread_t`; None if there is no thread's memory."""
+        """Return the id of the thread with a `pthread_t`; None if the memory is not of a thread."""
         if pointer <= 0:
             return None
-        own = self.process.read(pointer, 8) + self.process.read(pointer + _SELF_AT, 8)
-        if own != 2 * pointer.to_bytes(8, "little"):
+        pointers = self.process.read(pointer, 8) + self.process.read(pointer + _SELF_AT, 8)
+        if pointers != 2 * pointer.to_bytes(8, "little"):
             return None
-        return int.from_bytes(self.process.read(pointer + _TID_AT, 4), "little")
+        return int.from_bytes(self.process.read(pointer + TID_AT, 4), "little")
 
     def rust_rwlock(self) -> Wait:
-        """Return the rwlock of Rust that the word is a part of."""
+        """Return the wait for the rwlock of Rust that contains the word."""
         base = self.address - (_RUST_WRITERS if self.at.writes else 0)
         state = self._words(base, "<I")
         readers = state[0] & _RUST_READERS if state else 0
@@ -424,9 +426,9 @@ class _Futex:
         return Wait("rwlock", base, readers=held, writes=self.at.writes)
 
     def _rwlock(self) -> Wait:
-        """Return the rwlock that the word belongs to."""
-        # A writer waits for the phase of readers to end, or for another writer; a reader for the
-        # phase of writers to end, or for the readers before a writer to leave.
+        """Return the wait for the rwlock that contains the word."""
+        # A writer waits for the end of the readers' phase, or for another writer. A reader waits
+        # for the end of the writers' phase, or for the readers before a writer.
         offset = (8 if self.value == _USED else 12) if self.at.writes else 8 * (self.value == _BUSY)
         base = self.address - offset
         words = self._words(base, "<IIIIIIi")

@@ -1,1 +1,1 @@
-"""Who holds what a thread waits for, a module for each kind of lock or runtime."""
+"""The owners of the objects that threads wait for: a module for each kind of lock or runtime."""

@@ -1,6 +1,6 @@
-"""Locks of the C library: which stream (x86-64) they are of, and locks that a handler waits for.
+"""Locks of the C library: the streams of their locks (x86-64), and locks wanted in signal handlers.
 
-A signal handler waits for ever for a lock that the function has which it interrupted.
+A signal handler waits for ever for a lock that the interrupted function holds.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["with_interrupted", "with_stream"]
 
 _STANDARD = ("stdin", "stdout", "stderr")
-# In a `FILE`: its descriptor, and where its lock is. An opened `FILE` has its lock behind it.
+# Offsets in a `FILE`: its descriptor, and the pointer to its lock. The lock of an opened `FILE`
+# comes at this distance from its begin.
 _DESCRIPTOR_AT, _LOCK_AT, _OPENED = 0x70, 0x88, 0xE0
 
-# Functions of the C library that are called with the heap's lock in hand.
+# Functions of the C library that run with the lock of the heap.
 _LOCKED = frozenset({"int_malloc", "int_memalign", "int_realloc", "sysmalloc"})
-# So many functions of the heap call one another.
+# The depth of calls among functions of the heap.
 _INNERMOST = 3
 
 
@@ -33,9 +34,9 @@ def with_stream(process: Target, names: Names, seen: ThreadPicture) -> ThreadPic
     """Return a thread with the name of the stream that it waits for.
 
     Args:
-        process: Whose it is.
-        names: Names for what lies in it.
-        seen: The thread as it was seen.
+        process: The process.
+        names: The names in the process.
+        seen: The thread.
     """
     if seen.wait is None or seen.wait.kind != "stream":
         return seen
@@ -44,7 +45,7 @@ def with_stream(process: Target, names: Names, seen: ThreadPicture) -> ThreadPic
 
 
 def _stream(process: Target, names: Names, lock: int) -> str:
-    """Return the name of the stream of a lock, or the empty string."""
+    """Return the name of the stream with a lock, or the empty string."""
     for number, name in enumerate(_STANDARD):
         if names.object(lock) == f"_IO_stdfile_{number}_lock":
             return name
@@ -60,28 +61,29 @@ def _stream(process: Target, names: Names, lock: int) -> str:
 
 
 def with_interrupted(process: Target, threads: Sequence[ThreadPicture]) -> list[ThreadPicture]:
-    """Return the threads with the owners of the C library's locks that they wait for in handlers.
+    """Return the threads with themselves as owners of C library locks that they want in handlers.
 
     Args:
-        process: Whose they are.
-        threads: As they were seen.
+        process: The process.
+        threads: All threads of the process.
     """
-    # A fork may have left a lock behind.
+    # A fork may have copied a lock that another thread of the parent held.
     is_single = sum(not seen.thread.has_ended for seen in threads) == 1
     alone = is_single and process.forked_from()[1] <= 1
     return [
         seen._replace(wait=seen.wait._replace(owner=seen.thread.inner_tid))
-        if seen.wait is not None and _has_it(seen, seen.wait.kind, alone=alone)
+        if seen.wait is not None and _holds_lock(seen, seen.wait.kind, alone=alone)
         else seen
         for seen in threads
     ]
 
 
-def _has_it(seen: ThreadPicture, kind: str, *, alone: bool) -> bool:
-    """Return whether a thread has the lock that it waits for in a handler.
+def _holds_lock(seen: ThreadPicture, kind: str, *, alone: bool) -> bool:
+    """Return whether a thread itself holds the lock that it wants in a handler.
 
-    The heap's functions show it. Of another lock, the thread must be the only one, and have been
-    interrupted in the function that wants the lock again.
+    For the lock of the heap, the interrupted functions show it. For another lock, the thread must
+    be alone in the process, and the interrupted function must be the function that wants the lock
+    again.
     """
     signals = [n for n, frame in enumerate(seen.frames) if isinstance(frame, SignalFrame)]
     if not signals:

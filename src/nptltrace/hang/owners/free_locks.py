@@ -1,4 +1,4 @@
-"""Locks that nobody holds, though a thread sleeps until one is given back, and ended threads."""
+"""Sleeping threads with a free lock or an ended joined thread."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 __all__ = ["left_asleep", "stays_asleep", "with_free"]
 
 _WORD = 4
-# A thread that was woken has had a processor by then, or is no longer asleep.
+# After this time, a woken thread has had a processor or is no longer asleep.
 _PATIENCE_S = 0.05
 
 
 def with_free(process: Target, seen: ThreadPicture) -> ThreadPicture:
-    """Return a thread with a note if the lock is free, or the joined thread has ended.
+    """Return a thread with a mark if its lock is free or the thread that it joins has ended.
 
     Args:
-        process: Whose it is.
-        seen: The thread as it was seen.
+        process: The process.
+        seen: The thread.
     """
     wait = seen.wait
     if wait is None or not wait.word:
@@ -40,14 +40,14 @@ def with_free(process: Target, seen: ThreadPicture) -> ThreadPicture:
 def left_asleep(
     threads: Sequence[ThreadPicture], look_again: Callable[[], Sequence[ThreadPicture]]
 ) -> list[ThreadPicture]:
-    """Return the threads that sleep for mutexes that are free, and stay so.
+    """Return the threads that keep sleeping for free mutexes.
 
-    Whoever gives a mutex back wakes one thread, which takes it. Here nobody is on the way to it:
-    each other thread sleeps all the time, or has run meanwhile.
+    The release of a mutex wakes one thread, which takes the mutex. Here no thread is about to take
+    the mutex: each other thread slept all the time, or has run meanwhile.
 
     Args:
         threads: All threads of a process.
-        look_again: Looks at them once more.
+        look_again: Returns new pictures of the threads.
     """
     waiting = [
         seen
@@ -59,9 +59,9 @@ def left_asleep(
     time.sleep(_PATIENCE_S)
     later = {seen.thread.tid: seen for seen in look_again()}
     before = {seen.thread.tid: seen for seen in threads}
-    if before.keys() != later.keys() or not all(
-        _is_settled(before[tid], later[tid]) for tid in before
-    ):
+    if before.keys() != later.keys():
+        return []
+    if not all(_has_run_or_sleeps(before[tid], later[tid]) for tid in before):
         return []
     return [
         seen
@@ -71,7 +71,7 @@ def left_asleep(
     ]
 
 
-def _is_settled(before: ThreadPicture, later: ThreadPicture) -> bool:
+def _has_run_or_sleeps(before: ThreadPicture, later: ThreadPicture) -> bool:
     if before.thread.turns != later.thread.turns:
         return True
     asleep = before.wait is not None and later.wait is not None
@@ -79,10 +79,10 @@ def _is_settled(before: ThreadPicture, later: ThreadPicture) -> bool:
 
 
 def stays_asleep(process: Target, seen: ThreadPicture) -> bool:
-    """Return whether a thread has not been woken after some time.
+    """Return whether a thread still sleeps in the same call after some time.
 
     Args:
-        process: Whose it is.
+        process: The process.
         seen: The thread.
     """
     time.sleep(_PATIENCE_S)

@@ -1,8 +1,8 @@
-"""The memory of HotSpot, the virtual machine of Java: fields of its structures, objects, classes.
+"""The memory of HotSpot, a virtual machine of Java: fields of its structures, objects, classes.
 
-The library has a table for debuggers that says where its structures have their fields. What is read
-may be moved meanwhile by the collector of garbage. Nothing is believed that does not fit: names of
-classes and fields are compared as texts.
+The library has tables for debuggers with the offsets of fields (vmStructs.hpp). The garbage
+collector may move objects while they are read. So each object is checked: the names of its class
+and fields must be the expected texts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["JVM", "Objects", "fields_of"]
 
 JVM = "libjvm.so"
-# The tables of fields and of types: how far apart entries are, and where in one its parts are.
+# The tables of fields and of types, each with the variables that hold the offsets in an entry.
 _STRUCT = ("TypeNameOffset", "FieldNameOffset", "IsStaticOffset", "OffsetOffset", "AddressOffset")
 _STRUCTS = ("gHotSpotVMStruct", _STRUCT)
 _TYPES = ("gHotSpotVMType", ("TypeNameOffset", "SizeOffset"))
@@ -34,7 +34,7 @@ _SHIFTS = 31
 _NAME = re.compile(rb"[\w$/\[;.+-]{1,512}")
 _CLASSES = 64
 _FIELDS = 1 << 10
-# A field of a class: flags, name, signature, value, and its offset in two halves with marks below.
+# A field of a class: flags, name, signature, value, and an offset with marks in its lowest bits.
 _FIELD = struct.Struct("<HHHHI")
 _MARKS, _OFFSET_KNOWN = 2, 1
 _INTERNAL = 0x400
@@ -42,14 +42,14 @@ _THREAD = "java/lang/Thread"
 
 
 def fields_of(process: Target, module: Module, names: Names) -> dict[tuple[str, str], int]:
-    """Return offsets of fields by type and name; of static fields, their addresses.
+    """Return the offsets of fields, or the addresses of static fields, by type and name.
 
-    Under a type alone, with no name, stands its size.
+    The size of a type is under the type and an empty name.
 
     Args:
         process: A process that runs Java.
-        module: Its `libjvm.so`.
-        names: Names for what lies in it.
+        module: The `libjvm.so` of the process.
+        names: The names in the process.
     """
     fields = [
         (kind, field, address if static & 1 else offset)
@@ -65,9 +65,9 @@ def fields_of(process: Target, module: Module, names: Names) -> dict[tuple[str, 
 def _entries(
     process: Target, module: Module, names: Names, table: tuple[str, tuple[str, ...]]
 ) -> Iterator[list[int]]:
-    """Yield the parts of each entry of a table; the first part is never 0."""
+    """Yield the parts of each entry of a table. The first part is never 0."""
     name, parts = table
-    stride, *places = (
+    stride, *offsets = (
         process.word(names.exported(module, f"{name}Entry{part}").start)
         for part in ("ArrayStride", *parts)
     )
@@ -76,7 +76,7 @@ def _entries(
         return
     data = process.read(begin, _ENTRIES * stride)
     for at in range(0, len(data) - stride + 1, stride):
-        words = [int.from_bytes(data[at + place : at + place + 8], "little") for place in places]
+        words = [int.from_bytes(data[at + n : at + n + 8], "little") for n in offsets]
         if not words[0]:
             return
         yield words
@@ -86,8 +86,8 @@ class _Strings:
     """Texts that are near one another, read at once.
 
     Args:
-        process: Whose they are.
-        addresses: Where they begin.
+        process: The process.
+        addresses: The addresses of the texts.
     """
 
     def __init__(self, process: Target, addresses: list[int]) -> None:
@@ -107,7 +107,7 @@ class Objects:
 
     Args:
         process: The process.
-        fields: Offsets or addresses of fields of the machine's structures, by type and name.
+        fields: The result of `fields_of`.
     """
 
     def __init__(self, process: Target, fields: Mapping[tuple[str, str], int]) -> None:
@@ -116,7 +116,7 @@ class Objects:
         self._lineages: dict[int, list[tuple[int, str]]] = {}
 
     def class_name(self, instance: int) -> str:
-        """Return the name of an object's class, as `java/lang/Object`; empty if it is not known."""
+        """Return the class name of an object, as `java/lang/Object`; empty if it is not known."""
         try:
             lineage = self._lineage(instance)
         except (KeyError, struct.error):
@@ -124,22 +124,22 @@ class Objects:
         return lineage[0][1] if lineage else ""
 
     def name_of_class(self, klass: int) -> str:
-        """Return the name of a class by its structure; empty if there is none."""
+        """Return the name of the class with a structure at an address; empty if there is none."""
         try:
             return self._symbol(self._word(klass + self._fields["Klass", "_name"]))
         except (KeyError, struct.error):
             return ""
 
     def thread(self, at: int) -> int:
-        """Return the `java.lang.Thread` of a thread, 0 where it is not known.
+        """Return the `java.lang.Thread` of a thread, 0 if it is not known.
 
         Args:
-            at: The machine's structure of the thread.
+            at: The address of the thread's `JavaThread`.
         """
         try:
-            place = self._word(at + self._fields["JavaThread", "_threadObj"])
-            # Newer versions have a handle there.
-            for instance in (self._word(place), place):
+            handle = self._word(at + self._fields["JavaThread", "_threadObj"])
+            # Newer versions have a handle in this field, older versions the object itself.
+            for instance in (self._word(handle), handle):
                 if any(name == _THREAD for _, name in self._lineage(instance)):
                     return instance
         except (KeyError, struct.error):
@@ -147,11 +147,11 @@ class Objects:
         return 0
 
     def reference(self, instance: int, owner: str, name: str) -> int:
-        """Return the object that a field of an object refers to; 0 for none, or if it is not known.
+        """Return the object to which a field refers; 0 if it is null or not known.
 
         Args:
-            instance: The object.
-            owner: The class that has the field, as `java/lang/Thread`.
+            instance: The object with the field.
+            owner: The class that declares the field, as `java/lang/Thread`.
             name: The field.
         """
         try:
@@ -166,7 +166,7 @@ class Objects:
             return 0
 
     def _lineage(self, instance: int) -> list[tuple[int, str]]:
-        """Return the class of an object and the classes that it extends, each with its name."""
+        """Return the class of an object and its superclasses, each with its name."""
         first = klass = self._class(instance)
         lineage: list[tuple[int, str]] = []
         while first not in self._lineages:
@@ -179,10 +179,10 @@ class Objects:
         return self._lineages[first]
 
     def _offset(self, klass: int, name: str) -> int:
-        """Return where objects of a class have a field of that class, 0 where it is not known.
+        """Return the offset of a field in objects of a class, 0 if it is not known.
 
         Raises:
-            KeyError: The version, 21 or newer, describes fields in another way.
+            KeyError: The version (21 or newer) describes fields in another way.
         """
         known = self._fields
         described = self._word(klass + known["InstanceKlass", "_fields"])
@@ -201,12 +201,12 @@ class Objects:
         return 0
 
     def _referred(self, at: int) -> int:
-        """Return the object that is referred to at an address."""
+        """Return the object of a reference at an address."""
         base = self._word(self._fields["CompressedOops", "_narrow_oop._base"])
         shift = self._number(self._fields["CompressedOops", "_narrow_oop._shift"]) & _SHIFTS
         narrow = self._number(at)
         instance = base + (narrow << shift) if narrow else 0
-        if not base and not shift:  # the reference may be a whole word
+        if not base and not shift:  # the reference may be an uncompressed word
             instances = filter(None, (self._word(at), instance))
             instance = next(filter(self.class_name, instances), 0)
         return instance
@@ -218,7 +218,7 @@ class Objects:
 
     @cached_property
     def _class_scale(self) -> tuple[int, int]:
-        """What a reference to a class counts from, and its unit as a power of two."""
+        """The base and the shift of compressed references to classes."""
         known, kind = self._fields, "CompressedKlassPointers"
         prefix = "_narrow_klass." if (kind, "_narrow_klass._base") in known else ""
         shift = self._number(known[kind, f"{prefix}_shift"]) & _SHIFTS

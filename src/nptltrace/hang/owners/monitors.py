@@ -1,9 +1,9 @@
-"""What threads of Java (HotSpot, JDK 10 and newer) wait for, and its owner: monitors and locks.
+"""The monitors and locks that threads of Java wait for, and the owners (HotSpot, JDK 10 and newer).
 
-A thread that waits for one sleeps on a condition of its own, which says nothing. The virtual
-machine notes for each thread which monitor it waits to enter, and in the monitor its owner. The
-locks of `java.util.concurrent` are objects of Java: a thread that is parked has a field that says
-for which, and the lock one that says whose it is.
+A waiting thread of Java sleeps on a condition of its own, which does not name the monitor. But the
+virtual machine notes the monitor in its structure of the thread, and the owner in the monitor. The
+locks of `java.util.concurrent` are objects of Java. A field of a parked thread refers to the lock,
+and a field of the lock refers to the owner.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = ["with_monitors"]
 
 _THREADS = 1 << 16
 _LAYERS = ("JavaThread", "Thread")
-# The function in which a thread is parked.
+# The function that parks a thread.
 _PARKS = "Parker::park"
-# The function that initializes a class, and how functions begin that call Java or that Java calls.
+# The function that initializes a class, and prefixes of functions between Java and the machine.
 _INITIALIZES = "InstanceKlass::initialize_impl"
 _ENTRIES = ("InstanceKlass::", "JavaCalls::", "JVM_", "Unsafe_")
-# So much of a stack is looked through for the class.
+# The part of a stack that is searched for a class, in bytes.
 _STACK = 1 << 13
 
 
@@ -37,13 +37,13 @@ class _JavaThread(NamedTuple):
     """A thread of Java.
 
     Attributes:
-        tid: As the process knows it.
-        at: Where its structure is.
-        stack: The addresses of its stack.
-        number: What monitors of newer versions name it by.
-        wanted: The monitor that it waits to enter, or 0.
-        waits_on: The monitor that it is to be notified by, or 0.
-        instance: Its `java.lang.Thread`, or 0.
+        tid: The thread id in the process's PID namespace.
+        at: The address of the `JavaThread`.
+        stack: The addresses of the stack.
+        number: The number of the thread in the monitors of newer versions, or 0.
+        wanted: The monitor that the thread waits to enter, or 0.
+        waits_on: The monitor on which the thread waits for a notification, or 0.
+        instance: The `java.lang.Thread`, or 0.
     """
 
     tid: int
@@ -58,12 +58,12 @@ class _JavaThread(NamedTuple):
 def with_monitors(
     process: Target, names: Names, threads: Sequence[ThreadPicture]
 ) -> list[ThreadPicture]:
-    """Return the threads with the monitors of Java that they wait to enter.
+    """Return the threads with the monitors and locks of Java that they wait for.
 
     Args:
-        process: Whose they are.
-        names: Names for what lies in it.
-        threads: As they were seen.
+        process: The process.
+        names: The names in the process.
+        threads: All threads of the process.
     """
     module = next((m for m in process.modules if m.path.rpartition("/")[2] == JVM), None)
     if module is None:
@@ -82,9 +82,9 @@ def _with_monitor(
     thread = java_threads.get(seen.thread.inner_tid)
     if seen.wait is None or seen.wait.kind != "condition" or thread is None:
         return seen
-    # It may wait for a lock of the virtual machine itself while it enters.
+    # While it enters a monitor, a thread may wait for a lock of the virtual machine itself.
     if thread.wanted:
-        # The time limit is the virtual machine's own: it looks again, and waits on.
+        # The time limit is the virtual machine's: it checks the monitor and waits again.
         wait = seen.wait._replace(
             kind="monitor", object=thread.wanted, owner=machine.owner(thread.wanted, java_threads),
             timed=False, repeated=True,
@@ -97,7 +97,7 @@ def _with_monitor(
             wait = seen.wait._replace(kind="static", object=klass, owner=owner)
             return seen._replace(wait=wait, object_name=name)
     if thread.waits_on:
-        # When a thread ends, the machine notifies whoever waits for its object: Thread.join() does.
+        # Thread.join() waits on the monitor of the thread object. The end of a thread notifies it.
         ends = machine.thread_of(thread.waits_on, java_threads)
         kind = "join" if ends else seen.wait.kind
         wait = seen.wait._replace(kind=kind, object=thread.waits_on, owner=ends)
@@ -116,7 +116,7 @@ class _Machine:
 
     Args:
         process: The process.
-        fields: Offsets or addresses of fields, by type and name.
+        fields: The result of `fields_of`.
     """
 
     def __init__(self, process: Target, fields: Mapping[tuple[str, str], int]) -> None:
@@ -124,10 +124,10 @@ class _Machine:
         self._objects = Objects(process, fields)
 
     def threads(self) -> Iterator[_JavaThread]:
-        """Yield the threads of Java there are.
+        """Yield the threads of Java.
 
         Raises:
-            KeyError: A field is not there.
+            KeyError: The version does not have a field.
             struct.error: The memory cannot be read.
         """
         stack_base, stack_size = self._of_thread("_stack_base"), self._of_thread("_stack_size")
@@ -145,27 +145,28 @@ class _Machine:
             )  # fmt: skip
 
     def owner(self, monitor: int, threads: Mapping[int, _JavaThread]) -> int:
-        """Return the thread that has a monitor, 0 where it is not known.
+        """Return the thread that owns a monitor, 0 if it is not known.
 
-        Older versions have the thread's structure there, or a place on its stack; newer ones a
-        number.
+        The field has the thread's number in newer versions. In older versions it has the address of
+        the `JavaThread`, or an address on the stack of the thread.
         """
         try:
             owner = self._word(monitor + self._fields["ObjectMonitor", "_owner"])
         except (KeyError, struct.error):
             return 0
         for thread in threads.values() if owner else ():
-            by_place = owner == thread.at or owner in thread.stack
-            if owner == thread.number if thread.number else by_place:
+            by_address = owner == thread.at or owner in thread.stack
+            if owner == thread.number if thread.number else by_address:
                 return thread.tid
         return 0
 
     def blocker(
         self, thread: _JavaThread, threads: Mapping[int, _JavaThread]
     ) -> tuple[int, str, int]:
-        """Return what a parked thread is parked for: the object, its name, the thread that has it.
+        """Return the blocker of a parked thread: the object, its name, and the owning thread.
 
-        Zeros and the empty string where they are not known; no thread of what no one has alone.
+        Unknown values are zeros and the empty string. The thread is 0 if the object has no single
+        owner.
         """
         objects = self._objects
         blocker = objects.reference(thread.instance, "java/lang/Thread", "parkBlocker")
@@ -174,61 +175,59 @@ class _Machine:
             return 0, "", 0
         lock = "java/util/concurrent/locks/AbstractOwnableSynchronizer"
         owner = objects.reference(blocker, lock, "exclusiveOwnerThread")
-        by = (other.tid for other in threads.values() if owner and other.instance == owner)
-        return blocker, f"{name}@{blocker:#x}", next(by, 0)
+        return blocker, f"{name}@{blocker:#x}", _thread_with(owner, threads)
 
     def initialized(
-        self, sp: int, own: _JavaThread, threads: Mapping[int, _JavaThread]
+        self, sp: int, waiting: _JavaThread, threads: Mapping[int, _JavaThread]
     ) -> tuple[int, str, int]:
-        """Return the class whose initialization a thread waits for, its name, and by which thread.
+        """Return the class that another thread initializes, its name, and the other thread.
 
-        The class notes the thread that initializes it, and is on the stack of the other.
+        The class has a field with the initializing thread. A pointer to the class is on the stack
+        of the waiting thread.
 
         Args:
-            sp: The stack pointer of the thread that waits.
-            own: That thread.
-            threads: All threads.
+            sp: The stack pointer of the waiting thread.
+            waiting: The waiting thread.
+            threads: All threads by id.
         """
         at = self._fields.get(("InstanceKlass", "_init_thread"), 0)
-        others = {thread.at: thread.tid for thread in threads.values() if thread.at != own.at}
+        others = {thread.at: thread.tid for thread in threads.values() if thread.at != waiting.at}
         initialized: dict[int, tuple[str, int]] = {}
         for klass in self._process.words(sp, _STACK) if at else ():
-            runs = self._process.word(klass + at)
-            name = self._objects.name_of_class(klass) if runs in others else ""
+            initializer = self._process.word(klass + at)
+            name = self._objects.name_of_class(klass) if initializer in others else ""
             if name:
-                initialized[klass] = name.replace("/", "."), others[runs]
+                initialized[klass] = name.replace("/", "."), others[initializer]
         if len(initialized) != 1:
             return 0, "", 0
         ((klass, (name, tid)),) = initialized.items()
         return klass, name, tid
 
     def thread_of(self, monitor: int, threads: Mapping[int, _JavaThread]) -> int:
-        """Return the thread whose `java.lang.Thread` a monitor is of, 0 for another object."""
-        try:
-            handle = self._word(monitor + self._fields["ObjectMonitor", "_object"])
-            instance = self._word(handle)
-        except (KeyError, struct.error):
-            return 0
-        return next((o.tid for o in threads.values() if instance and o.instance == instance), 0)
+        """Return the thread if the object of a monitor is a `java.lang.Thread`, or 0."""
+        return _thread_with(self._object_of(monitor), threads)
 
     def class_of(self, monitor: int) -> str:
-        """Return the class and address of the monitor's object as `java.lang.Object@0x…`."""
-        try:
-            handle = self._word(monitor + self._fields["ObjectMonitor", "_object"])
-            name = self._objects.class_name(self._word(handle)).replace("/", ".")
-        except (KeyError, struct.error):
-            return ""
+        """Return the class of a monitor's object with the address, as `java.lang.Object@0x…`."""
+        name = self._objects.class_name(self._object_of(monitor)).replace("/", ".")
         return f"{name}@{monitor:#x}" if name else ""
 
+    def _object_of(self, monitor: int) -> int:
+        """Return the object of a monitor, 0 if it is not known."""
+        try:
+            return self._word(self._word(monitor + self._fields["ObjectMonitor", "_object"]))
+        except (KeyError, struct.error):
+            return 0
+
     def _listed(self) -> Iterator[int]:
-        """Yield where the structures of threads are."""
+        """Yield the address of each `JavaThread`."""
         threads = self._word(self._fields["ThreadsSMRSupport", "_java_thread_list"])
         count = self._number(threads + self._fields["ThreadsList", "_length"])
         begin = self._word(threads + self._fields["ThreadsList", "_threads"])
         yield from self._process.words(begin, 8 * min(count, _THREADS))
 
     def _of_thread(self, field: str) -> int:
-        """Return the offset of a field of a thread: which class has it depends on the version."""
+        """Return the offset of a field of a thread. Versions have it in different classes."""
         layer = next((layer for layer in _LAYERS if (layer, field) in self._fields), "")
         return self._fields[layer, field]
 
@@ -237,3 +236,8 @@ class _Machine:
 
     def _number(self, address: int) -> int:
         return int(struct.unpack("<I", self._process.read(address, 4))[0])
+
+
+def _thread_with(instance: int, threads: Mapping[int, _JavaThread]) -> int:
+    """Return the id of the thread with a `java.lang.Thread`, or 0."""
+    return next((t.tid for t in threads.values() if instance and t.instance == instance), 0)

@@ -1,9 +1,9 @@
-"""Which thread runs the function that others wait for in `pthread_once()`, or initializes a static.
+"""The threads that run the function of `pthread_once()`, or that initialize a static variable.
 
-The object names nobody. Around the function glibc has a handler for cancellation on the stack, in
-which a function of its own is followed by the address of the object. Rust's library has the address
-in the frame that calls the function. A static variable of a function of C++ is initialized by a
-thread that is in this function, and does not wait there.
+The object does not name the thread. glibc puts a cancellation handler on the stack around the
+function. In the handler, the address of a function of glibc comes before the address of the object.
+Rust's library has the address in the frame that calls the function. The thread that initializes a
+static variable of a C++ function is in this function and does not wait there.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 __all__ = ["with_initializer", "with_runners"]
 
-# So much of a stack is looked through.
+# The part of a stack that is searched, in bytes.
 _STACK = 1 << 16
 _ONCE, _STATIC = "once", "static"
 _LIBRARY = ("libc.so", "libc-", "libpthread")
 
 
 def with_runners(process: Target, threads: Sequence[ThreadPicture]) -> list[ThreadPicture]:
-    """Return the threads with the owners of what they wait for in `pthread_once()`.
+    """Return the threads with the owners of the once controls that they wait for.
 
     Args:
-        process: Whose they are.
-        threads: As they were seen.
+        process: The process.
+        threads: All threads of the process.
     """
     wanted = {s.wait.object for s in threads if s.wait is not None and s.wait.kind == _ONCE} - {0}
     if not wanted:
@@ -41,7 +41,7 @@ def with_runners(process: Target, threads: Sequence[ThreadPicture]) -> list[Thre
     runners = {
         address: seen.thread.inner_tid
         for seen in threads
-        if _runs_one(seen)
+        if _runs_function(seen)
         for address in _handled(process, seen.thread.sp, wanted)
     }
     for seen in threads:
@@ -63,8 +63,8 @@ def with_initializer(seen: ThreadPicture, threads: Sequence[ThreadPicture]) -> T
     The owner is the only thread that is in the function of the variable and does not wait there.
 
     Args:
-        seen: The thread as it was seen.
-        threads: All threads.
+        seen: The thread.
+        threads: All threads of the process.
     """
     if seen.wait is None or seen.wait.kind != _STATIC:
         return seen
@@ -83,21 +83,21 @@ def with_initializer(seen: ThreadPicture, threads: Sequence[ThreadPicture]) -> T
 
 
 def _functions(frame: ShownFrame) -> list[str]:
-    """Return what a frame is, the innermost inlined function first."""
+    """Return the functions of a frame, the innermost inlined function first."""
     inlined = frame.inlined if isinstance(frame, Location) else ()
     return [*(inner.function for inner in inlined), frame.function]
 
 
-def _runs_one(seen: ThreadPicture) -> bool:
-    """Return whether a thread is in such a function of glibc, and not only waits for one."""
+def _runs_function(seen: ThreadPicture) -> bool:
+    """Return whether glibc runs a function for a once control in a thread."""
     routines = [
         routine_kind(frame.function) if has_object(frame.function) is None else ""
         for frame in seen.frames
     ]
     begin = 0
     if seen.wait is not None and seen.wait.kind == _ONCE:
-        # What it waits in may be two functions, where one calls the other. A function that is there
-        # again was called by the function that runs; a tail call has ended its own frame.
+        # Skip the functions in which the thread waits: up to two, as one calls the other. If a
+        # function comes again, the running function has called it: a tail call leaves no frame.
         passed: set[str] = set()
         begin = next((n for n, kind in enumerate(routines) if kind == _ONCE), 0)
         while routines[begin:][:1] == [_ONCE] and seen.frames[begin].function not in passed:
@@ -107,15 +107,15 @@ def _runs_one(seen: ThreadPicture) -> bool:
 
 
 def _handled(process: Target, sp: int, wanted: Collection[int]) -> Iterator[int]:
-    """Yield the objects that stand behind a place in the code of the C library on a stack.
+    """Yield the objects that come after an address of the C library's code on a stack.
 
-    What runs may stand in front of the object as well, as an argument: that is no code of glibc's.
+    Elsewhere the function of the program may come before the object, as an argument.
     """
-    own = {m for m in process.modules if m.path.rpartition("/")[2].startswith(_LIBRARY)}
+    libraries = {m for m in process.modules if m.path.rpartition("/")[2].startswith(_LIBRARY)}
     for before, word in pairwise(process.words(sp, _STACK)):
         if word not in wanted:
             continue
         module = process.map.only(before)
-        # A static program has the C library in it.
-        if module is not None and (module in own or not own):
+        # A static program contains the C library.
+        if module is not None and (module in libraries or not libraries):
             yield word

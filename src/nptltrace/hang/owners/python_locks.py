@@ -1,12 +1,12 @@
-"""Which lock of Python a thread waits for, which thread has it, and whose end a thread waits for.
+"""The locks of Python that threads wait for, their owners, and the threads that threads join.
 
-A thread that wants the lock of the interpreter (GIL) waits for a condition with a time limit, only
-to ask the holder for it again. Before the condition stand the state of the thread that took the
-lock last, and whether it is taken.
+A thread that wants the lock of the interpreter (GIL) waits for a condition with a time limit, and
+then asks the holder for the lock again. Before the condition in memory are the state of the last
+holder's thread, and whether the lock is taken.
 
-A `Lock` does not know who has it. A function that is inside the `with` statement of the lock has
-`__exit__` of the lock on its stack; that says who took the lock, unless a function of the thread
-may have given it back meanwhile. An `RLock` knows its owner.
+A `Lock` does not know its owner. But a function inside the `with` statement of a lock has the
+lock's `__exit__` on its stack. So its thread owns the lock, unless a function of the thread may
+have released the lock. An `RLock` knows its owner.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ __all__ = ["GIL", "with_gil", "with_python_locks"]
 
 # The kind of a wait for the lock of the interpreter.
 GIL = "gil"
-# Before the condition, the same in CPython 3.8 to 3.14: the time limit in microseconds, the last
-# holder, whether the lock is taken, and how often it changed hands.
+# The fields before the condition in CPython 3.8 to 3.14: the time limit in microseconds, the last
+# holder, whether the lock is taken, and the number of changes of the holder.
 _BEFORE = struct.Struct("<QQi4xQ")
-# Where in a condition of the C library its waiters sleep.
+# The offsets of the futexes in a condition of the C library, before and since glibc 2.41.
 _SLEEP_AT = (40, 44, 32, 36)
 
 _LOCKS, _RLOCK = frozenset({"_thread.lock", "_thread.RLock"}), "_thread.RLock"
 _CONDITION = "Condition"
 _THREADING = "/threading.py"
-# Functions by which a thread waits for the end of another one, without their class; that by which
-# the first thread waits for all others; that with which they begin.
+# Functions of `threading`, without their class: they wait for the end of a thread; the main thread
+# waits for the end of all threads; a thread begins.
 _JOINS = frozenset({"join", "_wait_for_tstate_lock"})
 _JOINS_ALL, _BEGINS = frozenset({"_shutdown"}), frozenset({"_bootstrap"})
-# A condition wait gives the lock back.
+# Functions that wait on a condition, and so release its lock.
 _WAITS = frozenset({"wait"})
-# Functions of `threading` that take a lock of the program; others wait at locks of their own.
+# Functions of `threading` that take a lock of the program. Other functions wait for internal locks.
 _TAKES = frozenset({"__enter__", "acquire", "_acquire_restore"})
-# The function that takes the lock of a module that is imported.
+# The file and the function that take the lock of a module during its import.
 _IMPORTS, _TAKES_MODULE = "<frozen importlib._bootstrap>", "acquire"
-# In a lock its semaphore, or the mutex itself; in an RLock the owner.
+# The offsets of the semaphore or mutex in a lock, and of the owner in an RLock.
 _LOCK_AT, _OWNER_AT = 16, 24
-# A thread that is parked has, before the semaphore on its stack, where the mutex lies.
+# A parked thread has the address of the mutex on its stack, so far before the semaphore.
 _MUTEX_BEFORE, _OWN_STACK = 8, 1 << 16
-# So many frames of a thread are looked at for the name of a lock.
+# The number of innermost frames to search for the name of a lock.
 _NAMING = 8
 _MODULE = "<module>"
 # The sources of Python's own library.
@@ -62,18 +62,18 @@ _LIBRARY = re.compile(r"<frozen .*|.*/python3\.\d+t?/(?!(site|dist)-packages/)")
 
 
 def with_gil(process: Target, states: Mapping[int, int], seen: ThreadPicture) -> ThreadPicture:
-    """Return a thread with the holder of the interpreter's lock, if it waits for that lock.
+    """Return a thread with the holder of the interpreter's lock, if it waits for this lock.
 
     Args:
-        process: Whose it is.
-        states: Threads of CPython by where their states are.
-        seen: The thread as it was seen.
+        process: The process.
+        states: The threads of CPython by the addresses of their states.
+        seen: The thread.
     """
     wait = seen.wait
     if not states or wait is None or wait.kind != "condition" or not wait.timed:
         return seen
-    # Where in a condition its waiters sleep depends on the C library; what stands before the
-    # right one shows which it is.
+    # The offset of the futex depends on the C library. The fields before the condition show which
+    # offset is right.
     for condition in (wait.object, *(wait.word - offset for offset in _SLEEP_AT)):
         lock = condition - _BEFORE.size
         data = process.read(lock, _BEFORE.size)
@@ -83,7 +83,7 @@ def with_gil(process: Target, states: Mapping[int, int], seen: ThreadPicture) ->
                 break
     else:
         return seen
-    # A thread that waits does not have the lock: it was given to it since.
+    # If the waiting thread is the holder, it got the lock after it was read.
     owner = states[holder] if taken and states[holder] != seen.thread.inner_tid else 0
     wait = wait._replace(kind=GIL, object=lock, owner=owner, timed=False, repeated=True)
     return seen._replace(wait=wait, object_name="GIL")
@@ -95,19 +95,15 @@ def with_python_locks(
     """Return the threads with the locks of Python that they wait for, and the holders.
 
     Args:
-        process: Whose they are.
-        pythons: Its functions of Python.
-        threads: As they were seen.
+        process: The process.
+        pythons: The functions of Python in the process.
+        threads: All threads of the process.
     """
-    waits = [seen for seen in threads if _is_semaphore(seen.wait)]
-    if not waits or not pythons.threads:
+    waits = (seen.wait is not None and seen.wait.kind == "semaphore" for seen in threads)
+    if not pythons.threads or not any(waits):
         return list(threads)
     locks = _Locks(process, pythons, threads)
-    return [locks.of(seen) if _is_semaphore(seen.wait) else seen for seen in threads]
-
-
-def _is_semaphore(wait: Wait | None) -> bool:
-    return wait is not None and wait.kind == "semaphore"
+    return [locks.of(seen) for seen in threads]
 
 
 class _Locks:
@@ -115,8 +111,8 @@ class _Locks:
 
     Args:
         process: The process.
-        pythons: Its functions of Python.
-        threads: Its threads.
+        pythons: The functions of Python in the process.
+        threads: All threads of the process.
     """
 
     def __init__(self, process: Target, pythons: Pythons, threads: Sequence[ThreadPicture]) -> None:
@@ -125,9 +121,9 @@ class _Locks:
         self._frames = {tid: frames for tid in tids if (frames := pythons.inside(tid))}
 
     def of(self, seen: ThreadPicture) -> ThreadPicture:
-        """Return a thread with the lock that it waits for; as it is where that is not known."""
+        """Return a thread with the lock that it waits for; unchanged if the lock is not known."""
         wait, frames = seen.wait, self._frames.get(seen.thread.inner_tid, [])
-        if wait is None or not frames:
+        if wait is None or wait.kind != "semaphore" or not frames:
             return seen
         try:
             return self._with_lock(seen, wait, frames)
@@ -158,7 +154,7 @@ class _Locks:
         return seen._replace(wait=wait._replace(kind="join", owner=tid))
 
     def _with_module(self, seen: ThreadPicture, wait: Wait, inner: InsideFrame) -> ThreadPicture:
-        """Return a thread with the lock of a module that another thread imports."""
+        """Return a thread with the lock of a module, and the thread that imports the module."""
         attributes = dict(self._slots.attributes(inner, self._slots.first(inner)))
         ident, name = attributes.get("owner", 0), attributes.get("name", 0)
         if not ident or not name:
@@ -172,17 +168,17 @@ class _Locks:
         return bool(_LIBRARY.match(frame.function.path))
 
     def _joined(self, join: InsideFrame) -> int:
-        """Return the thread whose end a function waits for; 0 if that is not known."""
+        """Return the thread that a function joins; 0 if it is not known."""
         number = self._attribute(join, self._slots.first(join), "_native_id")
         return self._slots.integer(join, number) if number else 0
 
     def _ends_with(self, lock: int) -> int:
-        """Return the thread that gives a lock back when it ends; 0 if there is none."""
+        """Return the thread that releases a lock at its end; 0 if there is none."""
         for tid, frames in self._frames.items():
             begin = frames[-1]
             if _is_method(begin, _BEGINS):
-                own = self._attribute(begin, self._slots.first(begin), "_tstate_lock")
-                if own == lock:
+                thread = self._slots.first(begin)
+                if self._attribute(begin, thread, "_tstate_lock") == lock:
                     return tid
         return 0
 
@@ -195,7 +191,7 @@ class _Locks:
         if 0 < semaphore - seen.thread.sp < _OWN_STACK:
             lock = self._slots.word(semaphore - _MUTEX_BEFORE) - _LOCK_AT
             return lock if self._pythons.kind_of(lock) in _LOCKS else 0
-        # The function has what it calls on its stack, or its object.
+        # The stack of the function has the bound method that it calls, or the lock.
         return next(
             (
                 lock
@@ -207,7 +203,7 @@ class _Locks:
         )
 
     def _owner(self, lock: int) -> int:
-        """Return the thread that has a lock; 0 if that is not known."""
+        """Return the thread that holds a lock; 0 if it is not known."""
         if self._pythons.kind_of(lock) == _RLOCK:
             return self._pythons.idents.get(self._slots.word(lock + _OWNER_AT), 0)
         owners = [tid for tid, locks in self._held.items() if lock in locks]
@@ -215,7 +211,7 @@ class _Locks:
 
     @cached_property
     def _held(self) -> dict[int, set[int]]:
-        """The locks whose `with` statements threads are in, by the thread."""
+        """The locks that threads hold by `with` statements, by thread."""
         return {tid: self._held_in(frames) for tid, frames in self._frames.items()}
 
     def _held_in(self, frames: Sequence[InsideFrame]) -> set[int]:
@@ -224,7 +220,7 @@ class _Locks:
             for number, frame in enumerate(frames):
                 for entered in self._slots.entered(frame):
                     lock = self._lock_of(frame, entered)
-                    if lock and not self._may_be_given_back(lock, frames[: number + 1]):
+                    if lock and not self._may_be_released(lock, frames[: number + 1]):
                         locks.add(lock)
         except (struct.error, ValueError):
             return set()
@@ -238,19 +234,19 @@ class _Locks:
         lock = self._attribute(frame, entered.object, "_lock")
         return lock if lock and self._pythons.kind_of(lock) in _LOCKS else 0
 
-    def _may_be_given_back(self, lock: int, inside: Sequence[InsideFrame]) -> bool:
-        """Return whether a function may have given a lock back that it entered by `with`.
+    def _may_be_released(self, lock: int, inside: Sequence[InsideFrame]) -> bool:
+        """Return whether a lock may have been released inside its `with` statement.
 
         Args:
             lock: The lock.
-            inside: The function and the functions that it has called.
+            inside: The function with the statement, and the functions that it has called.
         """
         for frame in inside:
-            if not self._is_library(frame) and self._slots.releases(frame):
+            if not self._is_library(frame) and "release" in self._slots.names(frame):
                 return True
             if _is_method(frame, _WAITS):
-                own = self._attribute(frame, self._slots.first(frame), "_lock")
-                if own in {0, lock}:
+                condition = self._slots.first(frame)
+                if self._attribute(frame, condition, "_lock") in {0, lock}:
                     return True
         return False
 
@@ -263,7 +259,7 @@ class _Locks:
                     whole = "" if wanted == part else f" ({self._pythons.kind_of(wanted)})"
                     return name + whole
             elif frame.function.function != _MODULE:
-                # A method of the library: of a queue, an event, or a handler of messages.
+                # A method of the library, for example of a queue, an event, or a log handler.
                 method_of = self._slots.first(frame)
                 if any(self._attribute_names(frame, method_of, wanted)):
                     wanted = method_of
@@ -278,13 +274,13 @@ class _Locks:
     def _attribute_names(
         self, frame: InsideFrame, address: int, wanted: int, of_module: str = ""
     ) -> Iterator[str]:
-        """Yield what an object calls another one, with its class before that.
+        """Yield the attributes of an object that refer to a wanted object, as `Class.attribute`.
 
         Args:
             frame: A frame of the same interpreter.
-            address: The object.
-            wanted: The other one.
-            of_module: What to put before it where the object is a module.
+            address: The object with the attributes.
+            wanted: The wanted object.
+            of_module: The text in place of the class if the object is a module.
         """
         try:
             kind = self._pythons.kind_of(address)
@@ -292,7 +288,7 @@ class _Locks:
             for name, value in self._slots.attributes(frame, address):
                 if value == wanted:
                     yield f"{whole}.{name}"
-        except (struct.error, ValueError, StopIteration):  # It has no attributes.
+        except (struct.error, ValueError, StopIteration):  # The object has no attributes.
             return
 
 
@@ -301,5 +297,5 @@ def _last(frame: InsideFrame) -> str:
 
 
 def _is_method(frame: InsideFrame, names: frozenset[str] = frozenset()) -> bool:
-    """Return whether a function is of `threading`, and has one of the names if any are given."""
+    """Return whether a function is of `threading` and has one of the names, if any are given."""
     return frame.function.path.endswith(_THREADING) and (not names or _last(frame) in names)

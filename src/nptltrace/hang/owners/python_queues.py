@@ -1,8 +1,8 @@
-"""The queues of Python that threads wait for or will put into, and jobs that workers leave waiting.
+"""The queues of Python that threads wait for, and the jobs that workers leave waiting.
 
-A thread that waits for an item can do so on purpose. Two facts say that it does not: it does a job
-of a pool that has other jobs and no worker for them; or it would put into a queue that another
-thread waits for, which would put into the queue that this one waits for.
+A thread may wait for an item on purpose, when it is idle. Two facts show that it is not idle. The
+thread does a job of a pool, and the pool has more jobs and no free worker. Or another thread waits
+for an item from this thread, and this thread waits for an item from the other thread.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ _WORKER, _POOLS, _JOBS = "_worker", "/concurrent/futures/thread.py", "work_queue
 _GET, _QUEUES = "get", "/queue.py"
 _KINDS = frozenset({"Queue", "LifoQueue", "PriorityQueue"})
 _PUTS = frozenset({"put", "put_nowait"})
-# In a `SimpleQueue` the number of its items since 3.13; before that a list, and how many of the
-# list's items were taken. In a list the number of items.
+# A `SimpleQueue` has the number of its items since 3.13. Before, it has a list, and the number of
+# items taken from the list. A list has its length.
 _COUNTED_SINCE, _COUNT, _LIST, _TAKEN, _LENGTH = 13, 56, 32, 40, 16
-# So many of the innermost functions are looked at.
+# The number of innermost frames to search for queues.
 _FRAMES = 16
 
 
 def with_python_queues(
     process: Target, pythons: Pythons, threads: Sequence[ThreadPicture]
 ) -> list[ThreadPicture]:
-    """Return the threads with what keeps them from being idle: jobs, and queues crosswise.
+    """Return the threads with `leaves_jobs` and `crossed`, which show that they are not idle.
 
     Args:
-        process: Whose they are.
-        pythons: Its functions of Python.
-        threads: As they were seen.
+        process: The process.
+        pythons: The functions of Python in the process.
+        threads: All threads of the process.
     """
     if not pythons.threads:
         return list(threads)
@@ -61,7 +61,7 @@ def with_python_queues(
 
 
 def _jobs(slots: Slots, frames: Sequence[InsideFrame]) -> int:
-    """Return how many jobs of a pool wait while a worker of the pool does a job."""
+    """Return the number of waiting jobs in the pool of a thread that does a job of the pool."""
     worker = next((frame for frame in frames[1:] if _is(frame, _WORKER, _POOLS)), None)
     if worker is None:
         return 0
@@ -77,7 +77,7 @@ def _jobs(slots: Slots, frames: Sequence[InsideFrame]) -> int:
 
 
 def _crossed(slots: Slots, pythons: Pythons, inside: dict[int, list[InsideFrame]]) -> set[int]:
-    """Return the threads that each wait for an item which another of these threads would put."""
+    """Return the threads that wait in a cycle: each waits for an item that another would put."""
     gets: dict[int, int] = {}
     puts: dict[int, set[int]] = {}
     for tid, frames in inside.items():
@@ -91,14 +91,14 @@ def _crossed(slots: Slots, pythons: Pythons, inside: dict[int, list[InsideFrame]
                 gets.pop(tid, None)
     feeds: dict[int, set[int]] = {}
     for tid, queue in gets.items():
-        # Many workers put into the queue that they take from.
+        # A worker often puts new items into its own queue.
         for into in puts[tid] - {queue}:
             feeds.setdefault(into, set()).add(queue)
     return {tid for tid, queue in gets.items() if _comes_back(queue, feeds)}
 
 
 def _comes_back(queue: int, feeds: dict[int, set[int]]) -> bool:
-    """Return whether a queue gets items only after others, and these only after it."""
+    """Return whether a queue feeds itself through other queues."""
     known: set[int] = set()
     left = [queue]
     while left:
@@ -109,7 +109,7 @@ def _comes_back(queue: int, feeds: dict[int, set[int]]) -> bool:
 
 
 def _put_into(slots: Slots, pythons: Pythons, frames: Sequence[InsideFrame]) -> Iterator[int]:
-    """Yield the queues that functions have names for, where they put something."""
+    """Yield the queues with a name in functions that call `put`."""
     for frame in frames:
         if not _PUTS & slots.names(frame):
             continue
@@ -127,7 +127,7 @@ def _attributes(slots: Slots, frame: InsideFrame, address: int) -> Iterator[int]
         for name, value in slots.attributes(frame, address):
             if name in names:
                 yield value
-    except (struct.error, ValueError, StopIteration):  # It has none.
+    except (struct.error, ValueError, StopIteration):  # The object has no attributes.
         return
 
 

@@ -1,14 +1,17 @@
-"""Which reader of liburcu keeps a thread from the end of a grace period of RCU.
+"""The reader of liburcu that keeps a grace period from its end.
 
-The library sleeps on a word of a global variable that names nobody. Readers are in lists, whose
-heads the thread that waits has on its stack: a reader's counter says whether it is in a section
-that began before the grace period, and behind its place in the list stands which thread it is.
+The waiting thread sleeps on a word of a global variable, which names no thread. The readers are in
+lists, and the heads of the lists are on the stack of the waiting thread. The counter of a reader
+tells whether its critical section began before the grace period. The thread of a reader is stored
+after its list node.
 """
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+
+from nptltrace.hang.targets.target import TID_AT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,27 +21,25 @@ if TYPE_CHECKING:
 
 __all__ = ["GRACE", "with_grace"]
 
-# The kind of such a wait.
+# The kind of a wait for the end of a grace period.
 GRACE = "grace period"
 _WORD = re.compile(r"(urcu_\w+)_gp\+0x8")
 _FUTEX_AT = 8
-# So much of a stack is looked through, and so many readers are in a list.
+# The part of a stack that is searched, in bytes, and the largest number of readers in a list.
 _STACK, _MOST = 1 << 13, 1 << 10
-# In a reader of x86-64: its counter, as far before its place in a list; behind that its thread.
+# In a reader of x86-64: the counter is so far before the list node, and the thread so far after.
 _COUNTER_BEFORE, _THREAD_AT = 128, 16
-# Where the C library of x86-64 keeps the id of a thread, from its `pthread_t` on.
-_TID_AT = 720
-# Of a counter: how deep the reader is in sections, and in which phase they began.
+# In a counter: the depth of nested critical sections, and the phase in which they began.
 _DEPTH, _PHASE = 0xFFFF_FFFF, 1 << 32
 
 
 def with_grace(process: Target, tids: frozenset[int], seen: ThreadPicture) -> ThreadPicture:
-    """Return a thread with the reader that keeps it from the end of a grace period.
+    """Return a thread with the reader that keeps the grace period from its end.
 
     Args:
-        process: Whose it is.
-        tids: The ids of all its threads, as it knows them itself.
-        seen: The thread as it was seen.
+        process: The process.
+        tids: The ids of all threads, in the process's PID namespace.
+        seen: The thread.
     """
     match = _WORD.fullmatch(seen.object_name)
     if seen.wait is None or seen.wait.kind != "futex" or match is None:
@@ -54,19 +55,19 @@ def with_grace(process: Target, tids: frozenset[int], seen: ThreadPicture) -> Th
 
 
 def _readers(process: Target, tids: frozenset[int], sp: int) -> Iterator[tuple[int, int]]:
-    """Yield the thread and the counter of each reader in the lists that a stack leads to."""
+    """Yield the thread and the counter of each reader in the lists with a node on a stack."""
     done: set[int] = {0}
-    for place in {*process.words(sp, _STACK)}:
-        at = place
+    for word in {*process.words(sp, _STACK)}:
+        at = word
         for _ in range(_MOST):
             if at in done or at & 7:
                 break
             done.add(at)
             following, before = process.word(at), process.word(at + 8)
-            # The neighbours of a place in a list have the place behind and before them.
+            # In a list, both neighbours of a node point back to the node.
             if process.word(following + 8) != at or process.word(before) != at:
                 break
-            tid = process.word(process.word(at + _THREAD_AT) + _TID_AT) & 0xFFFF_FFFF
+            tid = process.word(process.word(at + _THREAD_AT) + TID_AT) & 0xFFFF_FFFF
             if tid in tids:
                 yield tid, process.word(at - _COUNTER_BEFORE)
             at = following

@@ -1,9 +1,9 @@
-"""Mutexes that threads of Ruby (3.0 to 3.4) wait for, and their owners; monitors have a mutex.
+"""The mutexes that threads of Ruby (3.0 to 3.4) wait for, and their owners. Monitors have a mutex.
 
-A thread that waits for a mutex sleeps on a condition of its own, or polls, which says nothing. But
-it has put a note on its stack, which is linked into the mutex's list of waiters: the mutex, the
-thread of Ruby, its fiber, and the links. The mutex names the fiber that has it, and a fiber where
-its stack is: its owner is the thread that is on this stack.
+A waiting thread sleeps on a condition of its own, or polls, which does not name the mutex. But it
+has put a structure on its stack and linked it into the mutex's list of waiters: the mutex, the
+thread of Ruby, its fiber, and the links. The mutex refers to the fiber that owns it, and a fiber
+refers to its stack. The owner is the thread on this stack.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 __all__ = ["with_ruby_mutexes"]
 
 _RUBY = ("libruby", "ruby")
-# So much of a stack is looked through for the note: the mutex, thread and fiber before its links.
+# The part of a stack that is searched, in bytes, and the structure of a waiter: the mutex, thread
+# and fiber, then the links.
 _STACK = 1 << 13
-_NOTE = struct.Struct("<5Q")
-# An object with data of a type: flags and class, the type, 1, where the data are.
+_WAITER = struct.Struct("<5Q")
+# An object with data of a type: flags and class, the type, 1, the address of the data.
 _OBJECT = struct.Struct("<16xQQQ")
-# A mutex: the fiber that has it, the next mutex of that fiber, its list of waiters.
+# A mutex: the fiber that owns it, the next mutex of the fiber, the list of waiters.
 _MUTEX = struct.Struct("<Q8x2Q")
 _LIST_AT = 16
-# A fiber says, somewhere in its first bytes, where its stack begins and ends, and how long it is.
+# A fiber has, somewhere in its first bytes, the begin, end and size of its stack.
 _FIBER = 0x400
 _STACK_OF_FIBER = struct.Struct("<3Q")
 _PAGE, _LONGEST = 1 << 12, 1 << 32
@@ -38,8 +39,8 @@ def with_ruby_mutexes(process: Target, threads: Sequence[ThreadPicture]) -> list
     """Return the threads with the mutexes of Ruby that they wait for.
 
     Args:
-        process: Whose they are.
-        threads: As they were seen.
+        process: The process.
+        threads: All threads of the process.
     """
     names = {module.path.rpartition("/")[2] for module in process.modules}
     if not any(name.startswith(_RUBY) for name in names):
@@ -57,17 +58,17 @@ def _with_mutex(
     if not mutex:
         return seen
     owner = _on_stack_of(process, fiber, threads)
-    # The time limit is Ruby's own: it looks again, and waits on.
+    # The time limit is Ruby's: it checks the mutex and waits again.
     wait = wait._replace(kind="lock", object=at, owner=owner, timed=False, repeated=True, call="")
     return seen._replace(wait=wait, object_name=f"Mutex@{mutex:#x}", limit=None, peers=None)
 
 
 def _wanted(process: Target, sp: int) -> tuple[int, int, int]:
-    """Return the mutex that a thread waits for, where its data are, and the fiber that has it."""
+    """Return the mutex that a thread waits for, the address of its data, and the owning fiber."""
     sp &= ~7
     stack = process.read(sp, _STACK)
-    for at in range(0, len(stack) - _NOTE.size + 1, 8):
-        mutex, thread, fiber, after, before = _NOTE.unpack_from(stack, at)
+    for at in range(0, len(stack) - _WAITER.size + 1, 8):
+        mutex, thread, fiber, after, before = _WAITER.unpack_from(stack, at)
         if not all(word and not word & 7 for word in (mutex, thread, fiber, after, before)):
             continue
         node = sp + at + 24
@@ -81,12 +82,12 @@ def _wanted(process: Target, sp: int) -> tuple[int, int, int]:
 
 
 def _data_of(process: Target, mutex: int) -> int:
-    """Return where the data of a mutex are; 0 if it is another object."""
+    """Return the address of the data of a mutex; 0 for another object."""
     raw = process.read(mutex, _OBJECT.size)
     kind, flag, data = _OBJECT.unpack(raw) if len(raw) == _OBJECT.size else (0, 0, 0)
     if flag != 1 or not data or data & 7:
         return 0
-    # a core file has no constants: then the links have to do
+    # A core file has no constants: then only the links are checked.
     if process.read(process.word(kind), 6) not in {b"mutex\0", b""}:
         return 0
     return int(data) if len(process.read(data, _MUTEX.size)) == _MUTEX.size else 0
@@ -102,7 +103,7 @@ def _is_in_list(process: Target, head: int, node: int) -> bool:
 
 
 def _on_stack_of(process: Target, fiber: int, threads: Sequence[ThreadPicture]) -> int:
-    """Return the thread that is on the stack of a fiber, 0 if no sleeping thread is on it."""
+    """Return the thread on the stack of a fiber, 0 if no sleeping thread is on this stack."""
     data = process.read(fiber, _FIBER)
     for at in range(0, len(data) - _STACK_OF_FIBER.size + 1, 8):
         begin, end, size = _STACK_OF_FIBER.unpack_from(data, at)

@@ -1,4 +1,4 @@
-"""The Python functions that the threads of a CPython process are in, read from its memory."""
+"""The Python functions in the threads of a CPython process, read from its memory."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nptltrace._dataclasses import dataclass
 from nptltrace.hang.stack.cpython_layouts import DEBUG_SIZE, LAYOUTS, debug_layout
 from nptltrace.hang.stack.cpython_objects import LOCALS, PythonObjects
+from nptltrace.hang.targets.target import TID_AT
 from nptltrace.trace.code.python_lines import line_of
 
 if TYPE_CHECKING:
@@ -27,30 +28,28 @@ _DEPTH = 1000
 _THREADS = 1 << 16
 _TEXT_MAX = 1 << 12
 _LINES_MAX = 1 << 20
-# Where the C library of x86-64 keeps the id of a thread, from its `pthread_t` on.
-_TID_AT = 720
-# The owner of a frame that stands for a call by C, or more.
+# A frame with this owner or a larger value stands for a call by C.
 _OWNED_BY_C = 3
 _STACK_REF_MARKS = 3
-# In an object its type, and what follows; in a type its name; in a function its code since 3.10.
+# In an object: type and first field. In a type: the name. In a function: the code since 3.10.
 _TYPE, _FIRST_FIELD, _TYPE_NAME, _CODE, _CODE_MOVED = 8, 16, 24, 48, 10
 _NAME_MAX = 128
-# Where a string has its length, if objects begin with a count and a type alone.
+# The offset of a string's length, if objects begin with a count and a type only.
 _PLAIN_LENGTH = 16
-# The function that a thread of Python begins with.
+# The first function of a thread of Python.
 _THREADING, _BEGINS = "/threading.py", "_bootstrap"
 
 
 @dataclass(frozen=True, slots=True)
 class PythonFrame:
-    """A Python function that a thread is in.
+    """A Python function on the stack of a thread.
 
     Attributes:
-        function: Its name, qualified where the interpreter knows it so.
+        function: The name, qualified if the interpreter has the qualified name.
         file: The source file, without directories.
-        line: Its line; 0 where that is not known.
-        path: The source file as the interpreter knows it.
-        module: Nothing: it is in no module of the process.
+        line: The current line; 0 if it is not known.
+        path: The source file, as the interpreter has it.
+        module: Always empty, as the function is in no module of the process.
     """
 
     function: str
@@ -60,16 +59,16 @@ class PythonFrame:
     module: str = ""
 
     def __str__(self) -> str:
-        """Return it as `work (pool.py:88)`."""
+        """Return the text `work (pool.py:88)`."""
         return f"{self.function} ({self.file}:{self.line})"
 
 
 class PythonRun(NamedTuple):
-    """The functions of Python that one call of the interpreter runs.
+    """The functions of Python in one call of the interpreter.
 
     Attributes:
         frames: The functions, the innermost first.
-        marker: A frame on the stack of the call, from 3.12 on; 0 if there is none.
+        marker: The address of a frame on the stack of the call, from 3.12 on; 0 if there is none.
     """
 
     frames: list[PythonFrame]
@@ -81,10 +80,10 @@ class InsideFrame(NamedTuple):
 
     Attributes:
         function: The function.
-        address: The frame.
-        code: The code object.
-        at: Which instruction it is at, as `line_of` counts.
-        minor: The version of Python 3.
+        address: The address of the frame.
+        code: The address of the code object.
+        at: The current instruction, as `line_of` counts.
+        minor: The minor version of Python 3.
     """
 
     function: PythonFrame
@@ -99,12 +98,12 @@ class Pythons:
 
     Args:
         process: The process.
-        names: Names for what lies in it.
+        names: The names in the process.
 
     Attributes:
-        evaluates: Where the function of the interpreter lies that runs Python functions.
-        module: File name of the interpreter's module.
-        alone: Whether that module has nothing but the interpreter, as far as its name says.
+        evaluates: The addresses of the interpreter's function that runs Python functions.
+        module: The file name of the interpreter's module; empty if there is no interpreter.
+        alone: The name of this module says that the module is the interpreter only.
     """
 
     def __init__(self, process: Target, names: Names) -> None:
@@ -116,10 +115,10 @@ class Pythons:
         for module in process.modules:
             name = module.path.rpartition("/")[2]
             match = _NAME.fullmatch(name)
-            # A program of another name may have the interpreter in itself.
-            looked_at = match is not None or ".so" not in name
-            runtime = names.exported(module, "_PyRuntime").start if looked_at else 0
-            minor = int(match[1]) if match else self._said_minor(names, module) if runtime else 0
+            # A program with another name may contain the interpreter.
+            may_be = match is not None or ".so" not in name
+            runtime = names.exported(module, "_PyRuntime").start if may_be else 0
+            minor = int(match[1]) if match else self._minor(names, module) if runtime else 0
             if runtime and minor:
                 self.evaluates = names.exported(module, "_PyEval_EvalFrameDefault")
                 self.module, self.alone = name, match is not None or name in _PROGRAMS
@@ -130,9 +129,9 @@ class Pythons:
                 break
 
     def of(self, inner_tid: int) -> list[PythonRun]:
-        """Return the functions of a thread, the innermost first, by calls of the interpreter.
+        """Return the functions of a thread by calls of the interpreter, the innermost first.
 
-        Nothing is returned of a stack that cannot be read as a whole.
+        The result is empty if any part of the stack cannot be read.
         """
         state = self._states.get(inner_tid)
         if state is None or self._layout is None:
@@ -143,14 +142,14 @@ class Pythons:
             return []
 
     def inside(self, inner_tid: int) -> list[InsideFrame]:
-        """Return the frames of a thread, the innermost first, with where their contents lie.
+        """Return the frames of a thread with their addresses, the innermost first.
 
-        Nothing is returned where the objects of the interpreter cannot be read.
+        The result is empty if the objects of the interpreter cannot be read.
         """
         state, layout = self._states.get(inner_tid), self._layout
         if state is None or layout is None or layout.minor not in LOCALS:
             return []
-        # Objects of free-threaded builds begin otherwise.
+        # Objects of free-threaded builds have a longer head.
         if layout.length != _PLAIN_LENGTH:
             return []
         frames: list[InsideFrame] = []
@@ -164,7 +163,7 @@ class Pythons:
         return frames
 
     def text(self, address: int) -> str:
-        """Return a string of Python, nothing of another object."""
+        """Return the text of a Python string, empty for another object."""
         return (self._text(address, self._layout) or "") if self._layout is not None else ""
 
     def kind_of(self, address: int) -> str:
@@ -176,7 +175,7 @@ class Pythons:
         return self._c_string(self._word(self._word(address + _TYPE) + _TYPE_NAME))
 
     def thread_name(self, inner_tid: int) -> str:
-        """Return the name of a `threading.Thread`, nothing of a thread of another kind."""
+        """Return the name of a `threading.Thread`, empty for another kind of thread."""
         state, layout = self._states.get(inner_tid), self._layout
         if state is None or layout is None or layout.minor not in LOCALS:
             return ""
@@ -190,16 +189,16 @@ class Pythons:
         function = self._function(outermost, layout)
         if not function.path.endswith(_THREADING) or not function.function.endswith(_BEGINS):
             return ""
-        # The function that a thread begins with is a method of the object.
+        # The first variable of the outermost function is the `Thread`.
         thread = self._word(outermost + LOCALS[layout.minor])
         attributes = PythonObjects(layout.minor, self._process.read).attributes(thread)
         named = next(value for key, value in attributes if self._text(key, layout) == "_name")
         return self._text(named, layout) or ""
 
     def function_name(self, address: int) -> str:
-        """Return the name of a Python function, or of one in C, by the address of its object.
+        """Return the name of a function in Python or C by the address of its object.
 
-        Of another object the name of its class is returned.
+        For another object, return the name of its class.
         """
         layout = self._layout
         try:
@@ -221,28 +220,27 @@ class Pythons:
 
     @property
     def threads(self) -> dict[int, int]:
-        """The threads by where their states are."""
+        """The threads by the addresses of their states."""
         return {state: tid for tid, state in self._states.items()}
 
     @property
     def idents(self) -> dict[int, int]:
-        """The threads by what `threading.get_ident()` returns in them."""
+        """The threads by their values of `threading.get_ident()`."""
         layout = self._layout
         if layout is None:
             return {}
         return {self._word(state + layout.thread_id): tid for tid, state in self._states.items()}
 
-    def _said_minor(self, names: Names, module: Module) -> int:
-        """Return which version of Python 3 a module says it is, 0 if it does not: before 3.11."""
-        said = self._process.read(names.exported(module, "Py_Version").start, 8)
-        version = int.from_bytes(said, "little")
+    def _minor(self, names: Names, module: Module) -> int:
+        """Return the minor version of Python 3 from a module's `Py_Version`, 0 before 3.11."""
+        version = self._process.word(names.exported(module, "Py_Version").start)
         return version >> 16 & 0xFF if version >> 24 == _PYTHON_3 else 0
 
     def _word(self, address: int) -> int:
         return int(struct.unpack("<Q", self._process.read(address, 8))[0])
 
     def _threads(self, runtime: int, layout: Layout) -> Iterator[tuple[int, int]]:
-        """Yield each thread's id and where its state is."""
+        """Yield the id of each thread and the address of its state."""
         try:
             interpreter = self._word(runtime + layout.interpreters)
             for _ in range(_THREADS):
@@ -261,38 +259,34 @@ class Pythons:
     def _tid(self, state: int, layout: Layout) -> int:
         if layout.native_id:
             return self._word(state + layout.native_id)
-        # Older interpreters know a thread as the C library does.
-        data = self._process.read(self._word(state + layout.thread_id) + _TID_AT, 4)
+        # Older interpreters have only the `pthread_t` of a thread.
+        data = self._process.read(self._word(state + layout.thread_id) + TID_AT, 4)
         return int.from_bytes(data, "little")
 
     def _frames(self, state: int, layout: Layout) -> Iterator[int]:
-        """Yield the frames of functions of a thread, the innermost first."""
+        """Yield the frames of a thread's Python functions, the innermost first."""
+        return (frame for frame, is_c in self._all_frames(state, layout) if not is_c)
+
+    def _all_frames(self, state: int, layout: Layout) -> Iterator[tuple[int, bool]]:
+        """Yield the frames of a thread, the innermost first, and whether they stand for C calls."""
         frame = self._word(state + layout.frame)
         if layout.indirect:
             frame = self._word(frame + layout.current)
         for _ in range(_DEPTH):
             if not frame:
                 return
-            if not self._is_of_c(frame, layout):
-                yield frame
+            is_c = False
+            if layout.owner:
+                (owner,) = struct.unpack("B", self._process.read(frame + layout.owner, 1))
+                is_c = owner >= _OWNED_BY_C
+            yield frame, is_c
             frame = self._word(frame + layout.previous)
 
-    def _is_of_c(self, frame: int, layout: Layout) -> bool:
-        if not layout.owner:
-            return False
-        (owner,) = struct.unpack("B", self._process.read(frame + layout.owner, 1))
-        return bool(owner >= _OWNED_BY_C)
-
     def _runs(self, state: int, layout: Layout) -> list[PythonRun]:
-        frame = self._word(state + layout.frame)
-        if layout.indirect:
-            frame = self._word(frame + layout.current)
         runs: list[PythonRun] = []
         new = True
-        for _ in range(_DEPTH):
-            if not frame:
-                break
-            if self._is_of_c(frame, layout):
+        for frame, is_c in self._all_frames(state, layout):
+            if is_c:
                 if runs and not new:
                     runs[-1] = runs[-1]._replace(marker=frame)
                 new = True
@@ -303,11 +297,10 @@ class Pythons:
                 new = not layout.inlines
             if layout.entry and self._process.read(frame + layout.entry, 1) != b"\0":
                 new = True
-            frame = self._word(frame + layout.previous)
         return runs
 
     def _function(self, frame: int, layout: Layout) -> PythonFrame:
-        """Return the function of a frame, at the instruction that it is at."""
+        """Return the function of a frame with the current line."""
         code = self._code_of(frame, layout)
         if code not in self._codes:
             self._codes[code] = self._code(code, layout)
@@ -323,7 +316,7 @@ class Pythons:
         return code & ~_STACK_REF_MARKS if layout.stack_ref else code
 
     def _at(self, frame: int, code: int, layout: Layout) -> int:
-        """Return which instruction a frame is at, as `line_of` counts."""
+        """Return the current instruction of a frame, as `line_of` counts."""
         if layout.instructions:
             return self._word(frame + layout.instruction) - (code + layout.instructions)
         return int(struct.unpack("<i", self._process.read(frame + layout.instruction, 4))[0])
@@ -339,10 +332,10 @@ class Pythons:
         return name, path, first, self._process.read(table + layout.bytes, size)
 
     def _text(self, address: int, layout: Layout) -> str | None:
-        """Return a Python string, None if none can be read there."""
+        """Return the Python string at an address, None if there is no string."""
         size = self._word(address + layout.length)
         (state,) = struct.unpack("<I", self._process.read(address + layout.state, 4))
-        # Bits of the state: how many bytes a character has, compact, ASCII.
+        # The bits of the state: the number of bytes of a character, compact, ASCII.
         state >>= layout.kind
         width, compact, ascii_only = state & 7, state >> 3 & 1, state >> 4 & 1
         if not compact or width not in {1, 2, 4} or not 0 < size <= _TEXT_MAX:

@@ -1,4 +1,4 @@
-"""Where CPython's structures have their fields, by version (x86-64)."""
+"""The offsets of fields in the structures of CPython, by version (x86-64)."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ _FREE_THREADED = 13
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Offsets of fields; 0 of a field that the version does not have, unless 0 is said to be valid.
+    """Offsets of fields. The offset is 0 if the version has no such field, except where noted.
 
     Attributes:
-        minor: The version of Python 3.
+        minor: The minor version of Python 3.
         interpreters: In `_PyRuntime`: the first interpreter.
-        next_interpreter: In an interpreter: the next; may be 0.
+        next_interpreter: In an interpreter: the next interpreter; may be 0.
         threads: The first thread state.
-        next_thread: In a thread state: the next.
+        next_thread: In a thread state: the next thread state.
         thread_id: The `pthread_t`.
-        native_id: The thread as the kernel knows it.
-        frame: The innermost frame, or what it stands in.
-        indirect: It stands in another structure,
-        current: there; may be 0.
-        previous: In a frame: the caller's.
+        native_id: The id of the thread in the kernel.
+        frame: The innermost frame, or the structure that refers to this frame.
+        indirect: `frame` is such a structure,
+        current: with the frame at this offset; may be 0.
+        previous: In a frame: the frame of the caller.
         code: The code object; may be 0.
         instruction: The instruction, as a number or as an address.
         owner: The kind of the frame's owner.
         entry: Whether C called the function.
-        filename: In a code object: its file.
-        name: Its name, qualified since 3.11.
-        first_line: Its first line.
-        lines: Its line table.
-        instructions: The first instruction, where instructions are addresses.
-        ascii: Where the characters of an ASCII string begin.
-        compact: Where the characters of another string begin.
-        size: In a bytes object: its size.
-        bytes: Its bytes.
-        length: In a string: its length.
-        state: How its characters are stored.
-        kind: The bit of `state` where the size of a character begins.
+        filename: In a code object: the file.
+        name: The name, qualified since 3.11.
+        first_line: The first line.
+        lines: The line table.
+        instructions: The first instruction, if instructions are addresses.
+        ascii: In an ASCII string: the first character.
+        compact: In another string: the first character.
+        size: In a bytes object: the size.
+        bytes: The first byte.
+        length: In a string: the length.
+        state: The storage of the characters.
+        kind: The lowest bit of the size of a character in `state`.
         stack_ref: `code` has marks in its lowest bits.
     """
 
@@ -89,11 +89,11 @@ LAYOUTS = {minor: Layout(minor=minor, **fields) for minor, fields in VERSIONS.it
 
 
 def debug_layout(minor: int, data: bytes) -> Layout | None:
-    """Return the layout that an interpreter says it has, None if it says no known layout.
+    """Return the layout from an interpreter's table for debuggers, None if it has no known table.
 
     Args:
-        minor: The version of Python 3.
-        data: The beginning of `_PyRuntime` (`_Py_DebugOffsets`).
+        minor: The minor version of Python 3.
+        data: The begin of `_PyRuntime` (`_Py_DebugOffsets`).
     """
     if minor not in DEBUG_WORDS or len(data) < _WORDS.size:
         return None
@@ -101,10 +101,10 @@ def debug_layout(minor: int, data: bytes) -> Layout | None:
     version, free_threaded = words[0], words[1]
     if cookie != _COOKIE or version >> 16 != 0x0300 | minor:
         return None
-    # A free-threaded interpreter has the instructions of each thread elsewhere from 3.14 on.
+    # From 3.14 on, a free-threaded interpreter has a copy of the instructions for each thread.
     if free_threaded and minor != _FREE_THREADED:
         return None
     like = DEBUG_LIKE[minor]
-    said = {name: words[at] for name, at in DEBUG_WORDS[minor].items()}
-    said["compact"] = said["ascii"] + like["compact"] - like["ascii"]
-    return Layout(minor=minor, **like | said)
+    offsets = {name: words[at] for name, at in DEBUG_WORDS[minor].items()}
+    offsets["compact"] = offsets["ascii"] + like["compact"] - like["ascii"]
+    return Layout(minor=minor, **like | offsets)

@@ -1,4 +1,4 @@
-"""What frames of CPython have in their slots: local variables, and what `with` statements leave."""
+"""The slots of frames of CPython: local variables, and the objects of `with` statements."""
 
 from __future__ import annotations
 
@@ -14,34 +14,35 @@ if TYPE_CHECKING:
 
 __all__ = ["Entered", "Slots"]
 
-# In a code object the names that it uses, and its table of handlers; the number and names of its
-# variables. Up to 3.10 a function's own variables and the shared variables stand apart.
+# Offsets by minor version. A name with `_NEW` is for all later versions.
+# In a code object: the names that it uses, the table of handlers, and the number and names of its
+# variables. Up to 3.10, local variables and cell variables have separate names.
 _NAMES, _HANDLERS, _ALL_NAMES = {8: 64, 9: 64, 10: 64}, 40, 96
 _NAMES_NEW, _ALL = 32, {11: 76}
 _ALL_NEW = 72
-_OWN, _OWN_NAMES, _SHARED_NAMES = 28, 72, (88, 80)
-# In a frame up to 3.10 its stack, how many blocks it is in, and the blocks, each with a level.
+_LOCAL, _LOCAL_NAMES, _CELL_NAMES = 28, 72, (88, 80)
+# In a frame up to 3.10: the stack, the number of blocks, and the blocks, each with a stack level.
 _STACK, _BLOCKS = 64, {8: 112, 9: 112, 10: 104}
 _FIRST_BLOCK, _BLOCK, _LEVEL = 8, 12, 8
 _BLOCKS_MAX = 20
 _HANDLERS_SINCE, _TWO_SLOTS_SINCE = 11, 14
 _GLOBALS, _GLOBALS_NEW = {8: 48, 9: 48, 10: 48, 11: 8}, 24
-# In a tuple its size and its first item; in a cell what is in it, and in a bound method its object.
+# In a tuple: size and first item. In a cell: the content. In a bound method: the object.
 _SIZE, _ITEMS, _ITEMS_NEW, _CONTENT, _BOUND = 16, 24, 32, 16, 24
 _CELL, _REF_MARKS = "cell", 3
 _SLOTS_MAX, _TABLE_MAX = 1000, 1 << 16
 _BYTES_SIZE, _BYTES = 16, 32
-# Numbers have digits, from 3.12 on with bits beside their size.
+# An `int` has digits. From 3.12 on, the size has flags in its lowest bits.
 _DIGIT_BITS, _DIGITS_MAX, _SIZE_BITS, _TAGGED_SIZE_SINCE = 30, 4, 3, 12
-# In a code object how large the stack of the function may be.
+# In a code object: the largest size of the stack.
 _STACK_SIZE, _STACK_SIZE_NEW = {8: 32, 9: 32, 10: 32, 11: 68}, 64
 
 
 class Entered(NamedTuple):
-    """An object whose `with` statement a function is in.
+    """The object of a `with` statement that a function is in.
 
     Attributes:
-        object: Where it is.
+        object: The address of the object.
         kind: The name of its class.
     """
 
@@ -50,12 +51,13 @@ class Entered(NamedTuple):
 
 
 class _Code(NamedTuple):
-    """The parts of a code object that slots depend on.
+    """The parts of a code object that describe the slots of its frames.
 
     Attributes:
-        slots: How many variables it has.
-        handlers: (first instruction, the one behind, depth) of its handlers, from 3.11 on.
-        names: The names that it uses, without the names of its variables.
+        slots: The number of variables.
+        handlers: The first instruction, the instruction after the last, and the stack depth of
+            each handler; empty before 3.11.
+        names: The names that the code uses, without the names of its variables.
     """
 
     slots: int
@@ -66,11 +68,11 @@ class _Code(NamedTuple):
 class Slots:
     """The slots of frames of Python functions.
 
-    All methods raise `struct.error` where the memory cannot be read.
+    All methods raise `struct.error` if the memory cannot be read.
 
     Args:
-        read: Reads memory.
-        pythons: Whose frames they are.
+        read: Reads memory: `read(address, size)`.
+        pythons: The functions of Python in the process.
     """
 
     def __init__(self, read: Callable[[int, int], bytes], pythons: Pythons) -> None:
@@ -78,11 +80,11 @@ class Slots:
         self._codes: dict[int, _Code] = {}
 
     def word(self, address: int) -> int:
-        """Return a word of memory."""
+        """Return the 8-byte word at an address."""
         return int(struct.unpack("<Q", self._read(address, 8))[0])
 
     def number(self, address: int) -> int:
-        """Return a number of 32 bits."""
+        """Return the signed 32-bit number at an address."""
         return int(struct.unpack("<i", self._read(address, 4))[0])
 
     def integer(self, frame: InsideFrame, address: int) -> int:
@@ -90,29 +92,25 @@ class Slots:
 
         Args:
             frame: A frame of the same interpreter.
-            address: The number.
+            address: The address of the `int`.
         """
         size = self.word(address + _SIZE)
         size = size >> _SIZE_BITS if frame.minor >= _TAGGED_SIZE_SINCE else size
         digits = (self.number(address + _ITEMS + 4 * n) for n in range(min(size, _DIGITS_MAX)))
         return sum(digit << _DIGIT_BITS * n for n, digit in enumerate(digits))
 
-    def releases(self, frame: InsideFrame) -> bool:
-        """Return whether a function itself may give a lock back: it uses the name `release`."""
-        return "release" in self.names(frame)
-
     def names(self, frame: InsideFrame) -> frozenset[str]:
         """Return the names that a function uses, without the names of its variables."""
         return self._code(frame).names
 
     def first(self, frame: InsideFrame) -> int:
-        """Return the first variable of a frame: of a method its object."""
+        """Return the first variable of a frame, which is `self` in a method."""
         return self._object(self.word(frame.address + LOCALS[frame.minor]))
 
     def entered(self, frame: InsideFrame) -> Iterator[Entered]:
-        """Yield the objects whose `with` statements a function is in, the outermost first.
+        """Yield the objects of the `with` statements that a function is in, the outermost first.
 
-        A statement whose `__enter__` has not returned does not count.
+        A statement counts after its `__enter__` has returned.
         """
         base, depth = self._stack(frame)
         if not 0 < depth <= _SLOTS_MAX:
@@ -139,7 +137,7 @@ class Slots:
                 yield name, value
 
     def shared(self, frame: InsideFrame) -> Iterator[tuple[str, int]]:
-        """Yield names and objects of the variables of its module that a function uses."""
+        """Yield names and objects of the global variables that a function uses."""
         names = self._code(frame).names
         module = self.word(frame.address + _GLOBALS.get(frame.minor, _GLOBALS_NEW))
         for key, value in PythonObjects(frame.minor, self._read).items(module):
@@ -147,9 +145,9 @@ class Slots:
                 yield name, value
 
     def on_stack(self, frame: InsideFrame) -> Iterator[int]:
-        """Yield objects that may be on the stack of a function, and the objects of methods there.
+        """Yield the objects on the stack of a function, and the objects of bound methods there.
 
-        Objects that are no longer there are still found, as are objects that are freed.
+        The result may contain objects that were removed from the stack or freed.
         """
         base, _ = self._stack(frame)
         if frame.minor < _HANDLERS_SINCE:
@@ -180,7 +178,7 @@ class Slots:
         return slot & ~_REF_MARKS
 
     def _stack(self, frame: InsideFrame) -> tuple[int, int]:
-        """Return where a function has its stack, and how much of that surely is in use."""
+        """Return the address of a function's stack, and the number of surely used slots."""
         if frame.minor < _HANDLERS_SINCE:
             at = frame.address + _BLOCKS[frame.minor]
             blocks = self.number(at)
@@ -196,7 +194,7 @@ class Slots:
         code = self._codes.get(frame.code)
         if code is None:
             names = self._texts(self.word(frame.code + _NAMES.get(frame.minor, _NAMES_NEW)), frame)
-            slots = self.number(frame.code + _OWN)
+            slots = self.number(frame.code + _LOCAL)
             handlers: tuple[tuple[int, int, int], ...] = ()
             if frame.minor >= _HANDLERS_SINCE:
                 slots = self.number(frame.code + _ALL.get(frame.minor, _ALL_NEW))
@@ -211,7 +209,7 @@ class Slots:
             return self._texts(self.word(frame.code + _ALL_NAMES), frame)
         return [
             name
-            for at in (_OWN_NAMES, *_SHARED_NAMES)
+            for at in (_LOCAL_NAMES, *_CELL_NAMES)
             for name in self._texts(self.word(frame.code + at), frame)
         ]
 
@@ -222,15 +220,18 @@ class Slots:
 
 
 def _handlers(table: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield the first instruction, that behind the last one, and the depth of handlers."""
-    read = 0
+    """Yield the handlers of an exception table, as in `_Code`.
+
+    The table has varints of 6 bits in each byte (InternalDocs/exception_handling.md of CPython).
+    """
+    at = 0
     numbers: list[int] = []
-    while read < len(table):
-        value = table[read] & 63
-        while table[read] & 64 and read + 1 < len(table):
-            read += 1
-            value = value << 6 | table[read] & 63
-        read += 1
+    while at < len(table):
+        value = table[at] & 63
+        while table[at] & 64 and at + 1 < len(table):
+            at += 1
+            value = value << 6 | table[at] & 63
+        at += 1
         numbers.append(value)
     for first, size, _, depth in zip(*[iter(numbers)] * 4, strict=False):
         yield first, first + size, depth >> 1

@@ -1,4 +1,4 @@
-"""Names for what lies in a running process: functions with their lines, and global variables."""
+"""Names for addresses in a process: functions with their lines, and global variables."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Names", "OneProcess"]
 
-# The C library itself, whose parts call one another.
+# The modules of the C library.
 _LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux")
-# Modules whose functions stand in front of a call, and nobody needs to read of them.
+# Modules without call sites: their functions come between the program and the system call.
 _IN_FRONT = (*_LIBRARY, "[vdso]", "libnptltrace.so")
 
 
@@ -36,19 +36,19 @@ def _as(kind: type[Location], location: Location) -> Location:
 
 
 class OneProcess:
-    """A running process in the place of the processes of a traceset, for `Symbols`.
+    """A process in place of the processes of a traceset, for `Symbols`.
 
     Args:
         process: The process.
 
     Attributes:
-        notes: Why names are missing, a sentence each.
+        notes: Sentences about missing names.
         processes: The process alone.
-        thread_ids: The threads that had events: none.
+        thread_ids: The threads with events: none.
     """
 
     traces = ()
-    names = python = None  # these are found out by events
+    names = python = None  # events would fill these
 
     def __init__(self, process: Target) -> None:
         self.processes = [process]
@@ -56,19 +56,19 @@ class OneProcess:
         self.notes: list[str] = []
 
     def trace_of(self, process: int) -> int:
-        """Return the number of its trace: 0, as there is no trace."""
+        """Return 0, as there is no trace."""
         del process
         return 0
 
     def choose_sites(self, choose: ChooseSites, uses: FindSiteUses | None = None) -> None:
-        """Leave call sites as they are: there are no events."""
+        """Do nothing, as there are no events with call sites."""
 
 
 class Names:
-    """Names addresses of one process.
+    """The names in one process.
 
     Args:
-        symbols: The names of a `OneProcess`.
+        symbols: The symbols of a `OneProcess`.
     """
 
     def __init__(self, symbols: Symbols) -> None:
@@ -77,7 +77,7 @@ class Names:
         self._sites: dict[Location, str] = {}
 
     def prepare(self) -> None:
-        """Read what every question needs: modules, and rules for functions that are passed over."""
+        """Load the modules and the rules for wrappers, which every query needs."""
         self._symbols.variable(0, 0)
         self._symbols.passed_over("-", "-")
 
@@ -86,31 +86,30 @@ class Names:
 
         Args:
             frame: The frame.
-            innermost: It is where the thread is, not where a call returns to.
+            innermost: The frame is where the thread is, not where a call returns to.
         """
         location = self._symbols.location(0, frame.inside + 1 + (innermost and not frame.signal))
         return _as(GuessedLocation, location) if frame.guessed else location
 
     def called(self, location: Location, address: int) -> Location:
-        """Return the location of a frame in a function that has no name.
+        """Return a location in a function without a name, with the name of the called function.
 
         Args:
-            location: The frame.
-            address: What the call before it has called: a function that went on as that one.
+            location: The location.
+            address: The address that the caller has called.
         """
         name = self.function(address)
         return _as(CalledLocation, replace(location, function=name)) if name else location
 
     def is_library(self, function: str, module: str) -> bool:
-        """Return whether a frame is no call site.
+        """Return whether a frame is of the C library or a wrapper, and so is no call site.
 
-        It may belong to the C library, which a static program has in it, or to the wrappers of a
-        library of threads.
+        A static program contains the C library, so the name of the function decides, too.
 
         Args:
-            function: Its function, or empty.
-            module: File name of its module, or empty; of a function of Python the path of its
-                source.
+            function: The function of the frame, or empty.
+            module: The file name of the module, or empty. For a function of Python, the path of
+                its source.
         """
         return (
             module.startswith(_IN_FRONT)
@@ -120,24 +119,19 @@ class Names:
         )
 
     def site(self, location: Location) -> str:
-        """Return a frame as a call site, without wrappers that were inlined into it.
-
-        A frame that is a wrapper as a whole has no call site: the text is empty.
-        """
+        """Return a frame as a call site, without inlined wrappers; empty for a wrapper."""
         if location not in self._sites:
-            self._sites[location] = self._site(location)
+            # Functions of the language's headers are not shown, so they are no call sites.
+            inlined = [frame for frame in location.inlined if not frame.foreign]
+            frames = [*inlined, CodeFrame(location.function, location.path, location.line)]
+            for number, frame in enumerate(frames):
+                if not frame.foreign and not self.is_library(frame.function, location.module):
+                    text = str(replace(location, inlined=tuple(inlined[number:])))
+                    break
+            else:
+                text = ""
+            self._sites[location] = text
         return self._sites[location]
-
-    def _site(self, location: Location) -> str:
-        # Functions of the language's own headers are not shown, so none of them is the call site.
-        own = [frame for frame in location.inlined if not frame.foreign]
-        frames = [*own, CodeFrame(location.function, location.path, location.line)]
-        first = next((n for n, f in enumerate(frames) if self._is_own(f, location.module)), None)
-        return "" if first is None else str(replace(location, inlined=tuple(own[first:])))
-
-    def _is_own(self, frame: CodeFrame, module: str) -> bool:
-        """Return whether a frame may be a call site: no wrapper, no template of the language."""
-        return not frame.foreign and not self.is_library(frame.function, module)
 
     def function(self, address: int) -> str:
         """Return the name of the function that begins at an address, or the empty string."""
@@ -155,7 +149,7 @@ class Names:
         return [elf.path for elf in self._symbols.files(0, module)]
 
     def exported(self, module: Module, name: str) -> range:
-        """Return where a function or variable of a module is that other modules may use."""
+        """Return the addresses of a module's exported function or variable; empty if unknown."""
         bias = module.bias or 0
         for elf in self._symbols.files(0, module):
             address, size = elf.exported(name)
@@ -164,33 +158,33 @@ class Names:
         return range(0)
 
     def imports(self, modules: Iterable[Module], functions: Collection[str]) -> bool | None:
-        """Return whether a module takes any of some functions of the C library from it.
+        """Return whether any module imports one of some functions of the C library.
 
         Args:
-            modules: All that there are.
-            functions: The functions.
+            modules: All modules of the process.
+            functions: The names of the functions.
 
         Returns:
-            None if that is not known of a module, as of a static program without symbols.
+            None if it is not known for a module, such as a static program without symbols.
         """
         unknown = False
         for module in modules:
             if module.path.rpartition("/")[2].startswith(_LIBRARY):
                 continue
-            takes = self._takes(module, functions)
-            if takes:
+            imports = self._module_imports(module, functions)
+            if imports:
                 return True
-            unknown |= takes is None
+            unknown |= imports is None
         return None if unknown else False
 
-    def _takes(self, module: Module, functions: Collection[str]) -> bool | None:
-        """Return whether a module takes any of some functions; None where that is not known."""
+    def _module_imports(self, module: Module, functions: Collection[str]) -> bool | None:
+        """Return whether a module imports one of some functions; None if it is not known."""
         files = self._symbols.files(0, module)
         names = next((elf.imports for elf in files if elf.imports is not None), None)
         if names is not None:
             return not names.isdisjoint(functions)
         for elf in files:
             with suppress(OSError, ValueError):
-                if (said := refers_to(elf.path, functions)) is not None:
-                    return said
+                if (refers := refers_to(elf.path, functions)) is not None:
+                    return refers
         return None

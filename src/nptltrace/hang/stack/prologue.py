@@ -1,7 +1,7 @@
-"""How far a function's frame reaches, as its first instructions say (x86-64).
+"""The size of a function's frame, from its first instructions (x86-64).
 
-A function that keeps a frame pointer has an unwind table that counts from it. Of a thread that was
-not stopped that register is not known, but the stack pointer is.
+The unwind table of a function with a frame pointer counts from the frame pointer. For a thread that
+was not stopped, only the stack pointer is known.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 
 __all__ = ["CODE_SIZE", "frame_size"]
 
-# endbr64; push %rbp; mov %rsp,%rbp; pushes of other registers; sub $N,%rsp. Arguments may be moved
-# to other registers in between.
+# endbr64; push %rbp; mov %rsp,%rbp; pushes of other registers; sub $N,%rsp. In between, arguments
+# may be moved to other registers.
 _MOVES = rb"(?:[\x40-\x4f]?[\x89\x8b][\xc0-\xff])*"
 _PUSH = re.compile(rb"(\x41?[\x50-\x57])" + _MOVES)
 _PROLOGUE = re.compile(
@@ -20,22 +20,22 @@ _PROLOGUE = re.compile(
     rb"(?:\x48\x83\xec(.)|\x48\x81\xec(....))?",
     re.DOTALL,
 )  # fmt: skip
-# So many bytes such a beginning has at most.
+# The largest size of such a prologue, in bytes.
 CODE_SIZE = 48
-# A larger frame is taken in steps of a page, which are more instructions.
+# A larger frame is allocated page by page, with more instructions.
 _PAGE = 1 << 12
 # The return address and the frame pointer of the caller.
 _LINKAGE = 16
 
 
 def frame_size(code: bytes) -> int:
-    """Return the bytes from the stack pointer to the end of a frame, behind the return address.
+    """Return the number of bytes from the stack pointer to the end of the return address.
 
     Args:
-        code: The begin of the function.
+        code: The first `CODE_SIZE` bytes of the function.
 
     Returns:
-        0 if the function begins in another way.
+        0 if the function has another prologue.
     """
     prologue = _PROLOGUE.match(code)
     if prologue is None:

@@ -1,4 +1,4 @@
-"""Frames of a stack as they are shown: guessed functions, and signal handlers between them."""
+"""Frames for display: guessed functions, functions named by their callers, and signal handlers."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ __all__ = ["CalledLocation", "GuessedLocation", "SignalFrame", "signal_name"]
 
 @dataclass(frozen=True, slots=True)
 class GuessedLocation(Location):
-    """A frame that was recognized on the stack by what it looks like: no table led to it."""
+    """A frame that was guessed from the contents of the stack, without an unwind table."""
 
     def __str__(self) -> str:
-        """Return it as `worker+0x1c (pool.c:88) [guessed]`."""
+        """Return the text `worker+0x1c (pool.c:88) [guessed]`."""
         return f"{Location.__str__(self)} [guessed]"
 
 
 @dataclass(frozen=True, slots=True)
 class CalledLocation(Location):
-    """A place in a function without a name of its own, which was called by another's name."""
+    """A place in a function without a name. The name is from the function that was called."""
 
     def __str__(self) -> str:
-        """Return it as `pthread_once (libc.so.6+0x8f1a1)`."""
+        """Return the text `pthread_once (libc.so.6+0x8f1a1)`."""
         return f"{self.function} ({self.module}+{self.module_offset:#x})"
 
 
@@ -33,9 +33,9 @@ class SignalFrame:
     """The place between a signal handler and the function that it interrupted.
 
     Attributes:
-        signal: Name of the signal; empty where it is not known.
-        function: Nothing: it is no function of the program.
-        module: Nothing, as well.
+        signal: The name of the signal; empty if it is not known.
+        function: Always empty, as this is no function.
+        module: Always empty.
     """
 
     signal: str
@@ -43,7 +43,7 @@ class SignalFrame:
     module: str = ""
 
     def __str__(self) -> str:
-        """Return it as `(signal handler) SIGCHLD`."""
+        """Return the text `(signal handler) SIGCHLD`."""
         return f"(signal handler) {self.signal}".rstrip()
 
 

@@ -1,4 +1,4 @@
-"""The stacks of threads that sleep, walked from outside by the unwind tables of their modules."""
+"""The stacks of sleeping threads, walked from outside with the unwind tables of the modules."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
 __all__ = ["UNKNOWN_SIGNAL", "Frame", "Stacks"]
 
 _DEPTH = 64
-# As much of a stack is read at a time.
+# The size of the pieces in which a stack is read, in bytes.
 _PIECE = 1 << 12
-# How far a frame is looked for where no table leads to it.
+# The part of a stack that is searched for a frame if no table leads to it, in bytes.
 _SEARCHED = 1 << 12
-# The arguments of a call that do not fit in registers, in bytes.
+# The largest size of arguments on the stack, in bytes.
 _ARGUMENTS = 1 << 6
-# How the linker's stubs begin: endbr64, and a jump through a word in memory.
+# A stub of the linker: endbr64, and a jump through a word in memory.
 _STUB = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?\xf2?\xff\x25(....)", re.DOTALL)
 _STUB_SIZE = 11
-# A jump, with or without a condition, by a distance that follows.
+# The opcode of a jump, conditional or not, before a 32-bit distance.
 _JUMP = re.compile(rb"\xe9|\x0f[\x80-\x8f]")
-# So many ways to one place are remembered.
+# The largest number of remembered ways for one program counter.
 _WAYS = 64
-# What the kernel puts on a stack for a signal handler of x86-64 (`struct ucontext`): the registers,
-# which begin with the registers of these numbers of DWARF, the place, and the blocked signals.
+# The kernel's frame of a signal handler on x86-64 (`struct ucontext`): the registers with these
+# DWARF numbers, the interrupted address, and the blocked signals.
 _CONTEXT = struct.Struct("<40x17Q120xQ")
 _CONTEXT_REGISTERS = (8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7)
 
 
 UNKNOWN_SIGNAL = -1
-# Of a processor whose stacks cannot be walked.
+# The registers of an architecture without support for stacks.
 _UNKNOWN = Processor(-1, -1, -1, -1)
 
 
@@ -50,14 +50,13 @@ class Frame(NamedTuple):
     """A function on a stack.
 
     Attributes:
-        address: Where it goes on: behind its call; of the innermost, where it is.
-        guessed: No table led to it: it was recognized on the stack by what it looks like.
-        by_table: An unwind table led to it.
-        stack: Its stack pointer, counted from the thread's.
-        signal: The signal whose handler interrupted it, `UNKNOWN_SIGNAL` if it is not known;
-            0 if it made a call. The frame before it is what the handler returns to.
-        kept: Where its registers lie that the functions which it called have saved, counted as
-            well.
+        address: The address of the next instruction: after the call, except in the innermost frame.
+        guessed: The frame was guessed from the contents of the stack.
+        by_table: An unwind table led to the frame.
+        stack: The stack pointer, relative to the stack pointer of the thread.
+        signal: 0 if the function made a call. If a signal handler interrupted the function, the
+            signal, or `UNKNOWN_SIGNAL`; the frame before is the place to which the handler returns.
+        kept: The places of registers that called functions have saved, relative as `stack`.
     """
 
     address: int
@@ -69,17 +68,17 @@ class Frame(NamedTuple):
 
     @property
     def inside(self) -> int:
-        """An address in the instruction that it is at."""
+        """An address in the current instruction: the call, except in an interrupted function."""
         return self.address - (not self.signal)
 
 
 class _Word(NamedTuple):
-    """A word of a stack that decides about a walk.
+    """A word on a stack that decides the way of a walk.
 
     Attributes:
-        at: Where it is, from the stack pointer on.
-        value: What it was.
-        is_place: It is a place on the stack, from the stack pointer on.
+        at: The place of the word, relative to the stack pointer.
+        value: The value.
+        is_place: The value is a place on the stack, relative to the stack pointer.
     """
 
     at: int
@@ -88,13 +87,13 @@ class _Word(NamedTuple):
 
 
 class _Walk:
-    """A walk while it is made.
+    """The state of a walk.
 
     Args:
-        thread: Whose stack it is.
-        numbers: Of the registers.
+        thread: The thread with the stack.
+        numbers: The numbers of the registers.
         memory: The stack.
-        blocked: Returns the signals that the thread blocks, as bits.
+        blocked: Returns the blocked signals of the thread as a bit mask.
     """
 
     def __init__(
@@ -103,14 +102,14 @@ class _Walk:
         self.memory, self.blocked = memory, blocked
         self.frames = [Frame(thread.pc)]
         self.known = {**thread.saved, numbers.stack: thread.sp}
-        self.origin: dict[int, int] = {}  # where on the stack registers were saved
+        self.origin: dict[int, int] = {}  # the places of saved registers on the stack
         self.words: list[_Word] = []
-        # Whether another stack with these words leads the same way.
+        # Whether the words alone decide the way of the walk.
         self.is_exact = not thread.saved
 
 
 class _Way:
-    """Words by which a walk has come to some frames, in order to know another stack that does.
+    """The words that led a walk to its frames. Another stack with the same words has these frames.
 
     Args:
         words: The words.
@@ -118,7 +117,7 @@ class _Way:
 
     Attributes:
         frames: As given.
-        size: So much of a stack is needed to compare it.
+        size: The number of bytes of a stack that are needed for a comparison.
     """
 
     def __init__(self, words: Iterable[_Word], frames: Sequence[Frame]) -> None:
@@ -131,11 +130,11 @@ class _Way:
         self._places = [n for n, word in enumerate(decide) if word.is_place]
 
     def is_of(self, stack: bytes, top: int) -> bool:
-        """Return whether another stack leads the same way.
+        """Return whether another stack has the same frames.
 
         Args:
-            stack: What of it is known.
-            top: Where it begins.
+            stack: The first bytes of the stack.
+            top: The stack pointer.
         """
         if len(stack) < self.size:
             return False
@@ -149,14 +148,14 @@ class _Way:
 
 
 class Stacks:
-    """Walks stacks of one process.
+    """Walks the stacks of one process.
 
-    Of a thread that was not stopped the kernel gives the stack pointer and the place, no other
-    register. What the functions of the C library have saved comes from the stack itself; where a
-    table wants a register that none of them saved, the next frame is looked for on the stack.
+    For a thread that was not stopped, the kernel shows only the stack pointer and the program
+    counter. Other registers come from the stack, if functions of the C library have saved them. If
+    a table needs another register, the next frame is searched on the stack.
 
     Args:
-        process: Whose threads they are.
+        process: The process.
         files: Returns the files of a module.
     """
 
@@ -169,10 +168,10 @@ class Stacks:
         self._ways: dict[int, list[_Way]] = {}
 
     def of(self, thread: Thread) -> Sequence[Frame]:
-        """Return the frames of a thread, the innermost first; none of a thread that runs.
+        """Return the frames of a thread, the innermost first; none for a running thread.
 
-        Threads are many, and most are in the same few places: where the words on their stacks are
-        the same that another one has been walked by, so are the frames.
+        Most of many threads are in the same few places. If a stack has the same deciding words as
+        an earlier stack, the frames are the same.
         """
         if not thread.pc or self._registers is _UNKNOWN:
             return []
@@ -196,7 +195,7 @@ class Stacks:
         return walk.frames
 
     def is_whole(self, frames: Sequence[Frame]) -> bool:
-        """Return whether nothing called the last of some frames, as its table says."""
+        """Return whether the last frame is the outermost: its table says that nothing called it."""
         row = self._row(self._inside(frames)) if frames else None
         return row is not None and not row.signal and row.returns is None
 
@@ -229,14 +228,14 @@ class Stacks:
     def _called_from(
         self, walk: _Walk, row: Row, frame: int, top: int, *, guessed: bool
     ) -> Frame | None:
-        """Return the caller of the last frame of a walk, and give the walk its registers.
+        """Return the caller of the last frame of a walk, and update the registers of the walk.
 
         Args:
             walk: The walk.
-            row: What holds where the last frame is.
-            frame: Its canonical frame address.
-            top: Where the walk began.
-            guessed: That address was recognized by what lies there.
+            row: The row of the last frame.
+            frame: The canonical frame address of the last frame.
+            top: The stack pointer of the thread.
+            guessed: The canonical frame address was guessed.
         """
         known, memory = walk.known, walk.memory
         at = row.returns
@@ -260,13 +259,13 @@ class Stacks:
 
     @staticmethod
     def _inside(frames: Sequence[Frame]) -> int:
-        """Return an address in the instruction that the last of some frames is at."""
+        """Return an address in the current instruction of the last frame."""
         return frames[-1].inside if len(frames) > 1 else frames[-1].address
 
     def _interrupted(self, walk: _Walk, top: int) -> Frame | None:
-        """Return what a signal interrupted, whose handler returns to the last frame of a walk.
+        """Return the interrupted function of a handler that returns to the last frame of a walk.
 
-        All registers that it had are on the stack.
+        All registers of the interrupted function are on the stack.
         """
         at = walk.known[self._registers.stack]
         walk.is_exact = False
@@ -276,15 +275,15 @@ class Stacks:
         *values, address, blocked = _CONTEXT.unpack_from(data)
         if not self._is_code(address):
             return None
-        # A handler that does not ask for more is not told its signal where it could be read. The
-        # signal is blocked while the handler runs.
+        # Without SA_SIGINFO, the stack does not name the signal. But the kernel blocks the signal
+        # while the handler runs.
         since = walk.blocked() & ~blocked
         signal = since.bit_length() if since.bit_count() == 1 else UNKNOWN_SIGNAL
         walk.blocked = lambda: blocked
         walk.known.clear()
         walk.origin.clear()
         walk.known.update(zip(_CONTEXT_REGISTERS, values, strict=True))
-        # The handler may have had a stack of its own.
+        # The handler may have run on an alternate stack.
         sp = walk.known[self._registers.stack]
         walk.memory = _Memory(self._process, sp)
         return Frame(address, by_table=False, stack=sp - top, signal=signal)
@@ -292,26 +291,26 @@ class Stacks:
     def _returns(
         self, inner: int, row: Row, stack: int, memory: _Memory
     ) -> tuple[int | None, bool]:
-        """Return where on a stack a return address lies, and whether that is only likely.
+        """Return the place of a return address on a stack, and whether the place is a guess.
 
         Args:
-            inner: A place in the function.
-            row: What holds there.
-            stack: Its stack pointer.
+            inner: An address in the function.
+            row: The row for this address.
+            stack: The stack pointer of the function.
             memory: The stack.
         """
         module = self._process.map.only(inner)
         begin = row.begin + (module.bias or 0) if module is not None else 0
-        at = self._returns_of(begin, row, stack, memory)
-        return (self._call_of(begin, stack, memory), True) if at is None else (at, False)
+        at = self._by_prologue(begin, row, stack, memory)
+        return (self._by_call(begin, stack, memory), True) if at is None else (at, False)
 
-    def _returns_of(self, begin: int, row: Row, stack: int, memory: _Memory) -> int | None:
-        """Return where on a stack the return address of a function lies, by how it begins.
+    def _by_prologue(self, begin: int, row: Row, stack: int, memory: _Memory) -> int | None:
+        """Return the place of the return address of a function, by its prologue.
 
         Args:
-            begin: Where the function begins.
-            row: What holds where it is.
-            stack: Its stack pointer.
+            begin: The begin of the function.
+            row: The row for its current instruction.
+            stack: The stack pointer of the function.
             memory: The stack.
         """
         if self._process.machine != "x86_64" or row.register != self._registers.frame:
@@ -319,7 +318,7 @@ class Stacks:
         size = frame_size(self._process.read(begin, CODE_SIZE))
         if not size:
             return None
-        # Arguments of the call that it makes may lie below its frame.
+        # Arguments of the function's current call may lie below its frame.
         for at in range(stack + size - 8, stack + size + _ARGUMENTS, 8):
             address = memory.word(at)
             if address and self._is_return(address):
@@ -328,12 +327,12 @@ class Stacks:
                     return at
         return None
 
-    def _call_of(self, begin: int, stack: int, memory: _Memory) -> int | None:
-        """Return where on a stack the return address of a call of a function lies, if it is there.
+    def _by_call(self, begin: int, stack: int, memory: _Memory) -> int | None:
+        """Return the place of the first return address after a call of a function, or None.
 
         Args:
-            begin: Where the function begins.
-            stack: Where to begin.
+            begin: The begin of the function.
+            stack: The stack pointer, where the search begins.
             memory: The stack.
         """
         for at in range(stack, stack + _SEARCHED, 8):
@@ -348,11 +347,11 @@ class Stacks:
         return None
 
     def _goes_on_as(self, called: int, begin: int) -> bool:
-        """Return whether a function of x86 is another one, or jumps to it soon.
+        """Return whether the called function is another function, or soon jumps to it (x86).
 
         Args:
-            called: Where the function begins.
-            begin: Where the other one begins.
+            called: The begin of the called function.
+            begin: The begin of the other function.
         """
         if called == begin:
             return True
@@ -364,7 +363,7 @@ class Stacks:
         )
 
     def called_before(self, address: int) -> int:
-        """Return what the call before an address of x86 calls; 0 where that is not in the code."""
+        """Return the target of the call before an address (x86); 0 if the code does not show it."""
         before = self._process.read(address - 6, 6)
         if len(before) < 6:  # noqa: PLR2004 -- a call through a word in memory
             return 0
@@ -374,7 +373,7 @@ class Stacks:
         return self._behind_stub(far) if before[1] == 0xE8 else 0  # noqa: PLR2004
 
     def _behind_stub(self, address: int) -> int:
-        """Return where a stub of the linker leads to; of another place, the place itself."""
+        """Return the target of a stub of the linker; for another function, the address itself."""
         stub = _STUB.match(self._process.read(address, _STUB_SIZE))
         if stub is None:
             return address
@@ -382,7 +381,7 @@ class Stacks:
         return self._process.word(word)
 
     def _search(self, known: dict[int, int], memory: _Memory, top: int) -> Frame | None:
-        """Look for a saved frame pointer with a return address behind it: the first there is."""
+        """Return the frame at the first saved frame pointer with a return address after it."""
         begin = known[self._registers.stack]
         for at in range(begin, begin + _SEARCHED, 8):
             pointer, address = memory.word(at), memory.word(at + 8)
@@ -396,10 +395,10 @@ class Stacks:
         return self._search_caller(known, memory, top)
 
     def _search_caller(self, known: dict[int, int], memory: _Memory, top: int) -> Frame | None:
-        """Look for a return address whose table leads on from there to another one.
+        """Return the frame at the first return address from which a table leads to another.
 
-        What was called by a function that keeps something else in the frame pointer's register
-        has saved no frame pointer: a callback of the C library.
+        A callback of the C library has saved no frame pointer if its caller uses the register of
+        the frame pointer for another value.
         """
         begin = known[self._registers.stack]
         for at in range(begin, begin + _SEARCHED, 8):
@@ -409,22 +408,22 @@ class Stacks:
             row = self._row(address - 1) if self._is_return(address) else None
             if row is None or row.signal or row.register != self._registers.stack:
                 continue
-            behind = row.returns
-            further = memory.word(at + 8 + row.offset + behind) if behind is not None else None
-            if further is not None and self._is_return(further):
+            offset = row.returns
+            outer = memory.word(at + 8 + row.offset + offset) if offset is not None else None
+            if outer is not None and self._is_return(outer):
                 known.clear()
                 known[self._registers.stack] = at + 8
                 return Frame(address, guessed=True, by_table=False, stack=at + 8 - top)
         return None
 
     def _is_return(self, address: int) -> bool:
-        """Return whether a call stands before an address."""
+        """Return whether there is a call instruction before an address."""
         if not self._is_code(address - 1) or self._row(address - 1) is None:
             return False
         before = self._process.read(address - 7, 7)
-        if len(before) < 7:  # noqa: PLR2004 -- the longest call there is
+        if len(before) < 7:  # noqa: PLR2004 -- the longest call instruction
             return False
-        # x86: a call of an address, or through a register or memory
+        # x86: a direct call, or a call through a register or memory
         indirect = any(
             before[-n] == 0xFF and before[1 - n] & 0x38 == 0x10  # noqa: PLR2004
             for n in (2, 3, 4, 6, 7)
@@ -438,24 +437,21 @@ class Stacks:
 
     def _row(self, address: int) -> Row | None:
         if address not in self._rows:
-            self._rows[address] = self._find_row(address)
+            module = self._process.map.only(address)
+            row = None
+            if module is not None:
+                if module not in self._tables:
+                    self._tables[module] = UnwindTable(self._files(module), self._registers)
+                row = self._tables[module].row(address - (module.bias or 0))
+            self._rows[address] = row
         return self._rows[address]
-
-    def _find_row(self, address: int) -> Row | None:
-        module = self._process.map.only(address)
-        if module is None:
-            return None
-        table = self._tables.get(module)
-        if table is None:
-            table = self._tables[module] = UnwindTable(self._files(module), self._registers)
-        return table.row(address - (module.bias or 0))
 
 
 class _Memory:
-    """A stack, read a piece at a time.
+    """A stack that is read piece by piece.
 
     Attributes:
-        words: The words that were read of it.
+        words: The 8-byte words that were read.
     """
 
     def __init__(self, process: Target, begin: int) -> None:
@@ -465,7 +461,7 @@ class _Memory:
         self._read(STACK)
 
     def word(self, address: int) -> int | None:
-        """Return the word at an address of the stack, None where there is none."""
+        """Return the word at an address of the stack, None if it cannot be read."""
         at = address - self._begin
         if not 0 <= at < 1 << 24 or at & 7:
             return None

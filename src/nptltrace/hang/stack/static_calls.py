@@ -1,7 +1,7 @@
-"""Whether a static program takes some functions of the C library, by what refers to them in it.
+"""Whether a static program uses some functions of the C library, by the references in its code.
 
-A static program names nothing that it takes. The library's own functions are in it, and some of
-them call others: abort() calls sigaction(), and is in every program.
+A static program has no list of imports. It contains functions of the library, and some of these
+call others. For example, abort() calls sigaction() and is in every program.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 __all__ = ["refers_to"]
 
 _FUNCTIONS = frozenset({2, 10})  # STT_FUNC and STT_GNU_IFUNC
-# Functions of glibc that set no handler of the program's, though they call what does.
+# Functions of glibc that call such functions, but not for handlers of the program.
 _OF_THE_LIBRARY = frozenset({"abort", "do_system", "__profil"})
 
 
 def refers_to(path: Path, functions: Collection[str]) -> bool | None:
-    """Return whether code or data of a program refers to functions, but for the C library's own.
+    """Return whether code or data of a program refers to functions, except code of the C library.
 
     Args:
         path: A static program of x86-64.
-        functions: Names of the functions.
+        functions: The names of the functions.
 
     Returns:
-        None if it has no symbols.
+        None if the program has no symbols.
     """
     elf = Elf.open(path)
     known = sorted(_functions_of(elf))
@@ -40,14 +40,14 @@ def refers_to(path: Path, functions: Collection[str]) -> bool | None:
     code = elf.named(".text")
     if not wanted or code is None:
         return bool(wanted)
-    # Each function may have several names; what one calls another by is not in the file.
+    # A function may have several names. The code refers to the address, not to a name.
     names: dict[int, set[str]] = {}
     for address, name in known:
         names.setdefault(address, set()).add(name)
     begins = sorted(names)
     for at in _callers(elf.data(code), code.address, wanted):
-        own = names[begins[max(bisect_right(begins, at) - 1, 0)]]
-        if own.isdisjoint(functions) and own.isdisjoint(_OF_THE_LIBRARY):
+        caller = names[begins[max(bisect_right(begins, at) - 1, 0)]]
+        if caller.isdisjoint(functions) and caller.isdisjoint(_OF_THE_LIBRARY):
             return True
     pieces = [elf.loaded(segment) for segment in elf.segments]
     return any(address.to_bytes(4, "little") in piece for address in wanted for piece in pieces)
@@ -62,10 +62,10 @@ def _functions_of(elf: Elf) -> Iterator[tuple[int, str]]:
 
 
 def _callers(code: bytes, base: int, wanted: Collection[int]) -> Iterator[int]:
-    """Yield places of instructions that refer to some addresses, counted from their end."""
+    """Yield the addresses of operands that refer to a wanted address, relative to their end."""
     for first in range(4):
         words = memoryview(code)[first : first + (len(code) - first) // 4 * 4].cast("i")
         end = base + first + 4
-        for number, word in enumerate(words):  # of each byte of the program
+        for number, word in enumerate(words):  # in total, one turn for each byte of the program
             if end + 4 * number + word in wanted:
                 yield base + first + 4 * number

@@ -1,4 +1,4 @@
-"""The unwind table of a module's file: where the registers of a caller are."""
+"""The unwind table of a module's file: the places of a caller's registers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 __all__ = ["PROCESSORS", "Processor", "Row", "UnwindTable"]
 
-# Between two sections that are looked up together there are no more bytes than this.
+# The largest distance of `.eh_frame` and `.eh_frame_hdr` in bytes, if both are used.
 _SPAN_MAX = 1 << 28
 
 
 class Processor(NamedTuple):
-    """Numbers that DWARF gives to the registers of an architecture.
+    """The DWARF numbers of registers of an architecture.
 
     Attributes:
-        number: The architecture, as the C interpreter of unwind tables knows it.
+        number: The number of the architecture in the C interpreter of unwind tables.
         stack: The stack pointer.
         frame: The frame pointer.
         returns: The return address.
@@ -39,7 +39,7 @@ class Processor(NamedTuple):
     returns: int
 
 
-# By the names that `uname -m` has.
+# By the architecture's name from `uname -m`.
 PROCESSORS = {
     "x86_64": Processor(PTT_UNWIND_X86_64, 7, 6, 16),
     "aarch64": Processor(PTT_UNWIND_AARCH64, 31, 29, 30),
@@ -47,16 +47,17 @@ PROCESSORS = {
 
 
 class Row(NamedTuple):
-    """Where the caller's registers are, for one place in the code.
+    """The places of the caller's registers at one address (DWARF 5, section 6.4).
 
     Attributes:
-        register: The canonical frame address is this register, by its DWARF number,
-        offset: and this many bytes.
-        saved: Offsets from the canonical frame address at which registers are saved, by number;
-            None for a register whose place is not known.
-        returns: The same of the return address; None if nothing called the function, too.
-        signal: A signal handler returns to this place.
-        begin: The address where the function of the place begins, as the file counts it.
+        register: The canonical frame address (CFA) is the value of this register,
+        offset: plus this number of bytes.
+        saved: The offsets from the CFA of saved registers, by register; None for a register in an
+            unknown place.
+        returns: The offset of the return address; None if its place is not known, or if nothing
+            called the function.
+        signal: A signal handler returns to this address.
+        begin: The begin of the function, as an address in the file.
     """
 
     register: int
@@ -71,8 +72,8 @@ class UnwindTable:
     """The unwind table of one module.
 
     Args:
-        paths: Its files. The first file that has a table counts; without such a file there are no
-            rows.
+        paths: The files of the module. The first file with a table counts. Without a table there
+            are no rows.
         processor: The architecture of the files.
     """
 
@@ -88,9 +89,9 @@ class UnwindTable:
                 return
 
     def _read(self, elf: Elf) -> None:
-        """Copy both sections of the table, as far from each other as in memory."""
+        """Copy both sections of the table, at the same distance as in memory."""
         frames, header = elf.named(".eh_frame"), elf.named(".eh_frame_hdr")
-        data = elf.data(frames)  # a debug file has the section header alone
+        data = elf.data(frames)  # a debug file has only the header of the section
         if frames is None or not data:
             return
         pieces = {frames.address: data}
@@ -108,7 +109,7 @@ class UnwindTable:
         self._header = header.address - self._address if header is not None else len(image)
 
     def row(self, address: int) -> Row | None:
-        """Return what holds at an address as the file counts it, None where nothing is known."""
+        """Return the row for an address in the file, None if the table has no row for it."""
         callers = callers_at(
             self._image, address=self._address, header=self._header, frames=self._frames,
             processor=self._processor.number, pc=address,

@@ -1,1 +1,1 @@
-"""Processes that run and core files: their threads, memory and modules."""
+"""Running processes and core files: their threads, memory and modules."""

@@ -1,4 +1,4 @@
-"""A core file in the place of a process: what it was when the file was written."""
+"""A core file: a process at the moment when the file was written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nptltrace._files.elf import CORE, LOAD, NOTE, Elf, read_elf
 from nptltrace.errors import NativeError, PttError, UsageError
 from nptltrace.hang.targets.core_notes import read_notes
 from nptltrace.hang.targets.mapped_modules import modules_of
-from nptltrace.hang.targets.target import Target, Thread
+from nptltrace.hang.targets.target import TID_AT, Target, Thread
 from nptltrace.trace.code.modules import Module
 
 if TYPE_CHECKING:
@@ -28,10 +28,8 @@ __all__ = ["Core"]
 _HEADER_SIZE = 64
 _X86_64 = 62
 _EXECUTABLE = 1
-# Where the C library of x86-64 keeps the id of a thread, from its thread pointer on.
-_TID_AT = 720
-_TIDS = 1 << 22
-# A sparse file may claim to hold far more than there is memory.
+_TIDS = 1 << 22  # the largest thread id of the kernel
+# A sparse file may claim more notes than fit into memory.
 _NOTES_MAX = 1 << 30
 _COMPRESSED = {
     b"\x28\xb5\x2f\xfd": "zstd -d",
@@ -42,12 +40,12 @@ _COMPRESSED = {
 
 
 class _Segment(NamedTuple):
-    """A piece of memory that the file holds.
+    """A piece of memory in the file.
 
     Attributes:
-        start: Its address.
-        size: How much of it the file holds.
-        offset: Where in the file.
+        start: The address.
+        size: The number of bytes in the file.
+        offset: The offset in the file.
     """
 
     start: int
@@ -60,11 +58,11 @@ class Core(Target):
 
     Args:
         path: The file.
-        program: The program that it is of, where it is not at its own path.
+        program: The program of the process, if it is no longer at its original path.
 
     Raises:
-        PttError: It cannot be read, is no core file, or comes from another architecture.
-        UsageError: The program is another one.
+        PttError: The file cannot be read, is no core file, or is from another architecture.
+        UsageError: The program is not the program of the process.
     """
 
     machine = "x86_64"
@@ -110,40 +108,37 @@ class Core(Target):
 
     @cached_property
     def modules(self) -> list[Module]:
-        """The files that its code came from."""
+        """The mapped files with code."""
         modules = [m for m in modules_of(self._notes.mappings, self._dumped) if self._has_code(m)]
         if self._program is None:
             return modules
-        entry, place = self._notes.entry, str(self._program.absolute())
+        entry, path = self._notes.entry, str(self._program.absolute())
         build_id = elf.build_id if (elf := read_elf(self._program)) is not None else ""
         return [
-            Module(place, build_id, m.start, m.end, m.offset, m.bias)
+            Module(path, build_id, m.start, m.end, m.offset, m.bias)
             if m.start <= entry < m.end
             else m
             for m in modules
         ]
 
     def _has_code(self, module: Module) -> bool:
-        """Return whether it is a program or library; of a file without a header, by its rights."""
+        """Return whether a module is a program or library: it has a header or executable pages."""
         mapped = any(module.start <= code.start < module.end for code in self._code)
         return mapped or module.bias is not None
 
     def threads(self) -> list[Thread]:
-        """Return its threads by id."""
+        """Return the threads in the order of their ids."""
         return list(self._threads.values())
 
     def thread(self, tid: int) -> Thread | None:
-        """Return one of its threads: it is for ever as it was."""
+        """Return a thread, None if there is no such thread."""
         return self._threads.get(tid)
 
     def sharers(self, address: int) -> frozenset[int] | None:
-        """Return the other processes that had a piece of memory: none if it is of no file.
+        """Return no processes for private memory, and None for memory that others may have mapped.
 
-        Shared memory is listed among the mapped files, whether it has a name or not. The variables
-        of a program or library are private.
-
-        Returns:
-            None if the file does not say that.
+        The list of mapped files contains shared memory, with or without a name. The variables of a
+        program or library are private.
         """
         mappings = self._notes.mappings
         mapped = any(mapping.start <= address < mapping.end for mapping in mappings)
@@ -152,48 +147,37 @@ class Core(Target):
 
     @cached_property
     def _inner(self) -> dict[int, int]:
-        """The ids that the threads have for themselves; none where those cannot be relied on.
+        """The ids of the threads in their own PID namespace; empty if the ids are not reliable.
 
-        A debugger outside the process's PID namespace writes other ids than the process knows.
+        A debugger outside this PID namespace writes other ids into the file.
         """
         tids: dict[int, int] = {}
         for tid, registers in self._notes.threads.items():
-            data = self.read(registers.thread_pointer + _TID_AT, 4)
+            data = self.read(registers.thread_pointer + TID_AT, 4)
             tids[tid] = int.from_bytes(data, "little")
-        sound = all(0 < inner <= _TIDS for inner in tids.values())
-        return tids if sound and len({*tids.values()}) == len(tids) else {}
+        valid = all(0 < inner <= _TIDS for inner in tids.values())
+        return tids if valid and len({*tids.values()}) == len(tids) else {}
 
     @cached_property
     def _threads(self) -> dict[int, Thread]:
         return {
-            tid: Thread(
-                tid,
-                self._inner.get(tid, tid),
-                "",
-                "R" if registers.call is None else "S",
-                registers.call,
-                registers.sp,
-                registers.pc,
-                0,
-                registers.saved,
-                registers.argument,
-            )
+            tid: registers.apply(Thread(tid, self._inner.get(tid, tid), "", ""))
             for tid, registers in sorted(self._notes.threads.items())
         }
 
     def blocked_signals(self, tid: int) -> int:
-        """Return the signals that a thread blocked, a bit each."""
+        """Return the blocked signals of a thread as a bit mask."""
         return self._notes.blocked.get(tid, 0)
 
     def read(self, address: int, size: int) -> bytes:
-        """Return memory, less of it where the file does not hold all.
+        """Return up to `size` bytes of memory: the bytes before the first missing byte.
 
-        Code comes from the file that was mapped, where that is still there.
+        Code that is not in the core file comes from the mapped file, if it still exists.
         """
         return self._dumped(address, size) or self._code_at(address, size)
 
     def _code_at(self, address: int, size: int) -> bytes:
-        """Return code of a module from its own file, nothing if it is no longer the same one."""
+        """Return code of a module from its file; empty if the file is gone or has changed."""
         code = next((code for code in self._code if address in code), None)
         module = self.map.only(address) if code is not None else None
         if code is None or module is None or not module.build_id:
@@ -204,7 +188,7 @@ class Core(Target):
         return image.mapped(address - (module.bias or 0), size) if image is not None else b""
 
     def _dumped(self, address: int, size: int) -> bytes:
-        """Return memory that the file holds, less of it where it does not hold all."""
+        """Return memory from the core file: the bytes before the first missing byte."""
         data = b""
         while len(data) < size:
             begin = address + len(data)
@@ -222,12 +206,12 @@ class Core(Target):
         return data
 
     def may_live(self, inner_tid: int, *, private: bool) -> bool:
-        """Return whether a thread that is not among its threads may have lived."""
+        """Return whether a thread that is not in the file may have been alive."""
         del inner_tid
         return not private or not self._inner
 
     def _parse(self, size: int) -> CoreNotes:
-        """Read where memory is; return what the notes say."""
+        """Read the program headers, and return the contents of the notes."""
         self._check_kind()
         elf = Elf(lambda at, size: self._data[at : at + size], size)
         if not elf.program_headers:
@@ -256,7 +240,7 @@ class Core(Target):
         return read_notes(b"".join(notes.values()))
 
     def _check_kind(self) -> None:
-        """Refuse a file that is no core file of this architecture."""
+        """Refuse a file that is no core file of x86-64."""
         head = self._data[:20]
         for magic, command in _COMPRESSED.items():
             if head.startswith(magic):
@@ -272,27 +256,24 @@ class Core(Target):
             raise PttError(f"{self.path} is of another architecture than x86-64")
 
     def _check_program(self, program: Path) -> None:
-        """Refuse a program that the file is not of."""
+        """Refuse a program with another build-id than the program of the process."""
         try:
             elf = read_elf(program)
         except OSError as error:
             raise NativeError(f"cannot read {program}", error.errno or 0) from None
         if elf is None:
             raise UsageError(f"{program} is no ELF file")
-        entry = self._notes.entry
-        own_one = next(
-            (m for m in modules_of(self._notes.mappings, self._dumped) if m.start <= entry < m.end),
-            None,
-        )
-        if own_one is not None and own_one.build_id and own_one.build_id != elf.build_id:
+        entry, modules = self._notes.entry, modules_of(self._notes.mappings, self._dumped)
+        original = next((module for module in modules if module.start <= entry < module.end), None)
+        if original is not None and original.build_id not in {"", elf.build_id}:
             raise UsageError(
-                f"{program} is not the program of {self.path}, which is {own_one.path} "
-                f"(build-id {own_one.build_id})"
+                f"{program} is not the program of {self.path}, which is {original.path} "
+                f"(build-id {original.build_id})"
             )
 
 
 def _image(module: Module) -> Elf | None:
-    """Return the file of a module, None if it is another one now."""
+    """Return the file of a module, None if the file is gone or has another build-id."""
     try:
         elf = Elf.open(module.path)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The notes of a core file: its process, its threads' registers, which files were mapped."""
+"""The notes of a core file: the process, the registers of its threads, the mapped files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["CoreNotes", "read_notes"]
 
 _PRSTATUS, _PRPSINFO, _AUXV = 1, 3, 6
 _SIGINFO, _FILE = 0x5349_4749, 0x4649_4C45
-# `struct elf_prstatus`: the signal, the blocked signals, the thread, its registers.
+# `struct elf_prstatus` (linux/elfcore.h): the signal, the blocked signals, the thread, registers.
 _SIGNAL, _BLOCKED = struct.Struct("<i"), struct.Struct("<24xQ")
 _TID, _REGISTERS = struct.Struct("<32xi"), 112
 # `struct elf_prpsinfo`: the process and its name.
@@ -28,16 +28,16 @@ _AT_ENTRY = 9
 
 @dataclass(slots=True)
 class CoreNotes:
-    """What the notes say.
+    """The contents of the notes.
 
     Attributes:
-        pid: The process, as the writer of the file counts it.
-        name: Its name.
-        signal: The signal that ended it; 0 if none did.
-        entry: Where the program itself begins; 0 if that is not said.
-        threads: The registers of its threads, by id.
-        blocked: The signals that they block, a bit each.
-        mappings: The parts of files that were mapped.
+        pid: The process id, in the PID namespace of the writer of the file.
+        name: The name of the process.
+        signal: The signal that ended the process, or 0.
+        entry: The entry point of the program; 0 if it is not known.
+        threads: The registers of the threads, by thread id.
+        blocked: The blocked signals of the threads as bit masks, by thread id.
+        mappings: The mapped parts of files.
     """
 
     pid: int = 0
@@ -50,31 +50,33 @@ class CoreNotes:
 
 
 def read_notes(data: bytes) -> CoreNotes:
-    """Return what the notes of a core file say.
+    """Read the notes of a core file (core(5), elf(5)).
 
     Args:
-        data: The contents of its PT_NOTE segment.
+        data: The contents of the PT_NOTE segments.
 
     Raises:
-        ValueError: They are cut short, or are no notes of a core file.
+        ValueError: The notes are cut short, or are not of a core file.
         struct.error: As above.
     """
     notes = CoreNotes()
     for name, kind, content in notes_of(data):
-        if name.rstrip(b"\0") == b"CORE" and kind == _PRSTATUS:
+        if name.rstrip(b"\0") != b"CORE":
+            continue
+        if kind == _PRSTATUS:
             registers = Registers(content[_REGISTERS : _REGISTERS + SIZE])
             (tid,) = _TID.unpack_from(content)
             notes.threads.setdefault(tid, registers)
             notes.blocked.setdefault(tid, *_BLOCKED.unpack_from(content))
-            # of gcore, which sends a signal to nobody, there is an ordinary stop
+            # gcore sends no signal: the first thread has an ordinary stop, or 0.
             notes.signal = notes.signal or _SIGNAL.unpack_from(content)[0]
-        elif name.rstrip(b"\0") == b"CORE" and kind == _PRPSINFO:
+        elif kind == _PRPSINFO:
             notes.pid, text = _PROCESS.unpack_from(content)
             notes.name = text.partition(b"\0")[0].decode("utf-8", "replace")
-        elif name.rstrip(b"\0") == b"CORE" and kind == _AUXV:
+        elif kind == _AUXV:
             pairs = struct.iter_unpack("<QQ", content[: len(content) // 16 * 16])
             notes.entry = next((value for key, value in pairs if key == _AT_ENTRY), 0)
-        elif name.rstrip(b"\0") == b"CORE" and kind == _FILE:
+        elif kind == _FILE:
             notes.mappings = list(_mappings(content))
     return notes
 

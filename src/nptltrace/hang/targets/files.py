@@ -1,4 +1,4 @@
-"""The open files of processes, who else has them, and who has locks on them: as /proc says."""
+"""The open files of processes, the other processes that have them, and their locks, from /proc."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ _PROC = Path("/proc")
 _UNNAMED = re.compile(r"(pipe|socket):\[(\d+)\]|anon_inode:\[?([\w-]+)\]?")
 _FLAGS = re.compile(r"^flags:\s*([0-7]+)", re.MULTILINE)
 _EVENT = re.compile(r"^eventfd-id:\s*(\d+)", re.MULTILINE)
-# Descriptors that were sent to a socket, and are still to be received.
+# Descriptors that were sent to a socket and not received yet.
 _SENT = re.compile(r"^scm_fds:\s*[1-9]", re.MULTILINE)
 # A file that an epoll watches; newer kernels add the inode.
 _WATCHED = re.compile(r"^tfd:\s*(\d+) .*? ino:([0-9a-f]+)", re.MULTILINE)
-# So many files an event loop watches that waits for its own threads alone, at most.
+# An event loop with more watched files waits for more than its own threads.
 _WATCHED_MAX = 16
 # `1: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF`; a waiting lock has an arrow after its number.
 _LOCK = re.compile(r"\d+: (FLOCK|POSIX|OFDLCK) +\w+ +\w+ +(-?\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) .*")
-# So many descriptors are looked at, of all processes together.
+# The largest number of descriptors to read, of all processes together.
 _MOST = 1 << 17
-# So many descendants may share a lock.
-_HEIRS = 256
-# The lock of an open file belongs to no process, and to all that have the file.
+# The largest number of descendants that are looked at for inherited descriptors.
+_DESCENDANTS = 256
+# The process id of a lock of an open file description: all processes with the file have the lock.
 _OF_FILE = -1
 
 
 class OpenFile(NamedTuple):
-    """A file that a process has open.
+    """An open file of a process.
 
     Attributes:
         number: The descriptor.
         kind: `pipe`, `FIFO`, `socket`, `eventfd`, another kind of the kernel, or `file`.
-        key: The same for all descriptors of the file; 0 where that is not known.
-        path: Its path, or the kind and addresses of a socket, or empty.
+        key: A number that all descriptors of the file share; 0 if it is not known.
+        path: The path, or the kind and addresses of a socket, or empty.
         reads: It is open for reading.
         writes: It is open for writing.
         peer: The key of the socket at the other end, or 0.
-        sent: Descriptors were sent to the socket, and are still to be received.
+        sent: Descriptors were sent to the socket and not received yet.
     """
 
     number: int
@@ -65,11 +65,11 @@ class OpenFile(NamedTuple):
 
 
 class Holders(NamedTuple):
-    """The processes that have an end of a pipe, or the other descriptors of a file.
+    """The processes that have a file open.
 
     Attributes:
-        readers: The processes that have it open for reading.
-        writers: The processes that have it open for writing.
+        readers: The processes with a descriptor for reading.
+        writers: The processes with a descriptor for writing.
     """
 
     readers: frozenset[int]
@@ -77,18 +77,18 @@ class Holders(NamedTuple):
 
 
 class Files:
-    """The open files of a process; locks and sockets are as they were when first asked for.
+    """The open files of a process. Locks and sockets are read once, on the first use.
 
     Args:
         pid: The process.
-        entry: A thread of it that has not ended: the kernel shows nothing of others.
+        entry: A thread that has not ended: the kernel shows no files of ended threads.
     """
 
     def __init__(self, pid: int, entry: int) -> None:
         self._pid, self._place = pid, _PROC / str(pid) / "task" / str(entry)
 
     def opened(self, number: int) -> OpenFile | None:
-        """Return what a descriptor is, None if that may not be known."""
+        """Return the file of a descriptor, None if it cannot be read."""
         file = _opened(self._place, number)
         if file is None or file.kind != "socket":
             return file
@@ -99,57 +99,57 @@ class Files:
         return file._replace(path=path, peer=stream_peer(self._pid, file.key))
 
     def has_limit(self, file: OpenFile, *, reads: bool) -> bool | None:
-        """Return whether waits for a socket have a time limit; None if that is not known.
+        """Return whether waits for a socket have a time limit; None if it is not known.
 
         Args:
             file: The socket.
-            reads: To read from it, and not to write.
+            reads: The waits are for reading, not for writing.
         """
         return has_limit(self._pid, file.number, reads=reads)
 
     def watched(self, number: int) -> list[OpenFile] | None:
-        """Return the files that an epoll watches, None if they are many or not all are known.
+        """Return the files that an epoll watches; None if there are many or not all are known.
 
         Args:
             number: The descriptor of the epoll.
         """
         try:
-            said = (self._place / f"fdinfo/{number}").read_text(encoding="ascii", errors="replace")
+            info = (self._place / f"fdinfo/{number}").read_text(encoding="ascii", errors="replace")
         except OSError:
             return None
-        count = said.count("tfd:")
+        count = info.count("tfd:")
         if not 0 < count <= _WATCHED_MAX:
             return None
         files = [
             file
-            for match in _WATCHED.finditer(said)
+            for match in _WATCHED.finditer(info)
             if (file := self.opened(int(match[1]))) is not None and file.key == int(match[2], 16)
         ]
         return files if len(files) == count else None
 
     def fifo(self, directory: int, path: str) -> str:
-        """Return the path of a FIFO that is being opened, empty where it is none.
+        """Return the path of a FIFO that is being opened; empty for another kind of file.
 
         Args:
-            directory: Where the path begins, a descriptor; negative for the current directory.
+            directory: The descriptor of the path's directory; negative for the current directory.
             path: The path.
         """
         begin = "cwd" if directory < 0 else f"fd/{directory}"
         root = self._place / "root"
-        place = root / path.lstrip("/") if path.startswith("/") else self._place / begin / path
+        absolute = root / path.lstrip("/") if path.startswith("/") else self._place / begin / path
         try:
-            return path if stat.S_ISFIFO(place.stat().st_mode) else ""
+            return path if stat.S_ISFIFO(absolute.stat().st_mode) else ""
         except OSError:
             return ""
 
     def lockers(self, file: OpenFile, kinds: Collection[str]) -> frozenset[int]:
-        """Return the processes that can give back locks on a file; none where not all are known.
+        """Return the processes that can release locks on a file; empty if not all are known.
 
-        A descriptor that a child has inherited gives back its parent's lock.
+        A descriptor that a child has inherited can release the lock of the parent.
 
         Args:
             file: The file.
-            kinds: Kinds of locks, as `/proc/locks` has them.
+            kinds: The kinds of locks, as in `/proc/locks`.
         """
         try:
             status = (self._place / f"fd/{file.number}").stat()
@@ -165,11 +165,11 @@ class Files:
         }
         if _OF_FILE in pids:
             pids = (pids - {_OF_FILE}) | _with_lock(status)
-        # A process of another namespace is 0.
+        # The kernel shows a process of another PID namespace as 0.
         if any(pid <= 0 or not _has_open(pid, status) for pid in pids):
             return frozenset()
-        heirs = islice((heir for pid in pids for heir in _offspring(pid)), _HEIRS)
-        return frozenset(pids | {heir for heir in heirs if _has_open(heir, status, locked=True)})
+        children = islice((child for pid in pids for child in _descendants(pid)), _DESCENDANTS)
+        return frozenset(pids | {pid for pid in children if _has_open(pid, status, locked=True)})
 
     @cached_property
     def _sockets(self) -> dict[int, Socket]:
@@ -194,14 +194,14 @@ def children_of(pid: int) -> list[int]:
     return pids
 
 
-def _offspring(pid: int) -> Iterator[int]:
+def _descendants(pid: int) -> Iterator[int]:
     for child in children_of(pid):
         yield child
-        yield from _offspring(child)
+        yield from _descendants(child)
 
 
 def _has_open(pid: int, file: os.stat_result, *, locked: bool = False) -> bool:
-    """Return whether a process has a file open, or by a descriptor that has a lock on it."""
+    """Return whether a process has a file open; if `locked`, by a descriptor with a lock."""
     place = _PROC / str(pid)
     try:
         numbers = [int(entry.name) for entry in (place / "fd").iterdir()]
@@ -211,7 +211,7 @@ def _has_open(pid: int, file: os.stat_result, *, locked: bool = False) -> bool:
 
 
 def _is_open(place: Path, number: int, file: os.stat_result, *, locked: bool) -> bool:
-    """Return whether a descriptor is of a file, and has a lock on it where that is wanted."""
+    """Return whether a descriptor is of a file; if `locked`, whether it also has a lock."""
     try:
         if not os.path.samestat((place / f"fd/{number}").stat(), file):
             return False
@@ -223,7 +223,7 @@ def _is_open(place: Path, number: int, file: os.stat_result, *, locked: bool) ->
 def _with_lock(file: os.stat_result) -> set[int]:
     """Return the processes that have a descriptor with a lock on a file.
 
-    Where one may not be looked into, or there are too many descriptors, 0 is among them.
+    The result is 0 alone if a process cannot be read, or if there are too many descriptors.
     """
     refused: list[int] = []
     pids: set[int] = set()
@@ -236,12 +236,12 @@ def _with_lock(file: os.stat_result) -> set[int]:
 
 
 class Held(NamedTuple):
-    """Which processes have files.
+    """The processes that have certain files open.
 
     Attributes:
-        by: The processes, by kinds and keys of the files.
-        is_all: All processes could be looked at.
-        is_sent: A process in one of their sessions is still to receive a descriptor.
+        by: The processes, by kind and key of the file.
+        is_all: All processes could be read.
+        is_sent: A process in a session of these processes has not received a sent descriptor yet.
     """
 
     by: dict[tuple[str, int], Holders]
@@ -250,9 +250,9 @@ class Held(NamedTuple):
 
 
 def holders_of(keys: Collection[tuple[str, int]]) -> Held:
-    """Return which processes have files.
+    """Return the processes that have files open.
 
-    Every descriptor of every process is looked at once, up to a bound.
+    This reads every descriptor of every process, up to a bound.
 
     Args:
         keys: Kinds and keys of the files.
@@ -287,7 +287,11 @@ def _sessions(pids: Collection[int]) -> set[int]:
 
 
 def _descriptors(refused: list[int]) -> Iterator[tuple[Path, int]]:
-    """Yield each process's place with each of its descriptors."""
+    """Yield the directory of each process with each of its descriptors.
+
+    Args:
+        refused: Receives the processes that cannot be read.
+    """
     for name in os.listdir(_PROC):  # noqa: PTH208 -- names only
         if not name.isdigit():
             continue
@@ -298,35 +302,35 @@ def _descriptors(refused: list[int]) -> Iterator[tuple[Path, int]]:
             refused.append(int(name))
             continue
         except OSError:
-            continue  # it has ended
+            continue  # the process has ended
         yield from ((place, number) for number in numbers)
 
 
 def _opened(place: Path, number: int, kinds: Collection[str] = ()) -> OpenFile | None:
-    """Return what a descriptor is.
+    """Return the file of a descriptor; None if it is of another kind or cannot be read.
 
     Args:
-        place: The process.
+        place: The directory of the process.
         number: The descriptor.
-        kinds: Kinds that are wanted; all of them where there are none.
+        kinds: The wanted kinds; all kinds if empty.
     """
     path = f"{place}/fd/{number}"
     try:
-        link = os.readlink(path)  # noqa: PTH115 -- thousands of times
+        link = os.readlink(path)  # noqa: PTH115 -- called thousands of times
         match = _UNNAMED.fullmatch(link)
         kind = (match[1] or match[3]) if match else "file"
         if kinds and kind not in kinds:
             return None
-        said = Path(f"{place}/fdinfo/{number}").read_text(encoding="ascii", errors="replace")
+        info = Path(f"{place}/fdinfo/{number}").read_text(encoding="ascii", errors="replace")
         if not match and stat.S_ISFIFO(Path(path).stat().st_mode):
             kind = "FIFO"
     except OSError:
         return None
-    flags = _FLAGS.search(said)
+    flags = _FLAGS.search(info)
     access = int(flags[1], 8) & os.O_ACCMODE if flags else os.O_RDWR
-    event = _EVENT.search(said)
+    event = _EVENT.search(info)
     key = int(match[2] or 0) if match else 0
     return OpenFile(
         number, kind, int(event[1]) if event else key, "" if match else link,
-        access != os.O_WRONLY, access != os.O_RDONLY, sent=bool(_SENT.search(said)),
+        access != os.O_WRONLY, access != os.O_RDONLY, sent=bool(_SENT.search(info)),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The modules of a process by its memory map, as their headers in its memory say."""
+"""The modules of a process, from its memory map and the ELF headers in its memory."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _PAGE = 4096
 
 
 class Mapping(NamedTuple):
-    """A part of a file that is mapped.
+    """A mapped part of a file.
 
     Attributes:
-        start: First address.
-        end: First address behind it.
-        offset: Where in the file it begins.
+        start: The first address.
+        end: The address after the last byte.
+        offset: The offset in the file.
         path: The file, as the process knows it.
     """
 
@@ -40,16 +40,16 @@ def modules_of(
     root: str = "",
     image: Callable[[Mapping], str] = lambda _: "",
 ) -> list[Module]:
-    """Return the modules of a process, each by the build-id in its memory.
+    """Return the modules of a process, each with the build-id from the process's memory.
 
-    A file may have been replaced since by another of its name: its own headers count, and a file
+    A new file may have replaced the mapped file since. So the headers in memory count, and a file
     with another build-id is not used.
 
     Args:
-        mappings: In the order of addresses.
-        read: Reads memory.
-        root: What to put before the paths.
-        image: Returns a path to the mapped contents of a file that is gone, or nothing.
+        mappings: The mapped files in the order of addresses.
+        read: Reads memory: `read(address, size)`.
+        root: The prefix of all paths.
+        image: Returns a path to the mapped contents of a deleted file, or the empty string.
     """
     modules: list[Module] = []
     for mapping in mappings:
@@ -70,7 +70,7 @@ def modules_of(
 
 
 def _module(path: str, start: int, end: int, read: Callable[[int, int], bytes]) -> Module | None:
-    """Return the module with its header at an address; None for a file of another kind."""
+    """Return the module with its ELF header at an address; None for another kind of file."""
     head = read(start, min(_PAGE, end - start))
     if not head:
         return None if path.startswith(_NO_FILE) else Module(path, "", start, end)

@@ -1,4 +1,7 @@
-"""A process that runs, as its own user may see it: threads, memory, modules; none is stopped."""
+"""A running process: threads, memory and modules, read with the rights of the process's user.
+
+Nothing here stops a thread.
+"""
 
 from __future__ import annotations
 
@@ -30,16 +33,16 @@ __all__ = ["Process"]
 
 _MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) \S+ \d+ +(/.*)")
 _PAGE = 4096
-# Whom the kernel lets look into processes, and the value that cannot be changed any more.
+# Who may look into processes; the largest value cannot be changed until the next boot.
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 _NOBODY_MAY = 3
 _SHORT = 1 << 14
 # The states of threads that a signal or a debugger has stopped.
-_STANDS = {"T", "t"}
-# Where the flags of a process stand behind its name, and that it runs no program since its fork.
+_STOPPED = {"T", "t"}
+# The field of flags after the name in `stat`, and PF_FORKNOEXEC.
 _FLAGS, _FORKED = 6, 0x40
-# Signals that wake nobody: the thread library takes some for itself, for cancellation and changes
-# of the user, and a thread that sleeps makes no fault.
+# Signals that wake no thread: the thread library uses some for cancellation and changes of user
+# ids, and a sleeping thread makes no fault.
 _NOT_WAKING = frozenset({4, 5, 7, 8, 11, 31, 32, 33})
 
 
@@ -47,14 +50,14 @@ class Process(Target):
     """A running process.
 
     Args:
-        pid: As this PID namespace counts it.
+        pid: The process id in our PID namespace.
 
     Attributes:
-        entry: A thread that has not ended, by which the kernel shows the memory of the process.
-        stopped: The registers of threads that are stopped.
+        entry: A thread that has not ended. The kernel shows the memory of the process through it.
+        stopped: The registers of the threads that we stopped, by thread id.
 
     Raises:
-        PttError: There is no such process, or it may not be looked into.
+        PttError: There is no such process, or we may not look into it.
     """
 
     def __init__(self, pid: int) -> None:
@@ -62,14 +65,14 @@ class Process(Target):
         self.machine = os.uname().machine
         self.remarks = []
         self._place = Path("/proc") / str(pid)
-        # A first thread that has ended has neither memory nor modules.
+        # A main thread that has ended has neither memory nor modules.
         self.entry = pid
         self._ahead: dict[int, bytes] = {}
         self.stopped: Mapping[int, Registers] = {}
         status = self._text("status")
         if not status:
             raise PttError(f"there is no process {pid}")
-        # Its first thread may have a name of its own.
+        # The main thread may have a different name.
         program = _link(self._place / "exe").removesuffix(" (deleted)")
         self.name = program.rpartition("/")[2] or _value(status, "Name")
         self._is_inside = len(_value(status, "NSpid").split()) > 1
@@ -91,17 +94,13 @@ class Process(Target):
         return f"process {self.pid} ({self.name})"
 
     def threads(self) -> list[Thread]:
-        """Return the threads there are now, each at a moment of its own, by id."""
+        """Return the current threads in the order of their ids, each read at a different moment."""
         threads = self.threads_ahead(lambda: None)
         self.forget()
         return threads
 
     def threads_ahead(self, meanwhile: Callable[[], None]) -> list[Thread]:
-        """Return its threads, with what `read` is asked of each at hand until `forget`.
-
-        Args:
-            meanwhile: Work for the time while they are read.
-        """
+        """Return the threads, and keep the memory that is usually read next until `forget`."""
         ids = self._tids()
         threads = self._threads(ids, meanwhile) if ids else []
         self.entry = next((thread.tid for thread in threads if not thread.has_ended), self.pid)
@@ -114,25 +113,27 @@ class Process(Target):
             return []
 
     def forget(self) -> None:
-        """Have nothing at hand any more: from now on `read` returns the memory as it is then."""
+        """Drop the memory that `threads_ahead` has read: `read` returns current memory again."""
         self._ahead = {}
 
     def thread(self, tid: int) -> Thread | None:
-        """Return one of its threads as it is now, None when it is gone."""
+        """Return the current state of a thread, None if the thread is gone."""
         threads = self._threads([tid], lambda: None)
         self.forget()
         return next(iter(threads), None)
 
     def _threads(self, tids: Sequence[int], meanwhile: Callable[[], None]) -> list[Thread]:
-        """Return the threads of some ids that still live, and have their memory at hand."""
+        """Return the threads that are still alive, and keep their memory in `_ahead`."""
         threads = []
         tasks, memory = libptttasks.read(
             self.pid, tids, is_inside=self._is_inside, meanwhile=meanwhile
         )
         ahead: dict[int, bytes] = {}
         status = self._text(f"task/{self.entry}/status")
-        may_stand = _value(status, "State")[:1] in _STANDS or _value(status, "TracerPid") != "0"
-        # Thousands of times.
+        may_be_stopped = (
+            _value(status, "State")[:1] in _STOPPED or _value(status, "TracerPid") != "0"
+        )
+        # This loop may run thousands of times.
         for begin, task in zip(count(step=libptttasks.MEMORY), tasks, strict=False):
             tid, inner_tid, turns, number = task[:4]
             sp, pc, name, state, has_stack, has_futex = task[10:]
@@ -141,10 +142,11 @@ class Process(Target):
             call = Call(number, task[4:10]) if number >= 0 else None
             text = name.rstrip(b"\0").decode("utf-8", "replace")
             thread = Thread(tid, inner_tid, text, state.decode("ascii"), call, sp, pc, turns)
-            registers = self.stopped.get(tid)
-            if may_stand and registers is None:
-                thread = self._standing(thread)
-            threads.append(thread if registers is None else _stopped(thread, registers))
+            if (registers := self.stopped.get(tid)) is not None:
+                thread = registers.apply(thread)
+            elif may_be_stopped:
+                thread = self._maybe_stopped(thread)
+            threads.append(thread)
             middle, end = begin + libptttasks.STACK, begin + libptttasks.MEMORY
             if has_stack:
                 ahead[sp & ~7] = memory[begin:middle]
@@ -153,40 +155,40 @@ class Process(Target):
         self._ahead = ahead
         return threads
 
-    def _standing(self, thread: Thread) -> Thread:
-        """Return a thread as a stopped thread if a signal or a debugger has stopped it."""
+    def _maybe_stopped(self, thread: Thread) -> Thread:
+        """Return a thread with its state and tracer if a signal or a debugger has stopped it."""
         status = self._text(f"task/{thread.tid}/status")
         state = _value(status, "State")[:1]
         tracer = int(_value(status, "TracerPid") or "0")
-        return thread._replace(state=state, tracer=tracer) if state in _STANDS else thread
+        return thread._replace(state=state, tracer=tracer) if state in _STOPPED else thread
 
     def has_run(self, threads: Sequence[Thread]) -> bool:
-        """Return whether any of some threads has run, or has ended, since it was seen."""
+        """Return whether any of the threads has run or has ended since it was read."""
         turns = {thread.tid: thread.turns for thread in threads if thread.tid not in self.stopped}
         return bool(turns) and libptttasks.turns(self.pid, [*turns]) != [*turns.values()]
 
     def has_others(self, threads: Sequence[Thread]) -> bool:
-        """Return whether it has threads besides some: others that have come since."""
+        """Return whether the process now has threads that are not among the given threads."""
         return bool(set(self._tids()) - {thread.tid for thread in threads})
 
     def takes_signals(self, tid: int) -> bool:
-        """Return whether a thread sleeps, and neither is stopped nor in a call that goes on."""
-        return _value(_read(f"/proc/{self.pid}/task/{tid}/status"), "State")[:1] == "S"
+        """Return whether a thread sleeps in an interruptible call and is not stopped."""
+        return _value(self._text(f"task/{tid}/status"), "State")[:1] == "S"
 
     def blocked_signals(self, tid: int) -> int:
-        """Return the signals that a thread blocks, a bit each; 0 where that is not known."""
-        return int(_value(_read(f"/proc/{self.pid}/task/{tid}/status"), "SigBlk") or "0", 16)
+        """Return the blocked signals of a thread as a bit mask; 0 if they are not known."""
+        return int(_value(self._text(f"task/{tid}/status"), "SigBlk") or "0", 16)
 
     def running(self) -> list[int]:
-        """Return the ids of the threads that run or could, and are not stopped by a tracer."""
+        """Return the ids of the threads that run or are ready, except threads that we stopped."""
         return [t.tid for t in self.threads() if t.state == "R" and t.tid not in self.stopped]
 
     def tracer(self) -> int:
-        """Return the process that traces it, 0 if none does."""
+        """Return the process that traces this process, or 0."""
         return int(_value(self._text("status"), "TracerPid") or "0")
 
     def read(self, address: int, size: int) -> bytes:
-        """Return memory of the process, less of it where not all can be read."""
+        """Return up to `size` bytes of memory: the bytes before the first unreadable byte."""
         if not 0 < address < 1 << 63 or size <= 0:
             return b""
         ahead = self._ahead.get(address, b"")
@@ -195,33 +197,24 @@ class Process(Target):
         whole = read_memory(self.entry, [(address, size)])
         if len(whole) == size:
             return whole
-        # A page that cannot be read ends the whole call, unless pages are named one by one.
+        # process_vm_readv() fails as a whole at an unreadable page, unless each page is a vector.
         pages = range((address // _PAGE + 1) * _PAGE, address + size, _PAGE)
         ends = pairwise([address, *pages, address + size])
         return read_memory(self.entry, [(begin, end - begin) for begin, end in ends])
 
     def may_live(self, inner_tid: int, *, private: bool) -> bool:
-        """Return whether a thread that is not among its threads lives.
-
-        Args:
-            inner_tid: The thread, by the id that the process has for it.
-            private: It must be one of the process itself.
-        """
+        """Return whether a thread that is not among the threads of the process may be alive."""
         if private:
             return any(thread.inner_tid == inner_tid for thread in self.threads())
-        seen = self._place / f"task/{self.entry}/root/proc"
-        own = _value(self._text("status"), "NSpid").split()[-1:]
-        # Where it has no /proc of its own PID namespace, nothing can be known.
-        return not own or not _exists(seen / own[0]) or _exists(seen / str(inner_tid))
+        proc = self._place / f"task/{self.entry}/root/proc"
+        inner_pid = _value(self._text("status"), "NSpid").split()[-1:]
+        # Without a /proc of the process's PID namespace, nothing is known.
+        return not inner_pid or not _exists(proc / inner_pid[0]) or _exists(proc / str(inner_tid))
 
     def process_of(self, tid: int) -> Process | None:
-        """Return the other process that a thread belongs to, None if it cannot be looked into.
-
-        Args:
-            tid: The thread, by the id that the process has for it.
-        """
+        """Return the other process of a thread; None if there is none or it cannot be read."""
         leader = _value(_read(f"/proc/{tid}/status"), "Tgid")
-        # Ids of another PID namespace mean something else here.
+        # Ids of another PID namespace have another meaning here.
         if self._is_inside or not leader or int(leader) == self.pid:
             return None
         try:
@@ -230,10 +223,7 @@ class Process(Target):
             return None
 
     def forked_from(self) -> tuple[int, int]:
-        """Return the parent process, and its threads, if it has run no other program since.
-
-        Zeros where that is not so, or not known.
-        """
+        """Return the parent process and its number of threads if the process was only forked."""
         parent = int(_value(self._text("status"), "PPid") or "0")
         fields = self._text("stat").rpartition(")")[2].split()
         if not parent or len(fields) <= _FLAGS or not int(fields[_FLAGS]) & _FORKED:
@@ -241,15 +231,11 @@ class Process(Target):
         return parent, int(_value(_read(f"/proc/{parent}/status"), "Threads") or "0")
 
     def sharers(self, address: int) -> frozenset[int] | None:
-        """Return the other processes that have a piece of its memory, None if more may have it."""
+        """Return the other processes that have mapped this memory; None if not all are known."""
         return sharers(self.pid, self.entry, address)
 
     def parent_with(self, inner_tid: int) -> int:
-        """Return the parent process if a thread belongs to it, 0 if not.
-
-        Args:
-            inner_tid: The thread, by the id that the process has for it.
-        """
+        """Return the parent process if it has a certain thread; 0 if not, or if it is not known."""
         parent = _value(self._text("status"), "PPid")
         if self._is_inside or not _exists(Path(f"/proc/{parent}/task/{inner_tid}")):
             return 0
@@ -257,50 +243,50 @@ class Process(Target):
 
     @cached_property
     def has_own_time(self) -> bool:
-        """Whether it goes by the clocks of here: it may have a time namespace of its own."""
+        """Whether the process is in our time namespace and so has the same clocks."""
         try:
             return (self._place / "ns/time").samefile("/proc/self/ns/time")
         except OSError:
-            return True  # a kernel without such namespaces
+            return True  # a kernel without time namespaces
 
     @property
     def files(self) -> Files | None:
-        """Its open files, as they are now."""
+        """The current open files of the process."""
         return Files(self.pid, self.entry)
 
     @cached_property
     def modules(self) -> list[Module]:
-        """The files that its code comes from, by paths of the root directory of here."""
-        place = self._place / "task" / str(self.entry)
-        root = place / "root"
+        """The mapped files with code, by paths in our root directory."""
+        task = self._place / "task" / str(self.entry)
+        root = task / "root"
         try:
-            same = root.samefile("/") and (place / "ns/mnt").samefile("/proc/self/ns/mnt")
+            same = root.samefile("/") and (task / "ns/mnt").samefile("/proc/self/ns/mnt")
         except OSError:
             same = True
         try:
-            text = (place / "maps").read_text(encoding="utf-8", errors="replace")
+            text = (task / "maps").read_text(encoding="utf-8", errors="replace")
         except OSError:
             text = ""
         matches = (_MAPPING.fullmatch(line) for line in text.splitlines() if "/" in line)
         mappings = (
             MappedFile(int(m[1], 16), int(m[2], 16), int(m[3], 16), m[4]) for m in matches if m
         )
-        exe = _link(place / "exe")
+        exe = _link(task / "exe")
 
         def image(m: MappedFile) -> str:
-            # Who may look into a process may open its program this way, and the administrator all.
+            # The user of the process may open `exe`, but only root may open files in `map_files`.
             return str(
-                place / "exe" if m.path == exe else self._place / f"map_files/{m.start:x}-{m.end:x}"
+                task / "exe" if m.path == exe else self._place / f"map_files/{m.start:x}-{m.end:x}"
             )
 
         modules = modules_of(mappings, self.read, "" if same else str(root), image)
-        return modules if same else [_by_path_of_here(module, str(root)) for module in modules]
+        return modules if same else [_with_our_path(module, str(root)) for module in modules]
 
     def _text(self, name: str) -> str:
         return _read(f"{self._place}/{name}")
 
     def _why(self) -> str:
-        """Say what keeps this user from looking, and what would allow it."""
+        """Return why this user may not look into the process, and a remedy."""
         users = _value(self._text("status"), "Uid").split()
         if not users:
             return "it has ended"
@@ -315,7 +301,7 @@ class Process(Target):
                 "the kernel refuses it to root as well: here root has fewer rights than the "
                 "process, as in a container, or a security module forbids it"
             )
-        # The owner of its directory is user 0 where it does not let itself be looked into.
+        # /proc/PID belongs to root if the process is not dumpable, so ask `status`.
         owner = int(users[0])
         if owner != os.geteuid():
             return f"it belongs to user {owner}; run ptt as that user or as root"
@@ -328,7 +314,7 @@ class Process(Target):
 
 
 def _read(path: str) -> str:
-    """Return what a short file of the kernel says, nothing if it is gone: many are read."""
+    """Return the text of a short file of the kernel, empty if it is gone. Fast: many are read."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -340,44 +326,35 @@ def _read(path: str) -> str:
 
 
 def _exists(path: Path) -> bool:
-    """Return whether something is there: below a process that ends even asking for it fails."""
+    """Return whether a path exists. Below a process that ends, the question itself may fail."""
     try:
         return path.exists()
     except OSError:
         return False
 
 
-def _stopped(thread: Thread, registers: Registers) -> Thread:
-    """Return a thread as its registers say."""
-    call = registers.call
-    return thread._replace(
-        state="R" if call is None else "S", call=call, sp=registers.sp, pc=registers.pc,
-        saved=registers.saved, argument=registers.argument,
-    )  # fmt: skip
-
-
 def _link(path: Path) -> str:
-    """Return what a link of the kernel's says; nothing if it is not to be had."""
+    """Return the target of a link of the kernel, empty if it cannot be read."""
     try:
         return str(path.readlink())
     except OSError:
         return ""
 
 
-def _by_path_of_here(module: Module, root: str) -> Module:
-    """Return a module of a process that has another root directory, with the path of its file.
+def _with_our_path(module: Module, root: str) -> Module:
+    """Return a module of a process with another root directory, with the path that we can open.
 
-    The kernel names a file from the root of here where it can be reached from there, and otherwise
-    from the root of the file system. It does not say the name that the process uses.
+    The kernel shows the path from our root directory if it can. Otherwise it shows the path from
+    the root of the file system. It never shows the path that the process uses.
     """
     path = module.path.removeprefix(root)
-    # A file is taken by its build-id, so that another file of the same name does no harm.
+    # The build-id decides whether a file is used, so another file of the same name does no harm.
     is_here = module.build_id and not _exists(Path(module.path)) and _exists(Path(path))
     return replace(module, path=path) if is_here else module
 
 
 def _value(status: str, name: str) -> str:
-    """Return what stands behind a name in `status`."""
+    """Return the value of a name in `/proc/PID/status`, empty if it is missing."""
     begin = status.find(f"\n{name}:") + 1 if not status.startswith(f"{name}:") else 0
     if not status.startswith(f"{name}:", begin):
         return ""

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import struct
+from typing import TYPE_CHECKING
 
 from nptltrace.hang.targets.target import Call
+
+if TYPE_CHECKING:
+    from nptltrace.hang.targets.target import Thread
 
 __all__ = ["SIZE", "Registers"]
 
@@ -15,11 +19,11 @@ _NAMES = (
     "rdi", "orig_rax", "rip", "cs", "eflags", "rsp", "ss", "fs_base", "gs_base", "ds", "es", "fs",
     "gs",
 )  # fmt: skip
-# DWARF's numbers of the registers that a function keeps for its caller.
+# The DWARF numbers of the callee-saved registers (System V ABI, AMD64 supplement).
 _SAVED = {"rbx": 3, "rbp": 6, "r12": 12, "r13": 13, "r14": 14, "r15": 15}
 _ARGUMENTS = ("rdi", "rsi", "rdx", "r10", "r8", "r9")
-# What the kernel leaves in rax while it takes a thread out of a call: EINTR, ERESTARTSYS,
-# ERESTARTNOINTR, ERESTARTNOHAND and ERESTART_RESTARTBLOCK.
+# The values of rax when the kernel interrupts a system call: EINTR, ERESTARTSYS, ERESTARTNOINTR,
+# ERESTARTNOHAND and ERESTART_RESTARTBLOCK.
 _INTERRUPTED = frozenset((1 << 64) - number for number in (4, 512, 513, 514, 516))
 
 
@@ -27,15 +31,15 @@ class Registers:
     """The registers of one thread.
 
     Args:
-        data: As the kernel writes them, `SIZE` bytes.
+        data: The registers as the kernel writes them, `SIZE` bytes.
 
     Attributes:
-        pc: Where the thread is.
-        sp: Its stack pointer.
-        argument: The first argument of the function, where that has not used the register since.
-        thread_pointer: Where the thread's own variables lie.
-        saved: The registers that a function keeps for its caller, by their DWARF numbers.
-        call: The system call that the thread was taken out of, None if it was in none.
+        pc: The address of the next instruction.
+        sp: The stack pointer.
+        argument: The register of the first argument: the argument, unless the function changed it.
+        thread_pointer: The address of the thread's TLS.
+        saved: The callee-saved registers, by their DWARF numbers.
+        call: The system call that the kernel interrupted, or None.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -47,3 +51,10 @@ class Registers:
         in_call = number < 1 << 31 and values["rax"] in _INTERRUPTED
         arguments = tuple(values[name] for name in _ARGUMENTS)
         self.call = Call(number, arguments) if in_call else None
+
+    def apply(self, thread: Thread) -> Thread:
+        """Return the stopped thread with the state that the registers show."""
+        return thread._replace(
+            state="R" if self.call is None else "S", call=self.call, sp=self.sp, pc=self.pc,
+            saved=self.saved, argument=self.argument,
+        )  # fmt: skip

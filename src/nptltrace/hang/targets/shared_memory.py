@@ -1,4 +1,4 @@
-"""Which other processes have a piece of memory that a process shares."""
+"""The processes that have mapped the same shared memory as a process."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ from pathlib import Path
 __all__ = ["sharers"]
 
 _MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) \S{3}([ps]) \S+ (\S+ \d+) *(.*)")
-# What the kernel calls shared memory that is of no file: only a process that was forked has it too.
+# The kernel's name of shared memory without a file. Only forked processes can share it.
 _ANONYMOUS = "/dev/zero (deleted)"
-# Files of shared memory, as those of semaphores are, and what stands behind the name of a file that
-# was removed.
+# The directory of shared memory and semaphores, and the mark after the name of a removed file.
 _SHARED, _DELETED = "/dev/shm/", " (deleted)"  # noqa: S108 -- a name in a map
 _PROC = Path("/proc")
-# Flags of a process: it has executed no program since it was forked; it is a thread of the kernel.
 _PARENT, _FLAGS = 0, 1
+# PF_FORKNOEXEC: the process has executed no program since its fork. PF_KTHREAD: a kernel thread.
 _FORKED, _OF_THE_KERNEL = 0x40, 0x200000
 
 
 def sharers(pid: int, entry: int, address: int) -> frozenset[int] | None:
-    """Return the other processes that have a piece of memory, None if more may come to it.
+    """Return the other processes that have mapped a piece of memory.
 
     Args:
         pid: The process.
-        entry: A thread of it that has not ended.
-        address: The memory.
+        entry: A thread of the process that has not ended.
+        address: An address in the memory.
+
+    Returns:
+        None if not all are known, or if other processes can still map the memory by its name.
     """
     try:
         text = (_PROC / str(pid) / "task" / str(entry) / "maps").read_text("utf-8", "replace")
@@ -38,25 +40,26 @@ def sharers(pid: int, entry: int, address: int) -> frozenset[int] | None:
     if own is None or own[3] == "p":
         return None if own is None else frozenset()
     pids = [int(name) for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208 -- names only
-    # Where the first process is hidden, so are others.
+    # If process 1 is hidden, other processes are hidden, too (proc(5), hidepid).
     if not _is_closed(pid, own[4], own[5]) or 1 not in pids:
         return None
-    forebears = _forebears(pid)
-    others = {p: _has(p, f" {own[4]} ", forebears) for p in pids if p != pid}
-    if None in others.values():
+    ancestors = _ancestors(pid)
+    mapped = {p: _has(p, f" {own[4]} ", ancestors) for p in pids if p != pid}
+    if None in mapped.values():
         return None
-    return frozenset(other for other, has in others.items() if has)
+    return frozenset(p for p, has in mapped.items() if has)
 
 
 def _is_closed(pid: int, file: str, name: str) -> bool:
-    """Return whether nobody can come to memory by a name: the file has none, or none any more.
+    """Return whether no process can map the memory by a name: the file has no name, or no more.
 
-    `sem_open()` makes a file by another name, and gives it the final name in the end.
+    `sem_open()` creates a file under a temporary name and links it to the final name. So a file
+    with a removed name may still have another name.
 
     Args:
-        pid: A process that has the memory.
-        file: Device and inode, as they stand in its map.
-        name: The name there.
+        pid: A process that has mapped the memory.
+        file: Device and inode, as in `/proc/PID/maps`.
+        name: The name in `/proc/PID/maps`.
     """
     if name == _ANONYMOUS:
         return True
@@ -70,12 +73,8 @@ def _is_closed(pid: int, file: str, name: str) -> bool:
         return False
 
 
-def _forebears(pid: int) -> frozenset[int]:
-    """Return the processes whose memory a process was forked with; the last of them ran a program.
-
-    Args:
-        pid: The process.
-    """
+def _ancestors(pid: int) -> frozenset[int]:
+    """Return the ancestors of a process since the last `exec`, which had the same memory."""
     pids: set[int] = set()
     while _status(pid)[_FLAGS] & _FORKED and pid not in pids:
         pid = _status(pid)[_PARENT]
@@ -83,26 +82,26 @@ def _forebears(pid: int) -> frozenset[int]:
     return frozenset(pids)
 
 
-def _has(pid: int, file: str, forebears: frozenset[int]) -> bool | None:
-    """Return whether a process has a file mapped; None where it may have it unseen.
+def _has(pid: int, file: str, ancestors: frozenset[int]) -> bool | None:
+    """Return whether a process has mapped a file; None if it may have, but cannot be read.
 
     Args:
         pid: The process.
-        file: Device and inode, as they stand in its map.
-        forebears: The forebears of the process that is known to have the file.
+        file: Device and inode, as in `/proc/PID/maps`.
+        ancestors: The ancestors of the process that surely has mapped the file.
     """
     place = _PROC / str(pid)
-    # A first thread that has ended has no memory any more, the others do.
+    # A main thread that has ended shows no memory, but the other threads do.
     for maps in chain([place / "maps"], place.glob("task/*/maps")):
         try:
             text = maps.read_text("utf-8", "replace")
         except PermissionError:
-            # What executes a program loses all memory; threads of the kernel have none.
+            # A process that executes a program loses all memory. Kernel threads have none.
             flags = _status(pid)[_FLAGS]
-            hides = not flags & _OF_THE_KERNEL and (pid in forebears or bool(flags & _FORKED))
-            return None if hides else False
+            may_have = not flags & _OF_THE_KERNEL and (pid in ancestors or bool(flags & _FORKED))
+            return None if may_have else False
         except OSError:
-            continue  # it has ended
+            continue  # the process has ended
         if text:
             return file in text
     return False
@@ -111,7 +110,7 @@ def _has(pid: int, file: str, forebears: frozenset[int]) -> bool | None:
 def _status(pid: int) -> tuple[int, int]:
     """Return the parent of a process, and its flags (`PF_…` of the kernel).
 
-    All flags are set where it has ended.
+    For a process that has ended, the parent is 0 and all flags are set.
     """
     try:
         text = (_PROC / str(pid) / "stat").read_text("utf-8", "replace")

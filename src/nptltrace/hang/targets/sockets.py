@@ -1,4 +1,4 @@
-"""The sockets of a process's network: addresses, time limits, and the sockets at the other end."""
+"""The sockets in a process's network namespace: addresses, time limits, and peers."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ __all__ = ["Socket", "has_limit", "sockets_of", "stream_peer"]
 
 _PROC = Path("/proc")
 _KINDS = {"tcp": "TCP", "tcp6": "TCP", "udp": "UDP", "udp6": "UDP"}
-# Columns of the files of internet sockets, and of local ones, which have a path at most.
+# Columns of the files for internet sockets, and of the file for local sockets.
 _LOCAL, _REMOTE, _INODE, _COLUMNS = 1, 2, 9, 10
 _UNIX_INODE, _UNIX_PATH = 6, 7
-# So much of such a file is read.
+# The largest part of a file or answer that is read, in bytes.
 _MOST = 1 << 24
-# Of sock_diag(7): the protocol of the netlink socket, the request, and the answer, which has the
-# same number; the flag that asks for the peer, and the attribute that has it.
+# Constants of sock_diag(7): NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY (the type of the request and of
+# the answer), UDIAG_SHOW_PEER, UNIX_DIAG_PEER.
 _SOCK_DIAG, _BY_FAMILY, _SHOW_PEER, _PEER = 4, 20, 4, 2
 _REQUEST = struct.Struct("<IHHIIBBHIIIII")
 _HEAD, _ANSWER = struct.Struct("<IHHII"), struct.Struct("<BBBxIII")
 _ATTRIBUTE = struct.Struct("<HH")
 _IS_REQUEST, _ANY = 1, 0xFFFF_FFFF
-# The kernel answers at once.
+# A time limit in case that the kernel does not answer; usually it answers at once.
 _ANSWERS_S = 1.0
-# Kinds of sockets that only the socket at the other end writes to.
+# The types of local sockets that receive data from their peer only.
 _CONNECTED = frozenset({socket.SOCK_STREAM, socket.SOCK_SEQPACKET})
-# The options that have the limits, and the size of a `struct timeval`.
+# SO_RCVTIMEO, SO_SNDTIMEO, and the size of a `struct timeval`.
 _RECEIVE_LIMIT, _SEND_LIMIT, _TIMEVAL = 20, 21, 16
 
 
@@ -42,9 +42,9 @@ class Socket(NamedTuple):
     """A socket.
 
     Attributes:
-        name: Its kind and addresses, as `TCP socket 127.0.0.1:8080`.
-        peer: The inode of the socket at the other end, 0 where that is not of here, or not known.
-        is_local: It is no socket of the internet.
+        name: The kind and addresses, as `TCP socket 127.0.0.1:8080`.
+        peer: The inode of the socket at the other end; 0 if it is not in this network namespace.
+        is_local: It is a local socket, unix(7).
     """
 
     name: str
@@ -53,11 +53,7 @@ class Socket(NamedTuple):
 
 
 def sockets_of(pid: int) -> dict[int, Socket]:
-    """Return the sockets of the network that a process has, by their inodes.
-
-    Args:
-        pid: The process.
-    """
+    """Return the sockets in the network namespace of a process, by their inodes."""
     place = _PROC / str(pid) / "net"
     sockets: dict[int, Socket] = {}
     for file, kind in _KINDS.items():
@@ -76,14 +72,14 @@ def sockets_of(pid: int) -> dict[int, Socket]:
 
 
 def stream_peer(pid: int, inode: int) -> int:
-    """Return the inode of the local socket that another one is connected to, as the kernel says.
+    """Ask the kernel for the inode of the peer of a local socket.
 
     Args:
-        pid: The process that has the socket.
-        inode: The socket.
+        pid: The process with the socket.
+        inode: The inode of the socket.
 
     Returns:
-        0 if that is not known, or the socket takes messages of others as well.
+        0 if the peer is not known, or if the socket also takes messages from other sockets.
     """
     try:
         if not (_PROC / "self/ns/net").samefile(_PROC / str(pid) / "ns/net"):
@@ -100,13 +96,13 @@ def stream_peer(pid: int, inode: int) -> int:
 
 
 def _peer_in(answer: bytes, inode: int) -> int:
-    """Return the peer that the kernel's answer names for a socket."""
+    """Return the peer of a socket from the kernel's answer; 0 if it has none."""
     size, kind, *_ = _HEAD.unpack_from(answer)
     if kind != _BY_FAMILY or size > len(answer):
         return 0
-    _, what, _, of, _, _ = _ANSWER.unpack_from(answer, _HEAD.size)
+    _, type_, _, answered, _, _ = _ANSWER.unpack_from(answer, _HEAD.size)
     at = _HEAD.size + _ANSWER.size
-    while what in _CONNECTED and of == inode and at + _ATTRIBUTE.size <= size:
+    while type_ in _CONNECTED and answered == inode and at + _ATTRIBUTE.size <= size:
         length, name = _ATTRIBUTE.unpack_from(answer, at)
         if name == _PEER:
             return int.from_bytes(answer[at + _ATTRIBUTE.size : at + length], "little")
@@ -115,31 +111,31 @@ def _peer_in(answer: bytes, inode: int) -> int:
 
 
 def has_limit(pid: int, number: int, *, reads: bool) -> bool | None:
-    """Return whether waits for a socket have a time limit: SO_RCVTIMEO or SO_SNDTIMEO.
+    """Return whether waits for a socket have a time limit: SO_RCVTIMEO or SO_SNDTIMEO, socket(7).
 
     Args:
         pid: The process.
-        number: Its descriptor of the socket.
-        reads: To read from it, and not to write.
+        number: The descriptor of the socket in the process.
+        reads: The waits are for reading, not for writing.
 
     Returns:
-        None if that is not known.
+        None if it is not known.
     """
-    own = duplicate(pid, number)
-    if own < 0:
+    descriptor = duplicate(pid, number)
+    if descriptor < 0:
         return None
     option = _RECEIVE_LIMIT if reads else _SEND_LIMIT
     try:
-        same = socket.socket(fileno=own)
-    except OSError:  # The process has closed the socket, and opened another file.
-        os.close(own)
+        copy = socket.socket(fileno=descriptor)
+    except OSError:  # The process has closed the socket and opened another file.
+        os.close(descriptor)
         return None
-    with same:
-        return any(same.getsockopt(socket.SOL_SOCKET, option, _TIMEVAL))
+    with copy:
+        return any(copy.getsockopt(socket.SOL_SOCKET, option, _TIMEVAL))
 
 
 def _rows(path: Path) -> Iterator[list[str]]:
-    """Yield the columns of each line of a file, without its head."""
+    """Yield the columns of each line of a file, without the head line."""
     try:
         with path.open(encoding="ascii", errors="replace") as file:
             lines = file.read(_MOST).splitlines()[1:]
@@ -149,7 +145,7 @@ def _rows(path: Path) -> Iterator[list[str]]:
 
 
 def _address(words: str) -> str:
-    """Return an address, which the kernel writes as words in hexadecimal, and its port."""
+    """Return an address and port as text. The kernel writes an address as hexadecimal words."""
     host, _, port = words.partition(":")
     data = b"".join(
         int(host[at : at + 8], 16).to_bytes(4, "little") for at in range(0, len(host), 8)

@@ -1,7 +1,7 @@
-"""The running threads of a process, stopped for a moment by ptrace; those asleep are left alone.
+"""Stops the running threads of a process for a moment by ptrace, and leaves sleeping threads alone.
 
-To stop a thread that sleeps would end its system call: some calls then fail with EINTR. It cannot
-change a lock unless another thread wakes it, so there is no need to.
+A stop would end the system call of a sleeping thread, and some calls then fail with EINTR. A
+sleeping thread cannot change a lock unless a running thread wakes it. So it need not be stopped.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from nptltrace.errors import NativeError, PttError
 from nptltrace.hang.targets.registers import SIZE, Registers
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from nptltrace.hang.targets.process import Process
 
 __all__ = ["Stopped"]
@@ -26,8 +24,8 @@ _SEIZE, _INTERRUPT, _DETACH = 0x4206, 0x4207, 17
 _PRSTATUS = 1
 _WALL = 0x4000_0000
 _EVENT_STOP = 128
-# A thread in an uninterruptible call does not stop, and the others must not wait for it; what is
-# runnable stops when it is given a processor, which takes its time on a busy machine.
+# A thread in an uninterruptible call does not stop, and the other threads must not wait for it. A
+# runnable thread stops when it gets a processor, which takes time on a busy machine.
 _PATIENCE_S = 0.02
 _PATIENCE_RUNNABLE_S = 1.0
 _LOOK_S = 0.0001
@@ -36,20 +34,20 @@ _MACHINE = "x86_64"
 
 
 class Stopped:
-    """Stops what runs as long as the context lasts.
+    """A context that stops the running threads of a process.
 
-    The kernel lets all threads go by itself when this process ends, however it ends.
+    If our process ends for any reason, the kernel lets all threads continue.
 
     Args:
-        process: Whose threads they are.
+        process: The process.
 
     Raises:
-        PttError: Another process traces it, or it may not be stopped.
+        PttError: The process has a tracer, or we may not stop it.
     """
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        # Each thread with the signal that it was about to take.
+        # The stopped threads, each with the signal that it was about to take, or 0.
         self._signals: dict[int, int] = {}
         if process.machine != _MACHINE:
             raise PttError(f"--stop is for x86-64, and this is {process.machine}")
@@ -61,7 +59,7 @@ class Stopped:
             )
 
     def __enter__(self) -> Self:
-        """Stop the threads that run, and the threads that are made or woken meanwhile."""
+        """Stop the running threads, and the threads that they create or wake meanwhile."""
         try:
             for _ in range(_PASSES):
                 running = [t for t in self._process.running() if t not in self._signals]
@@ -78,13 +76,8 @@ class Stopped:
         }
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Let all go."""
+    def __exit__(self, *_: object) -> None:
+        """Let all threads continue."""
         self._let_go()
 
     def _stop(self, tids: list[int]) -> None:
@@ -107,7 +100,7 @@ class Stopped:
             time.sleep(_LOOK_S)
 
     def _has_stopped(self, tid: int) -> bool:
-        """Return whether a thread stands still, or is gone."""
+        """Return whether a thread has stopped or is gone."""
         try:
             done, status = os.waitpid(tid, _WALL | os.WNOHANG)
         except ChildProcessError:
@@ -124,7 +117,7 @@ class Stopped:
         self._process.stopped = {}
         until = time.monotonic() + _PATIENCE_S
         for tid in list(self._signals):
-            # A thread that has not stopped yet cannot be let go yet.
+            # PTRACE_DETACH fails for a thread that has not stopped yet.
             while (
                 ptrace(_DETACH, tid, None, self._signals.get(tid)) != 0
                 and tid in self._signals

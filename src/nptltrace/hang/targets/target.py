@@ -1,4 +1,4 @@
-"""A process that runs, or was written to a core file, and its threads."""
+"""The base of processes and core files, and their threads."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ if TYPE_CHECKING:
     from nptltrace.trace.code.modules import Module
     from nptltrace.trace.code.python_code import PythonCode
 
-__all__ = ["Call", "Target", "Thread"]
+__all__ = ["TID_AT", "Call", "Target", "Thread"]
 
+# The offset of a thread's id in the memory at its `pthread_t`, in the C library of x86-64.
+TID_AT = 720
 _NONE: Mapping[int, int] = MappingProxyType({})
 
 
 class Call(NamedTuple):
-    """A system call that a thread is in.
+    """The system call of a thread.
 
     Attributes:
-        number: As the architecture counts them.
-        arguments: The six registers of its arguments.
+        number: The number of the call on this architecture.
+        arguments: The six registers of the arguments.
     """
 
     number: int
@@ -38,19 +40,20 @@ class Thread(NamedTuple):
     """A thread at one moment.
 
     Attributes:
-        tid: As this process's PID namespace counts it.
-        inner_tid: As the process itself knows it, and writes it into its locks.
-        name: Its name; empty where it is not known.
-        state: The letter of the kernel: R runs or is ready, Z has ended; S is in a system call, T
-            is stopped by a signal, t by a debugger.
-        call: What it sleeps in; None when it runs, or sleeps in no system call.
-        sp: Its stack pointer; 0 when it runs.
-        pc: Where it is; 0 when it runs.
-        turns: How often it has had a processor: the same number again, and it did not run.
-        saved: The registers that a function keeps for its caller, by their DWARF numbers; none of
-            a thread that was not stopped.
-        argument: The register of a function's first argument; 0 of a thread that was not stopped.
-        tracer: The process that has stopped it as a debugger, or 0.
+        tid: The id in our PID namespace.
+        inner_tid: The id in the PID namespace of the process, as in the locks of the process.
+        name: The name; empty if it is not known.
+        state: The letter of the kernel: R runs or is ready, S is in a system call, T is stopped by
+            a signal, t by a debugger, Z has ended.
+        call: The system call in which the thread sleeps, or None.
+        sp: The stack pointer; 0 for a running thread.
+        pc: The address of the next instruction; 0 for a running thread.
+        turns: How often the thread got a processor. If the number is the same later, the thread did
+            not run in between.
+        saved: The callee-saved registers by their DWARF numbers; empty unless we stopped the
+            thread or it is from a core file.
+        argument: The register of a function's first argument; 0 if `saved` is empty.
+        tracer: The process that stopped the thread as a debugger, or 0.
     """
 
     tid: int
@@ -67,34 +70,34 @@ class Thread(NamedTuple):
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is a first thread that has ended before the others."""
+        """Whether this is a main thread that ended before the other threads."""
         return self.state in {"Z", "X"}
 
     @property
     def is_stopped(self) -> bool:
-        """Whether a signal or a debugger keeps it from going on."""
+        """Whether a signal or a debugger has stopped the thread."""
         return self.state in {"T", "t"}
 
     def __str__(self) -> str:
-        """Return it as `thread 4711 (worker)`."""
+        """Return the text `thread 4711 (worker)`."""
         return f"thread {self.tid} ({self.name})" if self.name else f"thread {self.tid}"
 
 
 class Target(ABC):
-    """A process, by its threads, its memory and its modules.
+    """A process with its threads, memory and modules.
 
-    A method or attribute that a target does not define says what holds of a core file: nothing
-    moves any more, and what the file does not say is not known.
+    The defaults of methods and attributes are for a core file: nothing changes, and much is not
+    known.
 
     Attributes:
-        pid: The process.
-        name: Its name.
-        machine: The architecture, as `uname -m` has it.
-        remarks: What is missing, a sentence each.
-        caught: Signals with handlers that may wake a thread; None where that is not known.
-        start_unix_ns: Files without a build-id must not be younger; None where files are taken by
-            build-id, and are as they are now.
-        codes: None: functions of Python are read from the memory.
+        pid: The process id.
+        name: The name of the process.
+        machine: The architecture, as from `uname -m`.
+        remarks: Sentences about missing data.
+        caught: The signals with handlers that may wake a thread; None if they are not known.
+        start_unix_ns: A file without a build-id is used only if it is older than this time; None
+            for a running process, whose files are current.
+        codes: Empty: functions of Python are read from the memory.
     """
 
     pid: int
@@ -112,111 +115,111 @@ class Target(ABC):
 
     @property
     def files(self) -> Files | None:
-        """Its open files, as they are now; None where they are not known."""
+        """The open files of the process; None if they are not known."""
         return None
 
     @cached_property
     def has_own_time(self) -> bool:
-        """Whether it runs now, by the clocks of here."""
+        """Whether the process runs now and has the same clocks as we do."""
         return False
 
     @cached_property
     @abstractmethod
     def modules(self) -> list[Module]:
-        """The files that its code comes from."""
+        """The mapped files with code."""
 
     @cached_property
     def map(self) -> ModuleMap:
-        """Which module lies at an address."""
+        """The modules by address."""
         return ModuleMap(self.modules)
 
     @abstractmethod
     def threads(self) -> list[Thread]:
-        """Return its threads by id, each at a moment of its own."""
+        """Return the threads in the order of their ids, each read at a different moment."""
 
     @abstractmethod
     def thread(self, tid: int) -> Thread | None:
-        """Return one of its threads as it is now, None when it is gone."""
+        """Return the current state of a thread, None if the thread is gone."""
 
     @abstractmethod
     def blocked_signals(self, tid: int) -> int:
-        """Return the signals that a thread blocks, a bit each; 0 where that is not known."""
+        """Return the blocked signals of a thread as a bit mask; 0 if they are not known."""
 
     @abstractmethod
     def read(self, address: int, size: int) -> bytes:
-        """Return memory of it, less of it where not all can be read."""
+        """Return up to `size` bytes of memory: the bytes before the first unreadable byte."""
 
     def word(self, address: int) -> int:
-        """Return the word at an address, 0 where it cannot be read."""
+        """Return the 8-byte word at an address, 0 if it cannot be read."""
         return int.from_bytes(data, "little") if len(data := self.read(address, 8)) == 8 else 0  # noqa: PLR2004 -- bytes
 
     def words(self, address: int, size: int) -> tuple[int, ...]:
-        """Return the words in so many bytes of memory, fewer where not all can be read.
+        """Return the 8-byte words in a part of memory, fewer if not all bytes can be read.
 
         Args:
-            address: Where to begin, or in the first word.
-            size: The bytes.
+            address: An address in the first word.
+            size: The number of bytes.
         """
         data = self.read(address & ~7, size)
         return struct.unpack(f"<{len(data) // 8}Q", data[: len(data) & ~7])
 
     def parent_with(self, inner_tid: int) -> int:
-        """Return the parent process if a thread belongs to it, 0 if not, or not known.
+        """Return the parent process if it has a certain thread; 0 if not, or if it is not known.
 
         Args:
-            inner_tid: The thread, by the id that the process has for it.
+            inner_tid: The id of the thread in the process's PID namespace.
         """
         del inner_tid
         return 0
 
     def forked_from(self) -> tuple[int, int]:
-        """Return the parent process, and its threads, if it has run no other program since.
+        """Return the parent process and its number of threads if the process was only forked.
 
-        Zeros where that is not so, or not known.
+        Zeros if the process has executed a program since the fork, or if it is not known.
         """
         return 0, 0
 
     def process_of(self, tid: int) -> Target | None:
-        """Return the other process that a thread belongs to, None if it cannot be looked into.
+        """Return the other process of a thread; None if there is none or it cannot be read.
 
         Args:
-            tid: The thread, by the id that the process has for it.
+            tid: The id of the thread in the process's PID namespace.
         """
         del tid
         return None
 
     @abstractmethod
     def sharers(self, address: int) -> frozenset[int] | None:
-        """Return the other processes that have a piece of its memory, None if more may have it."""
+        """Return the other processes that have mapped this memory; None if not all are known."""
 
     def threads_ahead(self, meanwhile: Callable[[], None]) -> list[Thread]:
-        """Return its threads, with what `read` is asked of each at hand until `forget`.
+        """Return the threads, and keep the memory that is usually read next until `forget`.
 
         Args:
-            meanwhile: Work for the time while they are read.
+            meanwhile: Called while the threads are read.
         """
         meanwhile()
         return self.threads()
 
     def forget(self) -> None:
-        """Have nothing at hand any more: from now on `read` returns the memory as it is then."""
+        """Drop the memory that `threads_ahead` has read: `read` returns current memory again."""
         return
 
     def has_run(self, threads: Sequence[Thread]) -> bool:
-        """Return whether any of some threads has run, or has ended, since it was seen."""
+        """Return whether any of the threads has run or has ended since it was read."""
         del threads
         return False
 
     def has_others(self, threads: Sequence[Thread]) -> bool:
-        """Return whether it has threads besides some: others that have come since."""
+        """Return whether the process now has threads that are not among the given threads."""
         del threads
         return False
 
     @abstractmethod
     def may_live(self, inner_tid: int, *, private: bool) -> bool:
-        """Return whether a thread that is not among its threads may live.
+        """Return whether a thread that is not among the threads of the process may be alive.
 
         Args:
-            inner_tid: The thread, by the id that the process has for it.
-            private: It must be one of the process itself.
+            inner_tid: The id of the thread in the process's PID namespace.
+            private: The thread can belong to this process only.
         """
