@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 __all__ = ["ALIASES", "FORMATS", "Export", "Format", "load_format"]
 
 FORMATS = {
-    "chrome": "Chrome's JSON of trace events, which many viewers read",
-    "csv": "CSV: one file a table in a directory; of a single table, that file",
+    "chrome": "Chrome's trace events as JSON, for many viewers",
+    "csv": "CSV: a directory with a file for each table, or a single file",
     "firefox": "for profiler.firefox.com: a marker with a stack for each wait",
-    "folded": "folded stacks, for flamegraph.pl: one line a stack, times in ns",
-    "paje": "Pajé's, for ViTE and pajeng; what ptt_paje of 2006 wrote",
-    "parquet": "Parquet, for DuckDB, pandas, Spark; data sets of many runs are one",
-    "perfetto": "Perfetto's own: threads, locks and flows for ui.perfetto.dev",
+    "folded": "folded stacks for flamegraph.pl: each stack on a line, times in ns",
+    "paje": "Pajé, for ViTE and pajeng; the format of ptt_paje of 2006",
+    "parquet": "Parquet, for DuckDB, pandas, Spark; many runs form one data set",
+    "perfetto": "Perfetto: threads, locks and flows for ui.perfetto.dev",
     "pprof": "contentions and delay by stack, as Go's profiles, for go tool pprof",
     "speedscope": "flame graphs of everything and of each object, for speedscope.app",
 }

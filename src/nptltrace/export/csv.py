@@ -1,4 +1,4 @@
-"""CSV: one file a table in a directory, or one table as one file."""
+"""CSV: a directory with a file for each table, or a single file for a single table."""
 
 from __future__ import annotations
 
