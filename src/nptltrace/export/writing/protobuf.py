@@ -60,7 +60,7 @@ def text(field: int, value: str) -> bytes:
 class Rows:
     """Messages with the same fields, one in each row. A field may be missing in some rows.
 
-    Each method that adds a field has a parameter `where`: the rows with the field, None for all.
+    The parameter `where` of methods marks the rows with the field; None: all rows have the field.
 
     Args:
         count: The number of rows.
@@ -75,12 +75,10 @@ class Rows:
         row = np.frombuffer(data, np.uint8)
         return self._add(np.broadcast_to(row, (self._count, len(row))), where)
 
-    def numbers(
-        self, field: int, values: NDArray[Any], width: int, where: NDArray[np.bool_] | None = None
-    ) -> Rows:
+    def numbers(self, field: int, values: NDArray[Any], width: int) -> Rows:
         """Add a varint field with `width` bytes: numbers of up to 7 times `width` bits."""
-        self.same(_tag(field, _VARINT), where)
-        return self._add(_varints(values, width), where)
+        self.same(_tag(field, _VARINT))
+        return self._add(_varints(values, width), None)
 
     def fixed64(
         self, field: int, values: NDArray[Any], where: NDArray[np.bool_] | None = None
