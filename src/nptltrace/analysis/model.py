@@ -36,27 +36,10 @@ if TYPE_CHECKING:
     from nptltrace.trace.traceset import TraceFiles, Traceset
 
 __all__ = [
-    "ROW_TABLES",
-    "Counted",
-    "Tables",
-    "Window",
-    "add_parents",
-    "add_site_uses",
-    "begin_window",
-    "begun_from",
-    "event_buffers",
-    "feed_window",
-    "finish_model",
-    "model_batches",
-    "model_rows",
-    "model_steps",
-    "model_sums",
-    "model_tables",
-    "new_model",
-    "restrict",
-    "row_flags",
-    "run_model",
-    "share_memory",
+    "ROW_TABLES", "Counted", "Tables", "Window", "add_parents", "add_site_uses", "begin_window",
+    "begun_from", "event_buffers", "feed_window", "finish_model", "model_batches", "model_rows",
+    "model_steps", "model_sums", "model_tables", "new_model", "restrict", "row_flags",
+    "run_model", "share_memory",
 ]  # fmt: skip
 
 ROW_TABLES = ("waits", "holds", "wakeups")

@@ -349,13 +349,6 @@ def _robust(case: _Case) -> str:
     )
 
 
-def _preference(case: _Case) -> str:
-    return (
-        f"{case.by(0)} waited to write {case.what} since {case.when(0)[3:]} and was queued "
-        f"{case.when(1)}, but {case.by(2)} came later and was let in to read {case.when(2)}"
-    )
-
-
 def _cond_mutex(case: _Case) -> str:
     if len(case.events) > 2:  # noqa: PLR2004 -- taken, taken, released
         return f"{_overlap(case)}: one of them had waited for a condition"
@@ -376,28 +369,6 @@ def _cond_wakeup(case: _Case) -> str:
     )
 
 
-def _barrier_early(case: _Case) -> str:
-    return (
-        f"{case.by(-1)} left {case.what} {case.when(-1)} when {case.numbers[0]} of "
-        f"{case.numbers[1]} threads had reached it"
-    )
-
-
-def _barrier_serial(case: _Case) -> str:
-    serials, rounds = case.numbers
-    return (
-        f"{case.what} has had {serials} serial thread{'s'[: serials != 1]} in {rounds} "
-        f"round{'s'[: rounds != 1]} until {case.when(-1)[3:]}: it must be one in each round"
-    )
-
-
-def _sem_value(case: _Case) -> str:
-    return (
-        f"{case.by(-1)} took a unit of {case.what} {case.when(-1)}: with it, {case.numbers[0]} "
-        f"were taken of {case.numbers[1]} that there had ever been"
-    )
-
-
 def _once_twice(case: _Case) -> str:
     if case.events[-1].event == "ONCE_END":
         return (
@@ -407,38 +378,6 @@ def _once_twice(case: _Case) -> str:
     return (
         f"{case.by(-1)} ran the routine of {case.what} {case.when(-1)} once more: its call had "
         f"begun {case.when(0)}, and {case.by(1)} had finished the routine {case.when(1)}"
-    )
-
-
-def _once_early(case: _Case) -> str:
-    return (
-        f"{case.by(1)} went on {case.when(1)}, but {case.by(0)} was running the routine of "
-        f"{case.what} until {case.when(-1)[3:]}"
-    )
-
-
-def _join_end(case: _Case) -> str:
-    return f"{case.by(0)} joined {case.by(-1)} {case.when(0)}, which ended {case.when(-1)}"
-
-
-def _create_begin(case: _Case) -> str:
-    return (
-        f"{case.by(0)} began {case.when(0)}, before {case.by(1)} called for it to be created "
-        f"{case.when(1)}"
-    )
-
-
-def _try_busy(case: _Case) -> str:
-    return (
-        f"{case.by(-1)} was refused {case.what} {case.when(-1)}, although it was free and nobody "
-        "else was at it"
-    )
-
-
-def _timeout_early(case: _Case) -> str:
-    return (
-        f"{case.by(-1)} got {case.when(-1)} the result that the time for {case.what} was over, "
-        f"{case.numbers[0] / 10**6:.3f} ms before it was"
     )
 
 
@@ -454,8 +393,8 @@ def _result(case: _Case) -> str:
 def _not_woken(case: _Case) -> str:
     if case.events[0].event == "BARRIER_INIT":
         return (
-            f"threads still wait at {case.what}, which all had reached {case.when(-1)}, "
-            f"{case.numbers[0] / _NS:.3f} s before the end"
+            f"threads still wait at {case.what}, although all threads had reached it "
+            f"{case.when(-1)}, {case.numbers[0] / _NS:.3f} s before the end"
         )
     at = next((n for n, e in enumerate(case.events) if e.event.endswith(("WAIT", "_IN"))), 0)
     return (
@@ -470,19 +409,46 @@ _SENTENCES: dict[str, Callable[[_Case], str]] = {
     "mutex-owner": _owner,
     "mutex-robust": _robust,
     "rwlock-exclusion": _overlap,
-    "rwlock-preference": _preference,
+    "rwlock-preference": lambda case: (
+        f"{case.by(0)} waited to write {case.what} since {case.when(0)[3:]} and was queued "
+        f"{case.when(1)}, but {case.by(2)} came later and was let in to read {case.when(2)}"
+    ),
     "spin-exclusion": _overlap,
     "cond-mutex": _cond_mutex,
     "cond-wakeup": _cond_wakeup,
-    "barrier-early": _barrier_early,
-    "barrier-serial": _barrier_serial,
-    "sem-value": _sem_value,
+    "barrier-early": lambda case: (
+        f"{case.by(-1)} left {case.what} {case.when(-1)} when {case.numbers[0]} of "
+        f"{case.numbers[1]} threads had reached it"
+    ),
+    "barrier-serial": lambda case: (
+        f"{case.what} has had {case.numbers[0]} serial {plural(case.numbers[0], 'thread')} in "
+        f"{case.numbers[1]} {plural(case.numbers[1], 'round')} until {case.when(-1)[3:]}: it must "
+        "be one in each round"
+    ),
+    "sem-value": lambda case: (
+        f"{case.by(-1)} took a unit of {case.what} {case.when(-1)}: with it, {case.numbers[0]} "
+        f"units were taken, but there had been only {case.numbers[1]}"
+    ),
     "once-twice": _once_twice,
-    "once-early": _once_early,
-    "join-end": _join_end,
-    "create-begin": _create_begin,
-    "try-busy": _try_busy,
-    "timeout-early": _timeout_early,
+    "once-early": lambda case: (
+        f"{case.by(1)} went on {case.when(1)}, but {case.by(0)} was running the routine of "
+        f"{case.what} until {case.when(-1)[3:]}"
+    ),
+    "join-end": lambda case: (
+        f"{case.by(0)} joined {case.by(-1)} {case.when(0)}, which ended {case.when(-1)}"
+    ),
+    "create-begin": lambda case: (
+        f"{case.by(0)} began {case.when(0)}, before {case.by(1)} called for it to be created "
+        f"{case.when(1)}"
+    ),
+    "try-busy": lambda case: (
+        f"{case.by(-1)} was refused {case.what} {case.when(-1)}, although it was free and nobody "
+        "else was at it"
+    ),
+    "timeout-early": lambda case: (
+        f"{case.by(-1)} got {case.when(-1)} the result that the time for {case.what} was over, "
+        f"{case.numbers[0] / 10**6:.3f} ms before it was"
+    ),
     "result": _result,
     "not-woken": _not_woken,
 }

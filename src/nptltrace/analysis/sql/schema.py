@@ -25,6 +25,10 @@ __all__ = [
 ]  # fmt: skip
 
 _WORD = pa.dictionary(pa.int32(), pa.string())
+_EVENT = pa.struct({
+    "ts_ns": pa.int64(), "tid": pa.uint32(), "text": pa.string(), "site": pa.string(),
+    "object": pa.string(),
+})  # fmt: skip
 _TYPES: dict[str, pa.DataType] = {
     "bool": pa.bool_(),
     "int32": pa.int32(),
@@ -36,17 +40,7 @@ _TYPES: dict[str, pa.DataType] = {
     "word": _WORD,
     "list of uint32": pa.list_(pa.uint32()),
     "list of string": pa.list_(pa.string()),
-    "list of event": pa.list_(
-        pa.struct(
-            [
-                ("ts_ns", pa.int64()),
-                ("tid", pa.uint32()),
-                ("text", pa.string()),
-                ("site", pa.string()),
-                ("object", pa.string()),
-            ]
-        )
-    ),
+    "list of event": pa.list_(_EVENT),
 }
 
 EVENT_FIELDS = {column_of_field(name): name for name in FIELD_NAMES}
