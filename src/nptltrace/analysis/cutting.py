@@ -13,13 +13,7 @@ import numpy as np
 
 from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace._dataclasses import replace
-from nptltrace.analysis.model import (
-    Window,
-    begin_window,
-    begun_from,
-    event_buffers,
-    new_model,
-)
+from nptltrace.analysis.model import Window, begin_window, begun_from, event_buffers, new_model
 from nptltrace.trace.copying import Part, process_shifts, write_trace
 from nptltrace.trace.reading.columns import ArrayBuffer
 from nptltrace.trace.traceset import BEFORE, Traceset
@@ -103,10 +97,7 @@ def _model_at(source: Traceset, place: libpttread.Position) -> libptttrack_sums.
 
 
 def _before(
-    source: Traceset,
-    everything: Traceset,
-    model: libptttrack_sums.Model,
-    part: Part,
+    source: Traceset, everything: Traceset, model: libptttrack_sums.Model, part: Part
 ) -> Part:
     """Return the events that led to the holds and waits at the beginning of a part.
 

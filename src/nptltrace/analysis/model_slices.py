@@ -86,11 +86,7 @@ def tables_and_states(
 
 
 def rows_of_slice(
-    source: Traceset,
-    rows: Collection[str],
-    times: Sequence[int],
-    number: int,
-    state: bytes | None,
+    source: Traceset, rows: Collection[str], times: Sequence[int], number: int, state: bytes | None
 ) -> Iterator[tuple[str, pa.Table]]:
     """Yield the rows of a slice in pieces, each with its table's name.
 
@@ -127,10 +123,7 @@ def _flags(rows: Collection[str]) -> int:
 
 
 def _fed(
-    source: Traceset,
-    model: libptttrack_sums.Model,
-    cursor: libpttread.Cursor,
-    end_ns: int | None,
+    source: Traceset, model: libptttrack_sums.Model, cursor: libpttread.Cursor, end_ns: int | None
 ) -> Iterator[None]:
     """Feed a model the events up to a time, and yield after each batch."""
     for buffer in followed(source, cursor, end_ns, processors=True):

@@ -331,11 +331,7 @@ class _Sums:
     """Sums up to a time by row of the model, with the waits that go on."""
 
     def __init__(
-        self,
-        begun_ns: int,
-        now_ns: int,
-        tables: dict[str, NDArray[Any]],
-        opened: NDArray[Any],
+        self, begun_ns: int, now_ns: int, tables: dict[str, NDArray[Any]], opened: NDArray[Any]
     ) -> None:
         self.now_ns, self.opened = now_ns, opened
         self.waits = {name: rows["wait_n"][:, _CONTENDED] for name, rows in tables.items()}

@@ -365,7 +365,5 @@ def _correlation_time(residuals: NDArray[np.float64]) -> float:
     size = int(np.sqrt(n))
     batches = residuals[: n // size * size].reshape(-1, size).mean(axis=1)
     return max(
-        1.0,
-        (1 + neighbours) / (1 - neighbours),
-        size * float(np.mean(batches**2)) / variance,
+        1.0, (1 + neighbours) / (1 - neighbours), size * float(np.mean(batches**2)) / variance
     )
