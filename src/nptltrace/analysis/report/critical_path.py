@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nptltrace._dataclasses import dataclass
+from nptltrace.analysis.report.naming import NamedObject
 
 if TYPE_CHECKING:
     from nptltrace._binding import libptttrack_sums
@@ -45,29 +46,18 @@ class PathThread:
 
 
 @dataclass(frozen=True, slots=True)
-class PathLink:
-    """An object through which the path goes from thread to thread.
+class PathLink(NamedObject):
+    """An object on the path, where it goes from thread to thread.
 
     Attributes:
-        address: Address of the object.
         pid: Process id.
-        kind: Kind of the object.
-        name: Global variable or alias, or empty.
         count: Number of times that the path goes through the object.
         latency_ns: From wake-ups until the threads continued, added up.
     """
 
-    address: int
     pid: int
-    kind: str
-    name: str
     count: int
     latency_ns: int
-
-    @property
-    def label(self) -> str:
-        """Its name, or its address."""
-        return self.name or f"{self.address:#x}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +124,7 @@ def critical_path(model: libptttrack_sums.Model, names: Naming, *, thread: int =
         ],
         links=[
             PathLink(
-                names.address(at), names.object_pid(at), names.kind(at), names.object_name(at),
+                names.kind(at), names.address(at), names.object_name(at), names.object_pid(at),
                 *links[:, at].tolist(),
             )
             for at in np.argsort(-links[0], kind="stable")[:_LINKS].tolist()

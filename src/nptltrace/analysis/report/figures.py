@@ -12,6 +12,7 @@ from nptltrace._dataclasses import dataclass, field
 from nptltrace._units import plural
 from nptltrace.analysis.checking.silent_threads import silent
 from nptltrace.analysis.objects import is_lock, nothing_contended
+from nptltrace.analysis.report.naming import NamedObject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,13 +97,10 @@ class Blame:
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(NamedObject):
     """The waits of a thread for one object, at one call site, because of one other thread.
 
     Attributes:
-        address: Address of the object.
-        kind: Kind of the object.
-        name: Global variable or alias, or empty.
         site: Where the thread waited.
         wait_class: Class of these waits.
         thread: The holder when the waits began. If nothing is held: the waker. None if unknown.
@@ -113,9 +111,6 @@ class Cause:
         wait_max_ns: The longest of the waits.
     """
 
-    address: int
-    kind: str
-    name: str
     site: str
     wait_class: WaitClass
     thread: ThreadName | None
@@ -125,22 +120,13 @@ class Cause:
     held_ns: int
     wait_max_ns: int
 
-    @property
-    def label(self) -> str:
-        """The name of the object, or its address."""
-        return self.name or f"{self.address:#x}"
-
 
 @dataclass(frozen=True, slots=True)
-class ObjectFigures:
+class ObjectFigures(NamedObject):
     """An object. Generations of an address are one object, but not for locks of Python.
 
     Attributes:
-        address: Address of the object.
         pid: Process id.
-        kind: Kind of the object.
-        name: Global variable or alias, or empty.
-        label: Name or address of the object, never empty.
         init_site: Where the object was initialized; empty if no event shows that.
         first_site: Where the object was first used.
         generations: Number of objects that used this address one after the other.
@@ -153,11 +139,7 @@ class ObjectFigures:
         stacks: The call stacks of the contended waits, the longest first; empty unless asked for.
     """
 
-    address: int
     pid: int
-    kind: str
-    name: str
-    label: str
     init_site: str
     first_site: str
     generations: int
@@ -244,40 +226,28 @@ class SiteFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class PairFigures:
+class PairFigures(NamedObject):
     """The figures of one thread and one object.
 
     Attributes:
         thread: The thread.
-        address: Address of the object.
-        kind: Kind of the object.
-        name: Global variable or alias, or empty.
-        label: Name or address of the object, never empty.
         wait_caused_ns: How long other threads waited for the object while this thread held it.
         figures: The sums, without percentiles.
         stacks: The call stacks of the contended waits, the longest first; empty unless asked for.
     """
 
     thread: ThreadName
-    address: int
-    kind: str
-    name: str
-    label: str
     wait_caused_ns: int
     figures: Figures
     stacks: list[BothStacks] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class OpenWait:
-    """A wait that had not ended at the end of the trace.
+class OpenWait(NamedObject):
+    """A wait for an object that had not ended at the end of the trace.
 
     Attributes:
         thread: The waiter.
-        kind: Kind of the object.
-        address: Address of the object.
-        name: Global variable or alias, or empty.
-        label: Name or address of the object, never empty.
         t_ns: When the wait began.
         dur_ns: Duration up to the end of the process.
         wait_class: Class of the wait.
@@ -287,10 +257,6 @@ class OpenWait:
     """
 
     thread: ThreadName
-    kind: str
-    address: int
-    name: str
-    label: str
     t_ns: int
     dur_ns: int
     wait_class: WaitClass

@@ -22,7 +22,7 @@ from nptltrace.analysis.model import (
 )
 from nptltrace.analysis.objects import is_lock
 from nptltrace.analysis.recording_state import ended_ns, is_recorded
-from nptltrace.analysis.report.naming import Naming
+from nptltrace.analysis.report.naming import NamedObject, Naming
 from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.trace.reading.prefetch import followed
 
@@ -79,14 +79,11 @@ class LiveFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class LiveObject:
+class LiveObject(NamedObject):
     """An object that threads wait for, or waited for.
 
     Attributes:
-        kind: Kind of the object.
-        address: Address of the object.
         pid: Process id.
-        name: Global variable or alias, or empty.
         waiters: Number of threads in a contended wait for the object now.
         holder: The holder now, as the first waiter shows; None if unknown.
         holder_site: Where the holder took the object.
@@ -94,30 +91,19 @@ class LiveObject:
         figures: Waits for the object.
     """
 
-    kind: str
-    address: int
     pid: int
-    name: str
     waiters: int
     holder: ThreadName | None
     holder_site: str
     longest_ns: int
     figures: LiveFigures
 
-    @property
-    def label(self) -> str:
-        """The name of the object, or its address."""
-        return self.name or f"{self.address:#x}"
-
 
 @dataclass(frozen=True, slots=True)
-class LiveWait:
-    """The current wait of a thread.
+class LiveWait(NamedObject):
+    """The current wait of a thread for an object.
 
     Attributes:
-        kind: Kind of the object.
-        address: Address of the object.
-        name: Global variable or alias, or empty.
         wait_class: Class of the wait, as far as it is known before the wait ends.
         t_ns: When the wait began.
         dur_ns: How long the wait has lasted so far.
@@ -125,19 +111,11 @@ class LiveWait:
         owner: The thread that holds the object, or None.
     """
 
-    kind: str
-    address: int
-    name: str
     wait_class: WaitClass
     t_ns: int
     dur_ns: int
     site: str
     owner: ThreadName | None
-
-    @property
-    def label(self) -> str:
-        """The name of the object, or its address."""
-        return self.name or f"{self.address:#x}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
-__all__ = ["Naming", "ThreadName"]
+__all__ = ["NamedObject", "Naming", "ThreadName"]
 
 # Names of low-level locks by their purpose.
 _PURPOSES = {
@@ -44,6 +44,26 @@ class ThreadName:
     def __str__(self) -> str:
         """Return the thread as `thread 12 (worker)`."""
         return f"thread {self.tid}" + (f" ({for_terminal(self.name)})" if self.name else "")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedObject:
+    """An object, as the base of its figures.
+
+    Attributes:
+        kind: Kind of the object.
+        address: Address of the object.
+        name: Global variable or alias, or empty.
+    """
+
+    kind: str
+    address: int
+    name: str
+
+    @property
+    def label(self) -> str:
+        """The name of the object, or its address."""
+        return self.name or f"{self.address:#x}"
 
 
 class Naming:
