@@ -155,7 +155,8 @@ class _Readable:
 class Stream(_Readable):
     """An active stream from `create()`. It is shut down at the end of a `with` block.
 
-    After the shutdown, all methods but `shutdown()` raise `PosixTraceError` with EINVAL.
+    After the shutdown, an iteration ends, and calls other than `shutdown()` raise
+    `PosixTraceError` with EINVAL.
     """
 
     def start(self) -> None:
