@@ -42,7 +42,7 @@ __all__ = [
     "user_event",
 ]
 
-# Public name -> module that defines it, and its name there where that is another.
+# Public name -> "module", or "module:name" if the module has another name for it.
 _HOME = {
     "NativeError": "nptltrace.errors",
     "NativeFilesMissing": "nptltrace.errors",
@@ -74,5 +74,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, those not yet loaded included."""
+    """Return the public names, loaded or not."""
     return sorted(__all__)

@@ -1,8 +1,8 @@
-"""Lets `python -m nptltrace` stand for `ptt`, and is where both begin."""
+"""The entry point of `ptt` and of `python -m nptltrace`."""
 
 from __future__ import annotations
 
-# Built in: to import `signal` takes a while, in which an interrupt would show a traceback.
+# `_signal` is built in. During an import of `signal`, an interrupt would show a traceback.
 import _signal  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def entry() -> NoReturn:
-    """Run `ptt`. An interrupt while modules are still imported ends it at once, in silence."""
+    """Run `ptt`. An interrupt while modules are imported ends the process without a message."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     from nptltrace.cli import entry as run

@@ -1,8 +1,8 @@
-"""What the builder of a distribution package fills in; a wheel leaves it empty."""
+"""Values that a distribution package fills in. A wheel leaves them empty."""
 
 from __future__ import annotations
 
 __all__ = ["NATIVE_DIR"]
 
 NATIVE_DIR: str = ""
-"""Prefix of the native files (holding lib, include, share) when they are not inside the package."""
+"""Directory of the native files (`lib`, `include`, `share`) if they are outside the package."""

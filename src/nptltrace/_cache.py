@@ -7,13 +7,15 @@ from pathlib import Path
 
 __all__ = ["cache_directory", "shrink"]
 
-_MOST = 1 << 30  # bytes of a directory
+_SIZE_MAX = 1 << 30  # bytes of a directory
 
 
 def cache_directory(name: str) -> Path | None:
-    """Return a directory of the cache, `~/.cache/nptltrace/NAME` unless XDG says otherwise.
+    """Return a directory of the cache, which may not exist yet.
 
-    None for a user who has no home.
+    Returns:
+        `$XDG_CACHE_HOME/nptltrace/NAME`, by default `~/.cache/nptltrace/NAME`; None if the user has
+        no home directory. See the XDG Base Directory Specification.
     """
     base = os.environ.get("XDG_CACHE_HOME", "")
     try:
@@ -24,14 +26,14 @@ def cache_directory(name: str) -> Path | None:
 
 
 def shrink(directory: Path) -> None:
-    """Remove the files that were not used for longest, until the rest is small enough.
+    """Remove the oldest files by modification time until 1 GiB is left.
 
-    Files whose names begin with a dot are being written.
+    Files with names that begin with a dot are skipped: another process writes them.
     """
     files = [file for file in directory.iterdir() if not file.name.startswith(".")]
-    known = sorted(((f.stat().st_mtime, f.stat().st_size, f) for f in files), reverse=True)
+    newest_first = sorted(((f.stat().st_mtime, f.stat().st_size, f) for f in files), reverse=True)
     total = 0
-    for _, size, file in known:
+    for _, size, file in newest_first:
         total += size
-        if total > _MOST:
+        if total > _SIZE_MAX:
             file.unlink(missing_ok=True)

@@ -1,12 +1,12 @@
-"""Data classes as those of `dataclasses`, for which no code is compiled until it runs.
+"""Data classes like the standard `dataclasses`, but without code compiled at import.
 
 The standard library compiles up to six methods for each class. With its decorator, `ptt report` of
 a small trace takes 1.24 times and `ptt check` 1.14 times the processor time (28 to 33 ms more;
-medians of 15 pairs with Python 3.11). Here a class has methods that all classes share, and its
-`__init__` is compiled when the first object is made.
+medians of 15 pairs with Python 3.11). Here all classes share their methods, and `__init__` of a
+class is compiled for its first object.
 
 The functions of `dataclasses` work for these classes too. Classes that need `kw_only`, `init` or
-`__post_init__` take the decorator of the standard library.
+`__post_init__` use the decorator of the standard library.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _set = object.__setattr__
 
 
 class _Sign:
-    """Stands for a default value that is not there."""
+    """A named sentinel."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -39,7 +39,7 @@ _FACTORY = _Sign("<factory>")
 
 
 class _Field:
-    """A field: its default value or what makes the value, and who looks at it."""
+    """A field: its default value or factory, and whether `repr` and comparisons use it."""
 
     def __init__(
         self,
@@ -57,12 +57,12 @@ class _Field:
 
 
 class _Made:
-    """The parts of a data class that are made when somebody asks for them.
+    """The fields of a data class, and its `__init__`, compiled on first use.
 
     Args:
         cls: The class.
-        fields: Its fields and those of its bases, by name.
-        frozen: Whether its objects do not change.
+        fields: The fields of the class and of its bases, by name.
+        frozen: Whether objects refuse assignments.
     """
 
     def __init__(self, cls: type, fields: dict[str, _Field], *, frozen: bool) -> None:
@@ -70,11 +70,11 @@ class _Made:
         self.fields = fields
         self._frozen = frozen
         names = [name for name, each in fields.items() if each.compare]
-        # Of a single name, attrgetter makes no tuple.
+        # attrgetter returns a tuple only for two names or more.
         self.values: Callable[[object], Any] = attrgetter(*(names * 2)[: max(2, len(names))])
 
     def init(self) -> Callable[..., None]:
-        """Compile `__init__`, and have the class use it from now on."""
+        """Compile `__init__` and set it in the class."""
         names: dict[str, Any] = {"_set": _set, "_factory": _FACTORY}
         parameters, lines = ["self"], []
         for name, each in self.fields.items():
@@ -92,7 +92,7 @@ class _Made:
                 f"_set(self, {name!r}, {value})" if self._frozen else f"self.{name} = {value}"
             )
         text = f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines or ["pass"])
-        exec(text, names)  # noqa: S102 -- of names of fields alone
+        exec(text, names)  # noqa: S102 -- the text has only names of fields
         made: Callable[..., None] = names["__init__"]
         made.__qualname__ = f"{self.cls.__qualname__}.__init__"
         annotations = {name: each.annotation for name, each in self.fields.items()}
@@ -102,7 +102,7 @@ class _Made:
 
 
 class _StandardFields:
-    """Makes `__dataclass_fields__`, which the functions of `dataclasses` ask for."""
+    """Computes `__dataclass_fields__`, which the functions of `dataclasses` read."""
 
     def __get__(self, instance: object, cls: type) -> dict[str, Any]:
         import dataclasses
@@ -125,7 +125,7 @@ class _StandardFields:
 
 
 class _Signature:
-    """Makes `__signature__`, which documentation shows."""
+    """Computes `__signature__`, which documentation tools read."""
 
     def __get__(self, instance: object, cls: type) -> Any:
         if instance is not None:
@@ -194,7 +194,7 @@ def _setstate(self: Any, state: list[Any]) -> None:
 
 
 def _methods(*, frozen: bool, slots: bool, eq: bool, order: bool) -> dict[str, Any]:
-    """Return the methods that a class gets if it has none of that name."""
+    """Return the methods that a class gets unless it defines them itself."""
     methods: dict[str, Any] = {"__repr__": _repr}
     if eq:
         methods |= {"__eq__": _eq, "__hash__": _hash if frozen else None}
@@ -218,7 +218,7 @@ if not TYPE_CHECKING:
         eq: bool = True,
         order: bool = False,
     ) -> Any:
-        """Make a data class of a class with annotations."""
+        """Return a data class made from a class with annotations."""
         if cls is None:
             return lambda cls: dataclass(cls, frozen=frozen, slots=slots, eq=eq, order=order)
         members = dict(vars(cls))

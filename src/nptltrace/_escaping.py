@@ -1,7 +1,7 @@
-"""Text from outside, as it can be shown: bytes that are no UTF-8, and what terminals obey.
+r"""Escapes text from outside: bytes that are not UTF-8, and control characters of terminals.
 
-File names, arguments and thread names are bytes; Python keeps those that are not UTF-8 as lone
-surrogates, which nothing but a file name may hold.
+File names, arguments and thread names are bytes. Python decodes bytes that are not UTF-8 to lone
+surrogates (PEP 383), which cannot be encoded as UTF-8 again.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import sys
 
 __all__ = ["for_terminal", "readable", "talk"]
 
-# Control characters, and those by which a text changes the direction of what stands around it.
-_OBEYED = {
+# Control characters of terminals, and characters that change the direction of text.
+_CONTROLS = {
     code: chr(code).encode("unicode_escape").decode("ascii")
     for first, last in (
         (0x00, 0x1F), (0x7F, 0x9F), (0x61C, 0x61C), (0x200E, 0x200F), (0x2028, 0x202E),
@@ -22,17 +22,17 @@ _OBEYED = {
 
 
 def readable(text: str) -> str:
-    r"""Return text that can be encoded: bytes that are no UTF-8 stand there as `\xfe`."""
+    r"""Return text that can be encoded: bytes that are not UTF-8 become escapes such as `\xfe`."""
     if text.isascii():
         return text
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def for_terminal(text: str) -> str:
-    r"""Return text of one line that a terminal shows and does not obey, with `\x1b`, `\u202e`."""
-    return readable(text).translate(_OBEYED)
+    r"""Return one line of text with control characters as escapes, such as `\x1b`, `\u202e`."""
+    return readable(text).translate(_CONTROLS)
 
 
 def talk(message: str) -> None:
-    """Print a line on stderr, as `ptt: message`, which no name in it can make more of."""
+    """Print `ptt: message` as one line on stderr; line ends in the message are escaped."""
     print(f"ptt: {for_terminal(message)}", file=sys.stderr, flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -24,12 +25,23 @@ __all__ = [
     "preload_list",
     "preload_path",
     "private_library",
+    "ptt_command",
 ]
 
 PRELOAD = "libnptltrace.so"
 # The dynamic linker splits LD_PRELOAD at these and knows no way to quote them.
 _SEPARATORS = frozenset(" :\t\n")
 _PACKAGE = Path(__file__).parent
+_RUN_PTT = """\
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+from nptltrace.__main__ import entry
+entry()"""
+
+
+def ptt_command(*arguments: str) -> list[str]:
+    """Return a command that runs `ptt` of this package, wherever the package lies."""
+    return [sys.executable, "-P", "-c", _RUN_PTT, str(_PACKAGE.parent), *arguments]
 
 
 def _candidates() -> list[Path]:
@@ -80,31 +92,27 @@ def pkgconfig_dir() -> Path:
 def man_dir() -> Path:
     """Return the directory to add to `MANPATH`.
 
-    A wheel has the pages in `share/man` of the environment, where `man` looks by itself; they are
-    those of its own native files only.
+    A wheel installs the pages in `share/man` of the environment, where `man` finds them. These
+    pages describe only the native files of the wheel itself.
     """
     beside = native_dir() / "share" / "man"
     if beside.is_dir() or native_dir() != _PACKAGE / "_native":
         return beside
-    return next(iter(_installed("ptt.1")), beside)
-
-
-def _installed(page: str) -> list[Path]:
-    """Return the directory of manual pages that pip made when it installed a wheel."""
     from importlib.metadata import PackageNotFoundError, files
 
     try:
-        found = files("nptltrace") or []
+        installed = files("nptltrace") or []
     except PackageNotFoundError:
-        return []
-    return [Path(file.locate()).resolve().parents[1] for file in found if file.name == page]
+        return beside
+    pages = (Path(file.locate()) for file in installed if file.name == "ptt.1")
+    return next((page.resolve().parents[1] for page in pages), beside)
 
 
 def page_dir() -> Path:
     """Return the directory of the viewer's page: `index.html`, `app.js` and `app.css`.
 
     Raises:
-        NativeFilesMissing: PTT was built where there was no node, so without the page.
+        NativeFilesMissing: PTT was built without the page, because there was no node.
     """
     path = native_dir() / "share" / "nptltrace" / "page"
     if not (path / "index.html").is_file():
@@ -116,7 +124,7 @@ def glibc_dir() -> Path:
     """Return the directory of the trace points for glibc: `edits.toml` and `include`.
 
     Raises:
-        NativeFilesMissing: It is not there.
+        NativeFilesMissing: There is no such directory.
     """
     path = native_dir() / "share" / "nptltrace" / "glibc"
     if not (path / "edits.toml").is_file():
@@ -125,19 +133,19 @@ def glibc_dir() -> Path:
 
 
 def handlers_dir() -> Path:
-    """Return the directory of the handlers that come with PTT."""
+    """Return the directory of PTT's handlers."""
     return lib_dir() / "handlers"
 
 
 def handlers() -> dict[str, Path]:
-    """Return the handlers that come with PTT, by the name `--handler` takes."""
-    place = handlers_dir()
+    """Return the paths of PTT's handlers, by the names that `--handler` takes."""
+    directory = handlers_dir()
     try:
-        names = sorted(os.listdir(place))  # noqa: PTH208 -- names
+        names = sorted(os.listdir(directory))  # noqa: PTH208 -- names
     except OSError:
         names = []
     return {
-        name.removeprefix("lib").removesuffix(".so"): place / name
+        name.removeprefix("lib").removesuffix(".so"): directory / name
         for name in names
         if name.startswith("lib") and name.endswith(".so")
     }
@@ -147,7 +155,7 @@ def library(name: str) -> Path:
     """Return the path of one library.
 
     Args:
-        name: File name, as in `libpttread.so`.
+        name: File name, such as `libpttread.so`.
 
     Raises:
         NativeFilesMissing: There is no such file.
@@ -159,10 +167,14 @@ def library(name: str) -> Path:
 
 
 def preload_path() -> str:
-    """Return an absolute path of the tracer that can stand in `LD_PRELOAD`.
+    """Return an absolute path of the tracer for `LD_PRELOAD`.
 
-    The list cannot quote spaces or colons. When the library lies in a directory with such a
-    name, a link to that directory is made in a private directory and the path leads through it.
+    The list cannot quote spaces or colons; see ld.so(8). If the path of the library has one, the
+    returned path leads through a link in a private directory.
+
+    Raises:
+        NativeFilesMissing: There is no tracer.
+        PttError: There is no private directory, or a file is in the place of the link.
     """
     path = library(PRELOAD)
     if not _SEPARATORS.intersection(str(path)):
@@ -172,17 +184,17 @@ def preload_path() -> str:
 
 
 def preload_list(already: str | None = None, locks: str | None = None) -> str:
-    """Return a value for `LD_PRELOAD` with the tracer in front of what is there.
+    """Return a value for `LD_PRELOAD` that begins with the tracer.
 
     Args:
-        already: The value the user has set, if any; kept as it is.
-        locks: The shared object for the user's locks, which comes before the tracer.
+        already: The value that the user has set, if any; it follows the tracer.
+        locks: The shared object for the user's locks; it precedes the tracer.
     """
     return ":".join(filter(None, (locks, preload_path(), already)))
 
 
 def _plain_link(target: Path) -> Path:
-    """Return a link to `target` whose own path holds no separator."""
+    """Return a link to `target` with a path that has no separator."""
     from hashlib import sha256
 
     name = "native-" + sha256(os.fsencode(target)).hexdigest()[:16]
@@ -190,34 +202,41 @@ def _plain_link(target: Path) -> Path:
     try:
         link.symlink_to(target)
     except FileExistsError:
-        # The name follows from the target, so an older link leads to the same place.
+        # The name is a hash of the target, so an older link has the same target.
         if not link.is_symlink() or link.readlink() != target:
             raise PttError(f"{link} is in the way: it should lead to {target}") from None
     return link
 
 
 def private_library(name: str, content: bytes) -> str:
-    """Return the path of a shared object of that content, which can stand in `LD_PRELOAD`.
+    """Write a shared object into a private directory, and return its path for `LD_PRELOAD`.
 
-    It stays there: programs that were started with it may start others at any time.
+    The file stays there: programs that were started with it may start others at any time.
+
+    Args:
+        name: What the file name begins with; a hash of the content follows.
+        content: The shared object.
+
+    Raises:
+        PttError: There is no private directory, or the file cannot be written.
     """
     from hashlib import sha256
 
     path = _private_dir() / f"{name}-{sha256(content).hexdigest()[:16]}.so"
     if not path.is_file():
-        made = path.with_name(f".{path.name}-{os.getpid()}")
+        temporary = path.with_name(f".{path.name}-{os.getpid()}")
         try:
-            made.write_bytes(content)
-            made.replace(path)
+            temporary.write_bytes(content)
+            temporary.replace(path)
         except OSError as error:
             raise PttError(f"{path}: {error.strerror}") from None
     return str(path)
 
 
 def _private_dir() -> Path:
-    """Return a directory of this user alone whose path holds no separator.
+    """Return a directory that only this user can write to, and with a path without separators.
 
-    What lies there is loaded into the user's programs, so nobody else may write to it.
+    The user's programs load files from this directory.
     """
     uid = os.getuid()
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
@@ -228,12 +247,12 @@ def _private_dir() -> Path:
             continue
         try:
             place.mkdir(mode=0o700, exist_ok=True)
-            found = place.lstat()
+            status = place.lstat()
         except OSError:
             continue
-        private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
+        private = stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o077
         loadable = not os.statvfs(place).f_flag & os.ST_NOEXEC
-        if private and loadable and found.st_uid == uid:
+        if private and loadable and status.st_uid == uid:
             return place
     raise PttError(
         "no private directory for the libraries that programs load: the file system must not be "

@@ -1,4 +1,4 @@
-"""Dates, durations and sizes, each with the unit that fits, and nouns that go with a number."""
+"""Dates, durations and sizes as text, and nouns in the number that a count needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SIZES = ("B", "kB", "MB", "GB", "TB")
 
 
 def date(unix_ns: int) -> str:
-    """Return when something was, in local time."""
+    """Return a Unix time in ns as local date and time, `2026-11-21 09:30:00`."""
     from datetime import datetime
 
     try:
@@ -18,13 +18,13 @@ def date(unix_ns: int) -> str:
 
 
 def seconds(ns: int) -> str:
-    """Return a time as seconds with six decimals."""
+    """Return a time in ns as seconds with six decimals, `1.234567 s`."""
     sign = "-" if ns < 0 else ""
     return f"{sign}{abs(ns) // 10**9}.{abs(ns) % 10**9 // 1000:06} s"
 
 
 def duration(ns: int) -> str:
-    """Return a duration with three decimals and the unit that fits."""
+    """Return a duration in ns with three decimals, in s, ms or us; below 1 us in ns."""
     for unit, name in ((10**9, "s"), (10**6, "ms"), (10**3, "us")):
         if abs(ns) >= unit:
             return f"{ns / unit:.3f} {name}"
@@ -32,7 +32,7 @@ def duration(ns: int) -> str:
 
 
 def size(n: int) -> str:
-    """Return a number of bytes with the unit that fits."""
+    """Return a number of bytes in B, kB, MB, GB or TB (powers of 1000)."""
     value = float(n)
     for unit in _SIZES:
         if value < 1000 or unit == _SIZES[-1]:  # noqa: PLR2004 -- of the prefixes
@@ -42,11 +42,11 @@ def size(n: int) -> str:
 
 
 def plural(count: int, noun: str, many: str = "") -> str:
-    """Return a noun as it goes with a number.
+    """Return the singular or the plural of a noun.
 
     Args:
-        count: The number.
-        noun: For one.
-        many: For other numbers, if it does not just end in an s more.
+        count: The number of things.
+        noun: The singular.
+        many: The plural, if it is not the singular with an *s*.
     """
     return noun if count == 1 else many or f"{noun}s"

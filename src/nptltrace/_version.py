@@ -1,4 +1,4 @@
-"""Which version this is, and when it was released: the date of what is built of it."""
+"""The version, and the date of its release: wheels and manual pages carry this date."""
 
 __version__ = "0.1.0"
 __date__ = "2026-11-21"

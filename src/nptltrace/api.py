@@ -1,7 +1,7 @@
-"""What `nptltrace.open()` returns: a traceset that also answers what analysis knows of it.
+"""The traceset that `nptltrace.open()` returns: reads events and answers questions about them.
 
-The reader of traces knows nothing of analysis; the two meet here, and analysis is imported when it
-is asked.
+The reader of traces does not depend on analysis. This module joins the two, and imports analysis
+on demand.
 """
 
 from __future__ import annotations
@@ -34,12 +34,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Choice", "Traceset", "open_traceset"]
 
-# Patterns of functions and modules, with commas between them or one by one.
+# Patterns of functions and modules: one text with commas, or several texts.
 Patterns = str | Iterable[str]
 # Arguments that choose a part: start_ns, end_ns, pid, tid, object, site.
 _Part = tuple[int | None, int | None, Choice, Choice, Choice, Choice]
-_WHOLE: _Part = (None, None, None, None, None, None)
-# What users may use of the class below.
+# Public attributes of the base class.
 _OFFERED = (
     "alignment", "closed", "damages", "paths", "processes", "remarks", "running", "start_unix_ns",
 )  # fmt: skip
@@ -63,7 +62,7 @@ class Traceset(NamedTraces):
     A part that matches nothing gives a `UserWarning`.
 
     Attributes:
-        alignment: How the clocks of the traces were put together, an `Alignment`.
+        alignment: How the clocks of the traces were aligned, an `Alignment`.
         start_unix_ns: Time 0 of the traceset, in ns since 1970.
     """
 
@@ -75,11 +74,11 @@ class Traceset(NamedTraces):
         self._open_cursor = EventCursor(self)
 
     def __repr__(self) -> str:
-        """Return what it holds, in a line."""
+        """Return a summary on one line: traces, counts and duration."""
         return f"<Traceset {self._summary()}>"
 
     def _repr_html_(self) -> str:
-        """Return what it holds, for notebooks."""
+        """Return the summary as an HTML table, for notebooks."""
         rows = "".join(
             f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>"
             for name, value in self._facts().items()
@@ -112,12 +111,12 @@ class Traceset(NamedTraces):
         return iter(self._names_of_tables())
 
     def close(self) -> None:
-        """Close it. What it has returned stays valid; it may be closed twice."""
+        """Close the traceset. Returned tables stay valid. A second call does nothing."""
         self._forget()
         self._open_cursor.close()
         super().close()
 
-    # ---- what it holds ----
+    # ---- contents ----
 
     @property
     def tables(self) -> list[str]:
@@ -138,7 +137,7 @@ class Traceset(NamedTraces):
 
     @property
     def duration(self) -> int:
-        """From the first event to the last, in ns."""
+        """Time from the first event to the last, in ns."""
         return self.end - self.start
 
     def stat(
@@ -146,7 +145,7 @@ class Traceset(NamedTraces):
         pid: Choice = None, tid: Choice = None,
         object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
     ) -> Stat:  # fmt: skip
-        """Return what it holds: processes, threads, events, objects, losses; see `ptt stat`."""
+        """Return counts of processes, threads, events, objects and losses; see `ptt stat`."""
         from nptltrace.analysis.report.documents import stat_document
 
         part = (start_ns, end_ns, pid, tid, object, site)
@@ -161,9 +160,10 @@ class Traceset(NamedTraces):
         """Return names for the addresses in columns `object` and `site`.
 
         Args:
-            directories: Where to look first for programs and debug files, by build-id or name.
-            aliases: Alias files, whose names win.
-            skip: Patterns of functions and modules that are no call sites, as `Lck_*`.
+            directories: Directories to search first for programs and debug files, by build-id or
+                name.
+            aliases: Alias files. Their names replace all other names.
+            skip: Patterns of functions and modules that are not call sites, such as `Lck_*`.
         """
         from nptltrace.trace.passed_over import PassedOver
         from nptltrace.trace.symbols.alias import read_aliases
@@ -183,7 +183,8 @@ class Traceset(NamedTraces):
 
         Args:
             name: `waits`, `holds`, `threads`, `named_waits`, …; `list(ts)` has them all.
-            columns: Only these; None for all. For events, None stands for the fields that occur.
+            columns: Only these columns; None for all. For events, None stands for the fields that
+                occur.
             start_ns: Begin of the window.
             end_ns: End of the window.
             pid: Only these processes.
@@ -224,11 +225,11 @@ class Traceset(NamedTraces):
         pid: Choice = None, tid: Choice = None,
         object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
     ) -> Iterator[pa.Table]:  # fmt: skip
-        """Yield a table in pieces, for one that does not fit into memory; see `table`.
+        """Yield a table in pieces, for tables that do not fit into memory; see `table`.
 
         Args:
-            name: The table; views do not come in pieces.
-            columns: Only these; None for all.
+            name: The table. Views do not come in pieces.
+            columns: Only these columns; None for all.
             start_ns: Begin of the window.
             end_ns: End of the window.
             pid: Only these processes.
@@ -237,7 +238,7 @@ class Traceset(NamedTraces):
             site: Only these call sites.
 
         Yields:
-            Arrow tables of one schema.
+            Arrow tables with the same schema.
 
         Raises:
             UsageError: There is no such table or column, or a value is wrong.
@@ -254,9 +255,9 @@ class Traceset(NamedTraces):
         """Return the events of a window, with the columns of the table `events`.
 
         Args:
-            start_ns: Begin here; None for the start.
-            end_ns: End before this; None for the end.
-            fields: Which of the events' own fields to add; None for all that occur.
+            start_ns: Begin of the window; None for the start.
+            end_ns: End of the window; None for the end.
+            fields: Fields of events to add as columns; None for all that occur.
             pid: Only events of these processes.
             tid: Only events of these threads.
             object: Only events on these objects.
@@ -329,11 +330,11 @@ class Traceset(NamedTraces):
         pid: Choice = None, tid: Choice = None,
         object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
     ) -> pa.Table:  # fmt: skip
-        """Return what an SQL query over the tables answers.
+        """Return the result of an SQL query over the tables.
 
         Args:
-            query: One or more statements; the last that returns rows counts.
-            params: Values for `?` and `$1` by their places, or for `$name` by name.
+            query: One or more statements. The last statement that returns rows gives the result.
+            params: Values for `?` and `$1` by position, or for `$name` by name.
             start_ns: Begin of the window. The tables hold the chosen part only.
             end_ns: End of the window.
             pid: Only these processes.
@@ -345,7 +346,7 @@ class Traceset(NamedTraces):
             An Arrow table with the columns of the query.
 
         Raises:
-            UsageError: The query or a value is wrong; the text says where.
+            UsageError: The query or a value is wrong; the message says where.
             PttError: DuckDB is not installed.
 
         Example:
@@ -356,7 +357,7 @@ class Traceset(NamedTraces):
     # ---- reading on ----
 
     def position(self) -> Position:
-        """Return the place before the event that would be read next."""
+        """Return the position before the next event that `read` returns."""
         return self._cursor.position()
 
     def seek(self, place: int | Position) -> None:
@@ -376,12 +377,15 @@ class Traceset(NamedTraces):
         Args:
             until: End before this time, in ns since the start, or before the event of a position;
                 None for no end.
-            max_events: End earlier, after exactly this many.
-            fields: Which of the events' own fields to add as columns; None for all that occur.
+            max_events: Return at most this many events.
+            fields: Fields of events to add as columns; None for all that occur.
+
+        Returns:
+            An Arrow table with the columns of the table `events`.
         """
         return self._cursor.read(until, max_events, fields)
 
-    # ---- the same in the words of LTTV ----
+    # ---- the same functions with the names of LTTV ----
 
     def seek_time(self, t_ns: int) -> None:
         """Go to the first event at a time or later: `seek(t_ns)`."""
@@ -392,7 +396,7 @@ class Traceset(NamedTraces):
         self.seek(position)
 
     def position_save(self) -> Position:
-        """Return the place before the event that would be read next: `position()`."""
+        """Return the position before the next event: `position()`."""
         return self.position()
 
     def middle_time(
@@ -403,9 +407,9 @@ class Traceset(NamedTraces):
 
         Args:
             end_ns: Events at this time or later are left for the next read; None for no end.
-            max_events: End earlier, after this many, but not before the last one's time stamp is
-                complete: events that share it are all delivered.
-            fields: Which of the events' own fields to add as columns; None for all that occur.
+            max_events: Stop after this many events, and after all further events with the same time
+                stamp as the last one.
+            fields: Fields of events to add as columns; None for all that occur.
         """
         tables = [self.read(end_ns, max_events, fields=fields)]
         if max_events is not None and tables[0].num_rows and tables[0].num_rows >= max_events:
@@ -421,9 +425,9 @@ class Traceset(NamedTraces):
         """Read events that are before a position: `read(end_position)`.
 
         Args:
-            end_position: The event it names is not delivered; None for no end.
-            max_events: End earlier, after exactly this many.
-            fields: Which of the events' own fields to add as columns; None for all that occur.
+            end_position: End before the event at this position; None for no end.
+            max_events: Return at most this many events.
+            fields: Fields of events to add as columns; None for all that occur.
         """
         return self.read(end_position, max_events, fields=fields)
 
@@ -431,13 +435,13 @@ class Traceset(NamedTraces):
         self, start_ns: int | None = None, end_ns: int | None = None,
         *, fields: Sequence[str] = (), batch_size: int = 65536,
     ) -> Iterator[pa.Table]:  # fmt: skip
-        """Yield all events of a stretch of time in tables; the place of the calls above is kept.
+        """Yield all events of a window in tables, without a change of the reading position.
 
         Args:
-            start_ns: Begin here; None for the start.
-            end_ns: End before this; None for the end.
-            fields: Which of the events' own fields to add as columns.
-            batch_size: Events a table.
+            start_ns: Begin of the window; None for the start.
+            end_ns: End of the window; None for the end.
+            fields: Fields of events to add as columns.
+            batch_size: Number of events in each table.
         """
         from nptltrace.trace.reading.parallel import event_batches
 
@@ -457,20 +461,20 @@ class Traceset(NamedTraces):
         object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
         skip: Patterns = (),
     ) -> Report:  # fmt: skip
-        """Return which threads waited for what, and because of which others; see `ptt report`.
+        """Return which threads waited for which objects, and who made them wait; see `ptt report`.
 
         Args:
             by: `site` adds `sites` to objects and threads, `thread,object` adds `pairs`, `stack`
                 adds `stacks`.
-            show: What is added up by stack: contended waits of waiters (`waits`) or of holders
-                (`holders`), `holds`, or `idle` waits.
+            show: What `stack` adds up: contended waits by the stacks of waiters (`waits`) or of
+                holders (`holders`), `holds`, or `idle` waits.
             start_ns: Begin of the window.
             end_ns: End of the window.
             pid: Count these processes only.
             tid: Count these threads only.
             object: Count these objects only.
             site: Count these call sites only.
-            skip: Which functions and modules are passed over.
+            skip: Patterns of functions and modules that are not call sites.
 
         Raises:
             UsageError: An argument is wrong.
@@ -480,13 +484,13 @@ class Traceset(NamedTraces):
         _one_of("by", by, ("object", "thread", "site", "thread,object", "stack"))
         with self._passing_over(skip) as symbols:
             answers = self._answers_about((start_ns, end_ns, pid, tid, object, site), symbols)
-            found = answers.report(pairs=by == "thread,object")
+            contention = answers.report(pairs=by == "thread,object")
             stacks = None
             if by == "stack":
                 from nptltrace.analysis.report.stacks.sums import stack_measure
 
                 stacks = answers.stacks(stack_measure(show))
-        return report_document(found, by=by, stacks=stacks)
+        return report_document(contention, by=by, stacks=stacks)
 
     def check(
         self, *, kind: Patterns = (), ignore: Patterns = (), long_hold_ns: int = 1_000_000_000,
@@ -502,7 +506,7 @@ class Traceset(NamedTraces):
             kind: Only findings of these kinds, such as `"deadlock"`.
             ignore: Leave out these findings: `"KIND"`, or `"KIND:TEXT"` with a text in the name of
                 an object or in a call site.
-            long_hold_ns: A lock that is held for this time is a finding.
+            long_hold_ns: Report locks that are held for this time or longer.
             suspects: Also report lock orders that may be false because memory was reused.
             rules: Python files that add kinds of findings.
             start_ns: Begin of the window.
@@ -511,7 +515,7 @@ class Traceset(NamedTraces):
             tid: Only findings about these threads.
             object: Only findings about these objects.
             site: Only findings at these call sites.
-            skip: Which functions and modules are passed over.
+            skip: Patterns of functions and modules that are not call sites.
 
         Raises:
             UsageError: An argument is wrong.
@@ -524,10 +528,10 @@ class Traceset(NamedTraces):
         )
         with self._passing_over(skip) as symbols:
             answers = self._answers_about((start_ns, end_ns, pid, tid, object, site), symbols)
-            found, chosen = answers.check(wanted, long_hold_ns)
-        if found.failures:
-            raise PttError(found.failures[0])
-        return findings_document(chosen, found.uncovered, found.futex_waits)
+            findings, chosen = answers.check(wanted, long_hold_ns)
+        if findings.failures:
+            raise PttError(findings.failures[0])
+        return findings_document(chosen, findings.uncovered, findings.futex_waits)
 
     def diff(
         self, after: Traceset | Sequence[Traceset], *, before: Sequence[Traceset] = (),
@@ -537,13 +541,13 @@ class Traceset(NamedTraces):
         object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
         skip: Patterns = (),
     ) -> Diff:  # fmt: skip
-        """Return what changed from this run to others; see `ptt diff`.
+        """Return the changes from this run, the baseline, to other runs; see `ptt diff`.
 
         Args:
-            after: The run after, or several.
-            before: Further runs before.
+            after: The new run, or several new runs.
+            before: Further baseline runs.
             by: What to compare: `site`, `stack`, `object` or `thread`.
-            per: What to divide by: `run`, `second`, or the name of a type of event.
+            per: What to divide by: `run`, `second`, or the name of an event type.
             confidence: How sure a change must be, between 0.5 and 1.
             start_ns: Begin of the window, in each run.
             end_ns: End of the window.
@@ -551,7 +555,7 @@ class Traceset(NamedTraces):
             tid: Count these threads only.
             object: Count these objects only.
             site: Count these call sites only.
-            skip: Which functions and modules are passed over.
+            skip: Patterns of functions and modules that are not call sites.
 
         Raises:
             UsageError: An argument is wrong.
@@ -565,8 +569,8 @@ class Traceset(NamedTraces):
             chain.from_iterable(run._run_of(part, skip) for run in side)  # noqa: SLF001 -- this class
             for side in sides
         )
-        found = next(first).diff(then, before=first, by=by, per=per, confidence=confidence)
-        return diff_document(found, by=by, per=per)
+        difference = next(first).diff(then, before=first, by=by, per=per, confidence=confidence)
+        return diff_document(difference, by=by, per=per)
 
     def export(
         self, format: str,  # noqa: A002 -- as the option is called
@@ -576,29 +580,29 @@ class Traceset(NamedTraces):
         object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
         skip: Patterns = (),
     ) -> Path:  # fmt: skip
-        """Write it in another program's format; see `ptt export`.
+        """Write the traceset in the format of another program; see `ptt export`.
 
         Args:
             format: `chrome`, `csv`, `firefox`, `folded`, `paje`, `parquet`, `perfetto`, `pprof` or
                 `speedscope`.
-            output: The file or directory to make.
-            tables: Of `csv` and `parquet`, only these tables.
-            show: Of `firefox`, `folded`, `pprof` and `speedscope`, what is added up by stack; see
+            output: The file or directory to create.
+            tables: For `csv` and `parquet`: only these tables.
+            show: For `firefox`, `folded`, `pprof` and `speedscope`: what to add up by stack; see
                 `report`.
-            force: Replace what is already there.
+            force: Replace an existing file or directory.
             start_ns: Begin of the window.
             end_ns: End of the window.
             pid: Only these processes.
             tid: Only these threads.
             object: Only these objects.
             site: Only these call sites.
-            skip: Which functions and modules are passed over.
+            skip: Patterns of functions and modules that are not call sites.
 
         Returns:
-            The path of what was written.
+            The path of the file or directory.
 
         Raises:
-            UsageError: An argument is wrong, or something is there already.
+            UsageError: An argument is wrong, or `output` exists.
         """
         from nptltrace.export import Export, load_format
         from nptltrace.export.writing.target import Target
@@ -616,7 +620,7 @@ class Traceset(NamedTraces):
         return Path(output)
 
     def refresh(self) -> None:
-        """Take in what a running recording has written since; the place is kept."""
+        """Read on in a running recording: include its new events. The position is kept."""
         super().refresh()
         self._cursor.refresh()
         self._forget()
@@ -625,20 +629,20 @@ class Traceset(NamedTraces):
 
     @property
     def _cursor(self) -> EventCursor:
-        """Where reading goes on."""
+        """The cursor of the reading functions; raises an error if the traceset is closed."""
         self.ensure_open()
         return self._open_cursor
 
     def _fields(self) -> list[str]:
-        """Return the events' own fields that occur."""
+        """Return the names of the event fields that occur."""
         from nptltrace.catalog import BY_ID
         from nptltrace.trace.reading.columns import FIELD_NAMES
 
         workers = len(os.sched_getaffinity(0))
         counts, _, _ = libpttread.count(self.reader, workers=workers, objects=False)
-        known = (BY_ID[one.id] for one in counts if one.id in BY_ID)
-        found = {field.name for event in known for field in event.fields}
-        return [name for name in FIELD_NAMES if name in found]
+        known = (BY_ID[count.id] for count in counts if count.id in BY_ID)
+        occurring = {field.name for event in known for field in event.fields}
+        return [name for name in FIELD_NAMES if name in occurring]
 
     def _forget(self) -> None:
         self._default_symbols = None
@@ -646,9 +650,9 @@ class Traceset(NamedTraces):
             self._whole.close()
             self._whole = None
 
-    def _about(self, part: _Part = _WHOLE) -> Answers:
-        """Return what answers questions about a part; what answers about the whole is kept."""
-        if _is_part(part):
+    def _about(self, part: _Part) -> Answers:
+        """Return the answers about a part. The answers about the whole traceset are kept."""
+        if any(choice is not None for choice in part):
             return self._answers_about(part, self._symbols())
         self.ensure_open()
         if self._whole is None:
@@ -673,7 +677,7 @@ class Traceset(NamedTraces):
                 answers.close()
 
     def _run_of(self, part: _Part, skip: Patterns) -> Iterator[Answers]:
-        """Yield what answers questions about a part, while the patterns are passed over."""
+        """Yield the answers about a part, with call sites that the patterns leave."""
         with self._passing_over(skip) as symbols:
             yield self._answers_about(part, symbols)
 
@@ -692,21 +696,21 @@ class Traceset(NamedTraces):
 
     @contextmanager
     def _passing_over(self, skip: Patterns) -> Iterator[Symbols]:
-        """Give names by which call sites are those that further patterns leave, for a while."""
+        """Yield symbols for call sites that the patterns leave, and restore the call sites."""
         from nptltrace.trace.passed_over import patterns
 
-        found = [pattern for word in _several(skip) if word for pattern in patterns(word)]
-        if not found:
+        passed_over = [pattern for word in _several(skip) if word for pattern in patterns(word)]
+        if not passed_over:
             yield self._symbols()
             return
         self._forget()
         try:
-            yield self.symbols(skip=found)
+            yield self.symbols(skip=passed_over)
         finally:
-            self._symbols()  # events have their own call sites again
+            self._symbols()  # sets the recorded call sites again
 
     def _answers(self, part: _Part, symbols: Symbols) -> Answers:
-        """Return what answers questions about a part.
+        """Return the answers about a part.
 
         Raises:
             UsageError: A value is wrong, or the window ends before it begins.
@@ -718,15 +722,15 @@ class Traceset(NamedTraces):
         return Answers(self, symbols, chosen, _window(start_ns, end_ns))
 
     def _answers_about(self, part: _Part, symbols: Symbols) -> Answers:
-        """Return what answers questions about a part, and warn if it is empty; see `_answers`."""
+        """Return the answers about a part, and warn if the part is empty; see `_answers`."""
         answers = self._answers(part, symbols)
         counted = answers.scope.counted
         _, _, pid, tid, _, site = part
-        for name, given, found in (
+        for name, choice, matches in (
             ("pid and tid", (pid, tid), counted.threads), ("site", site, counted.sites),
         ):  # fmt: skip
-            if found is not None and not len(found):
-                warnings.warn(f"nothing matches {name} = {given!r}", UserWarning, stacklevel=4)
+            if matches is not None and not len(matches):
+                warnings.warn(f"nothing matches {name} = {choice!r}", UserWarning, stacklevel=4)
         return answers
 
     def _span(self) -> tuple[int, int]:
@@ -737,7 +741,7 @@ class Traceset(NamedTraces):
         return first, last
 
     def _facts(self) -> dict[str, str]:
-        """Return what it holds by name; cheap, for it is shown without being asked for."""
+        """Return the summary by name. It is cheap: notebooks show it without being asked."""
         if self.closed:
             return {"traces": ", ".join(map(str, self.paths())), "state": "closed"}
         infos = [self.reader.trace_info(trace.number) for trace in self.traces]
@@ -761,8 +765,8 @@ class Traceset(NamedTraces):
 
 def _counted(number: str, plural: str) -> str:
     """Return `1 thread` or `2 threads`."""
-    one = plural.removesuffix("es" if plural == "processes" else "s")
-    return f"{number} {one if number == '1' else plural}"
+    singular = plural.removesuffix("es" if plural == "processes" else "s")
+    return f"{number} {singular if number == '1' else plural}"
 
 
 def _several(texts: Patterns) -> list[str]:
@@ -787,10 +791,6 @@ def _generation_at(source: NamedTraces, address: int, number: int) -> list[Chose
     return generation_at(source, address, number)
 
 
-def _is_part(part: _Part) -> bool:
-    return any(choice is not None for choice in part)
-
-
 def _one_of(name: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise UsageError(f"{name} is one of {', '.join(known)}, not {value!r}")
@@ -803,8 +803,8 @@ def open_traceset(*paths: str | os.PathLike[str]) -> Traceset:
         paths: Trace directories.
 
     Raises:
-        TraceFormatError: One of them is not a trace.
-        UsageError: They cannot be read as one.
+        TraceFormatError: A directory is not a trace.
+        UsageError: The traces cannot be merged into one traceset.
 
     Example:
         >>> import nptltrace

@@ -1,4 +1,4 @@
-"""Errors of PTT: everything a caller may want to catch is a `PttError`."""
+"""Errors of PTT. All errors that a caller may want to catch are a `PttError`."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ __all__ = [
 
 
 class PttError(Exception):
-    """Base of all errors raised on purpose; the command line shows its text and no traceback.
+    """Base of all errors that PTT raises; the command line prints the text without a traceback.
 
     Attributes:
-        exit_status: What `ptt` exits with when the error reaches it.
+        exit_status: Exit status of `ptt` if the error ends it.
     """
 
     exit_status: int = 2
 
 
 class UsageError(PttError):
-    """The caller asked for something that makes no sense or does not exist."""
+    """The caller asked for something impossible, or for something that does not exist."""
 
 
 class ClosedError(PttError, ValueError):
@@ -42,12 +42,12 @@ class ClosedError(PttError, ValueError):
 
 
 class TraceFormatError(PttError):
-    """A trace on disk is not what the format says.
+    """A trace on disk breaks the format.
 
     Args:
-        path: The file that is broken.
-        offset: Where in it, in bytes, or None when the file as a whole is meant.
-        reason: What was expected or found there.
+        path: The broken file.
+        offset: Place in the file, in bytes; None for the file as a whole.
+        reason: What is wrong.
     """
 
     def __init__(self, path: str | os.PathLike[str], offset: int | None, reason: str) -> None:
@@ -59,12 +59,12 @@ class TraceFormatError(PttError):
 
 
 class NativeError(PttError):
-    """A call into one of the C libraries, or into the system, failed.
+    """A call of a C library of PTT, or of the system, failed.
 
     Args:
-        what: What was being done, as in "cannot map segment".
+        what: The failed action, such as "cannot map segment".
         errno: The error number, positive or negated.
-        next_step: What the user can do about it, as in "make room on that file system".
+        next_step: Advice for the user, such as "make room on that file system".
     """
 
     def __init__(self, what: str, errno: int, next_step: str = "") -> None:
@@ -74,12 +74,12 @@ class NativeError(PttError):
         super().__init__(f"{text}; {next_step}" if next_step else text)
 
 
-class NativeFilesMissing(PttError):  # noqa: N818 -- reads as the sentence it reports
-    """The libraries that belong to the package were not found.
+class NativeFilesMissing(PttError):  # noqa: N818 -- the name is a sentence
+    """A native file of the package was not found.
 
     Args:
-        name: The file that was looked for.
-        looked_in: Every place where it was looked for, in order.
+        name: The missing file.
+        looked_in: All places that were searched, in order.
     """
 
     def __init__(self, name: str, looked_in: Sequence[str]) -> None:
@@ -89,11 +89,14 @@ class NativeFilesMissing(PttError):  # noqa: N818 -- reads as the sentence it re
 
 
 def named(error: OSError, name: str) -> OSError:
-    """Return an error of the system's that says what it is about, as those of open files do not.
+    """Set the file name of a system error; errors of open files have none.
 
     Args:
         error: The error.
-        name: What it is about, unless it says so itself.
+        name: The file name, used only if the error has none.
+
+    Returns:
+        The same error.
     """
     if error.filename is None:
         error.filename = name
@@ -101,10 +104,10 @@ def named(error: OSError, name: str) -> OSError:
 
 
 def one_line(error: BaseException) -> str:
-    """Return what an error says to the user: words, and what they are about."""
+    """Return the message of an error on one line, with the file name of a system error."""
     text = str(error)
     if isinstance(error, OSError) and not isinstance(error, PttError) and error.strerror:
-        # Arrow puts what it did before what the system said.
+        # Arrow puts its own words before the words of the system.
         text = error.strerror.rpartition(f"[errno {error.errno}] ")[2]
         if error.filename is not None:
             text = f"{os.fsdecode(error.filename)}: {text}"
@@ -112,13 +115,18 @@ def one_line(error: BaseException) -> str:
 
 
 def error_name(number: int) -> str:
-    """Return the name that POSIX has for an error number, or the number itself."""
+    """Return the POSIX name of an error number, such as `EBUSY`, or the number as text."""
     return "EDEADLK" if number == errno.EDEADLK else errno.errorcode.get(number, str(number))
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name: which known ones are like it."""
+    """Return the end of a message about an unknown name: `; did you mean …?`, or nothing.
+
+    Args:
+        name: The unknown name.
+        known: The names to suggest; at most three similar names are used.
+    """
     from difflib import get_close_matches
 
-    found = get_close_matches(name, list(known), 3, 0.6)
-    return f"; did you mean {' or '.join(found)}?" if found else ""
+    similar = get_close_matches(name, list(known), 3, 0.6)
+    return f"; did you mean {' or '.join(similar)}?" if similar else ""

@@ -1,4 +1,4 @@
-"""`nptltrace.record_here()`: records the process that it is called in, for a while."""
+"""`nptltrace.record_here()`: records the calling process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["RecordingHere", "record_here"]
 
 _STACKS = (0, 8, 16, 64, "all")
-# The recorder is a process of its own, and no child of this one once its parent has ended.
+# The recorder is another process. The fork makes it an orphan, so that this process has no child
+# that it did not start itself.
 _START = """\
 import json, os, sys
 if os.fork():
@@ -41,9 +42,9 @@ class RecordingHere:
     """A recording of this process.
 
     Attributes:
-        trace: The trace directory, which can be opened while it is recorded, too.
-        events: How many events were recorded; None until it has ended.
-        lost: How many were lost; None until it has ended.
+        trace: The trace directory. You can open it during the recording, too.
+        events: Number of recorded events; None until the recording has ended.
+        lost: Number of lost events; None until the recording has ended.
     """
 
     def __init__(self, trace: Path, line: MessageSocket) -> None:
@@ -56,7 +57,7 @@ class RecordingHere:
     def stop(self) -> None:
         """End the recording; do nothing if it has ended.
 
-        In a child of the process that was recorded it does nothing either.
+        In a child process that was forked during the recording, this method does nothing.
 
         Raises:
             PttError: The recorder was killed; `ptt recover` finishes the trace.
@@ -68,10 +69,10 @@ class RecordingHere:
             _current = None
             try:
                 self._line.send({})
-                said = _answer(self._line, self.trace)
+                result = _answer(self._line, self.trace)
             finally:
                 self._line.close()
-        self.events, self.lost = said["events"], said["lost"]
+        self.events, self.lost = result["events"], result["lost"]
 
     def open(self) -> Traceset:
         """Return the trace, opened for reading."""
@@ -98,24 +99,24 @@ def record_here(
     stacks: int | str = 16,
     force: bool = False,
 ) -> RecordingHere:
-    """Record this process from now on, until the end of a `with` block, `stop()`, or its own end.
+    """Record this process until the end of a `with` block, `stop()`, or the end of the process.
 
-    All of its threads are recorded, those that are there already and those that come; what they
-    are asleep in when it begins, and child processes, are not. Nothing has to be installed or
-    allowed for it. It takes x86-64 and glibc 2.35 or newer.
+    All threads are recorded, existing and new. Calls that threads sleep in when the recording
+    begins are not recorded, nor are child processes. You need no permission and no other program.
+    Recording from within needs x86-64 and glibc 2.35 or newer.
 
     Args:
         output: The trace directory.
         level: Detail level, as `ptt attach --level` takes it.
         stacks: Frames of call stacks: 0, 8, 16, 64 or `all`, as `ptt attach --stacks` takes it.
-        force: Replace the trace that is in the trace directory.
+        force: Replace a trace that exists in the trace directory.
 
     Returns:
-        The recording, a context manager that ends it.
+        The recording. At the end of a `with` block the recording stops.
 
     Raises:
         UsageError: An argument is wrong, or this process is being recorded already.
-        PttError: It cannot be recorded; the message says why.
+        PttError: The process cannot be recorded; the message says why.
 
     Example:
         >>> with nptltrace.record_here("run.ptt") as run:  # doctest: +SKIP
@@ -136,14 +137,14 @@ def record_here(
         try:
             _begin(line, trace)
         except BaseException:
-            line.close()  # which ends the recorder
+            line.close()  # the recorder ends with the connection
             raise
         _current = RecordingHere(trace, line)
         return _current
 
 
 def _refuse() -> None:
-    """Raise where this process cannot be recorded, as far as only itself knows that."""
+    """Raise an error if this process cannot be recorded, as far as the process itself can tell."""
     if _current is not None and tracer.is_enabled():
         raise UsageError(f"this process is being recorded already, into {_current.trace}")
     if tracer.is_enabled():
@@ -157,11 +158,11 @@ def _refuse() -> None:
 
 
 def _recorder(wanted: dict[str, Any]) -> MessageSocket:
-    """Start the recorder, and return the line to it."""
+    """Start the recorder, and return the connection to it."""
     line, other = MessageSocket.pair()
     package = Path(__file__).parents[1]
     with other:
-        # nothing of this process's own is kept open by it, nor does it take what a terminal sends
+        # The recorder keeps no file of this process open and gets no signals of the terminal.
         started = subprocess.run(
             [
                 sys.executable, "-P", "-c", _START, package, str(other.fileno()),
@@ -177,7 +178,7 @@ def _recorder(wanted: dict[str, Any]) -> MessageSocket:
 
 
 def _begin(line: MessageSocket, trace: Path) -> None:
-    """Load the tracer when the recorder is ready, and wait until it records."""
+    """Load the tracer when the recorder is ready, and wait until the recorder records."""
     text = _answer(line, trace)["attach"]
     try:
         tracer.join(_paths.library(_paths.PRELOAD), os.fsencode(text))
@@ -187,15 +188,19 @@ def _begin(line: MessageSocket, trace: Path) -> None:
 
 
 def _answer(line: MessageSocket, trace: Path) -> dict[str, Any]:
-    """Return what the recorder has to say, or raise it where that is an error."""
+    """Return the next message of the recorder.
+
+    Raises:
+        PttError: The message is an error, or the recorder has ended.
+    """
     try:
-        said = line.receive()
+        message = line.receive()
     except EOFError:
         raise PttError(
             f"the recorder has ended too early; ptt recover {trace} finishes the trace"
         ) from None
-    assert said is not None  # noqa: S101 -- it was waited for
-    if "error" in said:
-        kind = UsageError if said.get("usage") else PttError
-        raise kind(said["error"])
-    return said
+    assert message is not None  # noqa: S101 -- without a time limit, receive() returns a message
+    if "error" in message:
+        kind = UsageError if message.get("usage") else PttError
+        raise kind(message["error"])
+    return message

@@ -1,13 +1,13 @@
-"""`%%ptt` of IPython and Jupyter: records what a cell does, and prints the report."""
+"""`%%ptt` of IPython and Jupyter: records a cell and prints the report."""
 
 from __future__ import annotations
 
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Protocol
 
+from nptltrace import _paths
 from nptltrace._escaping import talk
 from nptltrace.errors import PttError
 from nptltrace.here import record_here
@@ -15,35 +15,30 @@ from nptltrace.here import record_here
 __all__ = ["load_ipython_extension"]
 
 _TRACE = "cell.ptt"
-_START = """\
-import sys
-sys.path.insert(0, sys.argv.pop(1))
-from nptltrace.__main__ import entry
-entry()"""
 
 
 class Shell(Protocol):
-    """What is used of IPython's shell."""
+    """The part of IPython's `InteractiveShell` that the magic uses."""
 
     def register_magic_function(self, func: Any, magic_kind: str, magic_name: str) -> None:
         """Make a function a magic."""
 
     def run_cell(self, raw_cell: str) -> Any:
-        """Run code as if it stood in a cell."""
+        """Run code like the code of a cell."""
 
 
 def load_ipython_extension(shell: Shell) -> None:
-    """Add `%%ptt` to the shell: what `%load_ext nptltrace` calls.
+    """Add `%%ptt` to the shell; `%load_ext nptltrace` calls this function.
 
     Args:
-        shell: IPython's.
+        shell: The shell of IPython.
     """
 
     def record_cell(line: str, cell: str) -> None:
         """Record a cell, and print what its threads waited for.
 
-        `%%ptt [DIR] [OPTION...]`: DIR is the trace directory, cell.ptt by default, which is
-        replaced; the options are those of `ptt report`.
+        `%%ptt [DIR] [OPTION...]`: DIR is the trace directory (default: cell.ptt). An existing trace
+        is replaced. The options are the options of `ptt report`.
         """
         words = shlex.split(line)
         paths = [words.pop(0)] if words and not words[0].startswith("-") else []
@@ -61,9 +56,8 @@ def load_ipython_extension(shell: Shell) -> None:
 
 def _report(trace: Path, options: list[str]) -> str:
     """Return what `ptt report` prints, errors included."""
-    package = str(Path(__file__).parents[1])
     done = subprocess.run(
-        [sys.executable, "-P", "-c", _START, package, "report", *options, "--", str(trace)],
+        _paths.ptt_command("report", *options, "--", str(trace)),
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace",
         check=False,
     )  # fmt: skip

@@ -1,11 +1,11 @@
 """A Model Context Protocol server: an assistant records programs and asks about traces.
 
-Each tool runs one `ptt` command in a process of its own and returns the part of its JSON document
+Each tool runs one `ptt` command in a new process and returns the part of its JSON document
 that fits into a conversation. So an assistant reads the same figures as a user, and a trace that
 takes too long or too much memory does not end the server.
 
-The protocol is that of https://modelcontextprotocol.io (revision 2025-06-18 and later), as the
-official Python SDK speaks it.
+The official Python SDK implements the protocol, https://modelcontextprotocol.io (revision
+2025-06-18 and later).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -23,6 +22,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
+from nptltrace import _paths
 from nptltrace._version import __version__
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["server"]
 
 _TEXT = 400  # characters of one text
-_OUTPUT = 2000  # characters of what a program printed
+_OUTPUT = 2000  # characters of the output of a program
 _EVENTS = 12  # events of a finding
 _MOST = 100  # rows of a list
 _PATIENCE_S = 300.0
@@ -58,11 +58,11 @@ def server(*, can_record: bool) -> MCPServer[Any]:
     Args:
         can_record: Whether there is the tool `record`, which runs any program.
     """
-    made = MCPServer[Any]("ptt", version=__version__, instructions=_INSTRUCTIONS)
+    mcp = MCPServer[Any]("ptt", version=__version__, instructions=_INSTRUCTIONS)
     tools: list[Callable[..., dict[str, Any]]] = [hang, check, report, stacks, sql]
     for tool in (*tools, *([record] if can_record else [])):
-        made.tool()(tool)
-    return made
+        mcp.tool()(tool)
+    return mcp
 
 
 # ---- tools: the docstrings are for the assistant ----
@@ -175,7 +175,7 @@ def sql(
     return _answer(rows=_rows(document, limit))
 
 
-# ---- commands and what is kept of their documents ----
+# ---- the commands, and the parts of their documents ----
 
 
 def _part(begin_s: float | None, end_s: float | None) -> list[str]:
@@ -196,8 +196,8 @@ def _document(command: list[str]) -> Any:
 
 
 def _run(command: list[str], *, seconds: float) -> subprocess.CompletedProcess[str]:
-    """Run `ptt` with nothing to read, and interrupt it after some time, as Ctrl-C does."""
-    line = [sys.executable, "-m", "nptltrace", *command]
+    """Run `ptt` with an empty standard input; interrupt it after `seconds`, like Ctrl-C."""
+    line = _paths.ptt_command(*command)
     environment = os.environ | {"NO_COLOR": "1"}
     with subprocess.Popen(
         line, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -226,7 +226,7 @@ def _answer(**parts: Any) -> dict[str, Any]:
 
 
 def _findings(findings: list[dict[str, Any]], limit: int) -> dict[str, Any]:
-    cut = [{**one, "events": one.get("events", [])[:_EVENTS]} for one in findings]
+    cut = [{**finding, "events": finding.get("events", [])[:_EVENTS]} for finding in findings]
     return _rows(cut, limit)
 
 
@@ -236,11 +236,11 @@ def _rows(rows: list[Any], limit: int) -> dict[str, Any]:
 
 
 def _shortened(value: Any) -> Any:
-    """Return a value with its long texts and lists cut."""
+    """Return a JSON value with long texts and lists cut."""
     if isinstance(value, str):
         return value if len(value) <= _TEXT else f"{value[:_TEXT]}…"
     if isinstance(value, list):
-        return [_shortened(one) for one in value[:_MOST]]
+        return [_shortened(item) for item in value[:_MOST]]
     if isinstance(value, dict):
-        return {name: _shortened(one) for name, one in value.items()}
+        return {name: _shortened(item) for name, item in value.items()}
     return value

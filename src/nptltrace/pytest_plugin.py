@@ -1,6 +1,6 @@
 """The pytest plugin: `pytest --ptt` records the session, fails tests that hang, sums up by test.
 
-It is loaded by every pytest of the environment, so it imports the rest only when it is asked for.
+Every pytest of the environment loads this module, so it imports the rest of PTT on demand.
 """
 
 from __future__ import annotations
@@ -22,24 +22,19 @@ if TYPE_CHECKING:
 
 __all__ = ["pytest_addoption", "pytest_configure"]
 
-# The marks of tests in the trace.
+# User events mark the begin and the end of each test in the trace.
 _DOMAIN, _BEGIN, _END = 127, 1, 2
-# What nobody listens to by default, and a call that sleeps is interrupted by.
+# By default a process ignores SIGURG. With a handler it interrupts a call that sleeps.
 _SIGNAL = signal.SIGURG
-# So long a test may take to fail after that; one that is in code of C does not listen.
+# After the signal, a test has this long to fail. Code in C does not react to the signal.
 _GRACE_S = 5.0
-# So long the recorder may take to write what threads have done.
+# The recorder writes events within this time.
 _WRITTEN_S = 2.0
 _LOOK_S = 60.0
 # The findings that say why a test does not end.
 _BLOCKED = "deadlock,self-deadlock,stuck,barrier-stuck"
 _SHOWN = 10
 
-_START = """\
-import sys
-sys.path.insert(0, sys.argv.pop(1))
-from nptltrace.__main__ import entry
-entry()"""
 _BY_TEST = f"""
     with tests as (
         select data as test, min(ts_ns) filter (user_event = {_BEGIN}) as t_begin,
@@ -88,11 +83,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _Session:
-    """A session that is recorded.
+    """A recorded session.
 
     Args:
-        config: Of pytest.
-        recording: What is going on.
+        config: The configuration of pytest.
+        recording: The running recording.
     """
 
     def __init__(self, config: pytest.Config, recording: RecordingHere) -> None:
@@ -104,7 +99,7 @@ class _Session:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """Mark the test in the trace, and watch it."""
+        """Mark the begin and the end of the test in the trace."""
         from nptltrace.user import user_event
 
         user_event(item.nodeid, domain=_DOMAIN, event=_BEGIN)
@@ -135,7 +130,7 @@ class _Session:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        """Remember how it went."""
+        """Remember the exit status of the session."""
         self._status = int(exitstatus)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
@@ -159,12 +154,12 @@ class _Session:
                 f"  {row['test']}  longest at {where}"
             )
         if not rows:
-            terminalreporter.line("no thread has waited for a lock that another one had")
+            terminalreporter.line("no thread waited for a lock that another thread held")
         terminalreporter.line(f"recorded in {self._recording.trace}")
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
-        """End without the threads of a test that hangs, which Python would wait for."""
+        """Exit at once after a test that hangs: Python would wait for the threads of the test."""
         self._recording.stop()
         if self._hangs:
             sys.stdout.flush()
@@ -173,13 +168,13 @@ class _Session:
 
 
 class _Watch(threading.Thread):
-    """Looks at a test that takes too long, and has it fail.
+    """Explains a test that takes too long, and makes it fail.
 
     Args:
-        config: Of pytest.
-        test: Its node id.
-        limit_s: How long it may take.
-        recording: Of the session.
+        config: The configuration of pytest.
+        test: Node id of the test.
+        limit_s: How long the test may take.
+        recording: The recording of the session.
     """
 
     def __init__(
@@ -191,17 +186,17 @@ class _Watch(threading.Thread):
         self._over = threading.Event()
         self._began_s = time.monotonic()
         self._took_s = 0.0
-        self._found = ""
+        self._explanation = ""
 
     def run(self) -> None:
         """Wait until the test ends; look at its threads when it takes too long."""
-        # The recorder has written what the threads did before the limit when `_WRITTEN_S` is over.
+        # After `_WRITTEN_S`, the trace holds all events from before the limit.
         if self._over.wait(self._limit_s) or self._over.wait(_WRITTEN_S):
             return
         text = f"{self._test} takes longer than {self._limit_s:g} s\n\n{self._look()}"
         if self._over.is_set():
             return
-        self._found = text
+        self._explanation = text
         signal.pthread_kill(threading.main_thread().ident or 0, _SIGNAL)
         if self._over.wait(_GRACE_S):
             return
@@ -213,14 +208,14 @@ class _Watch(threading.Thread):
         os._exit(pytest.ExitCode.INTERRUPTED)
 
     def stop(self) -> bool:
-        """The test is over; return whether it had to be interrupted."""
+        """Stop watching after the end of the test; return whether the test was interrupted."""
         self._took_s = time.monotonic() - self._began_s
         self._over.set()
         self.join()
-        return bool(self._found)
+        return bool(self._explanation)
 
     def fail_if_late(self) -> None:
-        """Fail a test that took too long, and ended before it was interrupted."""
+        """Fail a test that took too long but ended before the signal."""
         if self._took_s > self._limit_s:
             pytest.fail(
                 f"{self._test} takes longer than {self._limit_s:g} s: "
@@ -229,30 +224,26 @@ class _Watch(threading.Thread):
             )
 
     def fail(self, *_: object) -> None:
-        """Have the test fail, from the signal."""
-        if self._found and not self._over.is_set():
+        """Fail the test; this is the signal handler."""
+        if self._explanation and not self._over.is_set():
             self._over.set()
-            pytest.fail(self._found, pytrace=False)
+            pytest.fail(self._explanation, pytrace=False)
 
     def _look(self) -> str:
-        """Return what is found in the trace so far, and what each thread waits for now."""
+        """Return the findings in the trace so far, and what each thread waits for now."""
         trace = str(self._recording.trace)
-        said = [
-            _ptt("check", "--kind", _BLOCKED, trace), _ptt("hang", str(os.getpid()))
-        ]  # fmt: skip
-        return "\n".join(text for text in said if text)
+        texts = [_ptt("check", "--kind", _BLOCKED, trace), _ptt("hang", str(os.getpid()))]
+        return "\n".join(text for text in texts if text)
 
 
 def _ptt(*arguments: str) -> str:
     """Return what a command prints."""
-    from pathlib import Path
+    from nptltrace import _paths
 
-    package = str(Path(__file__).parents[1])
     try:
         done = subprocess.run(
-            [sys.executable, "-P", "-c", _START, package, *arguments], capture_output=True,
-            stdin=subprocess.DEVNULL, encoding="utf-8", errors="replace", timeout=_LOOK_S,
-            check=False,
+            _paths.ptt_command(*arguments), capture_output=True, stdin=subprocess.DEVNULL,
+            encoding="utf-8", errors="replace", timeout=_LOOK_S, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return f"ptt {arguments[0]} takes longer than {_LOOK_S:g} s\n"

@@ -1,4 +1,4 @@
-"""Python files and installed packages with which users add findings and reports."""
+"""Runs the Python files and installed packages that add findings and reports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run_script(path: str | os.PathLike[str]) -> None:
         path: The file.
 
     Raises:
-        UsageError: It cannot be read or run; the text says in which line.
+        UsageError: The file cannot be read or run; the message names the line.
     """
     try:
         text = Path(path).read_bytes()
@@ -30,22 +30,25 @@ def run_script(path: str | os.PathLike[str]) -> None:
         raise UsageError(f"{path}: {error.strerror}") from None
     module = ModuleType(f"ptt_script_{Path(path).stem}")
     module.__file__ = str(path)
-    # Where dataclasses and pickle look for what it defines.
+    # dataclasses and pickle look up classes in sys.modules.
     sys.modules[module.__name__] = module
     try:
         exec(compile(text, str(path), "exec"), module.__dict__)  # noqa: S102 -- the user's own
     except SyntaxError as error:
         line = f", line {error.lineno}" if error.filename == str(path) and error.lineno else ""
         raise UsageError(f"{path}{line}: {error.msg}") from None
-    except (Exception, SystemExit) as error:  # noqa: BLE001 -- whatever the user's code raises
+    except (Exception, SystemExit) as error:  # noqa: BLE001 -- the user's code may raise anything
         raise UsageError(f"{place_of(error, str(path))}: {what_failed(error)}") from None
 
 
 def installed(group: str) -> list[str]:
-    """Import what installed packages have to add; return what is wrong with the others.
+    """Import the modules that installed packages name as entry points.
 
     Args:
-        group: Of the entry points, each of which names a module.
+        group: The group of the entry points.
+
+    Returns:
+        A line for each entry point that cannot be imported: name, module and error.
     """
     from importlib.metadata import entry_points
 
@@ -59,7 +62,7 @@ def installed(group: str) -> list[str]:
 
 
 def place_of(error: BaseException, path: str) -> str:
-    """Return the file and the line in it where an error came up."""
+    """Return `FILE, line N` for the innermost line of a file in a traceback; else the file."""
     line, trace = 0, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == path:
@@ -69,7 +72,7 @@ def place_of(error: BaseException, path: str) -> str:
 
 
 def what_failed(error: BaseException) -> str:
-    """Return an error of a user's code in one line."""
+    """Return an error of a user's code on one line, with its class unless it is a `PttError`."""
     text = one_line(error)
     if isinstance(error, PttError):
         return text

@@ -1,4 +1,4 @@
-"""Events of a Python program: `nptltrace.user_event("text")` puts them into the trace."""
+"""Events of a Python program: `nptltrace.user_event("text")` records one."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _NUMBER_MAX = 127
 
 
 def is_traced() -> bool:
-    """Return whether this process is being recorded, so that making up a text is worth it."""
+    """Return whether this process is being recorded, so that `user_event` has an effect."""
     return is_enabled()
 
 
 def user_event(data: str | bytes, *, domain: int = 0, event: int = 0) -> None:
-    """Add an event of the program to the trace; do nothing where there is no tracer.
+    """Add an event of the program to the trace; do nothing if the process is not traced.
 
     Args:
-        data: What to say, text or bytes. The trace keeps the first 4074 bytes.
-        domain: The program's own choice, from 0 to 127.
-        event: The program's own choice, from 0 to 127.
+        data: Text or bytes. The trace keeps the first 4074 bytes.
+        domain: A number of your choice, from 0 to 127.
+        event: A number of your choice, from 0 to 127.
 
     Raises:
         ValueError: `domain` or `event` is out of range.

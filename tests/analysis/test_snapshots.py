@@ -153,7 +153,7 @@ def test_no_more_than_there_is_room_for(
     kept: Path, program: Callable[[str], Path], record: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshots, "_FILE_MAX", 1)
-    monkeypatch.setattr(_cache, "_MOST", 1)
+    monkeypatch.setattr(_cache, "_SIZE_MAX", 1)
     source = Traceset(record(program("mix"), "7", "60", options=("-l", "2")))
     run_model(source, window=Window(source.end_ns(), None))
     assert list(kept.iterdir()) == []
