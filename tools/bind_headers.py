@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Declare the C headers to Python: layouts, constants and functions, as the compiler has them.
+"""Generate the Python declarations of the C headers: layouts, constants and functions.
 
-For each header a module of `nptltrace._binding.headers`, and one C file that holds every build to
-these layouts. What is written is read from the debugging information of a program that includes the
-header, so there is no second opinion about C. `--check` only compares.
+Writes a module of `nptltrace._binding.headers` for each header, and one C file that checks the
+layouts in every build. The declarations come from the debugging information (DWARF) of a program
+that includes the header, so the compiler is the only source. `--check` only compares.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Header:
     """A header to declare.
 
     Attributes:
-        name: Its file; the stem names the module.
-        only: Which functions, structs and constants Python uses; otherwise all of them.
+        name: The file; its stem names the module.
+        only: Beginnings of the names that Python uses; empty: all names.
     """
 
     name: str
@@ -53,14 +53,14 @@ class Header:
 
     @property
     def path(self) -> Path:
-        """Where it lies."""
+        """Path of the header."""
         paths = [path for path in NATIVE.rglob(self.name) if "glibc" not in path.parts]
         if len(paths) != 1:
             raise SystemExit(f"{self.name}: one header of that name is expected, not {len(paths)}")
         return paths[0]
 
     def has(self, name: str) -> bool:
-        """Return whether Python uses something of that name."""
+        """Return whether Python uses the name."""
         return not self.only or name.startswith(self.only)
 
 
@@ -68,27 +68,12 @@ HEADERS = (
     Header(
         "ptt_abi.h",
         (
-            "PTT_ATTACH",
-            "PTT_CHUNK_SIZE",
-            "PTT_CLOCK",
-            "PTT_POLICY",
-            "PTT_PROCESS",
-            "PTT_SITE_COUNT",
-            "PTT_SITE_VOID",
-            "PTT_NO_PARENT",
-            "PTT_STACK_COUNT",
-            "PTT_STACK_WHOLE",
-            "PTT_PYTHON_PLACE",
-            "PTT_PYTHON_PLACE_END",
-            "PTT_PYTHON_CODES",
-            "PTT_CODE_JAVA",
-            "PTT_NUMBERED",
-            "PTT_PYTHON_SHIFT",
-            "PTT_WHEN_FULL",
-            "ptt_attach",
-            "ptt_control",
+            "PTT_ATTACH", "PTT_CHUNK_SIZE", "PTT_CLOCK", "PTT_POLICY", "PTT_PROCESS",
+            "PTT_SITE_COUNT", "PTT_SITE_VOID", "PTT_NO_PARENT", "PTT_STACK_COUNT",
+            "PTT_STACK_WHOLE", "PTT_PYTHON_PLACE", "PTT_PYTHON_CODES", "PTT_CODE_JAVA",
+            "PTT_NUMBERED", "PTT_PYTHON_SHIFT", "PTT_WHEN_FULL", "ptt_attach", "ptt_control",
         ),
-    ),
+    ),  # fmt: skip
     Header("collect.h"),
     Header("inject.h"),
     Header("tasks.h"),
@@ -105,10 +90,11 @@ HEADERS = (
     Header("trace.h"),
     Header("nptl_trace.h", ("nptl_trace_send_user_event", "NPTL_TRACE_SOURCE")),
 )
-# What they include is named from there.
+# The headers name other headers relative to these folders.
 INCLUDES = ("include", "ring")
 
-# By size and DWARF's encoding: 2 is bool, 4 float, 5 and 6 signed, 7 and 8 unsigned.
+# By size and DWARF encoding (DWARF 4, section 7.8): 2 is bool, 4 float, 5 and 6 signed integers,
+# 7 and 8 unsigned integers.
 SCALARS = {
     **{(2**n, code): f"u{8 * 2**n}" for n in range(4) for code in (2, 7, 8)},
     **{(2**n, code): f"i{8 * 2**n}" for n in range(4) for code in (5, 6)},
@@ -126,11 +112,11 @@ class Field:
     """A member.
 
     Attributes:
-        name: Its name.
-        type: A name of `CTYPES`, or that of a record.
-        offset: In bytes.
-        counts: How many there are, in each dimension of an array.
-        target: What a pointer leads to, if that is a number.
+        name: Name of the member.
+        type: A name of `CTYPES` or of a record.
+        offset: Offset in bytes.
+        counts: Number of elements in each dimension of an array.
+        target: For a pointer to a number: the type of the number.
     """
 
     name: str
@@ -145,11 +131,11 @@ class Record:
     """A struct or union.
 
     Attributes:
-        c_name: As C names it, `struct ptt_columns`.
-        name: As Python does, `Columns`.
-        header: Where it is declared.
-        size: In bytes.
-        fields: Its members.
+        c_name: Name in C, such as `struct ptt_columns`.
+        name: Name in Python, such as `Columns`.
+        header: The header that declares it.
+        size: Size in bytes.
+        fields: The members.
     """
 
     c_name: str
@@ -160,19 +146,19 @@ class Record:
 
     @property
     def base(self) -> str:
-        """Class of ctypes."""
+        """The base class in ctypes."""
         union = len(self.fields) > 1 and not any(field.offset for field in self.fields)
         return "Union" if union else "Structure"
 
 
 @dataclass(slots=True)
 class Declared:
-    """What a header declares.
+    """The declarations of a header.
 
     Attributes:
-        constants: Values of enumerations and macros, by name.
-        records: Layouts, each after those that it contains.
-        functions: Result and arguments, by name.
+        constants: Values of enumerators and macros, by name.
+        records: Layouts, by name; a record follows the records that it contains.
+        functions: Result and argument types, by name.
     """
 
     constants: dict[str, int] = field(default_factory=dict)
@@ -181,7 +167,7 @@ class Declared:
 
 
 class Types:
-    """Understands the types of one compiled program."""
+    """Translates the DWARF types of one compiled program."""
 
     def __init__(self, declared: Declared, files: list[str]) -> None:
         self._declared = declared
@@ -189,19 +175,19 @@ class Types:
         self._busy: set[int] = set()
 
     def file(self, die: Any) -> str:
-        """Return the file in which something is declared."""
+        """Return the file of a declaration."""
         number = die.attributes.get("DW_AT_decl_file")
         return self._files[number.value] if number else ""
 
     def scalar(self, die: Any) -> str:
-        """Return what an argument or a result is to Python."""
+        """Return the type of an argument or a result."""
         name, counts = self.plain(die)
         if counts:
             raise SystemExit(f"{name}: an array is no argument")
         return name
 
     def plain(self, die: Any) -> tuple[str, tuple[int, ...]]:
-        """Return the name of a type, and how many there are in each dimension."""
+        """Return the name of a type, and the number of elements in each dimension."""
         alias = ""
         while die is not None and die.tag in QUALIFIERS:
             alias = _name(die) if die.tag == "DW_TAG_typedef" else alias
@@ -225,7 +211,7 @@ class Types:
         return SCALARS[size, code], ()
 
     def _pointer(self, target: Any) -> str:
-        """Return what a pointer is: text that is only read, or an address."""
+        """Return the type of a pointer: `s` for constant text, `p` for other addresses."""
         const = target is not None and target.tag == "DW_TAG_const_type"
         alias = ""
         while target is not None and target.tag in QUALIFIERS:
@@ -238,7 +224,7 @@ class Types:
         return "s" if const and _is_char(target) else "p"
 
     def _target(self, die: Any) -> str:
-        """Return the number that a pointer leads to."""
+        """Return the type of the number that a pointer points to, or nothing."""
         while die.tag in QUALIFIERS:
             die = _type(die)
         target = _type(die)
@@ -248,7 +234,7 @@ class Types:
         return self.plain(target)[0] if number else ""
 
     def record(self, die: Any, alias: str = "") -> str:
-        """Return the Python name of a struct or union, which is declared from now on."""
+        """Declare a struct or union, and return its name in Python."""
         kind = "struct" if die.tag == RECORDS[0] else "union"
         c_name = f"{kind} {_name(die)}" if _name(die) else alias
         name = python_name(_name(die) or alias)
@@ -298,20 +284,20 @@ def _without_comments(text: str) -> str:
 
 
 def _function_names(text: str) -> Iterator[str]:
-    """Yield the functions that a header declares, in its order."""
+    """Yield the names of the functions of a header, in its order."""
     code = re.sub(r"^#.*?(?<!\\)$", "", text, flags=re.MULTILINE | re.DOTALL)
     pattern = r"^(?!static)[^\n;{}]*?\b((?:ptt|posix|nptl)_\w+)\s*\([^;{}]*\)[^;{}]*;"
     yield from dict.fromkeys(re.findall(pattern, code, flags=re.MULTILINE))
 
 
 def _macro_names(text: str) -> Iterator[str]:
-    """Yield the macros of a header that stand for numbers."""
+    """Yield the names of the macros of a header that are numbers."""
     pattern = r"^#define ((?:PTT|POSIX_TRACE|TRACE)_\w+) +(?!__attribute__|\")\S"
     yield from dict.fromkeys(re.findall(pattern, text, flags=re.MULTILINE))
 
 
 def compile_header(header: Header, directory: Path) -> Path:
-    """Compile a program whose debugging information describes a header."""
+    """Compile a program with debugging information about a header; return the object file."""
     text = _without_comments(header.path.read_text("utf-8"))
     functions = filter(header.has, _function_names(text))
     lines = [
@@ -337,7 +323,7 @@ def compile_header(header: Header, directory: Path) -> Path:
 
 
 def read_header(header: Header, directory: Path) -> Declared:
-    """Return what a header declares, in the order of the header."""
+    """Return the declarations of a header, in its order."""
     declared = Declared()
     with compile_header(header, directory).open("rb") as file:
         dwarf = ELFFile(file).get_dwarf_info(relocate_dwarf_sections=True)
@@ -372,7 +358,7 @@ def _read_constants(die: Any, declared: Declared, header: Header | None) -> None
 
 
 def read_all() -> dict[Header, Declared]:
-    """Return what each header declares; a record is declared by the first that needs it."""
+    """Return the declarations of each header; the first header that needs a record declares it."""
     with tempfile.TemporaryDirectory() as directory:
         return {header: read_header(header, Path(directory)) for header in HEADERS}
 
@@ -404,7 +390,7 @@ def _hint(field: Field) -> str:
 
 
 def _wrapped(parts: Iterable[str], indent: str) -> list[str]:
-    """Return short things as lines of at most 100 columns."""
+    """Return short texts as lines of at most 100 columns."""
     text = " ".join(part.replace(" ", "\0") for part in parts)
     lines = textwrap.wrap(
         text, 100, initial_indent=indent, subsequent_indent=indent, break_long_words=False,
@@ -424,7 +410,7 @@ def _class(record: Record) -> list[str]:
     targets = [f'("{field.name}", {field.target}),' for field in record.fields if field.target]
     if targets:
         targets = [
-            "    # What its pointers lead to.",
+            "    # The types that its pointers point to.",
             "    targets = (",
             *_wrapped(targets, "        "),
         ]
@@ -438,7 +424,7 @@ def _class(record: Record) -> list[str]:
 
 
 _ANY = (
-    "TYPE_CHECKING = False  # as `typing` has it, without a recording's paying for that",
+    "TYPE_CHECKING = False  # an import of `typing` would delay the start of a recording",
     "if TYPE_CHECKING:", "    from typing import Any", "",
 )  # fmt: skip
 
@@ -448,8 +434,8 @@ def module_text(header: Header, declared: Declared, owners: dict[str, str]) -> s
 
     Args:
         header: The header.
-        declared: What it declares.
-        owners: The module in which each record is declared.
+        declared: The declarations of the header.
+        owners: The module that declares each record, by the record's name.
     """
     own = [record for record in declared.records.values() if owners[record.name] == header.module]
     functions = declared.functions
@@ -463,7 +449,7 @@ def module_text(header: Header, declared: Declared, owners: dict[str, str]) -> s
     short = [f"{name} = ctypes.{CTYPES[name]}" for name in sorted(used & set(CTYPES))]
     bases = sorted({record.base for record in own})
     lines = [
-        f'"""What `{header.name}` declares.', "",
+        f'"""Declarations of `{header.name}`.', "",
         NOTE.format(header.name), '"""', "",
         "from __future__ import annotations",
     ]  # fmt: skip
@@ -487,7 +473,7 @@ def module_text(header: Header, declared: Declared, owners: dict[str, str]) -> s
         lines += [
             "",
             "",
-            "# Result and arguments of the functions.",
+            "# Result and argument types of the functions.",
             "FUNCTIONS: dict[str, Any] = {",
         ]
         for name, (result, takes) in functions.items():
@@ -501,11 +487,11 @@ def module_text(header: Header, declared: Declared, owners: dict[str, str]) -> s
 
 
 def layouts_text(records: Iterable[Record]) -> str:
-    """Return the C file that refuses to compile where a layout is another."""
+    """Return the C file that does not compile if a layout differs."""
     names = sorted(header.name for header in HEADERS)
     lines = [
         "/* SPDX-License-Identifier: MIT */",
-        "/* layouts.c - holds this compiler to the layouts that Python was given. */",
+        "/* layouts.c - checks that the compiler and Python have the same layouts. */",
         f"/* {NOTE.format('the headers it includes')} */",
         "#include <stddef.h>", "",
         *(f'#include "{name}"' for name in names), "",
@@ -521,7 +507,7 @@ def layouts_text(records: Iterable[Record]) -> str:
 
 
 def generate() -> dict[Path, str]:
-    """Return all generated files."""
+    """Return the texts of all generated files, by path."""
     headers = read_all()
     owners: dict[str, str] = {}
     for header, declared in headers.items():
@@ -542,7 +528,7 @@ def generate() -> dict[Path, str]:
 
 
 def main() -> int:
-    """Write or compare."""
+    """Write the files, or compare them."""
     parser = argparse.ArgumentParser(description="Declare the C headers to Python.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if stale")
     check = parser.parse_args().check

@@ -17,7 +17,7 @@ __all__ = ["dtype_of", "rows"]
 
 
 class _Table(Protocol):
-    """A struct of items, their count, and the bytes from one to the next."""
+    """A C struct that describes an array: address, number of items, bytes from item to item."""
 
     items: int | None
     count: int
@@ -26,7 +26,7 @@ class _Table(Protocol):
 
 @cache
 def dtype_of(record: type[ctypes.Structure]) -> np.dtype[Any]:
-    """Return a struct as NumPy has it; the fields of a struct inside it are among its own."""
+    """Return the NumPy dtype of a struct, with the fields of nested structs as its own fields."""
     names: list[str] = []
     formats: list[Any] = []
     offsets: list[int] = []
@@ -49,7 +49,16 @@ def dtype_of(record: type[ctypes.Structure]) -> np.dtype[Any]:
 
 
 def rows(owner: Handle, table: _Table, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return a table as it lies in memory; the array keeps what owns that alive."""
+    """Return a table of a C library as an array, without a copy.
+
+    Args:
+        owner: The handle of the object with the table. The array keeps the object alive.
+        table: Where the table is.
+        dtype: Type of an item.
+
+    Returns:
+        An array of shape (count,) and the given dtype.
+    """
     if not table.items or not table.count:
         return np.empty(0, dtype)
     memory = (ctypes.c_uint8 * (table.count * table.stride)).from_address(table.items)

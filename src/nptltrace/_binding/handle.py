@@ -1,12 +1,12 @@
 """Owns the objects that a C library returns.
 
-An object belongs to a `Handle`, and ends when nothing refers to it any more:
+An object belongs to a `Handle`. The object is destroyed with the last reference to it:
 
-- `close`, or the end of a `with` block, gives up the owner's reference. A call that is running in
-  another thread, an array that shows memory of the object and a handle that depends on it each hold
-  one as well, so none of them is left with memory that is gone, in whatever order they end.
-- Nothing is released when the interpreter exits: a thread may still be inside the library, and the
-  system takes everything back.
+- `close`, or the end of a `with` block, drops the reference of the handle. Other references belong
+  to a call that runs in another thread, to an array over memory of the object, and to a handle that
+  depends on the object. So the memory is valid for all of them, in whatever order they end.
+- Nothing is destroyed when the interpreter exits: a thread may still be inside the library, and the
+  kernel frees the memory.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ __all__ = ["Handle", "own"]
 
 
 def own(owner: object, release: Callable[..., object], *what: object) -> None:
-    """Release something when nothing refers to its owner any more, but not at the exit.
+    """Call `release(*what)` once, with the last reference to an object, but not at exit.
 
     Args:
-        owner: What uses it keeps a reference to this.
-        release: Is called with `what`, once; must not refer to the owner.
-        what: What is released, and what must outlive it.
+        owner: The object. All users of the resource hold a reference to it.
+        release: The function; must not refer to the owner.
+        what: The arguments: the resource, and objects that must live as long as the resource.
     """
     weakref.finalize(owner, release, *what).atexit = False
 
 
 class _Pointer:
-    """A pointer as an argument. What uses it holds this, and it ends with the last of them."""
+    """A pointer as an argument. Users of the pointer hold this object; see `own`."""
 
     __slots__ = ("__weakref__", "_as_parameter_")
 
@@ -46,20 +46,23 @@ class _Pointer:
 
 
 class Handle:
-    """Base of the classes that stand for an object of a C library."""
+    """Base of the classes that own an object of a C library."""
 
     _pointer: _Pointer | None = None
 
     def _own(
         self, what: str, address: int | None, release: Callable[..., object], *needs: object
     ) -> None:
-        """Own what a function returned.
+        """Own an object that a function returned.
 
         Args:
-            what: What was to be done, as in "open a reader".
-            address: What it returned; NULL means that memory is out.
-            release: Is called with the address, once; must not refer to this handle.
-            needs: What must outlive it: handles, or anything else.
+            what: The attempted action, such as "open a reader".
+            address: Address of the object; NULL means that there was no memory.
+            release: Destroys the object, called once with the address; must not refer to `self`.
+            needs: Handles and other objects that must live as long as the object.
+
+        Raises:
+            NativeError: The address is NULL.
         """
         if not address:
             check(what, -errno.ENOMEM)
@@ -80,7 +83,7 @@ class Handle:
         return self._pointer
 
     def close(self) -> None:
-        """Give it up. It ends when nothing else uses it; may be called twice."""
+        """Drop the reference to the object. A second call does nothing."""
         self._pointer = None
 
     def __enter__(self) -> Self:
@@ -91,5 +94,5 @@ class Handle:
 
 
 def _end(release: Callable[..., object], address: int, _held: list[object]) -> None:
-    """Release an object; what it needs is held until now."""
+    """Release an object. The finalizer holds the objects that it needs until now."""
     release(address)

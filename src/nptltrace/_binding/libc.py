@@ -1,6 +1,6 @@
-"""Functions of the C library, and of C++'s, that Python has no other way to.
+"""Functions of the C and C++ libraries that the standard library of Python does not offer.
 
-Each of them may be missing: other C libraries than glibc do without.
+Each function may be missing in C libraries other than glibc.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def _function(name: str, library: str | None = None) -> Any:
 
 
 def clock_error_ns() -> int | None:
-    """Return how far the time of day may be off, as the kernel knows; None if nobody sets it."""
+    """Return the greatest error of the time of day, in ns, from adjtimex(2).
+
+    None if the clock is not synchronised, or if there is no adjtimex().
+    """
     # struct timex: modes, offset, freq, maxerror, esterror, status, …
     state = (ctypes.c_long * _TIMEX_WORDS)()
     adjtimex = _function("adjtimex")
@@ -66,21 +69,21 @@ def clock_error_ns() -> int | None:
 
 
 def few_arenas(count: int) -> None:
-    """Let threads share so many arenas of malloc. To be called before there are threads."""
+    """Limit malloc to `count` arenas; see mallopt(3). Call it before threads start."""
     mallopt = _function("mallopt")
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, count)
 
 
 def give_back() -> None:
-    """Give free memory back to the system. It costs a walk through what is free."""
+    """Give free memory back to the system; see malloc_trim(3). It walks through all free memory."""
     trim = _function("malloc_trim")
     if trim is not None:
         trim(0)
 
 
 def punch_hole(fd: int, offset: int, size: int) -> None:
-    """Give back what a part of a file takes, for processes too that have it mapped."""
+    """Free the memory or disk space of a part of a file, mapped or not; see fallocate(2)."""
     fallocate = _function("fallocate")
     if fallocate is not None:
         fallocate(
@@ -90,11 +93,11 @@ def punch_hole(fd: int, offset: int, size: int) -> None:
 
 
 def read_memory(pid: int, pieces: Sequence[tuple[int, int]]) -> bytes:
-    """Return memory of another process, up to the first piece of it that cannot be read.
+    """Return memory of another process, up to the first unreadable piece; process_vm_readv(2).
 
     Args:
         pid: The process.
-        pieces: Addresses and sizes.
+        pieces: Addresses and sizes in bytes.
     """
     places = array("Q", chain.from_iterable(pieces))
     memory = ctypes.create_string_buffer(sum(places[1::2]))
@@ -106,13 +109,14 @@ def read_memory(pid: int, pieces: Sequence[tuple[int, int]]) -> bytes:
 
 
 def duplicate(pid: int, number: int) -> int:
-    """Return a descriptor of the file behind a descriptor of another process, -1 if refused.
-
-    The caller closes it: the file stays open as long as it has the descriptor.
+    """Duplicate a file descriptor of another process; see pidfd_getfd(2).
 
     Args:
         pid: The process.
-        number: The descriptor of the process.
+        number: The descriptor in that process.
+
+    Returns:
+        A descriptor that the caller closes; -1 if the kernel refuses.
     """
     call = _function("syscall")
     try:
@@ -126,7 +130,7 @@ def duplicate(pid: int, number: int) -> int:
 
 
 def ptrace(request: int, tid: int, address: int | None = None, data: int | None = None) -> int:
-    """Ask the kernel for something about a traced thread; return 0, or minus an error number."""
+    """Call ptrace(2) for a thread; return 0, or a negated error number."""
     call = _function("ptrace")
     if call is None:
         return -errno.ENOSYS
@@ -136,14 +140,20 @@ def ptrace(request: int, tid: int, address: int | None = None, data: int | None 
 
 
 def register_set(tid: int, kind: int, size: int) -> bytes | None:
-    """Return registers of a stopped thread; None if they cannot be read."""
+    """Return a register set of a stopped thread (PTRACE_GETREGSET); None if it cannot be read.
+
+    Args:
+        tid: The thread.
+        kind: The note type of the set, such as NT_PRSTATUS.
+        size: Size of the set in bytes.
+    """
     data = ctypes.create_string_buffer(size)
     piece = _Piece(ctypes.cast(data, ctypes.c_void_p), size)
     return None if ptrace(_GETREGSET, tid, kind, ctypes.addressof(piece)) else data.raw
 
 
 def wake(address: int, count: int) -> None:
-    """Wake threads, of any process, that wait for the futex at an address."""
+    """Wake up to `count` threads, of any process, that wait for the futex at an address."""
     call = _function("syscall")
     if call is not None:
         call(
@@ -153,7 +163,10 @@ def wake(address: int, count: int) -> None:
 
 
 def demangler() -> Callable[[bytes], bytes | None]:
-    """Return a function that returns a C++ name as it was written, or None for what is none."""
+    """Return a function that demangles C++ names, and returns None for other names.
+
+    It is `__cxa_demangle` of libstdc++ (Itanium C++ ABI); without it, every result is None.
+    """
     demangle = _function("__cxa_demangle", "libstdc++.so.6")
     if demangle is None:
         return lambda _: None

@@ -22,8 +22,8 @@ class PosixTraceError(PttError, OSError):
     """A function of `<trace.h>` failed.
 
     Args:
-        what: What was to be done, as in "create".
-        number: The error number that the function gave; it is `errno` here.
+        what: The attempted action, such as "create".
+        number: The error number of the function; the attribute `errno` has it, too.
     """
 
     def __init__(self, what: str, number: int) -> None:
@@ -40,7 +40,7 @@ def ns_of(time: c.Timespec) -> int:
 
 
 def timespec_of(time_ns: int) -> c.Timespec:
-    """Return a time in nanoseconds as C has it."""
+    """Return a time in nanoseconds as a `struct timespec`."""
     return c.Timespec(time_ns // _NS, time_ns % _NS)
 
 
@@ -55,15 +55,18 @@ def library() -> Library:
 
 
 def call(name: str, *arguments: Any, accept: tuple[int, ...] = ()) -> int:
-    """Call a function; a call that a signal interrupted is made again when its handler has run.
+    """Call a function of `<trace.h>`, again after each EINTR.
 
     Args:
-        name: The function, without posix_trace_.
-        arguments: What it takes; structs and numbers of ctypes are passed by their address.
-        accept: Error numbers to return instead of raising them.
+        name: The function, without `posix_trace_`.
+        arguments: The arguments; structs and numbers of ctypes are passed by address.
+        accept: Error numbers that are returned instead of raised.
+
+    Returns:
+        0, or an error number of `accept`.
 
     Raises:
-        PosixTraceError: It failed.
+        PosixTraceError: The function failed.
     """
     function = getattr(library(), f"posix_trace_{name}")
     passed = [

@@ -1,7 +1,7 @@
-"""libpttcollect, which drains a recording: one method a function; see `collect.h`.
+"""libpttcollect, which drains a recording: one method for each function; see `collect.h`.
 
-A `Collector` is no `Handle`: only the thread that created it may end it, so `destroy` is called
-there and nothing else ends it. The kernel marks what it holds when that thread dies before.
+A `Collector` is not a `Handle`: only the thread that created it may destroy it, so that thread
+calls `destroy`. If the thread dies first, the kernel marks the locks that it held.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _PROCESS_BATCH = 256
 _SITE_BATCH = 4096
 _THREAD_MAX = 32768
 _FAULTS_MAX = 64
-# No processor has an event in less time, and none is larger.
+# Bounds: a processor needs at least 5 ns for an event, and an event has at most 4096 bytes.
 _EVENT_NS, _EVENT_BYTES = 5, 4096
-# To make a process takes as long as so many events at least.
+# The creation of a process takes at least as long as this many events.
 _PROCESS_EVENTS = 2000
 _COUNTS = (
     "lost_full", "lost_closed", "lost_threads", "lost_write", "lost_sites", "lost_real_time",
@@ -44,7 +44,7 @@ _PROCESSES = ("lost_processes", "unjoined")
 
 
 class CollectorError(PttError):
-    """The collector library could not do what it was asked for.
+    """A function of the collector library failed.
 
     Attributes:
         errno: The error number, positive.
@@ -59,8 +59,8 @@ class Stats(c.CollectorStats):
     """Counts of a recording.
 
     Attributes:
-        unfinished: Records that their writers left unfinished, or that were damaged.
-        untrue: Whether the program overwrote counts, so that nobody knows what was lost.
+        unfinished: Number of unfinished and damaged records.
+        untrue: The program overwrote counts, so the number of lost events is unknown.
     """
 
     unfinished: int = 0
@@ -68,16 +68,16 @@ class Stats(c.CollectorStats):
 
     @property
     def lost(self) -> int:
-        """Events that are not in the trace, whatever the cause."""
+        """Number of events that are not in the trace, of all causes."""
         counted = self.lost_full + self.lost_closed + self.lost_threads + self.lost_write
         return counted + self.lost_reported + self.unfinished
 
     def distrust(self, policy: int, elapsed_ns: int) -> None:
-        """Leave out what cannot be: most counts lie where wild stores of the program may hit.
+        """Set impossible counts to 0: wild stores of the program may have overwritten them.
 
         Args:
-            policy: Of the recording.
-            elapsed_ns: How long the recording took.
+            policy: The full policy of the recording.
+            elapsed_ns: Duration of the recording.
         """
         if policy != PTT_POLICY_LOOP:
             self.overwritten = 0
@@ -91,17 +91,17 @@ class Stats(c.CollectorStats):
             if getattr(self, name) > limit:
                 setattr(self, name, 0)
                 self.untrue = True
-        if self.untrue:  # whatever was overwritten, these lie beside it
+        if self.untrue:  # these counts lie next to all others
             self.lost_processes = self.unjoined = 0
 
 
 class ThreadEntry(tuple[int, int, int, int, int]):
-    """A thread entry that is in use, as plain numbers: there may be thousands.
+    """An entry of a thread, as a tuple of numbers: there may be thousands of entries.
 
     Attributes:
-        tid: Its thread, by the id that it has in its PID namespace.
-        process: The process image.
-        identity: What distinguishes its thread from all others of the process image.
+        tid: Id of the thread in its PID namespace.
+        process: Number of the process image.
+        identity: Distinguishes the thread from all other threads of the process image.
     """
 
     __slots__ = ()
@@ -127,7 +127,7 @@ _library: Library | None = None
 
 
 def _lib() -> Library:
-    global _library  # noqa: PLW0603 -- loaded once, and only if something is recorded
+    global _library  # noqa: PLW0603 -- loaded once, on demand
     if _library is None:
         version = ("ptt_collector_abi", c.PTT_COLLECT_ABI)
         _library = Library("libpttcollect.so", c.FUNCTIONS, version)
@@ -135,20 +135,23 @@ def _lib() -> Library:
 
 
 def read_clock(kind: int = 0) -> c.CollectorTime:
-    """Read all clocks at the same moment; kind 0 is the clock that a new recording would use."""
+    """Read all clocks at the same moment; kind 0 stands for the clock of new recordings."""
     now = c.CollectorTime()
     _lib().ptt_collector_read_clock(kind, byref(now))
     return now
 
 
 class Collector:
-    """Drains one segment into one trace directory. Used by the thread that made it.
+    """Drains a segment into a trace directory. Only the thread that created it may use it.
 
     Args:
-        segment: The segment file, which `attach` says to take over and which is made otherwise.
+        segment: The segment file to create, or with `attach` to take over.
         trace: The trace directory.
-        options: Sizes and policies, by the names that they have in C.
-        attach: Take over a segment whose recorder was killed.
+        options: Sizes and policies: fields of `struct ptt_collector_options`.
+        attach: Take over the segment of a killed recorder.
+
+    Raises:
+        CollectorError: The segment cannot be created or taken over.
     """
 
     def __init__(
@@ -168,16 +171,16 @@ class Collector:
         self._head = c.Segment.from_address(self._lib.ptt_collector_segment(self._handle))
         self._sites = (c.Site * _SITE_BATCH)()
         self._processes = (c.CollectorProcess * _PROCESS_BATCH)()
-        self._threads: Array[c.CollectorThread] | None = None  # made when they are asked for
+        self._threads: Array[c.CollectorThread] | None = None  # large; created on demand
 
     def _begin(self, options: object, message: object, *, attach: bool) -> int:
-        """Make the collector and return a status."""
+        """Create the collector; return 0, or a negated error number."""
         begin = self._lib.ptt_collector_attach if attach else self._lib.ptt_collector_create
         return int(begin(options, byref(self._handle), message))
 
     @property
     def uuid(self) -> str:
-        """The trace's UUID, in its usual form."""
+        """The UUID of the trace as text (RFC 9562)."""
         text = bytes(self._head.uuid).hex()
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
@@ -188,19 +191,19 @@ class Collector:
 
     @property
     def start(self) -> tuple[int, int]:
-        """When the segment was made: clock, and time of day in ns."""
+        """Creation time of the segment: value of the trace's clock, and Unix time in ns."""
         return int(self._head.start_clock), int(self._head.start_unix_ns)
 
     @property
     def buffers(self) -> tuple[int, int]:
-        """Where in the segment the buffers begin, and how many bytes they are."""
+        """Offset of the buffers in the segment, and their size in bytes."""
         return int(self._head.chunk_offset), int(self._head.size - self._head.chunk_offset)
 
     def sched(self, pid: int) -> None:
-        """Have the kernel record context switches of a process that is about to execute a program.
+        """Make the kernel record the context switches of a process that is about to call exec.
 
         Raises:
-            CollectorError: The kernel does not, or does not allow it.
+            CollectorError: The kernel cannot do this, or does not allow it; perf_event_open(2).
         """
         message = c.Message()
         status = self._lib.ptt_collector_sched(self._handle, pid, byref(message))
@@ -208,7 +211,7 @@ class Collector:
             raise CollectorError(message.text.decode(errors="replace"), -status)
 
     def drain(self, *, flush: bool = False) -> Stats:
-        """Write what is ready; with `flush`, partly filled buffers too."""
+        """Write the full buffers; with `flush`, partly filled buffers, too. Return the counts."""
         stats = Stats()
         self._lib.ptt_collector_pass(self._handle, c.PTT_PASS_FLUSH if flush else 0, byref(stats))
         return stats
@@ -218,11 +221,11 @@ class Collector:
         self._lib.ptt_collector_wait(self._handle, max(1, int(seconds * 1000)))
 
     def close(self) -> None:
-        """Let writers know that the recording is over."""
+        """Tell the writers that the recording is over."""
         self._lib.ptt_collector_close(self._handle)
 
     def finish(self) -> Stats:
-        """Drain all that is left; after `close`."""
+        """Drain all remaining events and return the counts; call `close` before."""
         stats = Stats()
         self._lib.ptt_collector_finish(self._handle, byref(stats))
         stats.unfinished = self.faults()[0]
@@ -230,20 +233,20 @@ class Collector:
         return stats
 
     def faults(self) -> tuple[int, list[c.CollectorFault]]:
-        """Return how many places of a shared buffer held no record, and the first of them."""
+        """Return the number of places in a shared buffer without a record, and the first places."""
         faults = (c.CollectorFault * _FAULTS_MAX)()
         count = int(self._lib.ptt_collector_faults(self._handle, faults, _FAULTS_MAX))
         return count, list(faults[: min(count, _FAULTS_MAX)])
 
     def destroy(self) -> None:
-        """Give everything back. May be called twice."""
+        """Destroy the collector. A second call does nothing."""
         if self._handle.value is not None:
-            del self._head  # lies in the mapping that goes now
+            del self._head  # it points into the mapping that is removed
             self._lib.ptt_collector_destroy(self._handle)
             self._handle = c_void_p()
 
     def processes(self) -> list[tuple[int, c.Process]]:
-        """Return the process entries that have come or changed since the last call, by place."""
+        """Return (place, entry) of the process entries that changed since the last call."""
         entries: list[tuple[int, c.Process]] = []
         while True:
             n = self._lib.ptt_collector_processes(self._handle, self._processes, _PROCESS_BATCH)
@@ -253,15 +256,15 @@ class Collector:
                 return entries
 
     def process_pid(self, index: int) -> int:
-        """Return by which pid the process of an entry is known here; 0 if it does not run."""
+        """Return the pid of the process of an entry in our PID namespace; 0 if it does not run."""
         return int(self._lib.ptt_collector_process_pid(self._handle, index))
 
     def process_gone(self, index: int) -> None:
-        """Note that the image of a process entry does not run any more."""
+        """Note that the process image of an entry has ended."""
         self._lib.ptt_collector_process_gone(self._handle, index)
 
     def threads(self) -> list[ThreadEntry]:
-        """Return the entries of threads that have not said that they end."""
+        """Return the entries of threads that have not reported their end."""
         if self._threads is None:
             self._threads = (c.CollectorThread * _THREAD_MAX)()
         n = self._lib.ptt_collector_threads(self._handle, self._threads, _THREAD_MAX)
@@ -269,9 +272,10 @@ class Collector:
         return [ThreadEntry(entry) for entry in ThreadEntry.LAYOUT.iter_unpack(used)]
 
     def sites(self) -> list[tuple[int, int, int, int | None]]:
-        """Return announced call sites and stacks, not yet taken.
+        """Return the announced call sites and frames of stacks that are not yet on disk.
 
-        Each as process, number, address, and of a stack the number of its caller's, else None.
+        Returns:
+            Process, number, address, and for a frame the number of its caller's frame, else None.
         """
         n = self._lib.ptt_collector_sites(self._handle, self._sites, _SITE_BATCH)
         return [
@@ -295,18 +299,18 @@ class Collector:
 
     @staticmethod
     def is_damaged(error: CollectorError) -> bool:
-        """Return whether an attach failed because nothing can be got out of the segment."""
+        """Return whether an attach failed because the segment is damaged beyond use."""
         return error.errno == errno.ENODATA
 
 
 class SharedCollector(Collector):
-    """Drains the one buffer of the handler `shared`.
+    """Drains the single buffer of the handler `shared`.
 
     Args:
-        segment: The segment file to make.
+        segment: The segment file to create.
         trace: The trace directory.
-        options: Files and policies, as there.
-        size: Bytes of the buffer.
+        options: Files and policies; see `Collector`.
+        size: Size of the buffer in bytes.
     """
 
     def __init__(

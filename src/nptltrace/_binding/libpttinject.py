@@ -1,4 +1,4 @@
-"""libpttinject, which gives a process that runs a thread of its own; see `inject.h`."""
+"""libpttinject: makes a running process create a thread that loads the tracer; see `inject.h`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ def _lib() -> Library:
 
 
 def inject(request: Request) -> Injected | None:
-    """Have a thread of a process make another one; None if it is not where it was seen.
+    """Make a thread of a process create another thread.
+
+    Returns:
+        The new thread; None if the thread has moved or ended since the caller looked at it.
 
     Raises:
-        NativeError: It may not be stopped, or did not in time.
+        NativeError: The thread may not be stopped, or did not stop in time.
     """
     done = Injected()
     status = int(_lib().ptt_inject(byref(request), byref(done)))
@@ -31,12 +34,13 @@ def inject(request: Request) -> Injected | None:
 
 
 def registers(request: Request) -> dict[int, int] | None:
-    """Return what a thread has in the registers that functions keep, by their DWARF numbers.
+    """Return the callee-saved registers of a thread, by DWARF number (System V ABI for AMD64).
 
-    None if it is not where it was seen.
+    Returns:
+        None if the thread has moved or ended since the caller looked at it.
 
     Raises:
-        NativeError: It may not be stopped, or did not in time.
+        NativeError: The thread may not be stopped, or did not stop in time.
     """
     kept = c.Kept()
     status = int(_lib().ptt_inject_registers(byref(request), byref(kept)))
@@ -46,7 +50,7 @@ def registers(request: Request) -> dict[int, int] | None:
 
 
 def _is_there(request: Request, status: int) -> bool:
-    # The kernel forbids it of a thread that is just ending as well.
+    # For a thread that is just ending, the kernel returns EPERM, too.
     is_gone = status == -errno.EPERM and _has_ended(request)
     if status < 0 and status not in {-errno.EAGAIN, -errno.ESRCH} and not is_gone:
         raise NativeError(f"cannot attach to process {request.pid}", status)
@@ -55,12 +59,12 @@ def _is_there(request: Request, status: int) -> bool:
 
 def _has_ended(request: Request) -> bool:
     try:
-        with open(f"/proc/{request.pid}/task/{request.tid}/stat", "rb") as file:  # noqa: PTH123 -- as short as it can be
+        with open(f"/proc/{request.pid}/task/{request.tid}/stat", "rb") as file:  # noqa: PTH123 -- fast
             return file.read().rpartition(b") ")[2][:1] in {b"Z", b"X"}
     except OSError:
         return True
 
 
 def look(pid: int, done: Injected) -> bool:
-    """See how far it has come; return whether the memory of the process can be read."""
+    """Update the state of a created thread; return whether its process can be read."""
     return int(_lib().ptt_injected_look(pid, byref(done))) == 0

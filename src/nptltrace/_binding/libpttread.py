@@ -60,9 +60,9 @@ class Damage:
 
     Attributes:
         path: The file.
-        offset: Where it begins, in bytes.
-        size: How many bytes are left out because of it.
-        reason: What is wrong there.
+        offset: Offset in the file, in bytes.
+        size: Number of bytes that are skipped.
+        reason: What is wrong.
     """
 
     path: str
@@ -71,16 +71,16 @@ class Damage:
     reason: str
 
     def __str__(self) -> str:
-        """Return path, place and reason as one line."""
+        """Return path, offset and reason on one line."""
         return f"{self.path}: byte {self.offset}: {self.reason}"
 
 
 class Buffer:
-    """Columns for a number of events, filled by a cursor.
+    """Columns of events, filled by a cursor.
 
     Attributes:
-        size: How many events there is room for.
-        count: How many are there.
+        size: Room for this many events.
+        count: Number of events.
     """
 
     def __init__(self, size: int, names: Iterable[str] = tuple(COLUMN_TYPES)) -> None:
@@ -97,7 +97,7 @@ class Buffer:
         return ctypes.byref(self.columns)
 
     def drop(self, count: int) -> None:
-        """Drop the first events; they must be fewer than there are."""
+        """Drop the first `count` events, which must be fewer than `self.count`."""
         self.count -= count
         for array in self.arrays.values():
             size, start = ctypes.sizeof(array._type_), ctypes.addressof(array)
@@ -105,31 +105,41 @@ class Buffer:
 
 
 def columns_at(addresses: dict[str, int]) -> Any:
-    """Return a `struct ptt_columns` of arrays that someone else owns."""
+    """Return a `struct ptt_columns` over the caller's arrays, by address."""
     return c.Columns(**addresses)
 
 
 def field_column(buffer: Buffer, name: str, values: int, valid: int) -> int:
-    """Fill arrays (given by address) with one field of all events; return how many have it."""
+    """Fill the caller's arrays with one field of all events.
+
+    Args:
+        buffer: The events.
+        name: The field.
+        values: Address of `buffer.count` values of type int64.
+        valid: Address of `buffer.count` bytes, which are set to 1 for events with the field.
+
+    Returns:
+        The number of events with the field.
+    """
     done = library().ptt_field_column(buffer.pointer, buffer.count, name.encode(), values, valid)
     return int(done)
 
 
 def numbers(buffer: Buffer, name: str) -> list[int]:
-    """Return one field of all events, 0 where there is none."""
+    """Return one field of all events, 0 for events without the field."""
     values, valid = (c.i64 * buffer.count)(), (c.u8 * buffer.count)()
     field_column(buffer, name, ctypes.addressof(values), ctypes.addressof(valid))
     return list(values)
 
 
 def byte_strings(buffer: Buffer, name: str) -> list[bytes]:
-    """Return one field of variable size of all events, empty where there is none."""
+    """Return one field of variable size of all events, empty for events without the field."""
     offsets = (c.i64 * (buffer.count + 1))()
     place = ctypes.addressof(offsets)
     fill, what = library().ptt_bytes_column, (buffer.pointer, buffer.count, name.encode(), place)
-    need = int(fill(*what, None, 0))
-    data = ctypes.create_string_buffer(max(need, 1))
-    fill(*what, data, need)
+    size = int(fill(*what, None, 0))
+    data = ctypes.create_string_buffer(max(size, 1))
+    fill(*what, data, size)
     raw = data.raw
     return [raw[begin:end] for begin, end in pairwise(offsets)]
 
@@ -147,7 +157,7 @@ class Reader(Handle):
         return check("add a trace", self._lib.ptt_reader_add_trace(self.handle, uuid))
 
     def add_process(self, trace: int, index: int, pid: int) -> int:
-        """Add what is known of a process image; return its number in the traceset."""
+        """Add a process image; return its number in the traceset."""
         status = self._lib.ptt_reader_add_process(self.handle, trace, index, pid)
         return check("add a process", status)
 
@@ -156,7 +166,7 @@ class Reader(Handle):
         check("add a site", self._lib.ptt_reader_set_site(self.handle, process, site, address))
 
     def set_stack_sites(self, process: int, sites: Mapping[int, int]) -> None:
-        """Set which call sites events have in place of the recorded ones, by numbers of stacks."""
+        """Replace the recorded call sites of events with a stack, by the number of the stack."""
         array = (ctypes.c_uint64 * (max(sites, default=-1) + 1))()
         for stack, site in sites.items():
             array[stack] = site
@@ -164,7 +174,12 @@ class Reader(Handle):
         check("choose call sites", status)
 
     def set_tenants(self, process: int, tenants: Iterable[tuple[int, ...]]) -> None:
-        """Set which modules had the same addresses, by range and time: fields as in C."""
+        """Set the modules that had the same addresses, sorted by range and time.
+
+        Args:
+            process: Number of the process.
+            tenants: The fields of `struct ptt_tenant` for each module.
+        """
         rows = [c.Tenant(*fields) for fields in tenants]
         array = (c.Tenant * len(rows))(*rows)
         status = self._lib.ptt_reader_set_tenants(self.handle, process, array, len(rows))
@@ -180,17 +195,21 @@ class Reader(Handle):
         check(f"add {path}", status)
 
     def index(self, *, running: bool) -> None:
-        """Find packets, or those that have come since the last call."""
+        """Find the packets of all files; a later call finds the packets written since then.
+
+        Args:
+            running: The recording goes on: an incomplete packet at the end of a file is no damage.
+        """
         check("index the trace", self._lib.ptt_reader_index(self.handle, running))
         self.ensure_whole()
 
     def set_clock(self, trace: int, frequency: int, origin: int, shift_ns: int) -> None:
-        """Set how ticks of a trace become time."""
+        """Set the clock of a trace: ns = (ticks - origin) * 1e9 / frequency + shift_ns."""
         status = self._lib.ptt_reader_set_clock(self.handle, trace, frequency, origin, shift_ns)
         check("set a clock", status)
 
     def key_ticks(self, *, on: bool) -> None:
-        """Set whether events are ordered by ticks or by nanoseconds."""
+        """Order events by ticks (all traces have the same clock) or by nanoseconds."""
         self._lib.ptt_reader_key_ticks(self.handle, on)
 
     def verify(self) -> int:
@@ -198,14 +217,14 @@ class Reader(Handle):
         return int(self._lib.ptt_reader_verify(self.handle))
 
     def trace_info(self, trace: int) -> c.TraceInfo:
-        """Return what the packets of a trace say."""
+        """Return times, sizes and counts from the packets of a trace."""
         out = c.TraceInfo()
         status = self._lib.ptt_reader_trace_info(self.handle, trace, ctypes.byref(out))
         check("look at a trace", status)
         return out
 
     def stream_info(self, stream: int) -> c.StreamInfo:
-        """Return what the packets of a stream say."""
+        """Return times, sizes and counts from the packets of a stream."""
         out = c.StreamInfo()
         status = self._lib.ptt_reader_stream_info(self.handle, stream, ctypes.byref(out))
         check("look at a stream", status)
@@ -218,7 +237,7 @@ class Reader(Handle):
     def processes(self, start: int = 0) -> list[tuple[int, int, int]]:
         """Return (trace, index, pid) of the processes from a number on."""
         count = self._lib.ptt_reader_process_count(self.handle)
-        if count <= start:  # as always but for the first time, and this is asked for each address
+        if count <= start:  # a fast path: every look-up of an address calls this function
             return []
         out, processes = c.ProcessInfo(), []
         for number in range(start, count):
@@ -239,10 +258,10 @@ class Reader(Handle):
         return threads
 
     def ensure_whole(self) -> None:
-        """Make sure that what was read so far was there.
+        """Check that no file was truncated during reading.
 
         Raises:
-            TraceFormatError: A file became shorter while it was read.
+            TraceFormatError: A file became shorter.
         """
         out = c.Damage()
         if self._lib.ptt_reader_cut(self.handle, ctypes.byref(out)):
@@ -250,7 +269,7 @@ class Reader(Handle):
             raise TraceFormatError(os.fsdecode(out.path), None, reason)
 
     def damages(self, start: int = 0) -> list[Damage]:
-        """Return what could not be read so far."""
+        """Return the unreadable parts that were found so far, from a number on."""
         self.ensure_whole()
         out, damages = c.Damage(), []
         for number in range(start, self._lib.ptt_reader_damage_count(self.handle)):
@@ -260,11 +279,11 @@ class Reader(Handle):
         return damages
 
     def key_of_time(self, ts: int) -> int:
-        """Return the least key at this time or later."""
+        """Return the least key at a time (ns) or later."""
         return int(self._lib.ptt_reader_key_of_time(self.handle, ts))
 
     def key_range(self) -> tuple[int, int] | None:
-        """Return the least and greatest key there can be, None without packets."""
+        """Return bounds of the keys of all events; None without packets."""
         first, last = c.u64(), c.u64()
         status = self._lib.ptt_reader_key_range(
             self.handle, ctypes.byref(first), ctypes.byref(last)
@@ -272,16 +291,19 @@ class Reader(Handle):
         return (first.value, last.value) if status == 0 else None
 
     def time_of_key(self, key: int) -> int:
-        """Return the time of a key."""
+        """Return the time of a key, in ns."""
         return int(self._lib.ptt_reader_time_of_key(self.handle, key))
 
     def density(self, from_ns: int, width_ns: int, count: int) -> tuple[Any, Any]:
-        """Return about how many events are in each bin, and how many were lost.
+        """Return estimates of the events and of the lost events in each bin.
 
         Args:
-            from_ns: Where the first bin begins.
-            width_ns: How wide bins are.
-            count: How many bins there are.
+            from_ns: Begin of the first bin.
+            width_ns: Width of a bin.
+            count: Number of bins.
+
+        Returns:
+            Two ctypes arrays of `count` uint64 values.
         """
         bins, lost = (c.u64 * count)(), (c.u64 * count)()
         status = self._lib.ptt_reader_density(self.handle, from_ns, width_ns, bins, lost, count)
@@ -289,7 +311,7 @@ class Reader(Handle):
         return bins, lost
 
     def find(self, ids: Iterable[int], budget: int) -> Iterable[Buffer]:
-        """Yield events of a few types, in no order, from the first `budget` bytes of packets."""
+        """Yield events of some types, unordered, from the first `budget` bytes of packets."""
         wanted = bytearray(1024)
         for number in ids:
             wanted[number] = 1
@@ -311,7 +333,7 @@ class Reader(Handle):
 
 
 class Cursor(Handle):
-    """A place in a traceset, and what moves it."""
+    """A reading position in a traceset."""
 
     def __init__(self, reader: Reader) -> None:
         lib = library()
@@ -325,7 +347,7 @@ class Cursor(Handle):
         check("seek", self._lib.ptt_cursor_seek_key(self.handle, key))
 
     def seek(self, place: Position) -> bool:
-        """Go to a saved place; False if there is no such event here."""
+        """Go to a saved position; return False if the traceset has no such event."""
         status = self._lib.ptt_cursor_seek(self.handle, ctypes.byref(place))
         if status == -errno.EINVAL:
             return False
@@ -333,7 +355,7 @@ class Cursor(Handle):
         return True
 
     def place(self) -> Position:
-        """Return where the cursor is."""
+        """Return the position of the cursor."""
         out = Position()
         self._lib.ptt_cursor_position(self.handle, ctypes.byref(out))
         return out
@@ -343,7 +365,7 @@ class Cursor(Handle):
         self._lib.ptt_cursor_limit_key(self.handle, key)
 
     def limit(self, place: Position) -> None:
-        """Stop before this very event."""
+        """Stop before the event at this position."""
         self._lib.ptt_cursor_limit(self.handle, ctypes.byref(place))
 
     def no_limit(self) -> None:
@@ -351,7 +373,7 @@ class Cursor(Handle):
         self._lib.ptt_cursor_no_limit(self.handle)
 
     def read(self, buffer: Buffer, limit: int | None = None) -> int:
-        """Fill the buffer with the next events; return how many."""
+        """Fill the buffer with the next events, at most `limit`; return their number."""
         most = buffer.size if limit is None else min(limit, buffer.size)
         status = self._lib.ptt_cursor_read(self.handle, buffer.pointer, most)
         buffer.count = check("read events", status)
@@ -361,13 +383,16 @@ class Cursor(Handle):
     def pick(
         self, buffer: Buffer, places: Any, passing: Filter | None, budget: int
     ) -> tuple[int, int]:
-        """Fill the buffer with the next events that pass; return how many, and were looked at.
+        """Fill the buffer with the next events that pass a filter.
 
         Args:
-            buffer: Has all columns; it is filled with at most as many as it has room for.
-            places: An array of `Position` with as much room.
-            passing: What passes; None for all.
-            budget: How many events to look at.
+            buffer: A buffer with all columns.
+            places: An array of `buffer.size` `Position`s, which gets the positions of the events.
+            passing: The filter; None for all events.
+            budget: Greatest number of events to look at.
+
+        Returns:
+            The numbers of events that passed, and of events that were looked at.
         """
         looked = c.i64()
         status = self._lib.ptt_cursor_pick(
@@ -379,7 +404,7 @@ class Cursor(Handle):
         return buffer.count, looked.value
 
     def lane(self, stream: int) -> tuple[int, int]:
-        """Return (packet, offset) of the next event of one stream."""
+        """Return (packet, offset) of the next event of a stream."""
         packet, offset = c.u32(), c.u32()
         status = self._lib.ptt_cursor_lane(
             self.handle, stream, ctypes.byref(packet), ctypes.byref(offset)
@@ -388,12 +413,12 @@ class Cursor(Handle):
         return packet.value, offset.value
 
     def refresh(self) -> None:
-        """Take in what the reader has indexed since."""
+        """Include the packets that the reader has indexed since; the position is kept."""
         check("read on", self._lib.ptt_cursor_refresh(self.handle))
 
 
 class Filter(Handle):
-    """Lets events through; what is not restricted passes."""
+    """Selects events. Without a restriction, all events pass."""
 
     def __init__(self) -> None:
         lib = library()
@@ -401,28 +426,28 @@ class Filter(Handle):
         self._own("make a filter", lib.ptt_filter_create(), lib.ptt_filter_destroy)
 
     def allow_events(self, ids: Iterable[int]) -> None:
-        """Restrict to these event ids."""
+        """Restrict to these event types, by id."""
         for number in (ANY, *ids):
             self._lib.ptt_filter_allow_event(self.handle, number)
 
     def keep_events(self, ids: Iterable[int]) -> None:
-        """Let these event ids pass on any object and from any call site."""
+        """Let these event types pass for any object and any call site."""
         for number in ids:
             self._lib.ptt_filter_keep_event(self.handle, number)
 
     def allow_threads(self, threads: Iterable[int]) -> None:
-        """Restrict to these threads (numbers in the traceset)."""
+        """Restrict to these threads, by number in the traceset."""
         for number in (ANY, *threads):
             status = self._lib.ptt_filter_allow_thread(self.handle, number)
             check("make a filter", status)
 
     def allow_objects(self, objects: Iterable[tuple[int, int, int, int, int]]) -> None:
-        """Restrict to these objects: process, address, kind, begin and end of a part of the time.
+        """Restrict to these objects: process, address, kind, begin and end of a window in ns.
 
         Process and kind may be `ANY`.
         """
-        for chosen in ((ANY, 2**64 - 1, ANY, 0, 0), *objects):
-            status = self._lib.ptt_filter_allow_object(self.handle, *chosen)
+        for key in ((ANY, 2**64 - 1, ANY, 0, 0), *objects):
+            status = self._lib.ptt_filter_allow_object(self.handle, *key)
             check("make a filter", status)
 
     def allow_sites(self, sites: Iterable[tuple[int, int]]) -> None:
@@ -432,7 +457,7 @@ class Filter(Handle):
             check("make a filter", status)
 
     def apply(self, reader: Reader, buffer: Buffer) -> int:
-        """Drop what does not pass; return how many events are left."""
+        """Drop the events that do not pass; return the number of the others."""
         buffer.count = int(
             self._lib.ptt_filter_apply(self.handle, reader.handle, buffer.pointer, buffer.count)
         )
@@ -442,7 +467,17 @@ class Filter(Handle):
 def count(
     reader: Reader, *, workers: int, objects: bool
 ) -> tuple[list[ThreadCount], list[ObjectCount], list[ThreadSpan]]:
-    """Count all events by thread and type, by object if asked, and each thread's span."""
+    """Count all events.
+
+    Args:
+        reader: The traceset.
+        workers: Number of threads that count.
+        objects: Count by object, too.
+
+    Returns:
+        Counts by thread and type, counts by object (empty without `objects`), and the first and the
+        last time of each thread.
+    """
     lib = library()
     with _Counter(reader, workers=workers, objects=objects) as counter:
         threads = (ThreadCount * lib.ptt_counter_threads(counter.handle, None, 0))()

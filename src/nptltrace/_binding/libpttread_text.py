@@ -36,17 +36,17 @@ class Names(Handle):
         self._text = ctypes.create_string_buffer(self.ROOM)
 
     def show_process(self, *, on: bool) -> None:
-        """Set whether text lines say the pid."""
+        """Set whether lines of text have the pid."""
         self._lib.ptt_names_show_process(self.handle, on)
 
     def set_thread(self, thread: int, since_ns: int, text: str) -> None:
-        """Set the name of a thread from a time on, -2**63 for ever; it may have no name."""
+        """Set the name of a thread from a time on (-2**63: always); the name may be empty."""
         data = text.encode("utf-8", "replace")
         status = self._lib.ptt_names_set_thread(self.handle, thread, since_ns, data)
         check("name a thread", status)
 
     def set_pthread(self, process: int, pthread: int, since_ns: int, thread: int) -> None:
-        """Set the thread that a pthread_t stands for from a time on, until it is another one."""
+        """Set the thread of a pthread_t from a time on, until the next call for the pthread_t."""
         status = self._lib.ptt_names_set_pthread(self.handle, process, pthread, since_ns, thread)
         check("name a thread", status)
 
@@ -62,7 +62,7 @@ class Names(Handle):
         check("add a range", status)
 
     def missing(self, buffer: Buffer) -> list[tuple[int, int, int]]:
-        """Return (kind, process, address) of what has no name yet; each comes once."""
+        """Return (kind, process, address) of addresses without a name; each is returned once."""
         missing: list[tuple[int, int, int]] = []
         while True:
             n = self._lib.ptt_names_missing(
@@ -73,7 +73,12 @@ class Names(Handle):
                 return missing
 
     def text(self, buffer: Buffer, style: int) -> Iterable[memoryview]:
-        """Yield the events of a buffer as lines; each piece is valid until the next."""
+        """Yield the events of a buffer as lines; each piece is valid until the next piece.
+
+        Args:
+            buffer: The events, with all columns.
+            style: `TEXT`, `RAW`, `JSONL`, `CSV` or `SENTENCE`.
+        """
         done, columns = c.i64(), c.Columns()
         ctypes.pointer(columns)[0] = buffer.columns
         left = buffer.count

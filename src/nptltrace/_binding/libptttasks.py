@@ -1,4 +1,4 @@
-"""libptttasks: what the kernel says of threads, and rows of unwind tables.
+"""libptttasks: states of threads from the kernel, and rows of unwind tables.
 
 See `tasks.h` and `unwind_image.h`.
 """
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["AROUND_FUTEX", "BEFORE_FUTEX", "GONE", "MEMORY", "STACK", "callers_at", "read", "turns"]
 
 GONE = c.PTT_TASK_GONE
-# So much memory is read of each: of its stack, and around its futex, of which so much is before it.
+# Bytes of memory that are read for each thread: of its stack, around its futex, before its futex.
 MEMORY = c.PTT_TASK_MEMORY
 STACK = c.PTT_TASK_STACK
 AROUND_FUTEX = MEMORY - STACK
 BEFORE_FUTEX = c.PTT_TASK_BEFORE
 _SIZE = ctypes.sizeof(c.Task)
-# The third member, at the second word, is how often a thread has had a processor.
+# The third member, at the second word, counts how often the thread got a processor.
 _LAYOUT = struct.Struct("=iiqq6QQQ24scBB5x")
 
 
@@ -46,13 +46,16 @@ def _tasks(tids: Sequence[int]) -> tuple[bytearray, ctypes.Array[ctypes.c_char]]
 def read(
     pid: int, tids: Sequence[int], *, is_inside: bool, meanwhile: Callable[[], None]
 ) -> tuple[Iterator[tuple[Any, ...]], bytes]:
-    """Return threads of a process, as `struct ptt_task` has them, and `MEMORY` bytes for each.
+    """Return the states of threads of a process, and `MEMORY` bytes of memory for each thread.
 
     Args:
         pid: The process.
-        tids: Its threads, one at least.
-        is_inside: It is in a PID namespace of its own.
-        meanwhile: What is done while other processors read.
+        tids: The threads, at least one.
+        is_inside: The process is in another PID namespace.
+        meanwhile: Called while other processors read.
+
+    Returns:
+        The fields of `struct ptt_task` for each thread, and the memory.
     """
     tasks, pointer = _tasks(tids)
     memory = bytearray(MEMORY * len(tids))
@@ -66,11 +69,11 @@ def read(
 
 
 def turns(pid: int, tids: Sequence[int]) -> list[int]:
-    """Return how often threads of a process have had a processor; -1 of one that is gone.
+    """Return how often each thread of a process got a processor; -1 for a thread that is gone.
 
     Args:
         pid: The process.
-        tids: The threads, one at least.
+        tids: The threads, at least one.
     """
     tasks, pointer = _tasks(tids)
     _lib().ptt_tasks_turns(pid, pointer, len(tids))
@@ -80,18 +83,19 @@ def turns(pid: int, tids: Sequence[int]) -> list[int]:
 def callers_at(
     image: bytes, *, address: int, header: int, frames: int, processor: int, pc: int
 ) -> u.UnwindCallers | None:
-    """Return where the registers of a caller are, as an unwind table says; None if it does not.
+    """Return where the registers of the caller are, from an unwind table; None if it has no row.
 
     Args:
-        image: A copy of `.eh_frame_hdr` and `.eh_frame`, as far from each other as in the module.
-        address: Where the copy lies in the module.
-        header: Where `.eh_frame_hdr` lies in the copy; the size of the copy if there is none.
-        frames: Where `.eh_frame` lies in the copy.
+        image: A copy of `.eh_frame_hdr` and `.eh_frame` (DWARF call frame information), with the
+            same distance between them as in the module.
+        address: Address of the copy in the module.
+        header: Offset of `.eh_frame_hdr` in the copy; the size of the copy if there is none.
+        frames: Offset of `.eh_frame` in the copy.
         processor: `PTT_UNWIND_X86_64` or `PTT_UNWIND_AARCH64`.
-        pc: The place, as the module counts addresses.
+        pc: The program counter, as an address of the module.
     """
     callers = u.UnwindCallers()
-    known = _lib().ptt_unwind_image_callers(
+    has_row = _lib().ptt_unwind_image_callers(
         image, len(image), address, header, frames, processor, pc, ctypes.byref(callers)
     )
-    return callers if known else None
+    return callers if has_row else None

@@ -1,4 +1,4 @@
-"""What models, checks and verifiers have in common: they are told of threads and processes."""
+"""The common base of models, checks and verifiers: they follow threads and processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEVER = -(2**63)
 
 
 def load(functions: Mapping[str, Any], version: tuple[str, int]) -> Library:
-    """Load the library with what trackers have in common.
+    """Load the library with the functions of all trackers and the functions of one header.
 
     Args:
         functions: The functions of one header.
@@ -33,29 +33,37 @@ class Tracker(Handle):
     _lib: Library
 
     def thread(self, number: int, process: int, tid: int) -> None:
-        """Declare which thread the reader's number means."""
+        """Declare the process and the thread id of a thread, by its number in the reader."""
         status = self._lib.ptt_tracker_thread(self.handle, number, process, tid)
         check("follow a thread", status)
 
     def child(self, process: int, parent: int) -> None:
-        """Declare which process forked another; both have declared threads."""
+        """Declare the parent of a process; both must have declared threads."""
         check("follow a fork", self._lib.ptt_tracker_child(self.handle, process, parent))
 
     def level(self, process: int, kinds: int) -> None:
-        """Declare of which kinds of objects, a bit each, a process has all changes of state."""
+        """Declare the kinds of objects (bits) for which a process has all changes of state."""
         check("follow a process", self._lib.ptt_tracker_level(self.handle, process, kinds))
 
     def share(self, process: int, start: int, end: int, memory: int, offset: int) -> None:
-        """Declare [start, end) of a process as `memory` from `offset` on, as others have it."""
+        """Declare that a process maps shared memory at [start, end).
+
+        Args:
+            process: Number of the process.
+            start: First address.
+            end: Address behind the last byte.
+            memory: Number of the memory; processes that share it have the same number.
+            offset: Offset of `start` in the memory.
+        """
         status = self._lib.ptt_tracker_share(self.handle, process, start, end, memory, offset)
         check("follow shared memory", status)
 
     def ends(self, killed: list[int | None], seen: list[int | None]) -> list[int]:
-        """Return when each process ended, after all events.
+        """Return when each process ended, in ns; call it after all events.
 
         Args:
-            killed: When each process was killed; None where it was not.
-            seen: When else it, or its recording, was seen to have ended; None where nobody saw it.
+            killed: When each process was killed; None if it was not killed.
+            seen: When the end of each process, or of its recording, was noticed; None if never.
         """
         ends = times([0] * len(seen))
         arrays = times(killed), times(seen)

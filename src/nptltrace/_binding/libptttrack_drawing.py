@@ -1,4 +1,4 @@
-"""What the viewer draws, as fine as the pixels; see `pttdetail.h`."""
+"""Levels of detail for the viewer: waits and holds in bins of pixel width; see `pttdetail.h`."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ def library() -> Library:
 
 
 class Detail(Handle):
-    """Waits and holds by row, as fine as pixels are.
+    """Waits and holds by row, in bins of pixel width.
 
     Args:
-        fd: The file they are kept in; it may be closed afterwards.
-        identity: 32 bytes: open what was finished under them. Without them, begin anew.
+        fd: The file that keeps them; the caller may close it afterwards.
+        identity: 32 bytes. Opens the levels that were finished with them. None: begin new levels.
 
     Raises:
-        NativeError: The file cannot be used; ESTALE: it is of something else.
+        NativeError: The file cannot be used. ESTALE: the file has another identity.
     """
 
     def __init__(self, fd: int, identity: bytes | None = None) -> None:
         lib = library()
         self._lib = lib
-        # Where it is written to, the file grows under a descriptor of its own.
+        # The library keeps its own descriptor, because the file grows.
         self._fd = os.dup(fd)
         if identity is None:
             address = lib.ptt_detail_create(self._fd)
@@ -70,28 +70,33 @@ class Detail(Handle):
         self._own("draw", address, partial(_destroy, lib, self._fd))
 
     def events(self, ts: int, count: int) -> None:
-        """Count events by the address of their times."""
+        """Count events.
+
+        Args:
+            ts: Address of the times of the events, int64 in ns.
+            count: Number of events.
+        """
         check("count events", self._lib.ptt_detail_events(self.handle, ts, count))
 
     def feed(self, model: Model) -> None:
-        """Take in the rows that a model reported since its `drop_rows`."""
+        """Add the rows that a model made since its last `drop_rows`."""
         tables = [ctypes.byref(model.raw(name)) for name in ("waits", "holds", "states", "objects")]
         check("keep waits and holds", self._lib.ptt_detail_feed(self.handle, *tables))
 
     def end(self) -> None:
-        """Take in what threads have at last; nothing may be fed any more."""
+        """Add the last states of the threads; no other call may add rows afterwards."""
         check("keep turns of threads", self._lib.ptt_detail_end(self.handle))
 
     def finish(self, identity: bytes) -> None:
-        """Write what is still to be written, so that the file is complete."""
+        """Write the rest, so that the file is complete, with an identity of 32 bytes."""
         check("keep the levels of detail", self._lib.ptt_detail_finish(self.handle, identity))
 
     def rows(self, by: str) -> int:
-        """Return how many rows there are, row 0 included."""
+        """Return the number of rows, including row 0."""
         return int(self._lib.ptt_detail_rows(self.handle, _BY[by]))
 
     def lanes(self, by: str, count: int) -> NDArray[np.uint16]:
-        """Return the number of lanes of the first rows."""
+        """Return the number of lanes of each of the first `count` rows."""
         lanes = np.empty(count, np.uint16)
         self._lib.ptt_detail_lanes(self.handle, _BY[by], lanes.ctypes.data, count)
         return lanes
@@ -106,7 +111,7 @@ class Detail(Handle):
     def spans(
         self, by: str, rows: list[int], from_ns: int, to_ns: int, bin_ns: int
     ) -> NDArray[Any]:
-        """Return what to draw, as `SPAN`; see `ptt_detail_spans`."""
+        """Return the spans to draw in a window, as an array of `SPAN`; see `ptt_detail_spans`."""
         wanted = np.array(rows, np.uint32)
         room = _SPANS
         while True:
@@ -121,7 +126,7 @@ class Detail(Handle):
             room = count
 
     def each(self, by: str, row: int, from_ns: int, to_ns: int, most: int) -> NDArray[Any] | None:
-        """Return the spans of a row one by one, as `SPAN`; None if there are more than so many."""
+        """Return all spans of a row, as an array of `SPAN`; None if there are more than `most`."""
         wanted, out = np.array([row], np.uint32), np.empty(most, SPAN)
         status = self._lib.ptt_detail_spans(
             self.handle, _BY[by], wanted.ctypes.data, 1, from_ns, to_ns, 0, out.ctypes.data, most
@@ -144,9 +149,9 @@ class Detail(Handle):
         return None if status < 0 else out[0]
 
     def waits(self) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Yield all waits, as rows of `WAIT`, some at a time, and the number of the first of them.
+        """Yield all waits in pieces: the number of the first wait, and an array of `WAIT`.
 
-        Numbers that no wait has are among them, with thread 0.
+        Unused numbers have thread 0.
         """
         first = 0
         while True:
@@ -158,7 +163,10 @@ class Detail(Handle):
             first += count
 
     def overview(self) -> tuple[NDArray[Any], int, int]:
-        """Return the bins (`events`, and `wait_ns` contended, idle, other), begin and width."""
+        """Return the bins of the whole trace, and begin and width of a bin in ns.
+
+        A bin has `events`, and `wait_ns` of contended, idle and other waits.
+        """
         out, begin, width = np.zeros(BINS, _BIN), c.i64(), c.i64()
         count = self._lib.ptt_detail_overview(
             self.handle, out.ctypes.data, ctypes.byref(begin), ctypes.byref(width)

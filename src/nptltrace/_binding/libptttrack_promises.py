@@ -1,4 +1,4 @@
-"""What the tracker found of the promises of POSIX; see `pttverify.h`."""
+"""Verification: events against the promises of POSIX; see `pttverify.h`."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def _names(function: str) -> tuple[str, ...]:
 
 @cache
 def rules() -> tuple[str, ...]:
-    """Return the names of the rules by their number."""
+    """Return the names of the rules, in the order of their numbers."""
     return _names("ptt_verify_rule_name")
 
 
 @cache
 def skips() -> tuple[str, ...]:
-    """Return the names of the reasons to be silent by their number."""
+    """Return the reasons why a rule is not applied, in the order of their numbers."""
     return _names("ptt_verify_skip_name")
 
 
 class Verifier(Tracker):
-    """Holds events against the rules, in the order of time."""
+    """Compares events with the rules, in time order."""
 
     def __init__(self) -> None:
         lib = library()
@@ -58,17 +58,22 @@ class Verifier(Tracker):
         self._own("make a verifier", lib.ptt_verify_create(), lib.ptt_verify_destroy)
 
     def process(self, number: int, facts: VerifyProcess) -> None:
-        """Declare what is known of a process beside its events."""
+        """Declare facts about a process that its events do not have."""
         status = self._lib.ptt_verify_process(self.handle, number, ctypes.byref(facts))
         check("follow a process", status)
 
     def feed(self, buffer: Buffer) -> None:
-        """Take in the events of a buffer, which has all columns but `cpu`."""
+        """Verify the events of a buffer, which may be without the column `cpu`."""
         status = self._lib.ptt_verify_feed(self.handle, buffer.pointer, buffer.count)
         check("verify the events", status)
 
     def finish(self, patience_ns: int) -> None:
-        """Judge what never ended."""
+        """Verify the calls that never ended.
+
+        Args:
+            patience_ns: A thread that could have gone on for this long before its process ended,
+                and did not, was not woken.
+        """
         check("finish", self._lib.ptt_verify_finish(self.handle, patience_ns))
 
     def violations(self) -> list[VerifyViolation]:
@@ -86,6 +91,6 @@ class Verifier(Tracker):
         return {name: int(ask(self.handle, n)) for n, name in enumerate(rules())}
 
     def skipped(self) -> dict[str, int]:
-        """Return how often a rule was silent, by reason."""
+        """Return how often a rule was not applied, by reason."""
         ask = self._lib.ptt_verify_skips
         return {name: int(ask(self.handle, n)) for n, name in enumerate(skips())}

@@ -39,12 +39,12 @@ KINDS = {
     8: "once", 10: "futex", 14: "lll",
 }  # fmt: skip
 END = 2**63 - 1
-# From this bit on, the flags of a low-level lock say what it is for: a place in LLL_PURPOSES. Those
-# of another object, unless 0, say of which type of LOCK_TYPES it is: one more than its place.
+# Object flags from this bit on. Low-level locks: the purpose, an index of LLL_PURPOSES.
+# Other objects: 0, or 1 + the index of the lock type in LOCK_TYPES.
 TYPE_SHIFT = c.PTT_OBJECT_TYPE_SHIFT
 _ANY = 2**32 - 1
 
-# Number of the table, and what a row of it is.
+# Number of each table, and the type of its rows.
 _TABLES: dict[str, tuple[int, np.dtype[Any]]] = {
     "objects": (c.PTT_MODEL_OBJECTS, dtype_of(model_rows.ModelObject)),
     "sites": (c.PTT_MODEL_SITES, dtype_of(model_rows.ModelSite)),
@@ -72,7 +72,7 @@ def library() -> Library:
 
 
 def _temporary_file() -> int:
-    """Return a new file without a name; `tempfile` takes longer to import than the file to make."""
+    """Return a new file without a name; an import of `tempfile` takes longer than this function."""
     flags = os.O_TMPFILE | os.O_RDWR | os.O_EXCL | os.O_CLOEXEC
     try:
         return os.open(os.environ.get("TMPDIR") or "/tmp", flags, 0o600)  # noqa: S108 -- no name
@@ -87,7 +87,10 @@ class Model(Tracker):
     """The states of threads and objects, event by event.
 
     Args:
-        flags: `ROWS`, `EDGES`, `PATH`, `PAIRS`, `STATES_OF`: what to keep beside the sums.
+        flags: What to keep in addition to the sums: `ROWS`, `EDGES`, `PATH`, `PAIRS`, `STATES_OF`.
+
+    Attributes:
+        counts_all: No call restricted the threads, objects or call sites that count.
     """
 
     def __init__(self, flags: int = 0) -> None:
@@ -97,109 +100,122 @@ class Model(Tracker):
         self.counts_all = True
         self._own("make a model", lib.ptt_model_create(flags), lib.ptt_model_destroy)
         if flags & PATH:
-            with suppress(OSError):  # without it short waits are left out
+            with suppress(OSError):  # without the file, the path leaves out short waits
                 file = _temporary_file()
                 own(self, partial(os.close, file))
                 lib.ptt_model_path_file(self.handle, file)
 
     def thread(self, number: int, process: int, tid: int) -> None:
-        """Declare which thread the reader's number means."""
+        """Declare the process and the thread id of a thread, by its number in the reader."""
         super().thread(number, process, tid)
         self._process_of[number] = process
 
     def threads(self) -> dict[int, int]:
-        """Return the processes of the threads that were declared, by the reader's numbers."""
+        """Return the processes of all declared threads, by the threads' numbers in the reader."""
         return self._process_of
 
     def space(self, process: int, space: int) -> None:
-        """Declare among which processes a process id means this one; 0 for none."""
-        check("tell processes apart", self._lib.ptt_model_space(self.handle, process, space))
-
-    def site(self, process: int, site: int, use: int) -> None:
-        """Declare what a call site is: `PTT_SITE_…` of the model, one or several of them."""
-        check("follow a lock", self._lib.ptt_model_site(self.handle, process, site, use))
-
-    def gate(self, process: int, address: int) -> None:
-        """Declare where a process may have a lock at which it parks threads."""
-        check("follow a lock", self._lib.ptt_model_gate(self.handle, process, address))
-
-    def gil(self, process: int, address: int, hand_over: int) -> None:
-        """Declare where a process has a part of an interpreter's lock.
+        """Declare the processes among which a pid means this one: processes of the same space.
 
         Args:
             process: Number of the process.
-            address: Of the part.
-            hand_over: From the first of its conditions to the second; 0 for other parts.
+            space: Number of the space; 0: none.
+        """
+        check("tell processes apart", self._lib.ptt_model_space(self.handle, process, space))
+
+    def site(self, process: int, site: int, use: int) -> None:
+        """Declare the use of a call site: flags `PTT_SITE_…` of `pttmodel.h`."""
+        check("follow a lock", self._lib.ptt_model_site(self.handle, process, site, use))
+
+    def gate(self, process: int, address: int) -> None:
+        """Declare the address of a lock where a process parks threads that have no work."""
+        check("follow a lock", self._lib.ptt_model_gate(self.handle, process, address))
+
+    def gil(self, process: int, address: int, hand_over: int) -> None:
+        """Declare the address of a part of an interpreter's lock.
+
+        Args:
+            process: Number of the process.
+            address: Address of the part.
+            hand_over: Distance in bytes from the condition that a release signals to the condition
+                that an acquisition signals; 0 for other parts.
         """
         status = self._lib.ptt_model_gil(self.handle, process, address, hand_over)
         check("follow a lock", status)
 
     def semaphore(self, process: int, stack: int, purpose: int, *, units: bool) -> None:
-        """Declare what semaphores are for that are initialized with a stack, and units or none."""
+        """Declare the purpose of semaphores by the stack of their initialization.
+
+        Args:
+            process: Number of the process.
+            stack: Number of the stack in the process.
+            purpose: `PTT_FOR_…` of `pttmodel.h`.
+            units: The purpose of semaphores that begin with units, or of semaphores without units.
+        """
         status = self._lib.ptt_model_semaphore(self.handle, process, stack, units, purpose)
         check("follow a semaphore", status)
 
     def only_threads(self, numbers: list[int]) -> None:
-        """Count only what these threads (the reader's numbers) do."""
+        """Count only the waits and holds of these threads, by number in the reader."""
         self.counts_all = False
         for number in (_ANY, *numbers):
             check("choose", self._lib.ptt_model_only_thread(self.handle, number))
 
     def only_objects(self, objects: Iterable[tuple[int, int, int, int, int]]) -> None:
-        """Count only these objects: process, address, kind, and between which times they begin.
+        """Count only these objects: process, address, kind, begin and end of a window in ns.
 
-        Process and kind may be `ANY` of the reader. Another choice is for the objects that are
-        not known yet.
+        An object counts if its first event lies in the window. Process and kind may be `ANY` of the
+        reader. A second call applies to objects without an event so far.
         """
         self.counts_all = False
         check("choose", self._lib.ptt_model_no_object(self.handle))
-        for chosen in objects:
-            check("choose", self._lib.ptt_model_only_object(self.handle, *chosen))
+        for key in objects:
+            check("choose", self._lib.ptt_model_only_object(self.handle, *key))
 
     def only_sites(self, sites: list[tuple[int, int]]) -> None:
-        """Count only what was called from these (process, site) pairs; of `ANY`, addresses."""
+        """Count only calls from these (process, site) pairs; with process `ANY`, from addresses."""
         self.counts_all = False
         for process, address in ((_ANY, 2**64 - 1), *sites):
             check("choose", self._lib.ptt_model_only_site(self.handle, process, address))
 
     def window(self, begin_ns: int | None, end_ns: int | None) -> None:
-        """Count only what lies in [begin, end); before the first event. None stands for no limit.
+        """Count only the window [begin, end); None for no limit. Call it before the first event.
 
-        Events before it are to be fed too, and those behind it while `undecided` is not 0.
+        Feed the events before the window, too, and the events after it until `undecided` is 0.
         """
         begin = NEVER if begin_ns is None else begin_ns
         self._lib.ptt_model_window(self.handle, begin, END if end_ns is None else end_ns)
 
     @property
     def undecided(self) -> int:
-        """How many waits and holds that began before the window's end go on."""
+        """Number of unfinished waits and holds that began before the end of the window."""
         return int(self._lib.ptt_model_undecided(self.handle))
 
     def feed(self, buffer: Buffer) -> None:
-        """Take in the events of a buffer, which may be without the column `cpu`."""
+        """Follow the events of a buffer, which may be without the column `cpu`."""
         status = self._lib.ptt_model_feed(self.handle, buffer.pointer, buffer.count)
         check("follow the events", status)
 
     def feed_early(self, buffer: Buffer) -> None:
-        """Take in events that `state` has named, each as often as it says, in place of all."""
+        """Follow only the events that the table `state` names, each as often as the table says."""
         status = self._lib.ptt_model_feed_early(self.handle, buffer.pointer, buffer.count)
         check("follow the events", status)
 
     def waiting(self, now_ns: int, ends: Sequence[int] = ()) -> NDArray[Any]:
-        """Return the waits that are going on, as the table `open` has them; they go on.
+        """Return the unfinished waits, as rows of the table `open`, without ending them.
 
         Args:
-            now_ns: Until when they last so far.
-            ends: When each process ended; its waits last no longer.
+            now_ns: The end of the waits so far; no event may be later.
+            ends: When each process ended; the waits of the process end there at the latest.
         """
         status = self._lib.ptt_model_waiting(self.handle, now_ns, times(list(ends)), len(ends))
         check("list the waits that go on", status)
         return self.table("open")
 
     def holding(self, now_ns: int) -> NDArray[Any]:
-        """Return the holds that are going on, as the table `holds` has them; they go on.
+        """Return the unfinished holds, as rows of the table `holds`, without ending them.
 
-        Rows that were there before are dropped.
+        This drops earlier rows of waits, holds and wake-ups.
         """
         self.drop_rows()
         check("list the holds that go on", self._lib.ptt_model_holding(self.handle, now_ns))
@@ -208,45 +224,57 @@ class Model(Tracker):
         return holds
 
     def state(self) -> NDArray[Any]:
-        """Return the events that have led to what goes on, as the table `state` has them."""
+        """Return the events that led to the current state, as rows of the table `state`."""
         check("see what goes on", self._lib.ptt_model_state(self.handle))
         return self.table("state")
 
     def save(self, fd: int) -> int:
-        """Write what goes on to a file; return the size of that."""
+        """Write the current state to a file; return its size in bytes."""
         return int(check("keep a state", self._lib.ptt_model_save(self.handle, fd)))
 
     def load(self, data: bytes) -> bool:
-        """Take over what was saved, in place of all events up to there; False if it is damaged."""
+        """Restore a saved state, in place of all events before it.
+
+        Returns:
+            False if the state is damaged or from another build.
+        """
         return int(self._lib.ptt_model_load(self.handle, data, len(data))) == 0
 
     def resume(self, data: bytes) -> bool:
-        """Go on where a model was saved: rows are as it would have made them; False as `load`."""
+        """Continue a saved model: later rows are the same as the rows of the saved model.
+
+        Returns:
+            False if the state is damaged or from another build.
+        """
         return int(self._lib.ptt_model_resume(self.handle, data, len(data))) == 0
 
     def full(self, process: int) -> int:
-        """Return bits of the kinds of which changes of state are recorded in a process."""
+        """Return the kinds of objects (bits) for which a process records changes of state."""
         return int(self._lib.ptt_model_full(self.handle, process))
 
     def set_full(self, process: int, kinds: int) -> None:
-        """Say of which kinds changes of state are recorded in a process with known threads."""
+        """Set the kinds of objects (bits) for which a process records changes of state."""
         status = self._lib.ptt_model_set_full(self.handle, process, kinds)
         check("follow a process", status)
 
     def finish(self, killed: list[int | None], seen: list[int | None]) -> None:
-        """End what is open.
+        """End the unfinished waits and holds.
 
         Args:
-            killed: When each process was killed, None where it was not.
-            seen: When else it, or its recording, was seen to have ended.
+            killed: When each process was killed, in ns; None if it was not killed.
+            seen: When the end of each process, or of its recording, was noticed; None if never.
         """
         arrays = times(killed), times(seen)
         check("finish", self._lib.ptt_model_finish(self.handle, *arrays, len(seen)))
 
     def path(self, thread: int = 0) -> Iterator[NDArray[Any]]:
-        """Yield the critical path to the end of a thread (a row): pieces, the latest first.
+        """Yield the critical path to the end of a thread, in pieces, the latest first.
 
-        Each array, as the table `segments` has it, is valid until the next one.
+        Args:
+            thread: Row of the thread in the table `threads`; 0 for the thread with the last event.
+
+        Yields:
+            Rows of the table `segments`, valid until the next array.
         """
         check("find the critical path", self._lib.ptt_model_path(self.handle, thread))
         while True:
@@ -258,38 +286,41 @@ class Model(Tracker):
 
     @property
     def path_resolution_ns(self) -> int:
-        """Waits shorter than this are not in the critical path; 0 when none was left out."""
+        """The critical path leaves out waits shorter than this; 0 if it has all waits."""
         return int(self._lib.ptt_model_path_resolution(self.handle))
 
     @property
     def lost(self) -> int:
-        """Events that the trace itself says were lost."""
+        """Number of lost events, from the events of the trace."""
         return int(self._lib.ptt_model_lost(self.handle))
 
     def table(self, name: str, *, copy: bool = True) -> NDArray[Any]:
-        """Return a table; element 0 of those that rows are numbered in stands for none.
+        """Return a table. In tables of threads, objects and sites, row 0 stands for none.
 
         Args:
-            name: As in `pttmodel.h`, in lower case.
-            copy: Otherwise it is valid until the model changes.
+            name: A key of `_TABLES`.
+            copy: Return a copy. Without a copy, the array is valid until the model changes.
+
+        Returns:
+            An array of shape (rows,), with a dtype like the C struct.
         """
         array = rows(self, self.raw(name), _TABLES[name][1])
         return array.copy() if copy else array
 
     def raw(self, name: str) -> c.ModelTable:
-        """Return a table as other libraries take it; valid until the model changes."""
+        """Return a table as a C struct for other libraries; valid until the model changes."""
         table = c.ModelTable()
         status = self._lib.ptt_model_table(self.handle, _TABLES[name][0], ctypes.byref(table))
         check("read a table", status)
         return table
 
     def drop_rows(self) -> None:
-        """Drop the rows of waits, holds and wakeups so far."""
+        """Drop the rows of waits, holds and wake-ups so far."""
         self._lib.ptt_model_drop_rows(self.handle)
 
 
 class Lanes(Handle):
-    """Rows to draw intervals in, so that within a row none overlaps another."""
+    """Assigns intervals to rows for drawing, without overlaps within a row."""
 
     def __init__(self) -> None:
         lib = library()
@@ -302,9 +333,12 @@ class Lanes(Handle):
         """Return the row of each interval.
 
         Args:
-            group: What shares rows: a thread, an object.
-            begin: When they begin.
-            end: When they end; few rows are needed if they come in this order.
+            group: Intervals of the same group, such as a thread, share rows.
+            begin: Begin of each interval.
+            end: End of each interval. Intervals sorted by their ends need few rows.
+
+        Returns:
+            An array of uint32 with the length of the arguments.
         """
         lanes = np.empty(len(group), np.uint32)
         columns: tuple[NDArray[Any], ...] = (
@@ -318,7 +352,7 @@ class Lanes(Handle):
         return lanes
 
     def table(self) -> NDArray[Any]:
-        """Return the rows: their `group`, and their `place` in it, from 0."""
+        """Return the rows, each with its `group` and its `place` in the group, from 0."""
         table = c.ModelTable()
         status = self._lib.ptt_model_lanes_table(self.handle, ctypes.byref(table))
         check("read a table", status)
@@ -332,12 +366,12 @@ def _middles() -> NDArray[Any]:
 
 
 def percentile(histogram: NDArray[Any], share: float, most: int) -> int:
-    """Return a percentile in ns, within 3 %; 0 without entries.
+    """Return a percentile in ns, with an error of up to 3 %; `most` without entries.
 
     Args:
         histogram: Counts by bucket.
-        share: Between 0 and 1.
-        most: The greatest of the values.
+        share: The percentile as a fraction, from 0 to 1.
+        most: The greatest value.
     """
     sums = np.cumsum(histogram, dtype=np.uint64)
     count = int(sums[-1])

@@ -1,8 +1,8 @@
-"""Loads a C library, and turns its errors into exceptions.
+"""Loads C libraries, and turns their errors into exceptions.
 
-A function gets its declared arguments when it is first used, so that a program pays only for what
-it calls. The functions return 0, a count, or a negated errno value; `check` is where that becomes
-an exception, which says what could not be done and what to do next.
+A function gets its argument types on its first use, so that a program pays only for the functions
+that it calls. The functions return 0, a count, or a negated errno value. `check` turns negative
+values into exceptions that say what failed and what to do next.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class Library:
     """A C library.
 
     Args:
-        name: Its file, as in `libpttread.so`.
-        functions: Result and arguments of its functions, by name.
-        version: The function that returns its version, and the one that the declarations are of.
-        keeps_errno: Whether `ctypes.get_errno` is to have what its functions leave in errno.
+        name: File name, such as `libpttread.so`.
+        functions: Result and argument types of the functions, by name.
+        version: The function that returns the version of the library, and the expected version.
+        keeps_errno: Whether `ctypes.get_errno` returns the errno of the last call.
 
     Raises:
         NativeFilesMissing: There is no such file.
-        PttError: It belongs to another version.
+        PttError: The library belongs to another version of PTT.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Library:
             raise self._foreign()
 
     def __getattr__(self, name: str) -> Any:
-        """Return a function, which is declared from now on."""
+        """Declare a function on its first use, and return it."""
         try:
             result, arguments = self._functions[name]
         except KeyError:
@@ -76,11 +76,11 @@ class Library:
 
 
 def check(what: str, status: int) -> int:
-    """Return a status that is not negative.
+    """Return a status, or raise an error if it is negative.
 
     Args:
-        what: What was to be done, as in "read events".
-        status: What the function returned.
+        what: The attempted action, such as "read events".
+        status: The return value of a C function.
 
     Raises:
         NativeError: The status is negative.
@@ -91,11 +91,14 @@ def check(what: str, status: int) -> int:
 
 
 def words_of(header: ModuleType, prefix: str) -> tuple[str, ...]:
-    """Return what the constants of an enumeration that begins with 0 are called, as words.
+    """Return the names of the constants of an enumeration, as words, in the order of their values.
 
     Args:
         header: The module of the header.
-        prefix: What their names begin with; the constant that only counts them is not among them.
+        prefix: The common prefix of the names. The constant `…KINDS`, a count, is left out.
+
+    Returns:
+        `PTT_FACT_LONG_HOLD` becomes `long-hold`.
     """
     names = {name: value for name, value in vars(header).items() if name.startswith(prefix)}
     names.pop(f"{prefix}KINDS", None)

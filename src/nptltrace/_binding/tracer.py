@@ -1,4 +1,4 @@
-"""The tracer that is loaded into this process, or can be."""
+"""The tracer in this process: loads it, and sends events of the program to it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["can_join", "is_enabled", "join", "sender"]
 
 _ENTRY = "__nptl_trace_attach"
-# What threads of the tracer were given, which they may look at as long as they live.
+# Arguments of the tracer's threads, which may read them as long as they live.
 _texts: list[ctypes.Array[ctypes.c_char]] = []
 
 
 @cache
 def _loaded() -> ctypes.CDLL:
-    """Return all libraries of this process, those included that come to be loaded."""
+    """Return the global namespace of symbols, which includes libraries that are loaded later."""
     return ctypes.CDLL(None)
 
 
@@ -41,26 +41,26 @@ def is_enabled() -> bool:
 
 
 def can_join() -> bool:
-    """Return whether the C library has what it takes to load the tracer into what runs."""
+    """Return whether the C library allows a tracer in a running process: glibc 2.35 or newer."""
     return hasattr(_loaded(), "_dl_find_object")
 
 
 def join(library: Path, text: bytes) -> None:
-    """Load the tracer, and have a thread of its own join a recording.
+    """Load the tracer, and start a thread of the tracer that joins a recording.
 
     Args:
         library: The tracer.
-        text: What it is given.
+        text: Argument of the thread.
 
     Raises:
-        OSError: It cannot be loaded.
-        NativeError: There cannot be another thread.
+        OSError: The tracer cannot be loaded.
+        NativeError: The thread cannot be created.
     """
-    # Handlers use functions of the tracer's; the C library's come before its hooks all the same.
+    # Handlers use functions of the tracer. The functions of the C library still precede the hooks.
     loaded = ctypes.CDLL(os.fspath(library), mode=ctypes.RTLD_GLOBAL)
     _texts.append(ctypes.create_string_buffer(text))
     thread = ctypes.c_ulong()
-    # Signals are for threads of the program.
+    # Only threads of the program handle signals.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         error = _loaded().pthread_create(ctypes.byref(thread), None, loaded[_ENTRY], _texts[-1])
@@ -72,9 +72,9 @@ def join(library: Path, text: bytes) -> None:
 
 
 def sender() -> Callable[[int, int, bytes], None] | None:
-    """Return what sends events of the program: domain, event, data; None if there is no tracer.
+    """Return a function that sends an event of the program; None if there is no tracer.
 
-    A tracer may come at any time, and stays.
+    The function takes domain, event and data. A tracer may be loaded at any time, and stays loaded.
     """
     return _sender() if hasattr(_loaded(), "nptl_trace_send_user_event") else None
 
