@@ -1,4 +1,4 @@
-"""Recording: starts programs with the tracer, drains their buffers, finishes what was left behind.
+"""Recording: starts programs with the tracer, drains their buffers, recovers killed recordings.
 
-Nothing here imports a column library, so that a recording starts fast.
+No module here imports NumPy or pyarrow, so that a recording starts fast.
 """

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Recording", "record"]
 
-# The recorder is a process of its own: it must be able to finish the trace whatever happens here.
-# Its standard error is the program's; what it says itself goes to a file, which never fills up.
+# The recorder is another process, so that it finishes the trace whatever happens to this process.
+# The program has the standard error; messages of the recorder go to a file, which cannot block it.
 _START = """\
 import os, sys
 sys.path.insert(0, sys.argv.pop(1))
@@ -40,10 +40,10 @@ class Recording:
     """A program that runs traced.
 
     Attributes:
-        trace: The trace directory, which can be opened once the recording is over.
-        stdin: What writes to the program's standard input, if that was asked for by `PIPE`.
-        stdout: What reads its standard output, likewise.
-        stderr: What reads its standard error, likewise.
+        trace: The trace directory. You can open it when the recording is over.
+        stdin: A file that writes to the program's standard input if that is `PIPE`, else None.
+        stdout: A file that reads the program's standard output if that is `PIPE`, else None.
+        stderr: A file that reads the program's standard error if that is `PIPE`, else None.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], trace: Path, messages: IO[bytes]) -> None:
@@ -66,7 +66,7 @@ class Recording:
 
     @property
     def messages(self) -> list[str]:
-        """What the recorder has said so far, a line each."""
+        """Messages of the recorder so far, one line each."""
         size = os.fstat(self._messages.fileno()).st_size
         text = os.pread(self._messages.fileno(), size, 0).decode("utf-8", "replace")
         return [line.removeprefix(_PREFIX) for line in text.splitlines()]
@@ -74,17 +74,17 @@ class Recording:
     def wait(self, timeout: float | None = None) -> int:
         """Wait until the program has ended and the trace is finished.
 
-        Warns where the program could not be traced: then it ran all the same, without a trace.
+        If the program cannot be traced, it runs untraced and you get a `RuntimeWarning`.
 
         Args:
-            timeout: Seconds to wait at most.
+            timeout: Seconds to wait at most; None: no limit.
 
         Returns:
             The exit status of the program.
 
         Raises:
-            TimeoutError: It still runs.
-            PttError: It was not run; `exit_status` is what `ptt record` exits with.
+            TimeoutError: The program still runs.
+            PttError: The program did not run; `exit_status` is the exit status of `ptt record`.
         """
         try:
             status = self._process.wait(timeout)
@@ -94,7 +94,7 @@ class Recording:
         return status
 
     def terminate(self) -> None:
-        """Ask the program to end; the trace is finished all the same."""
+        """Send SIGTERM to the program; the recorder still finishes the trace."""
         self._process.send_signal(signal.SIGTERM)
 
     def __enter__(self) -> Self:
@@ -113,7 +113,7 @@ class Recording:
         self._process.wait()
 
     def _judge(self, status: int) -> None:
-        """Raise where nothing was run, warn where that was not traced."""
+        """Raise an error if the program did not run; warn if it ran untraced."""
         messages = self.messages
         for message in messages:
             for mark in _ERRORS:
@@ -132,14 +132,14 @@ class Recording:
         warnings.warn(f"nothing was recorded: {why}", RuntimeWarning, stacklevel=3)
 
     def _is_of_this_recording(self) -> bool:
-        """Return whether the trace is the one that this recorder wrote."""
+        """Return whether this recorder wrote the trace."""
         with suppress(OSError, ValueError, KeyError, TypeError):
             facts: Any = json_of(read_whole(self.trace / "info" / "session.json"))
             return bool(facts["recorder"]["pid"] == self.pid)
         return False
 
     def _remove_empty(self) -> None:
-        """Remove the directory that was made for a trace."""
+        """Remove the trace directory if it is empty."""
         with suppress(OSError):
             self.trace.rmdir()
 
@@ -161,29 +161,30 @@ def record(
 ) -> Recording:
     """Start a program and record it.
 
-    Input and output of the program are those of this process, or what is asked for as with
-    `subprocess.Popen`.
+    The program inherits environment, working directory, input and output of this process, unless
+    you pass others, like for `subprocess.Popen`.
 
     Args:
         command: The program and its arguments, or a program alone.
         level: Detail level, as `ptt record --level` takes it.
-        output: The trace directory; by default a new `ptt-<program>-<number>` in the current one.
-        force: Replace the trace that is in the trace directory.
-        handler: The trace handler, one that writes a trace: `ring`, `shared` or `file`.
+        output: The trace directory; by default a new `ptt-<program>-<number>` in the current
+            directory.
+        force: Replace a trace that exists in the trace directory.
+        handler: A trace handler that writes a trace: `ring`, `shared` or `file`.
         children: Follow child processes.
         options: Further options of `ptt record`.
-        env: The program's environment; by default that of this process.
-        cwd: The program's working directory; by default that of this process.
-        stdin: The program's standard input: a file, a descriptor, `PIPE` or `DEVNULL`.
-        stdout: Its standard output, likewise.
-        stderr: Its standard error, likewise, or `STDOUT`.
+        env: The environment of the program.
+        cwd: The working directory of the program.
+        stdin: The standard input of the program: a file, a descriptor, `PIPE` or `DEVNULL`.
+        stdout: The standard output of the program, likewise.
+        stderr: The standard error of the program, likewise, or `STDOUT`.
 
     Returns:
-        The recording, a context manager that waits for its end.
+        The recording. At the end of a `with` block, it waits for the end of the program.
 
     Raises:
         UsageError: No program is given.
-        PttError: The trace directory cannot be made.
+        PttError: The trace directory cannot be created.
 
     Example:
         >>> with nptltrace.record(["./prog"], level=2) as run:  # doctest: +SKIP
@@ -210,7 +211,7 @@ def record(
 
 
 def _new_trace(program: str) -> Path:
-    """Make a trace directory of a name that nobody has."""
+    """Create a trace directory with a new name."""
     number = os.getpid()
     while True:
         path = Path(f"ptt-{program}-{number}")

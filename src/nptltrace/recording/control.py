@@ -1,4 +1,4 @@
-"""Levels of running processes: finds their control pages and writes to them."""
+"""Levels of running processes: finds their level control pages and writes to them."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _MAJOR = 1
 
 @dataclass(frozen=True)
 class ControlPage:
-    """The page with the levels of one process.
+    """The level control page of a process.
 
     Attributes:
         pid: The process.
-        path: The file that is mapped there.
+        path: The file of the page, which the process maps.
     """
 
     pid: int
@@ -46,7 +46,7 @@ class ControlPage:
         """Find the page of a process.
 
         Raises:
-            UsageError: There is no such process, or it is not recorded.
+            UsageError: There is no such process, or it is not being recorded.
         """
         try:
             maps = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="surrogateescape")
@@ -57,7 +57,7 @@ class ControlPage:
         inner = str(inner_pid(pid))
         for line in maps.splitlines():
             path = line.partition("/")[2]
-            # A child that the tracer knows nothing of has its parent's page, and another pid.
+            # A child that the tracer does not follow maps its parent's page, with another pid.
             kind, _, owner = path.rpartition("/")[2].partition("-")
             if kind != "control" or owner.removesuffix(" (deleted)").rpartition("-")[2] != inner:
                 continue
@@ -72,7 +72,11 @@ class ControlPage:
         return {name: page.level[number] for name, number in DOMAINS.items()}
 
     def write(self, levels: Levels) -> None:
-        """Change levels; the process acts on it at its next event."""
+        """Change levels, from the next event of the process on.
+
+        Raises:
+            PttError: The page or its directory is not writable.
+        """
         try:
             # The process may be another user's, and so may the directory.
             with Directory.open(self.path.parent) as directory:
@@ -83,14 +87,14 @@ class ControlPage:
         for name, number in DOMAINS.items():
             level = levels.of(name)
             if level is not None:
-                # One aligned word, which is stored at once: the hot path tests this very word.
+                # An aligned word, stored at once: the hot path of the tracer reads this word.
                 page.level[number] = level
-        # A thread library looks at this one before it calls the tracer.
+        # A trace-enabled thread library reads this word before it calls the tracer.
         page.level[0] = max(page.level[number] for number in DOMAINS.values())
         page.changes += 1
 
     def _open(self) -> Control:
-        """Return the page, which stays mapped as long as it is used."""
+        """Return the page; it stays mapped as long as the returned object lives."""
         try:
             fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError as error:
@@ -108,13 +112,13 @@ class ControlPage:
 
 
 def trace_of(pid: int) -> Path:
-    """Return the trace directory of a recording that goes on.
+    """Return the trace directory of a running recording.
 
     Args:
         pid: A recorded process, or the recorder.
 
     Raises:
-        UsageError: There is no such process, or it is not recorded.
+        UsageError: There is no such process, or it is not being recorded.
     """
     trace = trace_of_recorder(pid) or trace_of_session(ControlPage.of(pid).path.parent)
     if trace is None:
@@ -123,7 +127,7 @@ def trace_of(pid: int) -> Path:
 
 
 def inner_pid(pid: int) -> int:
-    """Return the pid that a process has in its own PID namespace."""
+    """Return the pid of a process in its own PID namespace; see NSpid in proc(5)."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
@@ -133,7 +137,7 @@ def inner_pid(pid: int) -> int:
 
 
 def group_of(pid: int) -> list[int]:
-    """Return the processes of the process group that `pid` is in.
+    """Return the processes in the process group of `pid`.
 
     Raises:
         UsageError: There is no such process.

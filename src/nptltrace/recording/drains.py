@@ -1,4 +1,4 @@
-"""What the recorder does for each handler: where its events go, and what brings them there."""
+"""Drains: how the recorder brings the events of each handler to the trace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from nptltrace._binding.libpttcollect import Stats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import Protocol
 
     from nptltrace._binding.libpttcollect import Collector
@@ -21,7 +20,7 @@ __all__ = ["Drain", "NoDrain", "RingDrain"]
 
 _SLEEP_MIN = 0.0005
 _SLEEP_MAX = 0.2
-# A pass that frees more than the one part of all buffers came late, less than the other, early.
+# A pass that frees more than 1/8 of the buffers was late; less than 1/32, early.
 _MUCH, _LITTLE = 1 / 8, 1 / 32
 
 
@@ -32,20 +31,20 @@ class Drain(Protocol):
         """Return the handler's arguments in `PTHREAD_NPTL_TRACE`."""
 
     def step(self, *, flush: bool) -> Stats:
-        """Write what is ready; with `flush`, everything that there is."""
+        """Write the full buffers; with `flush`, all events. Return the counts so far."""
 
     def sleep(self, limit: float) -> None:
-        """Sleep until it is time for the next step, a signal comes, or `limit` seconds are over."""
+        """Sleep until the next step, a signal, or `limit` seconds are over."""
 
     def finish(self) -> Stats:
-        """Write all that is left: nobody writes any more."""
+        """Write all remaining events after the end of the program, and return the counts."""
 
 
 class RingDrain:
     """The `ring` handler: per-thread buffers in the session's segment.
 
     Args:
-        collector: What drains the segment.
+        collector: Drains the segment.
         session: The session directory.
     """
 
@@ -55,11 +54,11 @@ class RingDrain:
         self._pause = _SLEEP_MIN * 2
 
     def arguments(self) -> list[str]:
-        """Return what the session directory says of itself."""
+        """Return the arguments that lead to the session directory."""
         return self._session.arguments
 
     def step(self, *, flush: bool) -> Stats:
-        """Drain once, and choose how long to sleep from how much there was."""
+        """Drain once, and set the next sleep by the amount of freed buffers."""
         stats = self._collector.drain(flush=flush)
         if stats.freed_chunks > stats.chunks * _MUCH:
             self._pause = max(_SLEEP_MIN, self._pause / 2)
@@ -68,7 +67,7 @@ class RingDrain:
         return stats
 
     def sleep(self, limit: float) -> None:
-        """Sleep; a writer that finds no room wakes the recorder."""
+        """Sleep; a writer without room wakes the recorder."""
         self._collector.wait(min(limit, self._pause))
 
     def finish(self) -> Stats:
@@ -78,19 +77,17 @@ class RingDrain:
 
 
 class NoDrain:
-    """A handler that brings its events where they go by itself.
+    """A handler that writes its events itself.
 
     Args:
         choice: The handler.
-        session: The session directory, in which only level control pages are then.
     """
 
-    def __init__(self, choice: HandlerChoice, session: Path) -> None:
+    def __init__(self, choice: HandlerChoice) -> None:
         self._choice = choice
-        self._session = session
 
     def arguments(self) -> list[str]:
-        """Return what the user gave."""
+        """Return the user's arguments."""
         return list(self._choice.arguments)
 
     def step(self, *, flush: bool) -> Stats:  # noqa: ARG002 -- there is nothing to flush

@@ -1,4 +1,4 @@
-"""Signals of the recorder: held back while it works, and looked at between two steps."""
+"""Signals of the recorder: blocked while it works, and handled between two steps."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _ENDING = frozenset({signal.SIGINT, signal.SIGTERM})
 class Interrupts:
     """Blocks the signals that would end the recorder, and passes them on to the program.
 
-    What the terminal sends reaches the whole process group by itself; only what was sent to the
-    recorder alone is passed on. The end of a child interrupts a sleep and does nothing else.
+    Signals of the terminal reach the whole process group; only signals to the recorder alone are
+    passed on. SIGCHLD interrupts a sleep and does nothing else.
 
     Attributes:
-        ended_by: The signal by which somebody wants the recording to end though the program lives:
-            one that the program ignores, as a background job of a script ignores SIGINT, or a
-            second SIGINT. None until then.
+        ended_by: The signal that ended the recording while the program runs, or None: a second
+            SIGINT, or a signal that the program ignores. A background job of a script, for example,
+            ignores SIGINT.
     """
 
     def __init__(self) -> None:
@@ -56,18 +56,18 @@ class Interrupts:
         signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
 
     def forward(self, pid: int | None) -> set[int]:
-        """Pass on what has come.
+        """Pass the pending signals on.
 
         Args:
             pid: The program, or None if it has ended.
 
         Returns:
-            The signals that have come.
+            The signals that were pending.
         """
         came: set[int] = set()
         while (info := signal.sigtimedwait(_FORWARDED, 0)) is not None:
             came.add(info.si_signo)
-            # Positive codes come from the kernel, that is, from the terminal.
+            # Positive codes come from the kernel, so from the terminal; see sigaction(2).
             if pid is not None and info.si_code <= 0:
                 self._judge(pid, signal.Signals(info.si_signo))
                 with contextlib.suppress(ProcessLookupError):
@@ -75,7 +75,7 @@ class Interrupts:
         return came
 
     def _judge(self, pid: int, number: signal.Signals) -> None:
-        """See whether a signal that is passed on is to end the recording."""
+        """Decide whether a signal to the program also ends the recording."""
         if number == signal.SIGINT and self._interrupted:
             self.ended_by = number
         if number in _ENDING and _ignores(pid, number):

@@ -1,4 +1,4 @@
-"""Finds the program, says whether it can be traced, and starts it with the tracer loaded."""
+"""Finds the program, checks whether it can be traced, and starts it with the tracer."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _PARANOID = 2
 _SHELLS = frozenset({"sh", "dash", "bash", "zsh", "ksh", "mksh", "busybox", "fish"})
 
 
-class CannotRun(PttError):  # noqa: N818 -- reads as the sentence it reports
-    """The program does not exist or cannot be executed; exits as a shell would."""
+class CannotRun(PttError):  # noqa: N818 -- the name is a sentence
+    """The program does not exist or cannot be executed; the exit status is the shell's."""
 
     def __init__(self, message: str, exit_status: int) -> None:
         self.exit_status = exit_status
@@ -48,10 +48,10 @@ class CannotRun(PttError):  # noqa: N818 -- reads as the sentence it reports
 
 
 def find_program(name: str) -> Path:
-    """Return the file that `name` would run, as a shell finds it.
+    """Return the file of a program, found like a shell finds it.
 
     Raises:
-        CannotRun: There is none (status 127), or it is not executable (126).
+        CannotRun: There is no such file (status 127), or it is not executable (126).
     """
     if "/" in name:
         candidates = [Path(name)]
@@ -63,7 +63,7 @@ def find_program(name: str) -> Path:
         try:
             mode = candidate.stat().st_mode
         except PermissionError as error:
-            # Like execvp(): a directory that may not be looked into is not the end of the search.
+            # Like execvp(3): the search goes on behind a directory without permission.
             refused = refused or f"{candidate}: {error.strerror}"
             continue
         except OSError:
@@ -81,9 +81,9 @@ def find_program(name: str) -> Path:
 
 
 def with_interpreter(command: Sequence[str]) -> tuple[str, ...]:
-    """Return a command, with this Python in front where it is a script that names no interpreter.
+    """Return a command, with this Python in front of a Python script without a `#!` line.
 
-    As for Python itself, a script without a directory is one in the current directory.
+    As for Python itself, a name without a directory is a script in the current directory.
     """
     name = command[0]
     if name.endswith(".py") and Path(name).is_file() and not _names_interpreter(name):
@@ -92,7 +92,7 @@ def with_interpreter(command: Sequence[str]) -> tuple[str, ...]:
 
 
 def _names_interpreter(script: str) -> bool:
-    """Return whether the kernel finds what is to run a script; one that nobody may run has none."""
+    """Return whether the kernel can execute a script: it is executable and has a `#!` line."""
     try:
         with find_program(script).open("rb") as file:
             return file.read(2) == b"#!"
@@ -101,14 +101,14 @@ def _names_interpreter(script: str) -> bool:
 
 
 def why_untraceable(program: Path, depth: int = 0) -> str | None:
-    """Return why the tracer cannot get into a program, or None if it can."""
+    """Return why a program cannot be traced, or None if it can be traced."""
     try:
         elf = read_elf(program)
         if elf is None or not elf.segments:
             return _why_script_untraceable(program, depth)
         status = program.stat()
     except PermissionError:
-        return None  # executable but not readable: the dynamic linker will say
+        return None  # executable but not readable: the dynamic linker reports errors
     except OSError as error:
         return error.strerror or str(error)
     return _why_elf_untraceable(program, elf, status)
@@ -131,7 +131,7 @@ def _why_elf_untraceable(program: Path, elf: Elf, status: os.stat_result) -> str
 
 
 def _why_script_untraceable(program: Path, depth: int) -> str | None:
-    """Look at what a script is run by."""
+    """Return why the interpreter of a script cannot be traced, or None if it can be traced."""
     with program.open("rb") as file:
         line = file.readline(256)
     if not line.startswith(b"#!"):
@@ -149,7 +149,7 @@ def _architecture(machine: int, bits: int) -> str:
 
 
 def _gains_privileges(program: Path, status: os.stat_result) -> bool:
-    """Would the kernel start it in secure mode, in which the dynamic linker ignores LD_PRELOAD?"""
+    """Return whether the program runs in secure-execution mode; there ld.so ignores LD_PRELOAD."""
     if status.st_mode & stat.S_ISUID and status.st_uid != os.getuid():
         return True
     group = status.st_mode & (stat.S_ISGID | stat.S_IXGRP) == stat.S_ISGID | stat.S_IXGRP
@@ -164,7 +164,7 @@ def _gains_privileges(program: Path, status: os.stat_result) -> bool:
 
 
 def how_to_allow_perf(error: int) -> str:
-    """Return what lets the kernel record context switches, as the rest of a sentence."""
+    """Return how to allow records of context switches, as the rest of a sentence."""
     try:
         paranoid = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text("ascii"))
     except (OSError, ValueError):
@@ -183,7 +183,7 @@ def how_to_allow_perf(error: int) -> str:
 
 
 def resolve_handler(choice: HandlerChoice) -> str:
-    """Return the handler as the tracer gets it: a name that it knows, or an absolute path.
+    """Return the handler in the form that the tracer takes: a known name, or an absolute path.
 
     Raises:
         UsageError: There is no such handler.
@@ -204,7 +204,7 @@ def resolve_handler(choice: HandlerChoice) -> str:
 
 
 def _on_library_path(name: str) -> bool:
-    """Would the dynamic linker find a handler by its name?"""
+    """Return whether the dynamic linker finds a handler by its name."""
     places = [place for place in os.environ.get("LD_LIBRARY_PATH", "").split(":") if place]
     places += [
         "/lib",
@@ -223,12 +223,12 @@ def environment(
     control: Path,
     locks: str | None = None,
 ) -> dict[str, str]:
-    """Return the program's environment: the user's own, and the tracer.
+    """Return the environment of the program: the user's environment, and variables for the tracer.
 
     Args:
-        options: What was asked for.
-        handler: As `resolve_handler` returns it.
-        arguments: Of the handler.
+        options: Options of the recording.
+        handler: The handler, from `resolve_handler`.
+        arguments: Arguments of the handler.
         control: Directory of the level control pages.
         locks: The shared object for the user's locks.
     """
@@ -241,7 +241,7 @@ def environment(
         items.append(f"java={options.buffers.stack_depth}")
     env = dict(os.environ)
     env["LD_PRELOAD"] = _paths.preload_list(env.get("LD_PRELOAD"), locks)
-    # AddressSanitizer does not start behind a preloaded library unless it is set not to mind.
+    # Without this option, AddressSanitizer refuses to start behind a preloaded library.
     asan = env.get("ASAN_OPTIONS")
     env["ASAN_OPTIONS"] = ":".join(filter(None, (asan, "verify_asan_link_order=0")))
     env["PTHREAD_NPTL_TRACE"] = ":".join(
@@ -251,10 +251,10 @@ def environment(
 
 
 def run_on(env: dict[str, str], lib_dir: Path) -> None:
-    """Have a program and its children run on the C library of a directory.
+    """Make a program and its children use the C library of a directory.
 
-    The directory holds that library alone: all others, and ld.so, stay the system's own, which are
-    of the same version.
+    The directory has only that library. The other libraries and ld.so of the system have the same
+    version, and stay in use.
     """
     directories = env.get("LD_LIBRARY_PATH")
     env["LD_LIBRARY_PATH"] = f"{lib_dir}:{directories}" if directories else str(lib_dir)
@@ -264,16 +264,16 @@ def run_on(env: dict[str, str], lib_dir: Path) -> None:
 
 
 class Child:
-    """The program, started but held at its very beginning until it is released.
+    """The child process, which waits for `release` and then executes the program.
 
     Args:
-        program: Its file.
-        pid: Its process id.
-        go: Where its environment is written to, which lets it run.
-        failure: Where it says why it does not.
+        program: File of the program.
+        pid: Process id.
+        go: Pipe to the child. The child reads its environment from it and then runs.
+        failure: Pipe from the child, with the error number if exec failed.
 
     Attributes:
-        status: What it exited with, as a shell says it; None while it runs.
+        status: Exit status, 128 + n for signal n; None while the child runs.
     """
 
     def __init__(self, program: Path, pid: int, go: int, failure: int) -> None:
@@ -298,7 +298,7 @@ class Child:
         return cls(program, pid, go_write, failure_read)
 
     def release(self, env: Mapping[str, str]) -> None:
-        """Let it run with this environment.
+        """Run the program with this environment.
 
         Raises:
             CannotRun: The kernel refused to execute the program.
@@ -318,13 +318,13 @@ class Child:
             raise CannotRun(f"cannot execute {self.program}: {why}", status)
 
     def abandon(self) -> None:
-        """Let it end without ever running the program."""
+        """End the child without running the program."""
         os.close(self._go)
         os.close(self._failure)
         self.wait()
 
     def poll(self) -> bool:
-        """Return whether it has ended; sets `status`."""
+        """Return whether the child has ended; sets `status`."""
         if self.status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -332,11 +332,11 @@ class Child:
         return self.status is not None
 
     def status_of(self, pid: int) -> int | None:
-        """Return its exit status if it is the process of that id, and has ended."""
+        """Return the exit status if `pid` is the child and has ended, else None."""
         return self.status if pid == self.pid and self.poll() else None
 
     def wait(self) -> int:
-        """Wait for its end and return its status."""
+        """Wait for the end of the child and return its status."""
         while self.status is None:
             self._set(os.waitpid(self.pid, 0)[1])
         return self.status
@@ -347,9 +347,9 @@ class Child:
 
 
 def _execute(program: Path, command: Sequence[str], env: Mapping[bytes, bytes]) -> None:
-    """Execute a program as execvp() does: a script that names no interpreter is the shell's."""
+    """Execute a program like execvp(3): the shell runs a script without a `#!` line."""
     try:
-        os.execve(program, list(command), env)  # noqa: S606 -- what the recorder is for
+        os.execve(program, list(command), env)  # noqa: S606 -- the user's command
     except OSError as error:
         if error.errno != errno.ENOEXEC or not _is_text(program):
             raise
@@ -357,7 +357,7 @@ def _execute(program: Path, command: Sequence[str], env: Mapping[bytes, bytes]) 
 
 
 def _is_text(program: Path) -> bool:
-    """Would a shell take it for a script?"""
+    """Return whether a shell accepts the file as a script."""
     try:
         with program.open("rb") as file:
             return b"\0" not in file.read(256)
@@ -368,7 +368,7 @@ def _is_text(program: Path) -> bool:
 def _become(program: Path, command: Sequence[str], go: int, failure: int) -> None:
     """In the child: wait for the environment, then execute the program. Does not return."""
     try:
-        # What Python, or the recorder, ignores or blocks is not the program's concern.
+        # Undo the signal settings of Python and of the recorder.
         for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
             signal.signal(number, signal.SIG_IGN if number in _ignored_before else signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, _mask_before)
@@ -389,11 +389,15 @@ _ignored_before: set[signal.Signals] = set()
 
 
 def remember_signals(mask: set[signal.Signals], *, ignored: set[signal.Signals]) -> None:
-    """Set the signals that programs start with: which are blocked, and which are ignored.
+    """Set the blocked and the ignored signals that programs start with.
 
-    Python ignores SIGPIPE and SIGXFSZ before anybody can see what they were. A shell hands on what
-    it ignores itself, so there it is asked; other parents are taken for ones that reset them, as
-    Python's `subprocess` does.
+    Python ignores SIGPIPE and SIGXFSZ from its start, so the inherited setting is lost. Shells pass
+    their own setting on, so it is read from a parent that is a shell. Other parents are assumed to
+    reset these signals, like Python's `subprocess` does.
+
+    Args:
+        mask: The blocked signals.
+        ignored: The ignored signals, without SIGPIPE and SIGXFSZ.
     """
     _mask_before.clear()
     _mask_before.update(mask)

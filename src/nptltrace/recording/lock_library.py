@@ -1,14 +1,14 @@
-"""Writes the shared object whose functions stand before those of the user's locks.
+"""Writes a shared object with stubs for the functions of the user's locks.
 
-It is preloaded before the tracer, so that calls of these functions come to it. Each of its
-functions puts a number into a register that no call passes anything in, and jumps to the tracer,
-which finds the real function behind. There is nothing to compile: this is the object, byte by byte.
+The object is preloaded before the tracer, so programs call its stubs. Each stub puts its number
+into a register that no call uses for an argument, and jumps to the tracer. The tracer looks up the
+real function behind the stub. No compiler is needed: this module writes the ELF file byte by byte.
 
     page 0   headers, strings, symbols, their hash table, relocations
-    page 1   the functions
-    page 2   the dynamic section, addresses in the tracer, and what lock_function.h describes
+    page 1   the stubs
+    page 2   the dynamic section, addresses in the tracer, and the structs of lock_function.h
 
-What is loaded at an address stands at that place in the file. There are no sections.
+Addresses are equal to offsets in the file. There are no sections.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PAGE = 0x10000  # the largest of any processor that is known here
 _TRACER_ENTRY, _TRACER_DLSYM = b"__nptl_trace_lock_entry", b"__nptl_trace_dlsym"
 _TABLE = b"__nptl_trace_locks"
 _WORD, _SYMBOL, _RELOCATION, _SEGMENT = 8, 24, 24, 56
-_STRINGS = 64 + 5 * _SEGMENT  # where they begin
+_STRINGS = 64 + 5 * _SEGMENT  # offset of the strings
 _GOT = 2 * _PAGE + 16 * 12  # behind the dynamic section
 _ENTRIES = _GOT + 2 * _WORD
 _ENTRY_SIZE = ctypes.sizeof(c.LockFunction)
@@ -46,15 +46,16 @@ _READ, _WRITE, _EXECUTE = 4, 2, 1
 
 @dataclass(frozen=True)
 class _Processor:
-    """What differs from processor to processor.
+    """The parts of the object that depend on the processor.
 
     Attributes:
-        machine: Its number in the ELF header.
-        relative: The relocation that adds the base.
-        address: The one that is the address of a symbol.
-        stub: Returns a function: its own address, that of the tracer's, and a number.
-        jump: Returns one that only jumps.
-        size: Room for one of them.
+        machine: Number of the processor in the ELF header.
+        relative: Type of the relocation that adds the base address.
+        address: Type of the relocation that stores the address of a symbol.
+        stub: Returns the code of a stub, from its address, the address of the pointer to the
+            tracer, and its number.
+        jump: Returns the code of a jump, from its address and the address of the pointer.
+        size: Room for a stub or a jump, in bytes.
     """
 
     machine: int
@@ -75,7 +76,7 @@ def _x86_64_stub(at: int, target: int, number: int) -> bytes:
 
 
 def _aarch64_jump(at: int, target: int, before: tuple[int, ...] = ()) -> bytes:
-    """Jump through x17, which a landing pad for calls allows."""
+    """Jump through x17: a `bti c` landing pad at the target allows this register."""
     pages = (target >> 12) - (at + 4 * (1 + len(before)) >> 12)
     load = (
         0x90000011 | (pages & 3) << 29 | (pages >> 2 & 0x7FFFF) << 5,  # adrp x17, target
@@ -96,10 +97,10 @@ _PROCESSORS = {
 
 
 def lock_library(locks: Locks) -> str:
-    """Return the path of the shared object for some locks, which is written where it is not there.
+    """Return the path of the shared object for the user's locks; write it if it does not exist.
 
     Raises:
-        PttError: There is no place for it, or this processor is not known.
+        PttError: There is no directory for it, or the processor is not supported.
     """
     processor = _PROCESSORS.get(platform.machine())
     if processor is None:
@@ -109,7 +110,7 @@ def lock_library(locks: Locks) -> str:
 
 def _shared_object(locks: Locks, processor: _Processor) -> bytes:
     count, size = len(locks.functions), processor.size
-    # those that are linked to, then those that dlsym() gives
+    # The stubs for linked calls, then the stubs that dlsym() returns.
     linked = range(_PAGE + size, _PAGE + size * (1 + count), size)
     asked = range(linked.stop, linked.stop + size * count, size)
     code = [processor.jump(_PAGE, _GOT + _WORD)]
@@ -162,7 +163,7 @@ def _shared_object(locks: Locks, processor: _Processor) -> bytes:
 def _pointers(
     locks: Locks, names: Sequence[int], stubs: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the pointers in the descriptions of functions: where one stands, and what it is."""
+    """Yield (address, value) of the pointers in the descriptions of functions."""
     fields, only = c.LockFunction, _ENTRIES + _ENTRY_SIZE * (len(locks.functions) + 1)
     for n, function in enumerate(locks.functions):
         entry = _ENTRIES + _ENTRY_SIZE * n
@@ -174,7 +175,7 @@ def _pointers(
 
 
 def _described(function: LockFunction) -> c.LockFunction:
-    """Return what the tracer reads of a function, without its pointers."""
+    """Return the description of a function for the tracer, without its pointers."""
 
     def place(number: int | None) -> int:
         return c.PTT_LOCK_NONE if number is None else number
@@ -199,9 +200,9 @@ def _described(function: LockFunction) -> c.LockFunction:
 
 
 def _hash_table(names: list[bytes]) -> bytes:
-    """Return the System V hash table of symbols, the first of which is none."""
+    """Return the hash table of symbols (System V ABI, chapter 5); symbol 0 is undefined."""
     buckets, chains = [0] * len(names), [0] * len(names)
-    for number, name in enumerate(names[3:], start=3):  # the first two are the tracer's
+    for number, name in enumerate(names[3:], start=3):  # symbols 1 and 2 belong to the tracer
         value = 0
         for byte in name:
             value = (value << 4) + byte
@@ -213,7 +214,7 @@ def _hash_table(names: list[bytes]) -> bytes:
 
 
 def _headers(machine: int, first: int, code: int, data: int) -> bytes:
-    """Return the ELF header and the segments, of three pages with so many bytes in each."""
+    """Return the ELF header and the segments, from the number of bytes in each of the 3 pages."""
     ident = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
     header = struct.pack(
         "<16sHHIQQQIHHHHHH", ident, 3, machine, 1, 0, 64, 0, 0, 64, _SEGMENT, 5, 64, 0, 0

@@ -1,6 +1,6 @@
-"""What is mapped into a process: modules, code of Python and Java, and memory that it shares.
+"""The mappings of a process: modules, code of Python and Java, and shared memory.
 
-The text of its memory map says so, and what the process wrote down itself.
+They are read from its memory map, /proc/PID/maps, and from files that the process wrote itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Modules", "codes_of_log", "modules_of_log", "program_of_maps", "shared_of_maps"]
 
-# Of a process that names ever more files no others are looked into for runtimes.
+# A process may name any number of files; only this many are searched for runtimes.
 _FILES_MAX = 4096
 _ENCODINGS = {0: "utf-8", 1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
 
@@ -36,7 +36,7 @@ class Modules:
         modules: list[dict[str, Any]] = []
         for start, end, offset, inode, path in _file_mappings(text):
             last = modules[-1] if modules else None
-            # A further segment of the same module: of a small file, several have the first page.
+            # Another segment of the same module. Several segments of a small file begin at page 0.
             if last and last["path"] == path and (offset or start < last["end"]):
                 last["end"] = max(last["end"], end)
                 continue
@@ -56,11 +56,11 @@ class Modules:
         return [{**m, **{name: hex(m[name]) for name in ("start", "end", "bias")}} for m in modules]
 
     def runtime(self, path: str) -> dict[str, str]:
-        """Return what is said of the runtime in a module: nothing where there is none."""
-        known = self._runtimes.get(path)
-        if known is None and len(self._runtimes) < _FILES_MAX:
-            known = self._runtimes[path] = runtime_of_file(path)
-        return {"runtime": known} if known else {}
+        """Return `{"runtime": NAME}` for a module with a runtime, else nothing."""
+        runtime = self._runtimes.get(path)
+        if runtime is None and len(self._runtimes) < _FILES_MAX:
+            runtime = self._runtimes[path] = runtime_of_file(path)
+        return {"runtime": runtime} if runtime else {}
 
     def _elf(self, path: str, inode: str) -> Elf | None:
         key = (path, inode)
@@ -73,7 +73,7 @@ class Modules:
 
 
 def _fields(line: str) -> tuple[int, int, int, str, str, str] | None:
-    """Return start, end, offset, device, inode and path of a line; None of one without a file."""
+    """Return start, end, offset, device, inode and path of a line; None if it has no file."""
     addresses, _, offset, device, inode, path = (*line.split(maxsplit=5), *[""] * 6)[:6]
     start, _, end = addresses.partition("-")
     try:
@@ -96,19 +96,19 @@ def _file_mappings(text: str) -> Iterator[tuple[int, int, int, str, str]]:
 
 
 def modules_of_log(text: str, program: str, maps: str, pid: int) -> list[dict[str, Any]]:
-    """Return the modules that a process wrote down, as they stand in `info/processes.jsonl`.
+    """Return the modules that a process reported, in the form of `info/processes.jsonl`.
 
     Args:
-        text: Whole lines of its file.
-        program: Path of the program itself, or of the dynamic linker that was called to run it.
-        maps: Its memory map, which has the path of a module without one.
-        pid: The process, of which a path may be one below `/proc/self`.
+        text: Whole lines of the process's file.
+        program: Path of the program, or of the dynamic linker if a user called it.
+        maps: The memory map of the process: has the paths of modules that were reported without.
+        pid: The process: paths may begin with `/proc/self/`.
     """
     modules: list[dict[str, Any]] = []
     for line in text.splitlines():
         try:
             since, start, end, bias, build_id, path = line.split(" ", 5)
-            # the dynamic linker knows it by the link that it followed, the kernel by the file
+            # The dynamic linker reports the path of a link; the kernel has the path of the file.
             path = path.replace("/proc/self/", f"/proc/{pid}/", path.startswith("/proc/self/"))
             path = os.path.realpath(path) if path else _file_at(maps, int(start, 16))
             module: dict[str, Any] = {
@@ -127,12 +127,12 @@ def modules_of_log(text: str, program: str, maps: str, pid: int) -> list[dict[st
 
 
 def codes_of_log(data: bytes) -> tuple[list[list[Any]], int]:
-    """Return code objects, as they stand in `info/processes.jsonl`, and how many bytes they took.
+    """Return code objects in the form of `info/processes.jsonl`, and the number of bytes read.
 
-    What is not there as a whole is left for the next time.
+    An incomplete code object at the end is left for the next call.
 
     Args:
-        data: Of the file of the process, from where the last one ended.
+        data: The file of the process, from the end of the last code object on.
     """
     codes: list[list[Any]] = []
     done = 0
@@ -155,15 +155,15 @@ def codes_of_log(data: bytes) -> tuple[list[list[Any]], int]:
 
 
 def shared_of_maps(text: str, but: str) -> list[dict[str, Any]]:
-    """Return the writable memory that other processes may have mapped too, and what identifies it.
+    """Return the writable shared mappings, each with device, inode and offset of its file.
 
     Args:
         text: The memory map.
-        but: What paths of the recorder's own files begin with.
+        but: Leave out paths with this beginning: the recorder's own files.
     """
     mappings: list[dict[str, Any]] = []
     for line in text.splitlines():
-        # nearly no line is of such memory, and there may be thousands
+        # A cheap test first: few of maybe thousands of lines are shared mappings.
         fields = _fields(line) if " rw-s " in line or " rwxs " in line else None
         if fields is None or fields[-1].startswith(but):
             continue
@@ -180,11 +180,11 @@ def shared_of_maps(text: str, but: str) -> list[dict[str, Any]]:
 
 
 def _file_at(text: str, address: int) -> str:
-    """Return the path of the file that is mapped at an address; none if no file is."""
+    """Return the path of the file that is mapped at an address, or an empty text."""
     mapped = (path for start, end, *_, path in _file_mappings(text) if start <= address < end)
     return next(mapped, "")
 
 
 def program_of_maps(text: str) -> str:
-    """Return the path of the first mapped file: the program itself."""
+    """Return the path of the first mapped file, which is the program."""
     return next((path for *_, path in _file_mappings(text)), "")

@@ -1,4 +1,4 @@
-"""Follows the traced processes from first to last, and writes down what is known of them."""
+"""Follows the traced processes from begin to end, and logs facts about them."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ if TYPE_CHECKING:
 __all__ = ["ProcessLog", "ProcessWatch"]
 
 _NO_PARENT = 0xFFFFFFFF
-# A process that executes another program is looked at so long after it said so.
+# The delay between the report of an exec and the first look at the new program.
 _EXEC_NS = 100_000_000
-# It loads its libraries for so long at most, before the tracer in it begins.
+# After an exec, a program loads its libraries for at most this long before the tracer begins.
 _LOAD_NS = 10_000_000_000
-# The tracer has loaded the handler by then. It joins in much less, if it can.
+# The tracer joins in less than this after it has loaded the handler.
 _JOIN_NS = 1_000_000_000
-# The maps of a process are read when it is so old, and again whenever it is twice as old.
+# The maps of a process are read at this age, and then whenever its age has doubled.
 _LOOK_NS = 500_000_000
-# So long at most names of threads are read at a time.
+# The time limit of a pass over names of threads.
 _NAMES_NS = 10_000_000
-# So long at least the maps are not read again for calls from where nothing was mapped before.
+# The shortest time between two readings of the maps because of calls from unknown addresses.
 _STRANGE_NS = 50_000_000
-# One that has an entry and says nothing else for so long, and is not there, never will.
+# An entry without a report after this time belongs to a process that was killed, if it is gone.
 _STILLBORN_NS = 1_000_000_000
-# Clocks of processors may differ by so much.
+# The greatest difference between the clocks of two processors.
 _TICKS_APART = 1 << 26
 
 
 class ProcessLog:
-    """Appends to `info/processes.jsonl`, a JSON object a line; later lines add to earlier ones.
+    """Appends to `info/processes.jsonl`: a JSON object per line; later lines add to earlier lines.
 
     Args:
-        fd: A descriptor that writes at the end of the file.
+        fd: A file descriptor in append mode.
     """
 
     def __init__(self, fd: int) -> None:
@@ -67,7 +67,7 @@ class ProcessLog:
     def add(self, kind: str, index: int, **values: Any) -> None:
         """Append a line about process image `index`."""
         line = {kind: {("index" if kind == "process" else "process"): index, **values}}
-        # A full disk loses what is known of processes, not the recording.
+        # On a full disk, facts about processes are lost, but the recording goes on.
         with contextlib.suppress(OSError):
             self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
             self._file.flush()
@@ -91,51 +91,51 @@ class _Process:
         self.start = start_time(pid)
         self.learnt_ns = time.time_ns()
         self.pidfd = pidfd
-        self.has_our_files = False  # a path leads to the same file as here
-        self.named: set[tuple[int, int, int]] = set()  # threads whose names were looked at
+        self.has_our_files = False  # same root directory and mounts as the recorder
+        self.named: set[tuple[int, int, int]] = set()  # threads with a known name
         self.maps = ""
         self.exe = ""
-        self.logged = 0  # bytes of its own list of modules
-        self.coded = 0  # bytes of its list of code objects
+        self.logged = 0  # bytes read of its list of modules
+        self.coded = 0  # bytes read of its list of code objects
         self.called_from: list[tuple[int, int]] = []
         self.modules: list[dict[str, Any]] = []
         self.shared: list[dict[str, Any]] = []
         self.seen_ns = time.monotonic_ns()
         self.look_ns = self.seen_ns
-        self.strange_ns = 0  # until then such calls are not followed up; each time it takes longer
+        self.strange_ns = 0  # not before this time, calls from unknown addresses are looked up
 
     @property
     def began_ns(self) -> int:
-        """When the process began, at the latest, as Unix time."""
+        """A time, in ns since 1970, at which the process had begun."""
         if self.start is None:
             return self.learnt_ns
         boot_ns = time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
         return boot_ns + (self.start + 1) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
     def knows(self, address: int) -> bool:
-        """Is there a module at an address?"""
+        """Return whether there is a module at an address."""
         at = bisect.bisect_right(self.called_from, (address, 2**64)) - 1
         return at >= 0 and address < self.called_from[at][1]
 
     def called(self, modules: list[dict[str, Any]]) -> None:
-        """Take in where modules lie."""
+        """Add the address ranges of modules."""
         ranges = {(int(m["start"], 16), int(m["end"], 16)) for m in modules}
         self.called_from = sorted(ranges.union(self.called_from))
 
 
 class ProcessWatch:
-    """Knows the process images of a recording.
+    """Watches the process images of a recording.
 
     Args:
-        collector: Whose process table is watched.
-        session: Where the processes leave their memory maps.
-        log: Where to write what is found out.
-        unix_ns: Turns a value of the trace's clock into the time of day.
+        collector: The collector with the process table.
+        session: The session, where the processes leave their memory maps.
+        log: The log of the trace.
+        unix_ns: Converts a value of the trace's clock to Unix time.
 
     Attributes:
-        seen: How many images there were.
-        damaged: The entries that the program overwrote, so that they say nothing.
-        status_of: Asks for the exit status of a pid that has ended, if anybody can know it.
+        seen: Number of images so far.
+        damaged: Entries that the program overwrote.
+        status_of: Returns the exit status of a pid that has ended, or None if it is unknown.
     """
 
     def __init__(
@@ -152,19 +152,19 @@ class ProcessWatch:
         self._modules = Modules()
         self._handlers = f"{handlers_dir().resolve()}/"
         self._live: dict[int, _Process] = {}
-        self._claimed: dict[int, int] = {}  # when entries were first seen that say nothing yet
-        self._execing: dict[int, tuple[int, int]] = {}  # images: to wait until then, the last look
-        self._images: dict[int, int] = {}  # that came last, by entry
-        self._places: dict[int, int] = {}  # the entry of each image that ever came
-        self._starts: dict[int, int] = {}  # when each of them began
-        self._new_sites: dict[int, list[str]] = {}  # of which it is not known yet in what they lie
-        # With thousands of processes a look must cost no more than what it finds.
+        self._claimed: dict[int, int] = {}  # by entry: when the entry was first seen without facts
+        self._execing: dict[int, tuple[int, int]] = {}  # by image: deadline, time of the last look
+        self._images: dict[int, int] = {}  # by entry: the latest image
+        self._places: dict[int, int] = {}  # by image: the entry
+        self._starts: dict[int, int] = {}  # by image: the start, as a clock value
+        self._new_sites: dict[int, list[str]] = {}  # by image: call sites in unknown modules
+        # With thousands of processes, the cost of a look must depend only on the changes.
         self._poll = select.epoll()
-        self._of_pid: dict[int, int] = {}  # the image that runs in a process
-        self._programs: dict[int, str] = {}  # by image: children of a fork have their parent's
+        self._of_pid: dict[int, int] = {}  # by pid: the running image
+        self._programs: dict[int, str] = {}  # by image: a forked child has its parent's program
         self._without_fd: set[int] = set()
-        self._strange: set[int] = set()  # with calls from where no module is known
-        self._looked_ns = 0  # when those that live were last seen to
+        self._strange: set[int] = set()  # images with calls from unknown addresses
+        self._looked_ns = 0  # time of the last look for ended images
         self._by_fd: dict[int, int] = {}
         self._pids: set[int] = set()
         self._known: set[int] = set()
@@ -173,12 +173,12 @@ class ProcessWatch:
         self._first = max(1, collector.start[0] - _TICKS_APART)
         self._pid_most = _pid_most()
         self.seen = 0
-        self._untraced: dict[int, tuple[str, int | None]] = {}  # programs and starts, by pid
-        self._vanished: dict[int, str] = {}  # programs of images that ended in another, by pid
+        self._untraced: dict[int, tuple[str, int | None]] = {}  # by pid: program and start
+        self._vanished: dict[int, str] = {}  # by pid: program of an image that ended in an exec
         self.damaged: set[int] = set()
         self.status_of: Callable[[int], int | None] = lambda _: None
 
-    # ---- what others ask -----------------------------------------------------------------------
+    # ---- queries -------------------------------------------------------------------------------
 
     @property
     def pids(self) -> set[int]:
@@ -192,36 +192,36 @@ class ProcessWatch:
 
     @property
     def untraced(self) -> list[str]:
-        """The programs that images executed and that run untraced."""
+        """The programs that traced processes executed and that ran untraced."""
         return [program for program, _ in self._untraced.values()]
 
     @property
     def vanished(self) -> list[str]:
-        """The programs of images that executed a program which nobody has seen."""
+        """The programs that executed a program that ended before the recorder noticed it."""
         return list(self._vanished.values())
 
     def busy(self) -> bool:
-        """Return whether an image runs, or is just about to appear."""
+        """Return whether an image runs or has an entry without facts."""
         return bool(self._live or self._claimed)
 
     def step(self) -> None:
-        """Find the processes that have begun and ended."""
+        """Find the images that have begun and ended."""
         self._notice_new()
         self._follow_up()
         self._notice_gone()
 
     def look_closely(self) -> None:
-        """Find what takes longer to read: names of threads, memory that processes share."""
+        """Log facts that take longer to read: names of threads, and shared memory."""
         self._names()
         now = time.monotonic_ns()
         for process in self._live.values() if len(self._live) > 1 else ():
             if now >= process.look_ns:
-                # Most memory is mapped early, and there may be a thousand processes.
+                # Most memory is mapped early, and there may be thousands of processes.
                 process.look_ns = now + max(_LOOK_NS, now - process.seen_ns)
-                self._log_shared(process, _read(f"/proc/{process.pid}/maps"))
+                self._log_shared(process, _maps_of(process.pid))
 
     def _names(self) -> None:
-        """Write down the names of threads that have not been seen before."""
+        """Log the names of new threads."""
         until = time.monotonic_ns() + _NAMES_NS
         names: list[tuple[_Process, ThreadEntry, str]] = []
         named: dict[int, set[tuple[int, int, int]]] = {}
@@ -233,7 +233,7 @@ class ProcessWatch:
             known = named.setdefault(process.index, set())
             if entry.identity not in process.named:
                 if time.monotonic_ns() > until:
-                    continue  # there may be thousands, and the others wait for room
+                    continue  # there may be thousands of names; meanwhile writers wait for room
                 if process.pid != process.inner_pid and process.index not in inside:
                     inside[process.index] = _tasks(process.pid)
                 names.append((process, entry, _name(process, entry.tid, inside)))
@@ -244,20 +244,21 @@ class ProcessWatch:
             self._log_names(names)
 
     def _log_names(self, names: list[tuple[_Process, ThreadEntry, str]]) -> None:
-        """Write names down with a time at which the threads had them.
+        """Log names, with a time at which the threads had them.
 
-        The id of a thread that has ended may be that of another one by now, whose name it was.
+        Names of threads that have ended are left out: another thread may have got the thread id,
+        and the name may be its name.
         """
         clock = read_clock(self._collector.clock).clock
-        there = set(self._collector.threads())
+        running = set(self._collector.threads())
         for process, entry, name in names:
-            if name and entry in there:
+            if name and entry in running:
                 self._log.add(
                     "thread", process.index, pid=process.pid, tid=entry.tid, name=name, clock=clock
                 )
 
     def sites(self) -> None:
-        """Write down the call sites and stacks that have been announced."""
+        """Log the announced call sites and stacks."""
         while announced := self._collector.sites():
             by_process: dict[int, dict[str, str]] = {}
             stacks: dict[int, list[tuple[int, int, str]]] = {}
@@ -276,11 +277,11 @@ class ProcessWatch:
                 self._new_sites.setdefault(process, []).extend(
                     address for *_, address in frames if not _is_python(int(address, 16))
                 )
-            # Only now: a recorder killed in between leaves them to the recovery.
+            # After the log: if the recorder is killed in between, `ptt recover` logs them again.
             self._collector.sites_taken(len(announced))
 
     def _follow_up(self) -> None:
-        """Look what was loaded where calls came from: it may be unloaded before the end."""
+        """Log the modules of new call sites: they may be unloaded before the process ends."""
         now = time.monotonic_ns()
         announced, self._new_sites = self._new_sites, {}
         for index, sites in announced.items():
@@ -294,36 +295,41 @@ class ProcessWatch:
         for process in [self._live[index] for index in self._strange]:
             if now >= process.strange_ns:
                 self._strange.discard(process.index)
-                maps = _read(f"/proc/{process.pid}/maps")
+                maps = _maps_of(process.pid)
                 process.strange_ns = now + max(_STRANGE_NS, (now - process.seen_ns) // 8)
-                # Only if it is not about to execute another program, or has done so.
+                # The maps count only if the process did not execute another program meanwhile.
                 self._notice_new()
                 runs = process.index in self._live and process.index not in self._execing
-                if runs and str(self._session.segment) in maps:
+                if runs and self._maps_segment(maps):
                     self._log_maps(process, maps)
 
     def skip(self, known: set[int], ended: set[int]) -> None:
-        """Leave out what a former recorder has written down: images, and those that had ended."""
+        """Skip the images that a killed recorder logged, and their ends.
+
+        Args:
+            known: The logged images.
+            ended: The images with a logged end.
+        """
         self._known, self._ended, self._recovering = known, ended, True
 
     def give_up(self) -> None:
-        """Treat every image as ended: nobody waits any longer."""
+        """Treat every image as ended."""
         self._notice_new()
         for index in list(self._live):
             self._gone(index, pid_gone=True, forget_files=False)
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the files and file descriptors."""
         for process in self._live.values():
             if process.pidfd is not None:
                 os.close(process.pidfd)
         self._poll.close()
         self._log.close()
 
-    # ---- coming --------------------------------------------------------------------------------
+    # ---- begin of images -----------------------------------------------------------------------
 
     def _notice_new(self) -> None:
-        # Of two images of a process, the one that executed the other comes first.
+        # In ascending order: an image that executed another image comes first.
         for place, entry in sorted(self._collector.processes(), key=lambda item: item[1].image):
             if entry.state == ptt_abi.PTT_PROCESS_FREE or not self._is_sound(place, entry):
                 self._claimed.pop(place, None)
@@ -344,48 +350,48 @@ class ProcessWatch:
                 self._execing.pop(entry.image, None)
         now = time.monotonic_ns()
         for index in [i for i, since in self._claimed.items() if now - since > _STILLBORN_NS]:
-            # Was it killed before it had reported anything about itself?
+            # If the process is gone, it was killed before it reported anything.
             pid = self._collector.process_pid(index)
             if not pid or start_time(pid) is None:
                 del self._claimed[index]
                 self._collector.process_gone(index)
 
     def _is_sound(self, place: int, entry: Entry) -> bool:
-        """May an entry be what a process said of itself? A wild store of the program may hit it."""
+        """Return whether an entry is plausible: a wild store of the program may hit entries."""
         if entry.state > ptt_abi.PTT_PROCESS_ENDED or entry.pid > self._pid_most:
             return False
         if entry.state == ptt_abi.PTT_PROCESS_CLAIMED and not entry.start:
-            return True  # it may have said a part of it
+            return True  # the process may have written a part of the entry
         now = read_clock(self._collector.clock).clock + _TICKS_APART
         in_time = self._first <= entry.start and (self._recovering or entry.start <= now)
-        # An image has one entry, and another image in the entry began later.
-        last, there = self._images.get(place), self._places.get(entry.image)
-        is_one = there == place and last == entry.image
-        is_new = there is None and (last is None or self._starts[last] != entry.start)
-        return bool(in_time and entry.pid and (is_one or is_new))
+        # An image has one entry. The next image in the same entry has another start.
+        last, known_place = self._images.get(place), self._places.get(entry.image)
+        is_known = known_place == place and last == entry.image
+        is_new = known_place is None and (last is None or self._starts[last] != entry.start)
+        return bool(in_time and entry.pid and (is_known or is_new))
 
     def _come(self, place: int, entry: Entry) -> None:
         index = entry.image
         self._places[index], self._starts[index] = place, entry.start
         pid = self._collector.process_pid(place)
-        self._vanished.pop(pid or entry.pid, None)  # the program that was executed is traced
+        self._vanished.pop(pid or entry.pid, None)  # the executed program is traced
         self.seen += 1
-        # Long after the event, the pid may be somebody else's.
-        there = bool(pid) and (not self._recovering or self._still_maps_segment(pid))
+        # In a recovery, another process may have the pid.
+        runs = bool(pid) and (not self._recovering or self._maps_segment(_maps_of(pid)))
         pid = pid or entry.pid
         if index in self._ended:
             self._pids.add(pid)
             self._collector.process_gone(place)
             return
-        if there and pid in self._of_pid:
-            self._gone(self._of_pid[pid], pid_gone=False)  # it has executed another program
+        if runs and pid in self._of_pid:
+            self._gone(self._of_pid[pid], pid_gone=False)  # the process executed another program
         try:
-            pidfd = os.pidfd_open(pid) if there else None
+            pidfd = os.pidfd_open(pid) if runs else None
         except OSError:
             pidfd = None
         process = _Process(place, entry, pid, pidfd)
-        process.start = process.start if there else None
-        process.has_our_files = there and _has_our_files(pid)
+        process.start = process.start if runs else None
+        process.has_our_files = runs and _has_our_files(pid)
         if pidfd is not None:
             self._poll.register(pidfd, select.EPOLLIN)
             self._by_fd[pidfd] = index
@@ -393,12 +399,12 @@ class ProcessWatch:
             self._without_fd.add(index)
         self._live[index] = process
         self._of_pid[pid] = index
-        # One that may not write into the session's directory has left nothing there.
-        maps = _read(self._session.maps(index)) or (_read(f"/proc/{pid}/maps") if there else "")
+        # A process without permission for the session directory leaves no files there.
+        maps = _read(self._session.maps(index)) or (_maps_of(pid) if runs else "")
         exe = _read(self._session.exe(index)).removesuffix(" (deleted)")
         exe = exe or self._programs.get(entry.parent, "") or program_of_maps(maps)
         self._programs[index] = exe
-        # A program that took long to load its libraries was thought to run untraced.
+        # A program that loads its libraries slowly was taken for an untraced program.
         program, start = self._untraced.get(pid, ("", None))
         if program == exe and process.start in {None, start}:
             self._untraced.pop(pid, None)
@@ -412,17 +418,17 @@ class ProcessWatch:
                 parent=process.parent,
                 start_unix_ns=self._unix_ns(entry.start),
                 start_clock=entry.start,
-                **_program(pid if there else None, exe, _read(self._session.cmdline(index))),
+                **_program(pid if runs else None, exe, _read(self._session.cmdline(index))),
             )
         self._pids.add(pid)
         process.exe = exe
         self._log_maps(process, maps)
         parent = None if process.parent is None else self._live.get(process.parent)
-        # The parent may be killed, and then writes down no map of its own.
+        # The parent may be killed before it writes its map.
         if parent is not None and any(part not in parent.shared for part in process.shared):
-            self._log_shared(parent, _read(f"/proc/{parent.pid}/maps"))
+            self._log_shared(parent, _maps_of(parent.pid))
 
-    # ---- going ---------------------------------------------------------------------------------
+    # ---- end of images -------------------------------------------------------------------------
 
     def _notice_gone(self) -> None:
         now = time.time_ns()
@@ -439,15 +445,15 @@ class ProcessWatch:
         return start is not None and start == process.start
 
     def _notice_exec(self) -> None:
-        """Find images that were replaced by a program that cannot be traced."""
+        """Find images that executed a program that cannot be traced."""
         now = time.monotonic_ns()
         for index, (until, looked) in list(self._execing.items()):
             if index in self._live and now - looked > _EXEC_NS:
                 pid = self._live[index].pid
-                maps = _read(f"/proc/{pid}/maps")
+                maps = _maps_of(pid)
                 wait_ns = _JOIN_NS if self._handlers in maps else _LOAD_NS
                 self._execing[index] = min(until, now + wait_ns), now
-                if str(self._session.segment) in maps:
+                if self._maps_segment(maps):
                     continue
                 with contextlib.suppress(OSError):
                     path = os.fspath(Path(f"/proc/{pid}/exe").readlink())
@@ -455,8 +461,8 @@ class ProcessWatch:
                 if PRELOAD not in maps or now > until:
                     self._gone(index, pid_gone=False)
 
-    def _still_maps_segment(self, pid: int) -> bool:
-        return str(self._session.segment) in _read(f"/proc/{pid}/maps")
+    def _maps_segment(self, maps: str) -> bool:
+        return str(self._session.segment) in maps
 
     def _gone(self, index: int, *, pid_gone: bool, forget_files: bool = True) -> None:
         process = self._live.pop(index, None)
@@ -484,7 +490,7 @@ class ProcessWatch:
             index,
             pid=process.pid,
             end_unix_ns=time.time_ns(),
-            # What is noticed late may have happened long ago, but not before this.
+            # The end may be noticed late, but it was not before this time.
             alive_unix_ns=self._looked_ns if self._looked_ns > process.learnt_ns else None,
             status=self.status_of(process.pid) if pid_gone else None,
             executed=not pid_gone,
@@ -506,7 +512,7 @@ class ProcessWatch:
         self._log_shared(process, maps)
 
     def _log_modules(self, process: _Process) -> None:
-        """Write down what the process itself says of where its calls come from."""
+        """Log the modules that the process itself reported for its call sites."""
         data = _read_from(self._session.modules(process.index), process.logged)
         text = os.fsdecode(data[: data.rfind(b"\n") + 1])
         modules = modules_of_log(text, process.exe, process.maps, process.pid)
@@ -517,13 +523,13 @@ class ProcessWatch:
             self._log.add("modules", process.index, modules=modules)
 
     def _log_codes(self, process: _Process) -> None:
-        """Write down what the process itself says of the functions of Python in its stacks."""
+        """Log the Python functions that the process itself reported for its stacks."""
         data = _read_from(self._session.python(process.index), process.coded)
         codes, size = codes_of_log(data)
         if codes:
             process.coded += size
             self._log.add("codes", process.index, codes=codes)
-            # Long after the event, sources say nothing of what ran then.
+            # In a recovery, the source files may have changed.
             if process.has_our_files and not self._recovering:
                 targets = targets_of(codes, process.began_ns)
                 if targets:
@@ -541,7 +547,7 @@ class ProcessWatch:
 
 
 def _read(path: str | Path) -> str:
-    """Return the text of a file that may be gone at any moment."""
+    """Return the text of a file, empty if the file is gone."""
     try:
         data = read_whole(path, follow=False)
     except OSError:
@@ -549,8 +555,13 @@ def _read(path: str | Path) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
+def _maps_of(pid: int) -> str:
+    """Return the memory map of a process, empty if the process is gone."""
+    return _read(f"/proc/{pid}/maps")
+
+
 def _pid_most() -> int:
-    """Return the greatest pid that there may be."""
+    """Return the greatest possible pid."""
     try:
         return int(_read("/proc/sys/kernel/pid_max"))
     except ValueError:
@@ -558,7 +569,7 @@ def _pid_most() -> int:
 
 
 def _has_our_files(pid: int) -> bool:
-    """Return whether a process has the root directory and the mounts that we have."""
+    """Return whether a process has our root directory and our mount namespace."""
     try:
         return all(
             os.path.samestat(os.stat(f"/proc/{pid}/{name}"), os.stat(f"/proc/self/{name}"))  # noqa: PTH116 -- faster
@@ -573,7 +584,7 @@ def _is_python(address: int) -> bool:
 
 
 def _read_from(path: Path, offset: int) -> bytes:
-    """Return what is in a file from an offset on, nothing if there is none."""
+    """Return the content of a file from an offset on, empty if there is no file."""
     try:
         return read_whole(path, offset, follow=False)
     except OSError:
@@ -581,21 +592,21 @@ def _read_from(path: Path, offset: int) -> bytes:
 
 
 def _name(process: _Process, tid: int, inside: dict[int, dict[int, str]]) -> str:
-    """Return the name of a thread now.
+    """Return the current name of a thread.
 
     Args:
-        process: Whose it is.
-        tid: Its id, as the process itself knows it.
-        inside: The names of threads of processes in which that is another one than outside.
+        process: The process.
+        tid: Id of the thread in the PID namespace of the process.
+        inside: Names of threads by that id, for processes in another PID namespace than ours.
     """
-    known = inside.get(process.index)
-    if known is not None:
-        return known.get(tid, "")
+    names = inside.get(process.index)
+    if names is not None:
+        return names.get(tid, "")
     return _read(f"/proc/{process.pid}/task/{tid}/comm").rstrip("\n")
 
 
 def _tasks(pid: int) -> dict[int, str]:
-    """Return the names of a process's threads by the ids that they have in its PID namespace."""
+    """Return the names of a process's threads, by their ids in its PID namespace."""
     names: dict[int, str] = {}
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -607,7 +618,13 @@ def _tasks(pid: int) -> dict[int, str]:
 
 
 def _program(pid: int | None, exe: str, cmdline: str) -> dict[str, Any]:
-    """Return what a process runs, by the files that it left, and its name if it still does."""
+    """Return program, command line and name of an image.
+
+    Args:
+        pid: The process if it runs; without it there is no name.
+        exe: The program from the session directory, or an empty text.
+        cmdline: The command line from the session directory.
+    """
     name = ""
     if pid is not None:
         try:

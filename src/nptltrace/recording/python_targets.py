@@ -1,8 +1,8 @@
-"""What Python programs assign new objects to, by the lines of their source.
+"""The names that Python programs give to new objects, read from their source.
 
-`self.jobs = queue.Queue()` says what the locks of that queue are called in the program. Nothing in
-the running program leads from a lock back to that name, so it is read from the source, as long as
-that is what the program was started with.
+`self.jobs = queue.Queue()` gives the locks of the queue a name. A running program has no way from a
+lock back to that name, so the name is read from the source, unless the file changed after the
+program started.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-_LARGE = 4 << 20
-_LONG = 500
-_MOST = 1000  # of a function
+_LARGE = 4 << 20  # bytes of a file
+_LONG = 500  # characters of a line
+_MOST = 1000  # assignments of a function
 _MODULE = "<module>"
-# As the compiler counts lines.
+# The line ends of the Python compiler.
 _NEWLINE = re.compile(r"\r\n|\r|\n")
-# A statement of one line that assigns what a call returns, and nothing but that.
+# A one-line statement that assigns the result of a call to a name or an attribute.
 _CALL = r"[\w.]+(?:\[[\w., \[\]]*\])?\((?:[^()#]|\([^()#]*\))*\)"
 _ASSIGNS = re.compile(rf"\s*(?P<to>[A-Za-z_][\w.]*)\s*(?::[^=]+)?=\s*(?P<call>{_CALL})\s*(?:#.*)?$")
 _BEGINS = re.compile(r"\s*(?:async\s+)?(?:def|class)\s")
 _CLASS = re.compile(r"\s*class\s+(\w+)")
-# What methods call the object that they belong to, or its class.
+# The conventional names of the first parameter of methods.
 _OWN = frozenset({"self", "cls"})
 
 
 def targets_of(codes: Sequence[Sequence[Any]], began_ns: int) -> list[list[Any]]:
-    """Return what is assigned in functions, as it stands in `info/processes.jsonl`.
+    """Return the assignments in functions, in the form of `info/processes.jsonl`.
 
-    Attributes have their class in front, and what a module assigns has the module.
+    The name of an attribute begins with its class; the name of a global begins with its module.
 
     Args:
-        codes: The functions, as `codes_of_log` returns them, of a process with our root directory.
-        began_ns: When it began; a file that has changed since then may say anything.
+        codes: The functions, from `codes_of_log`, of a process with our root directory.
+        began_ns: When the process began, in ns since 1970. Files that changed later are not read.
     """
     sources: dict[str, list[str]] = {}
     targets = []
@@ -57,7 +57,7 @@ def targets_of(codes: Sequence[Sequence[Any]], began_ns: int) -> list[list[Any]]
 def _assigned(
     lines: list[str], first: int, path: str, function: str
 ) -> Iterator[tuple[int, str, str]]:
-    """Yield the line of each assignment in a function, to what, and what is called."""
+    """Yield (line, name, called function) of each assignment in a function."""
     begin = first if function == _MODULE else _def_line(lines, first)
     owner = _module(path) if function == _MODULE else _class(lines, begin, function)
     body = enumerate(lines, 1) if function == _MODULE else _body(lines, begin)
@@ -82,7 +82,7 @@ def _module(path: str) -> str:
 
 
 def _class(lines: list[str], begin: int, function: str) -> str:
-    """Return the class of a method; before Python 3.11 its name does not say it."""
+    """Return the class of a method. Before Python 3.11, code objects have no qualified names."""
     owner = function.rpartition("<locals>.")[2].rpartition(".")[0]
     if owner or "." in function:
         return owner
@@ -94,18 +94,18 @@ def _class(lines: list[str], begin: int, function: str) -> str:
 
 
 def _lines(path: str, began_ns: int) -> list[str]:
-    """Return the lines of a file as it was when a process began; none where that is not known."""
+    """Return the lines of a file; none if the file changed after the process began."""
     if not path.startswith("/"):
         return []
     try:
-        # A program may name what has effects when it is opened.
+        # The program chose the path; an open of a device or a pipe may have effects.
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return []
     try:
-        about = os.fstat(place)
-        changed_ns = max(about.st_mtime_ns, about.st_ctime_ns)
-        if not stat.S_ISREG(about.st_mode) or about.st_size > _LARGE or changed_ns > began_ns:
+        status = os.fstat(place)
+        changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGE or changed_ns > began_ns:
             return []
         file = os.open(f"/proc/self/fd/{place}", os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -119,13 +119,13 @@ def _lines(path: str, began_ns: int) -> list[str]:
 
 
 def _def_line(lines: list[str], first: int) -> int:
-    """Return the line of a function's `def`; decorators come before."""
+    """Return the line of a function's `def`; decorators are on earlier lines."""
     numbers = range(first, len(lines) + 1)
     return next((n for n in numbers if _BEGINS.match(lines[n - 1])), first)
 
 
 def _body(lines: list[str], begin: int) -> Iterable[tuple[int, str]]:
-    """Yield numbers and texts of the lines of a function whose `def` is at a line."""
+    """Yield (number, text) of the lines of the function with its `def` at line `begin`."""
     indent = _indent(lines[begin - 1])
     for number in range(begin + 1, len(lines) + 1):
         text = lines[number - 1]

@@ -1,7 +1,7 @@
-"""`ptt record` itself: starts the program, drains while it runs, and leaves a finished trace.
+"""`ptt record`: starts the program, drains its events, and finishes the trace.
 
-The program waits for what must be there before its first event, and for no more: what watches it is
-imported while it is being loaded.
+The program waits only for the parts that its first event needs. The modules that watch the program
+are imported while the program loads.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ __all__ = ["Outcome", "make_segment", "run", "summary"]
 _FLUSH_S = 1.0
 _LOOK_S = 0.005
 _LINGER_S = 0.02
-# A child that was forked, and has not said so yet, is waited for this long.
+# The recorder waits this long for a forked child that has not reported itself.
 _NEWBORN_S = 1.0
-# To list all processes takes longer than to ask for so many.
+# Up to this many pids, a look at each pid is faster than a list of all processes.
 _FEW_PIDS = 64
-# All pids that there are cannot have been used in so short a time.
+# In this time the kernel cannot use up all pids.
 _IN_TURN_S = 5.0
 _PROGRESS_AFTER_S = 3.0
 _FAULTS_REPORTED = 5
@@ -58,8 +58,8 @@ class Outcome:
     Attributes:
         status: Exit status of the program, 128 + n for signal n.
         trace: The trace directory; None if the program ran untraced.
-        stats: What was counted.
-        processes: How many process images were traced.
+        stats: Counts of the recording.
+        processes: Number of traced process images.
     """
 
     status: int
@@ -84,14 +84,14 @@ def summary(outcome: Outcome) -> str:
 
 
 def run(options: RecordOptions, started: Callable[[Path], None] | None = None) -> Outcome:
-    """Run a program traced, until it and all traced processes that it started have ended.
+    """Run a program traced, until the program and its traced processes have ended.
 
     Args:
-        options: What to run, and how.
-        started: Called with the trace as soon as it can be opened, before the program runs.
+        options: The program, and how to record it.
+        started: Called with the trace directory when it can be opened, before the program runs.
 
     Raises:
-        UsageError: The options make no sense, the trace directory is in use.
+        UsageError: The options contradict one another, or the trace directory is in use.
         CannotRun: The program does not exist or cannot be executed.
     """
     if not options.command:
@@ -139,12 +139,16 @@ def _say(options: RecordOptions, message: str, verbosity: int = 0) -> None:
 
 def _run_untraced(program: Path, options: RecordOptions) -> Outcome:
     with Interrupts() as interrupts:
-        child = launch.Child.start(program, options.command)
-        child.release(os.environ)
-        while not child.poll():
-            interrupts.forward(child.pid)
-            time.sleep(0.01)
-        return Outcome(child.wait(), None, Stats())
+        return _wait_untraced(launch.Child.start(program, options.command), interrupts)
+
+
+def _wait_untraced(child: Child, interrupts: Interrupts) -> Outcome:
+    """Let the program run untraced, and wait for its end."""
+    child.release(os.environ)
+    while not child.poll():
+        interrupts.forward(child.pid)
+        time.sleep(0.01)
+    return Outcome(child.wait(), None, Stats())
 
 
 class _Recorder:
@@ -192,8 +196,7 @@ class _Recorder:
         except PttError as error:
             self._clean_up(directory)
             _say(self._options, f"cannot record: {error}; the program runs untraced", -1)
-            child.release(os.environ)
-            return Outcome(self._wait_untraced(child), None, Stats())
+            return _wait_untraced(child, self._interrupts)
         if self._options.buffers.switches and self._collector is not None:
             self._record_switches(self._collector, child)
         if started is not None:
@@ -211,15 +214,15 @@ class _Recorder:
         return directory
 
     def _prepare(self, trace: Directory) -> Drain:
-        """Make what must be there before the first event: session, segment, room on disk."""
+        """Create the session, the segment and the trace, which the first event needs."""
         if self._handler not in {"ring", "shared"}:
             self._session = SessionDir.create()
             if self._handler == "file":
                 from nptltrace.recording.shared import FileDrain
 
                 return FileDrain(self._options.handler, trace, self._options.filter)
-            return NoDrain(self._options.handler, self._session.path)
-        # Its speed takes a while to measure, in which the segment is created.
+            return NoDrain(self._options.handler)
+        # The clock needs some time for its calibration; the segment is created meanwhile.
         first = read_clock()
         self._collector, self._session = make_segment(self._options, trace)
         self._clock = Clockwork(self._collector.clock, first)
@@ -245,7 +248,7 @@ class _Recorder:
         return SharedDrain(self._collector, self._session)
 
     def _record_switches(self, collector: Collector, child: Child) -> None:
-        """Have the kernel record context switches; go on without them where it does not."""
+        """Make the kernel record context switches; go on without them if it refuses."""
         try:
             collector.sched(child.pid)
         except CollectorError as error:
@@ -260,12 +263,6 @@ class _Recorder:
         unix_ns = self._clock.calibration().unix_ns
         log = ProcessLog(self._log)
         self._watch = ProcessWatch(self._collector, self._session, log, unix_ns)
-
-    def _wait_untraced(self, child: Child) -> int:
-        while not child.poll():
-            self._interrupts.forward(child.pid)
-            time.sleep(0.01)
-        return child.wait()
 
     # ---- during --------------------------------------------------------------------------------
 
@@ -306,7 +303,7 @@ class _Recorder:
                 self._progress.show(stats)
             stop = ended and (bool(came) or not self._others_run(child.pid))
             stop |= self._interrupts.ended_by is not None
-            # What ends meanwhile interrupts no sleep: it may have ended since it was looked at.
+            # A program that ends before the sleep does not interrupt it, so look once more.
             if not stop and (ended or not child.poll()):
                 drain.sleep(_LINGER_S if ended else _FLUSH_S)
 
@@ -320,7 +317,7 @@ class _Recorder:
             watch.look_closely()
 
     def _others_run(self, program: int) -> bool:
-        """Return whether traced processes outlive the program, which had this pid."""
+        """Return whether traced processes outlive the program, which had the pid `program`."""
         watch = self._watch
         if watch is None:
             return False
@@ -335,9 +332,9 @@ class _Recorder:
         return True
 
     def _newborn(self, program: int) -> bool:
-        """Is there a process of this session that has not reported itself yet?
+        """Return whether the session has a process that has not reported itself yet.
 
-        The parent of a daemon ends as soon as it has forked.
+        The parent of a daemon, for example, ends right after its fork.
         """
         if self._session is None or self._watch is None:
             return False
@@ -347,15 +344,12 @@ class _Recorder:
         pids = _pids_after(program, time.monotonic() - self._began)
         return _of_session(self._session, pids - self._watch.pids)
 
-    def _cannot_write(self, error: int | None) -> None:
-        if not self._told_error:
-            self._told_error = True
-            _say(self._options, f"cannot write the trace: {os.strerror(error or errno.EIO)}; "
-                 "the program goes on, and what is not written is counted as lost", -1)  # fmt: skip
-
     def _report_errors(self, stats: Stats) -> None:
-        if stats.write_error:
-            self._cannot_write(stats.write_error)
+        """Say once that the trace cannot be written."""
+        if stats.write_error and not self._told_error:
+            self._told_error = True
+            _say(self._options, f"cannot write the trace: {os.strerror(stats.write_error)}; "
+                 "the program goes on, and what is not written is counted as lost", -1)  # fmt: skip
 
     # ---- after ---------------------------------------------------------------------------------
 
@@ -394,7 +388,7 @@ class _Recorder:
         return Outcome(self._status(child), trace.path, stats, processes)
 
     def _status(self, child: Child) -> int:
-        """Return the program's exit status, or that of a recorder that leaves it alone."""
+        """Return the exit status of the program, or 128 + n if signal n ended the recording."""
         by = self._interrupts.ended_by
         if by is None or child.poll():
             return child.wait()
@@ -402,7 +396,7 @@ class _Recorder:
         return 128 + by
 
     def _report_faults(self) -> None:
-        """Say where a shared buffer held something else than records."""
+        """Report the places in a shared buffer without a whole record."""
         if self._handler != "shared" or self._collector is None:
             return
         from nptltrace.recording.shared import fault_lines
@@ -438,7 +432,7 @@ class _Recorder:
             self._session.remove()
 
     def _clean_up(self, trace: Directory) -> None:
-        """Leave nothing behind of a recording that never began."""
+        """Remove all files of a recording that never began."""
         if self._watch is not None:
             self._watch.close()
         self._tear_down()
@@ -446,7 +440,11 @@ class _Recorder:
 
 
 def make_segment(options: RecordOptions, trace: Directory) -> tuple[Collector, SessionDir]:
-    """Make the segment in the first place that has room for it."""
+    """Create the session and the segment in the first directory that has room.
+
+    Raises:
+        PttError: No directory has room, or the segment cannot be created.
+    """
     failure: PttError | None = None
     for place in SessionDir.places():
         try:
@@ -455,7 +453,7 @@ def make_segment(options: RecordOptions, trace: Directory) -> tuple[Collector, S
             failure = failure or error
             continue
         try:
-            return _make_collector(options, session.segment, trace), session
+            return _collector(options, session.segment, trace.by_descriptor), session
         except CollectorError as error:
             session.remove()
             failure = failure or error
@@ -464,25 +462,25 @@ def make_segment(options: RecordOptions, trace: Directory) -> tuple[Collector, S
     raise failure or PttError("no place for the trace buffers")
 
 
-def _make_collector(options: RecordOptions, segment: Path, directory: Directory) -> Collector:
-    """Make the collector for the handler that was chosen."""
-    trace = directory.by_descriptor
+def _collector(options: RecordOptions, segment: Path, trace: Path) -> Collector:
+    """Return the collector for the chosen handler."""
+    native = options.buffers.native()
     if options.handler.name != "shared":
-        return Collector(segment, trace, options.buffers.native())
-    from nptltrace.recording.shared import make_collector
+        return Collector(segment, trace, native)
+    from nptltrace.recording.shared import SharedCollector, shared_size
 
-    return make_collector(options, segment, trace)
+    return SharedCollector(segment, trace, native, size=shared_size(options.handler))
 
 
 def _pids_after(first: int, age_s: float) -> set[int]:
-    """Return the processes that may have come after one with the pid `first`.
+    """Return the processes that may have started after the process `first`.
 
-    Pids are handed out in turn, so within a few seconds only greater ones are younger. Later, or
-    where the kernel has begun from below again, any may be.
+    The kernel assigns pids in ascending order. So within a few seconds, only processes with greater
+    pids are younger. Later, or if the kernel has wrapped around, any process may be younger.
 
     Args:
-        first: A pid of the last `age_s` seconds.
-        age_s: How long ago that process was started, or longer.
+        first: Pid of a process.
+        age_s: Age of that process at most.
     """
     last = int(Path("/proc/loadavg").read_text(encoding="utf-8").split()[-1])
     in_turn = age_s <= _IN_TURN_S and last >= first
@@ -493,7 +491,7 @@ def _pids_after(first: int, age_s: float) -> set[int]:
 
 
 def _is_process(pid: int) -> bool:
-    """Is this the id of a process, and not that of another thread than its first?"""
+    """Return whether an id belongs to a process, and not to a further thread of a process."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -502,7 +500,7 @@ def _is_process(pid: int) -> bool:
 
 
 def _of_session(session: SessionDir, pids: set[int]) -> bool:
-    """Does one of these processes have the session in its memory or environment?"""
+    """Return whether a process has the session in its environment or its memory map."""
     needle, uid, ours = os.fsencode(session.path), os.getuid(), start_time(os.getpid()) or 0
     for pid in pids:
         entry = Path("/proc", str(pid))
@@ -518,7 +516,7 @@ def _of_session(session: SessionDir, pids: set[int]) -> bool:
 
 
 class _Progress:
-    """Says on a terminal how a long recording is doing."""
+    """Shows the progress of a long recording on a terminal."""
 
     def __init__(self, options: RecordOptions) -> None:
         self._on = options.verbosity >= 0 and sys.stderr.isatty()
@@ -526,7 +524,7 @@ class _Progress:
         self._shown = False
 
     def show(self, stats: Stats) -> None:
-        """Rewrite the line."""
+        """Print the counts over the last line."""
         elapsed = time.monotonic() - self._began
         if not self._on or elapsed < _PROGRESS_AFTER_S:
             return
@@ -541,6 +539,6 @@ class _Progress:
         )
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Erase the line."""
         if self._shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""`ptt recover`: finishes the trace of a recorder that was killed."""
+"""`ptt recover`: finishes the trace of a killed recorder."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Recovered", "recover"]
 
-_TIME = 1 << 63  # what times are below
+_TIME_END = 1 << 63  # times are smaller
 
 
 class Recovered(NamedTuple):
-    """The result of taking up a recording that was left.
+    """The result of a recovery.
 
     Attributes:
         trace: The trace directory.
-        stats: What the whole trace holds; None if there was nothing to do, or no buffers any more.
-        processes: How many process images it holds.
+        stats: Counts of the whole trace; None if it was complete or the buffers are gone.
+        processes: Number of process images.
         remark: A sentence for the user, or empty.
     """
 
@@ -45,15 +45,13 @@ class Recovered(NamedTuple):
 
 
 def recover(directory: Path) -> Recovered:
-    """Finish what a killed recorder left.
-
-    Processes that still run go on untraced.
+    """Finish the trace of a killed recorder; processes that still run go on untraced.
 
     Args:
         directory: The trace directory, or the session directory.
 
     Raises:
-        UsageError: It is neither, or the recorder is still at work.
+        UsageError: The directory is neither, or the recorder still runs.
     """
     trace, session = _find(directory)
     with trace_directories.open_own(trace) as opened:
@@ -86,7 +84,7 @@ def recover(directory: Path) -> Recovered:
 
 
 def _find(directory: Path) -> tuple[Path, SessionDir | None]:
-    """Return trace and session directory from either of them; the session is this user's own."""
+    """Return the trace directory and this user's session, from the path of either."""
     if not directory.is_dir():
         raise UsageError(f"{directory} is not a directory")
     if (directory / "segment").exists() or (directory / "session.json").exists():
@@ -97,11 +95,14 @@ def _find(directory: Path) -> tuple[Path, SessionDir | None]:
         return directory, _named_session(directory, Path(str(facts["session_dir"])))
     if not (directory / "info").is_dir():
         raise UsageError(f"{directory} is neither a trace nor a session directory")
-    return directory, _session_of(directory)
+    # Killed before it wrote the path of its session into the trace; the session names the trace.
+    wanted = directory.absolute()
+    sessions = (claim(left.path)[0] for left in left_overs() if left.trace == wanted)
+    return directory, next(sessions, None)
 
 
 def _named_session(trace: Path, path: Path) -> SessionDir | None:
-    """Return the session that a trace names, if it is there; the trace may say anything."""
+    """Return the session that a trace names, if it exists; the trace may name any directory."""
     if belongs(path, trace):
         return claim(path)[0]
     if (path / "segment").exists():
@@ -110,12 +111,6 @@ def _named_session(trace: Path, path: Path) -> SessionDir | None:
             f"{trace}; nothing was changed (`ptt recover {path}` takes buffers that are yours)"
         )
     return None
-
-
-def _session_of(trace: Path) -> SessionDir | None:
-    """Return the session that names this trace, which was killed before it could say so itself."""
-    wanted = trace.absolute()
-    return next((claim(left.path)[0] for left in left_overs() if left.trace == wanted), None)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -132,7 +127,7 @@ def _number(facts: dict[str, Any], name: str) -> int:
 
 
 def _without_segment(opened: Directory, facts: dict[str, Any]) -> Recovered:
-    """Close the books of a trace whose buffers are gone, be it finished or not."""
+    """Finish a trace without buffers, unless it is complete."""
     trace = opened.path
     if facts.get("state") in {"complete", "recovered"}:
         return Recovered(trace, None, remark=f"{trace} is complete; there is nothing to recover")
@@ -174,14 +169,14 @@ def _finish(collector: Collector, session: SessionDir, trace: TraceDir) -> Recov
 
 
 def _numbers(facts: dict[str, Any], name: str) -> dict[str, int]:
-    """Return the numbers of a part of the facts that can be times in nanoseconds or ticks."""
+    """Return the entries of a part of the facts that can be times, in nanoseconds or ticks."""
     value = facts.get(name)
     pairs = value.items() if isinstance(value, dict) else ()
-    return {key: value for key, value in pairs if type(value) is int and abs(value) < _TIME}
+    return {key: value for key, value in pairs if type(value) is int and abs(value) < _TIME_END}
 
 
 def _clockwork(collector: Collector, clock: dict[str, int]) -> Clockwork:
-    """Measure the clock from where the killed recorder began to, unless that is still to come."""
+    """Measure the clock from the begin of the killed recording, unless that lies in the future."""
     start_clock, start_unix_ns = collector.start
     first = CollectorTime(
         clock=clock.get("start", start_clock),
@@ -195,7 +190,7 @@ def _clockwork(collector: Collector, clock: dict[str, int]) -> Clockwork:
 
 
 def _calibration(clock: Clockwork, facts: dict[str, Any]) -> Calibration:
-    """Return the best that is known: a clock of an earlier boot cannot be measured any more."""
+    """Return the best calibration; the clock of an earlier boot cannot be measured any more."""
     known = _numbers(facts, "clock")
     if facts.get("boot_id", boot_id()) != boot_id() and known.get("frequency", 0) > 0:
         return Calibration(known["frequency"], known.get("unix_ns_at_zero", 0), clock.name)
@@ -205,7 +200,7 @@ def _calibration(clock: Clockwork, facts: dict[str, Any]) -> Calibration:
 def _complete_facts(
     facts: dict[str, Any], collector: Collector, session: SessionDir, clock: Clockwork
 ) -> None:
-    """Fill in what the killed recorder had not come to say, or what makes no sense."""
+    """Fill in the facts that the killed recorder did not write, or that have a wrong type."""
     from nptltrace.recording.files.host import describe_host
 
     defaults = {
@@ -228,7 +223,7 @@ def _complete_facts(
 
 
 def _logged(trace: TraceDir) -> tuple[set[int], set[int]]:
-    """Return the process images that have been written down, and those whose end has been."""
+    """Return the process images in the log, and the images with an end in the log."""
     known: set[int] = set()
     ended: set[int] = set()
     try:
@@ -245,7 +240,7 @@ def _logged(trace: TraceDir) -> tuple[set[int], set[int]]:
                 ended.add(int(value["exit"]["process"]))
         except (ValueError, KeyError, TypeError, OverflowError):
             continue
-    # A line that was cut off must not swallow the next one.
+    # Ends a truncated line, so that it does not swallow the next line.
     with os.fdopen(trace.process_log(), "ab") as file:
         file.write(b"\n")
     return known, ended

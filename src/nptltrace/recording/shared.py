@@ -1,11 +1,11 @@
-"""The handlers that write classic records: `shared`, drained while it runs, and `file`."""
+"""The handlers that write classic records: `shared`, which is drained, and `file`."""
 
 from __future__ import annotations
 
 import json
 import re
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from nptltrace._binding.headers.collect import PTT_FAULT_DAMAGED, PTT_FAULT_UNFINISHED
 from nptltrace._binding.libpttcollect import SharedCollector, Stats
@@ -14,8 +14,6 @@ from nptltrace.errors import UsageError
 from nptltrace.recording.settings.options import Policy
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from nptltrace._binding.libpttcollect import Collector
     from nptltrace._files.directories import Directory
     from nptltrace.recording.files.session import SessionDir
@@ -23,13 +21,11 @@ if TYPE_CHECKING:
     from nptltrace.recording.settings.options import HandlerChoice, RecordOptions
 
 __all__ = [
-    "Fault",
     "FileDrain",
     "SharedCollector",
     "SharedDrain",
     "check",
     "fault_lines",
-    "make_collector",
     "shared_size",
 ]
 
@@ -45,7 +41,10 @@ _KINDS = {
 
 
 def shared_size(choice: HandlerChoice) -> int:
-    """Return the size that the arguments of `--handler shared[:size=SIZE]` ask for.
+    """Return the size of the buffer in bytes, from `--handler shared[:size=SIZE]`.
+
+    Raises:
+        UsageError: An argument is not a size from 1 to 16G.
 
     Example:
         >>> from nptltrace.recording.settings.options import HandlerChoice
@@ -64,40 +63,11 @@ def shared_size(choice: HandlerChoice) -> int:
     return size
 
 
-class Fault(NamedTuple):
-    """A place of the shared buffer where there was no whole record.
-
-    Attributes:
-        word: Where, in 32-bit words since the beginning of the recording.
-        words: How many were left out.
-        what: What is wrong there.
-        pid: Whose record it was, or 0 if nobody knows.
-    """
-
-    word: int
-    words: int
-    what: str
-    pid: int
-
-    def __str__(self) -> str:
-        owner = f" of process {self.pid}" if self.pid else ""
-        return (
-            f"shared buffer, word {self.word}: a record{owner} ({self.words} words) is {self.what}"
-        )
-
-
-def make_collector(options: RecordOptions, segment: Path, trace: Path) -> Collector:
-    """Make the collector of the one buffer."""
-    return SharedCollector(
-        segment, trace, options.buffers.native(), size=shared_size(options.handler)
-    )
-
-
 def check(options: RecordOptions) -> None:
-    """Refuse arguments of the handler, and options, that make no sense together.
+    """Check the arguments of the handler and the options that it needs.
 
     Raises:
-        UsageError: They do not.
+        UsageError: An argument is wrong, or an option does not fit the handler.
     """
     if options.handler.name == "shared":
         shared_size(options.handler)
@@ -111,12 +81,15 @@ def check(options: RecordOptions) -> None:
 
 
 def fault_lines(collector: Collector) -> list[str]:
-    """Return a line for each place of the shared buffer that held no record; of many, the first."""
-    count, places = collector.faults()
-    lines = [
-        str(Fault(place.word, place.words, _KINDS.get(place.kind, "unknown"), place.pid))
-        for place in places
-    ]
+    """Return a line for each place in the shared buffer without a whole record; at most 65."""
+    count, faults = collector.faults()
+    lines = []
+    for fault in faults:
+        owner = f" of process {fault.pid}" if fault.pid else ""
+        lines.append(
+            f"shared buffer, word {fault.word}: a record{owner} ({fault.words} words) is "
+            f"{_KINDS.get(fault.kind, 'unknown')}"
+        )
     if count > len(lines):
         lines.append(f"shared buffer: {count - len(lines)} more such places")
     return lines
@@ -126,7 +99,7 @@ class SharedDrain:
     """The `shared` handler: the reading process of the write-and-read mechanism.
 
     Args:
-        collector: What drains the segment.
+        collector: Drains the segment.
         session: The session directory.
     """
 
@@ -135,15 +108,15 @@ class SharedDrain:
         self._session = session
 
     def arguments(self) -> list[str]:
-        """Return what the session directory says of itself."""
+        """Return the arguments that lead to the session directory."""
         return self._session.arguments
 
     def step(self, *, flush: bool) -> Stats:
-        """Read the buffer if it is filled to the middle, somebody waits for room, or `flush`."""
+        """Read the buffer if it is half full, a writer waits for room, or `flush` is set."""
         return self._collector.drain(flush=flush)
 
     def sleep(self, limit: float) -> None:
-        """Sleep until a writer reaches the middle of the buffer or finds no room."""
+        """Sleep until the buffer is half full or has no room, at most `limit` seconds."""
         self._collector.wait(min(limit, _SLEEP_MAX))
 
     def finish(self) -> Stats:
@@ -158,7 +131,7 @@ class FileDrain:
     Args:
         choice: The handler, with the user's arguments.
         trace: The trace directory.
-        chosen: Which events come to the handler, which knows nothing of it; None for all.
+        chosen: The filter of events, which the handler cannot write down itself; None for all.
     """
 
     def __init__(self, choice: HandlerChoice, trace: Directory, chosen: EventFilter | None) -> None:
@@ -167,7 +140,7 @@ class FileDrain:
         self._chosen = chosen
 
     def arguments(self) -> list[str]:
-        """Return the trace directory, and what the user gave."""
+        """Return the trace directory, and the user's arguments."""
         return [f"file={self._trace.path.absolute()}", *self._choice.arguments]
 
     def step(self, *, flush: bool) -> Stats:  # noqa: ARG002 -- nothing is written before the end
@@ -179,7 +152,7 @@ class FileDrain:
         time.sleep(min(limit, _SLEEP_MAX))
 
     def finish(self) -> Stats:
-        """Return what the handler says it wrote."""
+        """Return the counts that the handler wrote into the trace."""
         stats = Stats()
         try:
             with self._trace.inside("info") as info:
@@ -193,5 +166,5 @@ class FileDrain:
                     text = json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
                     info.replace("session.json", text)
         except (OSError, ValueError, KeyError, TypeError):
-            pass  # the program was killed: there is no trace
+            pass  # the program was killed before it wrote a trace
         return stats

@@ -1,8 +1,8 @@
-"""The viewer beside a recording: a process of its own that follows the trace.
+"""The viewer beside a recording: another process that follows the trace.
 
-It imports what a recording does not want to wait for, and goes on when the program has ended. Its
-stdin is a pipe that nothing is written to: when the recorder is gone, however it ended, so is that,
-and the viewer ends as soon as no page is open any more.
+The recording need not wait for the imports of the viewer, and the viewer goes on when the program
+has ended. Its stdin is a pipe that nobody writes to. When the recorder ends, in whatever way, the
+pipe closes. Then the viewer ends as soon as no page is open any more.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Beside:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, trace: Path) -> None:
-        """Start the viewer of a trace; its address goes to stderr, for stdout is the program's."""
-        # An interrupt is the program's: the viewer is out of its reach.
+        """Start the viewer of a trace; it prints its address on stderr: stdout is the program's."""
+        # In a new session, the viewer does not get the interrupts for the program.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "nptltrace", "ui", "--follow", "--beside", "--", str(trace)],
             stdin=subprocess.PIPE,
@@ -36,10 +36,10 @@ class Beside:
         )
 
     def wait(self, waits: Callable[[], None]) -> None:
-        """Wait until the viewer ends, or end it when a signal comes.
+        """Wait until the viewer ends, or end it at SIGINT or SIGTERM.
 
         Args:
-            waits: Called if there is something to wait for.
+            waits: Called before the wait, if the viewer still runs.
         """
         if self._process is None or self._process.poll() is not None:
             return

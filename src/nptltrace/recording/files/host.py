@@ -1,4 +1,4 @@
-"""What a trace says of the machine it comes from."""
+"""Facts about the machine for the trace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["boot_id", "clock_uuid", "describe_host"]
 
 
 def boot_id() -> str:
-    """Return the identity of this boot of the machine, or the empty string."""
+    """Return the boot id of the machine (random(4)), or an empty text."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     except OSError:
@@ -21,10 +21,10 @@ def boot_id() -> str:
 
 
 def clock_uuid(name: str, otherwise: str) -> str:
-    """Return a UUID that all traces by this clock share, or `otherwise` if that is not known."""
+    """Return a UUID for a clock of this boot; `otherwise` if the boot id is unknown."""
     boot = boot_id().replace("-", "")
     try:
-        # The identity of the boot, with the name in it: any other use of either gives another one.
+        # The boot id, combined with the name of the clock: each clock of each boot has its own.
         number = int(boot, 16) ^ int.from_bytes(name.encode()[:16].ljust(16, b"\0"))
     except ValueError:
         return otherwise
@@ -33,7 +33,7 @@ def clock_uuid(name: str, otherwise: str) -> str:
 
 
 def describe_host() -> dict[str, Any]:
-    """Return name, kernel, C library and processors."""
+    """Return host name, kernel, architecture, C library, number of processors and boot id."""
     system = os.uname()
     try:
         libc = os.confstr("CS_GNU_LIBC_VERSION") or ""

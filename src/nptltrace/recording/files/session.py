@@ -1,8 +1,8 @@
-"""Session directories, in shared memory: those of this recorder, and what killed ones have left.
+"""Session directories, in shared memory: of this recorder, and of recorders that were killed.
 
-The recorder holds the lock of its session directory, by which everybody knows that it lives: its
-process id means nothing in another PID namespace. Nothing is removed whose lock somebody holds, nor
-what no recorder or traced process makes.
+The recorder locks its session directory. The lock shows others that the recorder lives; its process
+id means nothing in another PID namespace. PTT removes no locked session, and no files that neither
+recorders nor traced processes create.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ __all__ = [
     "trace_of_session",
 ]
 
-# In a session's directory: levels were changed, whatever becomes of the processes.
+# A file in the session directory: somebody changed levels. It outlives the processes.
 LEVELS_CHANGED = "levels-changed"
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 -- the directories in it are private
 PREFIX = "ptt"
 _NOTE = "session.json"
-# In a session's directory: the user has been told that its recorder was killed.
+# A file in the session directory: the user was told that the recorder was killed.
 _TOLD = "told"
 _FILES = ("segment", _NOTE, _TOLD, LEVELS_CHANGED, "attach")
 _FILES_BY_IMAGE = ("maps-", "modules-", "python-", "cmdline-", "exe-", "control-", "uncovered-")
-# What a recorder left whose trace is in other mounts than ours is kept for so long.
+# Left-over sessions with a trace in another mount namespace are kept for this time.
 _ELSEWHERE_S = 86400.0
 _ATTEMPTS, _ATTEMPT_S = 20, 0.01
 
 
 def _stat_of(pid: int) -> list[str]:
-    """Return what the kernel says of a process behind its name; nothing if there is none."""
-    # An emulator of a processor has a time of its own in the stat of the process that asks.
+    """Return the fields of /proc/PID/stat behind the name; empty if there is no such process."""
+    # A processor emulator reports another start time in /proc/PID/stat of the calling process.
     paths = (f"/proc/self/task/{pid}/stat", f"/proc/{pid}/stat")
     for path in paths if pid == os.getpid() else paths[1:]:
         with contextlib.suppress(OSError):
@@ -64,7 +64,7 @@ def _stat_of(pid: int) -> list[str]:
 
 
 def threads_behind_first(pid: int) -> int | None:
-    """Return how many threads run of a process whose first thread has ended; None if it runs."""
+    """Return the number of other threads if the first thread of a process has ended, else None."""
     fields = _stat_of(pid)
     return int(fields[17]) - 1 if fields and fields[0] in {"Z", "X"} else None
 
@@ -85,8 +85,8 @@ class SessionDir:
     """The directory that the traced processes and the recorder share.
 
     Args:
-        path: Where it is.
-        held: The directory itself, whose lock shows others that its recorder lives.
+        path: Path of the directory.
+        held: The open and locked directory: the lock shows others that the recorder lives.
     """
 
     def __init__(self, path: Path, held: Directory | None = None) -> None:
@@ -96,13 +96,13 @@ class SessionDir:
 
     @classmethod
     def create(cls, places: Sequence[Path] = ()) -> SessionDir:
-        """Make one in shared memory, or, where there is none, in the directory for temporary files.
+        """Create a session directory in shared memory, or in a directory for temporary files.
 
         Args:
-            places: Where to make it, instead.
+            places: Directories to try instead, in order.
 
         Raises:
-            PttError: Neither can be written to.
+            PttError: No directory is writable.
         """
         reason: OSError | None = None
         for place in places or cls.places():
@@ -117,7 +117,7 @@ class SessionDir:
         while True:
             path = place / f"{PREFIX}-{os.getuid()}-{os.getpid()}-{os.urandom(4).hex()}"
             path.mkdir(mode=0o700)
-            # Who looks for what killed recorders left may take it before it is locked.
+            # A clean-up of left-over sessions may remove the directory before it is locked.
             with contextlib.suppress(FileNotFoundError):
                 held = Directory.open(path)
                 if _is_locked_by_us(held):
@@ -126,11 +126,11 @@ class SessionDir:
 
     @staticmethod
     def places() -> list[Path]:
-        """Return where a session directory may be, best first."""
-        # As tempfile has it, which takes longer to import than all of this takes to run.
+        """Return the parent directories of sessions, best first."""
+        # Like tempfile.gettempdir(); the import of tempfile takes longer than this function.
         names = (os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
         temporary = [Path(name).absolute() for name in (*names, "/tmp", "/var/tmp") if name]  # noqa: S108
-        # The environment variable that names the directory separates its fields by these.
+        # PTHREAD_NPTL_TRACE, which names the directory, uses these characters as separators.
         usable = [place for place in temporary if not set(":;,") & set(str(place))]
         return [SHARED_MEMORY, *dict.fromkeys(usable)]
 
@@ -148,28 +148,31 @@ class SessionDir:
         return self.path / f"modules-{index}"
 
     def python(self, index: int) -> Path:
-        """Return the file with the code objects of Python in the stacks of a process image."""
+        """Return the file with the Python code objects in the stacks of a process image."""
         return self.path / f"python-{index}"
 
     def cmdline(self, index: int) -> Path:
-        """Return the file with the command line of a process image, its arguments ended by NUL."""
+        """Return the file with the command line of a process image; arguments end with NUL."""
         return self.path / f"cmdline-{index}"
 
     def exe(self, index: int) -> Path:
-        """Return the file with the path of the program that a process image runs."""
+        """Return the file with the path of the program of a process image."""
         return self.path / f"exe-{index}"
 
     def control(self, namespace: int, pid: int) -> Path:
-        """Return the level control page of a process, by its own pid and its PID namespace."""
+        """Return the level control page of a process, by its PID namespace and its pid there."""
         return self.path / f"control-{namespace}-{pid}"
 
     @property
     def arguments(self) -> list[str]:
-        """What a handler is given: where it is, and which directory that is in.
+        """Arguments of the handler.
 
-        A process that does not find it knows by the latter whether it has been removed, or other
-        directories are mounted there for this process. Then there are the recorder's standard
-        error, so that nothing is written to a file of the program's, and the trace directory.
+        1. The path of the session directory.
+        2. The identity of its parent directory. A process that does not find the session can tell
+           a removed session from another file system in this place.
+        3. The identity of the recorder's standard error, so that the tracer writes no messages to
+           files of the program.
+        4. The trace directory, if its path can be passed.
         """
         arguments = [str(self.path), _identity(self.path.parent.stat())]
         try:
@@ -185,7 +188,7 @@ class SessionDir:
         return (self.path / LEVELS_CHANGED).exists()
 
     def note(self, trace: Path) -> None:
-        """Leave word of whose session this is, for `ptt recover`."""
+        """Write down the trace and the recorder of this session, for `ptt recover`."""
         self._trace = trace.absolute()
         pid = os.getpid()
         text = {
@@ -198,7 +201,7 @@ class SessionDir:
             directory.replace(_NOTE, json.dumps(text))
 
     def forget_image(self, index: int) -> None:
-        """Remove what a process image has written."""
+        """Remove the files of a process image."""
         for path in (
             self.maps(index), self.exe(index), self.cmdline(index), self.modules(index),
             self.python(index),
@@ -206,13 +209,13 @@ class SessionDir:
             _remove(path)
 
     def forget_process(self, namespace: int, pid: int) -> None:
-        """Remove what is of a process, whatever it runs."""
+        """Remove the files of a process that all its images share."""
         _remove(self.control(namespace, pid))
 
     def remove(self) -> None:
-        """Delete it, with what recorders and traced processes make in it.
+        """Remove the directory and the files of recorders and traced processes in it.
 
-        Processes that have mapped files of it keep them.
+        Mappings of these files stay valid.
         """
         with contextlib.suppress(OSError), Directory.open(self.path) as directory:
             for name in directory.names():
@@ -226,7 +229,7 @@ class SessionDir:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file; the program may have put a directory there, which stays."""
+    """Remove a file. A directory in its place, created by the program, stays."""
     with contextlib.suppress(OSError):
         path.unlink()
 
@@ -244,7 +247,7 @@ class LeftOver:
     trace: Path
 
     def is_news(self) -> bool:
-        """Return whether the user has not been told yet, who is told now."""
+        """Return True once: whether the user has not been told of the session yet."""
         try:
             with Directory.open(self.path) as directory:
                 os.close(directory.create(_TOLD))
@@ -254,7 +257,7 @@ class LeftOver:
 
 
 def trace_of_recorder(pid: int) -> Path | None:
-    """Return the trace directory that a recorder writes; None for what is no recorder."""
+    """Return the trace directory of a recorder; None if the process is not a recorder."""
     for path in _sessions():
         directory = _own(path)
         if directory is None:
@@ -267,7 +270,7 @@ def trace_of_recorder(pid: int) -> Path | None:
 
 
 def trace_of_session(path: Path) -> Path | None:
-    """Return the trace directory that belongs to a session's; None where nobody says."""
+    """Return the trace directory of a session; None if it is unknown."""
     note = _note_of(path)
     return None if note is None else Path(note.trace)
 
@@ -275,10 +278,10 @@ def trace_of_session(path: Path) -> Path | None:
 def is_killed(trace: Path) -> bool:
     """Return whether the recorder of an unfinished trace is dead.
 
-    Where that cannot be known, as of a trace from another machine, it is not.
+    False if that is unknown, for example for a trace from another machine.
 
     Args:
-        trace: A trace directory that says that it is being recorded.
+        trace: A trace directory with the state "running".
     """
     try:
         facts = json_of(read_whole(trace / "info" / _NOTE))
@@ -292,9 +295,9 @@ def is_killed(trace: Path) -> bool:
 
 
 def belongs(session: Path, trace: Path) -> bool:
-    """Return whether a directory that a trace names is a session of this user, and names it.
+    """Return whether a directory is a session of this user and names the trace.
 
-    A trace that somebody sent may name any directory.
+    The trace may come from somebody else and may name any directory as its session.
     """
     if session not in _sessions():
         return False
@@ -306,7 +309,7 @@ def belongs(session: Path, trace: Path) -> bool:
 
 
 def left_overs() -> list[LeftOver]:
-    """Return the sessions of this user whose recorder was killed; delete those without a trace."""
+    """Return this user's sessions with a killed recorder; remove the sessions without a trace."""
     sessions: list[LeftOver] = []
     for path in _sessions():
         dead = _dead(path)
@@ -324,16 +327,16 @@ def left_overs() -> list[LeftOver]:
 
 
 def claim(path: Path) -> tuple[SessionDir, Path]:
-    """Take up the session of a recorder that was killed.
+    """Take over the session of a killed recorder.
 
     Args:
         path: The session directory.
 
     Returns:
-        The session, which is locked, and its trace directory.
+        The session, which is locked now, and its trace directory.
 
     Raises:
-        UsageError: It is none of this user's, or its recorder is still at work.
+        UsageError: The session belongs to another user, or the recorder still runs.
     """
     directory = _own(path)
     if directory is None:
@@ -346,16 +349,16 @@ def claim(path: Path) -> tuple[SessionDir, Path]:
         try:
             locked = directory.lock()
         except OSError:
-            locked = True  # the file system has no locks: the buffers have one of their own
+            locked = True  # the file system has no locks; the segment has a lock of its own
         if locked:
             return SessionDir(path, directory), Path(note.trace)
-        time.sleep(_ATTEMPT_S)  # others look for a moment whether it is locked
+        time.sleep(_ATTEMPT_S)  # another process may hold the lock for a moment to test it
     directory.close()
     raise UsageError(f"{note.trace}: the recorder (pid {note.recorder}) is still at work")
 
 
 def _sessions() -> list[Path]:
-    """Return what is called as a session of this user, in the places for them."""
+    """Return the paths with the name of a session of this user."""
     ours = f"{PREFIX}-{os.getuid()}-"
     return [
         place / name
@@ -366,7 +369,7 @@ def _sessions() -> list[Path]:
 
 
 def names_in(directory: Path) -> list[str]:
-    """Return what is in a directory. A pattern would have to be compiled, which takes longer."""
+    """Return the names in a directory. It is faster than a glob, which compiles a pattern."""
     try:
         return os.listdir(directory)  # noqa: PTH208 -- names
     except OSError:
@@ -374,7 +377,7 @@ def names_in(directory: Path) -> list[str]:
 
 
 def _own(path: Path) -> Directory | None:
-    """Open a session directory; None if it is no directory of this user."""
+    """Open a session directory; None if it is not a directory of this user."""
     if not path.name.startswith(f"{PREFIX}-{os.getuid()}-") or path.is_symlink():
         return None
     try:
@@ -388,7 +391,7 @@ def _own(path: Path) -> Directory | None:
 
 
 def _dead(path: Path) -> tuple[Directory, _Note | None] | None:
-    """Return a session that nobody records into any more, locked, and whose it is."""
+    """Return a session without a living recorder, locked, and its note; None if it lives."""
     directory = _own(path)
     if directory is None:
         return None
@@ -402,7 +405,7 @@ def _dead(path: Path) -> tuple[Directory, _Note | None] | None:
             pid = path.name.split("-")[2]
             lives |= not pid.isdigit() or start_time(int(pid)) is not None
     except OSError:
-        lives = True  # nobody can know
+        lives = True  # unknown
     if not lives:
         return directory, note
     directory.close()
@@ -410,7 +413,7 @@ def _dead(path: Path) -> tuple[Directory, _Note | None] | None:
 
 
 def _is_locked_by_us(directory: Directory) -> bool:
-    """Lock a new session; False if somebody was faster, who may have removed it."""
+    """Lock a new session; False if another process was faster, and maybe removed it."""
     try:
         return directory.lock() and os.fstat(directory.fd).st_nlink > 0
     except OSError:
@@ -418,7 +421,7 @@ def _is_locked_by_us(directory: Directory) -> bool:
 
 
 def _mounts() -> int:
-    """Return a number of the mount namespace: which file a path leads to depends on it."""
+    """Return the number of the mount namespace, or 0. Paths have a meaning only within one."""
     try:
         return os.stat("/proc/self/ns/mnt").st_ino  # noqa: PTH116 -- faster
     except OSError:
@@ -431,7 +434,7 @@ def _age_s(directory: Directory) -> float:
 
 @dataclass(frozen=True)
 class _Note:
-    """What `SessionDir.note` wrote."""
+    """The content of the file that `SessionDir.note` writes."""
 
     trace: str
     recorder: int
@@ -440,7 +443,7 @@ class _Note:
 
 
 def _note_of(path: Path) -> _Note | None:
-    """Return whose session this is; None if it does not say so, or is no directory."""
+    """Return the note in a session directory; None if there is no note or no directory."""
     try:
         with Directory.open(path) as directory:
             return _note(directory)
@@ -449,7 +452,7 @@ def _note_of(path: Path) -> _Note | None:
 
 
 def _note(directory: Directory) -> _Note | None:
-    """Return whose session this is, or None if it does not say so, or not yet."""
+    """Return the note in a session directory; None if there is none, or not yet."""
     try:
         note = json_of(directory.read(_NOTE))
         return _Note(

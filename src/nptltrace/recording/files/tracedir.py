@@ -1,4 +1,4 @@
-"""Writes what stands beside the packets: metadata and `info/session.json`, first and last."""
+"""Writes the metadata and `info/session.json` of a trace, at the begin and at the end."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ __all__ = ["Clockwork", "TraceDir", "losses"]
 
 _CLOCK_NAMES = {PTT_CLOCK_TSC: "tsc", PTT_CLOCK_MONOTONIC: "monotonic"}
 _GIGA = 10**9
-# A first look at the clock's speed takes this long; the last one has the whole recording.
+# The first measurement of the clock takes this long; the last one uses the whole recording.
 _FIRST_LOOK_NS = 2_000_000
-# What is said at the end must have room even if the disk is full by then.
+# Reserved for the facts that are added at the end: the disk may be full by then.
 _ROOM_FOR_MORE = 2048
 
 
 class Clockwork:
-    """Measures the trace's clock against the time of day, better the longer it runs.
+    """Measures the clock of a trace against the time of day, more exactly with time.
 
     Args:
-        kind: Of the clock, as the segment says.
-        first: An earlier reading, of a recording that is taken up again.
+        kind: Kind of the clock, from the segment.
+        first: The first reading, for the recovery of a recording.
     """
 
     def __init__(self, kind: int, first: CollectorTime | None = None) -> None:
@@ -53,11 +53,11 @@ class Clockwork:
 
     @property
     def name(self) -> str:
-        """What the clock is called."""
+        """Name of the clock: `tsc` or `monotonic`."""
         return _CLOCK_NAMES.get(self._kind, "unknown")
 
     def calibration(self) -> Calibration:
-        """Return how the clock maps to the time of day, as far as is known now."""
+        """Return the calibration so far."""
         now, first = read_clock(self._kind), self.first
         if self.name == "monotonic":
             return Calibration(_GIGA, first.unix_ns - first.clock, self.name)
@@ -76,7 +76,7 @@ def _sched(buffers: BufferOptions) -> str:
 
 
 def losses(stats: Stats) -> dict[str, int]:
-    """Return lost events by cause."""
+    """Return the number of lost events by cause."""
     return {
         "buffers_full": stats.lost_full - stats.lost_real_time - stats.lost_stalled,
         "real_time": stats.lost_real_time,
@@ -102,7 +102,7 @@ UNTRUE = (
 
 
 def completeness(stats: Stats) -> dict[str, str | bool]:
-    """Return what a finished recording says of itself as a whole."""
+    """Return the facts about a finished recording as a whole."""
     facts: dict[str, str | bool] = {"state": "complete"}
     if stats.cut:
         facts = {"state": "recovered", "buffers_shortened": True}
@@ -112,11 +112,11 @@ def completeness(stats: Stats) -> dict[str, str | bool]:
 
 
 class TraceDir:
-    """The trace directory as the recorder keeps it.
+    """The trace directory during a recording.
 
     Args:
-        directory: The directory, which stays open and locked as long as somebody writes to it.
-        facts: What `info/session.json` says besides what is counted.
+        directory: The directory, open and locked for the recording.
+        facts: The content of `info/session.json`, without the counts.
     """
 
     def __init__(self, directory: Directory, facts: dict[str, Any]) -> None:
@@ -125,7 +125,7 @@ class TraceDir:
 
     @property
     def path(self) -> Path:
-        """What the directory is called."""
+        """Path of the directory."""
         return self.directory.path
 
     @classmethod
@@ -181,11 +181,11 @@ class TraceDir:
         return cls(directory, facts)
 
     def begin_untraced(self) -> None:
-        """Make the file in which processes count themselves that do not find the session."""
+        """Create the file in which processes without access to the session count themselves."""
         os.close(self.directory.create(_UNTRACED))
 
     def end_untraced(self) -> int:
-        """Remove that file, and return how many there were."""
+        """Remove that file, and return the number of processes."""
         try:
             count = os.stat(_UNTRACED, dir_fd=self.directory.fd, follow_symlinks=False).st_size
             self.directory.unlink(_UNTRACED)
@@ -194,11 +194,14 @@ class TraceDir:
         return count
 
     def write(self, calibration: Calibration, stats: Stats | None = None) -> None:
-        """Write metadata and session.json anew.
+        """Write metadata and `info/session.json`.
 
         Args:
-            calibration: Of the clock, as well as it is known.
-            stats: What was counted, once the recording is over.
+            calibration: Calibration of the clock so far.
+            stats: Counts of the recording after its end.
+
+        Raises:
+            OSError: A file cannot be written.
         """
         facts = self.facts
         facts["clock"].update(
@@ -226,7 +229,7 @@ class TraceDir:
             info.replace("session.json", text)
 
     def process_log(self) -> int:
-        """Return a descriptor that writes at the end of `info/processes.jsonl`."""
+        """Return a file descriptor that appends to `info/processes.jsonl`."""
         with self.directory.inside("info") as info:
             return info.append("processes.jsonl")
 

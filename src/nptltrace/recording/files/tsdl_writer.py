@@ -1,4 +1,4 @@
-"""The metadata of a trace: TSDL text that describes to any CTF 1.8 reader what the packets hold."""
+"""The metadata of a trace: TSDL text that describes the packets (Common Trace Format 1.8)."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ _PACKET_CONTEXT = """\
     };
 """
 
-# What differs between the stream classes: a slot of 16 bytes, and a record of 32-bit words, whose
-# length lies unnamed between id and time: readers warn of header fields that they do not know. The
-# context of a slot begins within its first word, so none of its fields may ask for an alignment.
+# The stream classes differ in the event: a slot of 16 bytes, or a record of 32-bit words. The
+# length of a record lies between id and time, without a field: readers warn about unknown header
+# fields. The context of a slot begins within its first word, so its fields have no alignment.
 _STREAMS = {
     SLOTS: """\
     event.header := struct {
@@ -87,11 +87,11 @@ _STREAMS = {
 
 @dataclass(frozen=True)
 class Calibration:
-    """How the trace's clock maps to the time of day.
+    """How the clock of a trace maps to the time of day.
 
     Attributes:
-        frequency: Ticks a second.
-        unix_ns_at_zero: Time of day at which the clock was 0, in ns; may be negative.
+        frequency: Ticks per second.
+        unix_ns_at_zero: Unix time at clock value 0, in ns; may be negative.
         name: `tsc` or `monotonic`.
     """
 
@@ -101,12 +101,12 @@ class Calibration:
 
     @property
     def offset(self) -> tuple[int, int]:
-        """The time of day at clock 0, as whole seconds and ticks."""
+        """The Unix time at clock value 0, as whole seconds and ticks."""
         seconds, rest = divmod(self.unix_ns_at_zero, _GIGA)
         return seconds, rest * self.frequency // _GIGA
 
     def unix_ns(self, ticks: int) -> int:
-        """Return the time of day of a clock value."""
+        """Return the Unix time of a clock value, in ns."""
         return self.unix_ns_at_zero + ticks * _GIGA // self.frequency
 
 
@@ -121,10 +121,10 @@ def metadata_text(
     """Return the TSDL of a trace.
 
     Args:
-        uuid: Of the trace, in its usual form with hyphens.
-        clock_uuid: Of the clock; traces that share it were made by one clock.
-        calibration: Of the trace's clock.
-        env: What the reader should know of where the trace comes from.
+        uuid: UUID of the trace, with hyphens.
+        clock_uuid: UUID of the clock. Traces with the same UUID have the same clock.
+        calibration: Calibration of the clock.
+        env: Facts about the origin of the trace.
         stream_class: `SLOTS` or `RECORDS`.
     """
     seconds, cycles = calibration.offset

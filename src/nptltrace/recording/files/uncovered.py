@@ -1,4 +1,4 @@
-"""Modules of which not all is in a trace, as the traced processes reported at their ends."""
+"""Modules with calls that are not in the trace, as reported by traced processes at their ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["futex_modules", "uncovered", "untraced", "without_events"]
 
-# Instructions that put the number of the system call into the register of the first argument.
+# Instructions that load the number of futex(2) into the register of the first argument.
 _FUTEX = {
     "x86_64": [b"\xbf\xca\x00\x00\x00"],
     "aarch64": [b"\x40\x0c\x80\x52", b"\x40\x0c\x80\xd2"],
@@ -46,7 +46,7 @@ def untraced(programs: Sequence[str], callers: Sequence[str]) -> list[dict[str, 
 
     Args:
         programs: Their files; traced processes executed them.
-        callers: Programs that executed others, which had ended before anybody saw them.
+        callers: Programs that executed a program that ended before the recorder noticed it.
     """
     modules: list[dict[str, str]] = []
     for path in dict.fromkeys(programs):
@@ -57,12 +57,12 @@ def untraced(programs: Sequence[str], callers: Sequence[str]) -> list[dict[str, 
 
 
 def without_events(pid: int, threads: int, elapsed_ns: int) -> list[dict[str, str]]:
-    """Return a process of which there is no event, with what is known of it.
+    """Return an entry for a process without events.
 
     Args:
         pid: The process.
-        threads: How many threads it had.
-        elapsed_ns: How long it was recorded.
+        threads: Number of its threads.
+        elapsed_ns: Duration of its recording.
     """
     many = f"{threads} {plural(threads, 'thread')}"
     why = f"its {many} made no call that PTT records in {duration(elapsed_ns)}"
@@ -70,7 +70,7 @@ def without_events(pid: int, threads: int, elapsed_ns: int) -> list[dict[str, st
 
 
 def futex_modules(session: Path) -> list[str]:
-    """Return the modules that have locks of Rust or C++20, which are futexes, compiled into them.
+    """Return the modules that contain locks of Rust or C++20, which use futexes directly.
 
     Args:
         session: The session directory.
@@ -83,10 +83,10 @@ def futex_modules(session: Path) -> list[str]:
 
 
 def _calls_futex(path: str) -> bool:
-    """Return whether the code of a module gives syscall() the number of the system call futex.
+    """Return whether the code of a module calls syscall() with the number of futex(2).
 
-    True as well if the file cannot be read, or is too large to be read here. The program names the
-    file: it may be a pipe, have no end, or shrink meanwhile.
+    True, too, if the file is unreadable or too large. The program chose the file: it may be a pipe,
+    may have no end, or may shrink meanwhile.
     """
     numbers = _FUTEX.get(os.uname().machine)
     try:
@@ -96,16 +96,16 @@ def _calls_futex(path: str) -> bool:
 
 
 def _pieces(path: str) -> Iterator[bytes]:
-    """Yield what is in a file, each piece with the end of the one before it.
+    """Yield a file in pieces; each piece begins with the end of the piece before.
 
     Raises:
-        OSError: It cannot be read, is no plain file, or too large.
+        OSError: The file is unreadable, not a regular file, or too large.
     """
-    # A pipe must not make us wait for its other end.
+    # O_NONBLOCK: an open of a pipe must not wait for the other end.
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        about = os.fstat(fd)
-        if not stat.S_ISREG(about.st_mode) or about.st_size > _CODE_MAX:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _CODE_MAX:
             raise OSError(errno.EINVAL, "is not a regular file", path)
         end = b""
         while piece := os.read(fd, _PIECE):
@@ -116,7 +116,7 @@ def _pieces(path: str) -> Iterator[bytes]:
 
 
 def _lines(session: Path) -> Iterator[str]:
-    """Yield what processes have written down; a program may put anything else there."""
+    """Yield the lines of the reports of processes; programs may write other lines, too."""
     for name in sorted(names_in(session)):
         if not name.startswith("uncovered-"):
             continue

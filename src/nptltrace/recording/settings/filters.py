@@ -1,11 +1,12 @@
-"""The language of `ptt record --filter`: which types of events are recorded.
+"""The language of `ptt record --filter`, which selects event types.
 
     EXPR = ITEM { "," ITEM }
     ITEM = [ "!" ] ( DOMAIN | PREFIX | "*" SUFFIX )
 
-An event is recorded if one of the plain items says so, or if there is none, and no item with `!`
-does. DOMAIN is a domain of the catalogue, PREFIX and SUFFIX are beginning and end of an event's
-name, as for `ptt view --event` and `--suffix`; upper and lower case do not matter.
+An event is recorded if it matches a plain item, or if there is no plain item. An event that matches
+an item with `!` is not recorded. DOMAIN is a domain of the catalogue. PREFIX and SUFFIX are the
+beginning and the end of an event's name, in upper or lower case, like in `ptt view --event` and
+`--suffix`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["EventFilter", "parse_filter"]
 
 _NUMBER_BITS = 6
-# What the tracer passes on whatever the filter, besides all of these domains: see filter.c.
+# The tracer passes these events and domains on, whatever the filter; see filter.c.
 _ALWAYS = frozenset({"NEW_THREAD_CREATED", "THREAD_BEGIN", "THREAD_END", "THREAD_NAME"})
 _ALWAYS_DOMAINS = frozenset({"process", "handler"})
 
@@ -32,8 +33,8 @@ class EventFilter:
     """A choice of event types.
 
     Attributes:
-        text: What the user wrote.
-        ids: The types that are recorded. The life of processes and threads always is.
+        text: The text of the user.
+        ids: The recorded types. Begin and end of processes and threads are always recorded.
     """
 
     text: str
@@ -41,7 +42,7 @@ class EventFilter:
 
     @property
     def argument(self) -> str:
-        """What the tracer gets, as `mutex=3f,cond=18`: by domain, a bit for each number."""
+        """The form for the tracer, such as `mutex=3f,cond=18`: a bit mask for each domain."""
         from nptltrace.catalog import DOMAINS
 
         masks = dict.fromkeys(DOMAINS.values(), 0)
@@ -50,19 +51,19 @@ class EventFilter:
         return ",".join(f"{name}={masks[number]:x}" for name, number in DOMAINS.items())
 
     def facts(self) -> dict[str, Any]:
-        """Return what a trace says of it: the text, and the names of what is left out."""
+        """Return the facts for `info/session.json`: the text, and the names of filtered types."""
         from nptltrace.catalog import EVENTS
 
-        left = {event.name for event in EVENTS if event.id not in self.ids}
-        there = {event.name for event in EVENTS if event.domain in _ALWAYS_DOMAINS}
-        return {"filter": self.text, "filtered_out": sorted(left - there - _ALWAYS)}
+        unselected = {event.name for event in EVENTS if event.id not in self.ids}
+        always = {event.name for event in EVENTS if event.domain in _ALWAYS_DOMAINS} | _ALWAYS
+        return {"filter": self.text, "filtered_out": sorted(unselected - always)}
 
 
 def parse_filter(text: str) -> EventFilter:
-    """Read an EXPR.
+    """Parse an EXPR.
 
     Raises:
-        UsageError: An item matches no type of event.
+        UsageError: An item matches no event type.
 
     Example:
         >>> from nptltrace.catalog import BY_ID
@@ -88,7 +89,7 @@ def parse_filter(text: str) -> EventFilter:
 
 
 def _matches(event: EventType, item: str) -> bool:
-    """Does an item speak of this type of event?"""
+    """Return whether an item matches an event type."""
     if item.startswith("*"):
         return len(item) > 1 and event.name.endswith(item[1:].upper())
     return event.domain == item.lower() or event.name.startswith(item.upper())

@@ -1,4 +1,4 @@
-"""Detail levels: the SPEC that users write, and what each domain gets of it."""
+"""Detail levels: parses the SPEC of users into a level for each domain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["DEFAULT", "HIGHEST", "Levels", "parse_levels"]
 
 HIGHEST = 4
 DEFAULT = 2
-# What PTT's own names ask for: every event of a thing, or the calls and returns of its routines.
+# The ends of PTT's names: all events, or only calls and returns of routines.
 _PTT_LEVELS = {"ALL": 4, "IO": 3}
 _ALWAYS = ("handler", "process", "user")
 
@@ -26,9 +26,9 @@ class Levels:
     """Detail levels of all domains.
 
     Attributes:
-        base: Level of each domain that `domains` does not name, or None: leave it as it is.
+        base: Level of the domains that are not in `domains`; None: unchanged.
         domains: Level by name of the domain.
-        text: What the user wrote.
+        text: The text of the user.
     """
 
     base: int | None
@@ -47,7 +47,7 @@ class Levels:
 
     @property
     def argument(self) -> str:
-        """The domains that differ, as `mutex=3,cond=2`; empty if none does."""
+        """The levels of `domains`, such as `mutex=3,cond=2`; may be empty."""
         return ",".join(f"{name}={level}" for name, level in self.domains.items())
 
     def of(self, domain: str) -> int | None:
@@ -59,13 +59,16 @@ class Levels:
 
 
 def parse_levels(spec: str, *, base: int | None = DEFAULT) -> Levels:
-    """Read a SPEC.
+    """Parse a SPEC.
 
     Args:
         spec: Items separated by commas: a number from 0 to 4, `DOMAIN=LEVEL`, or one of PTT's
             names (`LEVEL_NONE`, `LEVEL_ALL`, `LEVEL_IO`, `LEVEL_MUTEX_ALL`, `LEVEL_COND_IO`, …).
-        base: Level of the domains that are not named, where the SPEC holds no number. PTT's names
-            say everything that is wanted: with them, what is not named is off.
+        base: Level of the other domains if the SPEC has no number. With PTT's names, the other
+            domains are off.
+
+    Raises:
+        UsageError: An item is not a level, or names no domain.
 
     Example:
         >>> parse_levels("mutex=3,cond=2").argument
@@ -87,7 +90,7 @@ def parse_levels(spec: str, *, base: int | None = DEFAULT) -> Levels:
             base = _level(item, spec)
             named = True
     if named and spec.upper().startswith("LEVEL_") and base == 0 and domains:
-        # Without them a trace of one domain could not say what it is a trace of.
+        # A trace of one domain needs them to describe its processes.
         domains = {**dict.fromkeys(_ALWAYS, 1), **domains}
     return Levels(base, domains, spec.strip())
 

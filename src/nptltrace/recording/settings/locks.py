@@ -1,7 +1,7 @@
-"""The language of `locks.toml`: which functions take, give back, wait for or wake which locks.
+"""The language of `locks.toml`, which describes the functions of locks of other libraries.
 
-The tracer's own hooks are generated from such a file (`catalog/locks.toml`, which explains it);
-`ptt record --locks` reads one of the user's.
+`catalog/locks.toml` explains the language; hooks of the tracer are generated from that file.
+`ptt record --locks` reads a file of the user.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ _KEYS = ("name", "does", "argument", "mutex", "taken", "try", "limit", "needs", 
 _TYPE = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _NAME = re.compile(r"[A-Za-z_.$][A-Za-z0-9_.$]*")
 _ARGUMENTS = 6
-_FUNCTIONS = 254  # numbers of a byte, without the one for none
+_FUNCTIONS = 254  # the numbers of a byte, except the number for none
 _TYPES = 127
 
 
 @dataclass(frozen=True)
 class LockFunction:
-    """A function of a lock, with arguments from 1.
+    """A function of a lock. Numbers of arguments begin with 1.
 
     Attributes:
-        name: Its name.
-        does: What it does.
-        type: Place of the type of its objects among the types.
-        like: As what they are recorded.
-        argument: The argument that is the object, or of a team the function that its threads run;
-            0 where there is one object for all, or the barrier of the thread's team.
-        mutex: The argument that is the mutex of a wait, or 0.
-        taken: How its result says that it is done.
-        try_with: Place of the function that takes the lock if it is free, or None.
-        limit: The argument that says for how long it may wait, or 0.
-        needs: Place of the function without which calls are not recorded, or None.
-        arguments: How many it has, or None where nobody says.
-        own_hook: Whether the tracer has a hook for it that was written by hand.
+        name: Name of the function.
+        does: What the function does, such as `acquire`.
+        type: Index of the lock type.
+        like: The domain that records the objects, such as `mutex`.
+        argument: The argument with the object, or for `team` with the function of the threads;
+            0 for a single object, or for the barrier of the thread's team.
+        mutex: The argument with the mutex of a wait, or 0.
+        taken: The results that mean success.
+        try_with: Index of the function that takes the lock if it is free, or None.
+        limit: The argument with the time limit, or 0.
+        needs: Index of a function. Without that function, calls are not recorded. Or None.
+        arguments: Number of arguments, or None if unknown.
+        own_hook: The tracer has a hand-written hook for the function.
     """
 
     name: str
@@ -73,13 +73,13 @@ class LockFunction:
 
 @dataclass(frozen=True)
 class Locks:
-    """What a file says.
+    """The content of a file.
 
     Attributes:
-        types: What the objects are called.
-        docs: What they are, by type; empty where the file does not say so.
-        likes: As what they are recorded, by type.
-        functions: Their functions.
+        types: Names of the lock types.
+        docs: Description of each type, or an empty text.
+        likes: The domain that records each type.
+        functions: The functions of all types.
     """
 
     types: tuple[str, ...]
@@ -92,12 +92,12 @@ def read_locks(path: Path, known: tuple[str, ...] = (), *, least: int = 1) -> Lo
     """Read a file.
 
     Args:
-        path: Where it is.
-        known: Types that it must not have.
-        least: So many functions a type must have.
+        path: Path of the file.
+        known: Names of types that the file must not use.
+        least: Number of functions that a type must have at least.
 
     Raises:
-        UsageError: It cannot be read, or says what makes no sense.
+        UsageError: The file is unreadable or wrong.
     """
     import tomllib
 
@@ -118,15 +118,15 @@ def read_locks(path: Path, known: tuple[str, ...] = (), *, least: int = 1) -> Lo
 def parse_locks(
     document: Mapping[str, Any], known: tuple[str, ...] = (), *, least: int = 1
 ) -> Locks:
-    """Understand what stands in a file.
+    """Check the content of a file, and return it.
 
     Args:
-        document: What TOML makes of it.
-        known: Types that it must not have.
-        least: So many functions a type must have.
+        document: The parsed TOML.
+        known: Names of types that the file must not use.
+        least: Number of functions that a type must have at least.
 
     Raises:
-        UsageError: It says what makes no sense.
+        UsageError: The content is wrong.
     """
     tables = document.get("lock")
     if not _is_tables(tables) or not tables or set(document) != {"lock"}:
@@ -162,7 +162,7 @@ def _is_tables(value: object) -> TypeGuard[list[dict[str, Any]]]:
 
 
 def _type_of(table: Mapping[str, Any], least: int) -> str:
-    """Check what a [[lock]] says itself, and return its type."""
+    """Check the keys of a table [[lock]], and return its type."""
     name = table.get("type")
     if not isinstance(name, str) or not _TYPE.fullmatch(name):
         raise UsageError(f"type is a word of small letters, digits, - and _, not {name!r}")
@@ -200,6 +200,9 @@ def _function(
         raise UsageError(f"{name}: taken is {', '.join(_TAKEN)}, not {taken!r}")
     if taken == "always" and does in _TRIES.values():
         raise UsageError(f"{name}: taken says how the result of a try is read")
+    hook = table.get("hook", "generated")
+    if hook not in ("generated", "own"):
+        raise UsageError(f"{name}: hook is generated or own, not {hook!r}")
     waits = does == "wait-apart" or (does == "wait" and like == "cond")
     return LockFunction(
         name=name,
@@ -213,16 +216,8 @@ def _function(
         limit=_argument(table, "limit", 1, 0),
         needs=_other(table, "needs", number),
         arguments=_argument(table, "arguments", 0, -1) if "arguments" in table else None,
-        own_hook=_has_own_hook(table),
+        own_hook=hook == "own",
     )
-
-
-def _has_own_hook(table: Mapping[str, Any]) -> bool:
-    """Return what a function says of its hook: only the tracer's own catalogue has such hooks."""
-    hook = table.get("hook", "generated")
-    if hook not in ("generated", "own"):
-        raise UsageError(f"{table['name']}: hook is generated or own, not {hook!r}")
-    return bool(hook == "own")
 
 
 def _argument(table: Mapping[str, Any], key: str, first: int, default: int | None) -> int:
@@ -238,7 +233,7 @@ def _argument(table: Mapping[str, Any], key: str, first: int, default: int | Non
 
 
 def _other(table: Mapping[str, Any], key: str, number: Mapping[str, int]) -> int | None:
-    """Return the place of another function that this one names."""
+    """Return the index of another function that a key names, or None."""
     name = table.get(key)
     if name is None:
         return None

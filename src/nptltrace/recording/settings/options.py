@@ -1,4 +1,4 @@
-"""What a recording is asked to do, as plain data."""
+"""Options of a recording, as plain data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHUNKS_MIN = 4
 
 
 class Policy(enum.IntEnum):
-    """What happens when the buffers are full, in the words of POSIX."""
+    """What happens when the buffers are full: the stream-full policies of POSIX tracing."""
 
     FLUSH = ptt_abi.PTT_POLICY_FLUSH  # drained while the program runs
     LOOP = ptt_abi.PTT_POLICY_LOOP  # the oldest events are overwritten
@@ -33,7 +33,7 @@ class Policy(enum.IntEnum):
 
 
 class WhenFull(enum.IntEnum):
-    """What a thread does that finds no room."""
+    """What a thread does when the buffers have no room."""
 
     WAIT = ptt_abi.PTT_WHEN_FULL_WAIT
     DROP = ptt_abi.PTT_WHEN_FULL_DROP
@@ -41,21 +41,22 @@ class WhenFull(enum.IntEnum):
 
 @dataclass(frozen=True)
 class BufferOptions:
-    """Sizes and policies of the buffers and of the files they go to.
+    """Sizes and policies of the buffers and of the stream files.
 
     Attributes:
         budget: Bytes of all buffers together.
-        chunk_size: Bytes of one buffer, a power of two.
-        policy: What happens when all are full.
-        when_full: What a thread does then.
-        max_file_size: A stream goes on in another file before one gets bigger; 0 = no limit.
-        max_files: So many of the last files of a stream are kept; 0 = all.
-        stack_depth: Frames of a call stack that are recorded; 0 = no stacks.
-        stack_all: The stack of every event, not only of waits and of those that are waited for.
-        stack_user: The stacks of events of the program itself, too.
-        sched: Threads say when they have lost the processor, and for how long.
-        switches: The kernel records when threads get and lose a processor, where it allows that.
-        python: The functions of Python stand in stacks in place of the interpreter's own.
+        chunk_size: Bytes of a buffer, a power of two.
+        policy: What happens when all buffers are full.
+        when_full: What a thread does when all buffers are full.
+        max_file_size: Greatest size of a stream file in bytes, then the next file begins; 0 = no
+            limit.
+        max_files: Number of files of a stream that are kept, the latest; 0 = all.
+        stack_depth: Recorded frames of a call stack; 0 = no stacks.
+        stack_all: Record the stack of every event, not only of waiters and holders.
+        stack_user: Record the stacks of events of the program itself, too.
+        sched: Threads report when they lost the processor, and for how long.
+        switches: The kernel records context switches, if it allows that.
+        python: Stacks show Python functions in place of frames of the interpreter.
     """
 
     budget: int = 64 * MIB
@@ -72,7 +73,7 @@ class BufferOptions:
     python: bool = True
 
     def native(self) -> dict[str, int]:
-        """Return what the collector is to know of them, by the names that they have in C."""
+        """Return the fields of `struct ptt_collector_options`."""
         return {
             "budget": self.budget,
             "chunk_size": self.chunk_size,
@@ -88,10 +89,10 @@ class BufferOptions:
         }
 
     def check(self) -> None:
-        """Refuse what makes no sense.
+        """Check that the options fit together.
 
         Raises:
-            UsageError: Files are to be kept that never end, or are too small.
+            UsageError: Options contradict one another, or a file size is too small.
         """
         if self.max_files and not self.max_file_size:
             raise UsageError("--max-files needs --max-file-size")
@@ -112,7 +113,7 @@ class HandlerChoice:
 
     Attributes:
         name: A name (`ring`, `shared`, `file`, `text`) or a path.
-        arguments: What the user gave it, in order.
+        arguments: The user's arguments, in order.
     """
 
     name: str = "ring"
@@ -120,7 +121,11 @@ class HandlerChoice:
 
     @classmethod
     def parse(cls, text: str) -> HandlerChoice:
-        """Read `NAME[:ARG,…]`."""
+        """Parse `NAME[:ARG,…]`.
+
+        Raises:
+            UsageError: The name is empty, or an argument has a `:` or `;`.
+        """
         name, _, rest = text.partition(":")
         if not name:
             raise UsageError(f"no handler named in {text!r}")
@@ -131,23 +136,23 @@ class HandlerChoice:
 
 @dataclass(frozen=True)
 class RecordOptions:
-    """All of `ptt record`.
+    """Options of `ptt record`.
 
     Attributes:
         command: The program and its arguments.
         output: The trace directory; None = `ptt-<program>-<pid>`.
-        force: Replace what is in the trace directory.
+        force: Replace a trace in the trace directory.
         levels: Detail levels.
-        filter: Which types of events are recorded; None = all of the level.
-        handler: Where events go.
-        nptl: `stock`, `auto`, or the path of a trace-enabled thread library; None = `auto` where
-            internal events are asked for, else `stock`.
-        locks: The functions of the user's own locks; None = there are none.
+        filter: Recorded event types; None = all of the level.
+        handler: The trace handler.
+        nptl: `stock`, `auto`, or the path of a trace-enabled thread library; None = `auto` for
+            internal events, else `stock`.
+        locks: The functions of the user's own locks; None = no such locks.
         buffers: Sizes and policies.
         children: Follow child processes.
-        java: Load an agent into Java's virtual machines.
+        java: Load an agent into Java virtual machines.
         original: Run the program untraced.
-        verbosity: How much to say on stderr: -1 nothing but errors, 0 the result, 1 more.
+        verbosity: Messages on stderr: -1 only errors, 0 the result, too, 1 more.
     """
 
     command: tuple[str, ...]
@@ -165,11 +170,11 @@ class RecordOptions:
     verbosity: int = 0
 
     def check(self) -> None:
-        """Refuse what makes no sense.
+        """Check that the options fit together.
 
         Raises:
-            UsageError: Buffers or files are too small, files are to be kept that never end, or a
-                trace is to be written by a handler that writes none.
+            UsageError: Options contradict one another, buffers or files are too small, or there is
+                an output for a handler that writes no trace.
         """
         self.buffers.check()
         if self.buffers.switches and self.handler.name != "ring":
@@ -187,11 +192,11 @@ class RecordOptions:
 
 
 def stacks_of(asked: str, *, user: bool = False) -> dict[str, Any]:
-    """Return what is asked of call stacks, as fields of `BufferOptions`.
+    """Return the fields of `BufferOptions` for call stacks.
 
     Args:
-        asked: How many frames, or `all`, as `--stacks` takes it.
-        user: Whether events of the program itself have stacks, too.
+        asked: Value of `--stacks`: a number of frames, or `all`.
+        user: Record the stacks of events of the program itself, too.
     """
-    whole = asked == "all"
-    return {"stack_depth": 64 if whole else int(asked), "stack_all": whole, "stack_user": user}
+    every = asked == "all"
+    return {"stack_depth": 64 if every else int(asked), "stack_all": every, "stack_user": user}
