@@ -54,7 +54,7 @@ def test_report_and_view(
 def test_object_that_is_not_there(ptt: Ptt, deadlock: Path) -> None:
     assert "no object matches --object 0x12" in ptt("report", "--object", "0x12", deadlock).stderr
     reported = ptt("view", "--object", "0x12", deadlock).stderr
-    assert "no event is left of the 4 that there are" in reported
+    assert "no event matches: the trace has 4 events" in reported
 
 
 def test_similar_names_are_suggested(

@@ -101,10 +101,10 @@ def read_memory(pid: int, pieces: Sequence[tuple[int, int]]) -> bytes:
     """
     places = array("Q", chain.from_iterable(pieces))
     memory = ctypes.create_string_buffer(sum(places[1::2]))
-    here = _Piece(ctypes.addressof(memory), len(memory))
-    there = (_Piece * len(pieces)).from_buffer(places)
+    local = _Piece(ctypes.addressof(memory), len(memory))
+    remote = (_Piece * len(pieces)).from_buffer(places)
     read = _function("process_vm_readv")
-    done = 0 if read is None else read(pid, ctypes.byref(here), 1, there, len(there), 0)
+    done = 0 if read is None else read(pid, ctypes.byref(local), 1, remote, len(remote), 0)
     return memory.raw[: max(done, 0)]
 
 

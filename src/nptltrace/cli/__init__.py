@@ -1,20 +1,20 @@
-"""The command `ptt`: one module a command, imported when it is used.
+"""The command `ptt`: one module for each command, imported on demand.
 
-A command is a module of this package whose name does not start with an underscore. It has
+A command is a module of `nptltrace.cli.commands`. It has
 
 * `SUMMARY`: one line for `ptt --help`;
-* `EXAMPLE`: what `ptt COMMAND --help` ends with;
-* `configure(parser)`: adds its options;
+* `EXAMPLE`: the end of `ptt COMMAND --help`;
+* `configure(parser)`: adds the options;
 * `run(args)`: does the work and returns the exit status.
 
-`DESCRIPTION`, a paragraph or more, may stand between summary and options; `INTERMIXED`, if true,
-lets options stand between arguments of different meaning. Modules import nothing but the standard
-library at their top; what is heavy is imported by `run`.
+Optional: `DESCRIPTION`, one or more paragraphs between summary and options; `INTERMIXED = True`,
+which allows options between arguments of different meaning. Modules import only the standard
+library at their top. `run` imports heavy modules.
 """
 
 from __future__ import annotations
 
-from nptltrace.cli import imports  # before what it imports in its way
+from nptltrace.cli import imports  # first: it imports argparse and pathlib in a cheaper way
 
 # isort: split
 
@@ -25,6 +25,7 @@ import os
 import signal
 import sys
 from importlib import import_module
+from itertools import takewhile
 
 from nptltrace._escaping import talk
 from nptltrace._version import __version__
@@ -49,43 +50,20 @@ __all__ = [
     "top_parser",
 ]
 
-# How `ptt --help` lists the commands: as one meets them. Others follow by name.
+# The order of the commands in `ptt --help`; others follow by name.
 _ORDER = (
-    "record",
-    "check",
-    "hang",
-    "attach",
-    "report",
-    "ui",
-    "view",
-    "stat",
-    "top",
-    "diff",
-    "sql",
-    "fleet",
-    "export",
-    "cut",
-    "split",
-    "merge",
-    "bundle",
-    "level",
-    "recover",
-    "verify",
-    "nptl",
-    "mcp",
-    "json-schema",
-    "config",
-    "completion",
-    "help",
-)
+    "record", "check", "hang", "attach", "report", "ui", "view", "stat", "top", "diff", "sql",
+    "fleet", "export", "cut", "split", "merge", "bundle", "level", "recover", "verify", "nptl",
+    "mcp", "json-schema", "config", "completion", "help",
+)  # fmt: skip
 
-# Names that users of other tools look for.
+# Names in other tools.
 _ALIASES = {"dump": "hang"}
 
-_GARBAGE = 20_000  # objects more than before, until it is worth a look whether some are garbage
+_GARBAGE = 20_000  # new objects until the next garbage collection
 
 EXIT_USAGE = 2
-EXIT_INTERNAL = 70  # EX_SOFTWARE: neither the user's mistake nor a finding
+EXIT_INTERNAL = 70  # EX_SOFTWARE of sysexits.h: neither the user's mistake nor a finding
 EXIT_INTERRUPTED = 128 + 2
 EXIT_PIPE = 128 + 13
 
@@ -104,7 +82,10 @@ class Command(Protocol):
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
-    """Return a formatter of help, for which argparse would import half of the standard library."""
+    """Return a formatter of help with the width of the terminal.
+
+    Without a width, argparse imports shutil and half of the standard library.
+    """
     try:
         columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns
     except (ValueError, OSError):
@@ -113,10 +94,10 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are ours: one line, shown in one place."""
+    """An argument parser that raises `UsageError` instead of exiting."""
 
     def format_help(self) -> str:
-        """Return the help, its description as wide as the terminal."""
+        """Return the help, with a description as wide as the terminal."""
         self.description = _filled(self.description or "")
         return super().format_help()
 
@@ -126,23 +107,23 @@ class Parser(argparse.ArgumentParser):
 
 
 def command_names() -> list[str]:
-    """Return the names of all commands, in the order in which help lists them."""
-    # pkgutil finds modules too, and brings half of the standard library to do so.
-    found = {
+    """Return the names of all commands, in the order of `ptt --help`."""
+    # Without pkgutil, which imports half of the standard library.
+    names = {
         name.removesuffix(".py").replace("_", "-")
         for place in commands.__path__
         for name in os.listdir(place)  # noqa: PTH208 -- pathlib is not imported yet
         if name.endswith(".py") and name != "__init__.py"
     }
-    first = [name for name in _ORDER if name in found]
-    return first + sorted(found.difference(first))
+    first = [name for name in _ORDER if name in names]
+    return first + sorted(names.difference(first))
 
 
 def load_command(name: str) -> Command:
     """Import the module of a command.
 
     Args:
-        name: As in `ptt NAME`, or another name of the command.
+        name: The command in `ptt NAME`, or an alias.
 
     Raises:
         UsageError: There is no such command.
@@ -154,13 +135,13 @@ def load_command(name: str) -> Command:
         close = get_close_matches(name, command_names(), n=1)
         hint = f"; did you mean {close[0]}?" if close else " (see ptt --help)"
         raise UsageError(f"no command {name!r}{hint}")
-    found: Any = import_module(f"{commands.__name__}.{name.replace('-', '_')}")
-    command: Command = found
+    module: Any = import_module(f"{commands.__name__}.{name.replace('-', '_')}")
+    command: Command = module
     return command
 
 
 def top_parser() -> Parser:
-    """Return the parser of what stands before the command."""
+    """Return the parser of the words before the command."""
     parser = Parser(
         prog="ptt",
         usage="ptt [options] COMMAND ...",
@@ -176,7 +157,7 @@ def top_parser() -> Parser:
 
 
 def command_parser(name: str) -> Parser:
-    """Return the parser of one command."""
+    """Return the parser of a command."""
     command = load_command(name)
     description: str = getattr(command, "DESCRIPTION", "")
     parser = Parser(
@@ -187,7 +168,7 @@ def command_parser(name: str) -> Parser:
         allow_abbrev=False,
     )
     command.configure(parser)
-    # A value given before the command stays unless the option is repeated after it.
+    # SUPPRESS: an option before the command keeps its value, unless it is repeated here.
     _add_common(parser, debug=argparse.SUPPRESS, verbose=argparse.SUPPRESS, quiet=argparse.SUPPRESS)
     return parser
 
@@ -196,16 +177,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `ptt` and return its exit status.
 
     Args:
-        argv: The arguments after the program's name; those of the process by default.
+        argv: The arguments after the program's name; None: the arguments of the process.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
-    # Looked for by hand as well, since parsing itself may be what fails.
+    # Not from the parser, because parsing may fail.
     debug = "--debug" in arguments[: arguments.index("--") if "--" in arguments else None]
     try:
         status = _dispatch(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output is gone, and the interpreter must not find out again at exit.
+        # Nobody reads our output. Prevent a second error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE
     except KeyboardInterrupt:
@@ -234,41 +215,37 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def entry() -> NoReturn:
-    """Run `ptt` as a program of its own, and end."""
-    # What is imported stays; to look through it again and again for garbage is in vain.
+    """Run `ptt` as a program, and end the process."""
+    # Imported objects stay alive, so frequent garbage collections find nothing.
     gc.set_threshold(_GARBAGE)
     imports.import_late()
     _fill_standard_streams()
-    for stream in (sys.stdout, sys.stderr):  # whatever the encoding, and however odd a name
+    for stream in (sys.stdout, sys.stderr):  # print any name in any encoding
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        _take_interrupts()
+        # `nptltrace.__main__` set SIG_DFL for the time of the imports.
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         status = main()
     except KeyboardInterrupt:
         status = EXIT_INTERRUPTED
     _end(status)
 
 
-def _take_interrupts() -> None:
-    """Have an interrupt raise KeyboardInterrupt from now on, unless it is ignored."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def _end(status: int) -> NoReturn:
-    """End the process as the interpreter does, without taking the interpreter apart.
+    """End the process without the finalization of the interpreter.
 
-    That takes as long as finishing the trace of a short program, and is not safe: libraries have
-    threads of which Python does not know. One that asks for the interpreter then, to give a buffer
-    back or to close a file, is ended by pthread_exit() in the middle of C++ or Rust, which aborts
-    the process.
+    Finalization takes as long as finishing the trace of a short program. It is not safe, either:
+    libraries have threads that Python does not know. Such a thread may need the interpreter to
+    return a buffer or to close a file. Then pthread_exit() ends it in the middle of C++ or Rust
+    code, which aborts the process.
     """
     try:
         if "threading" in sys.modules:
             sys.modules["threading"]._shutdown()  # noqa: SLF001 -- waits for Python's threads
         if "atexit" in sys.modules:
-            sys.modules["atexit"]._run_exitfuncs()  # noqa: SLF001 -- nothing public does it
+            sys.modules["atexit"]._run_exitfuncs()  # noqa: SLF001 -- there is no public function
         sys.stdout.flush()
         sys.stderr.flush()
     finally:
@@ -276,10 +253,11 @@ def _end(status: int) -> NoReturn:
 
 
 def _fill_standard_streams() -> None:
-    """Put something in the place of standard streams that are closed.
+    """Open /dev/null for closed standard streams.
 
-    Else the next file that is opened gets their number, and what is written to them. It is not
-    inherited: programs that are run find them closed. What writes to the output fails.
+    Otherwise the next opened file gets the number of the stream, and the writes to it. The new
+    descriptors are not inherited: child programs find the streams closed. Writes to the standard
+    output fail.
     """
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         try:
@@ -292,7 +270,8 @@ def _fill_standard_streams() -> None:
 def _dispatch(arguments: list[str]) -> int:
     """Find the command, parse its arguments and run it."""
     parser = top_parser()
-    if any(word in {"-h", "--help"} for word in _before_command(arguments)):
+    options = takewhile(lambda word: word.startswith("-"), arguments)
+    if any(word in {"-h", "--help"} for word in options):
         print(top_help(), end="")
         return 0
     try:
@@ -301,9 +280,9 @@ def _dispatch(arguments: list[str]) -> int:
             raise UsageError("no command given (see ptt --help)")
         name, rest = args.command, args.rest
         del args.command, args.rest
-        own = command_parser(name)
+        own_parser = command_parser(name)
         intermixed = getattr(load_command(name), "INTERMIXED", False)
-        (own.parse_intermixed_args if intermixed else own.parse_args)(rest, args)
+        (own_parser.parse_intermixed_args if intermixed else own_parser.parse_args)(rest, args)
     except SystemExit as stop:  # --help and --version end the parser this way
         return int(stop.code or 0)
     args.verbosity = args.verbose - args.quiet
@@ -313,14 +292,6 @@ def _dispatch(arguments: list[str]) -> int:
 
     with whole_names():
         return load_command(name).run(args)
-
-
-def _before_command(arguments: list[str]) -> list[str]:
-    """Return the options that stand before the command."""
-    for position, word in enumerate(arguments):
-        if not word.startswith("-"):
-            return arguments[:position]
-    return arguments
 
 
 def top_help() -> str:
@@ -346,29 +317,23 @@ def top_help() -> str:
 def _add_common(
     parser: argparse.ArgumentParser, *, debug: bool | str, verbose: int | str, quiet: int | str
 ) -> None:
-    """Add the options that every command knows, before and after its name."""
+    """Add the options that all commands have, before and after the name of the command."""
     group = parser.add_argument_group("output")
     group.add_argument(
-        "-v",
-        "--verbose",
-        action="count",
-        default=verbose,
+        "-v", "--verbose", action="count", default=verbose,
         help="print more messages on stderr, and whole names of C++ functions; repeatable",
-    )
+    )  # fmt: skip
     group.add_argument(
-        "-q",
-        "--quiet",
-        action="count",
-        default=quiet,
+        "-q", "--quiet", action="count", default=quiet,
         help="print fewer messages on stderr; repeatable",
-    )
+    )  # fmt: skip
     group.add_argument(
         "--debug", action="store_true", default=debug, help="print the traceback of an error"
     )
 
 
 def _filled(text: str) -> str:
-    """Return text with its paragraphs as wide as the terminal; what is set in stays as it is."""
+    """Return text with paragraphs as wide as the terminal, and indented blocks unchanged."""
     import shutil
     import textwrap
 
@@ -380,5 +345,5 @@ def _filled(text: str) -> str:
 
 
 def _indent(text: str) -> str:
-    """Return `text` with each line set in."""
+    """Return text with each line indented by two columns."""
     return "\n".join(f"  {line}" for line in text.strip().splitlines())

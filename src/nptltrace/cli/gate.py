@@ -1,4 +1,4 @@
-"""The language of `ptt diff --fail-on`, and whether a difference passes.
+"""The language of `ptt diff --fail-on`, and its evaluation.
 
     EXPR   = TERM { "," TERM }
     TERM   = METRIC ( ">" | "<" ) AMOUNT
@@ -6,7 +6,7 @@
            | "cancelled" | "unknown" | "gil" | "hold" | "used" | "holds" | "caused" | "elapsed"
     AMOUNT = NUMBER "%" | DURATION (of times) | NUMBER (of counts)
 
-`>` asks whether a metric grew by more than that, `<` whether it shrank by more.
+`>` holds if a metric grew by more than AMOUNT, `<` if it shrank by more.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ __all__ = ["Term", "failures", "terms"]
 
 _TERM = re.compile(r"(?P<metric>[a-z]+)\s*(?P<sign>[<>])\s*(?P<amount>.+)")
 _PERCENT = re.compile(r"\d+(?:\.\d+)?\s*%")
-# What is less than this part of everything cannot fail: it is not worth a red build.
+# A change below this share of the total cannot fail: it is not worth a red build.
 _SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One condition under which a difference fails.
+    """A condition that makes a difference fail.
 
     Attributes:
-        text: As it was written.
-        metric: What must not change.
-        grows: Whether it must not grow; else it must not shrink.
-        amount: By how much it may.
-        percent: Whether that is in per cent; else in ns or as a number.
+        text: The text of the user.
+        metric: The metric.
+        grows: The metric must not grow; otherwise it must not shrink.
+        amount: The greatest allowed change.
+        percent: `amount` is in per cent; otherwise in ns, or a count.
     """
 
     text: str
@@ -51,7 +51,7 @@ class Term:
     percent: bool
 
     def exceeded(self, change: Change) -> bool:
-        """Return whether the means differ by more than they may."""
+        """Return whether the difference of the means is larger than allowed."""
         if not self.percent:
             difference = change.difference
         elif change.percent is None:
@@ -62,7 +62,7 @@ class Term:
 
 
 def terms(text: str) -> list[Term]:
-    """Return the terms of an expression; meant as `type=` of an option."""
+    """Parse the terms of an expression; for `type=` of an option."""
     return [_term(part.strip()) for part in text.split(",")]
 
 
@@ -90,34 +90,34 @@ def _term(text: str) -> Term:
     return Term(text, metric, match["sign"] == ">", value, percent)
 
 
-def _check_known(found: Difference, term: Term) -> None:
-    change = found.total.changes[term.metric.name]
-    runs = (*found.before, *found.after)
+def _check_known(difference: Difference, term: Term) -> None:
+    change = difference.total.changes[term.metric.name]
+    runs = (*difference.before, *difference.after)
     for run, value in zip(runs, (*change.before, *change.after), strict=True):
         if isnan(value):
             raise UsageError(
-                f"{term.text}: of {run.name} it is not known to a hundredth how long holders of "
-                "locks could have run and had no processor: record it with --sched auto or perf, "
-                "where ptt stat says that there are such readings"
+                f"{term.text}: the trace of {run.name} does not tell, to 1 %, how long holders of "
+                "locks waited for a processor: record it with --sched auto or perf, on a machine "
+                "where ptt stat shows such readings"
             )
 
 
-def failures(found: Difference, wanted: list[Term]) -> list[tuple[Term, Row]]:
-    """Return which terms hold, and where.
+def failures(difference: Difference, wanted: list[Term]) -> list[tuple[Term, Row]]:
+    """Return the terms that hold, and their rows.
 
-    With runs enough to judge, a change must be sure; with fewer, every run after must differ from
-    every run before in that direction.
+    With enough runs, a change must be statistically sure. With fewer runs, all new runs must lie on
+    the same side of all baseline runs.
 
     Raises:
-        UsageError: Of some run it is not known.
+        UsageError: A run has no value of a metric.
     """
     failed = []
     for term in wanted:
-        _check_known(found, term)
-        for row in (found.total, *found.rows):
+        _check_known(difference, term)
+        for row in (difference.total, *difference.rows):
             change = row.changes[term.metric.name]
             if not change.known or change.share < _SHARE or not term.exceeded(change):
                 continue
-            if found.verdict(change) == "sure" if found.enough else change.apart:
+            if difference.verdict(change) == "sure" if difference.enough else change.apart:
                 failed.append((term, row))
     return failed

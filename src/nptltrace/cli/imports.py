@@ -1,11 +1,11 @@
-"""Imports modules late or in part, since most commands spend their time on imports.
+"""Imports modules late or in part, because most commands spend their time on imports.
 
-A stand-in takes the place of a module, and imports the module when somebody asks the stand-in for a
-name that it does not have. So the rest of the package imports NumPy and Arrow like any other
-module, and a command that does not use them does not pay for them.
+A stand-in takes the place of a module in `sys.modules`. It imports the module on the first access
+to a name that the stand-in does not have. So the package imports NumPy and Arrow like any other
+module, and commands that do not use them do not pay for them.
 
 Libraries import parts of the standard library for `help()`, for translations, or for functions
-that `ptt` does not call. A stand-in has the few names that a library needs while it is imported.
+that `ptt` does not call. A stand-in has the few names that a library needs during its import.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 __all__ = ["import_late", "import_now", "import_whole"]
 
 
-# While a thread imports with stand-ins in the place of other modules, no other thread begins to.
+# Only one thread at a time imports with stand-ins in the place of other modules.
 _IMPORTING = RLock()
 
 
 class _Late(ModuleType):
-    """Stands in for a module, which is imported when somebody asks for a name that is not here.
+    """A stand-in for a module, which is imported on the first access to an unknown name.
 
     Args:
         name: The name of the module.
-        load: Imports the module and returns it, where more is to be done than to import it.
-        names: Names that are here before the module is imported.
+        load: Imports the module and returns it, if that is more than an import.
+        names: Names that the stand-in has before the module is imported.
     """
 
     def __init__(self, name: str, load: Callable[[], ModuleType] | None, **names: Any) -> None:
@@ -46,7 +46,7 @@ class _Late(ModuleType):
         return getattr(self._module(), name)
 
     def _module(self) -> ModuleType:
-        """Import the module, and have its names here too."""
+        """Import the module, and copy its names into the stand-in."""
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
         module: ModuleType = vars(self)["_load"]()
@@ -55,7 +55,7 @@ class _Late(ModuleType):
 
 
 class _Path:
-    """The `__path__` of a stand-in, for imports of what is inside a package."""
+    """The `__path__` of a stand-in, for imports of submodules."""
 
     def __init__(self, stand_in: _Late) -> None:
         self._stand_in = stand_in
@@ -77,11 +77,11 @@ def _import(name: str, without: Mapping[str, Mapping[str, Any]]) -> Any:
 
     Args:
         name: The module to import.
-        without: Which modules, and what their stand-ins have until the module is imported. Later
-            the module finds the modules themselves behind the stand-ins.
+        without: The other modules, each with the names of its stand-in during the import. Later,
+            the stand-ins give access to the modules themselves.
     """
     if name in sys.modules:
-        return import_module(name)  # waits if another thread imports it at this moment
+        return import_module(name)  # waits for another thread that imports it at this moment
     with _IMPORTING:
         before = {other: sys.modules.get(other) for other in without}
         stand_ins = {other: _Late(other, None, **names) for other, names in without.items()}
@@ -105,7 +105,7 @@ def _quote_from_bytes(*args: Any, **named: Any) -> str:
     return quote_from_bytes(*args, **named)
 
 
-# argparse looks for translations, of which there are none.
+# argparse looks for translations; there are none.
 _import(
     "argparse", {"gettext": {"gettext": str, "ngettext": lambda one, many, n: (many, one)[n == 1]}}
 )
@@ -114,7 +114,7 @@ _import("pathlib", {"urllib.parse": {"quote_from_bytes": _quote_from_bytes}})
 
 
 def _module_name(path: str) -> str | None:
-    """Return the name of the module in a file, as `inspect.getmodulename` does."""
+    """Return the name of the module in a file, like `inspect.getmodulename`."""
     from importlib.machinery import all_suffixes
 
     name = os.path.basename(path)  # noqa: PTH119 -- of many files
@@ -125,11 +125,11 @@ def _module_name(path: str) -> str | None:
 
 
 def import_late() -> None:
-    """Have libraries imported when something of them is used.
+    """Import libraries on their first use.
 
-    To start two threads takes a third of the processor time that it takes to import numpy, and
-    large machines have hundreds of processors. Programs that are run get `os.environ`, where the
-    setting does not stand.
+    NumPy's BLAS library gets one thread: the start of two threads takes a third of the processor
+    time of the import of NumPy, and large machines have hundreds of processors. The setting is not
+    in `os.environ`, so that child programs do not inherit it.
     """
     if "OPENBLAS_NUM_THREADS" not in os.environ:
         os.putenv("OPENBLAS_NUM_THREADS", "1")
@@ -142,20 +142,20 @@ def import_late() -> None:
 
 
 def import_now() -> None:
-    """Import what there are stand-ins for, before a command starts threads.
+    """Import the modules of all stand-ins, before a command starts threads.
 
-    To import modules while stand-ins are in the place of others is for one thread.
+    Only one thread may import modules while stand-ins are in the place of other modules.
     """
     while late := [module for module in sys.modules.values() if isinstance(module, _Late)]:
         for module in late:
             try:
                 module._module()  # noqa: SLF001 -- of this module
             except ModuleNotFoundError:
-                continue  # who needs it will say so
+                continue  # the user of the module reports the error
 
 
 def import_whole(name: str) -> None:
-    """Import a library with all that it imports, before something of the library is used."""
+    """Import a library without stand-ins, before the first use of the library."""
     if isinstance(sys.modules.get(name), _Late):
         del sys.modules[name]
     import_module(name)
@@ -169,14 +169,14 @@ def _numpy() -> ModuleType:
     texts = {"signature": lambda _: None, "cleandoc": str}
     numpy = _import("numpy", {"inspect": texts, "pickle": {}, "textwrap": {}})
     if "numpy.ma" not in sys.modules:
-        # Functions of numpy and Arrow ask of each array whether it is masked.
+        # Functions of numpy and Arrow test whether each array is masked.
         numpy.ma = _Late("numpy.ma", None, is_masked=_is_masked, MaskedArray=_MaskedArray())
     module: ModuleType = numpy
     return module
 
 
 class _MaskedArray:
-    """Stands in for `numpy.ma.MaskedArray`: nothing is a masked array before somebody makes one."""
+    """A stand-in for `numpy.ma.MaskedArray`: no object is a masked array before its import."""
 
     def __instancecheck__(self, value: object) -> bool:
         ma = sys.modules.get("numpy.ma")
@@ -199,7 +199,7 @@ def _is_masked(array: object) -> bool:
 
 
 class _NoPandas:
-    """A finder that says of pandas, and of nothing else, that it is not installed."""
+    """A finder that reports pandas, and no other module, as not installed."""
 
     @staticmethod
     def find_spec(
@@ -213,12 +213,12 @@ class _NoPandas:
 
 
 def _pyarrow() -> ModuleType:
-    """Import pyarrow, which looks for pandas in vain.
+    """Import pyarrow without pandas.
 
-    pyarrow looks for pandas, and imports it, when it converts anything for the first time. What
-    imports pandas itself later can do so, and pyarrow makes tables of pandas for it.
+    pyarrow looks for pandas, and imports it, at its first conversion. A program can still import
+    pandas later, and pyarrow then converts tables to pandas.
     """
-    if "pyarrow" in sys.modules:  # whole
+    if "pyarrow" in sys.modules:  # imported without a stand-in
         return sys.modules["pyarrow"]
     finder: Any = _NoPandas
     sys.meta_path.insert(0, finder)
@@ -229,13 +229,13 @@ def _pyarrow() -> ModuleType:
         sys.meta_path.remove(finder)
     if "pyarrow.compute" not in sys.modules:
         pyarrow.compute = _stand_in("pyarrow.compute", _compute)
-    _stand_in("ssl")  # which its files on the network import
+    _stand_in("ssl")  # pyarrow imports it for files on the network
     module: ModuleType = pyarrow
     return module
 
 
 class _Parameter:
-    """Stands in for `inspect.Parameter`."""
+    """A stand-in for `inspect.Parameter`."""
 
     POSITIONAL_ONLY = VAR_POSITIONAL = KEYWORD_ONLY = 0
 
@@ -244,13 +244,13 @@ class _Parameter:
 
 
 class _Signature:
-    """Stands in for a signature without parameters."""
+    """A stand-in for a signature without parameters."""
 
     parameters: Mapping[str, object] = {}
 
 
 def _compute() -> ModuleType:
-    """Import pyarrow.compute without texts for `help()`, which take longer than all else of it."""
+    """Import pyarrow.compute without texts for `help()`, which take most of the time."""
     texts = {
         "Parameter": _Parameter,
         "Signature": lambda _: None,
@@ -268,7 +268,7 @@ def _compute() -> ModuleType:
 
 
 def _version(name: str) -> str:
-    """Return the version of an installed distribution, as `importlib.metadata.version` does."""
+    """Return the version of an installed distribution, like `importlib.metadata.version`."""
     for place in sys.path:
         try:
             entries = os.listdir(place or ".")  # noqa: PTH208 -- of names alone
@@ -283,7 +283,7 @@ def _version(name: str) -> str:
 
 
 def _late_dataclass(cls: Any = None, **options: Any) -> Any:
-    """Have a class become a data class with its first object, unless that is too late."""
+    """Make a class a data class when its first object is created, unless that is too late."""
     if cls is None:
         return lambda cls: _late_dataclass(cls, **options)
     from dataclasses import dataclass
@@ -304,7 +304,7 @@ def _late_dataclass(cls: Any = None, **options: Any) -> Any:
 
 
 def _duckdb() -> ModuleType:
-    """Import duckdb, of which a query uses few classes."""
+    """Import duckdb; a query uses few of its classes."""
     module: ModuleType = _import(
         "duckdb",
         {

@@ -1,10 +1,10 @@
-"""What a command says where a library that it needs is not installed."""
+"""The error message about libraries that are not installed."""
 
 from __future__ import annotations
 
 __all__ = ["LIBRARIES", "missing_libraries"]
 
-# What reads traces depends on: module, and what pip installs it by. Recording needs none of them.
+# Libraries that reading needs: module, and name for pip. Recording needs no library.
 LIBRARIES = {
     "duckdb": "duckdb",
     "numpy": "numpy",
@@ -14,7 +14,7 @@ LIBRARIES = {
     "symbolic": "symbolic",
     "uvicorn": "uvicorn",
 }
-# By what needs them: extras are asked for where they are needed, and not with the others.
+# By purpose: the message names the libraries of one purpose only.
 _GROUPS = {
     "reading traces": LIBRARIES,
     "a store of many runs": {"deltalake": "deltalake"},
@@ -23,12 +23,13 @@ _GROUPS = {
 
 
 def missing_libraries(error: ModuleNotFoundError) -> str | None:
-    """Return a line about libraries that are not installed, or None if it is about something else.
-
-    All that are missing are named, so that it is said once.
+    """Return a message with all missing libraries of one purpose, on one line.
 
     Args:
-        error: What the import of a module raised.
+        error: The error of an import.
+
+    Returns:
+        None if the error is about another module.
     """
     wanted = (error.name or "").partition(".")[0]
     for what, known in _GROUPS.items():

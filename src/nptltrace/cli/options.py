@@ -1,4 +1,4 @@
-"""Options that several commands share, and the small languages of their values."""
+"""Options that several commands share, the parsers of their values, and output."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "add_buffer_budget",
+    "add_engine",
     "add_format",
     "add_level",
     "add_show",
     "add_stacks",
     "add_trace",
     "add_traces",
+    "chosen_engine",
     "columns",
     "confidence",
     "duration_ns",
@@ -36,11 +38,11 @@ __all__ = [
 
 _LEVELS = ("0", "1", "2", "3", "4", "LEVEL_NONE", "LEVEL_IO", "LEVEL_ALL")
 
-# Texts, compiled when there is something to match: that takes longer than most of the rest.
+# As texts: they are compiled only if there is something to match, because that takes time.
 _SIZE = r"(?i)(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[kmgt]?)(?:i?b)?"
 _SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
-_ELSEWHERE = 80
+_ELSEWHERE = 80  # columns without a terminal
 _NARROWEST = 40
 
 _DURATION = r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ns|us|µs|ms|s|min|m|h)?"
@@ -57,9 +59,10 @@ _DURATION_UNITS = {
 
 
 def size(text: str) -> int:
-    """Return a number of bytes from `4096`, `64K`, `1.5M`, `1G`; units are powers of 1024.
+    """Parse a size, such as `4096`, `64K`, `1.5M` or `1G`, for `type=` of an option.
 
-    Meant as `type=` of an option.
+    Returns:
+        Bytes; units are powers of 1024.
     """
     match = re.fullmatch(_SIZE, text.strip())
     if match is None:
@@ -68,9 +71,10 @@ def size(text: str) -> int:
 
 
 def duration_ns(text: str) -> int:
-    """Return nanoseconds from `250ns`, `10us`, `1.5ms`, `2s`, `3m`, `1h`, or plain seconds.
+    """Parse a duration, such as `250ns`, `10us`, `1.5ms`, `2s`, `3m` or `1h`, for `type=`.
 
-    Meant as `type=` of an option.
+    Returns:
+        Nanoseconds; a number without a unit means seconds.
     """
     match = re.fullmatch(_DURATION, text.strip())
     if match is None:
@@ -79,21 +83,18 @@ def duration_ns(text: str) -> int:
 
 
 def confidence(text: str) -> float:
-    """Return a share from a percentage, for how sure something must be.
-
-    Meant as `type=` of an option.
-    """
+    """Parse a confidence level in per cent, for `type=` of an option; return a fraction."""
     try:
         percent = float(text.removesuffix("%"))
     except ValueError:
         percent = 0.0
-    if not 50 <= percent < 100:  # noqa: PLR2004 -- less sure than a coin is not sure
+    if not 50 <= percent < 100:  # noqa: PLR2004 -- 50 is the confidence of a coin
         raise argparse.ArgumentTypeError(f"{text!r} is no percentage from 50 to below 100")
     return percent / 100
 
 
 def _scaled(number: str, unit: int) -> int:
-    """Return `number` times `unit`, exactly, cut to whole units."""
+    """Return a decimal number times a unit, exactly, rounded down."""
     whole, _, fraction = number.partition(".")
     return int(whole) * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
 
@@ -101,21 +102,19 @@ def _scaled(number: str, unit: int) -> int:
 def add_format(
     parser: argparse._ActionsContainer, choices: Sequence[str] = ("text", "json", "csv")
 ) -> None:
-    """Add `--format`, the first choice being the default."""
+    """Add `--format`; the first choice is the default."""
     parser.add_argument(
-        "--format",
-        choices=choices,
-        default=choices[0],
+        "--format", choices=choices, default=choices[0],
         help=f"output format: {', '.join(choices)} (default: {choices[0]})",
-    )
+    )  # fmt: skip
 
 
 def add_show(parser: argparse._ActionsContainer, where: str) -> None:
-    """Add `--show`, which chooses what is added up by call stack.
+    """Add `--show`, which chooses the waits or holds that are added up by call stack.
 
     Args:
-        parser: Where to add it.
-        where: With what it means something.
+        parser: The parser.
+        where: The option or formats that `--show` applies to, for its help.
     """
     parser.add_argument(
         "--show", choices=("waits", "holders", "holds", "idle"),
@@ -125,12 +124,12 @@ def add_show(parser: argparse._ActionsContainer, where: str) -> None:
 
 
 def add_trace(parser: argparse._ActionsContainer) -> None:
-    """Add one TRACE argument, as `args.trace`."""
+    """Add a TRACE argument, as `args.trace`."""
     parser.add_argument("trace", metavar="TRACE", help="a trace directory")
 
 
 def add_traces(parser: argparse._ActionsContainer) -> None:
-    """Add one or more TRACE arguments, as `args.traces`; several are read as one traceset."""
+    """Add one or more TRACE arguments, as `args.traces`; they form one traceset."""
     parser.add_argument(
         "traces", metavar="TRACE", nargs="+", help="trace directories, read as one traceset"
     )
@@ -166,30 +165,30 @@ def add_buffer_budget(parser: argparse._ActionsContainer) -> None:
 
 
 def suggest(action: argparse.Action, *values: str) -> None:
-    """Have shell completion offer these values of an option, which takes others too."""
+    """Offer these values of an option in shell completion; the option takes other values, too."""
     vars(action)["suggestions"] = values
 
 
 def say(args: argparse.Namespace, message: str, *, verbosity: int = 0) -> None:
-    """Print talk on stderr, as `ptt: message`.
+    """Print a message on stderr, as `ptt: message`.
 
     Args:
-        args: The parsed arguments, which hold how much to say.
+        args: The parsed arguments, with the verbosity.
         message: One line.
-        verbosity: Shown when the user asked for at least this much; 1 needs `-v`, 0 yields to `-q`.
+        verbosity: Least verbosity that prints the message: 1 needs `-v`; `-q` hides 0.
     """
     if args.verbosity >= verbosity:
-        print(end="", flush=True)  # where both go to one file, it stands before that
+        print(end="", flush=True)  # keeps the order if stdout and stderr are the same file
         talk(message)
 
 
 def say_error(error: Exception) -> None:
-    """Print on stderr what an error says, as `ptt: error: message`."""
+    """Print an error on stderr, as `ptt: error: message`."""
     talk(f"error: {one_line(error)}")
 
 
 def columns() -> int:
-    """Return how wide text may be: as the terminal, and 80 where output goes elsewhere."""
+    """Return the width of text: the width of the terminal, or 80 without a terminal."""
     if not sys.stdout.isatty():
         return _ELSEWHERE
     import shutil
@@ -198,12 +197,12 @@ def columns() -> int:
 
 
 def write_lines(lines: Iterable[str]) -> None:
-    """Print lines of text on stdout; what names hold that a terminal would obey is escaped."""
+    """Print lines of text on stdout, with control characters escaped."""
     sys.stdout.writelines(for_terminal(line.rstrip()) + "\n" for line in lines)
 
 
 def write_json(document: Mapping[str, Any]) -> None:
-    """Print a document of JSON on stdout."""
+    """Print a JSON document on stdout."""
     import json
 
     json.dump(document, sys.stdout, indent=2)
@@ -211,7 +210,24 @@ def write_json(document: Mapping[str, Any]) -> None:
 
 
 def write_csv(rows: Iterable[Sequence[Any]]) -> None:
-    """Print rows of CSV on stdout, the header being the first."""
+    """Print rows of CSV on stdout; the first row is the header."""
     import csv
 
     csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
+
+
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose the engine for a store."""
+    parser.add_argument(
+        "--engine", choices=("duckdb", "spark"),
+        help="query a store with DuckDB in this process, or with Spark (default: duckdb)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--master", metavar="URL", help="Spark cluster (default: from the settings of Spark)"
+    )
+    parser.add_argument("--remote", metavar="URL", help="Spark Connect server, sc://HOST")
+
+
+def chosen_engine(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the chosen engine, as arguments of `nptltrace.fleet.open`."""
+    return {"engine": args.engine or "duckdb", "master": args.master, "remote": args.remote}

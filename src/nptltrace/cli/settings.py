@@ -1,4 +1,4 @@
-"""What `ptt` remembers for a user, in `nptltrace/settings.toml` of the configuration directory."""
+"""The settings of a user, in `nptltrace/settings.toml` of the configuration directory."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ class Settings:
     """The settings.
 
     Attributes:
-        skip: Patterns of functions and modules that are no call sites.
+        skip: Patterns of functions and modules that are not call sites.
     """
 
     skip: tuple[str, ...] = ()
 
     @staticmethod
     def path() -> Path:
-        """Return where they are kept: below `XDG_CONFIG_HOME`, or `~/.config`."""
+        """Return the path of the file, below `$XDG_CONFIG_HOME` or `~/.config`."""
         base = Path(os.environ.get("XDG_CONFIG_HOME", ""))
         config = base if base.is_absolute() else Path.home() / ".config"
         return config / "nptltrace" / "settings.toml"
 
     @classmethod
     def read(cls) -> Settings:
-        """Return what was remembered.
+        """Return the settings in the file, or defaults if there is no file.
 
         Raises:
-            UsageError: The file cannot be read, or holds something else.
+            OSError: The file cannot be read.
+            UsageError: The content of the file is wrong.
         """
         path = cls.path()
         try:
@@ -42,7 +43,7 @@ class Settings:
         except (FileNotFoundError, NotADirectoryError):
             return cls()
         except OSError as error:
-            # Of another user's directory, as where HOME is still root's, nothing is known.
+            # In a directory of another user, for example if HOME is still root's, assume no file.
             if isinstance(error, PermissionError) and not os.access(path, os.F_OK):
                 return cls()
             raise named(error, str(path)) from None
@@ -51,21 +52,21 @@ class Settings:
         import tomllib
 
         try:
-            found = tomllib.loads(text)
+            values = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise UsageError(f"{path}: {error}") from None
-        skip = found.pop("skip", [])
-        if not isinstance(skip, list) or not all(isinstance(one, str) and one for one in skip):
+        skip = values.pop("skip", [])
+        if not isinstance(skip, list) or not all(isinstance(item, str) and item for item in skip):
             raise UsageError(f'{path}: skip must be a list of patterns, as ["Lck_*"]')
-        if found:
-            raise UsageError(f"{path}: there is no setting {next(iter(found))!r}, only skip")
+        if values:
+            raise UsageError(f"{path}: there is no setting {next(iter(values))!r}, only skip")
         return cls(tuple(skip))
 
     def write(self) -> None:
-        """Remember them.
+        """Write the settings.
 
         Raises:
-            UsageError: The file cannot be written.
+            OSError: The file cannot be written.
         """
         import tempfile
 

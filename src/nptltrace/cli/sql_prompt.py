@@ -1,6 +1,6 @@
 """The prompt of `ptt sql`: statements of several lines, history, completion, a few commands.
 
-The commands are understood in what is piped to `ptt sql` too.
+The commands also work in a script that is piped to `ptt sql`.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ T = TypeVar("T")
 
 _FORMATS = ("text", "json", "jsonl", "csv")
 _HELP = """\
-A statement ends with a semicolon, and may take several lines. Beside SQL there are:
-  .tables          the tables and views there are
-  .schema [NAME]   the columns of a table, or of all
-  .format NAME     how to print: text, json, jsonl, csv
-  .help            this
-  .quit            end, as Ctrl-D does
-Ctrl-C drops what was typed, and stops a query that takes too long.
+A statement ends with a semicolon, and may take several lines. Commands beside SQL:
+  .tables          list the tables and views
+  .schema [NAME]   list the columns of a table, or of all tables
+  .format NAME     set the output format: text, json, jsonl, csv
+  .help            print this help
+  .quit            end, like Ctrl-D
+Ctrl-C drops your input, and stops a query that takes too long.
 """
-# What completion offers beside tables and columns.
+# Completion offers these words, tables and columns.
 _WORDS = (
     "select", "from", "where", "group by all", "order by", "limit", "having", "left join", "using",
     "and", "or", "not", "null", "between", "count", "sum", "avg", "min", "max", "distinct", "desc",
@@ -44,22 +44,22 @@ _WORDS = (
 
 
 class Engine(Protocol):
-    """What answers queries: DuckDB's `Database`, or Spark's."""
+    """A database: DuckDB's `Database`, or Spark's."""
 
     def query(self, sql: str) -> pa.Table:
-        """Return what a query answers."""
+        """Return the result of a query."""
 
     def results(self, sql: str, /) -> Iterator[pa.RecordBatchReader]:
-        """Run statements, and yield what those return that return rows."""
+        """Run statements, and yield the results of statements that return rows."""
 
     def is_complete(self, sql: str) -> bool:
         """Return whether a text ends with a whole statement."""
 
     def interruptible(self, work: Callable[[], T]) -> T:
-        """Do something that Ctrl-C stops."""
+        """Run work that Ctrl-C can stop, and return its result."""
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close the database."""
 
 
 def is_command(text: str) -> bool:
@@ -70,7 +70,7 @@ def is_command(text: str) -> bool:
 def parts(text: str, database: Engine) -> Iterator[str]:
     """Yield the commands of a script, and the statements between them.
 
-    A command is a line of its own that no statement goes on over.
+    A command is a line that begins with a dot, outside of a statement.
     """
     lines: list[str] = []
     for line in text.splitlines():
@@ -87,28 +87,28 @@ def parts(text: str, database: Engine) -> Iterator[str]:
 
 
 class Prompt:
-    """Reads statements from the terminal and answers them.
+    """Reads statements from the terminal and prints their results.
 
     Args:
-        database: Answers.
-        style: How to print, at first.
+        database: Runs the statements.
+        style: The first output format.
 
     Attributes:
-        style: How to print.
+        style: The output format.
     """
 
     def __init__(self, database: Engine, style: str = "text") -> None:
         self._database, self.style = database, style
 
     def run(self) -> None:
-        """Read and answer until the user has enough."""
+        """Read statements and print results until the user ends the prompt."""
         with _history(self._words()):
-            print("Tables of a trace: .tables shows which, .help what else there is, Ctrl-D ends.")
+            print("Type SQL. .tables lists the tables, .help the commands; Ctrl-D ends.")
             while self._turn():
                 pass
 
     def _turn(self) -> bool:
-        """Read and answer once; False when the user has enough."""
+        """Read and answer once; return False if the user ends the prompt."""
         try:
             text = self._read()
             if text is None:
@@ -146,7 +146,7 @@ class Prompt:
                 print(f"({rows} {plural(rows, 'row')})")
 
     def command(self, text: str) -> bool:
-        """Obey a command; False for the one that ends the prompt.
+        """Run a command; return False for `.quit`.
 
         Raises:
             UsageError: There is no such command, or no such table.
@@ -185,7 +185,7 @@ class Prompt:
 
     @staticmethod
     def _words() -> list[str]:
-        """Return what completion offers."""
+        """Return the words that completion offers."""
         columns = {name for table in TABLES.values() for name in table.names}
         names = [*TABLES, *(view.name for view in VIEWS)]
         commands = [".tables", ".schema", ".format", ".help", ".quit"]
@@ -201,7 +201,7 @@ def _print_tables() -> None:
 
 @contextlib.contextmanager
 def _history(words: list[str]) -> Iterator[None]:
-    """Let lines be edited, kept for the next time, and completed."""
+    """Edit and complete lines with readline, and keep a history file."""
     try:
         import readline
     except ImportError:  # a Python built without it
@@ -213,8 +213,8 @@ def _history(words: list[str]) -> Iterator[None]:
         readline.read_history_file(path)
 
     def complete(text: str, number: int) -> str | None:
-        found = [word for word in words if word.startswith(text)]
-        return found[number] if number < len(found) else None
+        matches = [word for word in words if word.startswith(text)]
+        return matches[number] if number < len(matches) else None
 
     readline.set_history_length(1000)
     readline.set_completer_delims(" \t\n,()=<>*+-/;'\"")

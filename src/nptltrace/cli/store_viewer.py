@@ -1,4 +1,4 @@
-"""What `ptt ui --store` serves: the page of a store, and viewers of its runs."""
+"""The server side of `ptt ui --store`: the page of a store, and viewers of its runs."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["StoreViewer"]
 
 
 class StoreViewer:
-    """Answers for a store, as it is when it is asked.
+    """Answers requests about the current state of a store.
 
     Args:
         place: The store.
-        host: The address at which viewers of runs listen.
+        host: Address at which viewers of runs listen.
 
     Attributes:
-        closed: Nothing is answered any more.
-        looking: How many pages are open, as far as is known.
+        closed: The viewer answers no more requests.
+        looking: Number of pages that are known to be open.
     """
 
     def __init__(self, place: str, host: str) -> None:
@@ -39,10 +39,10 @@ class StoreViewer:
         self.looking = 0
 
     def start(self) -> None:
-        """Begin."""
+        """Begin; there is nothing to prepare."""
 
     def stop(self) -> None:
-        """Answer nothing any more."""
+        """Answer no more requests."""
         self.closed = True
 
     def close(self) -> None:
@@ -53,7 +53,7 @@ class StoreViewer:
             viewer.communicate()
 
     def page(self, asked: Mapping[str, str]) -> str:
-        """Return the page, divided by what `by` says."""
+        """Return the page, with runs compared by the query parameter `by`."""
         from nptltrace.cli.output.store_page import store_page
         from nptltrace.fleet import open as open_fleet
         from nptltrace.fleet.check import fleet_check
@@ -78,15 +78,15 @@ class StoreViewer:
         return STYLE
 
     def open_run(self, run_id: str) -> str:
-        """Return the address of a viewer of a run; one is started if need be.
+        """Return the address of the viewer of a run; start the viewer if it does not run.
 
         Raises:
-            UsageError: The store has no such run, or its trace is not here.
+            UsageError: The store has no such run, or its trace is gone.
         """
         with self._opening:
-            known = self._viewers.get(run_id)
-            if known is not None and known[0].poll() is None:
-                return known[1]
+            running = self._viewers.get(run_id)
+            if running is not None and running[0].poll() is None:
+                return running[1]
             command = [sys.executable, "-m", "nptltrace", "ui", "--no-browser"]
             viewer = subprocess.Popen(
                 [*command, "--host", self._host, str(self._trace(run_id))],
@@ -101,10 +101,10 @@ class StoreViewer:
             return address
 
     def _trace(self, run_id: str) -> Path:
-        """Return where the trace of a run is.
+        """Return the path of the trace of a run.
 
         Raises:
-            UsageError: Nowhere that is known.
+            UsageError: The store has no such run, or its trace is gone.
         """
         from nptltrace.fleet.store import Store
 

@@ -1,4 +1,4 @@
-"""What the commands that read traces share: filter options, symbol options, warnings."""
+"""Options and warnings that the commands that read traces share."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ __all__ = [
 
 
 def whole(text: str) -> int:
-    """Return a number that is not negative; meant as `type=` of an option."""
+    """Parse a whole number from 0 on; for `type=` of an option."""
     if not text.isascii() or not text.isdigit():
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
     return int(text)
 
 
 def add_traces_or_list(parser: argparse._ActionsContainer) -> None:
-    """Add the TRACE arguments, and the option that makes them needless."""
+    """Add the TRACE arguments, and `--list-events`, which needs no trace."""
     parser.add_argument(
         "traces", metavar="TRACE", nargs="*", help="trace directories, read as one traceset"
     )
@@ -65,9 +65,9 @@ def add_filters(
     """Add the options that choose events.
 
     Args:
-        parser: Where to add them.
-        events: Whether types of events can be chosen as well.
-        objects: Whether objects and call sites can.
+        parser: The parser.
+        events: Add options for event types.
+        objects: Add options for objects and call sites.
     """
     left_out = set() if events else {"--event", "--suffix"}
     left_out |= set() if objects else {"--object", "--site"}
@@ -95,11 +95,11 @@ def add_filters(
 
 
 class Bound(argparse.Action):
-    """Stores when a part of a trace begins or ends; a part that ends before it begins is refused.
+    """Stores the begin or the end of a part of a trace, and checks that the end is later.
 
     Attributes:
-        parse: What the values are, as `type=` of the option.
-        what: The help of the option for the end.
+        parse: Parses a value: `type=` of the option.
+        what: Help of the option for the end.
     """
 
     what = "end before this time"
@@ -112,7 +112,7 @@ class Bound(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        """Take a value."""
+        """Store a value."""
         del option_string
         setattr(namespace, self.dest, values)
         begin, end = getattr(namespace, "begin", None), getattr(namespace, "end", None)
@@ -126,9 +126,9 @@ def add_window(
     """Add the options that choose a part of the trace.
 
     Args:
-        parser: Where to add them.
-        counts: Whether it can be chosen by number of events as well.
-        end: The action of `--to`, where it takes something else too.
+        parser: The parser.
+        counts: Add options for a part by number of events.
+        end: The action of `--to`.
     """
     group = parser.add_argument_group("part of the trace")
     group.add_argument(
@@ -136,12 +136,7 @@ def add_window(
         help="begin at this time since the start of the trace: 1.5ms, 2s, or plain seconds",
     )  # fmt: skip
     group.add_argument(
-        "--to",
-        dest="end",
-        metavar="TIME",
-        type=end.parse,
-        action=end,
-        help=end.what,
+        "--to", dest="end", metavar="TIME", type=end.parse, action=end, help=end.what
     )
     if not counts:
         return
@@ -152,7 +147,7 @@ def add_window(
 
 
 def add_output(parser: argparse._ActionsContainer, what: str, *, required: bool = False) -> None:
-    """Add the options that say where to write."""
+    """Add `--output` and `--force`."""
     parser.add_argument("-o", "--output", metavar="DIR", required=required, help=what)
     parser.add_argument(
         "--force", action="store_true", help="replace a trace that is already there"
@@ -160,7 +155,7 @@ def add_output(parser: argparse._ActionsContainer, what: str, *, required: bool 
 
 
 def add_names(parser: argparse._ActionsContainer) -> None:
-    """Add the options that name addresses."""
+    """Add the options for names of addresses."""
     parser.add_argument(
         "--alias", metavar="FILE", action="append", default=[],
         help="names of objects: lines `0xADDRESS name` or `symbol name`",
@@ -177,7 +172,7 @@ def add_names(parser: argparse._ActionsContainer) -> None:
 
 
 def add_rules(parser: argparse._ActionsContainer) -> None:
-    """Add the option that adds kinds of findings."""
+    """Add `--rules`, which adds kinds of findings."""
     parser.add_argument(
         "--rules", metavar="FILE", action="append", default=[],
         help="also look for the kinds of findings in this Python file; repeatable",
@@ -185,7 +180,7 @@ def add_rules(parser: argparse._ActionsContainer) -> None:
 
 
 def load_rules(args: argparse.Namespace) -> None:
-    """Add the kinds of findings that the options name.
+    """Add the kinds of findings in the files of `--rules`.
 
     Raises:
         UsageError: A file cannot be read or run.
@@ -198,7 +193,7 @@ def load_rules(args: argparse.Namespace) -> None:
 
 
 def selection(args: argparse.Namespace) -> Selection:
-    """Return what the filter options say."""
+    """Return the selection of the filter options."""
     from nptltrace.trace.selection import Selection
 
     return Selection(
@@ -221,9 +216,15 @@ def _generation_at(source: Traceset, address: int, number: int) -> list[Chosen]:
 def passing(
     args: argparse.Namespace, source: Traceset, symbols: Symbols
 ) -> Callable[[Traceset], Filter] | None:
-    """Return what lets through the events of traces on the objects and call sites of the options.
+    """Return a function that creates a filter for the objects and call sites of the options.
 
-    Beginnings and ends of threads and processes pass as well. None when all events do.
+    The filter also passes begins and ends of threads and processes.
+
+    Returns:
+        A function from a traceset to its filter; None if the options choose all events.
+
+    Raises:
+        UsageError: A name does not exist.
     """
     from dataclasses import replace
 
@@ -232,18 +233,18 @@ def passing(
     chosen = replace(selection(args), pids=[], tids=[])
     if not chosen:
         return None
-    chosen.build(source, symbols)  # refuses what has no such name before anything is written
+    chosen.build(source, symbols)  # raises an error for unknown names before anything is written
 
     def build(traces: Traceset) -> Filter:
-        made = chosen.build(traces, symbols.of(traces))
-        made.keep_events(always_kept())
-        return made
+        events = chosen.build(traces, symbols.of(traces))
+        events.keep_events(always_kept())
+        return events
 
     return build
 
 
 def part(args: argparse.Namespace, source: Traceset, symbols: Symbols) -> Part:
-    """Return what the options choose to write, besides threads."""
+    """Return the part of a trace that the options choose, without the choice of threads."""
     from nptltrace._binding import libpttread
     from nptltrace.trace.copying import Part
 
@@ -256,24 +257,24 @@ def part(args: argparse.Namespace, source: Traceset, symbols: Symbols) -> Part:
 
 
 def answers(args: argparse.Namespace, traceset: Traceset, symbols: Symbols) -> Answers:
-    """Return what answers questions about the part that the options choose."""
+    """Return the answers about the part of the traces that the options choose."""
     from nptltrace.analysis.answers import Answers
 
     return Answers(traceset, symbols, selection(args), (args.begin, args.end))
 
 
 def names(traceset: Traceset) -> str:
-    """Return the paths of the traces, as they were given."""
+    """Return the paths of the traces, as the user wrote them."""
     return ", ".join(str(path) for path in traceset.paths())
 
 
 def open_symbols(args: argparse.Namespace, source: Processes, *, sites: bool = True) -> Symbols:
-    """Return the names of addresses, with what the options add.
+    """Return the names of addresses, with aliases and directories of the options.
 
     Args:
         args: The parsed arguments.
         source: The opened traces.
-        sites: Whether to choose call sites from stacks, which takes long.
+        sites: Choose call sites from stacks, which takes time.
     """
     from nptltrace.trace.symbols.alias import read_aliases
     from nptltrace.trace.symbols.lookup import Symbols
@@ -283,7 +284,7 @@ def open_symbols(args: argparse.Namespace, source: Processes, *, sites: bool = T
 
 
 def passed_over(args: argparse.Namespace) -> PassedOver:
-    """Return which frames are no call sites: by the built-in rule, the settings and the options.
+    """Return the frames that are not call sites, from the settings and the options.
 
     Raises:
         UsageError: A pattern is empty, or the settings cannot be read.
@@ -291,15 +292,15 @@ def passed_over(args: argparse.Namespace) -> PassedOver:
     from nptltrace.cli.settings import Settings
     from nptltrace.trace.passed_over import PassedOver, patterns
 
-    given = [pattern for option in args.skip for pattern in patterns(option)]
-    return PassedOver([*Settings.read().skip, *given])
+    skipped = [pattern for option in args.skip for pattern in patterns(option)]
+    return PassedOver([*Settings.read().skip, *skipped])
 
 
 class Warner:
-    """Says on stderr what is wrong with a trace, each thing once.
+    """Prints warnings about a trace on stderr, each warning once.
 
     Args:
-        args: The parsed arguments, which hold how much to say.
+        args: The parsed arguments, with the verbosity.
         source: The opened traces.
     """
 
@@ -312,7 +313,7 @@ class Warner:
         self._said: set[str] = set()
 
     def say(self) -> None:
-        """Say what has come since the last time."""
+        """Print the new warnings."""
         from nptltrace.analysis import recording_state
 
         remarks = (
@@ -332,7 +333,7 @@ class Warner:
 
 
 def list_events() -> None:
-    """Print the event types: name, level, and the sentence that says what it means."""
+    """Print the event types: name, level and meaning."""
     from nptltrace.catalog import EVENTS
 
     seen: set[str] = set()

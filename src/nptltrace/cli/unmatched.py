@@ -1,4 +1,4 @@
-"""Says what of the options that choose a part of a trace matches nothing in it."""
+"""Warnings about options that match nothing in a trace."""
 
 from __future__ import annotations
 
@@ -26,15 +26,18 @@ _PLACE = re.compile(r"(\+0x| \().*")  # what follows the name of a function in a
 def say_unmatched(
     args: argparse.Namespace, source: Traceset, symbols: Symbols | None = None
 ) -> bool:
-    """Say on stderr which options match nothing, and what there is; return whether any does.
+    """Warn on stderr about options that match nothing, and say what the trace has instead.
 
     Args:
         args: The parsed arguments.
         source: The opened traces.
-        symbols: Names of addresses, where the command chooses by threads and call sites.
+        symbols: Names of addresses; None for commands without options for threads and call sites.
+
+    Returns:
+        Whether an option matches nothing.
     """
     span = source.reader.key_range()
-    if span is None:  # there is nothing to match, and that is said
+    if span is None:  # another warning says that the trace is empty
         return True
     first, last = (source.reader.time_of_key(key) for key in span)
     last = max([last, *(ns for ns in source.ended_ns() if ns is not None)])
@@ -48,27 +51,27 @@ def say_unmatched(
 
 
 def say_no_object(args: argparse.Namespace) -> None:
-    """Say on stderr that no object is left, if objects or call sites were chosen."""
+    """Warn on stderr that no object is left, if the options choose objects or call sites."""
     if args.object or args.site:
-        given = _given(args, "pid", "tid", "object", "site")
-        say(args, f"warning: no object matches {given} (ptt stat lists what there is)")
+        options = _given(args, "pid", "tid", "object", "site")
+        say(args, f"warning: no object matches {options} (ptt stat lists the objects)")
 
 
 def say_no_event(args: argparse.Namespace, source: Traceset) -> None:
-    """Say on stderr that no event is left."""
+    """Warn on stderr that no event is left."""
     events = sum(source.reader.trace_info(trace.number).events for trace in source.traces)
-    say(args, f"warning: no event is left of the {events:,} that there are")
+    say(args, f"warning: no event matches: the trace has {events:,} {plural(events, 'event')}")
 
 
 def _window(args: argparse.Namespace, first: int, last: int) -> Iterator[str]:
     begin, end = args.begin, args.end
-    there = f"the trace has events from {duration(first)} to {duration(last)}"
+    span = f"the trace has events from {duration(first)} to {duration(last)}"
     if begin is not None and begin == end:
         yield f"nothing lies between --from {duration(begin)} and --to {duration(end)}"
     elif begin is not None and begin > last:
-        yield f"nothing comes after --from {duration(begin)}: {there}"
+        yield f"nothing comes after --from {duration(begin)}: {span}"
     elif end is not None and end <= first:
-        yield f"nothing comes before --to {duration(end)}: {there}"
+        yield f"nothing comes before --to {duration(end)}: {span}"
 
 
 def _threads(args: argparse.Namespace, source: Traceset) -> Iterator[str]:
@@ -97,5 +100,5 @@ def _sites(args: argparse.Namespace, source: Traceset, symbols: Symbols) -> Iter
 
 
 def _given(args: argparse.Namespace, *names: str) -> str:
-    """Return options as they were given."""
+    """Return options as the user wrote them."""
     return " ".join(f"--{name} {value}" for name in names for value in getattr(args, name, []))

@@ -1,4 +1,4 @@
-"""`ptt attach`: records a process that already runs, and lets it go again."""
+"""`ptt attach`: records a process that already runs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Record, and let go."""
+    """Record the process."""
     from nptltrace import _paths
     from nptltrace.attach.idle_recorder import control_page_of, record_with_idle_recorder
     from nptltrace.attach.injection import Injection

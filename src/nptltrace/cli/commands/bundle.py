@@ -1,4 +1,4 @@
-"""`ptt bundle`: names into a trace, so that it can be read elsewhere."""
+"""`ptt bundle`: adds names to a trace, so that other machines can read it without symbols."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def run(args: argparse.Namespace) -> int:
 
     source = Traceset(*args.traces)
     warner = traces.Warner(args, source)
-    done = write_bundle(source, traces.open_symbols(args, source))
+    bundles = write_bundle(source, traces.open_symbols(args, source))
     warner.say()
-    for trace, found in zip(source.traces, done, strict=True):
-        for module, count in sorted(found.nameless.items()):
+    for trace, bundle in zip(source.traces, bundles, strict=True):
+        for module, count in sorted(bundle.nameless.items()):
             say(args, f"{module}: no symbols for {count} of its addresses")
-        what = f"{found.names} names, {found.lines} with a source line"
-        say(args, f"put {what}, into {trace.path} ({found.size / 1000:.1f} kB)")
+        what = f"{bundle.names} names, {bundle.lines} with a source line"
+        say(args, f"put {what}, into {trace.path} ({bundle.size / 1000:.1f} kB)")
     return 0

@@ -1,4 +1,4 @@
-"""`ptt check`: what is wrong with what the threads did."""
+"""`ptt check`: finds bugs in a trace."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ptt check --format json run.ptt | jq '.findings[].message'
 ptt check --format sarif --source-root ~/src/mine run.ptt > findings.sarif"""
 
 _POLL_S = 0.2
-# Kinds that read tables are looked for this often, and for at most this part of the time.
+# Kinds that read tables are evaluated after this time, and for at most 1/10 of the time.
 _ADDED_S = 1.0
 _ADDED_SHARE = 10
 
@@ -112,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
     result, chosen = traces.answers(args, source, symbols).check(rules, args.long_hold)
     warner.say()
     say_unmatched(args, source, symbols)
-    suspects = 0 if rules.suspects else sum(found.suspect for found in result.findings)
+    suspects = 0 if rules.suspects else sum(finding.suspect for finding in result.findings)
     if result.partial:
         are = plural(result.lost, "event is", "events are")
         what = f"{result.lost:,} {are} missing" if result.lost else "events are missing"
@@ -130,12 +130,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _status(result: Findings, chosen: list[Finding]) -> int:
-    """Return the exit status: what could not be looked for comes before what was found."""
+    """Return the exit status: failures of rules come before findings."""
     return UsageError.exit_status if result.failures else int(bool(chosen))
 
 
 def _say_failures(result: Findings, reported: set[str]) -> None:
-    """Report kinds that could not be looked for, each once."""
+    """Report kinds of findings that failed, each once."""
     for failure in result.failures:
         if failure not in reported:
             talk(f"error: {failure}")
@@ -154,9 +154,9 @@ def _print(
     from nptltrace.cli.output.text import check_text
 
     if args.format == "text":
-        # errors first: why a program hangs is not to be looked for behind what might be better
-        for found in sorted(chosen, key=lambda found: found.severity != "error"):
-            write_lines(check_text.finding(found, stacks=args.verbosity > 0))
+        # Errors first: the reason of a hang must not stand behind warnings.
+        for finding in sorted(chosen, key=lambda finding: finding.severity != "error"):
+            write_lines(check_text.finding(finding, stacks=args.verbosity > 0))
         write_lines(check_text.summary(chosen, traces.names(source), _unseen(result)))
     elif args.format == "json":
         write_json(findings_document(chosen, result.uncovered, result.futex_waits))
@@ -167,19 +167,14 @@ def _print(
 
 
 def _unseen(result: Findings) -> list[str]:
-    """Return what findings do not judge, a sentence each."""
-    from nptltrace.cli.output.text.not_covered import (
-        futexes,
-        left_alone,
-        modules,
-        silent,
-    )
+    """Return sentences about parts of the program that findings do not cover."""
+    from nptltrace.cli.output.text import not_covered
 
     return [
-        *futexes(result.futex_waits),
-        *modules(result.uncovered),
-        *silent(result.silent),
-        *left_alone(result.left_alone),
+        *not_covered.futexes(result.futex_waits),
+        *not_covered.modules(result.uncovered),
+        *not_covered.silent(result.silent),
+        *not_covered.left_alone(result.left_alone),
     ]
 
 
@@ -190,7 +185,7 @@ def _follow(
     rules: Rules,
     warner: traces.Warner,
 ) -> int:
-    """Print findings as they show; the recording's end ends it."""
+    """Print findings when they appear, until the recording ends."""
     from nptltrace.analysis.checking.checker import Checker
     from nptltrace.analysis.findings import findings_of
     from nptltrace.analysis.recording_state import is_recorded
@@ -220,16 +215,16 @@ def _follow(
             if tables:
                 end_s = time.monotonic()
                 again_s = end_s + max(_ADDED_S, _ADDED_SHARE * (end_s - begin_s))
-        for key, found in _distinguished(chosen) if args.format == "text" else ():
+        for key, finding in _distinguished(chosen) if args.format == "text" else ():
             if key not in shown:
-                write_lines(check_text.finding(found, stacks=args.verbosity > 0))
+                write_lines(check_text.finding(finding, stacks=args.verbosity > 0))
                 sys.stdout.flush()
             shown.add(key)
         warner.say()
         if not running:
             break
         time.sleep(_POLL_S)
-        # Asked for first: what came until then is read after it.
+        # Before the refresh, so that events up to the end of the recording are read.
         running = is_recorded(source)
         checker.refresh()
         running = running and source.running
@@ -241,15 +236,15 @@ def _follow(
 
 
 def _distinguished(findings: list[Finding]) -> Iterator[tuple[Hashable, Finding]]:
-    """Yield findings, each with what identifies it whenever they are looked for."""
+    """Yield findings, each with a key that identifies it in every evaluation."""
     from nptltrace.findings.kind import kinds
 
     seen: dict[Hashable, int] = {}
-    for found in findings:
-        if not kinds()[found.kind].tables:
-            yield (found.kind, found.ts_ns, tuple(found.threads)), found
+    for finding in findings:
+        if not kinds()[finding.kind].tables:
+            yield (finding.kind, finding.ts_ns, tuple(finding.threads)), finding
             continue
-        # Times of tables change a little once it is known how fast the recording's clock was.
-        what = (found.kind, tuple(found.threads), tuple(found.sites))
-        seen[what] = seen.get(what, 0) + 1
-        yield (what, seen[what]), found
+        # Times of tables change a little when the frequency of the clock is known exactly.
+        key = (finding.kind, tuple(finding.threads), tuple(finding.sites))
+        seen[key] = seen.get(key, 0) + 1
+        yield (key, seen[key]), finding

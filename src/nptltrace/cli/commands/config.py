@@ -1,4 +1,4 @@
-"""`ptt config`: says where the installed files are, and remembers the settings of a user."""
+"""`ptt config`: prints the paths of installed files, and writes the settings of a user."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Remember what was given, and print the answers."""
+    """Write the settings, and print the answers."""
     if args.skip is not None:
         from nptltrace.trace.passed_over import patterns
 

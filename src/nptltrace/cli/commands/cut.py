@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _skip(cursor: Cursor, count: int) -> None:
-    """Go over a number of events."""
+    """Read a number of events and drop them."""
     from nptltrace._binding import libpttread
 
     buffer = libpttread.Buffer(65536, ("id",))

@@ -1,4 +1,4 @@
-"""`ptt diff`: what changed from one trace to another, or from some runs to others."""
+"""`ptt diff`: the changes between two traces, or between baseline runs and new runs."""
 
 from __future__ import annotations
 
@@ -38,11 +38,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--against", metavar="TRACE", nargs="+", help="traces of the new runs")
     add_format(parser, ("text", "json", "csv", "junit"))
     parser.add_argument(
-        "--by",
-        choices=("site", "stack", "object", "thread"),
-        default="site",
+        "--by", choices=("site", "stack", "object", "thread"), default="site",
         help="what to compare (default: site)",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--per", metavar="WHAT", default="run",
         help="divide by seconds (second) or by the number of events of a type that stands for an "
@@ -67,31 +65,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what changed."""
+    """Print the changes."""
     from nptltrace.cli.output import junit
 
     if args.format == "junit" and not args.fail_on:
         raise UsageError("--format junit needs --fail-on")
     before, after = (_answers(args, paths) for paths in _sides(args))
-    found = next(before).diff(
+    difference = next(before).diff(
         after, before=before, by=args.by, per=args.per, confidence=args.confidence
     )
-    _compare_levels(args, found)
-    failed = gate.failures(found, args.fail_on)
+    _compare_levels(args, difference)
+    failed = gate.failures(difference, args.fail_on)
     if args.format == "junit":
-        write_lines(junit.lines(found, args.fail_on, failed))
+        write_lines(junit.lines(difference, args.fail_on, failed))
     else:
-        _print(found, args)
+        _print(difference, args)
     for term, row in failed:
         say(args, f"failed on {term.text}: {junit.sentence(term, row)}", verbosity=-1)
     return 1 if failed else 0
 
 
 def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """Return the traces before and after.
+    """Return the baseline traces and the new traces.
 
     Raises:
-        UsageError: It is not said which traces are which.
+        UsageError: The arguments do not name the new runs.
     """
     if args.against:
         return args.traces, args.against
@@ -103,7 +101,7 @@ def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def _answers(args: argparse.Namespace, paths: Iterable[str]) -> Iterator[Answers]:
-    """Open each trace, yield what answers questions about it, and say what is wrong with it."""
+    """Open each trace, yield the answers about it, and print warnings about it."""
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.traceset import Traceset
 
@@ -116,9 +114,9 @@ def _answers(args: argparse.Namespace, paths: Iterable[str]) -> Iterator[Answers
         say_unmatched(args, source, symbols)
 
 
-def _compare_levels(args: argparse.Namespace, found: Difference) -> None:
+def _compare_levels(args: argparse.Namespace, difference: Difference) -> None:
     """Warn if one side was recorded in more detail than the other."""
-    sides = found.before, found.after
+    sides = difference.before, difference.after
     levels = [sorted({run.level for run in runs if run.level}) for runs in sides]
     if levels[0] != levels[1] and all(levels):
         both = " and ".join(", ".join(side) for side in levels)
@@ -127,13 +125,13 @@ def _compare_levels(args: argparse.Namespace, found: Difference) -> None:
         )
 
 
-def _print(found: Difference, args: argparse.Namespace) -> None:
+def _print(difference: Difference, args: argparse.Namespace) -> None:
     from nptltrace.analysis.report.documents import diff_document, diff_rows
     from nptltrace.cli.output.text.diff_text import lines
 
     if args.format == "text":
-        write_lines(lines(found, by=args.by, per=args.per, top=args.top or None))
+        write_lines(lines(difference, by=args.by, per=args.per, top=args.top or None))
     elif args.format == "json":
-        write_json(diff_document(found, by=args.by, per=args.per))
+        write_json(diff_document(difference, by=args.by, per=args.per))
     else:
-        write_csv(diff_rows(found, by=args.by))
+        write_csv(diff_rows(difference, by=args.by))

@@ -1,4 +1,4 @@
-"""`ptt export`: a trace in other people's formats."""
+"""`ptt export`: writes a trace in the format of another program."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Each format keeps every wait and every wake-up. `collapsed` is another name of `
 
 
 def _format_or_time(text: str) -> str | int:
-    """Return the name of a format as it is, and anything else as a time."""
+    """Return the name of a format unchanged, and parse other texts as a time."""
     if text in {*FORMATS, *ALIASES}:
         return text
     try:
@@ -35,7 +35,7 @@ def _format_or_time(text: str) -> str | int:
 
 
 class _To(traces.Bound):
-    """Takes the end of the part, or the format: no name of a format is a time."""
+    """Stores the end of the part, or the format: names of formats are not times."""
 
     what = "end before this time; the name of a format counts as --format"
     parse = staticmethod(_format_or_time)
@@ -47,7 +47,7 @@ class _To(traces.Bound):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        """Take a value."""
+        """Store a value."""
         if isinstance(values, str):
             namespace.format = values
         else:
@@ -61,12 +61,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--format", choices=(*FORMATS, *ALIASES), metavar="FORMAT", help="one of the formats above"
     )
     parser.add_argument(
-        "-o",
-        "--output",
-        metavar="OUT",
-        required=True,
+        "-o", "--output", metavar="OUT", required=True,
         help="file or directory to write; -: standard output",
-    )
+    )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
     parser.add_argument(
         "--table", dest="tables", metavar="NAME,…", action="append", default=[],
@@ -94,14 +91,14 @@ def run(args: argparse.Namespace) -> int:
     if args.format is None:
         raise UsageError(f"no --format given: there are {', '.join(FORMATS)}")
     chosen = load_format(args.format)
-    own = _own(args, chosen.OPTIONS)
+    options = _options(args, chosen.OPTIONS)
     traceset = Traceset(*args.traces)
     warner = traces.Warner(args, traceset)
     symbols = traces.open_symbols(args, traceset)
     scope = traces.answers(args, traceset, symbols).scope
     out = Target(None if args.output == "-" else args.output, force=args.force)
     with Progress(args, lambda: f"{size(out.written())} written"):
-        what = chosen.write(Export(traceset, symbols, scope, **own), out)
+        what = chosen.write(Export(traceset, symbols, scope, **options), out)
     warner.say()
     say_unmatched(args, traceset, symbols)
     say(args, f"wrote {what} to {out}")
@@ -109,14 +106,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _own(args: argparse.Namespace, known: tuple[str, ...]) -> dict[str, Any]:
-    """Return the options that not all formats take.
+    """Return the options of the format.
+
+    Args:
+        args: The parsed arguments.
+        known: Names of the options that the format takes.
 
     Raises:
-        UsageError: One was given that this format does not take.
+        UsageError: The format does not take an option.
     """
     tables = [name for names in args.tables for name in names.split(",") if name]
-    given: dict[str, Any] = {"tables": tables, "show": args.show}
-    for name, value in given.items():
+    options: dict[str, Any] = {"tables": tables, "show": args.show}
+    for name, value in options.items():
         if value and name not in known:
             raise UsageError(f"--{name.rstrip('s')} means nothing to {args.format}")
-    return {name: given[name] for name in known if given[name]}
+    return {name: options[name] for name in known if options[name]}

@@ -1,4 +1,4 @@
-"""`ptt fleet`: keeps many runs in a store, and asks them all."""
+"""`ptt fleet`: keeps many runs in a store, and compares them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from nptltrace._units import plural
 from nptltrace.cli import traces
-from nptltrace.cli.engine import add_engine, chosen_engine
 from nptltrace.cli.imports import import_whole
 from nptltrace.cli.options import (
+    add_engine,
     add_format,
+    chosen_engine,
     confidence,
     duration_ns,
     say,
@@ -24,7 +25,8 @@ from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
 
     from nptltrace.fleet.fleet import Fleet
     from nptltrace.fleet.selection import Chosen
@@ -56,7 +58,7 @@ ptt sql --store ~/runs 'select * from contention_by_site limit 5'"""
 INTERMIXED = True
 
 _ACTIONS = ("add", "list", "remove", "compact", "report", "check", "diff")
-# What an option is for, besides those that every action takes.
+# The actions of each option; the other options are for all actions.
 _FOR = {
     "label": ("add", "list", "remove", "report", "check", "diff"),
     "summary": ("add",),
@@ -73,7 +75,7 @@ _TOP = 10
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add what to do, and the options."""
+    """Add the action and the options."""
     parser.add_argument("action", metavar="ACTION", choices=_ACTIONS, help=", ".join(_ACTIONS))
     parser.add_argument("store", metavar="STORE", help="directory, or address of a bucket")
     parser.add_argument(
@@ -119,7 +121,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do it."""
+    """Run the action."""
     if args.engine == "spark":
         import_whole("pyarrow")
     for option, actions in _FOR.items():
@@ -157,7 +159,7 @@ def _add(args: argparse.Namespace) -> int:
         except (PttError, OSError) as error:
             if len(args.items) == 1:
                 raise
-            say_error(error)  # one that cannot be added keeps no other one out
+            say_error(error)  # the other traces are still added
             refused += 1
             continue
         added += is_new
@@ -168,7 +170,7 @@ def _add(args: argparse.Namespace) -> int:
 
 
 def _adder(args: argparse.Namespace) -> Callable[..., bool]:
-    """Return what adds a run: in one piece, or in slices."""
+    """Return the function that adds a run: in one piece, or in slices."""
     if args.slices is None:
         for option in ("engine", "master", "remote", "scratch"):
             if getattr(args, option) is not None:
@@ -196,13 +198,9 @@ def _list(args: argparse.Namespace, fleet: Fleet) -> int:
     from nptltrace.cli.output.text import fleet_text
     from nptltrace.fleet.selection import fleet_runs
 
-    found = fleet_runs(fleet, _chosen(args, fleet))
-    if args.format == "json":
-        write_json(found)
-    elif args.format == "csv":
-        write_csv(fleet_text.run_rows(found))
-    else:
-        write_lines(fleet_text.runs(found, _top(args, 0)))
+    document = fleet_runs(fleet, _chosen(args, fleet))
+    rows, lines = fleet_text.run_rows(document), fleet_text.runs(document, _top(args, 0))
+    _print(args, document, rows, lines)
     return 0
 
 
@@ -213,10 +211,10 @@ def _remove(args: argparse.Namespace, fleet: Fleet) -> int:
     unknown = sorted(set(args.items) - set(chosen))
     if unknown:
         raise UsageError(f"{fleet.store.place} has no run {unknown[0]} (see ptt fleet list)")
-    gone = args.items or chosen
-    if gone:
-        fleet.store.remove(gone)
-    say(args, f"removed {len(gone)} {plural(len(gone), 'run')} from {fleet.store.place}")
+    removed = args.items or chosen
+    if removed:
+        fleet.store.remove(removed)
+    say(args, f"removed {len(removed)} {plural(len(removed), 'run')} from {fleet.store.place}")
     return 0
 
 
@@ -226,13 +224,9 @@ def _report(args: argparse.Namespace, fleet: Fleet) -> int:
 
     chosen = _chosen(args, fleet)
     by = args.by or ("release" if "release" in chosen.names else "host")
-    found = fleet_report(fleet, chosen, by=by, confidence=args.confidence or 0.95)
-    if args.format == "json":
-        write_json(found)
-    elif args.format == "csv":
-        write_csv(fleet_text.report_rows(found))
-    else:
-        write_lines(fleet_text.report(found, _top(args, _TOP)))
+    document = fleet_report(fleet, chosen, by=by, confidence=args.confidence or 0.95)
+    rows, lines = fleet_text.report_rows(document), fleet_text.report(document, _top(args, _TOP))
+    _print(args, document, rows, lines)
     return 0
 
 
@@ -240,14 +234,10 @@ def _check(args: argparse.Namespace, fleet: Fleet) -> int:
     from nptltrace.cli.output.text import fleet_text
     from nptltrace.fleet.check import fleet_check
 
-    found = fleet_check(fleet, _chosen(args, fleet), by=args.by)
-    if args.format == "json":
-        write_json(found)
-    elif args.format == "csv":
-        write_csv(fleet_text.check_rows(found))
-    else:
-        write_lines(fleet_text.check(found, _top(args, 0)))
-    return 1 if found["findings"] else 0
+    document = fleet_check(fleet, _chosen(args, fleet), by=args.by)
+    rows, lines = fleet_text.check_rows(document), fleet_text.check(document, _top(args, 0))
+    _print(args, document, rows, lines)
+    return 1 if document["findings"] else 0
 
 
 def _diff(args: argparse.Namespace, fleet: Fleet) -> int:
@@ -258,16 +248,27 @@ def _diff(args: argparse.Namespace, fleet: Fleet) -> int:
     if not args.only or not args.against:
         raise UsageError("choose the runs with --only, and those to compare with --against")
     before, after = (choose(fleet.runs, wanted) for wanted in (args.only, args.against))
-    found = fleet_diff(fleet, before, after, confidence=args.confidence or 0.95)
-    if args.format == "json":
-        write_json(found)
-    elif args.format == "csv":
-        write_csv(fleet_text.diff_rows(found))
-    else:
-        write_lines(fleet_text.diff(found, _top(args, _TOP)))
+    document = fleet_diff(fleet, before, after, confidence=args.confidence or 0.95)
+    rows, lines = fleet_text.diff_rows(document), fleet_text.diff(document, _top(args, _TOP))
+    _print(args, document, rows, lines)
     return 0
 
 
+def _print(
+    args: argparse.Namespace,
+    document: Mapping[str, Any],
+    rows: Iterable[Sequence[Any]],
+    lines: Iterable[str],
+) -> None:
+    """Print a document as JSON, its rows as CSV, or its lines as text."""
+    if args.format == "json":
+        write_json(document)
+    elif args.format == "csv":
+        write_csv(rows)
+    else:
+        write_lines(lines)
+
+
 def _top(args: argparse.Namespace, default: int) -> int | None:
-    """Return how many rows to show; None for all."""
+    """Return the number of rows to show; None for all."""
     return (default if args.top is None else args.top) or None

@@ -1,4 +1,4 @@
-"""`ptt hang`: who waits for whom in a process that was never traced."""
+"""`ptt hang`: which thread waits for which in a process that was never traced."""
 
 from __future__ import annotations
 
@@ -61,20 +61,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what the threads wait for."""
+    """Print the waits of all threads, and the findings."""
     from nptltrace.hang.documents import hang_document
     from nptltrace.hang.stack.names import Names, OneProcess
 
     process = _target(args)
     source = OneProcess(process)
     names = Names(traces.open_symbols(args, source))
-    picture, unmoved, found = _seen(args, process, names)
+    picture, unmoved, findings = _seen(args, process, names)
     for remark in (*process.remarks, *dict.fromkeys(source.notes)):
         say(args, f"warning: {remark}")
     if args.format == "json":
         import json
 
-        json.dump(hang_document(picture, found, unmoved), sys.stdout, indent=2)
+        json.dump(hang_document(picture, findings, unmoved), sys.stdout, indent=2)
         sys.stdout.write("\n")
     else:
         from nptltrace.cli.output.text import hang_text
@@ -82,13 +82,13 @@ def run(args: argparse.Namespace) -> int:
 
         stoppable = isinstance(process, Process) and not args.stop
         write_lines(
-            hang_text.lines(picture, found, unmoved, stacks=args.stacks, stoppable=stoppable)
+            hang_text.lines(picture, findings, unmoved, stacks=args.stacks, stoppable=stoppable)
         )
-    return 1 if found else 0
+    return 1 if findings else 0
 
 
 def _target(args: argparse.Namespace) -> Process | Core:
-    """Return what is to be looked at."""
+    """Return the process or the core file."""
     if args.target.isascii() and args.target.isdigit():
         from nptltrace.hang.targets.process import Process
 
@@ -109,7 +109,11 @@ def _target(args: argparse.Namespace) -> Process | Core:
 def _seen(
     args: argparse.Namespace, process: Process | Core, names: Names
 ) -> tuple[Picture, frozenset[int] | None, list[Verdict]]:
-    """Look as often as was asked for; return the last picture, what did not run, what was found."""
+    """Look once, or again with --watch and --stop.
+
+    Returns:
+        The last picture, the threads that did not run during --watch, and the findings.
+    """
     from nptltrace.hang.picture import look
     from nptltrace.hang.targets.process import Process
     from nptltrace.hang.verdicts import verdicts
@@ -119,16 +123,16 @@ def _seen(
     if args.watch is not None:
         time.sleep(args.watch / 1e9)
         picture = look(process, names)
-    found = verdicts(process, picture, names)
+    findings = verdicts(process, picture, names)
     if args.stop and isinstance(process, Process):
         from nptltrace.hang.targets.stop import Stopped
 
-        # The names that the first look has found make this one short.
+        # The names from the first look make this look short.
         with Stopped(process):
             picture = look(process, names)
-            found = verdicts(process, picture, names)
+            findings = verdicts(process, picture, names)
     if args.watch is None:
-        return picture, None, found
+        return picture, None, findings
     unmoved = frozenset(
         tid
         for seen in picture.threads
@@ -136,4 +140,4 @@ def _seen(
         and seen.state != "runnable"
         and old.turns == seen.thread.turns
     )
-    return picture, unmoved, found
+    return picture, unmoved, findings

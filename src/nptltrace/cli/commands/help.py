@@ -1,4 +1,4 @@
-"""`ptt help`: what `--help` shows."""
+"""`ptt help`: prints the same text as `--help`."""
 
 from __future__ import annotations
 

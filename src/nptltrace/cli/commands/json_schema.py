@@ -1,4 +1,4 @@
-"""`ptt json-schema`: prints what the JSON of the commands looks like."""
+"""`ptt json-schema`: prints the JSON Schemas of the commands' JSON documents."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def run(args: argparse.Namespace) -> int:
     name = " ".join(args.words)
     if name and name not in DOCUMENTS:
         raise UsageError(f"{name} has no JSON document: choose from {', '.join(DOCUMENTS)}")
-    write_json(json_schema(name) if name else {one: json_schema(one) for one in DOCUMENTS})
+    write_json(json_schema(name) if name else {each: json_schema(each) for each in DOCUMENTS})
     return 0

@@ -25,10 +25,9 @@ ptt level 4711"""
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options and arguments."""
     parser.add_argument(
-        "--group",
-        action="store_true",
+        "--group", action="store_true",
         help="change all recorded processes in the process group of PID",
-    )
+    )  # fmt: skip
     parser.add_argument("pid", metavar="PID", type=int, help="process that is being recorded")
     parser.add_argument(
         "spec", metavar="SPEC", nargs="?", help="new levels (default: print the levels)"
@@ -46,15 +45,15 @@ def run(args: argparse.Namespace) -> int:
         try:
             pages.append(ControlPage.of(pid))
         except UsageError:
-            # A group may well hold processes that are not recorded, such as the recorder.
+            # A group may have processes that are not recorded, such as the recorder.
             if not args.group:
                 raise
     if not pages:
         raise UsageError(f"no process of the group of {args.pid} is recorded")
     for page in pages:
         if levels is None:
-            found = page.read().items()
-            print(f"{page.pid} {','.join(f'{name}={level}' for name, level in found)}")
+            items = page.read().items()
+            print(f"{page.pid} {','.join(f'{name}={level}' for name, level in items)}")
         else:
             page.write(levels)
             say(args, f"process {page.pid}: level {args.spec}", verbosity=1)

@@ -1,4 +1,4 @@
-"""`ptt mcp`: lets an assistant use PTT."""
+"""`ptt mcp`: a Model Context Protocol server for assistants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ptt merge`: several traces into one."""
+"""`ptt merge`: joins several traces into one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.traceset import Traceset
 
-    if len(args.traces) < 2:  # noqa: PLR2004 -- as the word says
+    if len(args.traces) < 2:  # noqa: PLR2004 -- a merge needs two
         raise UsageError("merge needs two traces or more")
     source = Traceset(*args.traces)
     symbols = traces.open_symbols(args, source)

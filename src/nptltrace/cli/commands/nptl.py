@@ -1,4 +1,4 @@
-"""`ptt nptl`: builds, names and describes the trace-enabled thread library."""
+"""`ptt nptl`: builds, finds, describes and removes the trace-enabled thread library."""
 
 from __future__ import annotations
 
@@ -26,23 +26,19 @@ ptt nptl build --source glibc-2.36.tar.xz --prefix ~/nptl"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add what to do, and the options of `build`."""
+    """Add the action, and the options of `build` and `info`."""
     parser.add_argument(
-        "action",
-        choices=("build", "path", "info", "clean"),
+        "action", choices=("build", "path", "info", "clean"),
         help="build the library; print its path; describe it; remove it",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--source",
-        metavar="debian|TARBALL|DIR",
+        "--source", metavar="debian|TARBALL|DIR",
         help="source of glibc (default: debian, the package glibc-source)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--prefix",
-        metavar="DIR",
-        type=Path,
+        "--prefix", metavar="DIR", type=Path,
         help="where to install the library (default: your cache)",
-    )
+    )  # fmt: skip
     parser.add_argument("--jobs", metavar="N", type=int, help="compile N files at the same time")
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="output format of info"
@@ -50,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do it."""
+    """Run the action."""
     if args.action != "build" and (args.source or args.jobs):
         raise UsageError(f"--source and --jobs are for ptt nptl build, not for {args.action}")
     return {"build": _build, "path": _path, "info": _info, "clean": _clean}[args.action](args)

@@ -45,16 +45,15 @@ ptt record --stream-full-policy loop --buffer-budget 256M -- ./server"""
 _SCHED = ("auto", "perf", "none")
 _POLICIES = ("flush", "loop", "until-full")
 
-# How long the names of a program may delay the end of its recording: this part of it, in seconds
-# at least and at most.
+# Names may delay the end of a recording by this share of its duration, within these limits in s.
 _NAMING, _NAMING_LEAST, _NAMING_MOST = 0.05, 0.5, 10.0
-# A file that has been there for a week is rather installed than built by the user: nothing is
-# said of it, an interpreter in a home directory say.
+# There is no message about files that are older than a week: they are installed, not built by the
+# user. An example is an interpreter in a home directory.
 _OLD_S = 7 * 86400
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options, and CMD with all that follows it."""
+    """Add the options, and CMD with its arguments."""
     parser.usage = "%(prog)s [options] [--] CMD [ARG...]"
     add = parser.add_argument
     add(
@@ -64,19 +63,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--force", action="store_true", help="replace the trace that is in DIR")
     add_level(parser)
     handler = add(
-        "--handler",
-        metavar="NAME[:ARG,...]",
-        default="ring",
+        "--handler", metavar="NAME[:ARG,...]", default="ring",
         help="where events go: ring, shared, file, text, posix, or the path of a handler "
         "(default: ring)",
-    )
+    )  # fmt: skip
+    suggest(handler, "ring", "shared", "file", "text")
     add(
-        "--nptl",
-        metavar="PATH|auto|stock",
+        "--nptl", metavar="PATH|auto|stock",
         help="run CMD on the thread library that ptt nptl build made (auto, or its path), or on "
         "the system's library (stock; default: auto at level 4, else stock)",
-    )
-    suggest(handler, "ring", "shared", "file", "text")
+    )  # fmt: skip
     add("--fleet", metavar="STORE", help="add the run to a store of ptt fleet when the run ends")
     add(
         "--label", metavar="NAME=VALUE", action="append",
@@ -90,26 +86,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "locks.toml",
     )  # fmt: skip
     add(
-        "--filter",
-        metavar="EXPR",
+        "--filter", metavar="EXPR",
         help="record only these events: DOMAIN, PREFIX or *SUFFIX of event names, separated by "
         "commas; !ITEM excludes events (default: all events of the level)",
-    )
+    )  # fmt: skip
     add_stacks(parser)
     add(
-        "--sched",
-        choices=_SCHED,
+        "--sched", choices=_SCHED,
         help="auto: record how long threads had no processor, if the kernel tells; perf: also "
         "record each context switch, if perf_event_paranoid is 2 or less; none: neither (default: "
         "$PTT_SCHED, else auto)",
-    )
+    )  # fmt: skip
     add(
-        "--python",
-        choices=("auto", "off"),
-        default="auto",
+        "--python", choices=("auto", "off"), default="auto",
         help="auto: show Python functions in call stacks instead of interpreter frames "
         "(default: auto)",
-    )
+    )  # fmt: skip
     add(
         "--no-java", dest="java", action="store_false",
         help="do not load the agent that records waits for monitors and locks in Java virtual "
@@ -122,10 +114,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     _add_buffers(parser.add_argument_group("buffers and files"))
     add(
-        "--ui",
-        action="store_true",
+        "--ui", action="store_true",
         help="show the trace in a browser during the recording: see ptt ui",
-    )
+    )  # fmt: skip
     add("cmd", metavar="CMD", nargs=argparse.REMAINDER, help="the program, with its arguments")
 
 
@@ -137,30 +128,22 @@ def _add_buffers(group: argparse._ActionsContainer) -> None:
     )  # fmt: skip
     add_buffer_budget(group)
     add(
-        "--stream-full-policy",
-        choices=_POLICIES,
-        default="flush",
+        "--stream-full-policy", choices=_POLICIES, default="flush",
         help="flush: write events to disk all the time; loop: keep the newest events; until-full: "
         "stop when the buffers are full (default: flush)",
-    )
+    )  # fmt: skip
     add(
-        "--when-full",
-        choices=("wait", "drop"),
-        default="wait",
+        "--when-full", choices=("wait", "drop"), default="wait",
         help="when the buffers are full: the thread waits, or drops the event (default: wait)",
-    )
+    )  # fmt: skip
     add(
         "-m", "--max-file-size", metavar="SIZE", type=size, default=0,
         help="start a new file before a file gets larger than SIZE, 64K or more (default: never)",
     )  # fmt: skip
     add(
-        "-f",
-        "--max-files",
-        metavar="N",
-        type=int,
-        default=0,
+        "-f", "--max-files", metavar="N", type=int, default=0,
         help="keep the last N files of each thread (default: all)",
-    )
+    )  # fmt: skip
 
 
 def _options(args: argparse.Namespace) -> RecordOptions:
@@ -180,7 +163,9 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         raise UsageError("no program given (see ptt record --help)")
     if args.max_files < 0:
         raise UsageError("--max-files must not be negative")
-    sched = _sched(args.sched)
+    sched = args.sched or os.environ.get("PTT_SCHED") or "auto"
+    if sched not in _SCHED:
+        raise UsageError(f"$PTT_SCHED must be auto, perf or none, not {sched!r}")
     return RecordOptions(
         command=with_interpreter(command),
         output=args.output,
@@ -222,13 +207,6 @@ def _locks(path: Path) -> Locks:
     return read_locks(path, LOCK_TYPES)
 
 
-def _sched(given: str | None) -> str:
-    wanted = given or os.environ.get("PTT_SCHED") or "auto"
-    if wanted not in _SCHED:
-        raise UsageError(f"$PTT_SCHED must be auto, perf or none, not {wanted!r}")
-    return wanted
-
-
 def run(args: argparse.Namespace) -> int:
     """Record, and return the program's exit status."""
     from nptltrace.recording import recorder
@@ -253,7 +231,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _remarks(stats: Stats) -> Iterator[str]:
-    """Say what is not in the trace, and why."""
+    """Yield messages about events and processes that are not in the trace."""
     if stats.overwritten:
         yield f"flight recorder: {stats.overwritten / 1e6:.1f} MB of older events overwritten"
     if stats.removed:
@@ -282,7 +260,7 @@ def _remarks(stats: Stats) -> Iterator[str]:
 
 
 def _keep_names(args: argparse.Namespace, trace: Path, elapsed_s: float) -> None:
-    """Put the names of the program's own files into its trace, before it is built anew."""
+    """Put the names of the program's own files into its trace, before the program is rebuilt."""
     from nptltrace.trace.bundling.own_files import has_own_files
 
     if not has_own_files(trace):
@@ -296,7 +274,7 @@ def _keep_names(args: argparse.Namespace, trace: Path, elapsed_s: float) -> None
         say(args, f"no names are kept in the trace: {error}")
         return
     except ModuleNotFoundError as error:
-        # A machine that only records has not what reads programs: that is no fault of the run.
+        # A machine that only records needs no libraries for reading programs.
         say(args, f"no names are kept in the trace: {error.name} is not installed")
         return
     except KeyboardInterrupt:
@@ -310,7 +288,7 @@ def _keep_names(args: argparse.Namespace, trace: Path, elapsed_s: float) -> None
 
 
 def _is_old(path: str) -> bool:
-    """Return whether a file is hardly about to be built anew."""
+    """Return whether a file is so old that the user will hardly rebuild it."""
     try:
         return time.time() - Path(path).stat().st_mtime > _OLD_S
     except OSError:
@@ -333,7 +311,7 @@ def _labels(args: argparse.Namespace) -> dict[str, str]:
 
 
 def _added(place: str, trace: Path, labels: dict[str, str]) -> str:
-    """Add the run to a store, and return what to say of it; the trace stays in any case."""
+    """Add the run to a store, and return a message; the trace stays in any case."""
     from nptltrace.fleet.adding import add_run
     from nptltrace.fleet.store import Store
 
@@ -345,10 +323,10 @@ def _added(place: str, trace: Path, labels: dict[str, str]) -> str:
 
 
 def _viewer(options: RecordOptions) -> Beside:
-    """Return what shows the recording.
+    """Return the viewer of the recording.
 
     Raises:
-        UsageError: The trace comes to be read only when the program has ended.
+        UsageError: The trace cannot be read before the program ends.
     """
     from nptltrace.recording.viewer_process import Beside
 

@@ -1,4 +1,4 @@
-"""`ptt recover`: finishes the trace of a recorder that was killed."""
+"""`ptt recover`: finishes the trace of a killed recorder."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Recover."""
+    """Recover the trace, and print its counts."""
     from nptltrace.recording.recorder import Outcome, summary
     from nptltrace.recording.recover import recover
 
-    found = recover(args.directory)
-    if found.remark:
-        say(args, found.remark)
-    if found.stats is not None:
-        line = summary(Outcome(0, found.trace, found.stats, found.processes))
+    recovered = recover(args.directory)
+    if recovered.remark:
+        say(args, recovered.remark)
+    if recovered.stats is not None:
+        line = summary(Outcome(0, recovered.trace, recovered.stats, recovered.processes))
         say(args, line.replace("recorded", "recovered", 1))
     return 0

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.answers import Answers
     from nptltrace.analysis.gil import GilLine
-    from nptltrace.analysis.report.stacks.trees import ReportStacks
     from nptltrace.reports import Report
     from nptltrace.trace.traceset import Traceset
 
@@ -43,7 +42,7 @@ ptt report --columns name,holds,hold_max_ns --sort hold_max_ns run.ptt
 ptt report --script my_report.py run.ptt
 ptt report --format json run.ptt | jq '.objects[0].blamed'"""
 
-# How many causes of a thread's waits the text shows.
+# Causes of a thread's waits in the text.
 _CAUSES = 3
 
 VIEWS = ("object", "thread", "site", "thread,object", "stack")
@@ -102,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(
             "--gil cannot be combined with --by, --script, --show, --sort or --columns"
         )
-    own = None if args.gil else _own(args)
+    report = None if args.gil else _report_of(args)
     if (args.show or args.bottom_up) and args.by != "stack":
         raise UsageError(f"{'--show' if args.show else '--bottom-up'} needs --by stack")
     if args.bottom_up and table:
@@ -113,13 +112,13 @@ def run(args: argparse.Namespace) -> int:
     warner = traces.Warner(args, traceset)
     symbols = traces.open_symbols(args, traceset)
     answers = traces.answers(args, traceset, symbols)
-    if own is not None:
+    if report is not None:
         if table:
-            raise UsageError(f"--sort and --columns do not apply to the report {own.name}")
+            raise UsageError(f"--sort and --columns do not apply to the report {report.name}")
         from nptltrace.cli.output.rows_report import write
 
         warner.say()
-        write(own.name, own.title, answers.rows(own), args.format, top=args.top or None)
+        write(report.name, report.title, answers.rows(report), args.format, top=args.top or None)
     elif args.gil:
         gil = answers.gil()
         warner.say()
@@ -127,10 +126,13 @@ def run(args: argparse.Namespace) -> int:
     elif table:
         _print_table(args, answers, warner)
     elif args.by == "stack" and args.format == "text":
+        from nptltrace.cli.output.text.stack_text import lines
+
         stacks = answers.stacks(args.show or "waits")
         warner.say()
         say_unmatched(args, traceset, symbols)
-        _print_stacks(args, traceset, stacks)
+        name, top = traces.names(traceset), args.top or None
+        write_lines(lines(stacks, name=name, bottom_up=args.bottom_up, top=top))
     else:
         _print_report(args, answers, warner)
     return 0
@@ -143,70 +145,63 @@ def _print_report(args: argparse.Namespace, answers: Answers, warner: traces.War
 
     stacks = answers.stacks(args.show or "waits") if args.by == "stack" else None
     is_text, top = args.format == "text", args.top or None
-    found = answers.report(
+    contention = answers.report(
         named=top if is_text else None,
         causes=_CAUSES if is_text else None,
         pairs=args.by == "thread,object",
         stacks=args.by if args.verbosity > 0 and is_text else "",
     )
     warner.say()
-    if not say_unmatched(args, answers.traceset, answers.symbols) and not found.all_objects:
+    if not say_unmatched(args, answers.traceset, answers.symbols) and not contention.all_objects:
         say_no_object(args)
     if is_text:
         part = bool(traces.selection(args))
         write_lines(
-            lines(found, name=traces.names(answers.traceset), by=args.by, top=top, part=part)
+            lines(contention, name=traces.names(answers.traceset), by=args.by, top=top, part=part)
         )
     elif args.format == "json":
-        write_json(report_document(found, by=args.by, stacks=stacks))
+        write_json(report_document(contention, by=args.by, stacks=stacks))
     else:
-        write_csv(report_rows(found, by=args.by, stacks=stacks))
+        write_csv(report_rows(contention, by=args.by, stacks=stacks))
 
 
 def _print_table(args: argparse.Namespace, answers: Answers, warner: traces.Warner) -> None:
-    """Print the report as a table of columns, which the user chose or sorted by."""
+    """Print the report as a table with the columns and the order that the user chose."""
     from nptltrace.analysis.report.documents import report_rows
     from nptltrace.cli.output.report_table import report_table
     from nptltrace.cli.output.rows_report import write
     from nptltrace.cli.unmatched import say_no_object, say_unmatched
 
     stacks = answers.stacks(args.show or "waits") if args.by == "stack" else None
-    found = answers.report(pairs=args.by == "thread,object")
+    contention = answers.report(pairs=args.by == "thread,object")
     warner.say()
-    if not say_unmatched(args, answers.traceset, answers.symbols) and not found.all_objects:
+    if not say_unmatched(args, answers.traceset, answers.symbols) and not contention.all_objects:
         say_no_object(args)
     table = report_table(
-        list(report_rows(found, by=args.by, stacks=stacks)), by=args.by, sort=args.sort,
+        list(report_rows(contention, by=args.by, stacks=stacks)), by=args.by, sort=args.sort,
         columns=[name for names in args.columns for name in names.split(",") if name],
         short=args.format == "text",
     )  # fmt: skip
     write(args.by, traces.names(answers.traceset), table, args.format, top=args.top or None)
 
 
-def _print_stacks(args: argparse.Namespace, traceset: Traceset, stacks: ReportStacks) -> None:
-    from nptltrace.cli.output.text.stack_text import lines
-
-    top = args.top or None
-    write_lines(lines(stacks, name=traces.names(traceset), bottom_up=args.bottom_up, top=top))
-
-
-def _print_gil(args: argparse.Namespace, traceset: Traceset, found: list[GilLine]) -> None:
+def _print_gil(args: argparse.Namespace, traceset: Traceset, usage: list[GilLine]) -> None:
     from dataclasses import asdict, fields
 
     from nptltrace.analysis.gil import GilLine
     from nptltrace.cli.output.text.gil_text import lines
 
     if args.format == "json":
-        write_json({"report": "gil", "rows": [asdict(line) for line in found]})
+        write_json({"report": "gil", "rows": [asdict(line) for line in usage]})
     elif args.format == "csv":
         names = [field.name for field in fields(GilLine)]
-        write_csv([names, *([getattr(line, name) for name in names] for line in found)])
+        write_csv([names, *([getattr(line, name) for name in names] for line in usage)])
     else:
-        write_lines(lines(found, name=traces.names(traceset), top=args.top or None))
+        write_lines(lines(usage, name=traces.names(traceset), top=args.top or None))
 
 
-def _own(args: argparse.Namespace) -> Report | None:
-    """Return the report of `nptltrace.reports` or of a user that is asked for, if it is one.
+def _report_of(args: argparse.Namespace) -> Report | None:
+    """Return the chosen report of `nptltrace.reports` or of a user; None for other values of --by.
 
     Raises:
         UsageError: There is no such report, or its file cannot be read or run.
@@ -221,7 +216,7 @@ def _own(args: argparse.Namespace) -> Report | None:
         return None
     for wrong in load_installed():
         say(args, f"warning: a report of an installed package: {wrong}")
-    found = reports().get(args.by)
-    if found is None:
+    report = reports().get(args.by)
+    if report is None:
         raise UsageError(f"--by: there is no {args.by!r}: {', '.join((*VIEWS, *reports()))}")
-    return found
+    return report

@@ -1,4 +1,4 @@
-"""`ptt split`: one trace a process or thread."""
+"""`ptt split`: writes one trace per process or thread."""
 
 from __future__ import annotations
 
@@ -30,11 +30,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_trace(parser)
     parser.add_argument(
-        "--by",
-        choices=("process", "thread"),
-        default="process",
+        "--by", choices=("process", "thread"), default="process",
         help="one trace per process or per thread (default: process)",
-    )
+    )  # fmt: skip
     traces.add_filters(parser, events=False)
     traces.add_window(parser, counts=False)
     traces.add_names(parser)
@@ -57,28 +55,24 @@ def run(args: argparse.Namespace) -> int:
         else default_output(Path(args.trace), "split").with_suffix("")
     )
     common = traces.part(args, source, symbols)
-    parts = _parts(source, args.by, _chosen(args, source))
+    numbers = traces.selection(args).thread_numbers(source)
+    chosen = set(range(len(source.thread_ids)) if numbers is None else numbers)
+    parts = _parts(source, args.by, chosen)
     if parts and not directory.is_dir():
         directory.mkdir()
-    made = {directory / name: replace(common, threads=chosen) for name, chosen in parts.items()}
-    for written in write_cuts(source, made, force=args.force):
+    cuts = {directory / name: replace(common, threads=threads) for name, threads in parts.items()}
+    for written in write_cuts(source, cuts, force=args.force):
         events = plural(written.events, "event")
         say(args, f"wrote {written.events} {events} to {written.path}", verbosity=1)
     warner.say()
-    if made:
-        say(args, f"wrote {len(made)} {plural(len(made), 'trace')} to {directory}")
+    if cuts:
+        say(args, f"wrote {len(cuts)} {plural(len(cuts), 'trace')} to {directory}")
     say_unmatched(args, source, symbols)
     return 0
 
 
-def _chosen(args: argparse.Namespace, source: Traceset) -> set[int]:
-    """Return the numbers of the threads that the options choose."""
-    numbers = traces.selection(args).thread_numbers(source)
-    return set(range(len(source.thread_ids)) if numbers is None else numbers)
-
-
 def _parts(source: Traceset, by: str, chosen: set[int]) -> dict[str, frozenset[int]]:
-    """Return threads by the name of their trace; names that are the same get a number.
+    """Return threads by the name of their trace; repeated names get a number.
 
     Args:
         source: The opened trace.

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from nptltrace._units import plural
 from nptltrace.cli import traces
-from nptltrace.cli.engine import add_engine, chosen_engine
 from nptltrace.cli.imports import import_whole
-from nptltrace.cli.options import add_format, say
+from nptltrace.cli.options import add_engine, add_format, chosen_engine, say
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer the query, or those that are typed."""
+    """Answer the query, or the queries of the prompt."""
     if args.engine == "spark":
         import_whole("pyarrow")
     if args.store is not None:
@@ -89,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_store(args: argparse.Namespace) -> int:
-    """Ask a store."""
+    """Query a store."""
     from nptltrace.fleet.engines import database_of
     from nptltrace.fleet.store import Store
 
@@ -102,7 +101,7 @@ def _run_store(args: argparse.Namespace) -> int:
 
 
 def _ask(args: argparse.Namespace, database: Engine, query: str | None) -> None:
-    """Answer the query, or those that are typed, and close the database."""
+    """Answer the query, or the queries of the prompt, and close the database."""
     try:
         if query is None and sys.stdin.isatty():
             from nptltrace.cli.sql_prompt import Prompt
@@ -116,7 +115,7 @@ def _ask(args: argparse.Namespace, database: Engine, query: str | None) -> None:
 
 
 def _arguments(args: argparse.Namespace) -> tuple[list[str], str | None]:
-    """Return the traces and the query, which argparse cannot separate."""
+    """Return the traces and the query; argparse cannot separate them."""
     words = [*args.traces, *([args.query] if args.query is not None else [])]
     if not words:
         raise UsageError("name a trace, or a store with --store (see ptt sql --help)")
@@ -142,12 +141,12 @@ def _is_table(name: str) -> bool:
 def _exists(name: str) -> bool:
     try:
         return Path(name).exists()
-    except (OSError, ValueError):  # too long for a name, as queries are
+    except (OSError, ValueError):  # a query may be too long for a file name
         return False
 
 
 def _answer(args: argparse.Namespace, database: Engine, query: str) -> None:
-    """Run queries and print or write what they answer."""
+    """Run queries, and print or write their results."""
     from nptltrace.cli.output.sql_output import write, write_file
     from nptltrace.cli.sql_prompt import Prompt, is_command, parts
 

@@ -1,4 +1,4 @@
-"""`ptt stat`: what a trace holds."""
+"""`ptt stat`: counts the content of a trace."""
 
 from __future__ import annotations
 
@@ -57,78 +57,78 @@ def run(args: argparse.Namespace) -> int:
     symbols = traces.open_symbols(args, source, sites=bool(args.site))
     top = args.top or None
     named = top if args.format == "text" else None
-    found = traces.answers(args, source, symbols).stat(named=named)
+    statistics = traces.answers(args, source, symbols).stat(named=named)
     say_unmatched(args, source, symbols)
     warner.say()
     if args.format == "text":
-        write_lines(_text(found, traces.names(source), top))
+        write_lines(_text(statistics, traces.names(source), top))
     elif args.format == "json":
-        write_json(stat_document(found))
+        write_json(stat_document(statistics))
     else:
-        write_csv(stat_rows(found))
+        write_csv(stat_rows(statistics))
     return 0
 
 
 # ---- text ----
 
 
-def _text(found: Statistics, name: str, top: int | None) -> Iterator[str]:
+def _text(statistics: Statistics, name: str, top: int | None) -> Iterator[str]:
     """Yield the lines of the text."""
-    yield from _summary(found, name)
-    for process in found.processes:
+    yield from _summary(statistics, name)
+    for process in statistics.processes:
         yield ""
         yield from _process(process, top)
-    if found.event_types:
+    if statistics.event_types:
         yield ""
-        yield from _types(found)
-    if found.objects:
+        yield from _types(statistics)
+    if statistics.objects:
         yield ""
-        yield from _objects(found, top)
-    if found.uncovered:
+        yield from _objects(statistics, top)
+    if statistics.uncovered:
         yield ""
         yield "not covered: not all that these modules do is in the trace"
-        for item in found.uncovered:
+        for item in statistics.uncovered:
             yield f"  {item.get('module', '?')}"
             yield f"    {item.get('why', '?')}"
 
 
-def _summary(found: Statistics, name: str) -> Iterator[str]:
+def _summary(statistics: Statistics, name: str) -> Iterator[str]:
     yield cut(name, _WIDTH)
-    processes, threads = len(found.processes), found.thread_count
+    processes, threads = len(statistics.processes), statistics.thread_count
     yield (
-        f"  {many(found.events, 'event')} of {many(threads, 'thread')} in "
-        f"{many(processes, 'process', 'processes')}, {duration(found.duration_ns)}, "
-        f"{size(found.bytes)}"
+        f"  {many(statistics.events, 'event')} of {many(threads, 'thread')} in "
+        f"{many(processes, 'process', 'processes')}, {duration(statistics.duration_ns)}, "
+        f"{size(statistics.bytes)}"
     )
-    facts = [f"level {found.level}"] if found.level else []
-    facts += [f"recorded {date(found.start_unix_ns)}"] if found.events else []
-    state = "recorder killed" if found.state == "killed" else found.state
+    facts = [f"level {statistics.level}"] if statistics.level else []
+    facts += [f"recorded {date(statistics.start_unix_ns)}"] if statistics.events else []
+    state = "recorder killed" if statistics.state == "killed" else statistics.state
     facts += [state] if state and state != "complete" else []
-    if found.nptl not in {"", "stock"}:
-        yield f"  thread library: {found.nptl}"
+    if statistics.nptl not in {"", "stock"}:
+        yield f"  thread library: {statistics.nptl}"
     if facts:
         yield f"  {', '.join(facts)}"
-    if found.lost:
-        causes = ", ".join(f"{cause} {n:,}" for cause, n in found.lost_by_cause.items())
-        yield f"  {many(found.lost, 'event')} lost" + (f" ({causes})" if causes else "")
-    elif found.state == "recovered":
+    if statistics.lost:
+        causes = ", ".join(f"{cause} {n:,}" for cause, n in statistics.lost_by_cause.items())
+        yield f"  {many(statistics.lost, 'event')} lost" + (f" ({causes})" if causes else "")
+    elif statistics.state == "recovered":
         yield "  no events counted as lost"
     else:
         yield "  no events lost"
-    if found.untraced_processes:
-        untraced = many(found.untraced_processes, "process", "processes")
+    if statistics.untraced_processes:
+        untraced = many(statistics.untraced_processes, "process", "processes")
         yield f"  {untraced} ran untraced"
-    if found.damage_bytes:
-        yield f"  {size(found.damage_bytes)} damaged and left out"
+    if statistics.damage_bytes:
+        yield f"  {size(statistics.damage_bytes)} damaged and left out"
 
 
 def _process(process: ProcessStat, top: int | None) -> Iterator[str]:
-    # One line, whatever a script given as an argument looks like.
+    # One line, even if an argument is a script of several lines.
     command = " ".join(" ".join(process.cmdline).split()) or process.exe
     head = f"process {process.pid}"
     yield f"{head}  {cut(command, _WIDTH - len(head) - 2)}"
     threads = sorted(process.threads, key=lambda thread: -thread.events)
-    # The busiest are shown, in the order in which they began.
+    # The busiest threads, in the order of their begin.
     shown = {id(thread) for thread in threads[:top]}
     if shown:
         yield f"  {'thread':>8}  {'name':<20}{'events':>16}{'begins':>15}{'ends':>15}"
@@ -144,19 +144,19 @@ def _process(process: ProcessStat, top: int | None) -> Iterator[str]:
         yield f"  {'':>8}  {more:<20}{rest:>16,}"
 
 
-def _types(found: Statistics) -> Iterator[str]:
+def _types(statistics: Statistics) -> Iterator[str]:
     yield f"{'events by type':<46}{'count':>16}{'share':>9}"
-    for name, n in sorted(found.event_types.items(), key=lambda item: -item[1]):
-        yield f"  {name:<44}{n:>16,}{100 * n / found.events:>8.1f}%"
+    for name, n in sorted(statistics.event_types.items(), key=lambda item: -item[1]):
+        yield f"  {name:<44}{n:>16,}{100 * n / statistics.events:>8.1f}%"
 
 
-def _objects(found: Statistics, top: int | None) -> Iterator[str]:
-    shown = found.objects[:top]
-    pids = len({process.pid for process in found.processes}) > 1
+def _objects(statistics: Statistics, top: int | None) -> Iterator[str]:
+    shown = statistics.objects[:top]
+    pids = len({process.pid for process in statistics.processes}) > 1
     table = Table("objects", 46, {"events": 16, "pid": 9} if pids else {"events": 16})
     yield table.head
     for item in shown:
         what = f"{item.kind} {item.name}" if item.name else f"{item.kind} {item.address:#x}"
         yield table.row(what, f"{item.events:,}", str(item.pid))
-    if len(found.objects) > len(shown):
-        yield f"  {len(found.objects) - len(shown)} more (-n 0 shows all)"
+    if len(statistics.objects) > len(shown):
+        yield f"  {len(statistics.objects) - len(shown)} more (-n 0 shows all)"

@@ -1,4 +1,4 @@
-"""`ptt top`: the present contention of a recording that goes on."""
+"""`ptt top`: the current contention of a running recording."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the present contention until somebody has seen enough."""
+    """Show the current contention until the user quits, or the recording ends."""
     from nptltrace.cli.output.top_screen import Screen
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.traceset import Traceset
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _find(text: str) -> Path:
-    """Return the trace that is meant: a directory, or where a process is recorded to."""
+    """Return the trace directory, from its path or from the id of a recorded process."""
     from nptltrace.recording.control import trace_of
 
     path = Path(text)
@@ -100,7 +100,7 @@ def _find(text: str) -> Path:
 def _snapshots(
     args: argparse.Namespace, source: Traceset, count: int, screen: Screen | None = None
 ) -> Iterator[LiveContention]:
-    """Yield a snapshot every interval; what was before the first is in sums only."""
+    """Yield a snapshot every interval; events before the first snapshot count in sums only."""
     from nptltrace.analysis.question_scope import Scope
     from nptltrace.analysis.recording_state import is_recorded
     from nptltrace.analysis.report.live_contention import Follower
@@ -123,7 +123,7 @@ def _snapshots(
         if running:
             if _wait(args.interval / 1e9, screen):
                 return
-            # Asked for first: what came until then is read after it.
+            # Before the refresh, so that events up to the end of the recording are read.
             running = is_recorded(source)
             follower.refresh()
             running = running and source.running
@@ -135,12 +135,12 @@ def _snapshots(
 
 
 def _earlier(until_ns: int | None, end_ns: int | None) -> int | None:
-    """Return up to where to read; None for the end of the trace."""
+    """Return the earlier of two times; None stands for the end of the trace."""
     return min((ns for ns in (until_ns, end_ns) if ns is not None), default=None)
 
 
 def _wait(seconds: float, screen: Screen | None) -> bool:
-    """Wait, or until somebody wants to leave; return whether somebody does."""
+    """Wait; return whether the user quits."""
     if screen is not None:
         return screen.wait(seconds)
     time.sleep(seconds)
@@ -148,7 +148,7 @@ def _wait(seconds: float, screen: Screen | None) -> bool:
 
 
 def _print(args: argparse.Namespace, name: str, snapshots: Iterator[LiveContention]) -> None:
-    """Print snapshots as they come: text, one JSON document each, or rows of one CSV table."""
+    """Print each snapshot at once: text, a JSON document, or rows of one CSV table."""
     import csv
     import json
 
@@ -158,13 +158,13 @@ def _print(args: argparse.Namespace, name: str, snapshots: Iterator[LiveContenti
     out = csv.writer(sys.stdout, lineterminator="\n")
     if args.format == "csv":
         out.writerow(TOP_COLUMNS[args.by])
-    for number, found in enumerate(snapshots):
+    for number, snapshot in enumerate(snapshots):
         if args.format == "json":
-            sys.stdout.write(json.dumps(top_document(found)) + "\n")
+            sys.stdout.write(json.dumps(top_document(snapshot)) + "\n")
         elif args.format == "csv":
-            out.writerows(top_rows(found, by=args.by, top=args.top or None))
+            out.writerows(top_rows(snapshot, by=args.by, top=args.top or None))
         else:
-            text = top_text.lines(found, name=name, by=args.by, top=args.top or None)
+            text = top_text.lines(snapshot, name=name, by=args.by, top=args.top or None)
             sys.stdout.write("\n" if number else "")
             write_lines(line.text for line in text)
         sys.stdout.flush()

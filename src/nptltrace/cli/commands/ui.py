@@ -56,12 +56,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="compare with an earlier run, as ptt diff does: the panel Compare shows what changed",
     )  # fmt: skip
     parser.add_argument(
-        "--port",
-        metavar="N",
-        type=_port,
-        default=0,
+        "--port", metavar="N", type=_port, default=0,
         help="port to listen on (default: any free port)",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--host", metavar="ADDRESS", default="127.0.0.1",
         help="address to listen on; with 0.0.0.0 or ::, others can reach the page over plain "
@@ -78,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-f", "--follow", action="store_true", help="follow a trace that is being recorded"
     )
-    # Of `ptt record --ui`: end when stdin has ended and no page is open any more.
+    # For `ptt record --ui`: end when stdin has ended and no page is open.
     parser.add_argument("--beside", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument(
         "--export", metavar="FILE", help="write the page and the trace to one HTML file"
@@ -98,7 +95,7 @@ def _port(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until a signal comes."""
+    """Serve until a signal ends the viewer, or write the page to a file."""
     import gc
     from concurrent.futures import ThreadPoolExecutor
 
@@ -116,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
         if len(getattr(args, option)) > 1:
             raise UsageError(f"--{option} once, with commas between alternatives: the page has one")
     traces.load_rules(args)
-    # The trace is opened while modules are loaded; there is nothing in them for the collector.
+    # The trace is opened during the imports, which leave nothing to the garbage collector.
     gc.disable()
     with ThreadPoolExecutor(1) as aside:
         opening = aside.submit(Traceset, *args.traces)
@@ -178,7 +175,7 @@ def _serve_store(args: argparse.Namespace) -> int:
 
 
 def _open_at(args: argparse.Namespace, source: Traceset, viewer: Viewer) -> None:
-    """Have the page begin with what the options choose."""
+    """Set the part of the trace that the page shows first, from the options."""
     from nptltrace.analysis.model import Window
     from nptltrace.cli.unmatched import say_unmatched
 
@@ -194,14 +191,14 @@ def _open_at(args: argparse.Namespace, source: Traceset, viewer: Viewer) -> None
         "site": "".join(chosen.sites),
     }
     window = Window(args.begin, args.end)
-    # There is no other part in a file.
+    # A file has only the chosen part, so the page shows all of it.
     viewer.open_at(Window() if args.export is not None else window, filters)
     if not args.follow:
         say_unmatched(args, source, symbols)
 
 
 def _export(args: argparse.Namespace, viewer: Viewer) -> None:
-    """Write the page as one file."""
+    """Write the page with the trace to one file."""
     from nptltrace.export.writing.target import Target
     from nptltrace.ui.page_file import page
 

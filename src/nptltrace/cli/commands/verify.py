@@ -1,4 +1,4 @@
-"""`ptt verify`: whether the thread library kept its promises."""
+"""`ptt verify`: checks the thread library against the promises of POSIX."""
 
 from __future__ import annotations
 
@@ -86,19 +86,20 @@ def run(args: argparse.Namespace) -> int:
 
 def _text(verdict: Verdict, name: str) -> Iterator[str]:
     """Yield the lines of the text."""
-    found = verdict.violations
+    violations = verdict.violations
     checks = sum(verdict.checked.values())
-    if found:
-        errors = sum(one.severity == "error" for one in found)
+    if violations:
+        errors = sum(violation.severity == "error" for violation in violations)
+        warnings = len(violations) - errors
         yield (
-            f"{name}: the thread library broke promises: {_count(errors, 'error')}, "
-            f"{_count(len(found) - errors, 'warning')}"
+            f"{name}: the thread library broke promises: {errors} {plural(errors, 'error')}, "
+            f"{warnings} {plural(warnings, 'warning')}"
         )
     else:
         yield f"{name}: no broken promise of the thread library found in {checks:,} checks"
-    for one in found:
+    for violation in violations:
         yield ""
-        yield from _one(one)
+        yield from _violation(violation)
     yield ""
     yield from _table("checks", verdict.checked)
     if verdict.skipped:
@@ -110,17 +111,15 @@ def _text(verdict: Verdict, name: str) -> Iterator[str]:
         yield from (f"  {gap}" for gap in verdict.gaps)
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {plural(number, noun)}"
-
-
-def _one(one: Violation) -> Iterator[str]:
+def _violation(violation: Violation) -> Iterator[str]:
     import textwrap
 
-    times = f", {one.count:,} times" if one.count > 1 else ""
-    yield f"{one.severity}: {one.rule} in process {one.pid}{times}"
-    yield from textwrap.wrap(one.message, WIDTH, initial_indent="  ", subsequent_indent="  ")
-    for event in one.events:
+    times = f", {violation.count:,} times" if violation.count > 1 else ""
+    yield f"{violation.severity}: {violation.rule} in process {violation.pid}{times}"
+    yield from textwrap.wrap(
+        violation.message, WIDTH, initial_indent="  ", subsequent_indent="  "
+    )
+    for event in violation.events:
         yield f"    {event.text}"
 
 

@@ -109,10 +109,10 @@ def _limit(
 def _follow(
     args: argparse.Namespace, source: Traceset, printer: Printer, warner: traces.Warner
 ) -> None:
-    """Print what is there, then what comes.
+    """Print the events so far, then new events.
 
-    Streams are written one after another, so what is newest in one may be followed by older events
-    of another: each round stops where the trace ended one round before.
+    The collector writes streams one after another, so a stream may be ahead of older events in
+    another stream. Therefore each round stops where the trace ended one round before.
     """
     from nptltrace.analysis.recording_state import is_recorded
 
@@ -127,7 +127,7 @@ def _follow(
             return
         horizon = source.end_ns()
         time.sleep(_POLL_S)
-        # Asked for first: what came until then is read after it.
+        # Before the refresh, so that events up to the end of the recording are read.
         running = is_recorded(source)
         source.refresh()
         running = running and source.running

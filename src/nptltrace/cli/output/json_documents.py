@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DOCUMENTS", "json_schema", "shapes_of"]
 
-# The shape of what a command prints with `--format json`, or of each line that it prints.
+# The shape of the document that a command prints with `--format json`; for view, of each line.
 DOCUMENTS: dict[str, Any] = {
     "stat": document_types.Stat,
     "report": document_types.Report,
@@ -35,11 +35,11 @@ _PLAIN = {
 
 def shapes_of(shape: Any) -> list[Any]:
     """Return a shape and the shapes of its elements, each once."""
-    found = [shape]
-    for one in found:
-        for hint in get_type_hints(one).values():
-            found += [part for part in _parts(hint) if part not in found]
-    return found
+    shapes = [shape]
+    for each in shapes:
+        for hint in get_type_hints(each).values():
+            shapes += [part for part in _parts(hint) if part not in shapes]
+    return shapes
 
 
 def _parts(hint: Any) -> Iterator[Any]:
@@ -60,7 +60,7 @@ def json_schema(command: str) -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"ptt {command}",
         "$ref": f"#/$defs/{shape.__name__}",
-        "$defs": {one.__name__: _object(one) for one in shapes_of(shape)},
+        "$defs": {each.__name__: _object(each) for each in shapes_of(shape)},
     }
 
 
@@ -69,14 +69,12 @@ def _object(shape: Any) -> dict[str, Any]:
     return {
         "type": "object",
         "description": (shape.__doc__ or "").strip(),
-        "properties": {name: _described(name, hint) for name, hint in hints.items()},
+        "properties": {
+            name: _type(hint) | ({"description": NAMES[name].meaning} if name in NAMES else {})
+            for name, hint in hints.items()
+        },
         "required": [name for name in hints if name in shape.__required_keys__],
     }
-
-
-def _described(name: str, hint: Any) -> dict[str, Any]:
-    meaning = NAMES.get(name)
-    return _type(hint) | ({"description": meaning.meaning} if meaning else {})
 
 
 def _type(hint: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What `ptt diff --fail-on` decides, as the XML that CI services read as results of tests."""
+"""The result of `ptt diff --fail-on` in JUnit XML, which CI services show as test results."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ __all__ = ["lines", "sentence"]
 
 
 def sentence(term: Term, row: Row) -> str:
-    """Return in which row a term held, and by how much, as a line."""
+    """Return the row in which a term held, and its change, as a line."""
     change = row.changes[term.metric.name]
     percent = "new" if change.percent is None else f"{change.percent:+.0f} %"
     return f"{row.name}: {percent}"
 
 
 def lines(
-    found: Difference, terms: Sequence[Term], failed: Sequence[tuple[Term, Row]]
+    difference: Difference, terms: Sequence[Term], failed: Sequence[tuple[Term, Row]]
 ) -> Iterator[str]:
     """Yield the document: each term is a test.
 
     Args:
-        found: What changed.
-        terms: Under which conditions a difference fails.
-        failed: Which of them hold, and where.
+        difference: The changes.
+        terms: The conditions that make a difference fail.
+        failed: The conditions that hold, and their rows.
     """
     red = len({term.text for term, _ in failed})
     runs = "; ".join(
         f"{side}: " + ", ".join(run.name for run in of)
-        for side, of in (("before", found.before), ("after", found.after))
+        for side, of in (("before", difference.before), ("after", difference.after))
     )
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     counts = f'tests="{len(terms)}" failures="{red}" errors="0"'

@@ -1,4 +1,4 @@
-"""Says on a terminal how a long piece of work is doing."""
+"""Shows the progress of long work on a terminal."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress"]
 
-_AFTER_S = 2.0  # what ends earlier needs no words
+_AFTER_S = 2.0  # shorter work shows no progress
 _EVERY_S = 0.5
 
 
 class Progress:
-    """Rewrites a line on stderr while work goes on, if that is a terminal.
+    """Updates a line on stderr during work, if stderr is a terminal.
 
     Args:
-        args: The parsed arguments, which hold how much to say.
-        state: Returns how far the work is; called by a thread of its own.
+        args: The parsed arguments, with the verbosity.
+        state: Returns the progress as text; called in another thread.
     """
 
     def __init__(self, args: argparse.Namespace, state: Callable[[], str]) -> None:
@@ -33,13 +33,13 @@ class Progress:
             self._thread = threading.Thread(target=self._show, daemon=True)
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Start the thread."""
         if self._thread is not None:
             self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take the line away."""
+        """Erase the line."""
         self._end.set()
         if self._thread is not None:
             self._thread.join()

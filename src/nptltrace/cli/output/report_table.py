@@ -1,4 +1,4 @@
-"""A report as a table of the columns that the user chose, in the order that the user chose."""
+"""A report as a table with the columns and the order that the user chose."""
 
 from __future__ import annotations
 
@@ -29,15 +29,17 @@ def report_table(
     """Return rows of a report as a table.
 
     Args:
-        rows: As `analysis.report.documents.report_rows` yields them: the names of the columns, and
-            then the rows.
-        by: What was added up by.
-        columns: Names of columns; empty for a choice of them if `short`, else for all.
-        sort: Column to sort by: numbers with the largest first, text in the order of the alphabet.
-        short: Whether to choose columns for a reader, if none are named.
+        rows: The names of the columns, and then the rows; `analysis.report.documents.report_rows`.
+        by: The value of `--by`.
+        columns: Names of columns; empty: the most important columns if `short`, else all.
+        sort: Column to sort by: numbers from the largest, text in the order of the alphabet.
+        short: Choose the most important columns if `columns` is empty.
+
+    Returns:
+        An Arrow table with the chosen columns.
 
     Raises:
-        UsageError: There is no column of such a name.
+        UsageError: There is no such column.
     """
     import pyarrow as pa
 

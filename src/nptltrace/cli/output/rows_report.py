@@ -18,10 +18,10 @@ def write(name: str, title: str, rows: pa.Table, style: str, *, top: int | None)
 
     Args:
         name: The name of the report, for JSON.
-        title: What the text begins with.
+        title: The first line of the text.
         rows: The rows.
         style: `text`, `json` or `csv`.
-        top: How many rows the text shows; None for all.
+        top: Number of rows in the text; None for all.
     """
     if style == "json":
         text = json.dumps({"report": name, "rows": rows.to_pylist()}, indent=2, default=str)

@@ -1,4 +1,4 @@
-"""Findings in SARIF 2.1.0, which services that look at code show beside the lines."""
+"""Findings in SARIF 2.1.0 (OASIS), which code hosting services show beside the lines."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ __all__ = ["sarif_document"]
 _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
-# The place in a text such as `put (store.c:27) inlined into client+0x4a (store.c:60)`: the deepest.
+# The innermost place in a text such as `put (store.c:27) inlined into client+0x4a (store.c:60)`.
 _PLACE = re.compile(r"\((?P<file>[^()]+):(?P<line>\d+)\)")
-# What a build moves although nobody touched the code.
+# Parts of a call site that change in every build.
 _MOVES = re.compile(r"\+0x[0-9a-f]+|:\d+|0x[0-9a-f]+")
 
 
 def sarif_document(
     findings: Sequence[Finding], places: Mapping[str, Location], root: Path
 ) -> dict[str, Any]:
-    """Return findings as one run of one tool.
+    """Return findings as a SARIF document with one run.
 
     Args:
-        findings: What was found.
-        places: What is known of call sites, by how they are called in findings.
-        root: The top of the sources: files in it are named from there.
+        findings: The findings.
+        places: Locations of call sites, by their names in findings.
+        root: Top directory of the sources; paths of files in it are relative to it.
     """
     known = kinds()
-    names = list(dict.fromkeys(found.kind for found in findings))
+    names = list(dict.fromkeys(finding.kind for finding in findings))
     return {
         "$schema": _SCHEMA,
         "version": "2.1.0",
@@ -61,7 +61,7 @@ def sarif_document(
                 "columnKind": "unicodeCodePoints",
                 "originalUriBaseIds": {"SRCROOT": {"uri": root.resolve().as_uri() + "/"}},
                 "results": [
-                    _result(found, names.index(found.kind), places, root) for found in findings
+                    _result(finding, names.index(finding.kind), places, root) for finding in findings
                 ],
             }
         ],
@@ -80,22 +80,22 @@ def _rule(name: str, text: str, severity: str) -> dict[str, Any]:
 
 
 def _result(
-    found: Finding, rule: int, places: Mapping[str, Location], root: Path
+    finding: Finding, rule: int, places: Mapping[str, Location], root: Path
 ) -> dict[str, Any]:
-    """Return one finding: where the story ends is its place, and the whole of it follows."""
-    events = sorted(found.events, key=lambda event: event.ts_ns)
-    sites = list(dict.fromkeys([*(event.site for event in events if event.site), *found.sites]))
+    """Return a finding as a result; its location is the last call site."""
+    events = sorted(finding.events, key=lambda event: event.ts_ns)
+    sites = list(dict.fromkeys([*(event.site for event in events if event.site), *finding.sites]))
     locations = [_location(site, places, root) for site in sites]
-    message = readable(found.message[:1].upper() + found.message[1:] + ".")
+    message = readable(finding.message[:1].upper() + finding.message[1:] + ".")
     result: dict[str, Any] = {
-        "ruleId": found.kind,
+        "ruleId": finding.kind,
         "ruleIndex": rule,
-        "level": found.severity,
+        "level": finding.severity,
         "message": {"text": message},
         "locations": locations[-1:],
-        "occurrenceCount": found.count,
-        "partialFingerprints": {"sites/v1": _fingerprint(found, sites)},
-        "properties": {"ts_ns": found.ts_ns, "pid": found.pid, "objects": found.names},
+        "occurrenceCount": finding.count,
+        "partialFingerprints": {"sites/v1": _fingerprint(finding, sites)},
+        "properties": {"ts_ns": finding.ts_ns, "pid": finding.pid, "objects": finding.names},
     }
     if locations[:-1]:
         result["relatedLocations"] = [
@@ -107,7 +107,7 @@ def _result(
 
 
 def _flow(events: list[Event], places: Mapping[str, Location], root: Path) -> dict[str, Any]:
-    """Return what each thread did, numbered in the order of time."""
+    """Return the events of each thread, numbered in time order."""
     threads: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for number, event in enumerate(events):
         text = {"message": {"text": readable(f"{event.thread} {event.text}")}}
@@ -122,7 +122,7 @@ def _flow(events: list[Event], places: Mapping[str, Location], root: Path) -> di
 
 
 def _location(site: str, places: Mapping[str, Location], root: Path) -> dict[str, Any]:
-    """Return a call site: its name, and file and line where they are known."""
+    """Return a call site: its name, and its file and line if they are known."""
     location: dict[str, Any] = {"logicalLocations": [{"fullyQualifiedName": readable(site)}]}
     path, line = _source(site, places)
     if path and line:
@@ -134,7 +134,7 @@ def _location(site: str, places: Mapping[str, Location], root: Path) -> dict[str
 
 
 def _source(site: str, places: Mapping[str, Location]) -> tuple[str, int]:
-    """Return file and line of the deepest function that is not of the language's own library."""
+    """Return file and line of the innermost function outside of the language's own library."""
     place = places.get(site)
     if place is None:
         match = _PLACE.search(site)
@@ -146,7 +146,7 @@ def _source(site: str, places: Mapping[str, Location]) -> tuple[str, int]:
 
 
 def _artifact(path: str, root: Path) -> dict[str, Any]:
-    """Return the address of a file: from the root where it is in there."""
+    """Return the URI of a file, relative to the root for files in it."""
     file = Path(path)
     if file.is_absolute():
         if not file.is_relative_to(root.resolve()):
@@ -155,7 +155,7 @@ def _artifact(path: str, root: Path) -> dict[str, Any]:
     return {"uri": quote(readable(str(file))), "uriBaseId": "SRCROOT"}
 
 
-def _fingerprint(found: Finding, sites: Sequence[str]) -> str:
-    """Return what is the same for the same finding in another run and in the next version."""
-    what = [found.kind, *sorted({_MOVES.sub("", site) for site in sites})]
+def _fingerprint(finding: Finding, sites: Sequence[str]) -> str:
+    """Return a hash that is the same for this finding in other runs and in later builds."""
+    what = [finding.kind, *sorted({_MOVES.sub("", site) for site in sites})]
     return hashlib.sha256("\n".join(map(readable, what)).encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Prints what a query answers: text, JSON, JSON lines, CSV; or writes it to a file."""
+"""Prints the result of a query as text, JSON, JSON lines or CSV, or writes it to a file."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 
 __all__ = ["write", "write_file"]
 
-# Columns of text are as wide as the widest of so many rows.
+# Rows that determine the widths of columns in text.
 _MEASURED = 1000
 _WIDEST = 60
 _SUFFIXES = {".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".txt": "text"}
 
 
 def write(result: pa.RecordBatchReader, style: str, out: TextIO) -> int:
-    """Print the rows of a result as they come, and return how many there were.
+    """Print the rows of a result, batch by batch, and return their number.
 
     Args:
         result: The rows.
         style: `text`, `json`, `jsonl` or `csv`.
-        out: Where to.
+        out: The output.
     """
     writers = {"text": _text, "json": _json, "jsonl": _jsonl, "csv": _csv}
     return writers[style](_with_addresses(result), out)
 
 
 def write_file(result: pa.RecordBatchReader, path: Path, *, force: bool) -> int:
-    """Write a result to a new file in the format that its name says; return how many rows.
+    """Write a result to a new file, in the format of its suffix; return the number of rows.
 
     Raises:
-        UsageError: There is a file of that name, or the name says no format.
+        UsageError: The file exists, or its suffix names no format.
     """
     import io
 
@@ -72,9 +72,9 @@ def _parquet(result: pa.RecordBatchReader, file: Any) -> int:
 
 
 def _with_addresses(result: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """Return a result with addresses as `0x…`, as all commands print them.
+    """Return a result with addresses as text, `0x…`, like in all commands.
 
-    Which columns are addresses their names say, and that their values have 64 bits without a sign.
+    A column has addresses if its name is a name of addresses and its type is uint64.
     """
     import pyarrow as pa
 
@@ -105,7 +105,7 @@ def _hex(column: pa.Array) -> pa.Array:
 
 
 def _unique(names: list[str]) -> list[str]:
-    """Return names for columns that distinguish those of one name."""
+    """Return the names of columns, with a number added to repeated names."""
     seen: dict[str, int] = {}
     unique = []
     for name in names:
@@ -139,7 +139,7 @@ def _cells(row: tuple[Any, ...]) -> list[str]:
 
 
 def _cell(value: Any) -> str:
-    """Return a value as text of one line."""
+    """Return a value as one line of text."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -167,7 +167,7 @@ def _is_number(type_: pa.DataType) -> bool:
     )
 
 
-# ---- for machines ----
+# ---- for programs ----
 
 
 def _json(result: pa.RecordBatchReader, out: TextIO) -> int:
@@ -190,7 +190,7 @@ def _jsonl(result: pa.RecordBatchReader, out: TextIO) -> int:
 
 
 def _named(result: pa.RecordBatchReader) -> Iterator[dict[str, Any]]:
-    """Yield rows by name of column."""
+    """Yield rows as dictionaries by name of column."""
     names = _unique(result.schema.names)
     for batch in result:
         for row in batch.rename_columns(names).to_pylist():
@@ -198,7 +198,7 @@ def _named(result: pa.RecordBatchReader) -> Iterator[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON has."""
+    """Return a value as a type that JSON has."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Decimal):

@@ -1,9 +1,9 @@
-"""The page of a store, in HTML: how long runs waited, where, and what was found in them."""
+"""The page of a store, in HTML: how long runs waited, where, and the findings."""
 
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nptltrace._units import date, duration, plural
 
@@ -33,10 +33,10 @@ def store_page(
     """Return the page.
 
     Args:
-        report: Where the runs waited.
-        check: What was found in them.
+        report: The waits of the runs, by place.
+        check: The findings in the runs.
         runs: The runs.
-        names: What they can be divided by.
+        names: The names by which runs can be compared.
     """
     return "\n".join(_lines(report, check, runs, names))
 
@@ -89,13 +89,13 @@ def _lines(
         ("severity", "finding", "runs", "hosts", "since", "last"),
         (
             (
-                f'<span class="{escape(one["severity"])}">{escape(one["severity"])}</span>',
-                f"{escape(one['message'])} ({escape(one['kind'])})", f"{one['runs']:,}",
-                f"{len(one['hosts']):,}",
-                _run(one["first_run_id"], date(one["first_unix_ns"])),
-                _run(one["last_run_id"], date(one["last_unix_ns"])),
+                f'<span class="{escape(finding["severity"])}">{escape(finding["severity"])}</span>',
+                f"{escape(finding['message'])} ({escape(finding['kind'])})", f"{finding['runs']:,}",
+                f"{len(finding['hosts']):,}",
+                _run(finding["first_run_id"], date(finding["first_unix_ns"])),
+                _run(finding["last_run_id"], date(finding["last_unix_ns"])),
             )
-            for one in check["findings"]
+            for finding in check["findings"]
         ),
     )  # fmt: skip
     yield "<h2>Last runs</h2>"
@@ -114,7 +114,7 @@ def _lines(
 
 
 def _table(heads: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str]:
-    """Yield a table; its cells are HTML already."""
+    """Yield a table; the cells are HTML."""
     yield "<table><tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr>"
     empty = True
     for row in rows:
@@ -129,6 +129,6 @@ def _run(run_id: str, text: str) -> str:
     return f'<a href="/run/{escape(run_id)}">{escape(text)}</a>'
 
 
-def _bar(value: int, most: int) -> Any:
+def _bar(value: int, most: int) -> str:
     width = round(_BAR * value / most) if most else 0
     return f'<svg width="{_BAR}" height="12"><rect width="{width}" height="12"/></svg>'

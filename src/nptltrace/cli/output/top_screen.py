@@ -1,4 +1,4 @@
-"""The screen of `ptt top`: drawn again with every snapshot, and the keys that work on it."""
+"""The screen of `ptt top`, and its keys."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _POLL_S = 0.2
 
 
 class Screen:
-    """A full screen that shows the last snapshot, and listens to keys.
+    """A full screen that shows the last snapshot, and reads keys.
 
     Args:
-        name: What is shown.
-        by: Which table comes first.
+        name: The traces.
+        by: The first table.
 
     Attributes:
-        closed: Whether somebody wants to leave.
+        closed: The user has pressed q.
     """
 
     def __init__(self, name: str, by: str) -> None:
@@ -52,7 +52,7 @@ class Screen:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        """Take the terminal."""
+        """Switch the terminal to a full screen."""
         before = termios.tcgetattr(sys.stdin)
         self._stack.callback(termios.tcsetattr, sys.stdin, termios.TCSADRAIN, before)
         tty.setcbreak(sys.stdin)
@@ -66,21 +66,21 @@ class Screen:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Give the terminal back as it was."""
+        """Restore the terminal."""
         self._stack.close()
 
-    def show(self, found: LiveContention) -> None:
+    def show(self, snapshot: LiveContention) -> None:
         """Show a snapshot."""
-        self._shown = found
+        self._shown = snapshot
         self._draw()
 
-    def leave(self, found: LiveContention) -> None:
-        """Leave the last snapshot on the terminal."""
-        for line in lines(found, name=self._name, by=self._by, top=10):
+    def leave(self, snapshot: LiveContention) -> None:
+        """Print the last snapshot on the terminal, after the screen is closed."""
+        for line in lines(snapshot, name=self._name, by=self._by, top=10):
             self._console.print(_styled(line))
 
     def wait(self, seconds: float) -> bool:
-        """Listen to the keys for a while, and while it is stopped; return whether to leave."""
+        """Read keys for some time, longer while the screen is paused; return `closed`."""
         end = time.monotonic() + seconds
         while not self.closed and (self._stopped or time.monotonic() < end):
             left = max(0.0, min(_POLL_S, end - time.monotonic()) if not self._stopped else _POLL_S)
@@ -89,7 +89,7 @@ class Screen:
         return self.closed
 
     def _keys(self, typed: bytes) -> None:
-        for key in typed.decode(errors="ignore") or "q":  # nothing more to read: it was closed
+        for key in typed.decode(errors="ignore") or "q":  # no bytes: the terminal was closed
             self.closed |= key in "qQ"
             self._stopped ^= key == " "
             self._by = _VIEWS.get(key.lower(), self._by)

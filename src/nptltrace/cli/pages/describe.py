@@ -1,4 +1,4 @@
-"""What a parser takes, as plain data: the source of shell completions and man pages."""
+"""The arguments of a parser as plain data, for shell completions and manual pages."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ __all__ = ["Argument", "arguments"]
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One option or positional argument.
+    """An option or a positional argument.
 
     Attributes:
         names: Option strings such as `-o`, `--output`; empty for a positional argument.
-        value: What stands for its value in help, or None when it takes none.
-        choices: The values it takes, when they can be listed.
-        suggestions: Values worth offering: the choices, or what the action's `suggestions`
-            holds where others are possible too.
-        help: Its help text, on one line.
-        is_command: Whether it takes a program with all its arguments.
+        value: Name of the value in help; None for an option without a value.
+        choices: The possible values, if they can be listed.
+        suggestions: Values for completion: the choices, or the action's `suggestions` if other
+            values are possible, too.
+        help: The help text, on one line.
+        is_command: The argument is a program with all its arguments.
     """
 
     names: tuple[str, ...]
@@ -32,14 +32,14 @@ class Argument:
 
 
 def arguments(parser: argparse.ArgumentParser) -> list[Argument]:
-    """Return what `parser` takes, in the order in which help shows it."""
-    # argparse has no public way to list what was added to a parser.
+    """Return the arguments of a parser, in the order of its help."""
+    # argparse has no public way to list the arguments of a parser.
     actions = parser._actions  # noqa: SLF001
     return [_argument(parser, action) for action in actions if action.help != argparse.SUPPRESS]
 
 
 def _argument(parser: argparse.ArgumentParser, action: argparse.Action) -> Argument:
-    """Return one argument as data."""
+    """Return an argument as data."""
     choices = tuple(str(choice) for choice in action.choices or ())
     text = (action.help or "") % {**vars(action), "prog": parser.prog}
     return Argument(
@@ -53,7 +53,7 @@ def _argument(parser: argparse.ArgumentParser, action: argparse.Action) -> Argum
 
 
 def _value(action: argparse.Action, choices: tuple[str, ...]) -> str:
-    """Return what stands for the value of an argument."""
+    """Return the name of an argument's value."""
     if isinstance(action.metavar, tuple):
         return " ".join(action.metavar)
     if action.metavar is not None:

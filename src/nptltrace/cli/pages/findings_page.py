@@ -1,4 +1,4 @@
-"""The page of the findings, as `make docs` builds it."""
+"""The page of the findings, for `make docs`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MARK = "<!-- kinds of findings: put here by conf.py, from the modules that defin
 
 def page() -> str:
     """Return the kinds of findings as Markdown."""
-    own = [kind for kind in kinds().values() if kind.group]
+    built_in = [kind for kind in kinds().values() if kind.group]
     lines = ["| kind | severity | |", "|---|---|---|"]
     lines += [
-        f"| [`{kind.name}`](#{kind.name}) | {kind.severity} | {_summary(kind)} |" for kind in own
+        f"| [`{kind.name}`](#{kind.name}) | {kind.severity} | {_summary(kind)} |" for kind in built_in
     ]
-    for group, members in groupby(own, key=lambda kind: kind.group):
+    for group, members in groupby(built_in, key=lambda kind: kind.group):
         lines += ["", f"## {_title(group)}"]
         for kind in members:
             lines += ["", *_kind(kind)]
@@ -57,6 +57,6 @@ def _kind(kind: Kind) -> Iterator[str]:
 
 
 def filled(text: str) -> str:
-    """Return the page with the kinds of findings in the place that is marked for them."""
+    """Return the page with the kinds of findings in place of the mark."""
     before, _, after = text.partition(MARK)
     return f"{before}{page()}{after}"

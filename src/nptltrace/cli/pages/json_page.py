@@ -19,7 +19,7 @@ __all__ = ["main", "page", "renewed"]
 
 _BEGIN = "<!-- generated from the declaration of the documents by `make commands`: do not edit -->"
 _END = "<!-- end of the generated part -->"
-# What several shapes have in common is described once.
+# The common members of several shapes are described once.
 _COMMON = (document_types.Figures, document_types.LiveFigures)
 _PLAIN = {str: "text", int: "integer", float: "number", bool: "flag", type(None): "null"}
 
@@ -31,10 +31,10 @@ def page() -> str:
     lines += ["", "## Documents"]
     written: set[str] = set()
     for shape in (*DOCUMENTS.values(), *_COMMON):
-        for one in shapes_of(shape):
-            if one.__name__ not in written:
-                written.add(one.__name__)
-                lines += ["", *_shape(one)]
+        for each in shapes_of(shape):
+            if each.__name__ not in written:
+                written.add(each.__name__)
+                lines += ["", *_shape(each)]
     lines += ["", "## Names", "", "| name | type | meaning |", "|---|---|---|"]
     for name in sorted(NAMES):
         type_ = "count or list" if NAMES[name].plural else NAMES[name].type
@@ -48,10 +48,10 @@ def _shape(shape: Any) -> Iterator[str]:
     yield (shape.__doc__ or "").strip()
     yield ""
     fields = get_type_hints(shape)
-    common = [one for one in _COMMON if one is not shape and one.__required_keys__ <= fields.keys()]
-    names = [f"all of [{one.__name__}](#{one.__name__.lower()})" for one in common]
+    common = [c for c in _COMMON if c is not shape and c.__required_keys__ <= fields.keys()]
+    names = [f"all of [{c.__name__}](#{c.__name__.lower()})" for c in common]
     for name, hint in fields.items():
-        if not any(name in one.__required_keys__ for one in common):
+        if not any(name in c.__required_keys__ for c in common):
             text = f"`{name}`: {_type(hint)}"
             names.append(text if name in shape.__required_keys__ else f"{text}, where it applies")
     yield "; ".join(names) + "."

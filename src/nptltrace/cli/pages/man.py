@@ -28,7 +28,7 @@ def command_page(name: str) -> str:
     command = cli.load_command(name)
     entries = arguments(cli.command_parser(name))
     lines = _head(f"ptt-{name}", command.SUMMARY)
-    # What is positional comes last, as one writes it.
+    # Positional arguments come last, like on a command line.
     synopsis = sorted(entries, key=lambda entry: not entry.names)
     lines += [".SH SYNOPSIS", f".B ptt {_text(name)}", *map(_brief, synopsis)]
     description = getattr(command, "DESCRIPTION", "")
@@ -60,7 +60,7 @@ def top_page() -> str:
 
 
 def _head(title: str, summary: str) -> list[str]:
-    """Return the lines that every page starts with."""
+    """Return the first lines of a page."""
     version = f'{__date__} "ptt {__version__}"'
     return [
         f'.TH {_text(title.upper())} 1 {version} "POSIX Threads Trace Toolkit"',
@@ -70,13 +70,13 @@ def _head(title: str, summary: str) -> list[str]:
 
 
 def _see_also(pages: list[tuple[str, int]]) -> list[str]:
-    """Return the section that names other pages, given with their sections."""
+    """Return the section SEE ALSO, from titles and sections of other pages."""
     lines = [rf".BR {_text(title)} ({section})" for title, section in pages]
     return [".SH SEE ALSO", *(f"{line} ," for line in lines[:-1]), *lines[-1:]]
 
 
 def _brief(entry: Argument) -> str:
-    """Return an argument as it stands in the synopsis."""
+    """Return an argument for the synopsis."""
     value = "" if entry.value is None else rf"\fI{_text(entry.value)}\fR"
     if not entry.names:
         return rf"[\-\-] {value} [\fIARG\fR...]" if entry.is_command else value
@@ -92,7 +92,7 @@ def _entry(entry: Argument) -> list[str]:
 
 
 def _paragraphs(text: str) -> list[str]:
-    """Return text whose indented blocks keep their lines, and whose other blocks are filled."""
+    """Return filled paragraphs; indented blocks keep their lines."""
     lines: list[str] = []
     for block in text.strip("\n").split("\n\n"):
         rows = block.splitlines()
@@ -105,13 +105,13 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def _line(text: str) -> str:
-    """Return a line of text that roff takes for nothing else."""
+    """Return a line of text that roff does not take for a request."""
     plain = _text(text)
     return rf"\&{plain}" if plain.startswith((".", "'")) else plain
 
 
 def _text(text: str) -> str:
-    """Return text with what means something to roff taken literally."""
+    """Return text with the special characters of roff escaped."""
     return text.replace("\\", r"\e").replace("-", r"\-")
 
 

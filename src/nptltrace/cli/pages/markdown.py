@@ -1,7 +1,7 @@
 """Pages of the commands: `python -m nptltrace.cli.pages.markdown DIRECTORY` renews them.
 
-Each page has a part between two markers that is generated from the parser. What stands around it,
-examples above all, is written by hand and kept.
+The part of a page between two markers is generated from the parser. The text around it, such as
+examples, is written by hand and stays.
 """
 
 from __future__ import annotations
@@ -44,16 +44,22 @@ def renewed(name: str, text: str) -> str:
 
     Args:
         name: The command.
-        text: The page as it is; empty for a new one.
+        text: The current page; empty for a new page.
     """
     return marked(text, page(name))
 
 
 def marked(text: str, generated: str, begin: str = BEGIN, end: str = END) -> str:
-    """Return a text whose part between two markers is another; a new text has nothing else.
+    """Return a text with another part between two markers.
+
+    Args:
+        text: The text; empty for a new text, which then has only the generated part.
+        generated: The new part.
+        begin: The first marker.
+        end: The last marker.
 
     Raises:
-        ValueError: There is a text, but not with these markers.
+        ValueError: The text has no such markers.
     """
     before, begins, rest = text.partition(begin)
     _, ends, after = rest.partition(f"{end}\n")
@@ -63,7 +69,7 @@ def marked(text: str, generated: str, begin: str = BEGIN, end: str = END) -> str
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Yield the paragraphs of a description; one that is set in is a list, an item a line."""
+    """Yield the paragraphs of a description; an indented paragraph is a list, an item per line."""
     for block in _text(text).split("\n\n"):
         if not block.startswith(" "):
             yield from (*block.splitlines(), "")
@@ -85,14 +91,14 @@ def _term(entry: Argument) -> str:
 
 
 def _text(text: str) -> str:
-    """Return text in which what Markdown would take for markup is meant as it stands."""
+    """Return text with the special characters of Markdown escaped."""
     for mark in ("<", "*", "_", "|"):
         text = text.replace(mark, f"\\{mark}")
     return text
 
 
 def main(directory: Path) -> None:
-    """Renew all pages in `directory`, and make those that are missing."""
+    """Renew all pages in `directory`, and create missing pages."""
     for name in cli.command_names():
         path = directory / f"{name}.md"
         text = path.read_text(encoding="utf-8") if path.exists() else ""

@@ -18,16 +18,16 @@ __all__ = ["finding", "summary"]
 
 
 def summary(findings: Sequence[Finding], name: str, unseen: Sequence[str]) -> Iterator[str]:
-    """Yield how many findings there are of which kinds, and what was not judged.
+    """Yield the number of findings by kind, and sentences about parts that are not covered.
 
     Args:
-        findings: What was found.
-        name: What it is about.
-        unseen: What findings do not judge, a sentence each.
+        findings: The findings.
+        name: The traces.
+        unseen: Sentences about parts of the program that findings do not cover.
     """
     counts: dict[str, int] = {}
-    for found in findings:
-        counts[found.kind] = counts.get(found.kind, 0) + 1
+    for item in findings:
+        counts[item.kind] = counts.get(item.kind, 0) + 1
     many = f"{len(findings)} {plural(len(findings), 'finding')}: "
     many += ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))
     if not findings:
@@ -37,19 +37,19 @@ def summary(findings: Sequence[Finding], name: str, unseen: Sequence[str]) -> It
         yield from wrap(f"not covered: {sentence}", "  ", "  ")
 
 
-def finding(found: Finding, *, stacks: bool = False) -> Iterator[str]:
-    """Yield the lines of one finding, an empty one last; with its stacks, if they are wanted."""
-    times = f", {found.count:,} times" if found.count > 1 else ""
-    yield f"{found.severity}: {found.kind} at {seconds(found.ts_ns)} in process {found.pid}{times}"
-    yield from wrap(found.message[:1].upper() + found.message[1:] + ".", "  ", "  ")
-    width = max((len(event.thread) for event in found.events), default=0)
-    for event in sorted(found.events, key=lambda e: e.ts_ns):
+def finding(item: Finding, *, stacks: bool = False) -> Iterator[str]:
+    """Yield the lines of a finding, with call stacks if `stacks` is set, and an empty line."""
+    times = f", {item.count:,} times" if item.count > 1 else ""
+    yield f"{item.severity}: {item.kind} at {seconds(item.ts_ns)} in process {item.pid}{times}"
+    yield from wrap(item.message[:1].upper() + item.message[1:] + ".", "  ", "  ")
+    width = max((len(event.thread) for event in item.events), default=0)
+    for event in sorted(item.events, key=lambda e: e.ts_ns):
         text = f"{event.thread:<{width}}  {event.text}"
         time = f"    {seconds(event.ts_ns):>14}  "
         yield from folded(time, text, event.site, width=columns(), indent=len(time) + 2)
         if stacks:
             yield from (f"{' ' * (len(time) + 4)}{frame}" for frame in event.stack[1:])
-    if not found.events:
-        for site in found.sites:
+    if not item.events:
+        for site in item.sites:
             yield f"    at {site}"
     yield ""

@@ -17,31 +17,30 @@ if TYPE_CHECKING:
 __all__ = ["lines"]
 
 _VERDICTS = {"sure": "sure", "chance": "may be chance", "unknown": ""}
-_MANIFOLD = 1000  # per cent from which on a change is printed as a factor
+_MANIFOLD = 1000  # per cent; larger changes are printed as a factor
 _SAME = "="
-_MINOR = 0.001  # part of the total below which text says nothing
+_MINOR = 0.001  # share of the total; smaller changes are not printed
 
 
-def lines(found: Difference, *, by: str, per: str, top: int | None) -> Iterator[str]:
+def lines(difference: Difference, *, by: str, per: str, top: int | None) -> Iterator[str]:
     """Yield the lines of the text.
 
     Args:
-        found: What changed.
-        by: What the rows are.
-        per: What values were divided by.
-        top: How many rows, or None for all.
+        difference: The changes.
+        by: The value of `--by`.
+        per: The value of `--per`.
+        top: Number of rows; None for all.
     """
-    yield _runs("before", found.before)
-    yield _runs("after", found.after)
-    yield f"  {_certainty(found)}"
+    yield _runs("before", difference.before)
+    yield _runs("after", difference.after)
+    yield f"  {_certainty(difference)}"
     yield ""
-    # Values of before and after stand in columns.
     unit = "" if per == "run" else f" (per {per})"
     yield f"{by + unit:<34}{'before':>13}{'after':>13}{'change':>10}"
-    yield from _row(found, found.total)
-    shown = [row for row in found.rows if any(_is_shown(row, m) for m in METRICS)]
+    yield from _row(difference, difference.total)
+    shown = [row for row in difference.rows if any(_is_shown(row, m) for m in METRICS)]
     for row in shown[:top]:
-        yield from _row(found, row)
+        yield from _row(difference, row)
     more = len(shown) - len(shown[:top])
     if more:
         yield f"  {more:,} more (-n 0 shows all)"
@@ -53,19 +52,19 @@ def _runs(side: str, runs: list[Run]) -> str:
     return f"{side + ':':<8}{names} ({f'{len(runs)} runs of {mean}' if len(runs) > 1 else mean})"
 
 
-def _certainty(found: Difference) -> str:
-    """Return how far differences can be distinguished from chance."""
-    n, m = len(found.before), len(found.after)
-    if found.enough:
+def _certainty(difference: Difference) -> str:
+    """Return how well differences can be distinguished from chance."""
+    n, m = len(difference.before), len(difference.after)
+    if difference.enough:
         return (
-            f"sure: with {found.confidence:.0%} confidence nothing that is called so, anywhere "
-            "below, is chance"
+            f"sure: with {difference.confidence:.0%} confidence, none of the changes marked sure "
+            "is chance"
         )
     if min(n, m) == 1:
-        return "one run says nothing of its spread: what follows may be chance (record 4 of each)"
+        return "one run does not show the spread: all changes may be chance (record 4 of each)"
     return (
-        f"{n} and {m} runs are too few for {found.confidence:.0%} confidence, however clear the "
-        f"difference: {1 - found.least_chance:.0%} is all that they can give (record more)"
+        f"{n} and {m} runs are too few for {difference.confidence:.0%} confidence: they give "
+        f"{1 - difference.least_chance:.0%} at most (record more)"
     )
 
 
@@ -77,7 +76,7 @@ def _is_shown(row: Row, metric: Metric) -> bool:
     return change.share >= _MINOR
 
 
-def _row(found: Difference, row: Row) -> Iterator[str]:
+def _row(difference: Difference, row: Row) -> Iterator[str]:
     shown = [metric for metric in METRICS if _is_shown(row, metric)]
     if not shown:
         return
@@ -89,7 +88,7 @@ def _row(found: Difference, row: Row) -> Iterator[str]:
             f"{_value(metric, v):>13}" for v in (change.mean_before, change.mean_after)
         )
         percent = _percent(change)
-        verdict = "" if percent == _SAME else _VERDICTS[found.verdict(change)]
+        verdict = "" if percent == _SAME else _VERDICTS[difference.verdict(change)]
         yield f"  {metric.text:<32}{values}{percent:>10}  {verdict}"
 
 
@@ -104,7 +103,7 @@ def _percent(change: Change) -> str:
         return "new"
     if not change.mean_after:
         return "gone"
-    if abs(change.percent) < 0.5:  # noqa: PLR2004 -- what rounds to nothing
+    if abs(change.percent) < 0.5:  # noqa: PLR2004 -- rounds to 0
         return _SAME
     if change.percent < _MANIFOLD:
         return f"{change.percent:+,.0f} %"

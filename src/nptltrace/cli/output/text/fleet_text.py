@@ -1,4 +1,4 @@
-"""What `ptt fleet` prints: text, and rows of CSV."""
+"""Output of `ptt fleet`: lines of text, and rows of CSV."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-def runs(found: FleetRuns, top: int | None) -> Iterator[str]:
-    """Yield the runs, the last first."""
-    listed = found["runs"][::-1]
-    yield f"{found['store']}: {len(listed)} {plural(len(listed), 'run')}"
+def runs(document: FleetRuns, top: int | None) -> Iterator[str]:
+    """Yield the runs, the latest first."""
+    listed = document["runs"][::-1]
+    yield f"{document['store']}: {len(listed)} {plural(len(listed), 'run')}"
     for run in listed[:top]:
         more = " ".join([*run["labels"], *(["(summary)"] if run["summary"] else [])])
         yield (
@@ -37,28 +37,28 @@ def runs(found: FleetRuns, top: int | None) -> Iterator[str]:
     yield from _more(len(listed), top)
 
 
-def run_rows(found: FleetRuns) -> Iterator[Sequence[Any]]:
+def run_rows(document: FleetRuns) -> Iterator[Sequence[Any]]:
     """Yield the runs as rows of CSV."""
     names = ["run_id", "start_unix_ns", "added_unix_ns", "host", "exe", "events", "summary"]
     yield [*names, "labels"]
-    for run in found["runs"]:
+    for run in document["runs"]:
         row: Mapping[str, Any] = run
         yield [*(row[name] for name in names), " ".join(run["labels"])]
 
 
-def report(found: FleetReport, top: int | None) -> Iterator[str]:
-    """Yield where runs waited."""
-    count = found["runs"]
+def report(document: FleetReport, top: int | None) -> Iterator[str]:
+    """Yield the places where runs waited."""
+    count = document["runs"]
     yield (
-        f"{found['store']}: {count} {plural(count, 'run')} waited {duration(found['wait_ns'])} "
-        "contended"
+        f"{document['store']}: {count} {plural(count, 'run')} waited "
+        f"{duration(document['wait_ns'])} contended"
     )
-    for group in found["groups"]:
+    for group in document["groups"]:
         yield (
-            f"  {found['by']}={group['value']}: {group['runs']} {plural(group['runs'], 'run')}, "
+            f"  {document['by']}={group['value']}: {group['runs']} {plural(group['runs'], 'run')}, "
             f"{duration(group['run_mean_ns'])} each"
         )
-    places = found["places"]
+    places = document["places"]
     for place in places[:top]:
         yield ""
         yield f"{duration(place['wait_ns'])} at {place['site'] or place['place']} ({place['kind']})"
@@ -74,29 +74,29 @@ def report(found: FleetReport, top: int | None) -> Iterator[str]:
         )
         for step in place["changes"]:
             yield (
-                f"  from {found['by']}={step['value_before']} to {step['value_after']}: "
+                f"  from {document['by']}={step['value_before']} to {step['value_after']}: "
                 f"{_changed(step)}"
             )
     yield from _more(len(places), top)
 
 
-def report_rows(found: FleetReport) -> Iterator[Sequence[Any]]:
+def report_rows(document: FleetReport) -> Iterator[Sequence[Any]]:
     """Yield the places as rows of CSV."""
     names = [
         "place", "site", "module", "kind", "runs", "waits", "wait_ns", "held_ns", "wait_max_ns",
         "run_mean_ns", "run_p50_ns", "run_p90_ns", "run_max_ns",
     ]  # fmt: skip
     yield names
-    for place in found["places"]:
+    for place in document["places"]:
         row: Mapping[str, Any] = place
         yield [row[name] for name in names]
 
 
-def check(found: FleetCheck, top: int | None) -> Iterator[str]:
-    """Yield what was found."""
-    findings, count = found["findings"], found["runs"]
+def check(document: FleetCheck, top: int | None) -> Iterator[str]:
+    """Yield the findings."""
+    findings, count = document["findings"], document["runs"]
     yield (
-        f"{found['store']}: {len(findings)} {plural(len(findings), 'finding')} in {count} "
+        f"{document['store']}: {len(findings)} {plural(len(findings), 'finding')} in {count} "
         f"{plural(count, 'run')}"
     )
     for finding in findings[:top]:
@@ -121,41 +121,42 @@ def check(found: FleetCheck, top: int | None) -> Iterator[str]:
     yield from _more(len(findings), top)
 
 
-def check_rows(found: FleetCheck) -> Iterator[Sequence[Any]]:
+def check_rows(document: FleetCheck) -> Iterator[Sequence[Any]]:
     """Yield the findings as rows of CSV."""
     names = [
         "kind", "severity", "message", "runs", "count", "first_unix_ns", "last_unix_ns",
         "first_run_id", "last_run_id",
     ]  # fmt: skip
     yield [*names, "hosts", "sites"]
-    for finding in found["findings"]:
+    for finding in document["findings"]:
         row: Mapping[str, Any] = finding
         yield [*(row[name] for name in names), " ".join(row["hosts"]), "; ".join(row["sites"])]
 
 
-def diff(found: FleetDiff, top: int | None) -> Iterator[str]:
-    """Yield what changed."""
+def diff(document: FleetDiff, top: int | None) -> Iterator[str]:
+    """Yield the changes."""
+    before = document["runs_before"]
     yield (
-        f"{found['store']}: {found['runs_before']} {plural(found['runs_before'], 'run')} before, "
-        f"{found['runs_after']} after; contended waiting of a run, on average"
+        f"{document['store']}: {before} {plural(before, 'run')} before, {document['runs_after']} "
+        "after; contended waiting of a run, on average"
     )
-    yield f"  {_changed(found['total'])}"
-    changed = [place for place in found["places"] if place["before_ns"] != place["after_ns"]]
+    yield f"  {_changed(document['total'])}"
+    changed = [place for place in document["places"] if place["before_ns"] != place["after_ns"]]
     for place in changed[:top]:
-        sure = place["chance"] <= 1 - found["confidence"]
+        sure = place["chance"] <= 1 - document["confidence"]
         yield ""
         yield f"{place['site'] or place['place']} ({place['kind']})"
         yield f"  {_changed(place)}{'' if sure else '; it may be chance'}"
     yield from _more(len(changed), top)
 
 
-def diff_rows(found: FleetDiff) -> Iterator[Sequence[Any]]:
+def diff_rows(document: FleetDiff) -> Iterator[Sequence[Any]]:
     """Yield the places as rows of CSV."""
     names = [
         "place", "site", "module", "kind", "before_ns", "after_ns", "change_percent", "chance",
     ]  # fmt: skip
     yield names
-    for place in found["places"]:
+    for place in document["places"]:
         row: Mapping[str, Any] = place
         yield [row[name] for name in names]
 

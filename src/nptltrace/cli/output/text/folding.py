@@ -1,4 +1,4 @@
-"""Lines about events as wide as there is room: what is too wide goes on below, set in."""
+"""Folds lines about events to a width; further lines are indented."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _AT = "  at "
 
 
 def folded(first: str, text: str, site: str, *, width: int, indent: int) -> list[str]:
-    """Return a sentence and where it happened as lines; a call site is kept together.
+    """Return a sentence and its call site as lines; a call site is not divided.
 
     Args:
-        first: What stands before the sentence.
+        first: The beginning of the first line.
         text: The sentence.
-        site: Where, or empty.
-        width: Columns there are.
-        indent: Columns by which further lines are set in.
+        site: The call site, or an empty text.
+        width: Greatest number of columns.
+        indent: Indentation of further lines, in columns.
     """
     lines = textwrap.wrap(
         text, width, initial_indent=first, subsequent_indent=" " * indent,
@@ -39,8 +39,8 @@ class Folder:
     """Folds the lines of `ptt view` to the width of a terminal.
 
     Args:
-        write: Takes the lines, as bytes.
-        width: How many columns there are.
+        write: Writes lines, as bytes.
+        width: Number of columns.
     """
 
     def __init__(self, write: Callable[[bytes], object], width: int) -> None:
@@ -48,7 +48,7 @@ class Folder:
         self._width = width
 
     def write(self, lines: memoryview) -> None:
-        """Take whole lines, as bytes."""
+        """Fold and write whole lines."""
         self._write(b"".join(map(self._folded, bytes(lines).splitlines(keepends=True))))
 
     def _folded(self, line: bytes) -> bytes:
@@ -57,7 +57,7 @@ class Folder:
         text, _, site = line.decode(errors="surrogateescape").rstrip("\n").rpartition(_AT)
         if not text:
             text, site = site, ""
-        # Wrapping takes the space in front away, in which the time stands.
+        # textwrap removes leading space, but the column of the time may be blank.
         start = len(text) - len(text.lstrip())
         lines = folded(text[:start], text[start:].rstrip(), site, width=self._width, indent=_INDENT)
         return ("\n".join(lines) + "\n").encode(errors="surrogateescape")

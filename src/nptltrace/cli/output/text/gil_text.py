@@ -1,4 +1,4 @@
-"""What threads of Python did with the GIL, as text: by thread, and under it by line."""
+"""Holds of the GIL and waits for it, as text: by thread, and by line below each thread."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _ROW = "{:<40}{:>11}{:>8}{:>8}{:>15}{:>8}{:>11}{:>11}"
 _UNKNOWN = "not known where"
 
 
-def lines(found: Sequence[GilLine], *, name: str, top: int | None) -> Iterator[str]:
+def lines(usage: Sequence[GilLine], *, name: str, top: int | None) -> Iterator[str]:
     """Yield the lines of the report.
 
     Args:
-        found: What each thread did at each line, by process, GIL and thread.
-        name: What it is about.
-        top: How many lines of a thread, or None for all.
+        usage: Holds and waits of each thread at each line, sorted by process, GIL and thread.
+        name: The traces.
+        top: Number of lines of a thread; None for all.
     """
     yield name
-    if not found:
+    if not usage:
         yield (
             "  nothing of a GIL: no CPython 3.8 to 3.14 was recorded at level 2, or it had one "
             "thread that never gave it up"
         )
         return
-    for (pid, gil), of_gil in groupby(found, key=lambda one: (one.pid, one.gil)):
-        threads = [list(rows) for _, rows in groupby(of_gil, key=lambda one: one.tid)]
+    for (pid, gil), of_gil in groupby(usage, key=lambda line: (line.pid, line.gil)):
+        threads = [list(rows) for _, rows in groupby(of_gil, key=lambda line: line.tid)]
         threads.sort(key=lambda rows: -sum(row.hold_ns for row in rows))
         held = sum(row.share for rows in threads for row in rows)
         yield f"  process {pid}: the {gil} was held for {100 * held:.1f}% of the time"
@@ -63,7 +63,7 @@ def _row(what: str, rows: Sequence[GilLine]) -> Iterator[str]:
         duration(max(row.wait_max_ns for row in rows)) if waits else "-",
     )[40:]  # fmt: skip
     what = f"  {what}"
-    if len(what) < 40:  # noqa: PLR2004 -- as in _ROW
+    if len(what) < 40:  # noqa: PLR2004 -- the width in _ROW
         yield f"{what:<40}{numbers}"
     else:
         yield what

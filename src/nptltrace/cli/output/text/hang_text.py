@@ -1,4 +1,4 @@
-"""What was seen of a running process as text, as wide as the terminal."""
+"""The picture of a running process as text, as wide as the terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["lines"]
 
 def lines(
     picture: Picture,
-    found: Sequence[Verdict],
+    verdicts: Sequence[Verdict],
     unmoved: frozenset[int] | None,
     *,
     stacks: bool,
@@ -31,10 +31,10 @@ def lines(
 
     Args:
         picture: The threads.
-        found: What was found.
-        unmoved: Ids of the threads that did not run while they were watched, if they were.
-        stacks: Show whole stacks, not only where the program called.
-        stoppable: The threads that run could be stopped for a look at where they are.
+        verdicts: The findings.
+        unmoved: Ids of the threads that did not run during `--watch`; None without it.
+        stacks: Show whole stacks, not only call sites.
+        stoppable: Running threads could be stopped, to see where they are.
     """
     name = readable(picture.title)
     by_tid = {seen.thread.inner_tid: seen for seen in picture.threads}
@@ -42,15 +42,15 @@ def lines(
     for seen in picture.threads:
         yield from _thread(seen, by_tid, unmoved, stacks=stacks)
     yield ""
-    for one in found:
-        yield f"{one.severity}: {one.kind} in process {picture.pid}"
-        text = readable(one.message)
+    for verdict in verdicts:
+        yield f"{verdict.severity}: {verdict.kind} in process {picture.pid}"
+        text = readable(verdict.message)
         yield from wrap(text[:1].upper() + text[1:] + ".", "  ")
         yield ""
-    yield f"{name}: {_summary(picture, found)}"
+    yield f"{name}: {_summary(picture, verdicts)}"
     for path, why in picture.uncovered:
         yield from wrap(readable(f"not covered: {path}: {why}"), "  ")
-    if stoppable and not found and any(seen.state == "runnable" for seen in picture.threads):
+    if stoppable and not verdicts and any(seen.state == "runnable" for seen in picture.threads):
         yield f"where threads are that run: ptt hang --stop {picture.pid}"
 
 
@@ -70,9 +70,10 @@ def _thread(
     yield from (f"      {readable(frame)}" for frame in frames if frame)
 
 
-def _summary(picture: Picture, found: Sequence[Verdict]) -> str:
-    if found:
-        return f"{len(found)} {plural(len(found), 'finding')}: " + ", ".join(o.kind for o in found)
+def _summary(picture: Picture, verdicts: Sequence[Verdict]) -> str:
+    if verdicts:
+        kinds = ", ".join(verdict.kind for verdict in verdicts)
+        return f"{len(verdicts)} {plural(len(verdicts), 'finding')}: {kinds}"
     states = [seen.state for seen in picture.threads]
     unknown = sum(
         seen.state == "waiting" and seen.wait is not None and seen.wait.kind == "futex"

@@ -1,4 +1,4 @@
-"""What is not in a trace, as sentences: modules, futexes, and threads without any event."""
+"""Sentences about what a trace does not cover: modules, futexes, and threads without events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNKNOWN_FUTEXES = (
 
 
 def modules(uncovered: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a sentence on the modules of which not all that they do is in the trace, by reason.
+    """Yield a sentence for each reason why calls of modules are not in the trace.
 
     Args:
         uncovered: The modules: `Source.uncovered`.
@@ -39,7 +39,7 @@ def futexes(waits: int) -> Iterator[str]:
     """Yield a sentence if there are waits that findings do not judge.
 
     Args:
-        waits: How many waits for futexes there are.
+        waits: Number of waits for futexes of unknown locks.
     """
     if waits:
         yield f"{waits:,} {plural(waits, 'wait')} for {_UNKNOWN_FUTEXES}"
@@ -49,8 +49,8 @@ def unknown(waits: int, wait_ns: int) -> Iterator[str]:
     """Yield a sentence if there are waits of class `unknown`.
 
     Args:
-        waits: How many.
-        wait_ns: Their duration.
+        waits: Number of waits.
+        wait_ns: Duration of the waits.
     """
     if waits:
         many = f"{waits:,} {plural(waits, 'wait')}"
@@ -61,10 +61,10 @@ def unknown(waits: int, wait_ns: int) -> Iterator[str]:
 
 
 def silent(threads: Sequence[Lived]) -> Iterator[str]:
-    """Yield a sentence if there are threads that did nothing that is in the trace.
+    """Yield a sentence if there are threads without events for most of the time.
 
     Args:
-        threads: Those of which nothing is known for most of their life.
+        threads: The threads.
     """
     if not threads:
         return
@@ -78,10 +78,10 @@ def silent(threads: Sequence[Lived]) -> Iterator[str]:
 
 
 def left_alone(processes: Sequence[tuple[int, int]]) -> Iterator[str]:
-    """Yield a sentence on the forked processes of each parent in which nothing happened.
+    """Yield a sentence for each parent about its forked processes without events.
 
     Args:
-        processes: Their ids, each with that of its parent.
+        processes: Pairs of a process id and the id of its parent.
     """
     by_parent: dict[int, list[str]] = {}
     for pid, parent in processes:

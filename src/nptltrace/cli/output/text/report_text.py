@@ -1,4 +1,4 @@
-"""The report as text: tables of 80 columns, and sentences as wide as the terminal."""
+"""The report as text: tables with a width of 80, and sentences as wide as the terminal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["lines"]
 
-# Classes of waits that never end in a program which has nothing to do.
+# Classes of waits that go on in a program without work.
 _STILL = {"idle": "for work at the end", "unknown": "at the end, not known what for"}
 _SHOWN = 3  # holders, wakers and causes of one row
 _LABEL = 33  # columns
@@ -46,38 +46,38 @@ _CAUSED = {
 
 
 def lines(
-    found: Contention, *, name: str, by: str, top: int | None, part: bool = False
+    contention: Contention, *, name: str, by: str, top: int | None, part: bool = False
 ) -> Iterator[str]:
     """Yield the lines of the report.
 
     Args:
-        found: The report.
-        name: What it is about.
-        by: Which table to show.
-        top: How many rows, or None for all.
-        part: It counts some threads, objects or call sites alone.
+        contention: The report.
+        name: The traces.
+        by: The table to show: the value of `--by`.
+        top: Number of rows; None for all.
+        part: The report counts only some threads, objects or call sites.
     """
     yield cut(name, columns())
-    yield from _summary(found)
-    yield from _never_ended(found)
+    yield from _summary(contention)
+    yield from _never_ended(contention)
     if by == "object":
-        yield from _threads(found.threads, top, causes=False)
-        yield from _objects(found, top)
+        yield from _threads(contention.threads, top, causes=False)
+        yield from _objects(contention, top)
     elif by == "thread":
-        yield from _threads(found.threads, top, causes=True)
+        yield from _threads(contention.threads, top, causes=True)
     elif by == "site":
-        yield from _sites(found.sites, top)
+        yield from _sites(contention.sites, top)
     else:
-        yield from _pairs(found.pairs, top)
-    yield from _path(found.path, part=part)
+        yield from _pairs(contention.pairs, top)
+    yield from _path(contention.path, part=part)
 
 
-def _summary(found: Contention) -> Iterator[str]:
-    figures = found.figures
+def _summary(contention: Contention) -> Iterator[str]:
+    figures = contention.figures
     contended = f"contended for {duration(figures.wait_ns)} in {many(figures.waits, 'wait')}"
     yield (
-        f"  {duration(found.elapsed_ns)}, {many(len(found.threads), 'thread')}; "
-        f"{found.uncontended or contended}"
+        f"  {duration(contention.elapsed_ns)}, {many(len(contention.threads), 'thread')}; "
+        f"{contention.uncontended or contended}"
     )
     if figures.is_mostly_wake:
         wake = f"{duration(figures.wake_ns)} of that went by after the lock was free"
@@ -90,13 +90,13 @@ def _summary(found: Contention) -> Iterator[str]:
     waits, wait_ns = figures.other_waits["unknown"], figures.other_ns["unknown"]
     for sentence in not_covered.unknown(waits, wait_ns):
         yield from wrap(f"not known: {sentence}", "  ")
-    for sentence in not_covered.modules(found.uncovered):
+    for sentence in not_covered.modules(contention.uncovered):
         yield from wrap(f"not covered: {sentence}", "  ")
-    for sentence in not_covered.silent(found.silent_threads):
+    for sentence in not_covered.silent(contention.silent_threads):
         yield from wrap(f"not covered: {sentence}", "  ")
-    if found.lost:
-        were = plural(found.lost, "event was", "events were")
-        yield f"  {found.lost:,} {were} lost: what follows is incomplete"
+    if contention.lost:
+        were = plural(contention.lost, "event was", "events were")
+        yield f"  {contention.lost:,} {were} lost: what follows is incomplete"
 
 
 def _others(figures: Figures, *, but: str = "") -> list[str]:
@@ -107,12 +107,12 @@ def _others(figures: Figures, *, but: str = "") -> list[str]:
     ]
 
 
-# ---- what never ended ----
+# ---- waits that never ended ----
 
 
-def _never_ended(found: Contention) -> Iterator[str]:
-    in_cycle = {id(wait) for cycle in found.deadlocks for wait in cycle}
-    for cycle in found.deadlocks:
+def _never_ended(contention: Contention) -> Iterator[str]:
+    in_cycle = {id(wait) for cycle in contention.deadlocks for wait in cycle}
+    for cycle in contention.deadlocks:
         yield ""
         text = f"DEADLOCK: {cycle[0].thread} waits for {_thing(cycle[0])}"
         for wait in cycle[1:]:
@@ -120,7 +120,7 @@ def _never_ended(found: Contention) -> Iterator[str]:
         yield from wrap(text + _held_by(cycle[0].thread, cycle), "", "  ")
         for wait in cycle:
             yield from _open(wait)
-    rest = [wait for wait in found.open_waits if id(wait) not in in_cycle]
+    rest = [wait for wait in contention.open_waits if id(wait) not in in_cycle]
     stuck = [wait for wait in rest if wait.wait_class not in _STILL]
     if stuck:
         yield ""
@@ -132,7 +132,7 @@ def _never_ended(found: Contention) -> Iterator[str]:
 
 
 def _still_waiting(waits: list[OpenWait], what: str) -> Iterator[str]:
-    """Yield a few of the waits for which a thread may have nothing to do."""
+    """Yield some of the waits of threads that may have no work."""
     if not waits:
         return
     yield ""
@@ -146,7 +146,7 @@ def _still_waiting(waits: list[OpenWait], what: str) -> Iterator[str]:
 
 
 def _held_by(thread: ThreadName, cycle: Sequence[OpenWait]) -> str:
-    """Return how the wait before the one of this thread hangs on it."""
+    """Return `, held by THREAD` if another wait of the cycle waits for a lock of the thread."""
     before = next((wait for wait in cycle if wait.owner == thread), None)
     return "" if before is None or before.kind == "thread" else f", held by {thread}"
 
@@ -178,7 +178,7 @@ def _threads(threads: list[ThreadFigures], top: int | None, *, causes: bool) -> 
     table = Table("threads", 23, heads)
     yield table.head
     order = sorted(threads, key=lambda t: (-t.figures.wait_ns, -t.figures.blocked_ns))
-    # The worst are shown, in the order in which they began.
+    # The threads that waited longest, in the order of their begin.
     shown = {id(thread) for thread in order[:top]}
     for thread in threads:
         if id(thread) not in shown:
@@ -202,7 +202,7 @@ def _threads(threads: list[ThreadFigures], top: int | None, *, causes: bool) -> 
 
 
 def _processor(thread: ThreadFigures) -> Iterator[str]:
-    """Yield a line on the time on processors, where that is known."""
+    """Yield a line about the time on processors, if it is known."""
     if thread.cpu_ns is None:
         return
     text = f"on a processor for {duration(thread.cpu_ns)}"
@@ -239,15 +239,15 @@ def _row(label: str, figures: Figures) -> Iterator[str]:
     yield _waits_of("").row(label, f"{figures.waits:,}", *map(duration_or_dash, times))
 
 
-def _objects(found: Contention, top: int | None) -> Iterator[str]:
-    objects = found.objects
+def _objects(contention: Contention, top: int | None) -> Iterator[str]:
+    objects = contention.objects
     if not objects:
         return
     yield ""
     yield _waits_of("objects: contended waits").head
     pids = len({item.pid for item in objects}) > 1
-    # Of objects that made nobody wait there may be hundreds, and they say nothing about waiting.
-    shown = objects if top is None else objects[: min(top, found.waited_objects)]
+    # There may be hundreds of objects without waits, which say nothing about waiting.
+    shown = objects if top is None else objects[: min(top, contention.waited_objects)]
     for item in shown:
         owner = f" of {item.pid}" if pids else ""
         yield from _row(f"{item.kind} {item.label}{owner}", item.figures)
@@ -259,18 +259,18 @@ def _objects(found: Contention, top: int | None) -> Iterator[str]:
                 where = f" at {blame.site}" if blame.site else ""
                 yield from wrap(f"{blame.count:,} ended by {blame.thread}{where}", "    < ")
         yield from _stacks(item.stacks)
-    yield from _left_out(found, len(shown))
+    yield from _left_out(contention, len(shown))
 
 
-def _left_out(found: Contention, shown: int) -> Iterator[str]:
-    """Yield a line on the objects that are not shown."""
-    quiet = found.all_objects - found.waited_objects
+def _left_out(contention: Contention, shown: int) -> Iterator[str]:
+    """Yield a line about the objects that are not shown."""
+    quiet = contention.all_objects - contention.waited_objects
     parts = []
-    if found.waited_objects > shown:
-        parts.append(f"{found.waited_objects - shown:,} more")
+    if contention.waited_objects > shown:
+        parts.append(f"{contention.waited_objects - shown:,} more")
     if quiet:
         parts.append(f"{many(quiet, 'object')} that nobody waited for")
-    if parts and shown < found.all_objects:
+    if parts and shown < contention.all_objects:
         yield f"  {' and '.join(parts)} (-n 0 shows all)"
 
 
@@ -279,7 +279,7 @@ def _caused(blame: Blame, item: ObjectFigures) -> str:
         return "for which nobody is known"
     site = blame.site or "an unknown place"
     held = f"while {{}} held it, {'released' if blame.released else 'taken'} at {{}}"
-    if item.kind == "semaphore" and not item.figures.holds:  # one of a pool
+    if item.kind == "semaphore" and not item.figures.holds:  # a pool
         held = "until {} gave one back at {}"
     return _CAUSED.get(item.kind, held).format(blame.thread, site)
 
@@ -304,18 +304,18 @@ def _facts(item: ObjectFigures) -> str:
 
 
 def _divided(item: ObjectFigures) -> str:
-    """Return what the waiting consists of."""
+    """Return the two parts of the waiting: while held, and until awake."""
     held, wake = duration(item.figures.held_ns), duration(item.figures.wake_ns)
-    if item.kind in FUTEX_KINDS:  # its holder is not known: the waker is taken for that
+    if item.kind in FUTEX_KINDS:  # the holder is unknown: the waker counts as the holder
         return f"{held} waited until it was woken, {wake} until awake; holders are inferred"
-    if item.kind == "java-monitor":  # the machine reports no end of a hold
+    if item.kind == "java-monitor":  # the virtual machine does not report the end of a hold
         return f"{held} waited, with the time until awake"
     until = "while it was held"
     if item.kind == "barrier":
         until = "until the last thread came"
     elif item.kind == "once":
         until = "while its routine ran"
-    elif item.kind == "semaphore" and not item.figures.holds:  # one of a pool
+    elif item.kind == "semaphore" and not item.figures.holds:  # a pool
         until = "until one was given back"
     return f"{held} waited {until}, {wake} until awake"
 
@@ -361,7 +361,7 @@ def _pairs(pairs: list[PairFigures], top: int | None) -> Iterator[str]:
 
 
 def _stacks(stacks: list[BothStacks]) -> Iterator[str]:
-    """Yield the call stacks of an entry's waits, those with the longest first."""
+    """Yield the call stacks of an entry's waits, longest waits first."""
     for both in stacks[:_SHOWN]:
         yield f"      {many(both.waits, 'wait')}, {duration(both.wait_ns)}"
         yield from _frames("waited", both.waiter)

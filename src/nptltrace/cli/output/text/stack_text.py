@@ -1,4 +1,4 @@
-"""Stacks as text: a tree, with numbers where they differ from those of the line above."""
+"""Stacks as text: a tree, with numbers that differ from the line above."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
 __all__ = ["lines"]
 
 _INDENT = 2
-_DEEPEST = 40  # from here on lines are not indented further
+_DEEPEST = 40  # the greatest depth of indentation
 _NUMBERS = "{:>12}{:>8}{:>10}  "
 
 
-def lines(found: ReportStacks, *, name: str, bottom_up: bool, top: int | None) -> Iterator[str]:
+def lines(report: ReportStacks, *, name: str, bottom_up: bool, top: int | None) -> Iterator[str]:
     """Yield the lines of the report.
 
     Args:
-        found: The stacks.
-        name: What it is about.
+        report: The stacks.
+        name: The traces.
         bottom_up: Begin with the call sites, not with the outermost functions.
-        top: How many stacks, or None for all.
+        top: Number of stacks; None for all.
     """
-    stacks = found.stacks
+    stacks = report.stacks
     total, count = sum(stack.ns for stack in stacks), sum(stack.count for stack in stacks)
     yield name
     yield (
-        f"  {TITLES[found.measure]}: {duration(total)} in {count:,}, at {len(stacks):,} call "
+        f"  {TITLES[report.measure]}: {duration(total)} in {count:,}, at {len(stacks):,} call "
         f"{plural(len(stacks), 'stack')}"
     )
     if not stacks:
         return
     yield ""
-    number = "holds" if found.measure == "holds" else "waits"
+    number = "holds" if report.measure == "holds" else "waits"
     order = "call sites, and their callers" if bottom_up else "callers, and what they call"
     yield _NUMBERS.format("total", "share", number) + order
     yield from _under(tree(stacks[:top], bottom_up=bottom_up), 0, total)
@@ -52,14 +52,14 @@ def lines(found: ReportStacks, *, name: str, bottom_up: bool, top: int | None) -
 
 
 def _under(node: Node, depth: int, total: int) -> Iterator[str]:
-    for one in node.under.values():
-        # what is one line of calls, is numbered once
-        alone = depth > 0 and len(node.under) == 1 and one.ns == node.ns and one.count == node.count
-        numbers = (
-            " " * len(_NUMBERS.format("", "", "")) if alone else _numbers(one.ns, one.count, total)
-        )
-        yield f"{numbers}{' ' * (_INDENT * min(depth, _DEEPEST))}{one.frame}"
-        yield from _under(one, depth + 1, total)
+    for child in node.under.values():
+        # A chain of calls without branches has its numbers once.
+        same = (child.ns, child.count) == (node.ns, node.count)
+        alone = depth > 0 and len(node.under) == 1 and same
+        blank = " " * len(_NUMBERS.format("", "", ""))
+        numbers = blank if alone else _numbers(child.ns, child.count, total)
+        yield f"{numbers}{' ' * (_INDENT * min(depth, _DEEPEST))}{child.frame}"
+        yield from _under(child, depth + 1, total)
 
 
 def _numbers(ns: int, count: int, total: int) -> str:

@@ -1,4 +1,4 @@
-"""Parts of the commands' texts: tables of labels and numbers, and sentences that are wrapped."""
+"""Parts of texts: tables of labels and numbers, and wrapped sentences."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["Table", "count_or_dash", "cut", "duration_or_dash", "many", "wrap"]
 
 
 class Table:
-    """Lays out a table: a label at the left, values at the right of their columns.
+    """Lays out a table: labels are left-aligned, values right-aligned.
 
     Args:
-        title: The title of the labels.
-        width: The width of the labels.
-        heads: The widths of the values, by their titles.
+        title: Title of the labels.
+        width: Width of the labels.
+        heads: Titles and widths of the columns of values.
     """
 
     def __init__(self, title: str, width: int, heads: Mapping[str, int]) -> None:
@@ -32,37 +32,37 @@ class Table:
         return "".join(f"{value:>{width}}" for value, width in cells)
 
     def row(self, label: str, *values: str) -> str:
-        """Return a line of the table; the label is cut to its width."""
+        """Return a row as a line; a long label is cut."""
         return f"  {cut(label, self._width - 3):<{self._width - 2}}{self._cells(values)}"
 
 
 def cut(text: str, width: int) -> str:
-    """Return a text that fits into a width."""
+    """Return a text cut to a width, with `…` at its end if it was longer."""
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def duration_or_dash(ns: int) -> str:
-    """Return a duration, a dash for none."""
+    """Return a duration, or a dash for 0."""
     return duration(ns) if ns else "-"
 
 
 def count_or_dash(count: int) -> str:
-    """Return a count, a dash for none."""
+    """Return a count, or a dash for 0."""
     return f"{count:,}" if count else "-"
 
 
 def many(count: int, noun: str, nouns: str = "") -> str:
-    """Return a number of things, as `1,234 waits`; see `plural`."""
+    """Return a count with its noun, such as `1,234 waits`; see `plural`."""
     return f"{count:,} {plural(count, noun, nouns)}"
 
 
 def wrap(text: str, indent: str, further: str | None = None) -> list[str]:
-    """Return a sentence as lines that fit the terminal.
+    """Return a sentence as lines of at most the width of the terminal.
 
     Args:
         text: The sentence.
-        indent: What stands before the first line.
-        further: What stands before the other lines; two columns more if not given.
+        indent: The beginning of the first line.
+        further: The beginning of the other lines; None: two columns more than `indent`.
     """
     return textwrap.wrap(
         text, columns(), initial_indent=indent,

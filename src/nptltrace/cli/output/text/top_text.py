@@ -1,4 +1,4 @@
-"""What `ptt top` shows: lines of a screen or a printed snapshot, 80 columns wide."""
+"""A snapshot of `ptt top` as lines of text with a width of 80."""
 
 from __future__ import annotations
 
@@ -27,69 +27,69 @@ class Line(NamedTuple):
     """A line of text.
 
     Attributes:
-        text: What it says.
-        style: How to show it where there is colour: `head`, `alarm`, `faint` or empty.
+        text: The text.
+        style: The style on a terminal: `head`, `alarm`, `faint` or empty.
     """
 
     text: str
     style: str = ""
 
 
-def lines(found: LiveContention, *, name: str, by: str, top: int | None) -> Iterator[Line]:
+def lines(snapshot: LiveContention, *, name: str, by: str, top: int | None) -> Iterator[Line]:
     """Yield the lines of a snapshot.
 
     Args:
-        found: What there is to say.
-        name: What it is about.
+        snapshot: The snapshot.
+        name: The traces.
         by: `object`, `thread` or `site`.
-        top: How many rows, or None for all.
+        top: Number of rows; None for all.
     """
     yield Line(cut(name, WIDTH))
-    yield from _summary(found)
+    yield from _summary(snapshot)
     yield Line("")
     table: dict[str, Callable[[LiveContention, int | None], Iterator[Line]]] = {
         "object": _objects,
         "thread": _threads,
         "site": _sites,
     }
-    yield from table[by](found, top)
-    if not (found.objects, found.threads, found.sites)[list(_TITLES).index(by)]:
-        is_whole = not (found.uncovered or found.unknown_ns)
-        said = nothing_contended(given_up=found.given_up, is_whole=is_whole)
+    yield from table[by](snapshot, top)
+    if not (snapshot.objects, snapshot.threads, snapshot.sites)[list(_TITLES).index(by)]:
+        is_whole = not (snapshot.uncovered or snapshot.unknown_ns)
+        said = nothing_contended(given_up=snapshot.given_up, is_whole=is_whole)
         yield Line(f"  {said}", "faint")
 
 
-def _summary(found: LiveContention) -> Iterator[Line]:
-    interval = found.now_ns - found.since_ns
-    state = "" if found.running else ", the recording has ended"
-    lost = f", {many(found.lost, 'event')} lost" if found.lost else ""
-    yield Line(f"  at {seconds(found.now_ns)}, the last {duration(interval)}{state}{lost}")
-    waits = many(found.figures.waits, "wait")
-    now = "1 thread waits" if found.waiting == 1 else f"{found.waiting:,} threads wait"
+def _summary(snapshot: LiveContention) -> Iterator[Line]:
+    interval = snapshot.now_ns - snapshot.since_ns
+    state = "" if snapshot.running else ", the recording has ended"
+    lost = f", {many(snapshot.lost, 'event')} lost" if snapshot.lost else ""
+    yield Line(f"  at {seconds(snapshot.now_ns)}, the last {duration(interval)}{state}{lost}")
+    waits = many(snapshot.figures.waits, "wait")
+    now = "1 thread waits" if snapshot.waiting == 1 else f"{snapshot.waiting:,} threads wait"
     yield Line(
-        f"  contended: {duration(found.figures.wait_ns)}, {waits} ended; "
-        f"{_mean(found.figures.wait_ns, found)} threads on average; now {now}"
+        f"  contended: {duration(snapshot.figures.wait_ns)}, {waits} ended; "
+        f"{_mean(snapshot.figures.wait_ns, snapshot)} threads on average; now {now}"
     )
-    if found.unknown_ns:
-        unknown = duration(found.unknown_ns)
+    if snapshot.unknown_ns:
+        unknown = duration(snapshot.unknown_ns)
         yield Line(f"  not known what for: {unknown} at futexes and semaphores of no known lock")
-    for item in found.uncovered:
+    for item in snapshot.uncovered:
         module = str(item.get("module", "?")).rpartition("/")[2]
         yield Line(cut(f"  not covered: {module}: {item.get('why', '?')}", WIDTH))
 
 
-def _objects(found: LiveContention, top: int | None) -> Iterator[Line]:
+def _objects(snapshot: LiveContention, top: int | None) -> Iterator[Line]:
     heads = {"now": 4, "ended": 7, "waited": 11, "while held": 11, "mean": 6, "in all": 11}
     table = Table("objects", 30, heads)
     yield Line(table.head, "head")
-    pids = len({item.pid for item in found.objects}) > 1
-    for item in found.objects[:top]:
+    pids = len({item.pid for item in snapshot.objects}) > 1
+    for item in snapshot.objects[:top]:
         sums = item.figures
         owner = f" of {item.pid}" if pids else ""
         text = table.row(
             f"{item.kind} {item.label}{owner}", count_or_dash(item.waiters),
             count_or_dash(sums.waits), duration_or_dash(sums.wait_ns),
-            duration_or_dash(sums.held_ns), _mean(sums.wait_ns, found),
+            duration_or_dash(sums.held_ns), _mean(sums.wait_ns, snapshot),
             duration_or_dash(sums.total_wait_ns),
         )  # fmt: skip
         yield Line(text, "alarm" if item.waiters else "")
@@ -104,11 +104,11 @@ def _held(item: LiveObject) -> str:
     return f"      longest {duration(item.longest_ns)}; held by {held_by}{where}"
 
 
-def _threads(found: LiveContention, top: int | None) -> Iterator[Line]:
+def _threads(snapshot: LiveContention, top: int | None) -> Iterator[Line]:
     heads = {"holds": 6, "waited": 11, "idle": 11, "caused": 11, "in all": 11}
     table = Table("threads", 30, heads)
     yield Line(table.head, "head")
-    for item in found.threads[:top]:
+    for item in snapshot.threads[:top]:
         times = (item.figures.wait_ns, item.idle_ns, item.caused_ns, item.figures.total_wait_ns)
         text = table.row(
             f"{item.thread.tid} {item.thread.name}".rstrip(), count_or_dash(item.held),
@@ -127,12 +127,12 @@ def _wants(wanted: LiveWait) -> str:
     return f"waits {duration(wanted.dur_ns)} for {what}{held}{known}"
 
 
-def _sites(found: LiveContention, top: int | None) -> Iterator[Line]:
+def _sites(snapshot: LiveContention, top: int | None) -> Iterator[Line]:
     table = Table(
         "call sites", 37, {"now": 5, "ended": 8, "waited": 10, "caused": 10, "in all": 10}
     )
     yield Line(table.head, "head")
-    for item in found.sites[:top]:
+    for item in snapshot.sites[:top]:
         times = (item.figures.wait_ns, item.caused_ns, item.figures.total_wait_ns)
         text = table.row(
             item.site, count_or_dash(item.waiters), count_or_dash(item.figures.waits),
@@ -141,7 +141,7 @@ def _sites(found: LiveContention, top: int | None) -> Iterator[Line]:
         yield Line(text, "alarm" if item.waiters else "")
 
 
-def _mean(ns: int, found: LiveContention) -> str:
-    """Return how many threads waited at a time."""
-    interval = found.now_ns - found.since_ns
+def _mean(ns: int, snapshot: LiveContention) -> str:
+    """Return the number of threads that waited, on average over the interval."""
+    interval = snapshot.now_ns - snapshot.since_ns
     return f"{ns / interval:.2f}" if ns and interval > 0 else "-"
