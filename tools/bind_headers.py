@@ -64,16 +64,14 @@ class Header:
         return not self.only or name.startswith(self.only)
 
 
+_ABI = (
+    "PTT_ATTACH", "PTT_CHUNK_SIZE", "PTT_CLOCK", "PTT_POLICY", "PTT_PROCESS", "PTT_SITE_COUNT",
+    "PTT_SITE_VOID", "PTT_NO_PARENT", "PTT_STACK_COUNT", "PTT_STACK_WHOLE", "PTT_PYTHON_PLACE",
+    "PTT_PYTHON_CODES", "PTT_CODE_JAVA", "PTT_NUMBERED", "PTT_PYTHON_SHIFT", "PTT_WHEN_FULL",
+    "ptt_attach", "ptt_control",
+)  # fmt: skip
 HEADERS = (
-    Header(
-        "ptt_abi.h",
-        (
-            "PTT_ATTACH", "PTT_CHUNK_SIZE", "PTT_CLOCK", "PTT_POLICY", "PTT_PROCESS",
-            "PTT_SITE_COUNT", "PTT_SITE_VOID", "PTT_NO_PARENT", "PTT_STACK_COUNT",
-            "PTT_STACK_WHOLE", "PTT_PYTHON_PLACE", "PTT_PYTHON_CODES", "PTT_CODE_JAVA",
-            "PTT_NUMBERED", "PTT_PYTHON_SHIFT", "PTT_WHEN_FULL", "ptt_attach", "ptt_control",
-        ),
-    ),  # fmt: skip
+    Header("ptt_abi.h", _ABI),
     Header("collect.h"),
     Header("inject.h"),
     Header("tasks.h"),

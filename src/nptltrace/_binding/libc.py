@@ -130,7 +130,7 @@ def duplicate(pid: int, number: int) -> int:
 
 
 def ptrace(request: int, tid: int, address: int | None = None, data: int | None = None) -> int:
-    """Call ptrace(2) for a thread; return 0, or a negated error number."""
+    """Make a ptrace request about a thread; return 0, or a negated error number."""
     call = _function("ptrace")
     if call is None:
         return -errno.ENOSYS

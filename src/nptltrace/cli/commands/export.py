@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _own(args: argparse.Namespace, known: tuple[str, ...]) -> dict[str, Any]:
+def _options(args: argparse.Namespace, known: tuple[str, ...]) -> dict[str, Any]:
     """Return the options of the format.
 
     Args:

@@ -116,9 +116,7 @@ def _violation(violation: Violation) -> Iterator[str]:
 
     times = f", {violation.count:,} times" if violation.count > 1 else ""
     yield f"{violation.severity}: {violation.rule} in process {violation.pid}{times}"
-    yield from textwrap.wrap(
-        violation.message, WIDTH, initial_indent="  ", subsequent_indent="  "
-    )
+    yield from textwrap.wrap(violation.message, WIDTH, initial_indent="  ", subsequent_indent="  ")
     for event in violation.events:
         yield f"    {event.text}"
 

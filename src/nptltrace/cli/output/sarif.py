@@ -61,7 +61,8 @@ def sarif_document(
                 "columnKind": "unicodeCodePoints",
                 "originalUriBaseIds": {"SRCROOT": {"uri": root.resolve().as_uri() + "/"}},
                 "results": [
-                    _result(finding, names.index(finding.kind), places, root) for finding in findings
+                    _result(finding, names.index(finding.kind), places, root)
+                    for finding in findings
                 ],
             }
         ],

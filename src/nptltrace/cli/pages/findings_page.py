@@ -24,7 +24,8 @@ def page() -> str:
     built_in = [kind for kind in kinds().values() if kind.group]
     lines = ["| kind | severity | |", "|---|---|---|"]
     lines += [
-        f"| [`{kind.name}`](#{kind.name}) | {kind.severity} | {_summary(kind)} |" for kind in built_in
+        f"| [`{kind.name}`](#{kind.name}) | {kind.severity} | {_summary(kind)} |"
+        for kind in built_in
     ]
     for group, members in groupby(built_in, key=lambda kind: kind.group):
         lines += ["", f"## {_title(group)}"]
