@@ -98,14 +98,18 @@ def man_dir() -> Path:
     beside = native_dir() / "share" / "man"
     if beside.is_dir() or native_dir() != _PACKAGE / "_native":
         return beside
+    return next(iter(_installed("ptt.1")), beside)
+
+
+def _installed(page: str) -> list[Path]:
+    """Return the directory of the manual pages that pip installed from a wheel, or nothing."""
     from importlib.metadata import PackageNotFoundError, files
 
     try:
         installed = files("nptltrace") or []
     except PackageNotFoundError:
-        return beside
-    pages = (Path(file.locate()) for file in installed if file.name == "ptt.1")
-    return next((page.resolve().parents[1] for page in pages), beside)
+        return []
+    return [Path(file.locate()).resolve().parents[1] for file in installed if file.name == page]
 
 
 def page_dir() -> Path:
