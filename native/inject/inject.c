@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inject.c - stops the thread, gives it the instructions of stub.S to run, and lets it go. */
+/* inject.c - stops a thread, has it run the instructions of stub.S, and lets it continue. */
 #include "inject.h"
 
 #include <errno.h>
@@ -21,21 +21,21 @@ uint32_t ptt_inject_abi(void)
 
 static int read_memory(int32_t tid, uint64_t from, void *to, size_t size)
 {
-	struct iovec here = {.iov_base = to, .iov_len = size}, there = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
+	struct iovec local = {.iov_base = to, .iov_len = size}, remote = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
 
-	return process_vm_readv(tid, &here, 1, &there, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
+	return process_vm_readv(tid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
 }
 
 int ptt_injected_look(int32_t pid, struct ptt_injected *done)
 {
 	uint64_t at = done->memory + PTT_STUB_CODE;
-	uint32_t found[2];
-	int err = read_memory(pid, at + offsetof(struct ptt_stub, status), found, sizeof(found));
+	uint32_t status_error[2];
+	int err = read_memory(pid, at + offsetof(struct ptt_stub, status), status_error, sizeof(status_error));
 
 	if (err)
 		return err;
-	done->status = found[0];
-	done->error = (int32_t)found[1];
+	done->status = status_error[0];
+	done->error = (int32_t)status_error[1];
 	if (done->status == PTT_INJECT_REFUSED)
 		err = read_memory(pid, at + offsetof(struct ptt_stub, reason), done->text, sizeof(done->text));
 	done->text[sizeof(done->text) - 1] = '\0';
@@ -56,24 +56,24 @@ int ptt_injected_look(int32_t pid, struct ptt_injected *done)
 #define SYSCALL_STOP (SIGTRAP | 0x80)
 #define EVENT_OF(status) ((status) >> 16)
 /*
- * A thread that does not stop in so long is in a call that cannot be interrupted. It cannot be let go before it stops, so
- * others wait for it no longer than that.
+ * A thread that does not stop within this time is in a call that cannot be interrupted. It cannot continue before it
+ * stops, so callers wait no longer.
  */
 #define PATIENCE_NS UINT64_C(10000000000)
 #define LOOK_NS 1000000L
 #define USER_CS 0x33u
-/* As the kernel returns them for calls that it would begin again by itself; none of them is ever seen by a program. */
+/* Results of calls that the kernel restarts (include/linux/errno.h). No program sees them. */
 #define RESTART_FIRST 512
 #define RESTART_LAST 516
-/* struct rt_sigframe from its ucontext on, in words: flags, link, stack, registers, floating point state, mask */
+/* struct rt_sigframe from its ucontext on, offsets in words: flags, link, stack, registers, floating point state, mask */
 #define UC_FLAGS 0
 #define UC_REGISTERS 5
 #define UC_FLOATS 28
 #define UC_MASK 37
-#define UC_ALL_VALID 7u /* the floating point state is extended, and the stack segment is to be restored */
-/* x87, SSE, AVX, AVX-512, protection keys: what the kernel saves and no program has to ask for */
+#define UC_ALL_VALID 7u /* the floating point state is extended; restore the stack segment */
+/* x87, SSE, AVX, AVX-512, protection keys: the parts that the kernel saves without a request from the program */
 #define FLOAT_PARTS UINT64_C(0x2e7)
-#define FLOATS_OF_OLD 576u /* bytes of the first two and of the header */
+#define FLOATS_OF_OLD 576u /* bytes of x87 and SSE and of the header */
 #define SOFTWARE_BYTES 464
 #define MAGIC_BEGIN 0x46505853u
 #define MAGIC_END 0x46505845u
@@ -82,8 +82,8 @@ struct stopped {
 	int32_t tid;
 	struct user_regs_struct before;
 	uint64_t mask;
-	int signal;	/* that came meanwhile, which it is to take when it is let go */
-	uint64_t began; /* when it was asked to stop */
+	int signal;	/* arrived meanwhile; delivered when the thread continues */
+	uint64_t began; /* when the stop was requested */
 };
 
 static uint64_t now_ns(void)
@@ -96,7 +96,7 @@ static uint64_t now_ns(void)
 
 /* ------------------------------------------------------------ the floating point state */
 
-/* Bytes of all parts in the uncompacted form, 0 where the processor does not have it. */
+/* Bytes of all parts in the uncompacted form (Intel SDM volume 1, 13.4); 0 if the processor lacks a part. */
 static uint32_t size_of_floats(uint64_t parts)
 {
 	uint32_t a, b, c, d, size = FLOATS_OF_OLD;
@@ -123,7 +123,7 @@ static bool find_floats(uint64_t *parts, uint32_t *size)
 	return *size && *size + sizeof(uint32_t) <= PTT_STUB_FLOATS;
 }
 
-/* What the kernel wants to find in the part that the processor leaves to software. */
+/* Fill the bytes that the processor reserves for software, as the kernel expects them (struct _fpx_sw_bytes). */
 static void describe_floats(struct ptt_stub *stub, uint64_t parts, uint32_t size)
 {
 	const uint32_t magic = MAGIC_END;
@@ -131,18 +131,18 @@ static void describe_floats(struct ptt_stub *stub, uint64_t parts, uint32_t size
 		uint32_t magic, extended_size;
 		uint64_t parts;
 		uint32_t size;
-	} said = {MAGIC_BEGIN, size + (uint32_t)sizeof(magic), parts, size};
+	} software = {MAGIC_BEGIN, size + (uint32_t)sizeof(magic), parts, size};
 
-	memcpy(stub->state + SOFTWARE_BYTES, &said, sizeof(said));
+	memcpy(stub->state + SOFTWARE_BYTES, &software, sizeof(software));
 	memcpy(stub->state + size, &magic, sizeof(magic));
 	stub->floats = parts;
 }
 
-/* ------------------------------------------------------------ where it goes on */
+/* ------------------------------------------------------------ restarting the system call */
 
 /*
- * A stop ends the system call that the thread slept in. The kernel begins most of them anew by itself, unless the thread is
- * let go from elsewhere than where it stopped; waits for events end with EINTR, which their callers need not expect.
+ * A stop ends the system call that the thread slept in. The kernel restarts most calls, but not if the program
+ * counter has changed. Waits for events end with EINTR, which their callers need not expect.
  */
 static struct user_regs_struct resumed(const struct user_regs_struct *before)
 {
@@ -178,17 +178,17 @@ static int next_stop(int32_t tid)
 			return WIFSTOPPED(status) ? status : -ESRCH;
 		if (now_ns() > until)
 			return -EBUSY;
-		/* a stop is announced by a signal, unless somebody has given that up; all are blocked */
+		/* SIGCHLD announces a stop, unless the process ignores it; all signals are blocked */
 		sigtimedwait(&stops, NULL, &moment);
 	}
 }
 
-static void let_go(int32_t tid, int number)
+static void detach(int32_t tid, int number)
 {
 	ptrace(PTRACE_DETACH, tid, NULL, (void *)(long)number);
 }
 
-/* Stop it, wherever it is. */
+/* Stop the thread, wherever it is. */
 static int stop(struct stopped *s)
 {
 	int status;
@@ -200,16 +200,16 @@ static int stop(struct stopped *s)
 	status = next_stop(s->tid);
 	if (status < 0)
 		return status;
-	/* a signal that it is about to take, or a stop of the whole process: not the time for this */
+	/* the thread is about to take a signal, or the whole process is stopped: do not inject now */
 	if (EVENT_OF(status) != PTRACE_EVENT_STOP || WSTOPSIG(status) != SIGTRAP) {
-		let_go(s->tid, EVENT_OF(status) ? 0 : WSTOPSIG(status));
+		detach(s->tid, EVENT_OF(status) ? 0 : WSTOPSIG(status));
 		return -EAGAIN;
 	}
 	return 0;
 }
 
-/* Is it where it was seen asleep? */
-static bool is_there(const struct stopped *s, const struct ptt_inject *wanted)
+/* Does the thread sleep where the caller saw it? */
+static bool is_at_wanted(const struct stopped *s, const struct ptt_inject *wanted)
 {
 	const struct user_regs_struct *r = &s->before;
 	uint8_t code[2];
@@ -219,7 +219,7 @@ static bool is_there(const struct stopped *s, const struct ptt_inject *wanted)
 	       read_memory(wanted->tid, r->rip - 2, code, sizeof(code)) == 0 && code[0] == 0x0f && code[1] == 0x05;
 }
 
-/* It has not been changed. */
+/* Let the thread continue; nothing in it was changed. */
 static void leave_alone(const struct stopped *s)
 {
 	struct user_regs_struct r = resumed(&s->before);
@@ -227,22 +227,22 @@ static void leave_alone(const struct stopped *s)
 
 	if ((call == SYS_epoll_wait || call == SYS_epoll_pwait || call == SYS_epoll_pwait2) && (int64_t)s->before.rax == -EINTR)
 		ptrace(PTRACE_SETREGS, s->tid, NULL, &r);
-	let_go(s->tid, 0);
+	detach(s->tid, 0);
 }
 
-/* It has made system calls for us. */
+/* Undo the system calls that the thread made for us, and let it continue. */
 static void put_back(const struct stopped *s)
 {
 	struct user_regs_struct r = resumed(&s->before);
 
 	ptrace(PTRACE_SETREGS, s->tid, NULL, &r);
 	ptrace(PTRACE_SETSIGMASK, s->tid, (void *)sizeof(s->mask), &s->mask);
-	let_go(s->tid, s->signal);
+	detach(s->tid, s->signal);
 }
 
 /* ------------------------------------------------------------ system calls */
 
-/* Let it make a system call in the place of its own. Return: the result; -EAGAIN if something came between. */
+/* Have the thread make a system call. Return: the result; -EAGAIN if a signal interrupted it. */
 static int64_t call(struct stopped *s, uint64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
 {
 	struct user_regs_struct r = s->before;
@@ -258,7 +258,7 @@ static int64_t call(struct stopped *s, uint64_t number, uint64_t a, uint64_t b, 
 	r.r9 = 0;
 	if (ptrace(PTRACE_SETREGS, s->tid, NULL, &r) < 0)
 		return -errno;
-	for (int i = 0; i < 2; i++) { /* where it begins, and where it ends */
+	for (int i = 0; i < 2; i++) { /* stops at entry and at exit */
 		int status;
 
 		if (ptrace(PTRACE_SYSCALL, s->tid, NULL, NULL) < 0)
@@ -277,9 +277,9 @@ static int64_t call(struct stopped *s, uint64_t number, uint64_t a, uint64_t b, 
 	return (int64_t)r.rax;
 }
 
-/* ------------------------------------------------------------ what it is to run */
+/* ------------------------------------------------------------ the data of the stub */
 
-/* The registers that the thread goes back with, in the kernel's order. */
+/* The registers that rt_sigreturn(2) restores, in the kernel's order. */
 static void fill_frame(struct ptt_stub *stub, const struct stopped *s, uint64_t data)
 {
 	const struct user_regs_struct r = resumed(&s->before);
@@ -313,7 +313,7 @@ static int fill(struct ptt_stub *stub, const struct stopped *s, const struct ptt
 	stub->munmap = wanted->munmap;
 	stub->memory = memory;
 	stub->size = PTT_STUB_SIZE;
-	/* the C library's own signals, by which it cancels threads and changes users, must reach every thread */
+	/* the C library cancels threads and changes users by signals of its own; these must reach every thread */
 	stub->mask = ~(UINT64_C(1) << 31 | UINT64_C(1) << 32);
 	strcpy(stub->library, wanted->library);
 	strcpy(stub->function, wanted->function);
@@ -323,7 +323,10 @@ static int fill(struct ptt_stub *stub, const struct stopped *s, const struct ptt
 	return 0;
 }
 
-/* Also where the process itself may not write: the kernel lets the process do so that has stopped this thread. */
+/*
+ * Writes also to pages that the process may not write: the kernel permits that to the tracer of the thread (proc(5),
+ * /proc/pid/mem).
+ */
 static int write_memory(int32_t tid, uint64_t to, const void *from, size_t size)
 {
 	char name[32];
@@ -345,9 +348,9 @@ static int64_t map(struct stopped *s, uint64_t protection)
 }
 
 /*
- * Map the memory, whose first page is code, and fill it. Each call has the thread stop twice, which beside others takes long: so
- * all of it is code that may be written to at first, and the stub makes good for that. Where such memory is forbidden, there is
- * code that the process may not write to, and then what of it is to be written to is made no code.
+ * Map the memory and fill it; its first page is code. Each system call stops the thread twice, and that takes long on
+ * a busy machine. So all the memory is writable code at first, and the stub restricts it. If the system forbids
+ * writable code, all the memory is read-only code at first, and mprotect(2) makes the data writable.
  */
 static int prepare(struct stopped *s, const struct ptt_inject *wanted, struct ptt_injected *done)
 {
@@ -386,45 +389,25 @@ static int begin(const struct stopped *s, const struct ptt_injected *done)
 	return ptrace(PTRACE_SETREGS, s->tid, NULL, &r) < 0 ? -errno : 0;
 }
 
-/* Stop it where it is expected. */
-static int stop_there(struct stopped *s, const struct ptt_inject *wanted)
+/* Stop the thread if it sleeps where the caller saw it. */
+static int stop_at_wanted(struct stopped *s, const struct ptt_inject *wanted)
 {
 	int err = stop(s);
 
 	if (err)
 		return err;
 	if (ptrace(PTRACE_GETREGS, s->tid, NULL, &s->before) < 0) {
-		let_go(s->tid, 0);
+		detach(s->tid, 0);
 		return -EAGAIN;
 	}
-	if (!is_there(s, wanted) || ptrace(PTRACE_GETSIGMASK, s->tid, (void *)sizeof(s->mask), &s->mask) < 0) {
+	if (!is_at_wanted(s, wanted) || ptrace(PTRACE_GETSIGMASK, s->tid, (void *)sizeof(s->mask), &s->mask) < 0) {
 		leave_alone(s);
 		return -EAGAIN;
 	}
 	return 0;
 }
 
-static int inject(struct stopped *s, const struct ptt_inject *wanted, struct ptt_injected *done)
-{
-	const uint64_t all = ~UINT64_C(0);
-	int err = stop_there(s, wanted);
-
-	if (err)
-		return err;
-	if (ptrace(PTRACE_SETSIGMASK, s->tid, (void *)sizeof(all), &all) < 0)
-		err = -errno;
-	if (!err)
-		err = prepare(s, wanted, done);
-	if (!err)
-		err = begin(s, done);
-	if (err)
-		put_back(s);
-	else
-		let_go(s->tid, 0);
-	return err;
-}
-
-/* ------------------------------------------------------------ out of harm's way */
+/* ------------------------------------------------------------ the helper process */
 
 #define STACK_SIZE 65536u
 
@@ -447,10 +430,11 @@ static int do_task(void *arg)
 }
 
 /*
- * While a thread makes system calls for us the thread that stopped it must not end: what it came back with would be the result of
- * ours. So a process apart does that, in our memory, which goes on when this one is killed, or all of its group.
+ * Run the task in a helper process that shares our memory. While a thread makes system calls for us, its tracer must
+ * not end: the thread would continue with the result of our call. The helper continues if this process or its process
+ * group is killed.
  */
-static int do_apart(struct task *task)
+static int run_in_helper(struct task *task)
 {
 	char *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	sigset_t all, before;
@@ -473,7 +457,7 @@ static int do_apart(struct task *task)
 static int look_at_registers(struct task *task)
 {
 	const struct user_regs_struct *r = &task->s.before;
-	int err = stop_there(&task->s, task->wanted);
+	int err = stop_at_wanted(&task->s, task->wanted);
 
 	if (err)
 		return err;
@@ -482,11 +466,25 @@ static int look_at_registers(struct task *task)
 	return 0;
 }
 
-static int inject_task(struct task *task)
+static int inject(struct task *task)
 {
-	int err = inject(&task->s, task->wanted, task->done);
+	const uint64_t all = ~UINT64_C(0);
+	struct stopped *s = &task->s;
+	int err = stop_at_wanted(s, task->wanted);
 
-	task->done->stopped_ns = task->s.began ? now_ns() - task->s.began : 0;
+	if (!err) {
+		if (ptrace(PTRACE_SETSIGMASK, s->tid, (void *)sizeof(all), &all) < 0)
+			err = -errno;
+		if (!err)
+			err = prepare(s, task->wanted, task->done);
+		if (!err)
+			err = begin(s, task->done);
+		if (err)
+			put_back(s);
+		else
+			detach(s->tid, 0);
+	}
+	task->done->stopped_ns = s->began ? now_ns() - s->began : 0;
 	return err;
 }
 
@@ -494,15 +492,15 @@ int ptt_inject_registers(const struct ptt_inject *wanted, struct ptt_kept *kept)
 {
 	struct task task = {.work = look_at_registers, .s = {.tid = wanted->tid}, .wanted = wanted, .kept = kept};
 
-	return do_apart(&task);
+	return run_in_helper(&task);
 }
 
 int ptt_inject(const struct ptt_inject *wanted, struct ptt_injected *done)
 {
-	struct task task = {.work = inject_task, .s = {.tid = wanted->tid}, .wanted = wanted, .done = done};
+	struct task task = {.work = inject, .s = {.tid = wanted->tid}, .wanted = wanted, .done = done};
 
 	memset(done, 0, sizeof(*done));
-	return do_apart(&task);
+	return run_in_helper(&task);
 }
 #else
 int ptt_inject(const struct ptt_inject *wanted, struct ptt_injected *done)

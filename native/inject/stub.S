@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stub.S - the instructions that run in the process: copied there, so they call by pointers and use no address of theirs. */
-/* r15 is struct ptt_stub; the stack is the end of the same memory. */
+/* stub.S - the instructions that run in the process. They are copied there, so they call by pointers and use no address of theirs. */
+/* r15 points to struct ptt_stub. The stack is the end of the same memory. */
 	.section .rodata
 	.globl ptt_stub_begin
 	.hidden ptt_stub_begin
@@ -8,10 +8,10 @@
 	.hidden ptt_stub_end
 	.balign 16
 
-/* The thread that was asleep. */
+/* The thread that slept in a system call. */
 ptt_stub_begin:
 	cld
-	/* what is written to is no code any more, and the code is no longer written to; what was so before stays so */
+	/* mprotect(2): the first page becomes read-only code, the rest becomes data, unless they already are */
 	movl	$10, %eax
 	movq	48(%r15), %rdi
 	movl	$4096, %esi
@@ -26,7 +26,7 @@ ptt_stub_begin:
 	movl	64(%r15), %eax
 	movl	68(%r15), %edx
 	xsave64	9408(%r15)
-	/* the alternate signal stack is what rt_sigreturn() would change: as it is */
+	/* rt_sigreturn(2) sets the alternate signal stack: have it set the present one */
 	movl	$131, %eax
 	xorl	%edi, %edi
 	leaq	9056+16(%r15), %rsi
@@ -37,7 +37,7 @@ ptt_stub_begin:
 	movq	%r15, %rcx
 	call	*0(%r15)
 	movl	%eax, 92(%r15)
-	/* the new thread may have come further already */
+	/* the new thread may have set a later status already */
 	xorl	%eax, %eax
 	movl	$1, %ecx
 	lock cmpxchgl %ecx, 88(%r15)
@@ -46,7 +46,7 @@ ptt_stub_begin:
 	syscall
 	ud2
 
-/* The new thread: its argument is struct ptt_stub. */
+/* The new thread. Its argument is struct ptt_stub. */
 	.balign 16
 1:	pushq	%rbx
 	movq	%rdi, %rbx
@@ -58,7 +58,7 @@ ptt_stub_begin:
 	syscall
 	movq	%fs:16, %rdi
 	call	*8(%rbx)
-	/* RTLD_NOW | RTLD_GLOBAL: handlers use functions of the tracer's; the C library's come before its hooks all the same */
+	/* RTLD_NOW | RTLD_GLOBAL: handlers use functions of the tracer; lookups still find the C library before the hooks */
 	leaq	96(%rbx), %rdi
 	movl	$0x102, %esi
 	call	*16(%rbx)
@@ -79,13 +79,13 @@ ptt_stub_begin:
 	movq	56(%rbx), %rsi
 	movq	40(%rbx), %rax
 	popq	%rbx
-	/* comes back to the C library, which started this thread */
+	/* munmap() returns to the C library, which started this thread */
 	jmp	*%rax
 2:	xorl	%eax, %eax
 	popq	%rbx
 	ret
 
-/* Why it cannot be loaded. */
+/* The library cannot be loaded: copy the text of dlerror(). */
 3:	call	*32(%rbx)
 	testq	%rax, %rax
 	jz	5f

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stub.h - what the instructions that run in the process find beside them; the offsets are those of stub.S. */
+/* stub.h - the data beside the instructions that run in the process. stub.S has the same offsets. */
 #ifndef PTT_STUB_H
 #define PTT_STUB_H
 
@@ -10,15 +10,15 @@
 #include "layout/ptt_abi.h"
 
 #define PTT_STUB_CODE 4096u   /* the first page */
-#define PTT_STUB_SIZE PTT_ATTACH_MEMORY /* of all the memory, whose end is the stack */
+#define PTT_STUB_SIZE PTT_ATTACH_MEMORY /* all the memory; its end is the stack */
 #define PTT_STUB_TEXT 512u
 #define PTT_STUB_FLOATS 8192u
 
 struct ptt_stub {
 	uint64_t create, detach, dlopen, dlsym, dlerror, munmap;
 	uint64_t memory, size;
-	uint64_t floats; /* which parts of the floating point state are saved */
-	uint64_t mask;	 /* of the new thread */
+	uint64_t floats; /* the saved parts of the floating point state: a mask for XSAVE */
+	uint64_t mask;	 /* blocked signals of the new thread */
 	uint64_t thread; /* the new thread */
 	uint32_t status;
 	int32_t error;
@@ -26,7 +26,7 @@ struct ptt_stub {
 	char function[PTT_STUB_TEXT];
 	char text[PTT_STUB_TEXT * 8];
 	char reason[256];
-	/* what rt_sigreturn() takes up, laid out by the kernel */
+	/* the frame that rt_sigreturn(2) restores, in the kernel's layout */
 	uint64_t frame[(40 + 256 + 8) / 8];
 	uint8_t state[PTT_STUB_FLOATS] __attribute__((aligned(64)));
 };

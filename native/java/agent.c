@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* agent.c - libpttjava.so: asks a Java virtual machine for its threads' waits, and hands them to the tracer. */
+/* agent.c - libpttjava.so: receives the waits of threads from a Java virtual machine (JVM TI), and passes them to the tracer. */
 /*
- * Loaded by -agentpath, with the number of frames that stacks are to have as its option. What it asks for costs compiled code
- * nothing: the machine calls it where a thread has to wait, and where a thread begins and ends.
+ * The option -agentpath loads the agent; the agent's own option is the number of frames of stacks. The agent costs
+ * compiled code nothing: the machine calls it only when a thread has to wait, begins or ends.
  */
 #include "agent.h"
 
@@ -31,7 +31,7 @@ static void JNICALL machine_begins(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
 	ja_monitors_begin(jni);
 	ja_parks_begin(jni);
 	ja_thread_begin(thread);
-	ja_thread_rename(jni, thread); /* the launcher has named it after itself */
+	ja_thread_rename(jni, thread); /* in the kernel the thread still has the launcher's name */
 }
 
 static bool enable(void)
@@ -44,7 +44,7 @@ static bool enable(void)
 	const jvmtiCapabilities capabilities = {
 		.can_generate_monitor_events = 1, .can_get_monitor_info = 1, .can_tag_objects = 1,
 		.can_get_source_file_name = 1, .can_get_line_numbers = 1, .can_get_bytecodes = 1,
-		/* the methods that park and wake are bound very early, and are known by their names */
+		/* the machine binds the methods that park and wake very early */
 		.can_generate_native_method_bind_events = 1, .can_generate_early_vmstart = 1,
 	};
 	const jvmtiEventCallbacks callbacks = {
@@ -61,7 +61,7 @@ static bool enable(void)
 	return done;
 }
 
-/* The machine goes on without an agent that returns an error only by ending: so there is none. */
+/* Always returns JNI_OK: the machine ends if an agent returns an error. */
 JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
 {
 	uint32_t frames = options ? (uint32_t)strtoul(options, NULL, 10) : 0;

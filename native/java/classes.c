@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* classes.c - the machine, and names of its classes and of their source files. */
+/* classes.c - the names of classes and of their source files. */
 #include "agent.h"
 
 #include <stdio.h>
@@ -8,8 +8,7 @@
 
 jvmtiEnv *ja_jvmti;
 
-/* The signature of a class: Ljava/lang/Object; or of an array: [[I */
-static const char *word_of(char type)
+static const char *primitive_name(char type)
 {
 	switch (type) {
 	case 'Z': return "boolean";
@@ -23,7 +22,8 @@ static const char *word_of(char type)
 	}
 }
 
-static char *readable(const char *signature)
+/* @signature: of a class, as Ljava/lang/Object; or of an array, as [[I (JVM specification, 4.3.2) */
+static char *readable_name(const char *signature)
 {
 	size_t dimensions = strspn(signature, "["), length;
 	const char *type = signature + dimensions;
@@ -32,7 +32,7 @@ static char *readable(const char *signature)
 	if (*type == 'L')
 		length = strcspn(++type, ";");
 	else
-		length = strlen(type = word_of(*type));
+		length = strlen(type = primitive_name(*type));
 	name = malloc(length + 2 * dimensions + 1);
 	if (!name)
 		return NULL;
@@ -50,7 +50,7 @@ char *ja_class_name(jclass type)
 
 	if ((*ja_jvmti)->GetClassSignature(ja_jvmti, type, &signature, NULL) != JVMTI_ERROR_NONE)
 		return NULL;
-	name = readable(signature);
+	name = readable_name(signature);
 	(*ja_jvmti)->Deallocate(ja_jvmti, (unsigned char *)signature);
 	return name;
 }

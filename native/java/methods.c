@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* methods.c - methods that were met in stacks, each described once. */
-/* The table only grows; an entry is put there whole, so that reading takes no lock. */
+/* methods.c - the methods of stacks, in a table. The table only grows, and its entries are complete, so that reading takes no lock. */
 #include "agent.h"
 
 #include <stdio.h>
@@ -11,28 +10,28 @@
 #define PROBES 32u
 #define MONITORENTER 0xc2
 
-struct known {
+struct entry {
 	struct ptt_java_method method;
 	jmethodID id;
-	unsigned char *code; /* NULL where it takes no monitor in it */
+	unsigned char *code; /* bytecodes; NULL if the method contains no monitorenter */
 	jint size;
 };
 
-static struct known *known[COUNT]; /* release: pairs with the acquire of the threads that look */
+static struct entry *table[COUNT]; /* acquire and release in ja_method() */
 
-static void free_method(struct known *one)
+static void free_entry(struct entry *entry)
 {
-	if (!one)
+	if (!entry)
 		return;
-	free((void *)(uintptr_t)one->method.name);
-	free((void *)(uintptr_t)one->method.file);
-	free((void *)(uintptr_t)one->method.lines);
-	if (one->code)
-		(*ja_jvmti)->Deallocate(ja_jvmti, one->code);
-	free(one);
+	free((void *)(uintptr_t)entry->method.name);
+	free((void *)(uintptr_t)entry->method.file);
+	free((void *)(uintptr_t)entry->method.lines);
+	if (entry->code)
+		(*ja_jvmti)->Deallocate(ja_jvmti, entry->code);
+	free(entry);
 }
 
-/* Without lines where the class was compiled without, or the method is native. */
+/* A native method has no lines, nor has a class compiled without them. */
 static void describe_lines(jmethodID id, struct ptt_java_method *method)
 {
 	jvmtiLineNumberEntry *table;
@@ -51,36 +50,30 @@ static void describe_lines(jmethodID id, struct ptt_java_method *method)
 	(*ja_jvmti)->Deallocate(ja_jvmti, (unsigned char *)table);
 }
 
-static void keep_code(struct known *one)
+static void keep_code(struct entry *entry)
 {
-	if ((*ja_jvmti)->GetBytecodes(ja_jvmti, one->id, &one->size, &one->code) != JVMTI_ERROR_NONE)
-		one->code = NULL;
-	if (!one->code || memchr(one->code, MONITORENTER, (size_t)one->size))
+	if ((*ja_jvmti)->GetBytecodes(ja_jvmti, entry->id, &entry->size, &entry->code) != JVMTI_ERROR_NONE)
+		entry->code = NULL;
+	if (!entry->code || memchr(entry->code, MONITORENTER, (size_t)entry->size))
 		return;
-	(*ja_jvmti)->Deallocate(ja_jvmti, one->code);
-	one->code = NULL;
+	(*ja_jvmti)->Deallocate(ja_jvmti, entry->code);
+	entry->code = NULL;
 }
 
-/* Class and method, as in Account.transfer. */
-static char *full_name(const char *type, const char *method)
-{
-	char *name = malloc(strlen(type) + strlen(method) + 2);
-
-	if (name)
-		sprintf(name, "%s.%s", type, method);
-	return name;
-}
-
+/* The name has class and method, as in Account.transfer. */
 static void describe_names(JNIEnv *jni, jmethodID id, struct ptt_java_method *method)
 {
 	jclass type;
-	char *name, *of_class;
+	char *name, *full, *of_class;
 
 	if ((*ja_jvmti)->GetMethodDeclaringClass(ja_jvmti, id, &type) != JVMTI_ERROR_NONE)
 		return;
 	of_class = ja_class_name(type);
 	if (of_class && (*ja_jvmti)->GetMethodName(ja_jvmti, id, &name, NULL, NULL) == JVMTI_ERROR_NONE) {
-		method->name = full_name(of_class, name);
+		full = malloc(strlen(of_class) + strlen(name) + 2);
+		if (full)
+			sprintf(full, "%s.%s", of_class, name);
+		method->name = full;
 		method->file = ja_class_file(type, of_class);
 		(*ja_jvmti)->Deallocate(ja_jvmti, (unsigned char *)name);
 	}
@@ -88,27 +81,27 @@ static void describe_names(JNIEnv *jni, jmethodID id, struct ptt_java_method *me
 	(*jni)->DeleteLocalRef(jni, type);
 }
 
-static struct known *describe(JNIEnv *jni, jmethodID id)
+static struct entry *describe(JNIEnv *jni, jmethodID id)
 {
-	struct known *one = calloc(1, sizeof(*one));
+	struct entry *entry = calloc(1, sizeof(*entry));
 
-	if (!one)
+	if (!entry)
 		return NULL;
-	one->id = id;
-	describe_names(jni, id, &one->method);
-	describe_lines(id, &one->method);
-	keep_code(one);
-	if (one->method.name && one->method.file)
-		return one;
-	free_method(one);
+	entry->id = id;
+	describe_names(jni, id, &entry->method);
+	describe_lines(id, &entry->method);
+	keep_code(entry);
+	if (entry->method.name && entry->method.file)
+		return entry;
+	free_entry(entry);
 	return NULL;
 }
 
 uint32_t ja_enters_at(const struct ptt_java_method *method, uint32_t at)
 {
-	const struct known *one = (const struct known *)method;
-	bool after = one->code && at > 0 && at < (uint32_t)one->size && one->code[at] != MONITORENTER &&
-		     one->code[at - 1] == MONITORENTER;
+	const struct entry *entry = (const struct entry *)method;
+	bool after = entry->code && at > 0 && at < (uint32_t)entry->size && entry->code[at] != MONITORENTER &&
+		     entry->code[at - 1] == MONITORENTER;
 
 	return after ? at - 1 : at;
 }
@@ -116,24 +109,24 @@ uint32_t ja_enters_at(const struct ptt_java_method *method, uint32_t at)
 const struct ptt_java_method *ja_method(JNIEnv *jni, jmethodID method)
 {
 	uint32_t at = (uint32_t)((uintptr_t)method * UINT64_C(0x9e3779b97f4a7c15) >> 49);
-	struct known *own = NULL;
+	struct entry *fresh = NULL;
 
 	for (uint32_t i = 0; i < PROBES; i++, at = (at + 1) % COUNT) {
 		/* acquire: pairs with the release below */
-		struct known *found = __atomic_load_n(&known[at], __ATOMIC_ACQUIRE);
+		struct entry *entry = __atomic_load_n(&table[at], __ATOMIC_ACQUIRE);
 
-		if (!found && !own)
-			own = describe(jni, method);
-		if (!found && !own)
+		if (!entry && !fresh)
+			fresh = describe(jni, method);
+		if (!entry && !fresh)
 			return NULL;
-		/* release: what it points to is whole; acquire: another thread's is seen whole */
-		if (!found && __atomic_compare_exchange_n(&known[at], &found, own, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-			return &own->method;
-		if (found->id == method) {
-			free_method(own);
-			return &found->method;
+		/* release: publishes a complete entry; acquire: another thread's entry is complete */
+		if (!entry && __atomic_compare_exchange_n(&table[at], &entry, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			return &fresh->method;
+		if (entry->id == method) {
+			free_entry(fresh);
+			return &entry->method;
 		}
 	}
-	free_method(own);
+	free_entry(fresh);
 	return NULL;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* monitors.c - waits for monitors and in them, as the machine reports them, and which thread has a monitor. */
+/* monitors.c - waits to enter monitors and waits in Object.wait(), as the machine reports them, and the owners of monitors. */
 /*
- * The machine stops all of its threads for a moment to say who owns a monitor. The agent asks only while the answers take
- * little of the time: a first wait gets its owner, the ten thousandth wait of a second does not.
+ * The machine stops all its threads for a moment to find the owner of a monitor. So the agent limits the time that it
+ * spends on this question: the first wait gets its owner, the ten thousandth wait of a second does not.
  */
 #include "agent.h"
 
 #include <errno.h>
 #include <time.h>
 
-#define AT_ONCE_NS 20000000 /* this may be spent at any time, */
-#define PART 100	    /* and from then on this part of the time */
+#define AT_ONCE_NS 20000000 /* this time may be spent at once */
+#define PART 100	    /* and 1/PART of the time since the first question */
 
-static uint64_t began, spent; /* relaxed, both: more or less */
+static uint64_t began, spent; /* ns. relaxed: approximate figures suffice */
 
 static jclass thread_class;
 static jmethodID holds_lock; /* of thread_class; release: pairs with the acquire in holds() */
@@ -25,7 +25,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static void forget(JNIEnv *jni, jthread *threads, jint count)
+static void free_threads(JNIEnv *jni, jthread *threads, jint count)
 {
 	for (jint i = 0; i < count; i++)
 		(*jni)->DeleteLocalRef(jni, threads[i]);
@@ -42,8 +42,8 @@ static uint32_t ask(JNIEnv *jni, jobject object)
 	owner = usage.owner && !ja_is_virtual(jni, usage.owner) ? ja_id_of(usage.owner) : 0;
 	if (usage.owner)
 		(*jni)->DeleteLocalRef(jni, usage.owner);
-	forget(jni, usage.waiters, usage.waiter_count);
-	forget(jni, usage.notify_waiters, usage.notify_waiter_count);
+	free_threads(jni, usage.waiters, usage.waiter_count);
+	free_threads(jni, usage.notify_waiters, usage.notify_waiter_count);
 	return owner;
 }
 
@@ -56,7 +56,7 @@ static bool may_ask(uint64_t now)
 	return __atomic_load_n(&spent, __ATOMIC_RELAXED) < AT_ONCE_NS + (now - first) / PART;
 }
 
-/* The kernel's id of the thread that has a monitor; 0 if it is not known, or to ask now would cost too much. */
+/* The kernel id of the owner of a monitor; 0 if it is unknown, or if the question would cost too much now. */
 static uint32_t owner_of(JNIEnv *jni, jobject object)
 {
 	uint64_t before = now_ns();
@@ -69,7 +69,7 @@ static uint32_t owner_of(JNIEnv *jni, jobject object)
 	return owner;
 }
 
-/* Does the calling thread have the monitor of @object? True if that is not known. */
+/* Does the calling thread have the monitor of @object? True if unknown. */
 static bool holds(JNIEnv *jni, jobject object)
 {
 	jmethodID method = __atomic_load_n(&holds_lock, __ATOMIC_ACQUIRE);
@@ -77,7 +77,7 @@ static bool holds(JNIEnv *jni, jobject object)
 
 	if (!(*jni)->ExceptionCheck(jni))
 		return held;
-	(*jni)->ExceptionClear(jni); /* no stack was left for the call */
+	(*jni)->ExceptionClear(jni); /* the stack was too small for the call */
 	return true;
 }
 
@@ -91,13 +91,16 @@ void ja_monitors_begin(JNIEnv *jni)
 	if (!method)
 		return;
 	thread_class = (*jni)->NewGlobalRef(jni, class);
-	/* release: a thread that sees the method sees the class */
+	/* release: pairs with the acquire in holds(); thread_class is set */
 	__atomic_store_n(&holds_lock, method, __ATOMIC_RELEASE);
 }
 
-/* ---- what the machine calls ---- */
+/* ---- events of the machine ---- */
 
-/* Where virtual threads have monitors, a monitor without a known owner may belong to another thread than the last owner seen. */
+/*
+ * If virtual threads use monitors, the owner of a monitor may be unknown, and need not be the last owner that was
+ * reported.
+ */
 void JNICALL ja_contended_enter(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object)
 {
 	uint32_t owner;
@@ -121,7 +124,7 @@ void JNICALL ja_contended_entered(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, 
 void JNICALL ja_monitor_wait(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object, jlong timeout_ms)
 {
 	(void)jvmti;
-	/* The machine reports a wait before it refuses the wait because the thread does not have the monitor. */
+	/* if the thread does not hold the monitor, the machine reports the wait, and then refuses it without a report of its end */
 	if (ja_is_virtual(jni, thread) || !holds(jni, object))
 		return;
 	ja_wait_begin(jni, thread, object, PTT_JAVA_NOTIFY, 0, (uint64_t)timeout_ms * 1000000);

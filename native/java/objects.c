@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* objects.c - numbers of objects that threads have waited for, which stay the same where the objects are moved. */
-/* The machine keeps the number with the object, as its tag. Numbers of objects that are gone are not used again. */
+/* objects.c - numbers of the objects that threads waited for. The number stays when the machine moves the object. */
+/* The machine keeps the number as the object's tag (JVM TI, SetTag). A number is never used again. */
 #include "agent.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMED_MAX 8192u /* so many objects have a name */
+#define NAMED_MAX 8192u /* objects with a known class, at most */
 
-static const char *names[NAMED_MAX]; /* of classes, by number; release: pairs with the acquire */
-static uint8_t known[NAMED_MAX];     /* by number: a bit for each kind of wait whose type was reported; relaxed */
-static uint64_t given;		      /* the last number */
-static bool giving;		      /* a thread is about to give one */
+static const char *names[NAMED_MAX]; /* names of classes, by number; acquire and release in ja_number() */
+static uint8_t reported[NAMED_MAX];     /* by number: the kinds of waits for which the class was reported, as bits; relaxed: a class may be reported twice */
+static uint64_t last_number;		      /* the last number; under the lock */
+static bool locked;		      /* spin lock: a thread is about to give a number */
 
-/* A lock of java.util.concurrent has what it is made of in a class inside its own. */
+/* A lock of java.util.concurrent blocks on an object of an inner class: show the class of the lock. */
 static char *shorten(char *name)
 {
 	static const char *const inner[] = {"$NonfairSync", "$FairSync", "$Sync"};
@@ -26,7 +26,7 @@ static char *shorten(char *name)
 	return name;
 }
 
-/* A class stands for itself, as in Account.class: its static methods are synchronized by it. */
+/* Static synchronized methods lock the class itself; its name is, for example, Account.class. */
 static char *name_of(JNIEnv *jni, jobject object)
 {
 	jclass type = (*jni)->GetObjectClass(jni, object);
@@ -40,32 +40,32 @@ static char *name_of(JNIEnv *jni, jobject object)
 	return longer ? strcat(longer, ".class") : shorten(name);
 }
 
-/* Of the many objects that have no name it is reported each time. */
+/* Is the class to be reported? For a number beyond NAMED_MAX, always. */
 static bool is_fresh(jlong number, enum ptt_java_kind kind)
 {
 	uint8_t bit = (uint8_t)(1u << kind);
 
-	if (number >= NAMED_MAX || __atomic_load_n(&known[number], __ATOMIC_RELAXED) & bit)
+	if (number >= NAMED_MAX || __atomic_load_n(&reported[number], __ATOMIC_RELAXED) & bit)
 		return number >= NAMED_MAX;
-	__atomic_fetch_or(&known[number], bit, __ATOMIC_RELAXED);
+	__atomic_fetch_or(&reported[number], bit, __ATOMIC_RELAXED);
 	return true;
 }
 
-/* Where two threads come at once, one number is given. Return: whether the object had none. */
-static bool give(jobject object, jlong *number)
+/* Give an object a number, also if two threads ask at once. Return: whether this call gave it. */
+static bool give_number(jobject object, jlong *number)
 {
 	bool fresh = false;
 
-	/* acquire, release: one after the other */
-	while (__atomic_exchange_n(&giving, true, __ATOMIC_ACQUIRE))
+	/* acquire and release: a lock */
+	while (__atomic_exchange_n(&locked, true, __ATOMIC_ACQUIRE))
 		sched_yield();
 	if ((*ja_jvmti)->GetTag(ja_jvmti, object, number) != JVMTI_ERROR_NONE)
 		*number = 0;
-	else if (!*number && (*ja_jvmti)->SetTag(ja_jvmti, object, (jlong)(given + 1)) == JVMTI_ERROR_NONE) {
-		*number = (jlong)++given;
+	else if (!*number && (*ja_jvmti)->SetTag(ja_jvmti, object, (jlong)(last_number + 1)) == JVMTI_ERROR_NONE) {
+		*number = (jlong)++last_number;
 		fresh = true;
 	}
-	__atomic_store_n(&giving, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&locked, false, __ATOMIC_RELEASE);
 	return fresh;
 }
 
@@ -77,7 +77,7 @@ bool ja_number(JNIEnv *jni, jobject object, struct ptt_java_wait *wait)
 	if ((*ja_jvmti)->GetTag(ja_jvmti, object, &number) != JVMTI_ERROR_NONE)
 		return false;
 	if (!number)
-		first = give(object, &number);
+		first = give_number(object, &number);
 	if (first && number < NAMED_MAX)
 		/* release: pairs with the acquire below */
 		__atomic_store_n(&names[number], name_of(jni, object), __ATOMIC_RELEASE);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* parks.c - threads that java.util.concurrent parks: what they wait for, who has it, and who wakes them. */
+/* parks.c - threads that java.util.concurrent parks: the object they wait for, its owner, and the thread that wakes them. */
 /*
- * The machine has no event for this. But the methods that park and wake a thread are native, and where the machine binds them, an agent
- * may put functions of its own before them. A field of the thread's object says what the thread waits for. A field of the lock says
- * which thread has the lock. Both are read, at no cost for threads that do not park.
+ * The machine has no event for parking. But the methods that park and wake a thread are native, and an agent may
+ * replace a native method when the machine binds it (JVM TI, NativeMethodBind). A field of the thread's object
+ * (parkBlocker) refers to the lock, and a field of the lock (exclusiveOwnerThread) to its owner. Threads that do not
+ * park pay nothing.
  */
 #include "agent.h"
 
@@ -16,7 +17,7 @@ typedef void JNICALL unpark_fn(JNIEnv *jni, jobject unsafe, jobject thread);
 
 static park_fn *real_park;
 static unpark_fn *real_unpark;
-static jclass ownable; /* what has an owner, or NULL as long as the machine begins */
+static jclass ownable; /* AbstractOwnableSynchronizer; NULL while the machine starts */
 static jfieldID blocker_field, owner_field;
 
 static uint64_t clock_ns(clockid_t clock)
@@ -27,7 +28,7 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* For how long the thread may be parked, from now on; 0: as long as it takes. @time: ns, or a time of day in ms */
+/* The timeout in ns; 0: none. @time: ns from now, or, if @absolute, ms since 1970 */
 static uint64_t limit_of(bool absolute, jlong time)
 {
 	uint64_t now;
@@ -38,27 +39,27 @@ static uint64_t limit_of(bool absolute, jlong time)
 	return (uint64_t)time * 1000000 > now ? (uint64_t)time * 1000000 - now : 1;
 }
 
-/* Begin a wait for what the thread is parked by, or for its own sake. Return: was it begun? */
+/* Begin a wait for the lock that parks the thread, or else for the thread itself. Return: did the wait begin? */
 static bool begin(JNIEnv *jni, jthread thread, uint64_t limit)
 {
 	jobject blocker = (*jni)->GetObjectField(jni, thread, blocker_field);
 	bool has_owner = blocker && (*jni)->IsInstanceOf(jni, blocker, ownable), begun;
 	jthread owner = has_owner ? (*jni)->GetObjectField(jni, blocker, owner_field) : NULL;
-	bool known = owner && !ja_is_virtual(jni, owner);
-	enum ptt_java_kind kind = known ? PTT_JAVA_LOCK : has_owner ? PTT_JAVA_SYNC : PTT_JAVA_PARK;
+	bool owned = owner && !ja_is_virtual(jni, owner);
+	enum ptt_java_kind kind = owned ? PTT_JAVA_LOCK : has_owner ? PTT_JAVA_SYNC : PTT_JAVA_PARK;
 
-	begun = ja_wait_begin(jni, thread, blocker ? blocker : thread, kind, known ? ja_id_of(owner) : 0, limit);
+	begun = ja_wait_begin(jni, thread, blocker ? blocker : thread, kind, owned ? ja_id_of(owner) : 0, limit);
 	(*jni)->DeleteLocalRef(jni, owner);
 	(*jni)->DeleteLocalRef(jni, blocker);
 	return begun;
 }
 
-/* The calling thread; NULL as long as the machine begins. */
+/* The calling thread; NULL while the machine starts. */
 static jthread current(void)
 {
 	jthread thread = NULL;
 
-	/* acquire: pairs with the release below */
+	/* acquire: pairs with the release in ja_parks_begin() */
 	if (__atomic_load_n(&ownable, __ATOMIC_ACQUIRE))
 		(*ja_jvmti)->GetCurrentThread(ja_jvmti, &thread);
 	return thread;
@@ -85,28 +86,16 @@ static void JNICALL park(JNIEnv *jni, jobject unsafe, jboolean absolute, jlong t
 	(*jni)->DeleteLocalRef(jni, thread);
 }
 
-static void report_wake(JNIEnv *jni, jobject thread)
-{
-	struct ptt_java_wait wait;
-	jthread own = NULL;
-
-	if (ja_parked(thread, &wait))
-		own = current();
-	if (!own)
-		return;
-	ja_wake(jni, own, &wait);
-	(*jni)->DeleteLocalRef(jni, own);
-}
-
 static void JNICALL unpark(JNIEnv *jni, jobject unsafe, jobject thread)
 {
-	report_wake(jni, thread);
-	real_unpark(jni, unsafe, thread);
-}
+	struct ptt_java_wait wait;
+	jthread caller = ja_parked(thread, &wait) ? current() : NULL;
 
-static bool is(const char *name, const char *signature, const char *wanted, const char *of)
-{
-	return strcmp(name, wanted) == 0 && strcmp(signature, of) == 0;
+	if (caller) {
+		ja_wake(jni, caller, &wait);
+		(*jni)->DeleteLocalRef(jni, caller);
+	}
+	real_unpark(jni, unsafe, thread);
 }
 
 void JNICALL ja_native_bound(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method, void *address, void **instead)
@@ -117,10 +106,10 @@ void JNICALL ja_native_bound(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmeth
 	(void)thread;
 	if ((*jvmti)->GetMethodName(jvmti, method, &name, &signature, NULL) != JVMTI_ERROR_NONE)
 		return;
-	if (!real_park && is(name, signature, "park", "(ZJ)V")) {
+	if (!real_park && !strcmp(name, "park") && !strcmp(signature, "(ZJ)V")) {
 		real_park = (park_fn *)address;
 		*instead = (void *)park;
-	} else if (!real_unpark && is(name, signature, "unpark", "(Ljava/lang/Object;)V")) {
+	} else if (!real_unpark && !strcmp(name, "unpark") && !strcmp(signature, "(Ljava/lang/Object;)V")) {
 		real_unpark = (unpark_fn *)address;
 		*instead = (void *)unpark;
 	}
@@ -133,15 +122,15 @@ void JNICALL ja_native_bound(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmeth
 void ja_parks_begin(JNIEnv *jni)
 {
 	jclass thread = (*jni)->FindClass(jni, "java/lang/Thread");
-	jclass found = (*jni)->FindClass(jni, "java/util/concurrent/locks/AbstractOwnableSynchronizer");
+	jclass synchronizer = (*jni)->FindClass(jni, "java/util/concurrent/locks/AbstractOwnableSynchronizer");
 
-	if (thread && found) {
+	if (thread && synchronizer) {
 		blocker_field = (*jni)->GetFieldID(jni, thread, "parkBlocker", "Ljava/lang/Object;");
-		owner_field = (*jni)->GetFieldID(jni, found, "exclusiveOwnerThread", "Ljava/lang/Thread;");
+		owner_field = (*jni)->GetFieldID(jni, synchronizer, "exclusiveOwnerThread", "Ljava/lang/Thread;");
 	}
 	if ((*jni)->ExceptionCheck(jni))
 		(*jni)->ExceptionClear(jni);
 	if (blocker_field && owner_field)
-		/* release: a thread that sees it sees the fields */
-		__atomic_store_n(&ownable, (*jni)->NewGlobalRef(jni, found), __ATOMIC_RELEASE);
+		/* release: pairs with the acquire in current(); the fields are set */
+		__atomic_store_n(&ownable, (*jni)->NewGlobalRef(jni, synchronizer), __ATOMIC_RELEASE);
 }

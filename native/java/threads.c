@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* threads.c - what other threads may ask of a thread: its number in the kernel, what it is parked for, whether it is virtual. */
-/* The machine keeps it with the thread. What a thread leaves behind is given to another one; it is never unmapped. */
+/* threads.c - the state of a thread that other threads ask for: its kernel id, the object it is parked for, whether it is virtual. */
+/*
+ * The machine keeps the entry with the thread (JVM TI, SetThreadLocalStorage). The entry of an ended thread goes to a
+ * new thread and is never freed.
+ */
 #include "agent.h"
 
 #include <sched.h>
@@ -10,83 +13,83 @@
 
 #define NOTHING -1
 
-struct known {
+struct entry {
 	uint32_t id;
-	int kind;	 /* of what it is parked for, or NOTHING; release: pairs with the acquire where the object is read */
-	uint64_t object; /* its number; relaxed */
-	struct known *next;
+	int kind;	 /* of the object it is parked for, or NOTHING; release and acquire: orders the object */
+	uint64_t object; /* the object's number; relaxed */
+	struct entry *next;
 };
 
-static struct known *left; /* by threads that have ended */
-static uint32_t taking;  /* a thread changes the list */
+static struct entry *free_list; /* entries of threads that have ended */
+static uint32_t locked;		/* spin lock of the list */
 
-static __thread struct known *self;
+static __thread struct entry *self;
 
-static jclass virtual_thread; /* of Java 21 and later, or NULL */
-static bool has_virtual;      /* relaxed: such threads use monitors, more or less since when */
+static jclass virtual_thread; /* the class, in Java 21 and later, or NULL */
+static bool has_virtual;      /* relaxed: no other data depends on it */
 
 static void lock(void)
 {
-	while (__atomic_exchange_n(&taking, true, __ATOMIC_ACQUIRE))
+	while (__atomic_exchange_n(&locked, true, __ATOMIC_ACQUIRE))
 		sched_yield();
 }
 
 static void unlock(void)
 {
-	__atomic_store_n(&taking, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&locked, false, __ATOMIC_RELEASE);
 }
 
-static struct known *take(void)
+static struct entry *get_entry(void)
 {
-	struct known *one;
+	struct entry *entry;
 
 	lock();
-	one = left;
-	left = one ? one->next : NULL;
+	entry = free_list;
+	free_list = entry ? entry->next : NULL;
 	unlock();
-	return one ? one : calloc(1, sizeof(*one));
+	return entry ? entry : calloc(1, sizeof(*entry));
 }
 
-static struct known *known_of(jthread thread)
+static struct entry *entry_of(jthread thread)
 {
-	void *found = NULL;
+	void *entry = NULL;
 
-	if (!thread || (*ja_jvmti)->GetThreadLocalStorage(ja_jvmti, thread, &found) != JVMTI_ERROR_NONE)
+	if (!thread || (*ja_jvmti)->GetThreadLocalStorage(ja_jvmti, thread, &entry) != JVMTI_ERROR_NONE)
 		return NULL;
-	return found;
+	return entry;
 }
 
 void ja_thread_begin(jthread thread)
 {
-	struct known *one = self ? self : take();
+	struct entry *entry = self ? self : get_entry();
 
-	if (!one)
+	if (!entry)
 		return;
-	one->id = (uint32_t)syscall(SYS_gettid);
-	self = one;
+	entry->id = (uint32_t)syscall(SYS_gettid);
+	self = entry;
 	ja_parked_no_more();
-	(*ja_jvmti)->SetThreadLocalStorage(ja_jvmti, thread, one);
+	(*ja_jvmti)->SetThreadLocalStorage(ja_jvmti, thread, entry);
 }
 
 void ja_thread_end(jthread thread)
 {
-	struct known *one = self;
+	struct entry *entry = self;
 
-	if (!one)
+	if (!entry)
 		return;
 	self = NULL;
 	(*ja_jvmti)->SetThreadLocalStorage(ja_jvmti, thread, NULL);
 	lock();
-	one->next = left;
-	left = one;
+	entry->next = free_list;
+	free_list = entry;
 	unlock();
 }
 
 uint32_t ja_id_of(jthread thread)
 {
-	const struct known *one = known_of(thread);
+	const struct entry *entry = entry_of(thread);
 
-	return one ? one->id : 0;
+	return entry ? entry->id : 0;
 }
 
 void ja_parked_for(enum ptt_java_kind kind, uint64_t object)
@@ -105,13 +108,13 @@ void ja_parked_no_more(void)
 
 bool ja_parked(jthread thread, struct ptt_java_wait *wait)
 {
-	const struct known *one = known_of(thread);
-	int kind = one ? __atomic_load_n(&one->kind, __ATOMIC_ACQUIRE) : NOTHING;
+	const struct entry *entry = entry_of(thread);
+	int kind = entry ? __atomic_load_n(&entry->kind, __ATOMIC_ACQUIRE) : NOTHING;
 
 	if (kind == NOTHING)
 		return false;
 	wait->kind = (enum ptt_java_kind)kind;
-	wait->object = __atomic_load_n(&one->object, __ATOMIC_RELAXED);
+	wait->object = __atomic_load_n(&entry->object, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -119,10 +122,10 @@ bool ja_parked(jthread thread, struct ptt_java_wait *wait)
 
 void ja_threads_begin(JNIEnv *jni)
 {
-	jclass found = (*jni)->FindClass(jni, "java/lang/BaseVirtualThread");
+	jclass type = (*jni)->FindClass(jni, "java/lang/BaseVirtualThread");
 
-	if (found)
-		virtual_thread = (*jni)->NewGlobalRef(jni, found);
+	if (type)
+		virtual_thread = (*jni)->NewGlobalRef(jni, type);
 	else
 		(*jni)->ExceptionClear(jni);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* waits.c - waits and wake-ups of the calling thread, which are reported to the tracer with its name and its frames. */
+/* waits.c - reports waits and wake-ups of the calling thread to the tracer, with the thread's name and frames. */
 #include "agent.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define KERNEL_NAME 15 /* so many bytes of a name the machine itself gives to a thread */
+#define KERNEL_NAME 15 /* bytes of a thread's name that the machine gives to the kernel */
 #define NESTED 2       /* a thread that was notified may have to wait for the monitor */
 
 const struct ptt_java_tracer *ja_tracer;
 uint32_t ja_frames;
 
-/* What the calling thread waits for, the outermost first. */
+/* The waits of the calling thread, the outermost first. */
 static __thread struct {
 	uint32_t count;
 	bool named;
@@ -20,8 +20,8 @@ static __thread struct {
 
 /* ---- names ---- */
 
-/* Reports a name that does not fit into the kernel's. @always: the kernel has another name. */
-static void name(JNIEnv *jni, jthread thread, bool always)
+/* @always: report also a name that fits into the kernel's, because the kernel has another name */
+static void report_name(JNIEnv *jni, jthread thread, bool always)
 {
 	jvmtiThreadInfo info;
 
@@ -40,12 +40,12 @@ static void name(JNIEnv *jni, jthread thread, bool always)
 void ja_thread_name(JNIEnv *jni, jthread thread)
 {
 	if (!self.named)
-		name(jni, thread, false);
+		report_name(jni, thread, false);
 }
 
 void ja_thread_rename(JNIEnv *jni, jthread thread)
 {
-	name(jni, thread, true);
+	report_name(jni, thread, true);
 }
 
 /* ---- waits ---- */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* unwind.c - reads unwind tables (.eh_frame_hdr, .eh_frame: DWARF call frame information) as far as stacks need them. */
+/* unwind.c - reads unwind tables: .eh_frame_hdr and .eh_frame, DWARF call frame information (DWARF 5, 6.4; LSB 5, 10.6). */
 /*
- * The common subset only: tables with 32-bit entries, a frame address that is an offset from stack or frame pointer or was
- * saved beside the frame pointer, registers saved at fixed places. What counts from other registers has no rule, but a row.
- * Whatever else a table says, the answer is that there is no row. The same holds for a damaged table: no byte outside of
- * the table is read, and no entry is gone through twice.
+ * The reader understands the common subset: tables with 32-bit entries, a CFA at an offset from the stack or frame
+ * pointer or saved beside the frame pointer, and registers saved at fixed places. A CFA at an offset from another
+ * register has a row, but no rule. For anything else, and for a damaged table, the answer is that there is no row.
+ * The reader reads no byte outside the table, and no entry twice.
  */
 #include <stddef.h>
 #include <string.h>
 
 #include "unwind.h"
 
-/* Encodings of pointers: the low half says how they are stored, the high one what they count from. */
+/* Encodings of pointers (DW_EH_PE_*): the low half is the format, the high half the base. */
 #define PE_FORMAT 0x0f
 #define PE_ABSPTR 0x00
 #define PE_UDATA2 0x02
@@ -26,7 +26,7 @@
 #define PE_FROM_HERE 0x10
 #define PE_FROM_TABLE 0x30
 
-/* Instructions, the first three with an operand in their low six bits. */
+/* Instructions (DW_CFA_*). The first three have an operand in their low six bits. */
 enum {
 	CFA_ADVANCE_LOC = 0x40,
 	CFA_OFFSET = 0x80,
@@ -51,11 +51,11 @@ enum {
 	CFA_DEF_CFA_SF = 0x12,
 	CFA_DEF_CFA_OFFSET_SF = 0x13,
 	CFA_VAL_EXPRESSION = 0x16,
-	CFA_NEGATE_RA_STATE = 0x2d, /* of aarch64: the return address has a signature from here on, or no longer */
+	CFA_NEGATE_RA_STATE = 0x2d, /* aarch64: from here on the return address is signed, or no longer signed */
 	CFA_GNU_ARGS_SIZE = 0x2e,
 };
 
-/* Operations of expressions. */
+/* Operations of expressions (DW_OP_*; DWARF 5, 2.5). */
 enum {
 	OP_DEREF = 0x06,
 	OP_CONST1U = 0x08,
@@ -78,7 +78,7 @@ const struct ptt_processor ptt_aarch64 = {.sp = 31, .fp = 29, .ra = 30};
 
 struct bytes {
 	const uint8_t *at, *end;
-	bool bad; /* something lay past the end, or is not understood */
+	bool bad; /* a read went past the end, or an encoding is unknown */
 };
 
 static bool lies_in(const struct ptt_unwind_table *table, const uint8_t *at, uint64_t size)
@@ -100,7 +100,7 @@ static uint64_t take(struct bytes *b, size_t size)
 	return value;
 }
 
-/* A number in pieces of seven bits, the low bits first; @bits: how many bits there were. */
+/* A LEB128 number; @bits: how many bits it has. */
 static uint64_t take_leb(struct bytes *b, unsigned int *bits)
 {
 	uint64_t value = 0, byte;
@@ -140,7 +140,7 @@ static void skip(struct bytes *b, uint64_t size)
 		b->at += size;
 }
 
-/* How many bytes a pointer of this encoding has; 0: not known. */
+/* Bytes of a pointer of this encoding; 0: unknown. */
 static size_t pointer_size(uint8_t encoding)
 {
 	if (encoding == PE_ALIGNED)
@@ -162,17 +162,17 @@ static size_t pointer_size(uint8_t encoding)
 
 /* ------------------------------------------------------------ entries */
 
-/* A common information entry, as far as it matters to the entries that share it. */
+/* A common information entry (CIE): the fields that its frame description entries (FDE) need. */
 struct common {
 	uint64_t code_unit;
 	int64_t data_unit;
-	uint8_t encoding; /* of the addresses in the entries */
-	bool augmented;	  /* their augmentation has a length */
-	bool signal;	  /* the kernel makes such a frame when it delivers a signal */
+	uint8_t encoding; /* of the addresses in the FDEs */
+	bool augmented;	  /* the FDEs have augmentation data, with a length */
+	bool signal;	  /* a signal frame, made by the kernel */
 	struct bytes program;
 };
 
-/* An entry begins with its length; the long form is not for tables with 32-bit entries. */
+/* An entry begins with its length. Tables with 32-bit entries do not use the long form. */
 static bool open_entry(const struct ptt_unwind_table *table, const uint8_t *at, struct bytes *entry)
 {
 	uint32_t length;
@@ -207,8 +207,8 @@ static bool read_augmentation(struct bytes *b, const char *letter, struct common
 		case 'S':
 			c->signal = true;
 			break;
-		case 'B': /* of aarch64: which key signs return addresses */
-		case 'G': /* of aarch64: tags of stack memory */
+		case 'B': /* aarch64: which key signs return addresses */
+		case 'G': /* aarch64: tags of stack memory */
 			break;
 		default:
 			return false;
@@ -254,7 +254,7 @@ static bool read_common(const struct ptt_unwind_table *table, const uint8_t *at,
 
 /* ------------------------------------------------------------ programs */
 
-/* A row while it is made. Programs are run on the stacks of signal handlers, so each place takes no more than a word of four bytes. */
+/* A row under construction. The reader runs on stacks of signal handlers, so each place takes only four bytes. */
 struct state {
 	int64_t cfa_offset;
 	uint32_t cfa, cfa_register;
@@ -271,7 +271,7 @@ struct machine {
 	struct state saved[4];
 	unsigned int depth;
 	uintptr_t location;
-	uintptr_t pc; /* the place that the row is of */
+	uintptr_t pc; /* the address that the row is for */
 };
 
 static void set_place(struct state *row, uint64_t reg, enum ptt_how how, int64_t offset)
@@ -285,7 +285,7 @@ static void set_place(struct state *row, uint64_t reg, enum ptt_how how, int64_t
 	row->place[reg].offset = fits ? (int32_t)offset : 0;
 }
 
-/* Offsets in units are small, or nonsense. */
+/* Real offsets are small; a product that overflows comes from a damaged table. */
 static int64_t in_bytes(const struct machine *m, int64_t units)
 {
 	int64_t bytes;
@@ -314,7 +314,7 @@ static void set_cfa_register(struct machine *m, uint64_t reg)
 
 /* ------------------------------------------------------------ expressions */
 
-/* A value that is not known until the frame is: a number above a register, or the word that lies there. */
+/* A symbolic value: a number, an offset from a register of the frame, or the word at that offset. */
 struct value {
 	enum { NO_VALUE, NUMBER, ABOVE_SP, ABOVE_FP, AT_FP } what;
 	int64_t number;
@@ -349,14 +349,14 @@ static struct value above_register(const struct machine *m, struct bytes *b, uin
 		return (struct value){ABOVE_SP, offset};
 	if (reg == m->processor->fp)
 		return (struct value){ABOVE_FP, offset};
-	/* where the frame itself is, as stubs that push what to call count from it */
+	/* the program counter, as in the entries of PLT stubs */
 	if (reg == m->processor->ra && m->processor->ra_is_pc)
 		return (struct value){NUMBER, (int64_t)(m->pc + (uint64_t)offset)};
 	b->bad = true;
 	return (struct value){0};
 }
 
-/* What an expression comes to; NO_VALUE if it is none of the few that compilers and linkers write. */
+/* The value of an expression; NO_VALUE if it is not among the few that compilers and linkers write. */
 static struct value evaluate(const struct machine *m, struct bytes *program)
 {
 	uint64_t size = take_uleb(program);
@@ -453,7 +453,7 @@ static void run_extended(struct machine *m, struct bytes *b, uint8_t code)
 	case CFA_SAME_VALUE:
 		set_place(row, take_uleb(b), PTT_PLACE_SAME, 0);
 		break;
-	case CFA_UNDEFINED: /* as the return address of whatever comes first in a thread */
+	case CFA_UNDEFINED: /* e.g. the return address of the first function of a thread */
 		set_place(row, take_uleb(b), PTT_PLACE_NOWHERE, 0);
 		break;
 	case CFA_REGISTER:
@@ -501,7 +501,7 @@ static void run_extended(struct machine *m, struct bytes *b, uint8_t code)
 	}
 }
 
-/* Return: how far the instruction moves the location, in units of code. */
+/* Return: the advance of the location, in code alignment units. */
 static uint64_t run_instruction(struct machine *m, struct bytes *b)
 {
 	uint8_t code = (uint8_t)take(b, 1), operand = code & 0x3f;
@@ -528,7 +528,7 @@ static uint64_t run_instruction(struct machine *m, struct bytes *b)
 	return 0;
 }
 
-/* Run a program until it comes to what holds behind the wanted place only. */
+/* Run a program up to the rows behind the wanted address. */
 static bool run(struct machine *m, struct bytes program)
 {
 	while (!program.bad && program.at < program.end) {
@@ -543,13 +543,13 @@ static bool run(struct machine *m, struct bytes program)
 
 /* ------------------------------------------------------------ tables */
 
-/* A piece of code with an entry. */
+/* A range of code with an FDE. */
 struct piece {
-	const uint8_t *entry; /* NULL: none */
+	const uint8_t *entry; /* the FDE, or NULL */
 	uintptr_t begin;
 };
 
-/* Is it a header with a sorted table whose pairs are 32-bit offsets from the header? */
+/* Does the header have a sorted table of pairs of 32-bit offsets from the header? */
 static bool is_sorted(const struct ptt_unwind_table *table)
 {
 	const uint8_t *header = table->header;
@@ -559,11 +559,11 @@ static bool is_sorted(const struct ptt_unwind_table *table)
 	       header[3] == (PE_FROM_TABLE | PE_SDATA4);
 }
 
-/* The last piece of code that begins at @pc or before, by the sorted table. */
+/* The last range of code that begins at @pc or before, by the sorted table. */
 static struct piece find_piece(const struct ptt_unwind_table *table, uintptr_t pc)
 {
 	struct pair {
-		int32_t location, entry; /* both from the beginning of the header */
+		int32_t location, entry; /* offsets from the start of the header */
 	} pair;
 	const uint8_t *header = table->header, *pairs = header + 12;
 	int64_t wanted = (int64_t)(pc - table->shift - (uintptr_t)header);
@@ -587,7 +587,7 @@ static struct piece find_piece(const struct ptt_unwind_table *table, uintptr_t p
 	return (struct piece){header + pair.entry, (uintptr_t)(header + pair.location) + table->shift};
 }
 
-/* An address that is written as it is, or as an offset from where it is written. */
+/* An absolute address, or an offset from its own position. */
 static uintptr_t take_address(const struct ptt_unwind_table *table, struct bytes *b, uint8_t encoding)
 {
 	uintptr_t here = (uintptr_t)b->at + table->shift;
@@ -604,7 +604,7 @@ static uintptr_t take_address(const struct ptt_unwind_table *table, struct bytes
 	return value;
 }
 
-/* The last piece of code that begins at @pc or before, by all entries. */
+/* The last range of code that begins at @pc or before, by all entries. */
 static struct piece search_piece(const struct ptt_unwind_table *table, uintptr_t pc)
 {
 	const uint8_t *entry = table->frames, *known = NULL;
@@ -661,7 +661,7 @@ static bool run_entry(const struct ptt_unwind_table *table, struct piece piece, 
 	}
 	if (common.augmented)
 		skip(&b, take_uleb(&b));
-	/* field by field: nobody reads a saved row before it is written, and zeros in all of them would cost more than the rest */
+	/* field by field: an initializer would also clear the saved rows, which costs more than all the rest */
 	m.processor = table->processor;
 	m.common = &common;
 	m.row = (struct state){0};
@@ -702,7 +702,7 @@ bool ptt_unwind_row(const struct ptt_unwind_table *table, uintptr_t pc, struct p
 
 #define WORD ((int32_t)sizeof(void *))
 
-/* Does a rule have room for it? */
+/* Can a rule express the row? */
 static bool is_simple(const struct ptt_unwind_row *row)
 {
 	const struct ptt_place *ra = &row->place[PTT_REG_RA], *fp = &row->place[PTT_REG_BP];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* unwind.h - one step up the stack: what the unwind table of a module says of a place in its code. */
+/* unwind.h - one step up the stack: the caller's registers, by the unwind table of a module (DWARF 5, chapter 6.4). */
 #ifndef PTT_UNWIND_H
 #define PTT_UNWIND_H
 
@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * Registers, by the numbers that the processor's ABI gives them in unwind tables. PTT_REG_RA stands for where the code of a
- * frame goes on, in its caller's frame and in the frame itself.
+ * Registers, by their DWARF numbers in the processor's ABI. PTT_REG_RA is the return address: where the caller
+ * continues. In the frame itself it is the program counter.
  */
 #if defined(__aarch64__)
 enum {
@@ -29,7 +29,7 @@ enum {
 };
 #endif
 
-/* An address of code, as it stands in registers and in memory; there may be a signature above it on aarch64. */
+/* Bits of a code address in registers and memory. On aarch64 a signature (pointer authentication) may stand above them. */
 #if defined(__aarch64__)
 #define PTT_CODE_BITS 48
 #else
@@ -45,44 +45,45 @@ static inline uintptr_t ptt_unsigned(uintptr_t code)
 	return code;
 }
 
-/* Where the canonical frame address (CFA) of a frame is: where the stack pointer was before the call. */
+/* How to compute the canonical frame address (CFA) of a frame: the value of the stack pointer before the call. */
 enum ptt_cfa {
 	PTT_CFA_UNKNOWN,
-	PTT_CFA_SP,	    /* so far above the stack pointer */
-	PTT_CFA_FP,	    /* so far above the frame pointer */
-	PTT_CFA_FP_SAVED,   /* in the word so far above the frame pointer, as of a frame that was aligned anew */
-	PTT_CFA_SIGNAL,	    /* the kernel made the frame, and saved all registers in it */
-	PTT_CFA_OUTERMOST,  /* it has none: nothing called this function */
-	PTT_CFA_ROW,	    /* a rule does not say it: see ptt_unwind_row() */
+	PTT_CFA_SP,	    /* stack pointer + cfa_offset */
+	PTT_CFA_FP,	    /* frame pointer + cfa_offset */
+	PTT_CFA_FP_SAVED,   /* the word at frame pointer + cfa_offset, as in a frame that aligned the stack again */
+	PTT_CFA_SIGNAL,	    /* the kernel made the frame for a signal, and saved all registers in it */
+	PTT_CFA_OUTERMOST,  /* no CFA: nothing called this function */
+	PTT_CFA_ROW,	    /* a rule cannot express it: see ptt_unwind_row() */
 };
 
-/* Where the caller's frame pointer is. */
+/* Where the caller's frame pointer is; a distance is fp_offset. */
 enum ptt_fp {
-	PTT_FP_SAME,	/* nothing was done to it */
-	PTT_FP_BY_CFA,	/* in the word so far from the CFA */
-	PTT_FP_BY_FP,	/* in the word so far from the frame pointer */
+	PTT_FP_SAME,	/* unchanged in the register */
+	PTT_FP_BY_CFA,	/* in the word at this distance from the CFA */
+	PTT_FP_BY_FP,	/* in the word at this distance from the frame pointer */
 };
 
 /*
- * How to come from a frame to its caller's. The return address lies in the word below the CFA; on aarch64 above the word that
- * is so far from the CFA as @fp_offset says, in which the caller's frame pointer is unless nothing was done to it.
+ * How to step from a frame to the caller's frame. On x86-64 the return address lies in the word below the CFA. On
+ * aarch64 it lies in the word above CFA + fp_offset. The word at CFA + fp_offset has the caller's frame pointer,
+ * unless @fp is PTT_FP_SAME.
  */
 struct ptt_unwind_rule {
-	uintptr_t function; /* where the code begins that the rule is of */
+	uintptr_t function; /* start of the code that the table entry describes */
 	enum ptt_cfa cfa;
 	enum ptt_fp fp;
 	int32_t cfa_offset;
 	int32_t fp_offset;
 };
 
-/* Where a register of the caller's is. */
+/* Where the value of a register of the caller is. */
 enum ptt_how {
-	PTT_PLACE_SAME,    /* still in it */
-	PTT_PLACE_BY_CFA,  /* in the word so far from the CFA */
-	PTT_PLACE_BY_FP,   /* in the word so far from the frame pointer */
-	PTT_PLACE_IN,	     /* in the register of that number */
+	PTT_PLACE_SAME,    /* unchanged in the register */
+	PTT_PLACE_BY_CFA,  /* in the word at CFA + offset */
+	PTT_PLACE_BY_FP,   /* in the word at frame pointer + offset */
+	PTT_PLACE_IN,	     /* in the register with the number @offset */
 	PTT_PLACE_UNKNOWN,
-	PTT_PLACE_NOWHERE, /* it has no value */
+	PTT_PLACE_NOWHERE, /* the register has no value */
 };
 
 struct ptt_place {
@@ -90,36 +91,36 @@ struct ptt_place {
 	uint32_t how; /* enum ptt_how */
 };
 
-/* So many registers have a place, whatever the processor. */
+/* Registers with a place, on every processor. */
 #define PTT_PLACE_COUNT 32
 
-/* All that a table says of a place in the code. */
+/* A row of the table: how to find the caller's registers at an address of code. */
 struct ptt_unwind_row {
-	uint64_t function; /* where the code begins that the row is of */
+	uint64_t function; /* start of the code that the table entry describes */
 	int64_t cfa_offset;
 	uint32_t cfa; /* enum ptt_cfa */
-	uint32_t cfa_register; /* where it counts from, or where the word is that it was saved in */
+	uint32_t cfa_register; /* base of cfa_offset */
 	struct ptt_place place[PTT_PLACE_COUNT];
 };
 
-/* What unwind tables call the registers of a processor. */
+/* DWARF numbers of the special registers of a processor. */
 struct ptt_processor {
 	uint8_t sp, fp, ra; /* stack pointer, frame pointer, return address */
-	bool ra_is_pc; /* in an expression, @ra stands for the place in the code */
+	bool ra_is_pc; /* in an expression, @ra is the program counter */
 };
 
 extern const struct ptt_processor ptt_x86_64, ptt_aarch64;
 
-/* The unwind table of a module, in its memory or in a copy of a piece of it. */
+/* The unwind table of a module, in the module's memory or in a copy of a part. */
 struct ptt_unwind_table {
-	const uint8_t *from, *end; /* nothing outside is read */
-	const uint8_t *header; /* .eh_frame_hdr; NULL: none */
-	const uint8_t *frames; /* .eh_frame: all of it is gone through if no header has a sorted table; NULL: it is not */
-	uintptr_t shift; /* how far addresses of the module are above those of the copy */
+	const uint8_t *from, *end; /* no byte outside is read */
+	const uint8_t *header; /* .eh_frame_hdr, or NULL */
+	const uint8_t *frames; /* .eh_frame, searched from its start if no header has a sorted table; NULL: no search */
+	uintptr_t shift; /* address in the module minus address in the copy */
 	const struct ptt_processor *processor;
 };
 
-/* ptt_unwind_module - the table of a module of this process, which lies from @from to @end and has a header */
+/* ptt_unwind_module - the table of a module of this process. The module lies from @from to @end and has a @header. */
 static inline struct ptt_unwind_table ptt_unwind_module(const void *header, uintptr_t from, uintptr_t end)
 {
 #if defined(__aarch64__)
@@ -132,10 +133,12 @@ static inline struct ptt_unwind_table ptt_unwind_module(const void *header, uint
 }
 
 /*
- * ptt_unwind_row - look up what a table says of a place in the code
- * ptt_unwind_rule - look up the rule of a place, by the table of a module of this process
+ * ptt_unwind_row - look up the row of an address of code
+ * ptt_unwind_rule - look up the rule of an address of code, by the table of a module of this process
  *
- * Return: false if there is none; then nothing is known of what @row or @rule has. Both read memory only: they are safe in signal handlers.
+ * @pc: the address in the module, not in the copy; for a caller's frame, the return address minus 1
+ * Return: false if the table has no row, or a row that this reader does not understand; then @row or @rule is
+ * undefined. Both functions only read memory. They are safe in signal handlers.
  */
 bool ptt_unwind_row(const struct ptt_unwind_table *table, uintptr_t pc, struct ptt_unwind_row *row);
 bool ptt_unwind_rule(const struct ptt_unwind_table *table, uintptr_t pc, struct ptt_unwind_rule *rule);
