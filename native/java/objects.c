@@ -9,10 +9,11 @@
 
 #define NAMED_MAX 8192u /* objects with a known class, at most */
 
-static const char *names[NAMED_MAX]; /* names of classes, by number; acquire and release in ja_number() */
-static uint8_t reported[NAMED_MAX];     /* by number: the kinds of waits for which the class was reported, as bits; relaxed: a class may be reported twice */
-static uint64_t last_number;		      /* the last number; under the lock */
-static bool locked;		      /* spin lock: a thread is about to give a number */
+static const char *names[NAMED_MAX]; /* of classes, by number; acquire and release in ja_number() */
+/* by number: a bit for each kind of wait whose class was reported; relaxed: a class may be reported twice */
+static uint8_t reported[NAMED_MAX];
+static uint64_t last_number; /* under the lock */
+static bool locked;	     /* spin lock of the numbers */
 
 /* A lock of java.util.concurrent blocks on an object of an inner class: show the class of the lock. */
 static char *shorten(char *name)

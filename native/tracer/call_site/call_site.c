@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* call_site.c - where a program calls the thread library, and the stack of calls that led there. */
+/* call_site.c - the place where a program calls the thread library, and the stack of calls. */
 /*
- * A hook knows the call that brought it about. Where that lies in a wrapper, such as std::mutex::lock(), the stack is
- * gone up to the first function that is none. Only handlers that got a site that they do not know ask for this, so
- * programs without wrappers pay nothing for it.
+ * A hook knows its own return address. If that address lies in a wrapper, such as std::mutex::lock(), a walk goes up
+ * the stack to the first function that is no wrapper. Handlers ask for the walk only for an unknown site, so programs
+ * without wrappers pay nothing for it.
  *
- * What is known of a return address fits into a word: the kind of its function and the number of the rule that leads from
- * its frame to the next. So a table of words, filled by compare and swap, is all that is kept; a step up the stack costs a
- * look at it.
+ * The facts about a return address fit into a word: the kind of its function, and the number of the rule for the step
+ * to the caller's frame. So the cache is a table of words, filled by compare and swap. A step up the stack costs one
+ * look-up.
  */
 #include <dlfcn.h>
 
@@ -30,16 +30,16 @@ _Static_assert(RULE_SHIFT + PTT_RULES_BITS == 64, "a word");
 
 #define WORD sizeof(uintptr_t)
 #define PROBES 8u
-#define OWN_FRAMES_MAX 12 /* of tracer, handler, and the C library's where it calls back, below the program's */
+#define OWN_FRAMES_MAX 12 /* frames of the tracer, the handler, and of callbacks of the C library, below the program's frames */
 #define WRAPPERS_MAX 40
-#define PYTHON_STEPS_MAX 512 /* frames of C, most of which do not stay */
+#define PYTHON_STEPS_MAX 512 /* frames of C; Python frames replace most of them */
 
 static enum ptt_kind_of_code kind_of(uint64_t entry)
 {
 	return (enum ptt_kind_of_code)(entry >> KIND_SHIFT & 3);
 }
 
-/* The module of a place in the code, and how to go up from there. */
+/* The module at a code address, and the rule for the step to the caller. */
 static bool find_rule(uintptr_t pc, struct dl_find_object *module, struct ptt_unwind_rule *rule)
 {
 	struct ptt_unwind_table table;
@@ -49,19 +49,19 @@ static bool find_rule(uintptr_t pc, struct dl_find_object *module, struct ptt_un
 		return false;
 	ptt_module_extent(module, &begin, &end);
 	table = ptt_unwind_module(module->dlfo_eh_frame, begin, end);
-	/* the program may have taken away what it can do without */
+	/* the program may have unmapped its tables */
 	return table.header && ptt_can_read(table.header, WORD) && ptt_unwind_rule(&table, pc, rule);
 }
 
-/* The entry to be of a return address. */
-static COLD uint64_t find_out(uintptr_t address)
+/* A new entry for a return address. */
+static COLD uint64_t make_entry(uintptr_t address)
 {
 	struct dl_find_object module;
 	struct ptt_unwind_rule rule;
 
 	/*
-	 * The call lies before the address, which may belong to the next function already. What has no rule may be the first
-	 * function of a thread, or code of which nothing is known.
+	 * The call lies before the address; the address itself may belong to the next function. Code without a rule
+	 * is the first function of a thread, or unknown code.
 	 */
 	if (!find_rule(address - 1, &module, &rule))
 		return address | (uint64_t)PTT_CODE_LIBRARY << KIND_SHIFT;
@@ -69,7 +69,7 @@ static COLD uint64_t find_out(uintptr_t address)
 	       (uint64_t)ptt_rule_number(&rule) << RULE_SHIFT;
 }
 
-/* From where its hash points, @at. */
+/* @at: the first place to look at, by the hash */
 static __attribute__((noinline)) uint64_t search(uintptr_t address, uint32_t at)
 {
 	uint64_t entry, closing;
@@ -78,20 +78,19 @@ static __attribute__((noinline)) uint64_t search(uintptr_t address, uint32_t at)
 	if (!address || address & ~ADDRESS_MASK)
 		return 0;
 	for (i = 0; i < PROBES; i++, at = (at + 1) % PTT_KNOWN_COUNT) {
-		/* relaxed, all: the word is all there is */
-		uint64_t found = __atomic_load_n(&ptt_known_sites[at], __ATOMIC_RELAXED);
-
-		if ((found & ADDRESS_MASK) == address)
-			return found;
-		if (!found)
+		/* relaxed, all: an entry is one word, and no other data depends on it */
+		entry = __atomic_load_n(&ptt_known_sites[at], __ATOMIC_RELAXED);
+		if ((entry & ADDRESS_MASK) == address)
+			return entry;
+		if (!entry)
 			break;
 	}
 	closing = ptt_closing();
-	entry = find_out(address);
+	entry = make_entry(address);
 	if (i < PROBES && ptt_is_settled(closing)) {
 		uint64_t empty = 0;
 
-		/* seq_cst: between the two looks at ptt_closing() */
+		/* seq_cst: ordered between the two loads in ptt_closing(); pairs with ptt_begin_closing() */
 		__atomic_compare_exchange_n(&ptt_known_sites[at], &empty, entry, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 		if (ptt_closing() != closing)
 			__atomic_store_n(&ptt_known_sites[at], 0, __ATOMIC_RELAXED);
@@ -99,25 +98,25 @@ static __attribute__((noinline)) uint64_t search(uintptr_t address, uint32_t at)
 	return entry;
 }
 
-/* What is known of a return address, or is now found out; 0 if it can be none. */
+/* The entry of a return address, made if it is new; 0 if the address cannot be a return address. */
 static inline uint64_t look(uintptr_t address)
 {
 	uint32_t at = (uint32_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PTT_KNOWN_BITS));
-	/* relaxed: the word is all there is */
-	uint64_t found = __atomic_load_n(&ptt_known_sites[at], __ATOMIC_RELAXED);
+	/* relaxed: an entry is one word, and no other data depends on it */
+	uint64_t entry = __atomic_load_n(&ptt_known_sites[at], __ATOMIC_RELAXED);
 
-	return likely((found & ADDRESS_MASK) == address) && found ? found : search(address, at);
+	return likely((entry & ADDRESS_MASK) == address) && entry ? entry : search(address, at);
 }
 
 struct frame {
 	uintptr_t pc, sp, fp;
-	uintptr_t fp_at; /* the word that was read for it; 0: none, it goes with the frame that the walk begins in */
+	uintptr_t fp_at; /* address of the word that fp was read from; 0: fp is of the first frame */
 	struct ptt_reach reach;
-	struct ptt_registers *all; /* of the last frame that it took all of them to leave */
-	bool outermost;		   /* nothing called it */
+	struct ptt_registers *all; /* of the last frame that needed all registers */
+	bool outermost;		   /* nothing called the function */
 };
 
-/* Read the word that the frame pointer is in: it decides only what it is used for. */
+/* Read a saved frame pointer. The word is listed only when the walk uses it: see use_fp(). */
 static inline __attribute__((always_inline)) PTT_UNWATCHED bool peek_fp(struct frame *f, uintptr_t at, uintptr_t *fp)
 {
 	if (at % WORD || !ptt_reaches(&f->reach, at))
@@ -135,8 +134,8 @@ static inline uintptr_t use_fp(struct frame *f)
 }
 
 /*
- * Go up from the frame of the function that a signal handler returns to: the kernel has put a ucontext there. The code that
- * was interrupted is not at a return address, so the next one stands for it.
+ * Step from the frame of the signal trampoline, where the kernel put a ucontext. The interrupted code is not at a
+ * return address, so the address behind its program counter stands for it.
  */
 static COLD PTT_UNWATCHED bool step_over_signal(struct frame *f)
 {
@@ -145,7 +144,7 @@ static COLD PTT_UNWATCHED bool step_over_signal(struct frame *f)
 	if (!ptt_peek(&f->reach, registers + PTT_SIGNAL_PC * WORD, &pc) ||
 	    !ptt_peek(&f->reach, registers + PTT_SIGNAL_SP * WORD, &sp) || !ptt_peek(&f->reach, registers + PTT_SIGNAL_FP * WORD, &fp))
 		return false;
-	/* whatever was interrupted may have been about to change what Python's frames are found by */
+	/* the interrupted code may have been changing the words that lead to Python's frames */
 	ptt_read_unlisted(f->reach.read);
 	f->pc = pc + 1;
 	f->sp = sp;
@@ -153,10 +152,10 @@ static COLD PTT_UNWATCHED bool step_over_signal(struct frame *f)
 	return true;
 }
 
-/* Go up from a frame that a rule is too small for. */
+/* Step from a frame that a rule cannot express. */
 static COLD PTT_UNWATCHED bool step_by_row(struct frame *f)
 {
-	/* registers of now decide as well */
+	/* present registers decide the walk, too */
 	ptt_read_unlisted(f->reach.read);
 	if (!ptt_registers_leave(f->all, &f->reach, f->pc, f->sp))
 		return false;
@@ -166,18 +165,18 @@ static COLD PTT_UNWATCHED bool step_by_row(struct frame *f)
 	return true;
 }
 
-/* The word that it lies in, by a rule. */
+/* The address of the word with the return address, by a rule. */
 static inline uintptr_t return_address_at(uint64_t rule, uintptr_t cfa)
 {
 #if defined(__aarch64__)
 	return cfa + (uintptr_t)PTT_RULE_FP_OFFSET(rule) + WORD;
 #else
-	(void)rule; /* the call itself put it there */
+	(void)rule; /* the call instruction pushed it */
 	return cfa - WORD;
 #endif
 }
 
-/* Go up to the caller, by what is known of the frame's return address. */
+/* Step to the caller, by the entry of the frame's return address. */
 static inline __attribute__((always_inline)) PTT_UNWATCHED bool step(struct frame *f, uint64_t entry)
 {
 	uint64_t rule = ptt_rule(entry >> RULE_SHIFT);
@@ -193,7 +192,7 @@ static inline __attribute__((always_inline)) PTT_UNWATCHED bool step(struct fram
 		if (PTT_RULE_CFA(rule) != PTT_CFA_FP_SAVED || !ptt_peek(&f->reach, cfa, &cfa))
 			return false;
 	}
-	/* a frame that is not above the frame before is no frame */
+	/* a caller's frame must lie above */
 	if (cfa <= f->sp)
 		return false;
 	if (PTT_RULE_FP(rule) != PTT_FP_SAME &&
@@ -207,7 +206,7 @@ static inline __attribute__((always_inline)) PTT_UNWATCHED bool step(struct fram
 	return true;
 }
 
-/* Go up from the tracer's and the handler's own frames to the frame that called the hook. */
+/* Go up from the frames of the tracer and the handler to the frame that called the hook. */
 static PTT_UNWATCHED bool find_hook_caller(struct frame *f, uintptr_t site)
 {
 	int i;
@@ -222,8 +221,8 @@ static PTT_UNWATCHED bool find_hook_caller(struct frame *f, uintptr_t site)
 }
 
 /*
- * Go up from a call in a wrapper to the program's call. A thread may have no such call, as a thread that std::async() made; the
- * outermost wrapper that was compiled into the program then says more than the innermost.
+ * Go up from a call in a wrapper to the program's call. A thread may have no such call, as a thread that std::async()
+ * made. Then the outermost wrapper in the program's modules says more than the innermost.
  */
 static PTT_UNWATCHED void *find_program(struct frame *f, uint64_t entry)
 {
@@ -242,18 +241,18 @@ static PTT_UNWATCHED void *find_program(struct frame *f, uint64_t entry)
 	return (void *)best;
 }
 
-/* Of the few calls from libraries: what stands behind this one is written in another language. */
+/* For a call from a library: is the caller written in another language? */
 static COLD bool is_foreign(void *site)
 {
-	struct dl_find_object found;
+	struct dl_find_object object;
 	const struct ptt_module *module = NULL;
 
-	if (ptt_find_object((char *)site - 1, &found) == 0 && found.dlfo_link_map)
-		module = ptt_module_of(&found);
+	if (ptt_find_object((char *)site - 1, &object) == 0 && object.dlfo_link_map)
+		module = ptt_module_of(&object);
 	return module && module->foreign;
 }
 
-/* Where the way up begins, in the function that this stands in; @sp is the same for the same frame. */
+/* The registers of the function that a walk begins in; @sp is the same for the same frame. */
 #if defined(__aarch64__)
 struct own {
 	uintptr_t sp, pc, fp;
@@ -268,14 +267,14 @@ struct own {
 #define FIND_OWN(own) ((own)->sp = (uintptr_t)__builtin_frame_address(0))
 #endif
 
-/* The first frame of a walk: the frame of the function itself, or of its caller; @all: the way up keeps registers there. */
+/* The first frame of a walk: the frame of the function (aarch64), or of its caller; @all: memory for registers of the walk */
 static inline PTT_UNWATCHED struct frame first_frame(struct own own, struct ptt_registers *all)
 {
 	struct frame f = {.reach = ptt_reach_from(own.sp), .all = all};
 
 	all->known = 0;
 #if defined(__aarch64__)
-	/* only its table says how large it is */
+	/* only the unwind table says how large the frame is */
 	f.pc = own.pc;
 	f.sp = own.sp;
 	f.fp = own.fp;
@@ -332,8 +331,8 @@ __attribute__((noinline)) PTT_UNWATCHED void *ptt_find_outer_site(void *site)
 }
 
 /*
- * The same where an interpreter of Python is in the program: the functions of Python stand in place of the interpreter's, but not in
- * place of functions that the innermost function of Python has called. Return: 0 if the functions and the frames do not fit.
+ * As walk(), in a program with a Python interpreter: functions of Python replace the functions of the interpreter,
+ * but not the functions that the innermost function of Python called. Return: 0 if functions and frames do not match.
  */
 static inline PTT_UNWATCHED uint32_t walk_with_python(struct frame f, struct ptt_words_read *read, uint64_t *frame, uint32_t room,
 						       bool *whole, ptt_number_python_code *number)
@@ -359,7 +358,7 @@ static inline PTT_UNWATCHED uint32_t walk_with_python(struct frame f, struct ptt
 		}
 	}
 	*whole = !more && f.outermost;
-	/* where nothing called the last function, all calls of the interpreter were come to */
+	/* the walk reached the outermost function, so no call of the interpreter may be left */
 	p.bad = p.bad || (*whole && p.frame);
 	while (p.frame && !p.bad && n < room)
 		n += ptt_python_run(&p, frame + n, room - n, number);
@@ -384,12 +383,12 @@ static inline PTT_UNWATCHED uint32_t walk(struct frame f, uint64_t *frame, uint3
 	return n;
 }
 
-/* The words that the walk of a stack reads. */
+/* The words that a walk reads. */
 struct words {
 	struct ptt_words_read of_c, of_python;
 };
 
-/* @kept: where to, or NULL */
+/* @kept: memory for the list, or NULL */
 static inline PTT_UNWATCHED void list_words(struct words *words, struct ptt_remembered_stack *kept, struct frame *f)
 {
 	if (!kept)
@@ -402,7 +401,7 @@ static inline PTT_UNWATCHED void list_words(struct words *words, struct ptt_reme
 #endif
 }
 
-/* Only words on the thread's own stack are there as long as the words below them. */
+/* Are all words on the thread's own stack? Only those stay mapped while the words below them are there. */
 static bool can_remember(const struct words *words, const struct ptt_reach *reach)
 {
 	uint32_t i;
@@ -468,13 +467,16 @@ static inline bool has_python(const struct ptt_stack_wanted *wanted)
 	return ptt_has_python && wanted->python;
 }
 
-/* @kept: where to remember it, or NULL */
+/* @kept: memory to remember the stack, or NULL */
 static uint32_t number_anew(struct own own, uintptr_t site, const struct ptt_stack_wanted *wanted, struct ptt_remembered_stack *kept)
 {
 	return unlikely(has_python(wanted)) ? number_with_python(own, site, wanted, kept) : number_of_c(own, site, wanted, kept);
 }
 
-/* Are all words that a stack was found by as they were? In this order none is read that the walk would not come to. */
+/*
+ * Do all words that led to a stack have the same values? The order is that of the walk, so no word is read that the
+ * walk would not read.
+ */
 static PTT_UNWATCHED bool holds(const struct ptt_remembered_stack *kept)
 {
 	uint32_t i;
@@ -490,7 +492,7 @@ static PTT_UNWATCHED bool holds(const struct ptt_remembered_stack *kept)
 	return true;
 }
 
-/* The number that is remembered; else the stack is walked, and its number remembered. Own frames are the same each time. */
+/* The remembered number; else walk the stack and remember its number. The tracer's own frames are the same each time. */
 static uint32_t number_by_memory(struct own own, uintptr_t site, const struct ptt_stack_wanted *wanted,
 				 struct ptt_remembered_stack *kept)
 {
@@ -507,7 +509,7 @@ static uint32_t number_by_memory(struct own own, uintptr_t site, const struct pt
 	kept->site = site;
 	kept->session = wanted->session;
 	kept->closing = closing;
-	kept->state = has_python(wanted) ? ptt_python_state() : 0; /* without which none with Python is remembered */
+	kept->state = has_python(wanted) ? ptt_python_state() : 0; /* 0: with Python, the stack is not remembered */
 	number = number_anew(own, site, wanted, kept);
 	if (!ptt_is_settled(closing) || ptt_closing() != closing)
 		kept->number = 0;
@@ -525,11 +527,14 @@ __attribute__((noinline)) uint32_t __nptl_trace_stack(void *site, const struct p
 		return ptt_java_stack(wanted);
 	kept = &wanted->remembered[(own.sp ^ (uintptr_t)site) * UINT64_C(0x9e3779b97f4a7c15) >> 56];
 	_Static_assert(PTT_REMEMBERED_STACKS == 256, "eight bits of the hash");
-	/* acquire: pairs with the release below. A signal handler may have interrupted its holder. */
+	/*
+	 * acquire: pairs with the release below. In a signal handler, the interrupted code may hold the entry: do not
+	 * wait.
+	 */
 	if (__atomic_exchange_n(&kept->busy, 1, __ATOMIC_ACQUIRE))
 		return number_anew(own, (uintptr_t)site, wanted, NULL);
 	number = number_by_memory(own, (uintptr_t)site, wanted, kept);
-	/* release: the next thread that has it sees it whole */
+	/* release: pairs with the acquire above; the entry is complete */
 	__atomic_store_n(&kept->busy, 0, __ATOMIC_RELEASE);
 	return number;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* java_stack.c - methods of Java as frames, numbered and written down as functions of Python are. */
+/* java_stack.c - methods of Java as frames. They are numbered and recorded like functions of Python. */
 #include "java_stack.h"
 
 #include <string.h>
 
 __thread const struct ptt_java_wait *ptt_java_now INITIAL_EXEC;
 
-/* What is numbered: a method, or the class of an object. */
+/* The thing with a number: a method, or the class of an object. */
 struct described {
 	struct ptt_python_code code;
 	const struct ptt_java_method *method;
@@ -30,15 +30,6 @@ static bool describe_method(struct ptt_python_code *code)
 	return true;
 }
 
-static uint32_t number_of_method(const struct ptt_java_method *method, const struct ptt_stack_wanted *wanted)
-{
-	struct described described = {
-		.code = {.identity = (uintptr_t)method, .describe = describe_method}, .method = method,
-	};
-
-	return wanted->python(&described.code);
-}
-
 static bool describe_class(struct ptt_python_code *code)
 {
 	code->minor = PTT_CODE_JAVA_OBJECT;
@@ -57,14 +48,18 @@ uint32_t ptt_java_stack(const struct ptt_stack_wanted *wanted)
 	uint32_t n = 0, i, number;
 
 	frame[n++] = (uintptr_t)wait->site;
-	/* an object has no frame; its class is written down */
+	/* an object has no frame, but its class is recorded */
 	if (wait->type && wanted->python)
 		wanted->python(&(struct ptt_python_code){
 			.identity = UINT64_C(1) << 63 | wait->object, .describe = describe_class});
 	for (i = 0; wanted->python && i < wait->count && n < wanted->room; i++) {
 		uint32_t at = wait->frame[i].at < last ? wait->frame[i].at : last;
+		struct described described = {
+			.code = {.identity = (uintptr_t)wait->frame[i].method, .describe = describe_method},
+			.method = wait->frame[i].method,
+		};
 
-		number = number_of_method(wait->frame[i].method, wanted);
+		number = wanted->python(&described.code);
 		if (!number)
 			break;
 		frame[n++] = PTT_PYTHON_PLACE | (uint64_t)number << PTT_PYTHON_SHIFT | at;

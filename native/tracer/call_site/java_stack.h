@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* java_stack.h - the stack of a wait of Java, which the machine's agent knows and no walk would find. */
+/* java_stack.h - the Java stack of a wait. Only the agent in the machine knows it; a walk would not find it. */
 #ifndef PTT_JAVA_STACK_H
 #define PTT_JAVA_STACK_H
 
@@ -10,7 +10,7 @@
 /* The wait of the calling thread that is being reported, or NULL. */
 extern __thread const struct ptt_java_wait *ptt_java_now INITIAL_EXEC HIDDEN;
 
-/* ptt_java_stack - the number of its stack, from the agent's call on outwards. Return: 0 if it has none. */
+/* ptt_java_stack - the number of the wait's stack, from the agent's call outwards. Return: 0 if the wait has no stack. */
 uint32_t ptt_java_stack(const struct ptt_stack_wanted *wanted) HIDDEN;
 
 #endif

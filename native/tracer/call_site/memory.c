@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.c - takes memory without the C library, and never gives it back. */
+/* memory.c - allocates memory without the C library, and never frees it. */
 #include "modules.h"
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 
 #define SLAB_SIZE 65536u
 
-/* So much comes with the library, before the program looks at what it uses and limits it (RLIMIT_DATA). */
+/* Memory in the library itself: the program may limit its data later (RLIMIT_DATA). */
 #define FIRST_SIZE (256u << 10)
 
 struct slab {
@@ -35,9 +35,9 @@ void *ptt_take_memory(size_t size)
 	if (size > SLAB_SIZE / 4)
 		return map(size);
 	for (;;) {
-		/* acquire: pairs with the release of the thread that put it there */
+		/* acquire: pairs with the release below */
 		struct slab *slab = __atomic_load_n(&current, __ATOMIC_ACQUIRE), *fresh;
-		/* relaxed: each gets a part of its own */
+		/* relaxed: each caller gets its own part */
 		size_t at = __atomic_fetch_add(&slab->used, size, __ATOMIC_RELAXED);
 
 		if (at + size <= slab->size)
@@ -52,4 +52,3 @@ void *ptt_take_memory(size_t size)
 	}
 }
 
-/* ------------------------------------------------------------ what a module is */

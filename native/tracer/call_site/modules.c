@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* modules.c - distinguishes the modules that have the same addresses one after the other. */
+/* modules.c - tells apart modules that are loaded at the same address, one after the other. */
 /*
- * A module is known by where it lies and by its build-id, or its headers where it has none. Whatever caches something by
- * address, here and in handlers, forgets it when a module is closed; what the first event after that finds is looked up
- * here. There is an entry for each different module, not for each time that one is loaded.
+ * The address and the build-id identify a module; the program headers replace a missing build-id. All caches by
+ * address, here and in handlers, are emptied when a module is closed. The first event after that looks the module up
+ * here. Each different module has one entry, however often it is loaded.
  */
 #include <elf.h>
 #include <gnu/libc-version.h>
@@ -32,7 +32,7 @@ static __thread uint32_t own_closing INITIAL_EXEC;
 static struct ptt_module *table[TABLE_SIZE];
 static struct ptt_module *all;
 
-/* ------------------------------------------------------------ what the headers say */
+/* ------------------------------------------------------------ headers of modules */
 
 struct build_id {
 	const uint8_t *at;
@@ -48,7 +48,7 @@ static uint64_t mix(uint64_t hash, const void *data, size_t size)
 	return hash;
 }
 
-/* What the dynamic linker knows as a module, and its program headers; without any where they are not known. */
+/* A module as the dynamic linker knows it, and its program headers; count is 0 if they are unknown. */
 struct extent {
 	uintptr_t begin, end;
 	const Elf64_Phdr *headers;
@@ -56,17 +56,17 @@ struct extent {
 };
 
 /*
- * The program itself may have holes between its segments, for it is the kernel that maps it: the linker then finds each
- * segment by itself, and the headers lie where the kernel says.
+ * The kernel maps the program itself, maybe with gaps between the segments. Then the dynamic linker returns only one
+ * segment, and the kernel says where the headers are (getauxval(3), AT_PHDR).
  */
-static struct extent extent_of_program(const struct dl_find_object *found)
+static struct extent extent_of_program(const struct dl_find_object *object)
 {
-	struct extent whole = {(uintptr_t)found->dlfo_map_start, (uintptr_t)found->dlfo_map_end, NULL, 0};
-	uintptr_t base = found->dlfo_link_map->l_addr, begin, end;
+	struct extent whole = {(uintptr_t)object->dlfo_map_start, (uintptr_t)object->dlfo_map_end, NULL, 0};
+	uintptr_t base = object->dlfo_link_map->l_addr, begin, end;
 	size_t count = getauxval(AT_PHNUM), i;
 	const Elf64_Phdr *p = (const void *)getauxval(AT_PHDR);
 
-	if (!p || found->dlfo_link_map->l_prev || !ptt_can_read(p, count * sizeof(*p)))
+	if (!p || object->dlfo_link_map->l_prev || !ptt_can_read(p, count * sizeof(*p)))
 		return whole;
 	for (i = 0; i < count; i++) {
 		begin = base + (p[i].p_vaddr & ~(uintptr_t)4095);
@@ -81,14 +81,14 @@ static struct extent extent_of_program(const struct dl_find_object *found)
 	return whole;
 }
 
-/* Of other modules only headers that lie in the first page, which is mapped as a whole; the program may have closed it since. */
-static struct extent extent_of(const struct dl_find_object *found)
+/* Of other modules, only headers in the first page, which is mapped as a whole. The program may have unmapped that page. */
+static struct extent extent_of(const struct dl_find_object *object)
 {
-	const Elf64_Ehdr *head = found->dlfo_map_start;
-	struct extent whole = {(uintptr_t)head, (uintptr_t)found->dlfo_map_end, NULL, 0};
+	const Elf64_Ehdr *head = object->dlfo_map_start;
+	struct extent whole = {(uintptr_t)head, (uintptr_t)object->dlfo_map_end, NULL, 0};
 
 	if (!ptt_can_read(head, sizeof(*head)) || memcmp(head->e_ident, ELFMAG, SELFMAG) != 0)
-		return extent_of_program(found);
+		return extent_of_program(object);
 	if (head->e_phentsize == sizeof(Elf64_Phdr) && head->e_phoff % 8 == 0 &&
 	    head->e_phoff + head->e_phnum * sizeof(Elf64_Phdr) <= 4096) {
 		whole.headers = (const Elf64_Phdr *)((const char *)head + head->e_phoff);
@@ -97,9 +97,9 @@ static struct extent extent_of(const struct dl_find_object *found)
 	return whole;
 }
 
-void ptt_module_extent(const struct dl_find_object *found, uintptr_t *begin, uintptr_t *end)
+void ptt_module_extent(const struct dl_find_object *object, uintptr_t *begin, uintptr_t *end)
 {
-	struct extent whole = extent_of(found);
+	struct extent whole = extent_of(object);
 
 	*begin = whole.begin;
 	*end = whole.end;
@@ -151,7 +151,7 @@ static uint64_t identity_of(const struct extent *whole, const char *path, const 
 
 /* ------------------------------------------------------------ entries */
 
-/* The entry, or the empty place where it belongs; NULL, and no place, if the table is full. */
+/* The entry; or NULL, and in @place the empty place for it, or TABLE_SIZE if the table is full. */
 static struct ptt_module *find(uintptr_t begin, uint64_t identity, uint32_t *place)
 {
 	uint32_t at = (uint32_t)((begin ^ identity) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - TABLE_BITS)), i;
@@ -169,21 +169,21 @@ static struct ptt_module *find(uintptr_t begin, uint64_t identity, uint32_t *pla
 }
 
 /*
- * A thread that meets a module while another one reads its symbols reads them too: nobody waits, and a signal handler
- * need not either.
+ * While one thread reads the symbols of a module, a second thread reads them too: no thread waits, and no signal
+ * handler.
  */
-static struct ptt_module *add(const struct dl_find_object *found, uint64_t identity, uint32_t place)
+static struct ptt_module *add(const struct dl_find_object *object, uint64_t identity, uint32_t place)
 {
 	struct ptt_module *m = ptt_take_memory(sizeof(*m)), *other = NULL;
 
 	if (!m)
 		return NULL;
-	m->begin = (uintptr_t)found->dlfo_map_start;
-	m->end = (uintptr_t)found->dlfo_map_end;
-	m->base = found->dlfo_link_map->l_addr;
+	m->begin = (uintptr_t)object->dlfo_map_start;
+	m->end = (uintptr_t)object->dlfo_map_end;
+	m->base = object->dlfo_link_map->l_addr;
 	m->identity = identity;
-	ptt_read_wrappers(m, found);
-	/* release: pairs with the acquire of find(), which sees all of the entry */
+	ptt_read_wrappers(m, object);
+	/* release: pairs with the acquire of find(); the entry is complete */
 	while (!__atomic_compare_exchange_n(&table[place], &other, m, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
 		if (other->begin == m->begin && other->identity == identity)
 			return other;
@@ -192,24 +192,24 @@ static struct ptt_module *add(const struct dl_find_object *found, uint64_t ident
 		other = NULL;
 	}
 	m->next = __atomic_load_n(&all, __ATOMIC_RELAXED);
-	/* release: pairs with the acquire of ptt_closed() */
+	/* release: pairs with the acquires of present_at(), ptt_end_closing(), ptt_modules_anew() */
 	while (!__atomic_compare_exchange_n(&all, &m->next, m, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		;
 	return m;
 }
 
 /*
- * The handler says since when the module is there before anybody relies on its having said so. A second thread may say it
- * too: the earlier time counts.
+ * Report the module to the handler, which stamps its time, and then mark it as reported. A second thread may report
+ * it too: the earlier time counts.
  */
-static void report_module(struct ptt_module *m, const struct dl_find_object *found, const struct extent *whole,
+static void report_module(struct ptt_module *m, const struct dl_find_object *object, const struct extent *whole,
 		 const struct build_id *id)
 {
 	struct nptl_trace_module module = {
 		.start = (const void *)whole->begin,
 		.end = (const void *)whole->end,
-		.bias = found->dlfo_link_map->l_addr,
-		.path = found->dlfo_link_map->l_name,
+		.bias = object->dlfo_link_map->l_addr,
+		.path = object->dlfo_link_map->l_name,
 		.build_id = id->at,
 		.build_id_size = id->size,
 	};
@@ -217,47 +217,47 @@ static void report_module(struct ptt_module *m, const struct dl_find_object *fou
 	if (ptt_handler_module)
 		ptt_handler_module(&module);
 	/* relaxed: compared only */
-	__atomic_store_n(&m->map, found->dlfo_link_map, __ATOMIC_RELAXED);
-	/* release: a thread that sees it sees that the handler knows */
+	__atomic_store_n(&m->map, object->dlfo_link_map, __ATOMIC_RELAXED);
+	/* release: pairs with the acquires of present_at() and ptt_module_of(); the handler has the module */
 	__atomic_store_n(&m->present, true, __ATOMIC_RELEASE);
 }
 
-/* The program has closed the headers of a module, whose entry was made before. */
-static const struct ptt_module *present_at(const struct dl_find_object *found)
+/* The entry of a module whose headers the program has unmapped since the entry was made. */
+static const struct ptt_module *present_at(const struct dl_find_object *object)
 {
 	/* acquire: pairs with the release of add() */
 	const struct ptt_module *m = __atomic_load_n(&all, __ATOMIC_ACQUIRE);
 
 	/* relaxed and acquire: pair with report_module() */
-	while (m && !(m->begin == (uintptr_t)found->dlfo_map_start &&
+	while (m && !(m->begin == (uintptr_t)object->dlfo_map_start &&
 		      __atomic_load_n(&m->present, __ATOMIC_ACQUIRE) &&
-		      __atomic_load_n(&m->map, __ATOMIC_RELAXED) == found->dlfo_link_map))
+		      __atomic_load_n(&m->map, __ATOMIC_RELAXED) == object->dlfo_link_map))
 		m = m->next;
 	return m;
 }
 
-const struct ptt_module *ptt_module_of(const struct dl_find_object *inside)
+const struct ptt_module *ptt_module_of(const struct dl_find_object *object)
 {
-	struct extent whole = extent_of(inside);
-	struct dl_find_object module = *inside, *found = &module;
-	struct build_id id = build_id_of(&whole, found->dlfo_link_map->l_addr);
-	uint64_t identity = identity_of(&whole, found->dlfo_link_map->l_name, &id);
-	const struct ptt_module *known = whole.count ? NULL : present_at(found);
+	struct extent whole = extent_of(object);
+	struct dl_find_object module = *object;
+	struct build_id id = build_id_of(&whole, module.dlfo_link_map->l_addr);
+	uint64_t identity = identity_of(&whole, module.dlfo_link_map->l_name, &id);
+	const struct ptt_module *known = whole.count ? NULL : present_at(object);
 	uint32_t place;
 	struct ptt_module *m;
 
 	if (known)
 		return known;
-	/* not the segment of a program with holes between them */
+	/* the whole module, not only a segment of a program with gaps */
 	module.dlfo_map_start = (void *)whole.begin;
 	module.dlfo_map_end = (void *)whole.end;
 	m = find(whole.begin, identity, &place);
-	/* a program that has given up system calls keeps what was known by then */
+	/* a program that has given up system calls gets no new entries */
 	if (!m && !ptt_is_confined() && place < TABLE_SIZE)
-		m = add(found, identity, place);
+		m = add(&module, identity, place);
 	/* acquire: pairs with report_module() */
 	if (m && !ptt_is_confined() && !__atomic_load_n(&m->present, __ATOMIC_ACQUIRE))
-		report_module(m, found, &whole, &id);
+		report_module(m, &module, &whole, &id);
 	return m;
 }
 
@@ -303,7 +303,7 @@ static void forget(void)
 void ptt_begin_closing(void)
 {
 	own_closing++;
-	/* seq_cst: a thread that keeps something afterwards looks again, and finds this; pairs with the loads of caches */
+	/* seq_cst: pairs with the loads of ptt_closing(): a thread that adds to a cache later checks again, and sees this */
 	__atomic_fetch_add(&ptt_closing_count, (UINT64_C(1) << 32) + 1, __ATOMIC_SEQ_CST);
 	forget();
 }
@@ -312,20 +312,22 @@ void ptt_end_closing(const void *library)
 {
 	/* acquire: pairs with the release of add() */
 	struct ptt_module *m = __atomic_load_n(&all, __ATOMIC_ACQUIRE);
-	struct dl_find_object found;
+	struct dl_find_object object;
 
 	for (; m; m = m->next) {
 		const struct link_map *map = __atomic_load_n(&m->map, __ATOMIC_RELAXED);
 
-		/* another one may be there by now, whose memory must not be looked at: it may be closed as well */
-		/* relaxed: the caller of dlclose() has seen the library loaded; of others it does not matter when */
+		/*
+		 * Do not read the memory: another module may be there by now, and may be closed as well. relaxed: the
+		 * caller of dlclose() has seen the library loaded; for other libraries the order does not matter
+		 */
 		if (__atomic_load_n(&m->present, __ATOMIC_RELAXED) &&
-		    (map == library || ptt_find_object((void *)m->begin, &found) != 0 || found.dlfo_link_map != map))
+		    (map == library || ptt_find_object((void *)m->begin, &object) != 0 || object.dlfo_link_map != map))
 			__atomic_store_n(&m->present, false, __ATOMIC_RELAXED);
 	}
 	forget();
 	own_closing--;
-	/* seq_cst: as at the beginning */
+	/* seq_cst: as in ptt_begin_closing() */
 	__atomic_fetch_add(&ptt_closing_count, (UINT64_C(1) << 32) - 1, __ATOMIC_SEQ_CST);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* modules.h - the modules that the program's calls come from, each known once however often it is loaded. */
+/* modules.h - the modules that the program's calls come from. A module has one entry, however often it is loaded. */
 #ifndef PTT_MODULES_H
 #define PTT_MODULES_H
 
@@ -10,58 +10,61 @@
 #include "platform/missing.h"
 #include "tracer.h"
 
-/* _dl_find_object() of glibc 2.35, which takes no lock; before that nothing is ever found. */
-extern int (*ptt_find_object)(void *address, struct dl_find_object *found) HIDDEN;
+/* _dl_find_object() of glibc 2.35, which takes no lock. In older versions it finds nothing. */
+extern int (*ptt_find_object)(void *address, struct dl_find_object *object) HIDDEN;
 
-/* A module at an address. Its entry stays, so that the module has the same entry when it is loaded there again. */
+/* A module at an address. Entries stay: a module that is loaded there again has the same entry. */
 struct ptt_module {
 	uintptr_t begin, end;
-	uintptr_t base;		    /* what to add to addresses of its file */
-	uint64_t identity;	    /* of its contents */
-	const struct link_map *map; /* of the last time that it was loaded */
+	uintptr_t base;		    /* address in memory minus address in the file */
+	uint64_t identity;	    /* hash of the build-id, or of the program headers and the path */
+	const struct link_map *map; /* of the last load */
 	struct ptt_module *next;
-	bool present;		    /* the handler got it since it was loaded */
-	bool passed_over;	    /* nothing of the program is to be seen in it */
-	bool foreign;		    /* nor in what calls it */
-	uint32_t mask;		    /* wrappers: offsets of functions, hashed, 0 where there is none */
-	const uint64_t *wrappers;   /* or NULL */
+	bool present;		    /* the handler received it since the last load */
+	bool passed_over;	    /* no function of the module is a call site */
+	bool foreign;		    /* nor is a function that calls it */
+	uint32_t mask;		    /* of the hash table wrappers */
+	const uint64_t *wrappers;   /* see ptt_find_wrapper(); 0: empty place; NULL: no wrappers */
 };
 
 /*
- * ptt_module_of - the entry of a module that was found.
+ * ptt_module_of - the entry of a module
  *
- * Reads the symbols of a module that it sees for the first time, and reports to the handler a module that was not there at the last
- * event. Safe in signal handlers, no cancellation point, keeps errno; takes no lock.
- * Return: NULL if it is not known and cannot be looked at now.
+ * Reads the symbols of a new module. Reports a module to the handler if it was loaded since the last event. Safe in
+ * signal handlers, no cancellation point, keeps errno; takes no lock.
+ * Return: NULL if the module is new and cannot be read now.
  */
-const struct ptt_module *ptt_module_of(const struct dl_find_object *found) HIDDEN;
+const struct ptt_module *ptt_module_of(const struct dl_find_object *object) HIDDEN;
 
-/* ptt_module_extent - from where to where a module that was found lies, all its segments. */
-void ptt_module_extent(const struct dl_find_object *found, uintptr_t *begin, uintptr_t *end) HIDDEN;
+/* ptt_module_extent - first and last address of a module, over all its segments. */
+void ptt_module_extent(const struct dl_find_object *object, uintptr_t *begin, uintptr_t *end) HIDDEN;
 
 enum ptt_kind_of_code {
-	PTT_CODE_PROGRAM, /* the program's own, or a library's that it might like to know about */
-	PTT_CODE_WRAPPER, /* std::mutex::lock() and the like: what calls it is of interest, not what it calls */
-	PTT_CODE_RUNTIME, /* the same in a library where nothing of the program is to be seen, as C++'s own */
-	PTT_CODE_LIBRARY, /* the C library and the tracer, which call back what they were given */
+	PTT_CODE_PROGRAM, /* of the program, or of a library that the user may care about */
+	PTT_CODE_WRAPPER, /* such as std::mutex::lock(): its caller is the call site */
+	PTT_CODE_RUNTIME, /* the same, in a library without call sites, such as libstdc++ */
+	PTT_CODE_LIBRARY, /* the C library and the tracer, which call back functions of the program */
 };
 
 /*
- * ptt_kind_of_code - what kind of function is this?
- * @module: that it lies in
- * @function: where it begins
+ * ptt_kind_of_code - the kind of a function
+ * @module: the module of the function
+ * @function: start address
  *
- * Reads the symbols of a module when it first sees the module: opens, maps and closes its file. As ptt_module_of().
+ * Reads the symbols of a new module: opens, maps and closes its file. Otherwise as ptt_module_of().
  */
 enum ptt_kind_of_code ptt_kind_of_code(const struct dl_find_object *module, uintptr_t function);
 
-/* ptt_futex_kind - as ptt_futex_of_name(), of a function. Parameters, and what it does: as ptt_kind_of_code(). */
+/* ptt_futex_kind - as ptt_futex_of_name(), by the address of a function. Otherwise as ptt_kind_of_code(). */
 uint8_t ptt_futex_kind(const struct dl_find_object *module, uintptr_t function);
 
-/* What is being closed: see platform/upcalls.h. */
+/* Counts calls of dlclose() in progress, and all calls: see platform/upcalls.h. */
 extern uint64_t ptt_closing_count HIDDEN;
 
-/* ptt_take_memory - memory.c: zeroed memory for what is known of modules, never given back; NULL if there is none. Safe in signal handlers. */
+/*
+ * ptt_take_memory - memory.c: zeroed memory for entries of modules, never freed; NULL: out of memory. Safe in signal
+ * handlers.
+ */
 void *ptt_take_memory(size_t size) HIDDEN;
 
 #endif

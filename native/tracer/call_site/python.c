@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* python.c - finds the interpreter, and reads the frames of the calling thread. */
+/* python.c - finds the CPython interpreter, and reads the frames of the calling thread. */
 #include "python.h"
 
 #include <dlfcn.h>
@@ -16,12 +16,12 @@
 #include "modules.h"
 
 #define WORD sizeof(uintptr_t)
-#define OWNED_BY_C 3	  /* or more: a frame that stands for the call of the interpreter */
-#define FRAMES_MAX 128	  /* of one call that are taken at once */
-#define CALLS_MAX 2048	  /* that are gone over for the frame that stands for the interpreter's call */
+#define OWNED_BY_C 3	  /* owner of a frame, or more: the frame stands for the call of the interpreter */
+#define FRAMES_MAX 128	  /* frames of one call of the interpreter */
+#define CALLS_MAX 2048	  /* frames on the way to the frame that stands for the interpreter's call */
 #define TEXT_MAX 4096u
 #define LINES_MAX (1u << 20)
-#define ENDS_MAX 6 /* words at either end of a line table or a name, which identify it */
+#define ENDS_MAX 6 /* words at each end of a line table or a name that identify it */
 #define STACK_REF_MARKS ((uintptr_t)3)
 #define TEXT(literal) (literal), sizeof(literal) - 1
 
@@ -31,31 +31,32 @@ static struct ptt_python_layout layout;
 static struct {
 	void *(*thread_state)(void);
 	uintptr_t evaluate, evaluate_end; /* the function that runs functions of Python */
-	uintptr_t begin, end;		  /* of the module, where that is the interpreter and nothing else */
-	uintptr_t code, text, bytes;	  /* types */
-	uintptr_t cleanup;		  /* a code object that stands behind __init__ */
+	uintptr_t begin, end;		  /* of the module, if it contains only the interpreter */
+	uintptr_t code, text, bytes;	  /* addresses of PyCode_Type, PyUnicode_Type, PyBytes_Type */
+	uintptr_t cleanup;		  /* _Py_InitCleanup: the caller's code object of an inlined __init__; no function of the program */
 } python;
 
 /* ------------------------------------------------------------ start */
 
 /*
- * What an interpreter of a version says of itself, in _Py_DebugOffsets: version, and whether it is free-threaded, come first. A
- * free-threaded interpreter, from 3.14 on, has the instructions of each thread elsewhere.
+ * The layout in _Py_DebugOffsets, where an interpreter describes itself. It begins with a cookie, the version, and
+ * whether the interpreter is free-threaded. From 3.14 on, a free-threaded interpreter keeps the instructions of each
+ * thread elsewhere, and has no layout here.
  */
-static bool find_said_layout(unsigned int minor)
+static bool find_debug_layout(unsigned int minor)
 {
-	const uint64_t *said = dlsym(RTLD_DEFAULT, "_PyRuntime");
+	const uint64_t *offsets = dlsym(RTLD_DEFAULT, "_PyRuntime");
 	const struct ptt_python_layout *like, *words;
 	size_t i;
 
 	for (i = 0; i < sizeof(ptt_python_debug_like) / sizeof(ptt_python_debug_like[0]); i++) {
 		like = &ptt_python_debug_like[i];
 		words = &ptt_python_debug_words[i];
-		if (like->minor != minor || !said || memcmp(said, "xdebugpy", 8) != 0 || said[1] >> 16 != (0x0300u | minor) ||
-		    (said[2] && minor != 13))
+		if (like->minor != minor || !offsets || memcmp(offsets, "xdebugpy", 8) != 0 ||
+		    offsets[1] >> 16 != (0x0300u | minor) || (offsets[2] && minor != 13))
 			continue;
 		layout = *like;
-#define TAKE(field) layout.field = words->field ? (uint32_t)said[words->field] : layout.field;
+#define TAKE(field) layout.field = words->field ? (uint32_t)offsets[words->field] : layout.field;
 		PTT_PYTHON_FIELDS(TAKE)
 #undef TAKE
 		layout.version = layout.first_line + (like->version - like->first_line);
@@ -75,10 +76,10 @@ static bool find_layout(unsigned int minor)
 		layout = ptt_python_layouts[i];
 		return true;
 	}
-	return find_said_layout(minor);
+	return find_debug_layout(minor);
 }
 
-/* Is a file an interpreter, and no program that has one in itself? */
+/* Does a file contain only the interpreter? A program may have an interpreter linked into it. */
 static bool is_interpreter(const char *path)
 {
 	char program[PATH_MAX];
@@ -95,15 +96,15 @@ static bool is_interpreter(const char *path)
 	return strncmp(name, "python3", 7) == 0 || strncmp(name, "libpython3", 10) == 0;
 }
 
-/* Functions of the interpreter, for a thread that is in it. */
+/* Functions of the interpreter. Only a thread that has its lock may call them. */
 static struct {
-	void *(*state)(void); /* what it keeps of the thread that may use it now */
+	void *(*state)(void); /* the PyThreadState of the thread that has the lock */
 	void *(*error)(void);
 	void (*clear_error)(void);
 	void *(*text)(const char *word);
 	void *(*attribute)(void *object, void *name);
 	const char *(*bytes)(void *text, ptrdiff_t *size);
-	void (*let_go)(void *object);
+	void (*release)(void *object);
 } interpreter;
 
 static void find_functions(void)
@@ -116,7 +117,7 @@ static void find_functions(void)
 	interpreter.text = (void *(*)(const char *))dlsym(RTLD_DEFAULT, "PyUnicode_InternFromString");
 	interpreter.attribute = (void *(*)(void *, void *))dlsym(RTLD_DEFAULT, "PyObject_GenericGetAttr");
 	interpreter.bytes = (const char *(*)(void *, ptrdiff_t *))dlsym(RTLD_DEFAULT, "PyUnicode_AsUTF8AndSize");
-	interpreter.let_go = (void (*)(void *))dlsym(RTLD_DEFAULT, "Py_DecRef");
+	interpreter.release = (void (*)(void *))dlsym(RTLD_DEFAULT, "Py_DecRef");
 }
 
 void ptt_python_start(void)
@@ -128,7 +129,7 @@ void ptt_python_start(void)
 	void *evaluate;
 	Dl_info info;
 
-	/* most programs have none, and are not to look through all of their modules for the rest */
+	/* most programs have no interpreter: do not search all their modules for the other names */
 	if (!version)
 		return;
 	minor = strncmp(version(), "3.", 2) == 0 ? (unsigned int)strtoul(version() + 2, NULL, 10) : 0;
@@ -180,8 +181,7 @@ static inline __attribute__((always_inline)) PTT_UNWATCHED bool part_at(struct p
 	return true;
 }
 
-/* Is all of it there? */
-static PTT_UNWATCHED bool is_there(struct ptt_reach *reach, uintptr_t at, size_t size)
+static PTT_UNWATCHED bool is_readable(struct ptt_reach *reach, uintptr_t at, size_t size)
 {
 	uintptr_t word, page;
 
@@ -193,7 +193,7 @@ static PTT_UNWATCHED bool is_there(struct ptt_reach *reach, uintptr_t at, size_t
 
 /* ------------------------------------------------------------ code objects */
 
-/* What is numbered, and what is known of it. */
+/* A code object to be numbered. */
 struct code {
 	struct ptt_python_code described;
 	struct ptt_reach *reach;
@@ -202,9 +202,9 @@ struct code {
 
 static PTT_UNWATCHED bool is_a(struct ptt_reach *reach, uintptr_t object, uintptr_t type)
 {
-	uintptr_t found;
+	uintptr_t word;
 
-	return word_at(reach, object + layout.type, &found) && found == type;
+	return word_at(reach, object + layout.type, &word) && word == type;
 }
 
 static PTT_UNWATCHED bool describe_text(struct ptt_reach *reach, uintptr_t object, struct ptt_python_text *text)
@@ -222,7 +222,7 @@ static PTT_UNWATCHED bool describe_text(struct ptt_reach *reach, uintptr_t objec
 		return false;
 	text->size = length * text->width;
 	text->at = (const void *)(object + (state & 0x10 ? layout.ascii : layout.compact));
-	return is_there(reach, (uintptr_t)text->at, text->size);
+	return is_readable(reach, (uintptr_t)text->at, text->size);
 }
 
 static PTT_UNWATCHED bool describe_lines(struct ptt_reach *reach, uintptr_t object, struct ptt_python_text *lines)
@@ -234,14 +234,14 @@ static PTT_UNWATCHED bool describe_lines(struct ptt_reach *reach, uintptr_t obje
 	lines->width = 1;
 	lines->size = size;
 	lines->at = (const void *)(object + layout.bytes);
-	return is_there(reach, object + layout.bytes, lines->size);
+	return is_readable(reach, object + layout.bytes, lines->size);
 }
 
 static PTT_UNWATCHED bool describe(struct ptt_python_code *described)
 {
 	struct code *code = (struct code *)described;
 
-	/* the memory that is read here never changes, but a stack is not remembered by it */
+	/* this memory never changes, but it is too much to list */
 	ptt_read_unlisted(code->reach->read);
 	described->minor = layout.minor;
 	return describe_text(code->reach, code->file, &described->file) &&
@@ -255,7 +255,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash ^ hash >> 32;
 }
 
-/* Bytes by their first and last words; @at is a multiple of a word. Nearly all that this is asked of is shorter. */
+/* Hash the first and last words of some bytes; @at is aligned to a word. Nearly all texts are shorter. */
 static PTT_UNWATCHED bool mix_bytes(struct ptt_reach *reach, uintptr_t at, size_t size, uint64_t *hash)
 {
 	size_t i, words = size / WORD;
@@ -275,13 +275,13 @@ static PTT_UNWATCHED bool mix_bytes(struct ptt_reach *reach, uintptr_t at, size_
 	return true;
 }
 
-/* A str by its hash, or where that was not asked for yet, by itself. */
+/* Hash a str by its own hash value; by its characters if it has no hash value yet. */
 static PTT_UNWATCHED bool mix_text(struct ptt_reach *reach, uintptr_t object, uint64_t *hash)
 {
 	struct ptt_python_text text;
 	uintptr_t word;
 
-	/* its hash stands behind its length */
+	/* the hash value stands behind the length */
 	if (!word_at(reach, object + layout.length + WORD, &word))
 		return false;
 	if (word != UINTPTR_MAX) {
@@ -292,10 +292,10 @@ static PTT_UNWATCHED bool mix_text(struct ptt_reach *reach, uintptr_t object, ui
 }
 
 /*
- * A code object has a number of its own since 3.12. Before that, one that lies where another one did may point to where
- * that one did: what lies there is another name, file or line table then.
+ * Since 3.12 a code object has a version number. Before 3.12 a new code object may lie at the address of an old code
+ * object, and have the same pointers. Then the name, file or line table at these addresses differs.
  */
-static PTT_UNWATCHED bool mix_what_differs(const struct code *code, uintptr_t at, uint64_t *hash)
+static PTT_UNWATCHED bool mix_contents(const struct code *code, uintptr_t at, uint64_t *hash)
 {
 	uint32_t version = 0;
 	uintptr_t size;
@@ -309,7 +309,8 @@ static PTT_UNWATCHED bool mix_what_differs(const struct code *code, uintptr_t at
 }
 
 /*
- * What a code object points to, and the first words behind its head, never change: sizes, and since 3.11 constants and names.
+ * The identity of a code object: a hash of its address, its pointers, and the words behind its head (sizes; since
+ * 3.11 also constants and names). These never change.
  */
 static PTT_UNWATCHED bool identify(uintptr_t at, struct code *code)
 {
@@ -327,7 +328,7 @@ static PTT_UNWATCHED bool identify(uintptr_t at, struct code *code)
 		hash = mix(hash, word);
 	}
 	hash = mix(mix(mix(mix(hash, code->file), code->name), code->lines), code->described.first_line);
-	if (!mix_what_differs(code, at, &hash))
+	if (!mix_contents(code, at, &hash))
 		return false;
 	code->described.identity = hash ? hash : 1;
 	return true;
@@ -335,7 +336,7 @@ static PTT_UNWATCHED bool identify(uintptr_t at, struct code *code)
 
 /* ------------------------------------------------------------ frames */
 
-/* What stands for the call that runs the innermost function that is left. */
+/* Find the marker of the call that runs the innermost function that is left. */
 static PTT_UNWATCHED void find_marker(struct ptt_python *p)
 {
 	uintptr_t frame = p->frame;
@@ -385,7 +386,7 @@ bool ptt_python_is_run_by(const struct ptt_python *p, uintptr_t low, uintptr_t h
 	return pc - python.evaluate < python.evaluate_end - python.evaluate;
 }
 
-/* Return: 1 if the frame is one of a function that is to be seen. */
+/* Store the frame of a function. Return: 1; 0 if the function is not shown. */
 static PTT_UNWATCHED uint32_t put(struct ptt_python *p, uint64_t *frame, ptt_number_python_code *number)
 {
 	const uint64_t last = (UINT64_C(1) << PTT_PYTHON_SHIFT) - 1;
@@ -402,7 +403,7 @@ static PTT_UNWATCHED uint32_t put(struct ptt_python *p, uint64_t *frame, ptt_num
 		return 0;
 	if (!identify(at, &code))
 		goto bad;
-	/* before its first instruction, a function is at the instruction before that */
+	/* before its first instruction, a function is at instruction -1 */
 	instruction = layout.instructions ? word - (at + layout.instructions) : (uint64_t)(int32_t)word;
 	if ((int64_t)instruction < 0)
 		instruction = 0;
@@ -417,8 +418,8 @@ bad:
 	return 0;
 }
 
-/* Go on behind a frame. Return: was it the last one of the call of the interpreter? */
-static PTT_UNWATCHED bool go_on(struct ptt_python *p)
+/* Step to the caller's frame. Return: was the frame the last frame of the interpreter's call? */
+static PTT_UNWATCHED bool step_frame(struct ptt_python *p)
 {
 	bool last = !layout.outer && !layout.owner;
 	uint32_t entry = 0;
@@ -449,7 +450,7 @@ PTT_UNWATCHED uint32_t ptt_python_run(struct ptt_python *p, uint64_t *frame, uin
 		else if ((owner & 0xff) < OWNED_BY_C)
 			n += put(p, frame + n, number);
 		if (!p->bad)
-			last = go_on(p) || (owner & 0xff) >= OWNED_BY_C;
+			last = step_frame(p) || (owner & 0xff) >= OWNED_BY_C;
 	}
 	if (!p->bad)
 		find_marker(p);
@@ -464,8 +465,11 @@ static bool ends_in(const struct ptt_python_text *text, const char *end, size_t 
 	       memcmp((const char *)text->at + text->size - size, end, size) == 0;
 }
 
-/* The object whose start() of threading was called. Since 3.11 a function's name has the name of its class before it. */
-static PTT_UNWATCHED uintptr_t find_started(void)
+/*
+ * The threading.Thread object if the innermost function is Thread.start(); else 0. Since 3.11 a function's name
+ * includes the class.
+ */
+static PTT_UNWATCHED uintptr_t find_started_thread(void)
 {
 	struct ptt_reach reach = ptt_reach_from((uintptr_t)__builtin_frame_address(0));
 	struct code code = {.reach = &reach};
@@ -497,12 +501,12 @@ size_t ptt_python_thread_name(char *name, size_t room)
 	size_t length = 0;
 
 	if (!ptt_has_python || !layout.locals || !interpreter.state || !interpreter.error || !interpreter.clear_error ||
-	    !interpreter.text || !interpreter.attribute || !interpreter.bytes || !interpreter.let_go)
+	    !interpreter.text || !interpreter.attribute || !interpreter.bytes || !interpreter.release)
 		return 0;
-	/* it has the interpreter's lock, or what stands for that */
+	/* does the thread have the interpreter's lock, or an attached thread state (free-threaded)? */
 	if (!interpreter.state() || (uintptr_t)interpreter.state() != ptt_python_state() || interpreter.error())
 		return 0;
-	thread = find_started();
+	thread = find_started_thread();
 	if (!thread)
 		return 0;
 	word = interpreter.text("_name");
@@ -515,8 +519,8 @@ size_t ptt_python_thread_name(char *name, size_t room)
 	else
 		interpreter.clear_error();
 	if (value)
-		interpreter.let_go(value);
+		interpreter.release(value);
 	if (word)
-		interpreter.let_go(word);
+		interpreter.release(word);
 	return length;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* reach.h - which memory above a stack pointer can be read: a walk up the stack looks at nothing else. */
+/* reach.h - the memory above a stack pointer that a walk up the stack may read. */
 /*
- * From the stack pointer up to the thread's own control block, or to where the kernel put the first thread's arguments, all
- * is one stack. That is looked at once for each page and thread. Other stacks, of coroutines and of signal handlers, come
- * and go: of these the kernel is asked about each page in each walk. A program that has given up system calls asks
- * nothing: there a thread's stack is there as far as it was given one, and others are not looked at.
+ * A thread's own stack reaches from the stack pointer up to the thread's control block, or to the first thread's
+ * arguments. The walk asks the kernel once for each page and thread. Other stacks, of coroutines and of signal
+ * handlers, come and go: the walk asks the kernel about each page in each walk. A program that has given up system
+ * calls asks nothing. There the walk reads the thread's own stack in its created size, and no other stack.
  */
 #ifndef PTT_REACH_H
 #define PTT_REACH_H
@@ -16,23 +16,26 @@
 #include "layout/remembered_stack.h"
 
 struct ptt_reach {
-	uintptr_t low, high; /* of the thread's own stack, as far as it is known to be there */
-	uintptr_t page;	     /* elsewhere: the page that was found last; 1: none */
+	uintptr_t low, high; /* the part of the thread's own stack that is known to be mapped */
+	uintptr_t page;	     /* elsewhere: the last page that is known to be mapped; 1: none */
 
-	struct ptt_words_read *read; /* where words that are read are to be listed, or NULL */
+	struct ptt_words_read *read; /* a list for the words that the walk reads, or NULL */
 };
 
 #define PTT_REACH_PAGE ((uintptr_t)4096)
 
-/* ptt_reach_from - what can be read from @sp on, which itself can. No libc call; one system call a new page. */
+/*
+ * ptt_reach_from - the readable memory from @sp up; @sp itself is readable. Calls no libc function; makes one system
+ * call for each new page.
+ */
 struct ptt_reach ptt_reach_from(uintptr_t sp) __attribute__((visibility("hidden")));
 
-/* ptt_reach_page - is the page of @address there? Asks the kernel, unless the program has given up system calls. */
+/* ptt_reach_page - is the page of @address mapped? Asks the kernel; false if the program has given up system calls. */
 bool ptt_reach_page(struct ptt_reach *reach, uintptr_t address) __attribute__((visibility("hidden"), cold, noinline));
 
 /*
- * ptt_can_read - are all pages of the @size bytes at @begin there? One system call a page; errno stays. A program that has given
- * up system calls is believed to have them.
+ * ptt_can_read - are all pages of the @size bytes at @begin mapped? Makes one system call for each page; keeps errno.
+ * True if the program has given up system calls.
  */
 bool ptt_can_read(const void *begin, size_t size) __attribute__((visibility("hidden")));
 
@@ -44,7 +47,7 @@ static inline bool ptt_reaches(struct ptt_reach *reach, uintptr_t address)
 	return (address & ~(PTT_REACH_PAGE - 1)) == reach->page || ptt_reach_page(reach, address);
 }
 
-/* ptt_note_read - list a word that has been read. */
+/* ptt_note_read - list a word that the walk has read. */
 static inline void ptt_note_read(struct ptt_words_read *read, uintptr_t at, uintptr_t value)
 {
 	if (!read)
@@ -55,17 +58,17 @@ static inline void ptt_note_read(struct ptt_words_read *read, uintptr_t at, uint
 		read->count++;
 }
 
-/* ptt_read_unlisted - from here on, words that are not listed decide the walk, too. */
+/* ptt_read_unlisted - unlisted words decide the walk, too: the list is no longer complete. */
 static inline void ptt_read_unlisted(struct ptt_words_read *read)
 {
 	if (read)
 		read->count = read->room + 1;
 }
 
-/* Of functions that read stacks as they lie there, also where a sanitizer has put bounds between variables. */
+/* For functions that read whole stacks: sanitizers put red zones between variables. */
 #define PTT_UNWATCHED __attribute__((no_sanitize_address, no_sanitize_thread))
 
-/* ptt_peek - read a word of the stack, if it is one. */
+/* ptt_peek - read a word of the stack, and list it. Return: false if @at is not aligned or not readable. */
 static inline __attribute__((always_inline)) PTT_UNWATCHED bool ptt_peek(struct ptt_reach *reach, uintptr_t at, uintptr_t *word)
 {
 	if (at % sizeof(*word) || !ptt_reaches(reach, at))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* registers.c - goes up the stack with all registers that calls preserve. */
+/* registers.c - walks up the stack with all preserved registers. */
 #include "registers.h"
 
 #include "modules.h"
@@ -9,7 +9,7 @@
 #define BIT(reg) (UINT32_C(1) << (reg))
 #define ALL ((uint32_t)((UINT64_C(1) << PTT_REG_COUNT) - 1))
 
-/* PRESERVED: registers that a function leaves as they were, where its table says nothing of them. */
+/* PRESERVED: registers that a function does not change if its table has no place for them. */
 #if defined(__aarch64__)
 #define PRESERVED (BIT(PTT_REG_RA) - BIT(PTT_REG_19))
 
@@ -47,7 +47,7 @@
 	} while (0)
 #endif
 
-/* What is said of the call that returns to @address. */
+/* The row of the call that returns to @address. */
 static bool find_row(uintptr_t address, struct ptt_unwind_row *row)
 {
 	struct ptt_unwind_table table;
@@ -61,14 +61,14 @@ static bool find_row(uintptr_t address, struct ptt_unwind_row *row)
 	return ptt_unwind_row(&table, address - 1, row);
 }
 
-/* The kernel has saved all; the code that was interrupted is not at a return address, so the next one stands for it. */
+/* The kernel saved all registers. The interrupted code is not at a return address, so the next address stands for it. */
 static PTT_UNWATCHED bool leave_signal(struct ptt_registers *all, struct ptt_reach *reach)
 {
 #if defined(__aarch64__)
 	uintptr_t from = all->value[PTT_REG_SP] + PTT_SIGNAL_REGISTERS;
 	unsigned int reg;
 
-	/* the link register has its place, but is not kept: code that was interrupted goes on elsewhere */
+	/* the program counter takes the place of the link register: the interrupted code continues there */
 	for (reg = 0; reg < PTT_REG_COUNT; reg++)
 		if (!ptt_peek(reach, from + (reg == PTT_REG_RA ? PTT_SIGNAL_PC : reg) * WORD, &all->value[reg]))
 			return false;
@@ -95,7 +95,7 @@ static bool find_register(const struct ptt_registers *all, uint64_t reg, uintptr
 	return true;
 }
 
-/* A register of the caller's. */
+/* The value of a register in the caller. */
 static PTT_UNWATCHED bool find_caller_register(const struct ptt_registers *all, struct ptt_reach *reach, struct ptt_place place,
 					       uintptr_t cfa, unsigned int reg, uintptr_t *value)
 {
@@ -113,7 +113,7 @@ static PTT_UNWATCHED bool find_caller_register(const struct ptt_registers *all, 
 	}
 }
 
-/* Go up to the caller. */
+/* Step to the caller. */
 static PTT_UNWATCHED bool leave(struct ptt_registers *all, struct ptt_reach *reach)
 {
 	struct ptt_registers caller = {.known = 0};
@@ -130,7 +130,7 @@ static PTT_UNWATCHED bool leave(struct ptt_registers *all, struct ptt_reach *rea
 	cfa += (uintptr_t)row.cfa_offset;
 	if (row.cfa == PTT_CFA_FP_SAVED && !ptt_peek(reach, cfa, &cfa))
 		return false;
-	/* a frame that is not above the frame before is no frame */
+	/* a caller's frame must lie above */
 	if (cfa <= all->value[PTT_REG_SP])
 		return false;
 	for (reg = 0; reg < PTT_REG_COUNT; reg++)
@@ -150,11 +150,11 @@ PTT_UNWATCHED bool ptt_registers_leave(struct ptt_registers *all, struct ptt_rea
 	if (!all->known)
 		BEGIN_HERE(all);
 	for (i = 0; i < STEPS_MAX; i++) {
-		bool there = all->value[PTT_REG_RA] == pc && all->value[PTT_REG_SP] == sp;
+		bool is_wanted = all->value[PTT_REG_RA] == pc && all->value[PTT_REG_SP] == sp;
 
 		if (!leave(all, reach))
 			return false;
-		if (there)
+		if (is_wanted)
 			return true;
 	}
 	return false;

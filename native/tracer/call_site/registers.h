@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* registers.h - the way up the stack with all registers that calls preserve, for frames that a rule is too small for. */
+/* registers.h - a walk up the stack with all preserved registers, for frames that a rule cannot express. */
 /*
- * A walk keeps stack and frame pointer, which nearly all code counts from. Where a frame counts from another register, as
- * hand-written code may, the value is found by another walk that begins with the registers of now and keeps all of them. It
- * goes on from where it was at the next such frame, so that a stack costs it no more than once.
+ * The usual walk keeps only stack and frame pointer: nearly all code computes its CFA from these. Hand-written code
+ * may compute it from another register. Then a second walk begins with the present registers, and keeps all of them.
+ * At the next such frame it continues where it stopped, so it walks a stack only once.
  */
 #ifndef PTT_REGISTERS_H
 #define PTT_REGISTERS_H
@@ -15,7 +15,7 @@
 #include "reach.h"
 #include "unwind.h"
 
-/* Of the frame that a signal handler returns to: where the registers lie, from the stack pointer on; some by their place there. */
+/* The frame of the signal trampoline: offset of the registers from the stack pointer, and indexes of some registers. */
 #if defined(__aarch64__)
 #define PTT_SIGNAL_REGISTERS (sizeof(siginfo_t) + offsetof(ucontext_t, uc_mcontext.regs))
 #define PTT_SIGNAL_FP 29u
@@ -31,14 +31,14 @@ _Static_assert(offsetof(mcontext_t, pc) == offsetof(mcontext_t, regs) + PTT_SIGN
 
 struct ptt_registers {
 	uintptr_t value[PTT_REG_COUNT];
-	uint32_t known; /* a bit each; none: the walk has not begun */
+	uint32_t known; /* a bit for each register; 0: the walk has not begun */
 };
 
 /*
- * ptt_registers_leave - go up to the frame that returns to @pc, with its stack pointer at @sp, and on to its caller's
+ * ptt_registers_leave - walk to the frame with program counter @pc and stack pointer @sp, and step to its caller
  *
- * Reads the unwind tables anew for each frame: slow. Safe in signal handlers, takes no lock.
- * Return: false if the way does not lead there, or not further.
+ * Slow: reads the unwind tables again for each frame. Safe in signal handlers, takes no lock.
+ * Return: false if the walk does not reach the frame, or cannot leave it.
  */
 bool ptt_registers_leave(struct ptt_registers *all, struct ptt_reach *reach, uintptr_t pc, uintptr_t sp)
 	__attribute__((visibility("hidden"), cold, noinline));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rules.c - what is known of code: rules of unwinding by number, and call sites. Takes no lock; safe in signal handlers. */
+/* rules.c - the tables of unwind rules and of return addresses. Takes no lock; safe in signal handlers. */
 #include "rules.h"
 
 #include <stdbool.h>
@@ -7,10 +7,10 @@
 #define PROBES 64u
 #define WORD ((int32_t)sizeof(uintptr_t))
 
-/* Entry 0 stays empty: it is no rule. */
+/* Entry 0 stays empty: 0 is no rule. */
 uint64_t ptt_rules[PTT_RULES_COUNT];
 
-/* Return: 0 if it does not fit. */
+/* Return: 0 if the rule does not fit. */
 static uint64_t pack(const struct ptt_unwind_rule *rule)
 {
 	uint64_t cfa_offset = (uint64_t)(int64_t)rule->cfa_offset & ((UINT64_C(1) << 30) - 1);
@@ -26,13 +26,13 @@ uint32_t ptt_rule_number(const struct ptt_unwind_rule *rule)
 	uint32_t i, at = (uint32_t)(word * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PTT_RULES_BITS));
 
 	for (i = 0; word && i < PROBES; i++, at = (at + 1) % PTT_RULES_COUNT) {
-		uint64_t found = 0;
+		uint64_t present = 0;
 
 		if (!at)
 			continue;
-		/* relaxed, both: the word is all there is */
-		if (__atomic_compare_exchange_n(&ptt_rules[at], &found, word, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
-		    found == word)
+		/* relaxed, both: a rule is one word, and no other data depends on it */
+		if (__atomic_compare_exchange_n(&ptt_rules[at], &present, word, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+		    present == word)
 			return at;
 	}
 	return 0;
@@ -42,7 +42,7 @@ uint64_t ptt_known_sites[PTT_KNOWN_COUNT];
 
 void ptt_forget_call_sites(void)
 {
-	/* relaxed, both: the word is all there is */
+	/* relaxed, both: an entry is one word, and no other data depends on it */
 	for (uint32_t i = 0; i < PTT_KNOWN_COUNT; i++)
 		if (__atomic_load_n(&ptt_known_sites[i], __ATOMIC_RELAXED))
 			__atomic_store_n(&ptt_known_sites[i], 0, __ATOMIC_RELAXED);

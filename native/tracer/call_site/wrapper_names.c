@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* wrapper_names.c - the functions, by name, that stand between a program and the thread library. */
+/* wrapper_names.c - decides by name whether a function is a wrapper. */
 /*
- * Where C++ is compiled without optimisation, or for debugging, all of a program's locks are taken in std::mutex::lock();
- * its threads are created in libstdc++ at any rate. Such functions belong to the language, not to the program. But a
- * template of the language may have the program's code put into it, as std::function's call of a lambda has; so a name in
- * namespace std is enough only where nothing is put into anything, and else only some names are.
+ * If C++ is compiled without optimisation, all locks of a program are taken in std::mutex::lock(). Threads are always
+ * created in libstdc++. Such functions belong to the language, not to the program. But the compiler may inline code
+ * of the program into a template of the language, as into std::function's call of a lambda. So a name in namespace
+ * std suffices only in unoptimised code. In optimised code only some names suffice.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,8 +20,8 @@ static const char *const of_the_language[] = {
 };
 
 /*
- * Beginnings of names, among these, of functions that do nothing but call the thread library for locks of the language's own types.
- * Whatever code the compiler has put into such a function, it is not the program's code.
+ * Prefixes of functions that only call the thread library for types of the language. No code that the compiler
+ * inlines into them is the program's code.
  */
 static const char *const of_threads[] = {
 	"_ZNSt5mutex", "_ZNSt12__mutex_base", "_ZNSt15recursive_mutex", "_ZNSt11timed_mutex", "_ZNSt21recursive_timed_mutex",
@@ -43,14 +43,17 @@ static const char *const of_threads[] = {
 };
 
 /*
- * How the file names begin of libraries that call the thread library for others all over, in functions that have no name
- * once the library is stripped.
+ * Prefixes of file names of libraries that call the thread library in many functions on behalf of others. In a
+ * stripped library these functions have no names.
  */
 static const char *const of_modules[] = {
 	"libstdc++.so", "libc++.so", "libSDL2-", "libSDL2.so", "libSDL3.so", "libglib-2.0.so",
 };
 
-/* Of Rust's library and its package parking_lot, in either mangling: a name has its parts one after the other. */
+/*
+ * Parts of names of Rust's standard library and of the crate parking_lot, in both manglings (RFC 2603 and legacy):
+ * the identifiers stand one after the other.
+ */
 static const char *const of_rust[] = {
 	"3std3sys4sync", "3std3sys4unix5locks", "3std3sys4unix5futex", "3std3sys3pal4unix5futex", "3std3sys3pal4unix4sync",
 	"3std10sys_common7condvar", "3std10sys_common5mutex", "3std4sync7barrierN", "3std4sync7barrier7Barrier",
@@ -62,7 +65,7 @@ static const char *const of_rust[] = {
 	"3std6thread9lifecycle", "11parking_lot", "16parking_lot_core", "8lock_api",
 };
 
-/* Most names are known by their first letters; a call of a library's function would cost more than they do. */
+/* Most names differ in the first letters, so a call of strncmp() would cost more. */
 static inline bool begins_with(const char *name, const char *beginning)
 {
 	while (*beginning && *name == *beginning) {
@@ -83,7 +86,10 @@ static bool begins_with_any(const char *name, const char *const *beginning, size
 }
 #define BEGINS_WITH_ANY(name, list) begins_with_any(name, list, sizeof(list) / sizeof((list)[0]))
 
-/* libstdc++'s own layer, compiled into each module: _ZL20__gthread_mutex_lock…, _ZStL23__glibcxx_rwlock_unlock… */
+/*
+ * libstdc++'s layer over the thread library, compiled into each module: _ZL20__gthread_mutex_lock…,
+ * _ZStL23__glibcxx_rwlock_unlock…
+ */
 static bool is_layer(const char *name)
 {
 	if (!begins_with(name, "_ZL") && !begins_with(name, "_ZStL"))
@@ -95,8 +101,8 @@ static bool is_layer(const char *name)
 }
 
 /*
- * Under many names: what makes the state of std::async(), but not what runs in its thread; and what calls member functions
- * of threads and futures once.
+ * Functions with many names. They make the state of std::async(), but not its thread's function, or call member
+ * functions of threads and futures once.
  */
 static bool is_of_futures(const char *name)
 {
@@ -111,7 +117,7 @@ static bool is_of_rust(const char *name)
 	if (!begins_with(name, "_ZN3std") && !begins_with(name, "_R") && !begins_with(name, "_ZN11parking_lot") &&
 	    !begins_with(name, "_ZN16parking_lot_core") && !begins_with(name, "_ZN8lock_api"))
 		return false;
-	/* a closure calls the program's code, or has it put into it */
+	/* a closure is the program's code, or calls it */
 	if (strstr(name, "closure") || begins_with(name, "_RNC") || begins_with(name, "_RINC"))
 		return false;
 	for (i = 0; i < sizeof(of_rust) / sizeof(of_rust[0]); i++)
@@ -127,7 +133,7 @@ bool ptt_foreign_module(const char *path)
 	return begins_with(name ? name + 1 : path, "libffi.so");
 }
 
-/* Of the modules below: locks that have no other hooks wait in their own functions. */
+/* In these modules, locks without other hooks wait in functions of their own. */
 bool ptt_futex_module(const char *path)
 {
 	const char *name = strrchr(path, '/');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wrappers.c - which functions of a module are wrappers of thread functions: a set that its symbols give once. */
+/* wrappers.c - the set of wrappers of a module, made once from its symbols. */
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
@@ -17,25 +17,26 @@
 /* ------------------------------------------------------------ code */
 
 /*
- * Compiled without optimisation? Such a function sets up a frame and first of all stores its first argument there; and
- * nothing was put into it that is a function by itself. An optimised function that keeps a frame pointer, as all do on
- * aarch64, and needs its argument in memory looks the same; frames of more than 4 KiB and Clang's of functions that
- * return a struct are not known there.
+ * Is a function compiled without optimisation? Such a function sets up a frame, and then stores its first argument
+ * there. The compiler inlined nothing into it. An optimised function looks the same if it keeps a frame pointer, as
+ * all do on aarch64, and needs its argument in memory. On aarch64 the test does not recognise frames of more than 4
+ * KiB, nor Clang's functions that return a struct.
  */
 #if defined(__aarch64__)
-/* Fields of an instruction: offsets from a register, the register that is stored, and how much of it. */
+/* Fields of an instruction (Arm ARM, C4.1): offsets from a register, the stored register, and its size. */
 #define IMM12 0x3ffc00u
 #define IMM9 0x1ff000u
 #define IMM7 0x3f8000u
 #define RT 0x1fu
 #define SIZE 0xc0000000u
 
-static bool is(uint32_t code, uint32_t wanted, uint32_t but)
+/* @variable: the bits that may have any value */
+static bool is(uint32_t code, uint32_t wanted, uint32_t variable)
 {
-	return (code & ~but) == wanted;
+	return (code & ~variable) == wanted;
 }
 
-/* One or two of the registers that calls preserve, stored to the stack. */
+/* Does the instruction store one or two preserved registers to the stack? */
 static bool saves_register(uint32_t code)
 {
 	bool stores = is(code, 0xf90003e0, IMM12 | RT) || is(code, 0xa90003e0, IMM7 | 0x7c00 | RT);
@@ -58,7 +59,7 @@ static bool is_unoptimised(const uint8_t *code)
 		return false;
 	for (at++; saved < 3 && saves_register(*at); at++)
 		saved++;
-	/* mov x19, x8: where the result goes */
+	/* mov x19, x8: the address of the result */
 	at += is(*at, 0xaa0803e0, RT) && (*at & RT) >= 19 && (*at & RT) <= 28;
 	/* str x0, [sp, …], or [x29, …] behind an array of variable length, or stur x0, [x29, …]; GCC has a byte of an empty struct */
 	return is(*at, 0x390003e0, SIZE | IMM12) || is(*at, 0x390003a0, SIZE | IMM12) || is(*at, 0x380003a0, SIZE | IMM9);
@@ -88,7 +89,7 @@ static bool is_unoptimised(const uint8_t *code)
 }
 #endif
 
-/* As many bytes are looked at, at most: ten instructions of aarch64. */
+/* Bytes that is_unoptimised() reads, at most: ten instructions of aarch64. */
 #define PROLOGUE_MAX 40u
 
 /* ------------------------------------------------------------ sets */
@@ -154,13 +155,13 @@ static bool map_file(const char *path, struct file *file)
 	return file->at;
 }
 
-/* A part of the file, or NULL if it does not lie in it whole. */
+/* A part of the file; NULL if the file is too short. */
 static const void *part(const struct file *file, uint64_t offset, uint64_t size)
 {
 	return offset <= file->size && size <= file->size - offset ? file->at + offset : NULL;
 }
 
-/* The same for structs, which lie where their words may be read. */
+/* The same for structs: NULL also if they are not aligned. */
 static const void *table(const struct file *file, uint64_t offset, uint64_t size)
 {
 	return offset % sizeof(uint64_t) ? NULL : part(file, offset, size);
@@ -171,8 +172,8 @@ struct symbols {
 	size_t count;
 	const char *names;
 	size_t names_size;	    /* the last of these bytes is 0 */
-	uintptr_t base, begin, end; /* of the module: what to add to addresses, and where its code lies */
-	bool passed_over; /* all of the module */
+	uintptr_t base, begin, end; /* of the module: address in memory minus address in the file; extent */
+	bool passed_over; /* all functions of the module are wrappers */
 };
 
 static bool open_section(const struct file *file, const Elf64_Ehdr *head, uint32_t type, struct symbols *s)
@@ -193,7 +194,7 @@ static bool open_section(const struct file *file, const Elf64_Ehdr *head, uint32
 	return false;
 }
 
-/* The full table of symbols, or the table of exported symbols where the file was stripped. */
+/* Open the full table of symbols; in a stripped file, the table of exported symbols. */
 static bool open_symbols(const struct file *file, struct symbols *s)
 {
 	const Elf64_Ehdr *head = table(file, 0, sizeof(*head));
@@ -220,7 +221,7 @@ static enum ptt_kind_of_name wrapper_of(const struct symbols *s, const Elf64_Sym
 	if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF ||
 	    symbol->st_name >= s->names_size || !symbol->st_value || symbol->st_value > UINT32_MAX)
 		return PTT_NAME_OF_PROGRAM;
-	/* all of the module is passed over: only these names say more */
+	/* all functions are wrappers: only the kinds of futexes are of interest */
 	if (s->passed_over)
 		return ptt_futex_of_name(s->names + symbol->st_name) ? PTT_NAME_OF_WRAPPER : PTT_NAME_OF_PROGRAM;
 	kind = ptt_wrapper_name(s->names + symbol->st_name);
@@ -254,15 +255,15 @@ static void collect(struct ptt_module *m, const struct symbols *s)
 	m->wrappers = set;
 }
 
-/* Is this file mapped? It may have been replaced since. */
-static bool is_of(const struct file *file, const struct dl_find_object *found)
+/* Is this the mapped file? The file may have been replaced. */
+static bool is_mapped_file(const struct file *file, const struct dl_find_object *object)
 {
-	const Elf64_Ehdr *head = found->dlfo_map_start, *there = part(file, 0, sizeof(*head));
-	uintptr_t base = found->dlfo_link_map->l_addr;
+	const Elf64_Ehdr *head = object->dlfo_map_start, *in_file = part(file, 0, sizeof(*head));
+	uintptr_t base = object->dlfo_link_map->l_addr;
 	const Elf64_Phdr *p;
 	unsigned int i;
 
-	if (!there || !ptt_can_read(head, sizeof(*head)) || memcmp(head, there, sizeof(*head)) != 0)
+	if (!in_file || !ptt_can_read(head, sizeof(*head)) || memcmp(head, in_file, sizeof(*head)) != 0)
 		return false;
 	p = table(file, head->e_phoff, head->e_phnum * sizeof(*p));
 	for (i = 0; p && i < head->e_phnum; i++) {
@@ -270,21 +271,21 @@ static bool is_of(const struct file *file, const struct dl_find_object *found)
 
 		if (p[i].p_type != PT_NOTE || !p[i].p_filesz)
 			continue;
-		/* they may be the last that is mapped */
-		if (!notes || !lies_in(found, loaded) || !lies_in(found, loaded + p[i].p_filesz - 1) ||
+		/* the notes may be the last mapped bytes */
+		if (!notes || !lies_in(object, loaded) || !lies_in(object, loaded + p[i].p_filesz - 1) ||
 		    !ptt_can_read(loaded, p[i].p_filesz) || memcmp(notes, loaded, p[i].p_filesz) != 0)
 			return false;
 	}
 	return p;
 }
 
-void ptt_read_wrappers(struct ptt_module *m, const struct dl_find_object *found)
+void ptt_read_wrappers(struct ptt_module *m, const struct dl_find_object *object)
 {
-	const char *path = found->dlfo_link_map->l_name;
+	const char *path = object->dlfo_link_map->l_name;
 	struct symbols symbols = {
 		.base = m->base,
-		.begin = (uintptr_t)found->dlfo_map_start,
-		.end = (uintptr_t)found->dlfo_map_end,
+		.begin = (uintptr_t)object->dlfo_map_start,
+		.end = (uintptr_t)object->dlfo_map_end,
 	};
 	struct file file;
 
@@ -295,7 +296,7 @@ void ptt_read_wrappers(struct ptt_module *m, const struct dl_find_object *found)
 		return;
 	if (!map_file(*path ? path : "/proc/thread-self/exe", &file))
 		return;
-	if (is_of(&file, found) && open_symbols(&file, &symbols))
+	if (is_mapped_file(&file, object) && open_symbols(&file, &symbols))
 		collect(m, &symbols);
 	ptt_raw_syscall(SYS_munmap, (long)file.at, (long)file.size, 0, 0, 0, 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wrappers.h - the functions that stand between a program and the thread library, and are never the call site. */
+/* wrappers.h - wrappers: functions between a program and the thread library, which are never the call site. */
 #ifndef PTT_WRAPPERS_H
 #define PTT_WRAPPERS_H
 
@@ -10,11 +10,14 @@
 #include "modules.h"
 #include "tracer.h"
 
-/* ------------------------------------------------------------ wrapper_names.c: by the name of a function or the path of a module. Pure. */
+/*
+ * ------------------------------------------------------------ wrapper_names.c: by the name of a function or the path
+ * of a module. Pure functions.
+ */
 
 enum ptt_kind_of_name {
 	PTT_NAME_OF_PROGRAM,
-	PTT_NAME_OF_LANGUAGE, /* of C++'s library: a wrapper if the compiler put nothing of the program's into it */
+	PTT_NAME_OF_LANGUAGE, /* of the C++ library: a wrapper unless the compiler inlined code of the program */
 	PTT_NAME_OF_WRAPPER,
 };
 
@@ -22,31 +25,34 @@ enum ptt_kind_of_name {
 enum ptt_kind_of_name ptt_wrapper_name(const char *name);
 
 /*
- * ptt_futex_of_name - the kind of lock that threads wait for in a function: a place in catalog/futexes.toml, from 1; 0 if it is
- * none that is known. Such a function is a wrapper.
+ * ptt_futex_of_name - the kind of lock that threads wait for in a function: an index in catalog/futexes.toml, from 1;
+ * 0: no known kind. A function with a kind is a wrapper.
  */
 uint8_t ptt_futex_of_name(const char *name);
 
-/* ptt_futex_is_outer - is there more to be known of the function that called one of this kind? */
+/* ptt_futex_is_outer - may the caller of a function of this kind have a kind that says more? */
 bool ptt_futex_is_outer(uint8_t kind);
 
-/* ptt_foreign_module - does a library make calls for a language that the tracer sees nothing of? By its path. */
+/*
+ * ptt_foreign_module - does a library make calls for another language, without frames that the tracer can read? By
+ * its path.
+ */
 bool ptt_foreign_module(const char *path);
 
-/* ptt_futex_module - do locks that wait for futexes have names in a module of ptt_wrapper_module()? By its path. */
+/* ptt_futex_module - in a module of ptt_wrapper_module(), do functions that wait for futexes have names? By its path. */
 bool ptt_futex_module(const char *path);
 
-/* ptt_wrapper_module - does all of a library stand between programs and the thread library? By its path. */
+/* ptt_wrapper_module - are all functions of a library wrappers? By its path. */
 bool ptt_wrapper_module(const char *path);
 
 /* ------------------------------------------------------------ wrappers.c: by the symbols of a module */
 
-/* ptt_read_wrappers - from the symbols of a module's file, if that is still what is mapped. As ptt_module_of(). */
-void ptt_read_wrappers(struct ptt_module *module, const struct dl_find_object *found) HIDDEN;
+/* ptt_read_wrappers - fill in the wrappers of a module from the symbols of its file, if that file is the mapped file. As ptt_module_of(). */
+void ptt_read_wrappers(struct ptt_module *module, const struct dl_find_object *object) HIDDEN;
 
 /*
- * ptt_find_wrapper - Return: 0 if a function is no wrapper of the module; else its offset and, above it, the kind of futex that threads
- * wait for in it, or 0.
+ * ptt_find_wrapper - look up a function of a module. Return: 0 if it is no wrapper; else its offset in the low 32
+ * bits, and above them ptt_futex_of_name() of its name.
  */
 uint64_t ptt_find_wrapper(const struct ptt_module *module, uintptr_t function) HIDDEN;
 #define PTT_WRAPPER_FUTEX_SHIFT 32
