@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* c11.c - <threads.h>: in glibc these call the POSIX functions inside the library, where no hook sees it. */
+/* c11.c - <threads.h>: glibc's functions call the POSIX functions inside the library, where no hook sees the calls. */
 /*
- * mtx_t and cnd_t are pthread_mutex_t and pthread_cond_t there, and so are their events; only the full call pairs are of
- * a domain of their own. Results in those pairs are thrd_*, in the others 0 or an error number.
+ * In glibc, mtx_t and cnd_t are pthread_mutex_t and pthread_cond_t, so the events are the same. Only the _IN and _OUT
+ * events belong to the domain c11; their results are thrd_*. The results of the other events are 0 or an error
+ * number.
  */
 #include "bodies.h"
 #include "mutex.h"
@@ -30,7 +31,6 @@ int ptt_error_of_thrd(int result)
 
 /* ------------------------------------------------------------ mutexes */
 
-/* Under the skin it is a POSIX mutex. */
 static const pthread_mutex_t *posix(const mtx_t *mutex)
 {
 	return (const pthread_mutex_t *)mutex;
@@ -100,8 +100,8 @@ static struct ptt_wait begin_wait(cnd_t *cond, mtx_t *mutex, char out, void *sit
 }
 
 /*
- * thrd_error is all that a C11 wait says of a mutex that the caller has not, and of a deadline that is none, with which the
- * library does not even look at the mutex.
+ * A C11 wait returns thrd_error if the caller does not hold the mutex, and if the deadline is invalid. With an
+ * invalid deadline the library does not use the mutex.
  */
 static int error_of_wait(int result, const struct timespec *deadline)
 {
@@ -128,7 +128,7 @@ static int wait_until(cnd_t *cond, mtx_t *mutex, const struct timespec *deadline
 	return result;
 }
 
-/* Reports the end of a C11 call that is a cancellation point, with thrd_error unless it returned. */
+/* A C11 call that is a cancellation point. Its end is reported however it is left, with thrd_error unless it returned. */
 struct c11_call {
 	const void *object;
 	void *site;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cond.c - the waits of pthread_cond_*, with the mutex that they release and take back inside the library. */
+/* cond.c - the waits of pthread_cond_*(). Inside the library they release the mutex and take it again. */
 /*
- * Programs linked since glibc 2.3.2 ask for pthread_cond_*@GLIBC_2.3.2. The older functions, which only x86-64 still has, take a
- * condition of another shape; events have only its address. So each routine has one body, which gets the real function to call. The
- * hooks of both versions are at the end of the file.
+ * Programs linked since glibc 2.3.2 use pthread_cond_*@GLIBC_2.3.2. Only x86-64 still has the older functions, whose
+ * conditions have another layout. Events have only the address of a condition. So each routine has one body, with the
+ * real function as its parameter. The hooks of both versions are at the end of the file.
  */
 #include "mutex.h"
 #include "wait.h"
@@ -11,15 +11,15 @@
 typedef int wait_routine(pthread_cond_t *cond, pthread_mutex_t *mutex);
 typedef int timedwait_routine(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *deadline);
 
-/* Just before the real wait: it releases the mutex, so that is stamped first. */
+/* Just before the real wait, which releases the mutex: stamp the release first. */
 static struct ptt_wait begin(pthread_cond_t *cond, pthread_mutex_t *mutex, char out, void *site)
 {
 	struct ptt_wait wait = ptt_begin_wait(NPTL_DOMAIN_COND, out, cond, site);
 
-	/* a mutex that knows it is not the caller's makes the wait fail at once */
+	/* if the mutex checks its owner and the caller is not the owner, the wait fails at once */
 	wait.mutex = ptt_mutex_can_be_freed(mutex) ? mutex : NULL;
 	if (wait.mutex && must_trace(MUTEX, MUTEX_FREE)) {
-		/* the stack has just been found, and none need be when the mutex is back */
+		/* the handler takes the stack now, so that it need not when the mutex is taken again */
 		ptt_before_lock(mutex, site);
 		EMIT(MUTEX, MUTEX_FREE, mutex, site);
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* file_lock.c - locks of files, by flock(), lockf() and fcntl(): where a thread waits for one, and which thread lets it go on. */
+/* file_lock.c - file locks of flock(), lockf() and fcntl(): reports waits and releases. */
 /*
- * All processes know a file by its device and inode. An odd number made of these stands for the file. No futex has an odd address, so
- * readers know that the object is the same in all processes. A wait is reported as a wait for a futex, since nothing says which thread
- * has the lock: the thread that gives the lock back is taken for its holder. A lock that is taken without a wait is not reported.
+ * The object of the events is an odd number made of device and inode of the file, which are the same in all
+ * processes. No futex has an odd address, so readers know that the object is shared by all processes. A wait is
+ * reported as a wait for a futex, because nothing says which thread holds the lock. Reports take the thread that
+ * releases the lock for its holder. A lock taken without a wait is not reported.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -41,13 +42,13 @@ static int call(const struct request *r)
 	}
 }
 
-/* A confined program makes no calls but its own. */
+/* In a confined program the tracer makes no system calls of its own. */
 static bool is_traced(void)
 {
 	return ptt_level(NPTL_DOMAIN_FUTEX) && !__nptl_trace_confined;
 }
 
-/* What stands for the file, or NULL. */
+/* The object for the file, or NULL. */
 static const void *file_of(int fd)
 {
 	struct stat file;
@@ -73,7 +74,7 @@ static int wait_for(const void *file, const struct request *request, void *site)
 	}
 }
 
-/* @trial: the command that takes the lock if it is free */
+/* @trial: the command that takes the lock only if it is free */
 static int take(const struct request *request, int trial, void *site)
 {
 	struct request trying = *request;
@@ -82,7 +83,7 @@ static int take(const struct request *request, int trial, void *site)
 
 	if (!is_traced())
 		return call(request);
-	/* as the function itself does before anything else; flock() is no cancellation point */
+	/* as the function does first; flock() is no cancellation point */
 	if (request->function != FLOCK)
 		pthread_testcancel();
 	trying.command = trial;
@@ -94,7 +95,7 @@ static int take(const struct request *request, int trial, void *site)
 	return file ? wait_for(file, request, site) : call(request);
 }
 
-/* Reported before the lock is free, so that the thread that waits for it goes on later. */
+/* Reported before the release, so that the waiting thread continues later. */
 static int give_back(const struct request *request, void *site)
 {
 	int before = errno;
@@ -138,7 +139,7 @@ EXPORT int lockf64(int fd, int command, off64_t length)
 	return by_lockf(LOCKF64, fd, command, length, CALL_SITE);
 }
 
-/* A pointer below the first page is left to the kernel, which says EFAULT. */
+/* Do not read a pointer into the first page: the kernel returns EFAULT. */
 static bool gives_back(int command, long arg)
 {
 	if (command != F_SETLK && command != F_SETLKW && command != F_OFD_SETLK && command != F_OFD_SETLKW)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mutex.c - how a mutex is taken and released: reports holds, waits, and the owner that is waited for. */
+/* mutex.c - hooks that take and release a mutex: report holds, waits, and the owner during a wait. */
 #include "bodies.h"
 #include "mutex.h"
 
@@ -20,7 +20,7 @@ static void report_taken(pthread_mutex_t *mutex, int result, uint64_t began, voi
 	}
 }
 
-/* About to block, @timed: with a deadline. Return: when that was, for the duration of the wait; 0: nothing was reported. */
+/* The thread is about to block. @timed: with a deadline. Return: the begin of the wait; 0: the wait is not reported. */
 static uint64_t report_wait(pthread_mutex_t *mutex, bool timed, void *site)
 {
 	if (ptt_in_lock)
@@ -45,12 +45,13 @@ static int lock_real(pthread_mutex_t *mutex, const struct ptt_request *r)
 }
 
 /*
- * Robust mutexes, and mutexes with a priority ceiling, are not tried. pthread_mutex_trylock() of glibc leaves a mutex locked that
- * cannot be recovered. It links a mutex that inherits priority differently to the list of mutexes that the thread has. With a ceiling
- * it raises the thread's priority and, if another thread has the mutex, lowers it again. A look says whether to expect a wait. If it
- * says no, and another thread is faster, a deadline long past makes a robust mutex come back with ETIMEDOUT, in a state in which a lock
- * would have begun to sleep. With a ceiling that would leave the priority raised: there the real routine is called, and may block for
- * once unreported.
+ * Do not try robust mutexes, nor mutexes with a priority ceiling. glibc's pthread_mutex_trylock() leaves a mutex
+ * locked that cannot be recovered. It links a mutex with priority inheritance differently into the thread's list.
+ * With a ceiling it raises the thread's priority, and lowers it again if another thread has the mutex. So read the
+ * mutex to see whether to expect a wait. If not, and another thread is faster, a deadline in the past makes a robust
+ * mutex return ETIMEDOUT. Then the mutex is in the state in which lock would begin to sleep. With a ceiling such a
+ * deadline would leave the priority raised. So call the real routine there: in this rare case it may block
+ * unreported.
  */
 static COLD int try_special(pthread_mutex_t *mutex, const struct ptt_request *r)
 {
@@ -59,14 +60,14 @@ static COLD int try_special(pthread_mutex_t *mutex, const struct ptt_request *r)
 
 	if (ptt_mutex_is_busy(mutex))
 		return EBUSY;
-	/* with a bad deadline the real routine takes the mutex or refuses; what it does first differs */
+	/* with a bad deadline, the real routine takes the mutex or refuses; the order of its checks differs */
 	if ((ptt_mutex_kind(mutex) & PTT_MUTEX_CEILING) || ptt_try_lock == ptt_lock_if_free || !ptt_request_is_valid(r))
 		return lock_real(mutex, r);
 	result = ptt_real.pthread_mutex_timedlock(mutex, &long_past);
 	return result == ETIMEDOUT ? EBUSY : result;
 }
 
-/* Take the mutex if it can be had at once. Return: EBUSY if it cannot, else what the real routine returns. */
+/* Take the mutex if it is free. Return: EBUSY if it is not, else the result of the real routine. */
 static inline __attribute__((always_inline)) int try_to_take(pthread_mutex_t *mutex, const struct ptt_request *r)
 {
 	if (unlikely(ptt_mutex_kind(mutex) & (PTT_MUTEX_ROBUST | PTT_MUTEX_CEILING)))
@@ -74,7 +75,7 @@ static inline __attribute__((always_inline)) int try_to_take(pthread_mutex_t *mu
 	return ptt_try_lock(mutex);
 }
 
-/* The mutex could not be had at once: say so, then do what the program asked for. */
+/* The mutex was not free, or the try failed: report the wait or the error, and make the real call. */
 static COLD int take_contended(pthread_mutex_t *mutex, const struct ptt_request *r, int tried, void *site)
 {
 	uint64_t began = 0;
@@ -90,7 +91,7 @@ static COLD int take_contended(pthread_mutex_t *mutex, const struct ptt_request 
 	return result;
 }
 
-/* Where somebody has had to wait for a lock. */
+/* As lock(), once any thread has waited for a lock. */
 static __attribute__((noinline)) int lock_after_other(pthread_mutex_t *mutex, void *site)
 {
 	int result;
@@ -103,7 +104,7 @@ static __attribute__((noinline)) int lock_after_other(pthread_mutex_t *mutex, vo
 	return 0;
 }
 
-/* Into the hook, whose call site is then looked at when it is wanted, and not kept in a register before. */
+/* Inlined into the hook, so that CALL_SITE is read only when it is needed, and occupies no register before. */
 static inline __attribute__((always_inline)) int lock(pthread_mutex_t *mutex)
 {
 	int result;
@@ -117,7 +118,7 @@ static inline __attribute__((always_inline)) int lock(pthread_mutex_t *mutex)
 	return 0;
 }
 
-/* Where only waits are reported. */
+/* At the level at which only waits are reported. */
 static __attribute__((noinline)) int lock_silently(pthread_mutex_t *mutex, void *site)
 {
 	int result = try_to_take(mutex, &plain_lock);
@@ -146,7 +147,7 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 
 	if (!level)
 		return ptt_real.pthread_mutex_lock(mutex);
-	/* one comparison for the level that there is mostly */
+	/* a single comparison at the usual level */
 	if (likely(level == NPTL_LEVEL_MUTEX_TAKEN))
 		return lock(mutex);
 	return level < NPTL_LEVEL_MUTEX_TAKEN ? lock_silently(mutex, CALL_SITE) : lock_in_full(mutex, CALL_SITE);
@@ -154,7 +155,7 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 ALIAS(__pthread_mutex_lock, pthread_mutex_lock);
 _Static_assert(NPTL_LEVEL_MUTEX_LOCK_IN == NPTL_LEVEL_MUTEX_TAKEN + 1, "no level between them");
 
-/* A mutex that is free counts as tried: the routine would not have waited for ever. */
+/* A free mutex counts as tried: a timed routine does not wait for ever. */
 int ptt_mutex_take(pthread_mutex_t *mutex, const struct ptt_request *r, void *site)
 {
 	int result;
@@ -181,7 +182,7 @@ static COLD int unlock_checked(pthread_mutex_t *mutex, void *site)
 	if (result)
 		REPORT_ERROR(MUTEX, mutex, NPTL_EV_MUTEX_UNLOCK_IN, result, site);
 	else if (unlikely(!expected))
-		/* a child of clone() is its parent still to the library, which goes by a thread id that it keeps */
+		/* in a child of clone() the library still has the parent's thread id, and accepts the release */
 		REPORT(MUTEX, MUTEX_FREE, mutex, site);
 	return result;
 }
@@ -204,7 +205,7 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 		return ptt_real.pthread_mutex_unlock(mutex);
 	if (unlikely(level >= NPTL_LEVEL_MUTEX_UNLOCK_IN))
 		return unlock_in_full(mutex, CALL_SITE);
-	/* an adaptive mutex checks no owner either, which unlock_checked() sees */
+	/* an adaptive mutex does not check its owner either; unlock_checked() knows */
 	if (unlikely(ptt_mutex_kind(mutex) & PTT_MUTEX_CHECKS))
 		return unlock_checked(mutex, CALL_SITE);
 	/* stamped before the release, so that the next holder's time is later */
@@ -215,7 +216,10 @@ ALIAS(__pthread_mutex_unlock, pthread_mutex_unlock);
 
 /* ------------------------------------------------------------ priority ceiling */
 
-/* Takes the mutex inside the library, without raising the priority, and releases it: it can wait, and holds nothing after. */
+/*
+ * The library takes the mutex inside this call, without raising the priority, and releases it. So the call may wait,
+ * but the caller holds nothing afterwards.
+ */
 EXPORT int pthread_mutex_setprioceiling(pthread_mutex_t *mutex, int ceiling, int *old)
 {
 	void *site = CALL_SITE;

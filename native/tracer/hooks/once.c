@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* once.c - pthread_once: reports the thread that runs the routine, and the threads that wait for it. */
+/* once.c - pthread_once(): reports the thread that runs the routine, and the threads that wait for it. */
 #include "bodies.h"
 
 /* A call in progress, on the stack of its thread. */
@@ -10,11 +10,11 @@ struct call {
 	struct call *outer; /* a once routine may use another once */
 	uint64_t began;
 	bool wait_reported;
-	bool ran; /* the routine, or there was no wait for it */
+	bool ran; /* this thread ran the routine, or did not wait for it */
 	bool returned;
 };
 
-/* The innermost call of this thread: a once routine gets no argument that could say so. */
+/* The innermost call of this thread: a once routine has no argument that could refer to it. */
 static __thread struct call *innermost INITIAL_EXEC;
 
 static void report_wait(struct call *call)
@@ -38,7 +38,7 @@ struct run {
 	bool returned;
 };
 
-/* Left early, by cancellation, pthread_exit or an exception: the next caller runs the routine again. */
+/* The routine ended. If it did not return (cancellation, pthread_exit(), exception), the next caller runs it again. */
 static void end_run(struct run *run)
 {
 	REPORT_WITH(ONCE, ONCE_END, once_end, run->call->control, run->call->site, .cancelled = !run->returned);
@@ -50,7 +50,7 @@ static void run_routine(void)
 	struct call *call = run.call;
 
 	call->ran = true;
-	/* the thread that we waited for gave up, and it is our turn */
+	/* the thread that ran the routine gave up, and now this thread runs it */
 	report_wait_end(call, 0);
 	REPORT_WITH(ONCE, ONCE_BEGIN, once_begin, call->control, call->site,
 		    .routine = ptt_ptr48((void *)call->routine));
@@ -65,7 +65,7 @@ static void end_call(struct call *call)
 	innermost = call->outer;
 	if (call->ran)
 		return;
-	/* somebody else came between our look and the real function's */
+	/* another thread began the routine between look_at() and the real function's check */
 	if (!call->wait_reported)
 		report_wait(call);
 	report_wait_end(call, call->returned ? 0 : ECANCELED);
@@ -73,7 +73,7 @@ static void end_call(struct call *call)
 
 static int look_at(const pthread_once_t *control)
 {
-	/* acquire: a thread that sees that the routine has been run sees what it did; the real function looks again */
+	/* acquire: pairs with the library's release after the routine; the real function checks again */
 	return __atomic_load_n(control, __ATOMIC_ACQUIRE);
 }
 

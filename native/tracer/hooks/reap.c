@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reap.c - waits for the ends of children: which child's end a thread has come to know, and how long it waited for that. */
+/* reap.c - wait() and its kin: report the child that ended, and how long the thread waited for it. */
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -18,8 +18,8 @@ static void report(pid_t child, uint64_t began, void *site)
 }
 
 /*
- * REAP(call): the real function, called with into_, for the program may not have asked for the status. A child may also have stopped, or
- * go on; then it has not ended.
+ * REAP(call): the real function, called with into_, since the program may pass no status. A child that stopped or
+ * continued has not ended.
  */
 #define REAP(call)                                                      \
 	({                                                              \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rwlock.c - how a read-write lock is taken: reports the waits, and which writer or readers are waited for. */
+/* rwlock.c - hooks that take a read-write lock: report waits, and the writer or the readers during a wait. */
 #include "bodies.h"
 
 static inline void report_taken(pthread_rwlock_t *rwlock, bool write, void *site)
@@ -10,7 +10,7 @@ static inline void report_taken(pthread_rwlock_t *rwlock, bool write, void *site
 		REPORT(RWLOCK, RWLOCK_TAKEN_READ, rwlock, site);
 }
 
-/* Taken by a routine that would not have waited for ever. */
+/* Taken by a timed routine, which does not wait for ever. */
 static void report_tried(pthread_rwlock_t *rwlock, bool write, void *site)
 {
 	if (write)
@@ -45,7 +45,7 @@ static int lock_real(pthread_rwlock_t *rwlock, bool write, const struct ptt_requ
 	}
 }
 
-/* The writer and the number of readers, as glibc keeps them in the lock. */
+/* Writer and number of readers come from glibc's lock. */
 static void report_wait(pthread_rwlock_t *rwlock, bool write, const struct ptt_request *r, void *site)
 {
 	EMIT_WITH(RWLOCK, RWLOCK_WAIT, rwlock_wait, rwlock, site, .write = write, .timed = ptt_request_is_timed(r),
@@ -72,7 +72,7 @@ static COLD int take_contended(pthread_rwlock_t *rwlock, bool write, const struc
 	return result;
 }
 
-/* The real function refuses a bad deadline whatever the state of the lock. */
+/* The real function refuses a bad deadline, in any state of the lock. */
 static COLD int refuse(pthread_rwlock_t *rwlock, bool write, const struct ptt_request *r, void *site)
 {
 	int result = lock_real(rwlock, write, r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sched.c - scheduling policy and priority of threads: reported where the program sets them, or where they are not ordinary. */
+/* sched.c - scheduling policy and priority of threads: reported when the program sets them, and at the begin if not SCHED_OTHER. */
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ static void report(pthread_t thread, int policy, int priority, void *site)
 		    .priority = priority);
 }
 
-/* Of the calling thread; what cannot be asked for is taken for the ordinary one. */
+/* The policy of the calling thread; SCHED_OTHER if the kernel does not say. */
 static int own_policy(struct sched_param *param)
 {
 	long policy = ptt_raw_syscall(SYS_sched_getscheduler, 0, 0, 0, 0, 0, 0);
@@ -57,7 +57,7 @@ EXPORT int pthread_setschedprio(pthread_t thread, int priority)
 	return result;
 }
 
-/* For another thread only the kernel's thread id is known, and by that the trace does not know its pthread_t. */
+/* Of another thread only the kernel id is known, not its pthread_t. */
 static bool is_own(pid_t pid)
 {
 	return pid == 0 || (uint32_t)pid == ptt_tid();
@@ -74,7 +74,7 @@ EXPORT int sched_setscheduler(pid_t pid, int policy, const struct sched_param *p
 }
 ALIAS(__sched_setscheduler, sched_setscheduler);
 
-/* After a call that has set part of them: the kernel has the rest. A confined program may not ask it. */
+/* After a call that set only a part of policy and priority: ask the kernel for both. A confined program does not ask. */
 static void report_set(pid_t pid, void *site)
 {
 	struct sched_param param = {0};

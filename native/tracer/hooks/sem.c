@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* sem.c - semaphores: their beginning and end, how they are taken, with waits, and posted; opening and unlinking of named semaphores. */
+/* sem.c - semaphores: init and destroy, waits, posts; open and unlink of named semaphores. */
 /*
- * These functions report errors through errno. Events carry 0 or that number as their result; what the program finds in
- * errno is what the real function left there.
+ * The functions report errors in errno. Events have 0 or that number as result. The program finds errno as the real
+ * function left it.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -11,11 +11,11 @@
 #include "bodies.h"
 #include "parked.h"
 
-/* ------------------------------------------------------------ beginning and end */
+/* ------------------------------------------------------------ init and destroy */
 
 /*
- * A thread of Python is parked at a semaphore for one wait. Then the object of the events is the mutex or event, which is there before
- * and after.
+ * A thread of CPython parks at a semaphore that lives for one wait. Then the object of the events is the mutex or
+ * event that the thread waits for.
  */
 
 EXPORT int sem_init(sem_t *sem, int shared, unsigned int value)
@@ -52,16 +52,16 @@ EXPORT int sem_destroy(sem_t *sem)
 
 /* ------------------------------------------------------------ waits */
 
-/* A call in progress: its end is reported however the scope is left, with ECANCELED unless it returned. */
+/* A call in progress. Its end is reported however the scope is left, with ECANCELED unless it returned. */
 struct call {
-	const void *object; /* the semaphore, or what stands behind it */
+	const void *object; /* the semaphore, or the mutex or event behind it */
 	void *site;
 	const struct ptt_request *request;
 	uint64_t began; /* when it blocked, or 0 */
 	int result;
 };
 
-/* Not inlined, as the next two: what a call without a wait does not need costs it no registers and no stack. */
+/* Not inlined, like the next two functions: a call without a wait saves their registers and stack. */
 static COLD void report_wait(struct call *call, uint16_t lock)
 {
 	EMIT_WITH(SEM, SEM_WAIT, sem_wait, call->object, call->site, .timed = ptt_request_is_timed(call->request),
@@ -124,7 +124,7 @@ int ptt_sem_take(sem_t *sem, const struct ptt_request *r, void *site)
 	int before = errno, value;
 
 	if (ptt_request_is_valid(r)) {
-		/* the real function acts on a cancellation even where it need not block; sem_clockwait does not */
+		/* the real function acts on a cancellation even if it need not block; sem_clockwait() does not */
 		if (r->clock == UNTIMED || r->clock == TIMED)
 			pthread_testcancel();
 		if (ptt_real.sem_trywait(sem) == 0) {
@@ -147,8 +147,8 @@ static void report_post(const sem_t *sem, void *site)
 	const void *object = ptt_unparked_by(sem, site).object;
 
 	/*
-	 * glibc counts the threads that wait, of all processes, in the upper half of the semaphore's first word. relaxed: a thread that is
-	 * just beginning to wait may be missed
+	 * glibc counts the waiting threads of all processes in the upper half of the semaphore's first word. relaxed:
+	 * a thread that is just beginning to wait may be missed
 	 */
 	if (__atomic_load_n((const uint64_t *)(const void *)sem, __ATOMIC_RELAXED) >> 32)
 		EMIT(SEM, SEM_POST_AWAITED, object, site);
@@ -175,7 +175,7 @@ EXPORT int sem_post(sem_t *sem)
 
 /* ------------------------------------------------------------ named semaphores */
 
-/* Return: length of the text put behind an event's fixed part. */
+/* Copy a name behind the fixed part of an event. Return: its length. */
 static size_t put_name(char *to, uint32_t *pieces, const char *name)
 {
 	size_t length = strnlen(name, PTT_NAME_MAX);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* sleep.h - a system call in which a thread sleeps: the events before and after it, the latter even if the thread is cancelled there. */
+/* sleep.h - a system call in which a thread sleeps: the events before and after it. The second event comes also if the thread is cancelled. */
 #ifndef PTT_SLEEP_H
 #define PTT_SLEEP_H
 
 #include "tracer.h"
 
-/* A call in progress, declared with SLEEP_GUARD: as struct ptt_wait. */
+/* A call in progress. Declare it with SLEEP_GUARD, as struct ptt_wait with WAIT_GUARD. */
 struct ptt_sleep {
 	uint64_t began;
 	void *site;
@@ -13,7 +13,7 @@ struct ptt_sleep {
 	int result;    /* ECANCELED until the real function has returned */
 };
 
-/* ptt_sleep_is_traced - at level 2 of a thread that has a lock only, at level 3 always. */
+/* ptt_sleep_is_traced - at level 2 only if the thread holds a lock, at level 3 always. */
 static inline bool ptt_sleep_is_traced(void)
 {
 	uint32_t level = ptt_level(NPTL_DOMAIN_SYS);
@@ -35,10 +35,10 @@ static inline void ptt_sleep_end(struct ptt_sleep *call)
 		    .wait_ns = ptt_now_ns() - call->began);
 }
 
-/* ptt_flock - the same as flock(), called at @site; a wait for the lock is reported. See file_lock.c. */
+/* ptt_flock - file_lock.c: flock(), called at @site. Reports a wait for the lock. */
 int ptt_flock(int fd, int operation, void *site) HIDDEN;
 
-/* The same as wait() and others, called at @site; the end of a child is reported. See reap.c. */
+/* reap.c: wait() and others, called at @site. They report the end of a child. */
 pid_t ptt_wait(int *status, void *site) HIDDEN;
 pid_t ptt_waitpid(pid_t pid, int *status, int options, void *site) HIDDEN;
 int ptt_waitid(idtype_t type, id_t id, siginfo_t *info, int options, void *site) HIDDEN;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* spin.c - pthread_spin_lock: reports that a spin lock is taken, and how long a thread span for it. */
+/* spin.c - pthread_spin_lock(): reports that a spin lock is taken, and how long the thread spun. */
 #include "tracer.h"
 
-/* Held by another thread: say so, then spin. */
+/* Another thread has the lock: report the wait, then spin. */
 static COLD int lock_contended(pthread_spinlock_t *lock, void *site)
 {
 	uint64_t began;

@@ -9,41 +9,41 @@
 #include "thread.h"
 #include "wait.h"
 
-/* Of a name that the program's own library has for a thread. */
+/* Bytes of a name that the program's language gives to a thread: see ptt_python_thread_name(). */
 #define THREAD_NAME_ROOM 64
 
-/* What the creator hands to the new thread, and gets back from it: both let go of it when they are done with it. */
+/* Data that the creator and the new thread exchange. The last user releases it. */
 struct start {
 	union {
 		void *(*posix)(void *);
 		int (*c11)(void *);
 	} routine;
 	void *arg;
-	size_t room; /* of its stack, without the guard */
+	size_t room; /* bytes of its stack without the guard */
 	pthread_t thread; /* set by the new thread */
 	uint32_t creator;
 	uint32_t serial;
-	uint32_t users;
-	uint32_t named; /* bytes of */
+	uint32_t users; /* 0: free */
+	uint32_t name_size;
 	char name[THREAD_NAME_ROOM];
 };
 
-/* Not from malloc: an allocator may create threads of its own while it holds its locks. */
+/* Not from malloc(): an allocator may create threads while it holds its locks. */
 #define START_COUNT 256
 static struct start starts[START_COUNT];
 static uint32_t start_hint;
 static uint32_t created;
 
 static pthread_key_t end_key;
-static uint32_t have_end_key; /* a truth value, exchanged as a word, which every processor can do */
-static uint32_t end_key_users; /* threads that are about to set its value */
-static bool attached; /* there were threads before us: that one has its first event does not say that it begins */
+static uint32_t have_end_key; /* 0 or 1; a word, because every processor can exchange a word */
+static uint32_t end_key_users; /* threads in set_end_key() */
+static bool attached; /* attached: threads may be older than the recording, so a first event is no begin */
 
 static __thread struct {
-	bool known; /* begins and ends are reported */
-	bool ended; /* and its end has been */
-	bool leaves; /* by pthread_exit or thrd_exit */
-	bool inside; /* the thread library reports its start, and will report its end */
+	bool known; /* the begin is reported, the end is not */
+	bool ended; /* the end is reported */
+	bool leaves; /* pthread_exit() or thrd_exit() was called */
+	bool inside; /* the thread library reports begin and end */
 	bool cancelled;
 	void *value; /* what the thread returns */
 } self INITIAL_EXEC;
@@ -58,26 +58,26 @@ static void report_end(void)
 	self.ended = true;
 }
 
-/* In the last round ThreadSanitizer forgets the thread, and what is built with it must have come to its end. */
+/* ThreadSanitizer forgets the thread in the last round of destructors, so instrumented code must end before. */
 #ifdef __SANITIZE_THREAD__
 #define END_ROUNDS (PTHREAD_DESTRUCTOR_ITERATIONS - 1)
 #else
 #define END_ROUNDS PTHREAD_DESTRUCTOR_ITERATIONS
 #endif
 
-/* The key may be given up at any time; then its number is somebody else's, and nobody may set a value. */
+/* Another thread may delete the key at any time. Then its number may belong to the program, so set no value. */
 static bool set_end_key(uintptr_t round)
 {
 	bool set;
 
-	/* seq_cst, all: this thread sees that there is no key any more, or give_end_key_up() sees this thread */
+	/* seq_cst, all: either this thread sees that the key is deleted, or give_end_key_up() sees this thread */
 	__atomic_fetch_add(&end_key_users, 1, __ATOMIC_SEQ_CST);
 	set = __atomic_load_n(&have_end_key, __ATOMIC_SEQ_CST) && pthread_setspecific(end_key, (void *)round) == 0;
 	__atomic_fetch_sub(&end_key_users, 1, __ATOMIC_SEQ_CST);
 	return set;
 }
 
-/* The program wants as many keys as there are. The ends of threads are then reported when their routine has ended. */
+/* The program needs all keys, so delete ours. Then the end of a thread is reported when its routine ends. */
 static bool give_end_key_up(void)
 {
 	if (!__atomic_exchange_n(&have_end_key, false, __ATOMIC_SEQ_CST))
@@ -108,8 +108,9 @@ EXPORT int tss_create(tss_t *key, tss_dtor_t destructor)
 }
 
 /*
- * Destructors of thread-specific data run last, in up to PTHREAD_DESTRUCTOR_ITERATIONS rounds, and may use locks. Ours
- * asks for another round until the last one, so that the end is reported after what the others did.
+ * Destructors of thread-specific data run last, in up to PTHREAD_DESTRUCTOR_ITERATIONS rounds, and may use locks
+ * (POSIX, pthread_key_create()). This destructor requests another round until the last round. So the end is reported
+ * after the events of the other destructors.
  */
 static void thread_ends(void *round)
 {
@@ -133,7 +134,10 @@ void ptt_start_threads(void)
 	watch_end();
 }
 
-/* Values of later keys are kept in memory from malloc(), which a hook must not call: it may be malloc() that takes a lock. */
+/*
+ * glibc keeps values of later keys in memory from malloc(). A hook must not call malloc(): malloc() itself may take a
+ * traced lock.
+ */
 #define KEYS_WITHOUT_MALLOC 32
 
 void ptt_start_threads_attached(void)
@@ -149,7 +153,7 @@ void ptt_start_threads_attached(void)
 
 static struct start *take_start(void)
 {
-	/* relaxed: where to look */
+	/* relaxed: only a first place to look at */
 	uint32_t i, at = __atomic_fetch_add(&start_hint, 1, __ATOMIC_RELAXED);
 	struct start *page;
 
@@ -157,7 +161,7 @@ static struct start *take_start(void)
 		struct start *start = &starts[(at + i) % START_COUNT];
 		uint32_t unused = 0;
 
-		/* acquire: pairs with the release in let_go */
+		/* acquire: pairs with the release in release_start() */
 		if (__atomic_compare_exchange_n(&start->users, &unused, 2, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return start;
 	}
@@ -168,21 +172,22 @@ static struct start *take_start(void)
 	return page;
 }
 
-/* @users: how many of the two let go. */
-static void let_go(struct start *start, uint32_t users)
+/* @users: the number of users that have finished */
+static void release_start(struct start *start, uint32_t users)
 {
 	if (__atomic_sub_fetch(&start->users, users, __ATOMIC_ACQ_REL) == 0 &&
 	    !(start >= starts && start < starts + START_COUNT))
 		munmap(start, sizeof(*start));
 }
 
-static void left(bool *returned)
+/* The routine of a thread was left: by return, by exit, or else by cancellation. */
+static void end_routine(bool *returned)
 {
 	if (!*returned && !self.leaves) {
 		self.cancelled = true;
 		self.value = PTHREAD_CANCELED;
 	}
-	/* relaxed: without the key this is where a thread ends */
+	/* relaxed: without the key, the thread ends here */
 	if (!__atomic_load_n(&have_end_key, __ATOMIC_RELAXED) && self.known && !self.inside)
 		report_end();
 }
@@ -197,44 +202,42 @@ static void report_begin(void *routine, uint32_t creator, uint32_t serial)
 		REPORT_WITH(THREAD, THREAD_INIT, thread_init, thread, routine, .start_routine = ptt_ptr48(routine));
 }
 
-/* The new thread, before it does anything of the program's. Return: what it was given. */
-static struct start begin(struct start *given)
+/* In the new thread, before the routine of the program. Return: a copy of @shared. */
+static struct start begin(struct start *shared)
 {
-	/* but for the count of users, which the creator may be changing */
+	/* without the count of users, which the creator may be changing */
 	struct start start = {
-		.routine = given->routine, .arg = given->arg, .creator = given->creator, .serial = given->serial,
-		.named = given->named,
+		.routine = shared->routine, .arg = shared->arg, .creator = shared->creator, .serial = shared->serial,
+		.name_size = shared->name_size,
 	};
 
-	memcpy(start.name, given->name, start.named);
-
-	ptt_reach_begin(given->room);
-
-	/* release: the creator's acquire load sees it */
-	__atomic_store_n(&given->thread, pthread_self(), __ATOMIC_RELEASE);
-	let_go(given, 1);
+	memcpy(start.name, shared->name, start.name_size);
+	ptt_reach_begin(shared->room);
+	/* release: pairs with the acquire in created_thread() */
+	__atomic_store_n(&shared->thread, pthread_self(), __ATOMIC_RELEASE);
+	release_start(shared, 1);
 	watch_end();
 	report_begin((void *)start.routine.posix, start.creator, start.serial);
-	if (start.named && must_trace(THREAD, THREAD_NAME))
-		ptt_report_name(pthread_self(), start.name, start.named, NULL);
+	if (start.name_size && must_trace(THREAD, THREAD_NAME))
+		ptt_report_name(pthread_self(), start.name, start.name_size, NULL);
 	ptt_report_own_priority();
 	return start;
 }
 
-static void *trampoline(void *given)
+static void *trampoline(void *shared)
 {
-	bool returned __attribute__((cleanup(left))) = false;
-	struct start start = begin(given);
+	bool returned __attribute__((cleanup(end_routine))) = false;
+	struct start start = begin(shared);
 
 	self.value = start.routine.posix(start.arg);
 	returned = true;
 	return self.value;
 }
 
-static int c11_trampoline(void *given)
+static int c11_trampoline(void *shared)
 {
-	bool returned __attribute__((cleanup(left))) = false;
-	struct start start = begin(given);
+	bool returned __attribute__((cleanup(end_routine))) = false;
+	struct start start = begin(shared);
 	int value = start.routine.c11(start.arg);
 
 	self.value = (void *)(intptr_t)value;
@@ -242,7 +245,7 @@ static int c11_trampoline(void *given)
 	return value;
 }
 
-/* A thread that the C library started by itself, as for SIGEV_THREAD: its first event says that it has begun. */
+/* The C library creates threads without a hook, as for SIGEV_THREAD: report the begin before the first event. */
 void ptt_thread_enters(void)
 {
 	if (self.known || self.ended || self.inside)
@@ -252,14 +255,14 @@ void ptt_thread_enters(void)
 		report_begin(NULL, 0, 0);
 }
 
-/* ------------------------------------------------------------ what a trace-enabled thread library reports */
+/* ------------------------------------------------------------ reports of a trace-enabled thread library */
 
 bool ptt_thread_is_known(void)
 {
 	return self.known;
 }
 
-/* A thread that the hooks made begins in its trampoline; the creator of a thread that was made past the hooks is not known. */
+/* A thread that the hooks created begins in its trampoline. Of other threads the creator is unknown. */
 void ptt_thread_starts(void *routine)
 {
 	self.inside = true;
@@ -277,22 +280,22 @@ void ptt_thread_dies(void)
 
 /* ------------------------------------------------------------ create */
 
-/* How much stack a thread gets, and can use. The functions are of the C library and look at nothing but its own memory. */
+/* Bytes of a new thread's stack without the guard. The functions of the C library read only its own memory. */
 static size_t room_of(const pthread_attr_t *attr)
 {
 	size_t size = 0, guard = 0;
-	pthread_attr_t usual;
+	pthread_attr_t defaults;
 
-	if (!attr && pthread_attr_init(&usual) != 0)
+	if (!attr && pthread_attr_init(&defaults) != 0)
 		return 0;
-	pthread_attr_getstacksize(attr ? attr : &usual, &size);
-	pthread_attr_getguardsize(attr ? attr : &usual, &guard);
+	pthread_attr_getstacksize(attr ? attr : &defaults, &size);
+	pthread_attr_getguardsize(attr ? attr : &defaults, &guard);
 	if (!attr)
-		pthread_attr_destroy(&usual);
+		pthread_attr_destroy(&defaults);
 	return size > guard ? size - guard : 0;
 }
 
-/* A start for a thread that is about to be created; NULL if there is no memory for one. */
+/* The data for a thread that is about to be created; NULL: out of memory. */
 static struct start *prepare(const pthread_attr_t *attr, void *arg)
 {
 	struct start *start = take_start();
@@ -302,20 +305,20 @@ static struct start *prepare(const pthread_attr_t *attr, void *arg)
 	start->arg = arg;
 	start->room = room_of(attr);
 	start->thread = 0;
-	start->named = (uint32_t)ptt_python_thread_name(start->name, sizeof(start->name));
+	start->name_size = (uint32_t)ptt_python_thread_name(start->name, sizeof(start->name));
 	start->creator = ptt_tid();
-	/* relaxed: a number that nobody else has */
+	/* relaxed: only a unique number */
 	start->serial = __atomic_add_fetch(&created, 1, __ATOMIC_RELAXED);
 	return start;
 }
 
 /*
- * After a creation. The real function has filled in *@thread before the new thread ran, so the program may have done
- * anything with it since; it is looked at only where the new thread has not yet set its own.
+ * Report a creation. The real function filled in *@thread before the new thread ran, so the program may have changed
+ * *@thread since. Read it only if the new thread has not yet set start->thread.
  */
 static pthread_t created_thread(struct start *start, const pthread_t *thread, bool detached, void *site)
 {
-	/* acquire: pairs with the release in begin */
+	/* acquire: pairs with the release in begin() */
 	pthread_t made = __atomic_load_n(&start->thread, __ATOMIC_ACQUIRE);
 
 	if (!made)
@@ -323,7 +326,7 @@ static pthread_t created_thread(struct start *start, const pthread_t *thread, bo
 	REPORT_WITH(THREAD, NEW_THREAD_CREATED, new_thread_created, made, site,
 		    .start_routine = ptt_ptr48((void *)start->routine.posix), .detached = detached,
 			  .serial = start->serial);
-	let_go(start, 1);
+	release_start(start, 1);
 	return made;
 }
 
@@ -340,7 +343,7 @@ static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine
 		pthread_attr_getdetachstate(attr, &detached);
 	result = ptt_real.pthread_create(thread, attr, trampoline, start);
 	if (result) {
-		let_go(start, 2);
+		release_start(start, 2);
 		REPORT_ERROR(THREAD, 0, NPTL_EV_THREAD_CREATE_IN, result, site);
 		return result;
 	}
@@ -360,7 +363,7 @@ int ptt_create_c11(thrd_t *thread, thrd_start_t routine, void *arg, void *site)
 	if (result == thrd_success) {
 		created_thread(start, thread, false, site);
 	} else {
-		let_go(start, 2);
+		release_start(start, 2);
 		REPORT_ERROR(THREAD, 0, NPTL_EV_THREAD_CREATE_IN, result == thrd_nomem ? ENOMEM : EAGAIN, site);
 	}
 	return result;
@@ -391,7 +394,7 @@ void ptt_thread_leaves(void *value)
 
 EXPORT void pthread_exit(void *value)
 {
-	/* that it does not return, AddressSanitizer must know: it forgets this frame, where destructors get theirs */
+	/* noreturn: AddressSanitizer then forgets this frame, whose memory the destructors use */
 	void (*leave)(void *) __attribute__((noreturn));
 
 	ptt_thread_leaves(value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* user.c - events of the program itself. */
+/* user.c - events that the program sends (nptl_trace.h), and events of posix_trace_event(). */
 #include <string.h>
 
 #include "layout/ptt_abi.h"
@@ -8,7 +8,7 @@
 
 #define BYTES_SMALL 256u
 
-/* What the event has no room for: handlers ask for it, whatever stands before them. */
+/* The call site of the present user event. The event has no field for it, so handlers ask for it. */
 static __thread void *user_site INITIAL_EXEC;
 
 void *ptt_user_site(void)
@@ -18,7 +18,7 @@ void *ptt_user_site(void)
 
 EXPORT void nptl_trace_send_user_event(struct nptl_trace_event event)
 {
-	void *interrupted = user_site; /* a signal handler sends events, too */
+	void *interrupted = user_site; /* this may be a signal handler, which interrupted a user event */
 
 	if (ptt_level(NPTL_DOMAIN_USER) < NPTL_LEVEL_USER)
 		return;
@@ -41,7 +41,7 @@ static void send_posix_event(struct nptl_trace_posix_trace_event *param, unsigne
 	ptt_send(NPTL_DOMAIN_USER, NPTL_EV_POSIX_TRACE_EVENT, param, sizeof(*param) + kept);
 }
 
-/* A function of its own, so that short data needs no large stack. */
+/* Not inlined: short data shall not need a large stack. */
 static __attribute__((noinline)) void send_large(unsigned int type, const void *data, size_t size, void *site)
 {
 	union {

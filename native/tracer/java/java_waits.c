@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* java_waits.c - waits of Java, as the machine's agent reports them: events of a mutex, a condition or a futex. */
+/* java_waits.c - Java waits, as the agent in the machine reports them: events of a mutex, a condition or a futex. */
 /*
- * How the machine itself lets a thread wait, by a condition of pthread's or a futex, is a part of such a wait and not
- * reported besides.
+ * The machine itself blocks a thread by a condition or a futex. That inner wait is a part of the Java wait, and is
+ * not reported.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -28,7 +28,7 @@ static void report_type(const struct ptt_java_wait *wait, const void *object)
 		REPORT_WITH(COND, COND_TYPE, mutex_type, object, wait->site, .type = PTT_LOCK_TYPE_JAVA_WAIT);
 }
 
-/* The time of day, as programs have it that wait for a condition. */
+/* The deadline by CLOCK_REALTIME, as for a condition. */
 static uint64_t deadline_of(const struct ptt_java_wait *wait)
 {
 	struct timespec now;
@@ -42,7 +42,7 @@ static bool is_for_lock(const struct ptt_java_wait *wait)
 	return wait->kind == PTT_JAVA_MONITOR || wait->kind == PTT_JAVA_LOCK;
 }
 
-/* Of the kinds of futexes. What the machine parks a thread by is one of the process's own. */
+/* A park is reported as a wait for a futex that is private to the process. */
 static void report_park(const struct ptt_java_wait *wait, const void *object)
 {
 	REPORT_WITH(FUTEX, FUTEX_WAIT_IN, futex_wait_in, object, wait->site, .op = FUTEX_WAIT_PRIVATE,
@@ -89,7 +89,7 @@ static void report_waited(const struct ptt_java_wait *wait, const void *object, 
 		REPORT_WITH(MUTEX, MUTEX_WAIT_END, mutex_wait_end, object, wait->site, .result = result, .wait_ns = ns);
 	else if (ptt_level(NPTL_DOMAIN_MUTEX) >= NPTL_LEVEL_MUTEX_TAKEN_WAITED) {
 		EMIT_WITH(MUTEX, MUTEX_TAKEN_WAITED, mutex_taken_waited, object, wait->site, .wait_ns = ns);
-		ptt_held--; /* it will not be seen when it is given back */
+		ptt_held--; /* nothing reports the release */
 	}
 }
 
@@ -107,7 +107,7 @@ static void wakes(struct ptt_java_wait *wait)
 	ptt_java_now = wait;
 	if (is_for_lock(wait) && must_trace(MUTEX, MUTEX_FREE)) {
 		EMIT(MUTEX, MUTEX_FREE, object, wait->site);
-		ptt_held++; /* it was not seen when it was taken */
+		ptt_held++; /* nothing reported the acquisition */
 	} else if (!is_for_lock(wait)) {
 		REPORT_WITH(FUTEX, FUTEX_WAKE, futex_wake, object, wait->site, .op = FUTEX_WAKE_PRIVATE, .count = 1);
 	}

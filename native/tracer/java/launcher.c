@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* launcher.c - Java's launcher: gives a virtual machine that is started the agent which knows of its waits. */
+/* launcher.c - gives the agent (native/java) to Java virtual machines that the process starts. */
 /*
- * The commands of a JDK, `java` and others, call JLI_Launch() of their library, with the arguments that there are in the end:
- * what files and the environment say is among them. So a machine gets its agent however deep in scripts it is started, and
- * says nothing of it, as it would of an option in its environment. A program that has a machine in itself, and is linked with its
- * library, calls JNI_CreateJavaVM(); the commands ask the library itself for that.
+ * The commands of a JDK, `java` and others, call JLI_Launch() of their library. The arguments are final: they include
+ * arguments from files and from the environment. So a machine gets its agent even if scripts start it. The machine
+ * prints no message, as it would for an option in its environment. A program that is linked with a machine's library
+ * calls JNI_CreateJavaVM(). The commands get the address of that function from the library, past this hook.
  */
 #include <alloca.h>
 #include <dlfcn.h>
@@ -17,7 +17,7 @@
 #include "handler.h"
 
 #define AGENT "libpttjava.so"
-#define OF_COMMANDS "-J" /* before an option that is for the machine, of all commands but `java` itself */
+#define OF_COMMANDS "-J" /* prefix of options for the machine in all commands except `java` */
 
 typedef int launch(int argc, char **argv, int jargc, const char **jargv, int appclassc, const char **appclassv,
 		   const char *full_version, const char *version, const char *program, const char *launcher,
@@ -25,7 +25,7 @@ typedef int launch(int argc, char **argv, int jargc, const char **jargv, int app
 
 EXPORT launch JLI_Launch;
 
-/* As <jni.h> has them. */
+/* JavaVMOption and JavaVMInitArgs of <jni.h>. */
 struct machine_option {
 	char *text;
 	void *more;
@@ -40,8 +40,8 @@ struct machine_arguments {
 EXPORT int32_t JNI_CreateJavaVM(void **machine, void **env, void *arguments);
 
 /*
- * A machine that is to write an archive of its classes refuses to run with an agent. A machine may also have been given the agent
- * before.
+ * Does an argument forbid the agent? A machine that writes an archive of its classes refuses to run with an agent. A
+ * machine may also have the agent already.
  */
 static bool forbids(const char *word)
 {
@@ -71,7 +71,10 @@ static bool forbidden_by_environment(void)
 	return false;
 }
 
-/* The machine takes the text before the first equals sign for the path. Return: false if there is to be no agent. */
+/*
+ * Make the option that loads the agent. The machine takes the text before the first equals sign as the path. Return:
+ * false: no agent.
+ */
 static bool make_option(char *option, size_t size, bool of_command)
 {
 	char path[PATH_MAX], depth[8];
@@ -84,7 +87,7 @@ static bool make_option(char *option, size_t size, bool of_command)
 	return n > 0 && (size_t)n < size;
 }
 
-/* Java 8, which calls itself 1.8, has no interface that the agent could use. */
+/* Java 8, with the version 1.8, lacks the interface that the agent uses. */
 static bool takes_agent(int argc, char **argv, const char *version)
 {
 	int i;
@@ -109,7 +112,7 @@ EXPORT int JLI_Launch(int argc, char **argv, int jargc, const char **jargv, int 
 
 		longer[0] = argv[0];
 		longer[1] = option;
-		memcpy(longer + 2, argv + 1, (size_t)argc * sizeof(*longer)); /* with the NULL at their end */
+		memcpy(longer + 2, argv + 1, (size_t)argc * sizeof(*longer)); /* includes the final NULL */
 		argv = longer;
 		argc++;
 	}
@@ -117,7 +120,7 @@ EXPORT int JLI_Launch(int argc, char **argv, int jargc, const char **jargv, int 
 		    wildcards, windows, ergonomics);
 }
 
-/* A machine from Java 9 on knows modules. */
+/* JVM_DefineModule: Java 9 or later. */
 static bool machine_takes_agent(const struct machine_arguments *arguments)
 {
 	int32_t i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* resolve.c - finds the functions behind the hooks, once and before anybody needs them. */
+/* resolve.c - finds the real functions behind the hooks, once, before the first use. */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -10,8 +10,8 @@
 #endif
 
 /*
- * A function that this C library does not have: a program that looks for it at run time finds the hook, which answers as a
- * system without the function.
+ * The result of a function that this C library lacks. A program that looks for it at run time finds the hook, and the
+ * hook answers like a system without the function.
  */
 static COLD long absent(const char *name)
 {
@@ -24,8 +24,9 @@ static COLD long absent(const char *name)
 }
 
 /*
- * Until they are resolved the pointers lead to stubs that resolve and go on: constructors of other libraries, and
- * allocators that lock, may call before our constructor has run. The stub of a function that is not there stays.
+ * At first, the pointers lead to stubs that resolve all functions and call the real function. Constructors of other
+ * libraries, and allocators with locks, may call a hook before our constructor has run. The stub of a missing
+ * function stays.
  */
 #define HOOK(type, name, params, args)                                                                  \
 	static type early_##name params                                                                 \
@@ -63,31 +64,31 @@ struct ptt_old ptt_old = {
 
 static const void *module_of(void *function)
 {
-	Dl_info found;
+	Dl_info info;
 
-	return dladdr(function, &found) ? found.dli_fbase : NULL;
+	return dladdr(function, &info) ? info.dli_fbase : NULL;
 }
 
 /*
- * Not inlined and not a tail call: the dynamic linker takes the address that dlsym returns to for its caller, and a jump
- * would make it take somebody else's.
+ * Not inlined, and no tail call: for RTLD_NEXT the dynamic linker takes the return address of dlsym() for the caller,
+ * and a tail call would give it another module's address.
  *
- * Versions distinguish functions of the C library. A library in front of it, such as ThreadSanitizer, has one function
- * for all of them, and must not be passed by.
+ * Only the C library has several versions. A library in front of it, such as ThreadSanitizer, has one function for
+ * all versions, and must not be bypassed.
  */
 static COLD void *find(const char *name, const char *version)
 {
-	void *found = dlsym(RTLD_NEXT, name), *versioned = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
+	void *function = dlsym(RTLD_NEXT, name), *versioned = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
 
-	if (versioned && (!found || module_of(found) == module_of(versioned)))
-		found = versioned;
-	__asm__ volatile("" : "+r"(found));
-	return found;
+	if (versioned && (!function || module_of(function) == module_of(versioned)))
+		function = versioned;
+	__asm__ volatile("" : "+r"(function));
+	return function;
 }
 
 /*
- * Another preloaded library has a pthread_mutex_lock() of its own and no pthread_mutex_trylock(): it shall see each lock
- * as what it is. Where the mutex looks free it is asked for without trying; that may block for once unreported.
+ * For a preloaded library that has pthread_mutex_lock() but not pthread_mutex_trylock(): it shall see each
+ * acquisition as a lock. If the mutex looks free, lock it without a try; in rare cases this blocks unreported.
  */
 int ptt_lock_if_free(pthread_mutex_t *mutex)
 {
@@ -97,21 +98,21 @@ int ptt_lock_if_free(pthread_mutex_t *mutex)
 int (*ptt_try_lock)(pthread_mutex_t *mutex) = early_pthread_mutex_trylock;
 
 #if PTT_UNWINDS
-static int find_nothing(void *address, struct dl_find_object *found)
+static int find_nothing(void *address, struct dl_find_object *object)
 {
 	(void)address;
-	(void)found;
+	(void)object;
 	return -1;
 }
 
-int (*ptt_find_object)(void *address, struct dl_find_object *found) = find_nothing;
+int (*ptt_find_object)(void *address, struct dl_find_object *object) = find_nothing;
 
 static void resolve_finder(void)
 {
-	void *found = find("_dl_find_object", NULL);
+	void *function = find("_dl_find_object", NULL);
 
-	if (found)
-		*(void **)&ptt_find_object = found;
+	if (function)
+		*(void **)&ptt_find_object = function;
 }
 #else
 static void resolve_finder(void)
@@ -120,9 +121,10 @@ static void resolve_finder(void)
 #endif
 
 /*
- * Before glibc 2.34 dlsym() itself begins with pthread_once(), before it could find that. Only the first thread resolves, so
- * that nobody waits for the routine. It creates a key, and to find the function for that takes dlsym() again, which then
- * does without one: so the routine counts as run before it is.
+ * pthread_once() during ptt_resolve(). Before glibc 2.34 dlsym() itself calls pthread_once(), which is not found yet.
+ * Only the first thread resolves, so no other thread waits for the routine. The routine creates a key. To find that
+ * function it calls dlsym() again, and the inner dlsym() must skip the routine. So the control word says that the
+ * routine has run before it runs.
  */
 static int once_while_resolving(pthread_once_t *control, void (*routine)(void))
 {
@@ -135,18 +137,18 @@ static int once_while_resolving(pthread_once_t *control, void (*routine)(void))
 
 void ptt_resolve(void)
 {
-	void *found;
+	void *function;
 
 	ptt_real.pthread_once = once_while_resolving;
 #define HOOK(type, name, params, args) VERSIONED(type, name, NULL, params, args)
 #define VERSIONED(type, name, version, params, args)    \
-	found = find(#name, version);                   \
-	if (found)                                      \
-		*(void **)&ptt_real.name = found;
+	function = find(#name, version);                \
+	if (function)                                   \
+		*(void **)&ptt_real.name = function;
 #ifdef PTT_OLD_VERSION
 #define OLD(type, name, params, args)                   \
-	found = find(#name, PTT_OLD_VERSION);           \
-	*(void **)&ptt_old.name = found ? found : (void *)ptt_real.name;
+	function = find(#name, PTT_OLD_VERSION);        \
+	*(void **)&ptt_old.name = function ? function : (void *)ptt_real.name;
 #else
 #define OLD(type, name, params, args) ptt_old.name = ptt_real.name;
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* futex.c - futex calls made through syscall(), which the locks of Rust and C++20 use: waits and wake-ups. */
+/* futex.c - futex calls through syscall(), as the locks of Rust and C++20 make them: waits and wake-ups. */
 /*
- * The calls of futex2 (Linux 6.7) are reported as the operations of futex() that do the same. A wait for several futexes
- * is reported as a wait for the first of them.
+ * The calls of futex2 (Linux 6.7) are reported as the equivalent operations of futex(2). A wait for several futexes
+ * is reported as a wait for the first futex.
  */
 #include <linux/futex.h>
 
@@ -11,7 +11,7 @@
 
 long ptt_syscall_futex(long number, long word, long op, long value, long timeout, long word2, long value3) HIDDEN;
 
-/* A pointer below the first page is left to the kernel, which says EFAULT. */
+/* Do not read a pointer into the first page: the kernel returns EFAULT. */
 static int64_t timeout_of(long timeout)
 {
 	return timeout >= 4096 ? (int64_t)ptt_ns((const struct timespec *)timeout) : -1;
@@ -64,7 +64,7 @@ static inline __attribute__((always_inline)) long wait_on(long number, const lon
 	}
 }
 
-/* @value2: what the call is given besides, as the kernel takes it; @wakes: at most so many, or -1 if it wakes nobody */
+/* @value2: the second value of the call, as the kernel takes it; @wakes: threads to wake, at most; -1: the call wakes none */
 static inline __attribute__((always_inline)) long call_on(long number, const long *arg, const void *word, int op,
 							  uint32_t value, long value2, int wakes, void *site)
 {
@@ -72,7 +72,7 @@ static inline __attribute__((always_inline)) long call_on(long number, const lon
 
 	REPORT_WITH(FUTEX, FUTEX_CALL_IN, futex_call_in, word, site, .op = (uint16_t)op, .value = value,
 		    .value2 = (uint64_t)value2);
-	/* before the wake-up that it causes */
+	/* before the wake-up: no effect is earlier than its cause */
 	if (wakes >= 0)
 		REPORT_WITH(FUTEX, FUTEX_WAKE, futex_wake, word, site, .op = (uint16_t)op, .count = wakes);
 	result = call_real(number, arg);
@@ -80,7 +80,7 @@ static inline __attribute__((always_inline)) long call_on(long number, const lon
 	return result;
 }
 
-/* errno is the kernel's answer where there is one, and what it was before otherwise, as syscall() has it. */
+/* As syscall(), sets errno only if the call fails. */
 long ptt_syscall_futex(long number, long word, long op, long value, long timeout, long word2, long value3)
 {
 	const long arg[] = {word, op, value, timeout, word2, value3};
@@ -98,7 +98,7 @@ long ptt_syscall_futex(long number, long word, long op, long value, long timeout
 
 /* ------------------------------------------------------------ futex2 */
 
-/* What futex_waitv() and futex_requeue() are given for each futex. */
+/* struct futex_waitv of <linux/futex.h>: a futex of futex_waitv() and futex_requeue(). */
 struct waiter {
 	uint64_t value;
 	uint64_t word;
@@ -106,13 +106,13 @@ struct waiter {
 	uint32_t reserved;
 };
 
-/* The operation of futex() that does the same, private to the process as @flags have it. */
+/* The equivalent operation of futex(2), private to the process if @flags say so. */
 static int operation(int command, long flags)
 {
 	return command | (int)(flags & FUTEX_PRIVATE_FLAG);
 }
 
-/* The first of @count; none where the kernel would refuse the pointer. */
+/* The first of @count waiters; zeros if the kernel would refuse the pointer. */
 static struct waiter first_of(long waiters, long count)
 {
 	return waiters >= 4096 && count > 0 ? *(const struct waiter *)waiters : (struct waiter){0};

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* syscall.c - syscall(): passes the numbers that are traced, of futexes, processes and policies, on to their files. */
+/* syscall.c - syscall(): passes the traced system calls (futexes, processes, scheduling) on to their files. */
 /*
- * syscall() passes its arguments on to numbers that return twice, or on another stack, so nothing of ours may be left on the stack
- * while the real function runs: the entry point is written in assembly, looks at the number, and jumps. Only what is traced goes to C.
+ * Some system calls return twice, or on another stack. So the tracer must leave nothing on the stack while the real
+ * function runs. The entry point is written in assembly: it checks the number, and jumps. Only traced calls reach C.
  */
 #include "syscall_numbers.h"
 
 /* The entry point jumps through the first word of ptt_real. */
 _Static_assert(offsetof(struct ptt_real, syscall) == 0, "syscall comes first in hooks.def");
 
-/* The numbers, besides the number of futex, that ptt_syscall_is_ours() looks at. */
+/* The numbers for ptt_syscall_is_ours(). SYS_futex is not among them: the entry point checks it itself. */
 const unsigned char ptt_syscall_looks[512] HIDDEN = {
 	[SYS_prctl] = 1, [SYS_seccomp] = 1, [SYS_clone] = 1, [SYS_clone3] = 1, [SYS_execve] = 1, [SYS_execveat] = 1,
 	[SYS_sched_setscheduler] = 1, [SYS_sched_setparam] = 1, [SYS_sched_setattr] = 1,
@@ -23,7 +23,7 @@ const unsigned char ptt_syscall_looks[512] HIDDEN = {
 #endif
 };
 
-/* Called from the entry point. Return: false where the real function can be jumped to. */
+/* Called from the entry point. Return: false if the entry point shall jump to the real function. */
 int ptt_syscall_is_ours(long number, long a, long b) HIDDEN;
 int ptt_syscall_is_ours(long number, long a, long b)
 {
