@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* agent.c - the thread that was put into a process which runs: joins a recording, leads calls to the hooks, and ends that. */
+/* agent.c - the agent: a thread that `ptt attach` puts into a running process. It joins a recording, redirects calls to the hooks, and ends the recording. */
 /*
- * What the recorder wants stands in the file `attach` of the session, which is mapped as long as the agent lives. The levels
- * are on a page of the process's own here, which the kernel clears in every child: children of an attached process go
- * through the hooks without doing anything there, however they were made, and none of their parent's buffers is written to.
+ * The recorder writes its request into the file `attach` of the session; the agent maps the file as long as it lives.
+ * The levels are on a private page that the kernel clears in every child (MADV_WIPEONFORK). So children of an
+ * attached process pass through the hooks without events, however they were made, and do not write to their parent's
+ * buffers.
  *
- * Nothing is ever unloaded: threads may be asleep in a hook for as long as they like.
+ * The tracer is never unloaded: threads may sleep in a hook for any time.
  *
- * Some system calls fail in a process that has several threads. For such a call the agent's thread ends, and the thread that
- * makes the call starts another afterwards, which goes on with the same files: see agent.h.
+ * Some system calls fail in a process with several threads. For such a call the agent's thread ends. After the call,
+ * the calling thread starts a new agent's thread, which continues with the same files: see attach.h.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -26,32 +27,35 @@
 #include "platform/raw_syscall.h"
 #include "writer/bell.h"
 
-/* So long it takes until calls of a module that was just loaded are recorded. */
+/* Interval between looks for new modules: the calls of a new module are recorded after this time. */
 #define LOOK_NS 25000000L
 #define LOOKS_A_SECOND 40u
-/* A thread that has passed the test of the level writes its event and is out again in much less. */
+/* A thread that passed the test of the level finishes its event in much less time. */
 #define SETTLE_NS 20000000L
-/* How long a call waits for the agent, in steps of a length. It is there within 1 ms, unless it waits for the dynamic linker. */
+/*
+ * A call waits STEPS * STEP_NS for the agent, at most. The agent reacts within 1 ms, unless it waits for the dynamic
+ * linker.
+ */
 #define STEP_NS 100000L
 #define STEPS 20000u
-/* The C library's own signals, by which it cancels threads and changes users, must reach every thread. */
+/* All but the C library's own signals. By these it cancels threads and changes users, so they must reach every thread. */
 #define ALL_SIGNALS (~(UINT64_C(1) << 31 | UINT64_C(1) << 32))
 
 enum presence { NO_AGENT, PRESENT, ASKED_TO_END, AWAY, LEAVING };
 
 /*
- * The agent that records, in this process. Only its thread uses what stands here, or while that is away, the thread that
- * asked it to end. A child of a fork has a copy that is of no use: no thread of the child has the agent's id.
+ * The recording agent of this process. Only the agent's thread uses this struct; while that is away, the thread that
+ * sent it away uses it. The copy in a child of a fork is of no use: no thread of the child has the agent's id.
  */
 static struct {
 	struct ptt_attach *file;
 	const struct ptt_segment *segment;
-	const char *text; /* in the memory that the first thread began in */
+	const char *text; /* in the memory that the injected thread began in */
 	uint32_t tid;
 	uint32_t presence;
 } agent;
 
-/* The name of a C library's function that this process was given to call. */
+/* The injected thread calls this function by name. */
 EXPORT int __nptl_trace_attach(const char *text);
 
 static void *map_begin(const char *path, size_t size, int protection)
@@ -80,7 +84,7 @@ static struct ptt_attach *map_file(const char *path)
 	return NULL;
 }
 
-/* The head of the buffers, which lie beside the file. It is changed only by others. */
+/* The head of the buffers, in the file beside @path. The agent only reads it. */
 static const struct ptt_segment *map_segment(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -100,34 +104,34 @@ static void sleep_ns(long ns)
 
 static uint32_t wanted(const struct ptt_attach *file)
 {
-	/* acquire: pairs with the recorder's store, before which it has done what goes with it */
+	/* acquire: pairs with the recorder's store of its request */
 	return __atomic_load_n(&file->wanted, __ATOMIC_ACQUIRE);
 }
 
 static void set_state(struct ptt_attach *file, uint32_t state)
 {
-	/* release: pairs with the recorder's look, which sees all that was written before */
+	/* release: pairs with the recorder's load; all earlier writes to the file are visible */
 	__atomic_store_n(&file->state, state, __ATOMIC_RELEASE);
 }
 
 static bool is_present(enum presence presence)
 {
-	/* acquire: pairs with the release in pass(), before which the other thread is done with what the agent has */
+	/* acquire: pairs with the release in pass(); the other thread no longer uses the agent's data */
 	return __atomic_load_n(&agent.presence, __ATOMIC_ACQUIRE) == presence;
 }
 
-/* Return: false if it is not @from that it is. */
+/* Change the presence. Return: false if it was not @from. */
 static bool pass(enum presence from, enum presence to)
 {
 	uint32_t expected = from;
 
-	/* acquire and release: what the agent has goes from one thread to another; pairs with is_present() and itself */
+	/* acquire and release: the agent's data pass between threads; pairs with is_present() and with itself */
 	return __atomic_compare_exchange_n(&agent.presence, &expected, to, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 /*
- * Ends when the recorder wants something else, when there is no recorder any more, or when this thread is to end. The next look misses
- * a recorder that was killed. A recorder that is stopped is missed when patience is over.
+ * Record until the recorder requests something else, or disappears, or until this thread has to end. The next look
+ * notices a killed recorder. A stopped recorder is noticed when PTT_ATTACH_PATIENCE_S is over.
  */
 static void record(struct ptt_attach *file, const struct ptt_segment *segment)
 {
@@ -137,7 +141,7 @@ static void record(struct ptt_attach *file, const struct ptt_segment *segment)
 
 	while (wanted(file) == PTT_ATTACH_WANT_RECORD && silent < PTT_ATTACH_PATIENCE_S * LOOKS_A_SECOND &&
 	       (!segment || ptt_is_collected(segment)) && is_present(PRESENT)) {
-		/* relaxed: it only has to change now and then */
+		/* relaxed: only a sign of life */
 		uint32_t now = __atomic_load_n(&file->beat, __ATOMIC_RELAXED);
 
 		silent = now == beat ? silent + 1 : 0;
@@ -171,7 +175,7 @@ static bool begin(struct ptt_attach *file, const char *variable)
 	return true;
 }
 
-/* Calls lead to the hooks to the last, for some of them wait there until the agent's thread has ended. */
+/* Redirect the calls back last: some calls wait in a hook until the agent's thread has ended. */
 static void end(struct ptt_attach *file)
 {
 	struct ptt_rebound done;
@@ -191,7 +195,7 @@ static void forget(void)
 		munmap((void *)agent.segment, sizeof(*agent.segment));
 }
 
-/* Record, by a thread that is the agent from now on. Return: whether that is over; if not, the thread is to end. */
+/* Record, as the agent's thread. Return: true if the recording is over; false if only this thread has to end. */
 static bool serve(void)
 {
 	prctl(PR_SET_NAME, "ptt-attach");
@@ -208,7 +212,7 @@ static bool serve(void)
 	return true;
 }
 
-/* A thread that goes on where another ended. The memory that the first began in has nobody else who could unmap it. */
+/* A new agent's thread. It also unmaps the memory that the injected thread began in: nothing else could. */
 static void *serve_again(void *unused)
 {
 	set_state(agent.file, PTT_ATTACH_RECORDS);
@@ -223,9 +227,9 @@ static void *serve_again(void *unused)
 	return unused;
 }
 
-/* ------------------------------------------------------------ without a thread for a while */
+/* ------------------------------------------------------------ calls without the agent's thread */
 
-/* Has the kernel a thread of this process with the agent's id? Never where there was no agent: no thread has id 0. */
+/* Does this process have a thread with the agent's id? Without an agent, the id is 0, and no thread has it. */
 static bool agent_runs(void)
 {
 	long pid = ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
@@ -233,7 +237,7 @@ static bool agent_runs(void)
 	return ptt_raw_syscall(SYS_tgkill, pid, agent.tid, 0, 0, 0, 0) == 0;
 }
 
-/* The kernel looks for other threads where it has them, and there the thread stays a little longer than here. */
+/* Wait until the kernel has removed the agent's thread, a little after the thread ended here. */
 static void await_end(void)
 {
 	for (uint32_t i = 0; i < STEPS && agent_runs(); i++)
@@ -287,7 +291,7 @@ void ptt_bring_agent_back(const uint64_t *mask)
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	if (ptt_real.pthread_create(&thread, &attr, serve_again, NULL) == 0) {
-		/* the next such call wants an agent that it can send away */
+		/* the next such call must be able to send the agent away */
 		for (uint32_t i = 0; i < STEPS && is_present(AWAY); i++)
 			sleep_ns(STEP_NS);
 	} else {
@@ -300,7 +304,7 @@ void ptt_bring_agent_back(const uint64_t *mask)
 	set_mask(mask, NULL);
 }
 
-/* The text has the path of the file, a newline, and what PTHREAD_NPTL_TRACE would hold. */
+/* @text: the path of the file, a newline, and the value for PTHREAD_NPTL_TRACE */
 int __nptl_trace_attach(const char *text)
 {
 	const char *variable = strchr(text, '\n');
@@ -325,7 +329,7 @@ int __nptl_trace_attach(const char *text)
 		agent.file = file;
 		agent.segment = segment;
 		agent.text = text;
-		/* relaxed: its own thread passes it on. A child of a fork may have any other of its parent's. */
+		/* relaxed: the agent's own thread changes it next; in a child of a fork the value means nothing */
 		__atomic_store_n(&agent.presence, AWAY, __ATOMIC_RELAXED);
 		over = serve();
 	} else {

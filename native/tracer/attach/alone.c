@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* alone.c - unshare() and setns(): what a program of one thread may do, it may do while it is attached. */
+/* alone.c - unshare() and setns(): succeed in an attached process as they would without the agent's thread. */
 /*
- * The kernel refuses some of these calls to a process with several threads, and to a process whose threads share their current
- * directory. A call that it refuses changes nothing. So a call that failed, and may have failed for the agent's thread, is made again
- * without that thread. All others leave the thread where it is.
+ * The kernel refuses some of these calls to a process with several threads, and to threads that share their current
+ * directory (unshare(2), setns(2)). A refused call changes nothing. So if a call failed, and the agent's thread may
+ * be the reason, the call is repeated without that thread.
  */
 #include <errno.h>
 #include <sched.h>
@@ -11,13 +11,13 @@
 #include "attach.h"
 #include "syscall_numbers.h"
 
-/* The errors that a process with several threads gets; setns() has an error of its own where the clock is concerned. */
+/* The errors in a process with several threads: EINVAL; EUSERS from setns() with a time namespace. */
 static bool may_be_for_agent(long result)
 {
 	return result < 0 && (errno == EINVAL || errno == EUSERS);
 }
 
-/* Make the call; errno and the result come from the last attempt. */
+/* Make the call; errno and result are of the last attempt. */
 #define CALL_ALONE(call)                                               \
 	({                                                             \
 		long result_ = (call);                                 \

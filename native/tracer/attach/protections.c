@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* protections.c - reads /proc/thread-self/maps into a sorted array, with bare system calls and without an allocator. */
+/* protections.c - reads /proc/thread-self/maps into a sorted array, by raw system calls and without an allocator. */
 #include "attach.h"
 
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static bool make_room(void)
 
 struct line {
 	uintptr_t number[2];
-	unsigned int field; /* 0, 1: a number; 2: the protection; 3: the rest, which is not looked at */
+	unsigned int field; /* 0, 1: a number; 2: the protection; 3: the rest, which is skipped */
 	int protection;
 };
 
@@ -47,7 +47,7 @@ static int protection_of(char letter)
 	return letter == 'r' ? PROT_READ : letter == 'w' ? PROT_WRITE : letter == 'x' ? PROT_EXEC : PROT_NONE;
 }
 
-/* Return: false if there is no room. */
+/* Take the next character. Return: false if there is no memory. */
 static bool take(struct line *line, char c)
 {
 	if (c == '\n') {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* rebind.c - changes the entries of imported functions in the tables of all modules. */
+/* rebind.c - changes the entries of imported functions in the address tables (.got, .got.plt) of all modules. */
 /*
- * A module calls functions of other modules by way of a table of addresses, with an entry for each function; the relocations of the
- * module say which. An entry is changed where it holds the function behind a hook. It is also changed where the dynamic linker is to
- * look for the function at the first call, and the entry still holds the module's code that asks for this very entry. An address that
- * the program or another library has put there stays. So the entries themselves say what they were, and nothing has to be remembered.
+ * A module calls functions of other modules through a table of addresses. Each function has an entry; relocations say
+ * which. An entry is changed if it holds the real function behind a hook. It is also changed if it is not bound yet:
+ * then it holds the address of the module's own stub, which makes the dynamic linker look up this entry. An address
+ * that the program or another library stored there stays. So the entries themselves tell what they were, and the
+ * tracer keeps no list.
  *
- * The program may have closed parts of its modules, or opened them: memory is looked at where it can be read, and a page is
- * protected afterwards as it was before.
+ * The program may have changed the protection of its modules. So only readable memory is read, and each page gets
+ * back its earlier protection.
  *
- * The dynamic linker changes entries too, and takes away the right to write to them, when it has loaded a module. It holds
- * its lock all that time, so this is done with the lock held: dlsym() takes it, and calls the resolver of an indirect
- * function with it.
+ * The dynamic linker also changes entries while it loads a module, and then makes them read-only. It holds its lock
+ * meanwhile. So this file works with that lock held: dlsym() takes the lock, and calls the resolver of an indirect
+ * function (STT_GNU_IFUNC).
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -37,22 +38,22 @@
 #endif
 
 #define PAGE 4096u
-#define TABLE_SIZE 1024u /* a power of two, several times as many as there are hooks */
+#define TABLE_SIZE 1024u /* a power of two, several times the number of hooks */
 #define ROUTINES_MAX 400u
 
-/* ------------------------------------------------------------ what leads where */
+/* ------------------------------------------------------------ routes: from real functions to hooks */
 
 struct route {
 	const char *name;
 	uintptr_t hook;
 	uintptr_t real;
-	uintptr_t old; /* the older function of this name, which its hook is not for; or 0 */
+	uintptr_t old; /* the older function of this name, which the hook does not replace; or 0 */
 };
 
 static struct route routes[ROUTINES_MAX];
 static uint32_t route_count;
 static uint16_t by_name[TABLE_SIZE]; /* 1 + index */
-static bool known;
+static bool routes_found;
 
 static uint32_t hash_of(const char *name)
 {
@@ -79,9 +80,9 @@ static const struct route *route_of(const char *name)
 
 static const void *module_of(const void *address)
 {
-	Dl_info found;
+	Dl_info info;
 
-	return dladdr(address, &found) ? found.dli_fbase : NULL;
+	return dladdr(address, &info) ? info.dli_fbase : NULL;
 }
 
 static void add_route(void *self, const char *name, const void *real, const void *old)
@@ -90,8 +91,9 @@ static void add_route(void *self, const char *name, const void *real, const void
 	uint32_t at = hash_of(name);
 
 	/*
-	 * Where another library stands before the C library, it is left there; and so are we, if we were preloaded. The hook of
-	 * __register_atfork() has the tracer come first at every fork; children of an attached process are not traced.
+	 * No route if another library stands before the C library, or if the tracer was preloaded: then the calls are
+	 * right already. No route for __register_atfork(): its hook serves the tracing of children, and children of
+	 * an attached process are not traced.
 	 */
 	if (!hook || module_of(hook) != module_of(&ptt_real) || dlsym(RTLD_DEFAULT, name) != real ||
 	    strcmp(name, "__register_atfork") == 0 || route_count == ROUTINES_MAX)
@@ -104,13 +106,13 @@ static void add_route(void *self, const char *name, const void *real, const void
 	by_name[at % TABLE_SIZE] = (uint16_t)route_count;
 }
 
-/* A hook is exported under several names where the C library has its function under them. */
+/* Some hooks have several names, as the functions of the C library have. */
 static void find_routes(void)
 {
 	void *self = NULL;
 	Dl_info about;
 
-	if (known || !dladdr(&ptt_real, &about))
+	if (routes_found || !dladdr(&ptt_real, &about))
 		return;
 	self = dlopen(about.dli_fname, RTLD_NOW | RTLD_NOLOAD);
 	if (!self)
@@ -124,7 +126,7 @@ static void find_routes(void)
 	add_route(self, "__pthread_mutex_unlock", (const void *)ptt_real.pthread_mutex_unlock, NULL);
 	add_route(self, "__fork", (const void *)ptt_real.fork, NULL);
 	add_route(self, "__clone", (const void *)ptt_real.clone, NULL);
-	known = true;
+	routes_found = true;
 }
 
 /* ------------------------------------------------------------ a module */
@@ -137,11 +139,11 @@ struct module {
 	const ElfW(Verneed) *needed;
 	const ElfW(Rela) *calls, *data;
 	size_t names_size, calls_size, data_size;
-	uintptr_t linker;     /* the word by which the module's code tells the dynamic linker which module it is; or 0 */
+	uintptr_t linker;     /* address of the word that stubs push to identify the module for the dynamic linker; or 0 */
 	uintptr_t begin, end; /* of the whole module */
 };
 
-/* What is to be done. The compiler does not know that dlsym() comes to what uses it. */
+/* The work for rebind_locked(). volatile: the compiler does not know that dlsym() calls it. */
 struct work {
 	bool to_hooks, only_changed, was_changed, knows_protections;
 	struct ptt_rebound *result;
@@ -206,18 +208,21 @@ static bool read_dynamic(const struct link_map *map, struct module *m)
 	       can_read(m->data, m->data_size);
 }
 
-/* Past the list of modules, whose lock a fork of another thread would leave locked in the child. */
+/* Not by dl_iterate_phdr(): if another thread forked meanwhile, its lock would stay locked in the child. */
 static bool find_extent(const struct link_map *map, struct module *m)
 {
-	struct dl_find_object found;
+	struct dl_find_object object;
 
-	if (ptt_find_object(map->l_ld, &found) != 0 || found.dlfo_link_map != map)
+	if (ptt_find_object(map->l_ld, &object) != 0 || object.dlfo_link_map != map)
 		return false;
-	ptt_module_extent(&found, &m->begin, &m->end);
+	ptt_module_extent(&object, &m->begin, &m->end);
 	return true;
 }
 
-/* The C library and the dynamic linker call their own functions past these tables, and are to be left alone; so are we. */
+/*
+ * Do not change the C library and the dynamic linker, which call their own functions past these tables; nor the
+ * tracer and the handler.
+ */
 static bool is_left_alone(const struct link_map *map)
 {
 	const char *slash = strrchr(map->l_name, '/'), *name = slash ? slash + 1 : map->l_name;
@@ -234,7 +239,7 @@ static bool is_left_alone(const struct link_map *map)
 
 /* ------------------------------------------------------------ entries */
 
-/* An operation on a word that changes nothing: the kernel says whether this thread may write there. */
+/* May this thread write to the entry? FUTEX_WAKE_OP with an operation that changes nothing: the kernel tells. */
 static bool may_write(const uintptr_t *entry)
 {
 	uint32_t none = 0;
@@ -243,7 +248,7 @@ static bool may_write(const uintptr_t *entry)
 			       FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0)) >= 0;
 }
 
-/* The page of an entry that nobody may write to is open for so long as that takes. */
+/* Store into an entry. A read-only page is writable for that moment. Return: false if the page cannot be written to. */
 static bool store(uintptr_t *entry, uintptr_t from, uintptr_t to)
 {
 	uintptr_t page = (uintptr_t)entry & ~(uintptr_t)(PAGE - 1);
@@ -252,7 +257,10 @@ static bool store(uintptr_t *entry, uintptr_t from, uintptr_t to)
 
 	if (closed && before >= 0 && mprotect((void *)page, PAGE, before | PROT_READ | PROT_WRITE) == 0)
 		open = may_write(entry);
-	/* release: a caller through it sees a hook that is ready; a first call of another thread may just have filled it */
+	/*
+	 * release: a caller through the entry sees a ready hook. Exchange: another thread's first call may bind the
+	 * entry meanwhile.
+	 */
 	if (open)
 		__atomic_compare_exchange_n(entry, &from, to, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 	if (closed && before >= 0)
@@ -260,7 +268,7 @@ static bool store(uintptr_t *entry, uintptr_t from, uintptr_t to)
 	return open;
 }
 
-/* Of two functions of one name, does the module want the older? */
+/* Does the module need the older of two functions with the same name? */
 static bool wants_old(const struct module *m, size_t symbol)
 {
 	bool has_version = m->versions && can_read(&m->versions[symbol], sizeof(*m->versions));
@@ -269,25 +277,25 @@ static bool wants_old(const struct module *m, size_t symbol)
 
 	while (at && version > 1 && can_read(at, sizeof(ElfW(Verneed)))) {
 		const ElfW(Verneed) *file = (const void *)at;
-		const char *one = at + file->vn_aux;
+		const char *aux = at + file->vn_aux;
 
-		for (uint32_t i = 0; i < file->vn_cnt && can_read(one, sizeof(ElfW(Vernaux))); i++) {
-			const ElfW(Vernaux) *need = (const void *)one;
+		for (uint32_t i = 0; i < file->vn_cnt && can_read(aux, sizeof(ElfW(Vernaux))); i++) {
+			const ElfW(Vernaux) *need = (const void *)aux;
 
 			if (need->vna_other == version)
 				return strcmp(m->names + need->vna_name, PTT_OLD_VERSION) == 0;
-			one += need->vna_next;
+			aux += need->vna_next;
 		}
 		at = file->vn_next ? at + file->vn_next : NULL;
 	}
-	return true; /* none is the oldest to the dynamic linker */
+	return true; /* without a version, the dynamic linker takes the oldest function */
 }
 
 #define STUB_SIZE 16u
 
 /*
- * Is @code a module's own that has the dynamic linker look for the function of entry @number? It pushes the number, or, where the
- * number is in a register, what says which module it is.
+ * Is @code the module's stub that makes the dynamic linker look up entry @number? Such a stub pushes the number. If
+ * the number is in a register, the stub pushes the word that identifies the module.
  */
 static bool asks_for(const struct module *m, uintptr_t code, size_t number)
 {
@@ -312,16 +320,16 @@ static bool asks_for(const struct module *m, uintptr_t code, size_t number)
 #endif
 }
 
-/* @number: the number of the entry among the entries of calls, which alone may have to be looked up yet; or NO_CALL */
 #define NO_CALL SIZE_MAX
 
+/* @number: the number of the entry among the entries of calls; NO_CALL: another entry, which is always bound */
 static void change(const struct module *m, const struct route *route, size_t symbol, uintptr_t *entry, size_t number)
 {
 	uintptr_t now, to = work->to_hooks ? route->hook : route->real;
 
 	if (!can_read(entry, sizeof(*entry)))
 		return;
-	/* relaxed: it is compared with when it is changed */
+	/* relaxed: store() compares it again */
 	now = __atomic_load_n(entry, __ATOMIC_RELAXED);
 	if (now != (work->to_hooks ? route->real : route->hook) &&
 	    !(work->to_hooks && number != NO_CALL && asks_for(m, now, number) && !(route->old && wants_old(m, symbol))))
@@ -347,7 +355,7 @@ static void change_all(const struct module *m, const ElfW(Rela) *first, size_t s
 		if (!can_read(symbol, sizeof(*symbol)) || symbol->st_name >= m->names_size)
 			continue;
 		if (symbol->st_shndx != SHN_UNDEF)
-			continue; /* it has one of its own */
+			continue; /* the module defines the function itself */
 		route = route_of(m->names + symbol->st_name);
 		if (route)
 			change(m, route, ELF64_R_SYM(r->r_info), (uintptr_t *)(m->base + r->r_offset),
@@ -412,7 +420,7 @@ static void nothing(void)
 {
 }
 
-/* The other callbacks that look for it change nothing. */
+/* The resolver of the indirect function. Other look-ups of the function do nothing. */
 static __attribute__((used)) UNWATCHED void (*resolve_nothing(void))(void)
 {
 	if (work)
@@ -430,7 +438,7 @@ bool ptt_rebind(bool hooked, bool changed, struct ptt_rebound *done)
 
 	memset(done, 0, sizeof(*done));
 	find_routes();
-	if (!known || !dladdr(&ptt_real, &about))
+	if (!routes_found || !dladdr(&ptt_real, &about))
 		return false;
 	self = dlopen(about.dli_fname, RTLD_NOW | RTLD_NOLOAD);
 	if (!self)
