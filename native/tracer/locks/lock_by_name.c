@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* lock_by_name.c - the functions of the user's locks that a program asks dlsym() for. */
+/* lock_by_name.c - lock functions of the user's file that the program looks up by dlsym(). */
 /*
- * The shared object of the user's functions has a dlsym() of its own, which jumps here; without it this is never called.
- * What a program is given by a handle is called from anywhere, so the module of the call says nothing of where it leads to:
- * these functions have stubs of their own, which lead to what was asked for first. Another function of the same name, of
- * another library, is given as it is.
+ * The shared object of the user's functions has its own dlsym(), which jumps here. A program may call the result of
+ * dlsym() from any module, so the calling module does not tell the real function. So each of these functions has a
+ * second stub, which leads to the first function that dlsym() found. For a function of the same name in another
+ * library, dlsym() returns the function itself.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -13,22 +13,22 @@
 
 typedef void *dlsym_fn(void *handle, const char *name);
 
-static void *asked[PTT_LOCK_GIVEN]; /* by number in the table; release: pairs with the acquires */
+static void *asked[PTT_LOCK_GIVEN]; /* functions that dlsym() found, by index in the table; release and acquire */
 
 static COLD dlsym_fn *real_dlsym(void)
 {
-	void *found = dlvsym(RTLD_NEXT, "dlsym", PTT_OLD_VERSION);
+	void *function = dlvsym(RTLD_NEXT, "dlsym", PTT_OLD_VERSION);
 
-	__asm__ volatile("" : "+r"(found)); /* no tail call: dlvsym() looks at its caller */
-	return *(dlsym_fn **)&found;
+	__asm__ volatile("" : "+r"(function)); /* no tail call: dlvsym() depends on its caller */
+	return *(dlsym_fn **)&function;
 }
 
 void *ptt_dlsym(void *handle, const char *name)
 {
-	void *found = __nptl_trace_locks ? real_dlsym()(handle, name) : dlsym(handle, name);
+	void *function = __nptl_trace_locks ? real_dlsym()(handle, name) : dlsym(handle, name);
 
-	__asm__ volatile("" : "+r"(found)); /* as above */
-	return found;
+	__asm__ volatile("" : "+r"(function)); /* as above */
+	return function;
 }
 
 const void *ptt_linked_module(const void *address, struct link_map **map)
@@ -48,9 +48,9 @@ bool ptt_lock_is_stub(const void *function)
 
 ptt_lock_fn *ptt_asked_lock(uint32_t number)
 {
-	void *found = __atomic_load_n(&asked[number % PTT_LOCK_GIVEN], __ATOMIC_ACQUIRE);
+	void *function = __atomic_load_n(&asked[number % PTT_LOCK_GIVEN], __ATOMIC_ACQUIRE);
 
-	return *(ptt_lock_fn **)&found;
+	return *(ptt_lock_fn **)&function;
 }
 
 void ptt_forget_asked_locks(void)
@@ -58,27 +58,27 @@ void ptt_forget_asked_locks(void)
 	Dl_info about;
 
 	for (uint32_t i = 0; i < PTT_LOCK_GIVEN; i++) {
-		void *found = __atomic_load_n(&asked[i], __ATOMIC_ACQUIRE);
+		void *function = __atomic_load_n(&asked[i], __ATOMIC_ACQUIRE);
 
-		if (found && !dladdr(found, &about))
+		if (function && !dladdr(function, &about))
 			__atomic_store_n(&asked[i], NULL, __ATOMIC_RELEASE);
 	}
 }
 
-/* Look for all functions of a library at once: a function that takes a lock needs the function that tries. */
+/* Look up all functions of a library at once: the stub of a lock function also needs the try function. */
 static void ask_for_all(void *handle)
 {
 	for (uint32_t i = 0; __nptl_trace_locks[i].name; i++) {
-		void *none = NULL, *found = ptt_dlsym(handle, __nptl_trace_locks[i].name);
+		void *none = NULL, *function = ptt_dlsym(handle, __nptl_trace_locks[i].name);
 
-		/* release: pairs with the acquires; nothing is read where it is taken */
-		if (found && !ptt_lock_is_stub(found))
-			__atomic_compare_exchange_n(&asked[i], &none, found, false, __ATOMIC_RELEASE,
+		/* release: pairs with the acquires; relaxed: on failure the value is not used */
+		if (function && !ptt_lock_is_stub(function))
+			__atomic_compare_exchange_n(&asked[i], &none, function, false, __ATOMIC_RELEASE,
 						    __ATOMIC_RELAXED);
 	}
 }
 
-static const struct ptt_lock_function *given(const char *name)
+static const struct ptt_lock_function *function_of_user(const char *name)
 {
 	for (const struct ptt_lock_function *f = __nptl_trace_locks; f->name; f++)
 		if (strcmp(f->name, name) == 0)
@@ -86,7 +86,7 @@ static const struct ptt_lock_function *given(const char *name)
 	return NULL;
 }
 
-/* What dlsym() returns, or NULL: the C library's is jumped to, as if the program had called it. */
+/* @stub: the result of dlsym(); NULL: the entry jumps to the C library's dlsym(), as if the program had called it. */
 struct answer {
 	const void *stub;
 	dlsym_fn *real;
@@ -98,22 +98,22 @@ struct answer ptt_lock_by_name(void *handle, const char *name)
 {
 	struct answer answer = {.real = real_dlsym()};
 	const struct ptt_lock_function *function;
-	void *found;
+	void *real;
 
-	/* what all modules see are the stubs; what lies behind a module depends on which one asks */
+	/* with RTLD_DEFAULT the program finds the stubs anyway; the result for RTLD_NEXT depends on the caller */
 	if (handle == RTLD_DEFAULT || handle == RTLD_NEXT)
 		return answer;
-	function = given(name);
-	found = function ? answer.real(handle, name) : NULL;
-	if (!found || ptt_lock_is_stub(found))
+	function = function_of_user(name);
+	real = function ? answer.real(handle, name) : NULL;
+	if (!real || ptt_lock_is_stub(real))
 		return answer;
 	ask_for_all(handle);
-	if (__atomic_load_n(&asked[function - __nptl_trace_locks], __ATOMIC_ACQUIRE) == found)
+	if (__atomic_load_n(&asked[function - __nptl_trace_locks], __ATOMIC_ACQUIRE) == real)
 		answer.stub = function->stub;
 	return answer;
 }
 
-/* The C library's dlsym() must see the address that the program returns to: it says which module asks. */
+/* The C library's dlsym() needs the program's return address: it tells the calling module. */
 #if defined(__x86_64__)
 __asm__(".text\n"
 	"	.globl	__nptl_trace_dlsym\n"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* lock_call.c - what the functions of other libraries' locks do, reported as what pthread's would be. */
+/* lock_call.c - calls of lock functions of other libraries, reported as calls of the thread library's functions. */
 /*
- * A lock of GLib is a mutex to all that reads a trace, of a type of its own, which a note says when it is first used. What
- * the library does inside such a call, as waiting for a futex, is not reported besides.
+ * To readers of a trace, a lock of GLib is a mutex with a type. An event reports the type at the first use. Calls
+ * inside the library, such as a wait for a futex, are not reported.
  */
 #include "lock_hook.h"
 #include "team.h"
 #include "wait.h"
 
-/* A call of a function that a stub stands for. */
+/* A call of a lock function. */
 struct call {
 	const struct ptt_lock_function *function;
 	uint32_t number;
@@ -29,7 +29,7 @@ static inline long call_plainly(const struct call *call)
 	return call->real(with->at[0], with->at[1], with->at[2], with->at[3], with->at[4], with->at[5]);
 }
 
-/* The real function, whose own waits are part of the call. */
+/* Call the real function; its own waits are a part of the call. */
 static inline long call_real(const struct call *call)
 {
 	IN_LOCK;
@@ -54,9 +54,9 @@ static inline struct ptt_lock_used used_in(const struct call *call)
 	};
 }
 
-/* ------------------------------------------------------------ take and give back */
+/* ------------------------------------------------------------ take and release */
 
-/* A lock that another thread has: the wait is reported however the call is left. */
+/* A wait for a lock. Its end is reported however the call is left. */
 struct lock_wait {
 	struct ptt_lock_used lock;
 	uint64_t began;
@@ -80,7 +80,7 @@ static COLD long wait_for_lock(const struct call *call, const struct ptt_lock_us
 	return result;
 }
 
-/* For a mutex that another thread takes after the guess, the wait is not reported. */
+/* Take a lock without a try function. If another thread takes a mutex after the guess, the wait is not reported. */
 static long acquire_untried(const struct call *call, const struct ptt_lock_used *lock)
 {
 	long result;
@@ -102,8 +102,8 @@ static COLD long try_at_once(const struct call *call, uint32_t limit, ptt_lock_f
 }
 
 /*
- * The function that takes the lock if it is free does so, with the same arguments. To copy them, two words at a time, would wait
- * for the entry's stores of one.
+ * Call the try function with the same arguments. The arguments are not copied: a copy of two words at a time would
+ * stall on the entry's stores of one word.
  */
 static inline bool take_if_free(const struct call *call, uint32_t number, ptt_lock_fn *try_real)
 {
@@ -173,7 +173,7 @@ static long release(const struct call *call)
 	return call_real(call);
 }
 
-/* ------------------------------------------------------------ beginning and end */
+/* ------------------------------------------------------------ init and destroy */
 
 static long initialize(const struct call *call)
 {
@@ -183,7 +183,7 @@ static long initialize(const struct call *call)
 	if (!ptt_lock_has_done(call->function, result))
 		return result;
 	ptt_report_lock_init(&lock);
-	/* it is another object than the object that was there before, even if the same type was told */
+	/* a new object, even if the type of an earlier object at this address was reported */
 	ptt_report_type_anew(&lock);
 	return result;
 }
@@ -199,7 +199,10 @@ static long destroy(const struct call *call)
 
 /* ------------------------------------------------------------ conditions */
 
-/* A wait that the library makes of pthread's condition is seen as that: then only its lock is free meanwhile. */
+/*
+ * PTT_LOCK_WAIT_APART: the wait for the pthread condition is reported by its own hook; here only the release and the
+ * taking of the lock.
+ */
 static void end_wait_apart(const struct ptt_lock_used *lock)
 {
 	ptt_report_lock_taken(lock);
@@ -256,7 +259,10 @@ static long wake(const struct call *call)
 
 /* ------------------------------------------------------------ barriers */
 
-/* The barrier of a function without an object is the barrier of the thread's team; the thread does other work of the team meanwhile. */
+/*
+ * Without an object, the barrier is the barrier of the thread's team. The thread may run other work of the team
+ * meanwhile, so calls inside are traced.
+ */
 static long meet_team(const struct call *call)
 {
 	long result;
@@ -321,7 +327,6 @@ static long traced(const struct call *call)
 	}
 }
 
-/* Called from the entry of the stubs, and from the hooks of lock_hook.h. */
 long ptt_lock_call(struct ptt_lock_arguments *with, uint32_t number, void *site)
 {
 	const struct ptt_lock_function *function = ptt_lock_function(number);
@@ -334,14 +339,14 @@ long ptt_lock_call(struct ptt_lock_arguments *with, uint32_t number, void *site)
 
 	if (unlikely(!call.real))
 		return 0;
-	/* a function of a lock that such a function calls is a part of that call */
+	/* a lock function that a lock function calls is a part of the outer call */
 	if (!ptt_level((enum nptl_trace_domain)function->domain) || ptt_in_lock)
 		return call_untraced(&call);
 	if (function->needs != PTT_LOCK_NONE && !ptt_real_lock(ptt_lock_beside(number, function->needs), site))
 		return call_untraced(&call);
 	lock = function->mutex != PTT_LOCK_NONE ? (uintptr_t)argument(with, function->mutex) : (uintptr_t)object_of(&call);
 	before = ptt_lock_of_call;
-	/* the libraries of the catalogue have locks that only one process uses */
+	/* locks of the catalogue's libraries are private to a process */
 	ptt_lock_of_call = PTT_LOCK_WORD(lock, number < PTT_LOCK_GIVEN ? PTT_OTHER_PRIVATE : PTT_OTHER_UNKNOWN);
 	result = traced(&call);
 	ptt_lock_of_call = before; /* the lock of the call that a signal handler interrupted */
@@ -349,8 +354,8 @@ long ptt_lock_call(struct ptt_lock_arguments *with, uint32_t number, void *site)
 }
 
 /*
- * Where the stubs jump to, with the number of the function in a register that no call passes anything in. The arguments
- * are put into memory, from where the real function gets them. The stubs of the user's functions know it by its other name.
+ * The entry: stubs jump here, with the number of the function in a register that passes no argument. The entry stores
+ * the arguments in memory for ptt_lock_call(). Stubs of the user's functions use the second name.
  */
 #if defined(__x86_64__)
 __asm__(".text\n"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* lock_events.h - what happens to a lock of another library, reported as if it were a mutex or a read-write lock. */
+/* lock_events.h - reports of locks of other libraries, as events of a mutex or of a read-write lock. */
 /*
- * The contract is the contract of the events: nothing here blocks or allocates. @shared: a read-write lock is taken for reading; a
- * mutex never is.
+ * As for all events, no function here blocks or allocates. @shared: a read-write lock is taken for reading; false for
+ * a mutex.
  */
 #ifndef PTT_LOCK_EVENTS_H
 #define PTT_LOCK_EVENTS_H
@@ -12,7 +12,7 @@
 #include "lock_function.h"
 #include "tracer.h"
 
-/* A lock as one call of a function has it. */
+/* A lock in a call of a function. */
 struct ptt_lock_used {
 	const struct ptt_lock_function *function;
 	const void *object;
@@ -53,7 +53,7 @@ static inline void ptt_report_lock_free(const struct ptt_lock_used *lock)
 		REPORT(MUTEX, MUTEX_FREE, lock->object, lock->site);
 }
 
-/* Whom the thread waits for is not known to the library's caller: owner 0. */
+/* Owner 0: the tracer does not know the holder. */
 static inline void ptt_report_lock_wait(const struct ptt_lock_used *lock)
 {
 	if (ptt_lock_is_rwlock(lock))
@@ -62,7 +62,7 @@ static inline void ptt_report_lock_wait(const struct ptt_lock_used *lock)
 		REPORT_WITH(MUTEX, MUTEX_WAIT, mutex_wait, lock->object, lock->site, .owner = 0);
 }
 
-/* ptt_report_lock_wait_end - a wait of @ns is over: with the lock, or with the error @result */
+/* ptt_report_lock_wait_end - a wait of @ns is over. @result: 0 if the thread has the lock, else an error number */
 static inline void ptt_report_lock_wait_end(const struct ptt_lock_used *lock, int result, uint64_t ns)
 {
 	const void *object = lock->object;
@@ -80,7 +80,7 @@ static inline void ptt_report_lock_wait_end(const struct ptt_lock_used *lock, in
 		REPORT_WITH(RWLOCK, RWLOCK_TAKEN_WRITE_WAITED, rwlock_taken_write_waited, object, site, .wait_ns = ns);
 }
 
-/* The rest also of conditions, */
+/* The two functions below also take conditions. */
 
 static inline void ptt_report_lock_init(const struct ptt_lock_used *lock)
 {
@@ -102,7 +102,7 @@ static inline void ptt_report_lock_destroy(const struct ptt_lock_used *lock)
 		REPORT(MUTEX, MUTEX_DESTROY, lock->object, lock->site);
 }
 
-/* and this of barriers. */
+/* Takes conditions and barriers, too. */
 static inline void ptt_report_lock_type(const struct ptt_lock_used *lock)
 {
 	uint16_t type = lock->function->type;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* lock_hook.h - hooks of functions that take locks or give them back, and that have a known number of arguments. */
+/* lock_hook.h - hooks of functions that take or release locks, with a known number of arguments. */
 /*
- * They are called most. So each function has a hook of its own that does what most calls need, with all that the table says known to
- * the compiler. An unusual call goes the way of other functions, ptt_lock_call(). stubs.c, which is generated, has the table of
- * functions before it includes this.
+ * These functions are called most. So each has its own hook for the usual call, and the compiler knows the function's
+ * description. Unusual calls go to ptt_lock_call(), as the calls of all other functions do. stubs.c, which is
+ * generated, has the table `functions` before the hooks.
  */
 #ifndef PTT_LOCK_HOOK_H
 #define PTT_LOCK_HOOK_H
@@ -11,25 +11,24 @@
 #include "lock_state.h"
 #include "real_lock.h"
 
-/* The arguments of a call, in the registers of integers and pointers. */
+/* The arguments of a call in integer registers. */
 struct ptt_lock_arguments {
 	long at[6];
 };
 
 /*
- * ptt_lock_call - make a call of a function of another library's lock, whichever it is, and report what it does
+ * ptt_lock_call - call a lock function of another library, and report the call
  * @number: of the function
- * @site: where it returns to
+ * @site: the return address of the call
  *
- * A program that looks whether a library is there, by a weak reference, finds a stub behind which there is nothing: a call of it
- * does nothing.
- * Return: what the function behind the stub returns.
+ * A program that tests for a library by a weak reference finds the stub. Without the library, the call does nothing.
+ * Return: the result of the real function; 0 if there is none.
  */
 long ptt_lock_call(struct ptt_lock_arguments *with, uint32_t number, void *site) HIDDEN;
 
 /*
- * A function of a lock that such a function calls is a part of that call. A call by a signal handler that interrupted such a function
- * is not, and goes the way of other functions.
+ * A lock function that another lock function calls is a part of the outer call, and is not traced. For a call from a
+ * signal handler that interrupted a lock function, see ptt_lock_is_plain().
  */
 static inline bool ptt_lock_is_traced(const struct ptt_lock_function *function)
 {
@@ -63,7 +62,7 @@ static inline __attribute__((always_inline)) void ptt_lock_free(const struct ptt
 
 #define PTT_BARE(...) __VA_ARGS__
 
-/* @number: of the function; @params, @arguments: in parentheses; @of: the argument that is the object */
+/* @number: of the function; @params, @arguments: in parentheses; @of: the argument with the object */
 #define PTT_LOCK_HOOK(number, name, params, arguments, of, ...)                                                     \
 	EXPORT long ptt_lock_hook_##number params __asm__(#name);                                                   \
 	EXPORT long ptt_lock_hook_##number params                                                                   \
@@ -83,7 +82,7 @@ static inline __attribute__((always_inline)) void ptt_lock_free(const struct ptt
 
 #define PTT_LOCK_KNOWN(number) ((real_fn *)(void (*)(void))ptt_lock_known(number, lock.site))
 
-/* Takes the lock, as function @tries does if it is free; @try_arguments: what that is called with, of the same types. */
+/* Takes the lock. @tries: the function that takes the lock if it is free; @try_arguments: its arguments, of the same types */
 #define LOCK_TAKES_TRYING(number, name, params, arguments, of, tries, try_params, try_arguments)                    \
 	PTT_LOCK_HOOK(number, name, params, arguments, of,                                                          \
 		if (ptt_lock_is_traced(function)) {                                                                 \
@@ -103,7 +102,7 @@ static inline __attribute__((always_inline)) void ptt_lock_free(const struct ptt
 				return real arguments;                                                              \
 		})
 
-/* The same for a lock that no function tries for: a wait is expected where another thread is known to have the lock. */
+/* The same without a try function: expect a wait if another thread seems to have the lock. */
 #define LOCK_TAKES(number, name, params, arguments, of)                                                             \
 	PTT_LOCK_HOOK(number, name, params, arguments, of,                                                          \
 		real = PTT_LOCK_KNOWN(number);                                                                      \
@@ -123,7 +122,10 @@ static inline __attribute__((always_inline)) void ptt_lock_free(const struct ptt
 			}                                                                                           \
 		})
 
-/* Gives it back, stamped before the release, so that the next holder's time is later. @noted: holders of such locks are noted */
+/*
+ * Releases the lock. The event is stamped before the release, so that the next holder's time is later. @noted: the
+ * lock is in ptt_lock_held
+ */
 #define LOCK_GIVES(number, name, params, arguments, of, noted)                                                      \
 	PTT_LOCK_HOOK(number, name, params, arguments, of,                                                          \
 		real = PTT_LOCK_KNOWN(number);                                                                      \

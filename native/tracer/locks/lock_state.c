@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* lock_state.c - what is remembered of other libraries' locks. Nothing here blocks or allocates. */
+/* lock_state.c - the state that the tracer keeps of other libraries' locks. No function here blocks or allocates. */
 #include "lock_state.h"
 
 __thread uint32_t ptt_in_lock INITIAL_EXEC;
 
-/* The word of a call that was left by a jump stays. */
+/* If a call is left by longjmp(), its word stays. */
 __thread uint64_t ptt_lock_of_call INITIAL_EXEC;
 
 enum ptt_other_lock ptt_find_other_lock(uint64_t object)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* lock_state.h - what is remembered of other libraries' locks, and how their functions' results are read. */
+/* lock_state.h - the state that the tracer keeps of other libraries' locks, and the meaning of their functions' results. */
 /*
- * Tables of words by a hash of a lock's address. A word leads to no other memory, so that it is read and written relaxed. Where a word
- * is of another lock with the same hash, this costs an event too many, or a guess.
+ * The state is in tables of words, by a hash of the lock's address. No other data depends on a word, so all accesses
+ * are relaxed. If another lock with the same hash takes the word, the cost is a superfluous event, or a wrong guess.
  */
 #ifndef PTT_LOCK_STATE_H
 #define PTT_LOCK_STATE_H
@@ -17,7 +17,7 @@
 
 #define PTT_TYPED_BITS 10
 extern uint64_t ptt_lock_typed[1u << PTT_TYPED_BITS] HIDDEN;
-extern uint64_t ptt_lock_generation HIDDEN; /* of the process: its parent has another one */
+extern uint64_t ptt_lock_generation HIDDEN; /* differs between a process and its parent */
 
 static inline uint64_t *ptt_lock_typed_at(const void *object)
 {
@@ -29,7 +29,7 @@ static inline uint64_t ptt_lock_type_key(const struct ptt_lock_used *lock)
 	return (uint64_t)(uintptr_t)lock->object ^ (uint64_t)lock->function->type << 48 ^ ptt_lock_generation;
 }
 
-/* ptt_lock_type_is_told - was the type of the lock reported, as far as this table knows? */
+/* ptt_lock_type_is_told - was the type of the lock reported, by this table? */
 static inline bool ptt_lock_type_is_told(const struct ptt_lock_used *lock)
 {
 	return __atomic_load_n(ptt_lock_typed_at(lock->object), __ATOMIC_RELAXED) == ptt_lock_type_key(lock);
@@ -40,7 +40,7 @@ static inline void ptt_forget_lock_type(const void *object)
 	__atomic_store_n(ptt_lock_typed_at(object), 0, __ATOMIC_RELAXED);
 }
 
-/* ptt_tell_lock_type - report which type of lock an object is. Says it again where it was forgotten, which does no harm. */
+/* ptt_tell_lock_type - report the type of a lock, unless it was reported. A second report does no harm. */
 static inline __attribute__((always_inline)) void ptt_tell_lock_type(const struct ptt_lock_used *lock)
 {
 	if (likely(ptt_lock_type_is_told(lock)))
@@ -49,16 +49,16 @@ static inline __attribute__((always_inline)) void ptt_tell_lock_type(const struc
 	ptt_report_lock_type(lock);
 }
 
-/* ptt_report_type_once - the same, as a call. ptt_report_type_anew - of an object that has just come to be, where another one may have been. */
+/* ptt_report_type_once - the same, not inlined. ptt_report_type_anew - for a new object: report the type in any case. */
 void ptt_report_type_once(const struct ptt_lock_used *lock) HIDDEN;
 void ptt_report_type_anew(const struct ptt_lock_used *lock) HIDDEN;
 
 /* ------------------------------------------------------------ the holder */
 
 /*
- * Which locks are known to be held by one thread alone, as far as a look at this says: of a mutex that cannot be tried for,
- * whether a wait is to be expected; of a read-write lock, whether it was taken for writing. A guess: another lock may have
- * taken the place, or a thread the lock. Address of the lock, where it is held.
+ * The locks that seem to be held by a single thread: a word is the address of a held lock. For a mutex without a try
+ * function, it tells whether to expect a wait. For a read-write lock, it tells whether the lock was taken for
+ * writing. It is a guess: another lock may have taken the word, or a thread the lock.
  */
 #define PTT_HELD_BITS 8
 extern uint64_t ptt_lock_held[1u << PTT_HELD_BITS] HIDDEN;
@@ -87,7 +87,10 @@ static inline void ptt_lock_note_free(const void *object)
 
 /* ------------------------------------------------------------ the call */
 
-/* The lock that the thread's call is about, or that its wait gives back, and below it an enum ptt_other_lock; 0: there is none. */
+/*
+ * The lock of the thread's present call, or the lock that its wait releases; in the low bits, an enum ptt_other_lock.
+ * 0: no call.
+ */
 extern __thread uint64_t ptt_lock_of_call INITIAL_EXEC HIDDEN;
 
 #define PTT_LOCK_WORD(object, is) ((uint64_t)(uintptr_t)(object) << 2 | (is))
@@ -97,16 +100,16 @@ extern __thread uint64_t ptt_lock_of_call INITIAL_EXEC HIDDEN;
 /* ptt_find_other_lock - see other_lock() in platform/upcalls.h. */
 enum ptt_other_lock ptt_find_other_lock(uint64_t object) HIDDEN;
 
-/* Left in whatever way: by return, by cancellation or by an exception. */
+/* Runs however the scope is left: by return, by cancellation or by an exception. */
 static inline void ptt_leave_lock(const uint32_t *entered)
 {
 	ptt_in_lock = *entered;
 }
 
-/* Until the scope ends, the thread is in a function of a lock. */
+/* Until the end of the scope, the thread is in a function of a lock. */
 #define IN_LOCK uint32_t entered_ __attribute__((cleanup(ptt_leave_lock), unused)) = ptt_in_lock++
 
-/* ptt_lock_has_done - does the result say that the call did what the function is for? */
+/* ptt_lock_has_done - did the call succeed, by its result? */
 static inline bool ptt_lock_has_done(const struct ptt_lock_function *function, long result)
 {
 	switch (function->result) {
@@ -114,7 +117,7 @@ static inline bool ptt_lock_has_done(const struct ptt_lock_function *function, l
 		return (int)result == 0;
 	case PTT_LOCK_NONZERO:
 		return (int)result != 0;
-	/* one byte, above which there may be anything */
+	/* a bool is one byte; the bits above it are undefined */
 	case PTT_LOCK_TRUE:
 		return (bool)(char)result;
 	case PTT_LOCK_FALSE:

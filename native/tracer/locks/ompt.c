@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ompt.c - the teams of LLVM's OpenMP, by the interface for tools that the standard gives (OMPT, OpenMP 5.0, chapter 4). */
+/* ompt.c - the teams of LLVM's OpenMP, by the standard's interface for tools (OMPT; OpenMP 5.0, chapter 4). */
 /*
- * The library asks a function of this name for a tool when it starts. What it reports of locks and critical sections is not asked
- * for: the stubs see these.
+ * When it starts, the library calls ompt_start_tool() to get a tool. The tool requests no reports of locks and
+ * critical sections: these have stubs.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "team.h"
 #include "lock_types.h"
 
-/* Declarations of the standard, without its header: only those used here. */
+/* Declarations of the standard, without its header. */
 enum { SCOPE_BEGIN = 1, SCOPE_END = 2 };
 enum { SET_PARALLEL_BEGIN = 3, SET_PARALLEL_END = 4, SET_TASK_SCHEDULE = 6, SET_IMPLICIT_TASK = 7, SET_SYNC_REGION = 23 };
 enum { TASK_IMPLICIT = 2 };
@@ -33,8 +33,9 @@ struct ompt_tool {
 static const struct ptt_lock_function teams = {.domain = NPTL_DOMAIN_BARRIER, .type = PTT_LOCK_TYPE_OMP_BARRIER};
 
 /*
- * The library waits by pthread's conditions, which is a part of the wait that is reported. What tasks do that a thread runs
- * meanwhile is the program's. How many the thread is in, one inside the other, and whether it waits outside of all:
+ * The library waits for pthread conditions; these inner waits are a part of the reported wait. But a thread may run
+ * tasks of the program meanwhile, and these are traced. @tasks: nested tasks that the thread runs; @waits: it waits
+ * outside of all tasks.
  */
 static __thread uint32_t tasks INITIAL_EXEC;
 static __thread bool waits INITIAL_EXEC;
@@ -85,7 +86,7 @@ static void on_parallel_end(union ompt_data *parallel, union ompt_data *task, in
 		ptt_team_end();
 }
 
-/* The end of a part is reported when its thread begins with the next one: see below. */
+/* Only the begin: the library reports the end of a part when the thread begins its next part. See is_end_of_part(). */
 static void on_implicit_task(int scope, union ompt_data *parallel, union ompt_data *task, unsigned int threads,
 			     unsigned int number, int flags)
 {
@@ -97,7 +98,7 @@ static void on_implicit_task(int scope, union ompt_data *parallel, union ompt_da
 	ptt_team_join(parallel->ptr);
 }
 
-/* At the end of a part a thread of the pool comes to a barrier that no code of the program has called for. */
+/* At the end of its part, a thread of the pool reaches a barrier that no code of the program calls. */
 static bool is_end_of_part(int kind, const void *site)
 {
 	return !ptt_team_is_mine() && (kind == BARRIER_PARALLEL || !site);
@@ -144,7 +145,7 @@ static void finalize(union ompt_data *data)
 	(void)data;
 }
 
-/* There can be only one tool: users keep their own tool, and ThreadSanitizer keeps the tool that its reports need. */
+/* There can be only one tool: the user's tool and ThreadSanitizer's tool have priority. */
 static bool is_ours(void)
 {
 	const char *libraries = getenv("OMP_TOOL_LIBRARIES");
@@ -156,10 +157,10 @@ struct ompt_tool *ompt_start_tool(unsigned int version, const char *runtime) EXP
 struct ompt_tool *ompt_start_tool(unsigned int version, const char *runtime)
 {
 	static struct ompt_tool ours = {.initialize = initialize, .finalize = finalize};
-	void *found = dlsym(RTLD_NEXT, "ompt_start_tool");
+	void *next = dlsym(RTLD_NEXT, "ompt_start_tool");
 	struct ompt_tool *theirs = NULL;
 
-	if (found)
-		theirs = (*(struct ompt_tool *(**)(unsigned int, const char *))(void *)&found)(version, runtime);
+	if (next)
+		theirs = (*(struct ompt_tool *(**)(unsigned int, const char *))(void *)&next)(version, runtime);
 	return theirs || !is_ours() ? theirs : &ours;
 }

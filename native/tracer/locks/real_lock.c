@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* real_lock.c - finds the functions behind the stubs, for each module that calls them. */
+/* real_lock.c - finds the real functions behind the stubs, for each calling module. */
 /*
- * Two modules of a process may have two versions of a library, so what a call leads to depends on where it comes from. The
- * few modules that call such functions are kept in a list that grows at its end; reading it takes no lock.
+ * Two modules of a process may use two versions of a library, so the real function depends on the calling module. The
+ * few calling modules are in a list that grows at its end; readers take no lock.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -13,7 +13,7 @@
 
 struct ptt_lock_caller ptt_lock_callers[PTT_LOCK_CALLERS];
 uint64_t ptt_lock_sites[PTT_LOCK_SITES];
-static uint32_t caller_count; /* release: pairs with the acquire of the threads that read the list */
+static uint32_t caller_count; /* release in add_caller() pairs with the acquires of readers */
 static pthread_mutex_t growing = PTHREAD_MUTEX_INITIALIZER;
 
 /* ------------------------------------------------------------ modules */
@@ -48,17 +48,17 @@ static int find_extent(struct dl_phdr_info *info, size_t size, void *arg)
 
 /* ------------------------------------------------------------ functions */
 
-/* In a module or what it was linked with, by the name that it is loaded by. */
+/* Look in a loaded module and in its dependencies. */
 static void *find_in(const char *path, const char *name)
 {
-	void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD), *found = NULL;
+	void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD), *function = NULL;
 
 	if (handle) {
-		found = ptt_dlsym(handle, name);
+		function = ptt_dlsym(handle, name);
 		ptt_real.dlclose(handle);
 	}
-	/* the program sees us first, and may see nobody else */
-	return ptt_lock_is_stub(found) ? NULL : found;
+	/* in the program, the tracer's stub comes first */
+	return ptt_lock_is_stub(function) ? NULL : function;
 }
 
 void *ptt_lock_found_beside(const void *function, const char *name)
@@ -85,44 +85,44 @@ static int take_name(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /*
- * In any module. A function that ends with the call has left its place to the caller's: that of a constructor is the dynamic
- * linker, which sees nothing. Loads nothing while a module is looked at, which has a lock of the linker's.
+ * Look in all modules. After a tail call the call site lies in the caller's caller, and for a constructor that is the
+ * dynamic linker. take_name() runs under a lock of the dynamic linker, so find_in() is called outside.
  */
 static void *find_anywhere(const char *name)
 {
-	void *found = NULL;
+	void *function = NULL;
 	unsigned int i;
 
-	for (i = 0; !found; i++) {
+	for (i = 0; !function; i++) {
 		struct name_of_module module = {.number = i};
 
 		if (!dl_iterate_phdr(take_name, &module))
 			break;
 		if (module.path[0])
-			found = find_in(module.path, name);
+			function = find_in(module.path, name);
 	}
-	return found;
+	return function;
 }
 
 /*
- * As the dynamic linker finds it for the module at @site: behind us among what all see, then among what that module sees alone.
- * A link map is no handle: that of a library which others brought along has no list of what to search.
+ * Look as the dynamic linker does for the module at @site: first behind the tracer in the global scope, then in the
+ * local scope of the module. The link map cannot serve as a handle: the link map of a dependency has no search list.
  */
 static COLD ptt_lock_fn *find(uint32_t number, const void *site)
 {
 	const char *name = ptt_lock_function(number)->name;
-	void *found = ptt_dlsym(RTLD_NEXT, name);
+	void *function = ptt_dlsym(RTLD_NEXT, name);
 	struct link_map *map = NULL;
 
-	if (!found && ptt_linked_module(site, &map) && map)
-		found = find_in(map->l_name, name);
-	if (!found)
-		found = find_anywhere(name);
-	__asm__ volatile("" : "+r"(found)); /* no tail call: dlsym() looks at its caller */
-	return *(ptt_lock_fn **)&found;
+	if (!function && ptt_linked_module(site, &map) && map)
+		function = find_in(map->l_name, name);
+	if (!function)
+		function = find_anywhere(name);
+	__asm__ volatile("" : "+r"(function)); /* no tail call: dlsym() depends on its caller */
+	return *(ptt_lock_fn **)&function;
 }
 
-/* Functions of both tables have their places in one array. */
+/* The index of a function in ptt_lock_caller.real: first the catalogue's functions, then the user's. */
 static inline uint32_t place_of(uint32_t number)
 {
 	return likely(number < PTT_LOCK_GIVEN) ? number : ptt_lock_count + number % PTT_LOCK_GIVEN;
@@ -148,7 +148,7 @@ static struct ptt_lock_caller *caller_of(uintptr_t site)
 	return NULL;
 }
 
-/* With `growing` taken. */
+/* The caller of this function holds `growing`. */
 static struct ptt_lock_caller *add_caller(uintptr_t site)
 {
 	size_t size = places() * sizeof(ptt_lock_fn *);
@@ -177,22 +177,22 @@ static struct ptt_lock_caller *add_caller(uintptr_t site)
 
 static COLD ptt_lock_fn *look_up(uint32_t number, const void *site)
 {
-	ptt_lock_fn *found = find(number, site);
+	ptt_lock_fn *function = find(number, site);
 	struct ptt_lock_caller *caller;
 	int before = errno;
 
-	/* a thread that finds it taken looks up anew another time, as a signal handler does that interrupts the owner */
+	/* if another thread holds the mutex, or a signal handler interrupted its holder: look up again next time */
 	if (ptt_real.pthread_mutex_trylock(&growing) == 0) {
 		caller = caller_of((uintptr_t)site);
 		if (!caller)
 			caller = add_caller((uintptr_t)site);
 		if (caller)
-			/* relaxed: the word is all there is */
-			__atomic_store_n(&caller->real[place_of(number)], found, __ATOMIC_RELAXED);
+			/* relaxed: no other data depends on the address */
+			__atomic_store_n(&caller->real[place_of(number)], function, __ATOMIC_RELAXED);
 		ptt_real.pthread_mutex_unlock(&growing);
 	}
 	errno = before;
-	return found;
+	return function;
 }
 
 /* Release: pairs with the acquire in ptt_lock_known(). */
@@ -208,19 +208,19 @@ static void keep_site(const struct ptt_lock_caller *caller, uintptr_t site)
 ptt_lock_fn *ptt_real_lock(uint32_t number, const void *site)
 {
 	const struct ptt_lock_caller *caller;
-	ptt_lock_fn *found;
+	ptt_lock_fn *function;
 
 	if (unlikely(number >= PTT_LOCK_ASKED))
 		return ptt_asked_lock(number);
-	found = ptt_lock_known(place_of(number), site);
-	if (likely(found))
-		return found;
+	function = ptt_lock_known(place_of(number), site);
+	if (likely(function))
+		return function;
 	caller = caller_of((uintptr_t)site);
 	if (caller)
 		keep_site(caller, (uintptr_t)site);
-	/* relaxed: the word is all there is */
-	found = caller ? __atomic_load_n(&caller->real[place_of(number)], __ATOMIC_RELAXED) : NULL;
-	return likely(found) ? found : look_up(number, site);
+	/* relaxed: no other data depends on the address */
+	function = caller ? __atomic_load_n(&caller->real[place_of(number)], __ATOMIC_RELAXED) : NULL;
+	return likely(function) ? function : look_up(number, site);
 }
 
 void ptt_forget_real_locks(void)
@@ -236,7 +236,7 @@ void ptt_forget_real_locks(void)
 
 		if (extent.inside == PTT_LOCK_CLOSED)
 			continue;
-		/* relaxed, both: no call comes from a closed module, and all else is looked up again */
+		/* relaxed, both: no call comes from a closed module, and all other functions are looked up again */
 		for (uint32_t place = 0; place < all; place++)
 			__atomic_store_n(&ptt_lock_callers[i].real[place], NULL, __ATOMIC_RELAXED);
 		if (!dl_iterate_phdr(find_extent, &extent))

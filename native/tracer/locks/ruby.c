@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* ruby.c - Ruby's Mutex, which is also inside its Monitor. */
+/* ruby.c - Ruby's Mutex, which Ruby's Monitor also uses. */
 /*
- * Two things make these functions different from the functions of other libraries. They are left by a jump where Ruby raises an
- * exception or ends a thread, so what has to be done at the end of a call is left to rb_ensure(), which Ruby has for that. And they run
- * under Ruby's global lock: what a hook does right after a call, it does before any other thread of Ruby's can do anything. So a
- * release is reported when it is known to have been accepted, and whether a lock is free is known before it is asked for.
+ * These functions differ from the functions of other libraries in two ways. First, Ruby leaves them by longjmp() when
+ * it raises an exception or ends a thread. So rb_ensure() runs the end of a call. Second, they run under Ruby's
+ * global lock: no other Ruby thread runs between a call and the code right after it. So a release is reported after
+ * it succeeded, and a hook knows before a call whether the lock is free.
  *
- * Ruby releases what a thread has when it ends, without a call that could be seen: to readers of a trace such a lock is robust.
+ * When a thread ends, Ruby releases the thread's locks without a call that has a hook. So the lock is reported as
+ * robust.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,34 +26,34 @@ typedef value ensure_fn(value (*body)(value), value data, value (*after)(value),
 #define FALSE_VALUE 0ul
 #define NIL_BITS 0xcul /* nil is 8, since Ruby 3.2 it is 4 */
 
-/* What Ruby's headers compile into extensions: an object with data of a type. */
+/* struct RTypedData of Ruby's headers: an object with typed data. */
 struct typed_object {
 	value flags, class, type, flag;
 	const void *data;
 };
 #define FLAG_OF_TYPED 1ul /* the data lie outside of the object */
 
-/* ------------------------------------------------------------ what Ruby has to ask it */
+/* ------------------------------------------------------------ functions of Ruby */
 
 typedef const void *ractor_key;
 
 struct ruby {
 	ensure_fn *ensure;
 	of_one_fn *is_locked;
-	value (*scheduler)(void); /* NULL where there is none: before Ruby 3.1 */
-	bool (*find_value)(ractor_key key, value *found);
-	ractor_key of_first; /* a value that only the first ractor has; NULL before Ruby 3.3 */
+	value (*scheduler)(void); /* NULL before Ruby 3.1 */
+	bool (*find_value)(ractor_key key, value *of_ractor);
+	ractor_key of_first; /* key of a value that only the first ractor has; NULL before Ruby 3.3 */
 };
 
-/* Since Ruby 3.3 a thread of Ruby may go on in another thread of the kernel: always outside of the first ractor, else if asked for. */
+/* Since Ruby 3.3 a Ruby thread may move to another kernel thread: outside the first ractor always, in it only on request. */
 static bool all_threads_move(void)
 {
-	const char *asked = getenv("RUBY_MN_THREADS");
+	const char *setting = getenv("RUBY_MN_THREADS");
 
-	return asked && atoi(asked) > 0;
+	return setting && atoi(setting) > 0;
 }
 
-/* Give the ractor that calls, which is the first one, a value of its own. It may allocate. */
+/* Give the calling ractor, the first ractor, a value of its own. May allocate. */
 static bool mark_first(struct ruby *ruby, void *near)
 {
 	ractor_key (*new_key)(void);
@@ -68,8 +69,8 @@ static bool mark_first(struct ruby *ruby, void *near)
 	return true;
 }
 
-/* Return: 1, -1 if what is needed is not there, or 0 where the answer has to wait for a call by the first thread. */
-static int look_for_ruby(struct ruby *found, void *near)
+/* Return: 1; -1 if Ruby lacks a function; 0 if only a call by the first thread can tell. */
+static int look_for_ruby(struct ruby *ruby, void *near)
 {
 	bool may_move = ptt_lock_found_beside(near, "rb_internal_thread_specific_key_create");
 
@@ -77,46 +78,46 @@ static int look_for_ruby(struct ruby *found, void *near)
 		return -1;
 	if (may_move && ptt_tid() != (uint32_t)getpid())
 		return 0;
-	*(void **)&found->ensure = ptt_lock_found_beside(near, "rb_ensure");
-	*(void **)&found->is_locked = ptt_lock_found_beside(near, "rb_mutex_locked_p");
-	*(void **)&found->scheduler = ptt_lock_found_beside(near, "rb_fiber_scheduler_current");
-	if (!found->ensure || !found->is_locked || (may_move && !mark_first(found, near)))
+	*(void **)&ruby->ensure = ptt_lock_found_beside(near, "rb_ensure");
+	*(void **)&ruby->is_locked = ptt_lock_found_beside(near, "rb_mutex_locked_p");
+	*(void **)&ruby->scheduler = ptt_lock_found_beside(near, "rb_fiber_scheduler_current");
+	if (!ruby->ensure || !ruby->is_locked || (may_move && !mark_first(ruby, near)))
 		return -1;
 	return 1;
 }
 
 /*
- * Found once, and the same for all: a process has one Ruby. Takes the dynamic linker's lock at the first call.
- * Return: false if what is needed is not there, or the calling thread of Ruby may go on in another thread of the kernel.
+ * Find Ruby's functions, once: a process has one Ruby. Takes the dynamic linker's lock at the first call.
+ * Return: false if Ruby lacks a function, or if the calling Ruby thread may move to another kernel thread.
  */
 static bool find_ruby(struct ruby *ruby, void *near)
 {
-	static struct ruby found;
+	static struct ruby functions;
 	static int state;
 	value ignored;
 	int now = __atomic_load_n(&state, __ATOMIC_ACQUIRE); /* acquire: pairs with the release below */
 
 	if (unlikely(!now)) {
-		now = look_for_ruby(&found, near);
+		now = look_for_ruby(&functions, near);
 		__atomic_store_n(&state, now, __ATOMIC_RELEASE);
 	}
 	if (now <= 0)
 		return false;
-	*ruby = found;
+	*ruby = functions;
 	return !ruby->of_first || ruby->find_value(ruby->of_first, &ignored);
 }
 
-/* Fibers of a thread take turns while a fiber waits: what the thread waits for says nothing then. */
+/* With a scheduler, other fibers of the thread run while a fiber waits, so the wait of the thread says nothing. */
 static bool has_scheduler(const struct ruby *ruby)
 {
 	return ruby->scheduler && (ruby->scheduler() & ~NIL_BITS) != 0;
 }
 
-/* ------------------------------------------------------------ what the thread has */
+/* ------------------------------------------------------------ locks of the thread */
 
 /*
- * Locks whose taking the thread has reported. What does not fit in is not reported, and neither is its release; the same goes for
- * what was taken before the tracer saw it.
+ * The locks that the thread has reported as taken. If the array is full, neither the taking nor the release of a lock
+ * is reported. The release of a lock that was taken before the recording is not reported either.
  */
 #define HELD_MAX 8u
 
@@ -130,7 +131,10 @@ static const void **place_of(const void *object)
 	return NULL;
 }
 
-/* Who reported last that it took a lock: another lock may have taken the place. Relaxed, all: under Ruby's lock, or a guess. */
+/*
+ * The last thread that reported taking a lock; another lock may have taken the entry. Relaxed, all: under Ruby's
+ * lock, or a guess.
+ */
 #define TAKERS_BITS 8
 static struct {
 	const void *object;
@@ -155,7 +159,7 @@ static bool took_it_last(const void *object)
 
 /* ------------------------------------------------------------ reports */
 
-/* The object's data stay where they are when the object is moved. */
+/* The address of the object's data does not change when the garbage collector moves the object. */
 static const void *data_of(value self)
 {
 	const struct typed_object *object = (const void *)self;
@@ -163,7 +167,7 @@ static const void *data_of(value self)
 	return object->flag == FLAG_OF_TYPED ? object->data : (const void *)self;
 }
 
-static struct ptt_lock_used used(uint32_t number, value self, void *site)
+static struct ptt_lock_used use_of(uint32_t number, value self, void *site)
 {
 	return (struct ptt_lock_used){.function = &ptt_lock_functions[number], .object = data_of(self), .site = site};
 }
@@ -180,7 +184,10 @@ static void report_free(const struct ptt_lock_used *lock)
 	ptt_lock_of_call = 0;
 }
 
-/* Keep a lock that was taken, and say whether there was room. A lock that Ruby has released since, with its thread, is free now. */
+/*
+ * Note a taken lock. If the thread still has it noted, Ruby has released it meanwhile: report that. Return: false if
+ * the array is full.
+ */
 static bool keep(const struct ptt_lock_used *lock)
 {
 	const void **place = place_of(lock->object);
@@ -209,7 +216,7 @@ static void report_taken(const struct ptt_lock_used *lock, bool tried)
 	ptt_lock_of_call = 0;
 }
 
-/* ------------------------------------------------------------ calls that Ruby may leave by a jump */
+/* ------------------------------------------------------------ calls that Ruby may leave by longjmp() */
 
 struct call {
 	struct ptt_lock_used lock;
@@ -242,7 +249,7 @@ static void end_wait(const struct call *call)
 	ptt_lock_of_call = 0;
 }
 
-/* Called by Ruby when the call is over, by return or by a jump. */
+/* Called by rb_ensure() at the end of the call, by return or by longjmp(). */
 static value taken(value data)
 {
 	struct call *call = (struct call *)data;
@@ -292,8 +299,8 @@ EXPORT value ptt_rb_mutex_lock(value self)
 		return FALSE_VALUE;
 	if (!is_traced() || !find_ruby(&ruby, (void *)real))
 		return real(self);
-	locked = ruby.is_locked(self) != FALSE_VALUE; /* raises an exception where it is no Mutex */
-	call.lock = used(PTT_LOCK_NUMBER_RB_MUTEX_LOCK, self, site);
+	locked = ruby.is_locked(self) != FALSE_VALUE; /* raises an exception if @self is no Mutex */
+	call.lock = use_of(PTT_LOCK_NUMBER_RB_MUTEX_LOCK, self, site);
 	call.own = locked && place_of(call.lock.object) && took_it_last(call.lock.object);
 	call.waits = locked && !call.own;
 	if (locked && has_scheduler(&ruby))
@@ -318,7 +325,7 @@ EXPORT value ptt_rb_mutex_trylock(value self)
 	result = real(self);
 	if (result == FALSE_VALUE || !is_traced() || !find_ruby(&ruby, (void *)real))
 		return result;
-	lock = used(PTT_LOCK_NUMBER_RB_MUTEX_TRYLOCK, self, site);
+	lock = use_of(PTT_LOCK_NUMBER_RB_MUTEX_TRYLOCK, self, site);
 	report_taken(&lock, true);
 	return result;
 }
@@ -334,15 +341,18 @@ EXPORT value ptt_rb_mutex_unlock(value self)
 	if (unlikely(!real))
 		return FALSE_VALUE;
 	result = real(self);
-	/* the lock was reported, whatever the thread is in: a handler of a signal of Ruby's runs in the midst of a wait */
-	lock = used(PTT_LOCK_NUMBER_RB_MUTEX_UNLOCK, self, site);
+	/*
+	 * whatever ptt_in_lock says: Ruby runs handlers of signals in the midst of a wait, and the lock may have been
+	 * reported
+	 */
+	lock = use_of(PTT_LOCK_NUMBER_RB_MUTEX_UNLOCK, self, site);
 	report_free(&lock);
 	return result;
 }
 
 /*
- * The release of the lock is seen, as other releases are. Ruby takes the lock back by a function of its own, even when it leaves by a
- * jump.
+ * rb_mutex_sleep() releases the lock through the hook of rb_mutex_unlock(). It takes the lock again by an internal
+ * function, even if it leaves by longjmp().
  */
 static value sleep_and_take(value data)
 {
@@ -375,18 +385,18 @@ EXPORT value ptt_rb_mutex_sleep(value self, value timeout)
 	if (!is_traced() || !find_ruby(&ruby, (void *)real))
 		return real(self, timeout);
 	ruby.is_locked(self); /* as above */
-	call.lock = used(PTT_LOCK_NUMBER_RB_MUTEX_SLEEP, self, site);
+	call.lock = use_of(PTT_LOCK_NUMBER_RB_MUTEX_SLEEP, self, site);
 	call.had = place_of(call.lock.object) != NULL;
-	call.waits = has_scheduler(&ruby); /* which does not take it back where it raises */
+	call.waits = has_scheduler(&ruby); /* a scheduler does not take the lock again if it raises an exception */
 	return ruby.ensure(sleep_and_take, (value)&call, slept, (value)&call);
 }
 
-/* ------------------------------------------------------------ beginning */
+/* ------------------------------------------------------------ new objects */
 
-/* The garbage collector gives what a Mutex was to another one: each is told to be new. */
+/* The garbage collector reuses the memory of a Mutex, so each Mutex is reported as new. */
 static COLD void report_init(value self, void *site)
 {
-	struct ptt_lock_used lock = used(PTT_LOCK_NUMBER_RB_DATA_TYPED_OBJECT_ZALLOC, self, site);
+	struct ptt_lock_used lock = use_of(PTT_LOCK_NUMBER_RB_DATA_TYPED_OBJECT_ZALLOC, self, site);
 
 	ptt_lock_of_call = PTT_LOCK_WORD(lock.object, PTT_OTHER_PRIVATE);
 	REPORT_WITH(MUTEX, MUTEX_INIT, mutex_init, lock.object, site, .kind = PTHREAD_MUTEX_ERRORCHECK_NP, .robust = 1);
@@ -404,7 +414,7 @@ EXPORT value ptt_rb_data_typed_object_zalloc(value class, size_t size, const cha
 	if (unlikely(!real))
 		return FALSE_VALUE;
 	made = real(class, size, type);
-	/* the first word of a type is its name, which types of extensions do without */
+	/* the first word of a type is its name; types of extensions may have none */
 	if (*type && strcmp(*type, "mutex") == 0 && is_traced())
 		report_init(made, site);
 	return made;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* team.c - where the threads of a team are: at work, at the barrier, or in the pool. */
+/* team.c - the state of the threads of a team: at work, at the barrier, or in the pool. */
 /*
- * No function says when a thread of a pool waits and when it goes on. It is reported to wait for a condition, which the thread that
- * begins the next work broadcasts, and to have come to the barrier at the end of the work without waiting there. What stands for
- * barrier and pool are addresses in the storage of the thread that begins the work, whose pool it is in libgomp.
+ * No function tells when a thread of a pool waits and when it continues. Its wait is reported as a wait for a
+ * condition, and the thread that begins the next work broadcasts the condition. At the end of the work, the thread is
+ * reported to arrive at the barrier without a wait. Addresses in the thread-local storage of the first thread stand
+ * for the barrier and for the pool; in libgomp the pool belongs to that thread.
  */
 #include "team.h"
 
@@ -18,23 +19,23 @@ bool ptt_teams_by_ompt;
 
 static const struct ptt_lock_function pool_function = {.domain = NPTL_DOMAIN_COND, .type = PTT_LOCK_TYPE_TEAM_POOL};
 
-static uint32_t idle_threads; /* of all pools; threads that ended in a pool are counted, too */
+static uint32_t idle_threads; /* of all pools, including threads that ended in a pool */
 
-/* What the thread has begun, one inside the other. */
+/* The teams that the thread has begun, nested. */
 static __thread struct ptt_team begun[DEPTH] INITIAL_EXEC;
 static __thread uint32_t depth INITIAL_EXEC;
 static __thread char own_pool INITIAL_EXEC;
 
-/* What it has joined, and since when it waits at the barrier of that. */
+/* The team that the thread has joined, and the begin of its wait at the barrier. */
 static __thread struct ptt_team *joined INITIAL_EXEC;
 static __thread uint64_t joined_since INITIAL_EXEC;
 
-static __thread struct ptt_wait idle INITIAL_EXEC; /* object NULL: it is not */
+static __thread struct ptt_wait idle INITIAL_EXEC; /* the wait in the pool; object NULL: no wait */
 
-/* What it reports at the moment belongs to the call that began the work, which is no call of its own. */
+/* The present event belongs to the call that began the work, not to a call of this thread. */
 static __thread bool of_other_thread INITIAL_EXEC;
 
-static struct ptt_team too_deep; /* stands for all that have no place */
+static struct ptt_team too_deep; /* stands for all teams that are nested too deeply */
 
 bool ptt_is_of_other_thread(void)
 {
@@ -56,7 +57,7 @@ struct ptt_team *ptt_team_begin(const struct ptt_lock_function *function, void *
 		return &too_deep;
 	team = &begun[depth - 1];
 	*team = (struct ptt_team){.function = function, .pool = &own_pool, .site = site};
-	/* relaxed: whether anybody is there to hear it is a guess */
+	/* relaxed: a guess whether any thread waits in a pool */
 	if (__atomic_load_n(&idle_threads, __ATOMIC_RELAXED))
 		REPORT(COND, COND_BROADCAST, &own_pool, site);
 	return team;
@@ -67,7 +68,7 @@ bool ptt_team_is_mine(void)
 	return depth != 0;
 }
 
-/* The team that the thread works in, and since when it waits at its barrier. */
+/* The team that the thread works in, and where the begin of its wait at the barrier is. */
 static struct ptt_team *team_now(uint64_t **since)
 {
 	struct ptt_team *team = joined;
@@ -159,11 +160,11 @@ void ptt_forget_teams(void)
 	idle_threads = 0;
 }
 
-/* ------------------------------------------------------------ functions that run others */
+/* ------------------------------------------------------------ functions that have threads run a function */
 
 /*
- * A function such as GOMP_parallel() has another function run by several threads. It is given a function of ours instead, which
- * calls the program's: so the tracer knows when each of the threads begins with its part and has done it.
+ * A function such as GOMP_parallel() has several threads run a function of the program. The hook passes run_part()
+ * instead, which calls the program's function. So the tracer knows when each thread begins and ends its part.
  */
 typedef long run_fn(long a, long b, long c, long d, long e, long f, long g, long h);
 
@@ -172,17 +173,17 @@ struct part {
 	void *data;
 	struct ptt_team *team;
 	void *site;
-	uintptr_t first; /* thread */
+	uintptr_t first; /* pthread_t of the first thread */
 };
 
-/* Where the seventh argument and the eighth are, behind those in registers. */
+/* Index of the seventh argument; the eighth follows. */
 #if defined(__x86_64__)
-#define BEHIND 8 /* the stack's; before them lie the entry's frame pointer and the address that it returns to */
+#define BEHIND 8 /* on the stack, behind the entry's frame pointer and return address */
 #else
 #define BEHIND 6
 #endif
 
-/* Most functions have fewer than eight, and then it is whatever lies there. */
+/* Most functions have fewer than eight arguments; then the last values are arbitrary. */
 __attribute__((no_sanitize_address)) long ptt_team_run_plainly(const long *a, void (*real)(void))
 {
 	return ((run_fn *)real)(a[0], a[1], a[2], a[3], a[4], a[5], a[BEHIND], a[BEHIND + 1]);
@@ -202,19 +203,19 @@ static void run_part(void *data)
 	}
 }
 
-/* @arguments: hold the function, and behind it the argument that it is called with. */
+/* The function to run and its argument are next to each other in @arguments. */
 long ptt_team_run(const struct ptt_lock_function *function, long *arguments, void (*real)(void), void *site)
 {
-	long *given = &arguments[function->object];
-	struct part part = {.run = *(void (**)(void *))(void *)&given[0], .data = (void *)given[1], .site = site, .first = (uintptr_t)pthread_self()};
+	long *run = &arguments[function->object];
+	struct part part = {.run = *(void (**)(void *))(void *)&run[0], .data = (void *)run[1], .site = site, .first = (uintptr_t)pthread_self()};
 	void (*ours)(void *) = run_part;
 	long result;
 
 	if (ptt_teams_by_ompt)
 		return ptt_team_run_plainly(arguments, real);
 	part.team = ptt_team_begin(function, site);
-	given[0] = (long)(uintptr_t)ours;
-	given[1] = (long)&part;
+	run[0] = (long)(uintptr_t)ours;
+	run[1] = (long)&part;
 	result = ptt_team_run_plainly(arguments, real);
 	ptt_team_end();
 	return result;
