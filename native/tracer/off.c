@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* off.c - all of the tracer when it is built without event generators: nothing is hooked, nothing exported. */
+/* off.c - the whole tracer if it is built without event generators: it hooks and exports nothing. */
 
-/* C wants a file to hold something. */
+/* ISO C forbids an empty translation unit. */
 typedef int ptt_no_tracer;

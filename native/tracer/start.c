@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* start.c - when the program begins and ends: all parts of the tracer in turn. */
+/* start.c - begin and end of the program: starts and ends all parts of the tracer, in order. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 #include "team.h"
 #include "thread.h"
 
-/* What the tracer answers to the ring, here and in the handler that is loaded. */
+/* Functions and data of the tracer for native/ring, here and in the loaded handler. */
 static void fill_upcalls(void)
 {
 	ptt_upcalls.confined = &__nptl_trace_confined;
@@ -50,7 +50,7 @@ static void start_tracing(void)
 	ptt_report_start();
 }
 
-/* A program finds errno 0 when it begins. */
+/* errno must be 0 when the program begins. */
 static __attribute__((constructor(101))) void start(void)
 {
 	int before = errno;
@@ -66,7 +66,7 @@ static void end_tracing(void)
 	ptt_report_lost();
 	REPORT(PROCESS, PROCESS_EXIT, (void *)(uintptr_t)ptt_pid, NULL);
 	if (!__nptl_trace_confined) {
-		/* what we do ourselves in the library is no part of the program */
+		/* the tracer's own calls of the library are no part of the program */
 		ptt_mute_points(true);
 		ptt_report_uncovered();
 		ptt_drop_control();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tracer.h - what the hooks share: levels, the handler's entry point, the real functions, waits. */
+/* tracer.h - shared by all hooks: levels, sending events to the handler, the real functions. */
 /*
- * A hook is transparent: it returns what the real function returns, keeps errno, adds no cancellation point and no
- * system call. Hooks know nothing of storage; the handler's entry point is all they see of it.
+ * A hook is transparent: it returns the result of the real function, keeps errno, and adds no cancellation point and
+ * no system call. Hooks know nothing of storage: they only call the handler's entry point.
  */
 #ifndef PTT_TRACER_H
 #define PTT_TRACER_H
@@ -41,24 +41,24 @@ struct winsize;
 #define COLD __attribute__((cold, noinline))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
-/* ThreadSanitizer, where the tracer is built with it, calls such a function before it can watch anything. */
+/* For functions that ThreadSanitizer calls before it is ready, in a tracer built with it. */
 #define UNWATCHED __attribute__((no_sanitize_thread))
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 
 /* ------------------------------------------------------------ levels */
 
-/* A page of its own: where somebody may change levels from outside, a shared page is mapped over it. */
+/* On its own page: if levels may be changed from outside, a shared page is mapped over it. */
 union ptt_control_page {
 	struct ptt_control control;
 	char page[PTT_PAGE_MAX];
 };
 extern union ptt_control_page ptt_control HIDDEN;
 
-/* ptt_level - detail level of a domain now; 0 while there is no handler. */
+/* ptt_level - present detail level of a domain; 0 while there is no handler. */
 static inline uint32_t ptt_level(enum nptl_trace_domain domain)
 {
 #ifdef ENABLE_NPTL_TRACE
-	/* relaxed: a change is seen soon, and nothing else hangs on it */
+	/* relaxed: no other data depends on it, and a change is seen soon */
 	return __atomic_load_n(&ptt_control.control.level[domain], __ATOMIC_RELAXED);
 #else
 	(void)domain;
@@ -66,7 +66,7 @@ static inline uint32_t ptt_level(enum nptl_trace_domain domain)
 #endif
 }
 
-/* The single test in front of each event. */
+/* The single test before each event. */
 #define must_trace(domain, event) unlikely(ptt_level(NPTL_DOMAIN_##domain) >= NPTL_LEVEL_##event)
 
 /* ------------------------------------------------------------ events */
@@ -75,8 +75,9 @@ typedef void ptt_getevent_t(struct nptl_trace_event event);
 typedef void ptt_getplain_t(void *object, void *site, unsigned int domain, unsigned int event);
 
 /*
- * What takes events: the handler, what stands before it (a wrapper that keeps the handler from being traced, a filter), or
- * nobody. Events without fields go to getplain, which is the handler's own where nothing stands before it.
+ * The functions that receive events. getevent is the handler's function, or a function before it: guard (handler.c),
+ * filter, shared storage. Or it ignores events. getplain receives events without fields; it is the handler's own
+ * function if no function stands before it.
  */
 struct ptt_receiver {
 	ptt_getevent_t *getevent;
@@ -84,21 +85,24 @@ struct ptt_receiver {
 };
 extern struct ptt_receiver ptt_receiver HIDDEN;
 
-/* ptt_receive - events go to @getevent from now on; those without fields to @getplain, or, if that is NULL, to @getevent too. */
+/*
+ * ptt_receive - send events to @getevent from now on, and events without fields to @getplain, or, if that is NULL, to
+ * @getevent.
+ */
 void ptt_receive(ptt_getevent_t *getevent, ptt_getplain_t *getplain) HIDDEN;
-void ptt_ignore_event(struct nptl_trace_event event) HIDDEN; /* where there is no handler (any more) */
+void ptt_ignore_event(struct nptl_trace_event event) HIDDEN; /* while there is no handler */
 
 /*
- * ptt_filter - let some types of events only come to a handler
- * @spec: "mutex=3f,cond=18": of these domains, the events whose numbers have a bit in the hexadecimal number
- * @next: the handler
- * Return: what to call instead of @next.
+ * ptt_filter - pass only some types of events to a handler
+ * @spec: "mutex=3f,cond=18": domains, each with a hexadecimal mask of event numbers
+ * @next: the handler's function
+ * Return: the function to call instead of @next.
  */
 ptt_getevent_t *ptt_filter(const char *spec, ptt_getevent_t *next) HIDDEN;
 
 /*
- * struct nptl_trace_event as the words it consists of. A compiler that fills the bytes one by one and then copies the
- * struct to the stack stalls on its own stores, which costs more than the time stamp; so it is given whole words.
+ * struct nptl_trace_event, as words. If the compiler fills the struct byte by byte and then copies it to the stack,
+ * the copy stalls on the stores. That costs more than the time stamp, so the tracer fills whole words.
  */
 struct ptt_event_words {
 	uint64_t kind;
@@ -111,16 +115,16 @@ _Static_assert(offsetof(struct nptl_trace_event, event) == 2, "kind");
 _Static_assert(offsetof(struct nptl_trace_event, param_size) == 8, "param_size");
 _Static_assert(offsetof(struct nptl_trace_event, param) == 16, "param");
 
-/* The handler calls nothing of the C library that could come back to the tracer. */
+/* The handler calls no traced function of the C library. */
 extern bool ptt_handler_reentrant HIDDEN;
 
 /*
- * How many locks the calling thread has, by the events that it has sent: wrong where another thread releases them, or where
- * levels change. It decides about events that may as well be there or not.
+ * The number of locks that the calling thread holds, by its events. The number is wrong if another thread releases a
+ * lock, or if levels change. So it decides only about events that are optional.
  */
 extern __thread int32_t ptt_held INITIAL_EXEC HIDDEN;
 
-/* Costs nothing where domain and event are no constants. They are constants for acquisitions and releases. */
+/* No code unless domain and event are constants, as they are for acquisitions and releases. */
 static inline __attribute__((always_inline)) void ptt_count_held(char domain, char event)
 {
 	if (!__builtin_constant_p(domain) || !__builtin_constant_p(event))
@@ -148,7 +152,7 @@ static inline __attribute__((always_inline)) void ptt_count_held(char domain, ch
 	}
 }
 
-/* Both structs are passed in memory, so a function that takes one can be called with the other. */
+/* The calling convention passes both structs in memory, so the cast of the function is right. */
 static inline __attribute__((always_inline)) void ptt_call_getevent(char domain, char event, void *param, size_t size)
 {
 	struct ptt_event_words e = {
@@ -171,12 +175,15 @@ static inline __attribute__((always_inline)) void ptt_emit_plain(char domain, ch
 	ptt_receiver.getplain((void *)object, site, (uint8_t)domain, (uint8_t)event);
 }
 
-/* Functions of the handler, or NULL: see platform/upcalls.h. */
+/* Functions of the handler, or NULL. See platform/upcalls.h. */
 extern void (*ptt_before_lock_is_tried)(const void *object, void *site) HIDDEN;
 extern void (*ptt_before_exit)(void) HIDDEN;
 extern void (*ptt_before_rseq_is_called)(void) HIDDEN;
 
-/* ptt_before_rseq - the program registers an area of its own for restartable sequences, or ends the C library's area. */
+/*
+ * ptt_before_rseq - the program is about to register its own area for restartable sequences (rseq(2)), or to
+ * unregister the C library's.
+ */
 static inline void ptt_before_rseq(void)
 {
 	/* relaxed: set when the handler begins */
@@ -187,12 +194,12 @@ static inline void ptt_before_rseq(void)
 }
 
 /*
- * ptt_before_lock - a lock is about to be tried: what takes time and is wanted of its holder is done before it has it. To be called
- * where the event of the acquisition will be sent, from the same hook and with the same @site.
+ * ptt_before_lock - a lock is about to be tried: the handler prepares the event of the acquisition, such as its
+ * stack, before the thread holds the lock. Call it from the hook that sends the event, with the same @site.
  */
 static inline __attribute__((always_inline)) void ptt_before_lock(const void *object, void *site)
 {
-	/* relaxed: set once, to a function that is there for good */
+	/* relaxed: set once, to a function that is never unloaded */
 	void (*before)(const void *, void *) = __atomic_load_n(&ptt_before_lock_is_tried, __ATOMIC_RELAXED);
 
 	if (unlikely(before))
@@ -215,8 +222,8 @@ static inline __attribute__((always_inline)) void ptt_before_lock(const void *ob
 	} while (0)
 
 /*
- * The same, where the level of the domain is not known to be high enough for the event. The names are pasted here, since
- * system headers have macros of some of them.
+ * The same, if the level of the domain is high enough for the event. The names are pasted here, because system
+ * headers define some of them as macros.
  */
 #define REPORT(domain, name, object, site)                                                \
 	do {                                                                              \
@@ -230,13 +237,13 @@ static inline __attribute__((always_inline)) void ptt_before_lock(const void *ob
 			EMIT_PARAM(NPTL_DOMAIN_##domain, NPTL_EV_##name, type, object, site, __VA_ARGS__); \
 	} while (0)
 
-/* The two events that most routines have, with the same fields in all domains: a failure, and the _OUT of a full call. */
+/* Two events that most routines have, with the same fields in all domains: an error, and the _OUT event. */
 #define REPORT_ERROR(domain, object, routine_, result_, site)                                    \
 	REPORT_WITH(domain, domain##_ERROR, mutex_error, object, site, .routine = (routine_), .result = (result_))
 #define REPORT_RESULT(domain, name, object, result_, site) \
 	REPORT_WITH(domain, name, mutex_lock_out, object, site, .result = (result_))
 
-/* The call that brought the program into a hook. */
+/* The return address of a hook: the program's call. */
 #define CALL_SITE __builtin_extract_return_addr(__builtin_return_address(0))
 
 static inline struct nptl_trace_ptr48 ptt_ptr48(const void *pointer)
@@ -248,12 +255,12 @@ static inline struct nptl_trace_ptr48 ptt_ptr48(const void *pointer)
 
 static inline uint64_t ptt_ns(const struct timespec *t)
 {
-	/* declared never to be NULL where it comes from, but some programs pass it, and some routines take it */
+	/* declared nonnull, but some programs pass NULL, and some routines accept it */
 	__asm__("" : "+r"(t));
 	return t ? (uint64_t)t->tv_sec * UINT64_C(1000000000) + (uint64_t)t->tv_nsec : 0;
 }
 
-/* ptt_now_ns - for durations of waits; the vDSO's clock, no system call where the kernel offers one. */
+/* ptt_now_ns - a clock for durations of waits. Uses the vDSO: no system call. */
 static inline uint64_t ptt_now_ns(void)
 {
 	struct timespec now;
@@ -263,8 +270,9 @@ static inline uint64_t ptt_now_ns(void)
 }
 
 /*
- * Where handlers begin and end, and files are written, the C library's cancellation points are called. The functions of the
- * program that come to this are none: a request for cancellation stays pending meanwhile. Safe in signal handlers.
+ * Around code that calls cancellation points of the C library: begin and end of handlers, writing of files. The
+ * hooked functions are no cancellation points, so a request for cancellation stays pending meanwhile. Safe in signal
+ * handlers.
  */
 static inline int ptt_hold_cancellation(void)
 {
@@ -284,13 +292,13 @@ uint32_t ptt_tid(void) HIDDEN;
 void ptt_forget_tid(void) HIDDEN; /* in the child of a fork */
 
 /*
- * The thread is in a function of another library's lock, which is reported as a whole: see locks/. The waits inside are a
- * part of it, and no other; what the library takes and releases there is reported. Counts.
+ * Not 0: the thread is in a lock function of another library (locks/). Waits inside are a part of that call and are
+ * not reported. Locks that the library takes and releases inside are reported. A count of nested calls.
  */
 extern __thread uint32_t ptt_in_lock INITIAL_EXEC HIDDEN;
 void ptt_forget_lock_types(void) HIDDEN; /* in the child of a fork */
 
-/* A text as the variable last field of an event (name or data), zero-padded. */
+/* A text as the variable last field of an event (name or data), padded with zeros to pieces of 14 bytes. */
 #define PTT_NAME_MAX 255
 #define PTT_PIECES(size) (((size) + 13) / 14)
 
@@ -304,15 +312,15 @@ struct ptt_real {
 #undef HOOK
 #undef VERSIONED
 
-/* Filled before main; an earlier call of any of them fills it first. */
+/* Filled before main(), or by the first call of any of these functions. */
 extern struct ptt_real ptt_real HIDDEN;
 
 void ptt_resolve(void) HIDDEN;
 
 /*
- * The older of two functions of one name: pthread_kill (changed in glibc 2.34), posix_spawn (2.15), conditions (2.3.2).
- * Filled like ptt_real. Where there is one function only, or another library stands before the C library, which then has
- * one for all versions, it is the same as in ptt_real.
+ * The older of two functions with one name: pthread_kill (changed in glibc 2.34), posix_spawn (2.15), conditions
+ * (2.3.2). Filled like ptt_real. The same as in ptt_real if there is only one function. That is also so if another
+ * library stands before the C library, since it has one function for all versions.
  */
 #define HOOK(type, name, params, args)
 #define VERSIONED(type, name, version, params, args)
@@ -325,9 +333,9 @@ struct ptt_old {
 extern struct ptt_old ptt_old HIDDEN;
 
 /*
- * VERSION(hook, name, "@@GLIBC_2.34"): export a hook under a name that glibc has in two versions. VERSION_X86 is for names that have
- * two versions on x86-64 only. A program built with a sanitizer names no version, for the sanitizer's functions have none. The dynamic
- * linker then takes the oldest version that we have.
+ * VERSION(hook, name, "@@GLIBC_2.34"): export a hook under a name with two versions in glibc. VERSION_X86: for names
+ * with two versions only on x86-64. A program built with a sanitizer requests no version, because the sanitizer's
+ * functions have none. Then the dynamic linker takes the tracer's oldest version.
  */
 #if defined(__x86_64__)
 #define PTT_OLD_VERSION "GLIBC_2.2.5"
@@ -347,7 +355,7 @@ extern struct ptt_old ptt_old HIDDEN;
 #define VERSION_X86(hook, name, version) ALIAS(name, hook)
 #endif
 
-/* ALIAS(__fork, fork): export a hook of this file under another name, which the C library has too. */
+/* ALIAS(__fork, fork): export a hook of this file under a second name that the C library has. */
 #define ALIAS(name, hook) __asm__(".globl " #name "\n.set " #name ", " #hook)
 
 /* HOOK_AS(int, hook, (int a), body(a, CALL_SITE)): a hook that VERSION exports under the name of the real function. */
@@ -360,38 +368,38 @@ extern struct ptt_old ptt_old HIDDEN;
 
 /* ------------------------------------------------------------ parts */
 
-/* The program has given up system calls (confine.c); handlers look at it too. */
+/* Not 0: the program has given up system calls (confine.c). Handlers read it, too. */
 extern int __nptl_trace_confined __attribute__((visibility("default")));
 
-void ptt_suspend(void) HIDDEN; /* handler.c: trace nothing more in this process, and do not look at the clock */
-void ptt_resume(void) HIDDEN;  /* after all, as before; pairs with ptt_suspend(), by the same thread */
-void ptt_report_own_priority(void) HIDDEN;     /* sched.c: unless it is the ordinary one */
-void ptt_start_threads(void) HIDDEN;	       /* thread.c: the first thread */
-void ptt_start_threads_attached(void) HIDDEN;  /* thread.c: any number of them, in a process that was not traced before */
+void ptt_suspend(void) HIDDEN; /* handler.c: stop tracing in this process, and do not read the clock */
+void ptt_resume(void) HIDDEN;  /* undo ptt_suspend(), in the same thread */
+void ptt_report_own_priority(void) HIDDEN;     /* sched.c: unless the policy is SCHED_OTHER */
+void ptt_start_threads(void) HIDDEN;	       /* thread.c: in the first thread */
+void ptt_start_threads_attached(void) HIDDEN;  /* thread.c: in an attached process, with any number of threads */
 void ptt_set_levels(const char *verbosity, const char *tracing_arg) HIDDEN; /* levels.c */
-int ptt_domain(const char *name, size_t length) HIDDEN; /* its number, or 0 if there is none of that name */
+int ptt_domain(const char *name, size_t length) HIDDEN; /* the number of a domain; 0: unknown name */
 void ptt_map_control(const char *directory) HIDDEN;
 #if PTT_UNWINDS
 /*
- * call_site.c: the kind of lock that waits for a futex where a call comes from, by the functions on the stack: a place in
+ * call_site.c: the kind of lock that makes a futex call, by the functions on the stack: an index in
  * catalog/futexes.toml, or 0. Safe in signal handlers, takes no lock.
  */
 uint16_t ptt_site_futex(const void *site) HIDDEN;
 void *ptt_find_outer_site(void *site) HIDDEN;	     /* call_site.c: see outer_site() in platform/upcalls.h */
 struct ptt_stack_wanted;
 EXPORT uint32_t __nptl_trace_stack(void *site, const struct ptt_stack_wanted *wanted); /* call_site.c: see stack() there */
-void ptt_reach_begin(size_t room) HIDDEN;	     /* reach.c: the calling thread begins, and was given so much stack */
-void ptt_python_start(void) HIDDEN;		     /* python.c: look for an interpreter */
+void ptt_reach_begin(size_t room) HIDDEN;	     /* reach.c: in a new thread. @room: bytes of its stack */
+void ptt_python_start(void) HIDDEN;		     /* python.c: find the interpreter */
 /*
- * python.c: the name that the calling thread, which is about to create one, gave to it as threading.Thread: in UTF-8, without
- * an end. The interpreter is asked, which the thread may use as it is in a function of Python that starts the thread. Return:
- * how many bytes; 0 for a thread that is no such one, or that is named by itself, as from 3.14 on.
+ * python.c: the name of the threading.Thread that the calling thread is about to create, in UTF-8 without a final
+ * zero. Calls the interpreter, which the thread may use inside Thread.start(). Return: the number of bytes; 0 for
+ * other threads, and from 3.14 on, where a thread names itself.
  */
 size_t ptt_python_thread_name(char *name, size_t room) HIDDEN;
-void ptt_begin_closing(void) HIDDEN;		     /* modules.c: around dlclose() */
+void ptt_begin_closing(void) HIDDEN;		     /* modules.c: before dlclose(), and after it */
 void ptt_end_closing(const void *library) HIDDEN;
-void ptt_closing_in_child(void) HIDDEN;		     /* modules.c: other threads that closed a module are not there */
-void ptt_modules_anew(void) HIDDEN;		     /* modules.c: another recording has heard of none of them */
+void ptt_closing_in_child(void) HIDDEN;		     /* modules.c: in the child of a fork, where other threads' calls of dlclose() do not continue */
+void ptt_modules_anew(void) HIDDEN;		     /* modules.c: report all modules again, to another recording */
 #else
 static inline uint16_t ptt_site_futex(const void *site)
 {
@@ -433,17 +441,17 @@ static inline void ptt_modules_anew(void)
 }
 #endif
 struct nptl_trace_module;
-/* handler.c: the handler's, or NULL; see nptl_trace_handler_module() */
+/* nptl_trace_handler_module() of the handler, or NULL */
 extern void (*ptt_handler_module)(const struct nptl_trace_module *module) HIDDEN;
 void ptt_drop_control(void) HIDDEN;
 void ptt_keep_levels(void) HIDDEN;     /* in the parent, just before a fork */
-void ptt_clear_levels(void) HIDDEN;    /* for good */
-void ptt_suspend_levels(void) HIDDEN;  /* they are 0 until they are resumed */
+void ptt_clear_levels(void) HIDDEN;    /* for ever */
+void ptt_suspend_levels(void) HIDDEN;  /* the levels are 0 until ptt_resume_levels() */
 void ptt_resume_levels(void) HIDDEN;
-bool ptt_leave_control(void) HIDDEN;   /* in the child: levels 0, on a page that is not the parent's */
-void ptt_inherit_levels(void) HIDDEN;  /* in the child, once it is ready */
-bool ptt_restart_handler(void) HIDDEN; /* handler.c: in the child of a fork. Return: whether the child is traced. */
+bool ptt_leave_control(void) HIDDEN;   /* in the child: levels 0, on a private page */
+void ptt_inherit_levels(void) HIDDEN;  /* in the child, when it is ready */
+bool ptt_restart_handler(void) HIDDEN; /* handler.c: in the child of a fork. Return: is the child traced? */
 void *ptt_user_site(void) HIDDEN;      /* user.c: see platform/upcalls.h */
-extern pid_t ptt_pid HIDDEN;	       /* globals.c: the process that is traced */
+extern pid_t ptt_pid HIDDEN;	       /* globals.c: the traced process */
 
 #endif

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* wait.h - a routine that blocks: the event before it, and the event after it even if the thread is cancelled there. */
+/* wait.h - a routine that blocks: its second event is reported even if the thread is cancelled in it. */
 #ifndef PTT_WAIT_H
 #define PTT_WAIT_H
 
 #include "tracer.h"
 
 /*
- * A wait in progress. Declared with WAIT_GUARD it reports the end of the wait when its scope is left: by return, by
- * cancellation or by an exception; result stays ECANCELED unless the real function has returned.
+ * A wait in progress. Declare it with WAIT_GUARD: then the end of the wait is reported when the scope is left, by
+ * return, by cancellation or by an exception. The result is ECANCELED unless the real function has returned.
  */
 struct ptt_wait {
 	uint64_t began;
 	const void *object;
-	pthread_mutex_t *mutex; /* that a condition wait releases and takes back, or NULL */
+	pthread_mutex_t *mutex; /* the mutex that a condition wait releases and takes again, or NULL */
 	void *site;
 	int result;
 	char domain;
-	char out; /* number of the _OUT event, whose fields are result and wait_ns */
+	char out; /* number of the _OUT event; its fields are result and wait_ns */
 };
 
-/* ptt_begin_wait - after the event before the wait: no wait may end later than it is said to. */
+/* ptt_begin_wait - call it after the first event has been sent, so that the duration does not include the event. */
 static inline struct ptt_wait ptt_begin_wait(char domain, char out, const void *object, void *site)
 {
 	return (struct ptt_wait){
@@ -32,7 +32,7 @@ static inline struct ptt_wait ptt_begin_wait(char domain, char out, const void *
 	};
 }
 
-/* ptt_wait_is_traced - a condition wait, for its own sake or for the mutex that is free meanwhile. */
+/* ptt_wait_is_traced - is a condition wait traced, for its own events or for the mutex that it releases? */
 static inline bool ptt_wait_is_traced(void)
 {
 	return ptt_level(NPTL_DOMAIN_COND) || must_trace(MUTEX, MUTEX_FREE);
@@ -50,8 +50,8 @@ static inline void ptt_wait_end(struct ptt_wait *wait)
 
 	if (wait->mutex && must_trace(MUTEX, MUTEX_TAKEN))
 		/*
-		 * A robust mutex that cannot be recovered is not held after the wait, nor is a mutex that the caller did not hold
-		 * before. A bad deadline is refused with the mutex still held.
+		 * After the wait, the caller does not hold a robust mutex that cannot be recovered, nor a mutex that
+		 * it did not hold before. If a bad deadline is refused, it still holds the mutex.
 		 */
 		if (wait->result != ENOTRECOVERABLE && wait->result != EPERM)
 			EMIT(MUTEX, MUTEX_TAKEN, wait->mutex, wait->site);

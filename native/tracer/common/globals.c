@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* globals.c - what all parts of the tracer read: whether it is on, in which process and thread, and which functions take events and modules. */
+/* globals.c - data for all parts of the tracer: is it on, the process and thread ids, the receivers of events and modules. */
 #include "platform/confined.h"
 #include "tracer.h"
 
@@ -30,7 +30,7 @@ struct ptt_receiver ptt_receiver = {.getevent = ptt_ignore_event, .getplain = pl
 
 void ptt_receive(ptt_getevent_t *getevent, ptt_getplain_t *getplain)
 {
-	/* release: a thread that calls either function finds the function that it stands before */
+	/* release: a thread that calls the new function sees its data, such as the function behind it */
 	__atomic_store_n(&ptt_receiver.getevent, getevent, __ATOMIC_RELEASE);
 	__atomic_store_n(&ptt_receiver.getplain, getplain ? getplain : plain_as_event, __ATOMIC_RELEASE);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* event_filter.c - leaves out the types of events that the user does not want, in front of any handler. */
+/* event_filter.c - drops the types of events that the user does not want, before any handler. */
 /*
- * Where nothing is filtered, events go past this. A filter leaves out neither the life of processes and threads nor what
- * handlers say themselves: without these a trace could not say whose events it holds, and handlers give back what belongs
- * to a thread when they hear of its end.
+ * Without a filter, events do not pass through this file. A filter never drops events of the life of processes and
+ * threads, nor of handlers. A trace needs these to tell whose events it has, and a handler releases a thread's memory
+ * at its end event.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static const uint64_t always[NPTL_DOMAIN_COUNT] = {
 	[NPTL_DOMAIN_HANDLER] = UINT64_MAX,
 };
 
-/* By domain: a bit for each number of an event that passes. Set before the first event, and never again. */
+/* By domain: a bit for the number of each event that passes. Set only before the first event. */
 static uint64_t passing[NPTL_DOMAIN_COUNT];
 static void (*behind)(struct nptl_trace_event event);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* handler.c - PTHREAD_NPTL_TRACE: which handler, its arguments, loading it, beginning and ending it. */
+/* handler.c - the handler that PTHREAD_NPTL_TRACE names: its arguments, load, begin and end. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "writer/unjoined.h"
 
 #define ARGS_MAX 63
-#define FILTER_MAX 512 /* every domain with all its bits */
+#define FILTER_MAX 512 /* bytes of a filter with every domain and all bits */
 
 static struct {
 	char text[4096]; /* the value of the variable, cut at its separators */
@@ -32,8 +32,8 @@ static struct {
 static __thread volatile bool in_handler INITIAL_EXEC;
 
 /*
- * For handlers that may call traced functions: what they do is not traced. No signal handler comes between: its events
- * would be lost, and one that leaves by siglongjmp() would leave the thread marked as being in the trace handler.
+ * For handlers that may call traced functions: these calls are not traced. Signals are blocked meanwhile. Events of a
+ * signal handler would be lost, and a siglongjmp() from it would leave in_handler set.
  */
 static void guarded_getevent(struct nptl_trace_event event)
 {
@@ -56,7 +56,10 @@ static void complain(const char *what, const char *detail)
 	fprintf(stderr, "ptt: %s%s%s; the program runs untraced\n", what, detail ? ": " : "", detail ? detail : "");
 }
 
-/* The handlers of ptt record are given what tells a child whether to speak, and where to be counted: see their refuse(). */
+/*
+ * The arguments of ptt record's handlers tell a child whether to print the message, and where to count itself: see
+ * refuse() there.
+ */
 static void complain_of_library(const char *reason)
 {
 	bool recorded = strcmp(handler.name, "ring") == 0 || strcmp(handler.name, "shared") == 0;
@@ -69,7 +72,7 @@ static void complain_of_library(const char *reason)
 		complain("cannot load the trace handler", reason);
 }
 
-/* Cut the next field, up to @separator, off *@rest; NULL when there is none. */
+/* Cut the next field, up to @separator, off *@rest; NULL: there is none. */
 static char *next_field(char **rest, char separator)
 {
 	char *field = *rest, *end;
@@ -83,7 +86,7 @@ static char *next_field(char **rest, char separator)
 	return field;
 }
 
-/* Return: the error in the variable, or NULL. */
+/* Return: the error in the value, or NULL. */
 static const char *parse(const char *value)
 {
 	char *rest = handler.text, *args;
@@ -104,7 +107,7 @@ static const char *parse(const char *value)
 		return "PTHREAD_NPTL_TRACE names no handler";
 	if (args && *args)
 		return "PTHREAD_NPTL_TRACE has too many handler arguments";
-	/* a level is a number; there is no largest level */
+	/* a level is a number without an upper limit */
 	if (handler.verbosity && (handler.verbosity[strspn(handler.verbosity, "0123456789")] || strlen(handler.verbosity) >= 10))
 		return "the verbosity in PTHREAD_NPTL_TRACE is not a number";
 	return NULL;
@@ -125,7 +128,10 @@ bool ptt_path_beside_us(const char *file, char *path, size_t size)
 	return n > 0 && (size_t)n < size && access(path, R_OK) == 0;
 }
 
-/* Open a handler: in the directory of our own handlers beside this library, else where the dynamic linker looks. @file: without directory */
+/*
+ * Open a handler from the directory beside this library, or else by the dynamic linker's search path. @file: without
+ * a directory
+ */
 static void *open_file(const char *file)
 {
 	char name[NAME_MAX + 32], path[PATH_MAX];
@@ -136,7 +142,7 @@ static void *open_file(const char *file)
 	return opened ? opened : dlopen(file, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* Open the handler, or put into @reason why that cannot be. A name is tried as libNAME.so, then as it stands. */
+/* Open the handler, or put the error into @reason. Tries libNAME.so, then NAME. */
 static void *open_handler(const char *name, char *reason, size_t size)
 {
 	char library[NAME_MAX + 8];
@@ -148,7 +154,7 @@ static void *open_handler(const char *name, char *reason, size_t size)
 		opened = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	else
 		opened = open_file(library);
-	/* where the name is plain, the first reason speaks of the file that was meant */
+	/* for a plain name, the first error is about the intended file */
 	error = opened ? "" : dlerror();
 	snprintf(reason, size, "%s", error ? error : name);
 	if (opened || strchr(name, '/'))
@@ -193,7 +199,6 @@ static bool load(void)
 	return true;
 }
 
-/* The value of @key in the tracing argument, items of which are "key=value" joined by ';'. */
 bool ptt_tracing_option(const char *key, char *value, size_t size)
 {
 	const char *at = handler.tracing_arg;
@@ -238,7 +243,7 @@ bool ptt_begin_handler(void)
 	return __nptl_trace_enabled;
 }
 
-/* Paths are not on the stack: a thread with a small one may fork, or end the program. One thread alone is here. */
+/* static: a thread with a small stack may fork, or end the program. Only one thread is here at a time. */
 static void share_control(void)
 {
 	static char directory[PATH_MAX];
@@ -301,7 +306,7 @@ bool ptt_restart_handler(void)
 		ptt_receive(ptt_ignore_event, NULL);
 		return false;
 	}
-	/* a confined child could neither report itself nor leave anything behind */
+	/* a confined child could neither report itself nor write files */
 	if (__nptl_trace_confined || !ptt_traces_children()) {
 		__nptl_trace_enabled = 0;
 		return false;
@@ -315,7 +320,7 @@ bool ptt_restart_handler(void)
 
 void ptt_end_handler(void)
 {
-	/* it stays loaded: other threads may be inside it */
+	/* the handler stays loaded: other threads may be inside */
 	in_handler = true;
 	if (handler.fini)
 		handler.fini();

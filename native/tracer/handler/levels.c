@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* levels.c - levels of detail: from the environment, and changed from outside while the program runs. */
+/* levels.c - detail levels: set from the environment, and changed from outside while the program runs. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 union ptt_control_page ptt_control __attribute__((aligned(PTT_PAGE_MAX)));
 
-/* The word of the page that is no domain's: the highest of the levels, for a thread library that looks before it calls. */
+/* The word of no domain: the highest level, which a trace-enabled thread library reads before it calls a trace point. */
 #define HIGHEST 0
 _Static_assert(offsetof(struct ptt_control, level) == 24, "the offset below");
 __asm__(".globl __nptl_trace_detail_level\n"
@@ -45,7 +45,7 @@ int ptt_domain(const char *name, size_t length)
 	return 0;
 }
 
-/* "mutex=3,cond=2", ended by ';' or the end of the text */
+/* @spec: "mutex=3,cond=2", up to ';' or the end of the text */
 static void set_domains(const char *spec)
 {
 	while (*spec && *spec != ';') {
@@ -62,8 +62,9 @@ static void set_domains(const char *spec)
 }
 
 /*
- * A child that came about behind our back, by a system call of the program's own, finds all levels 0, and records nothing in its
- * parent's name. Not so where the page is shared with a process that changes levels: shared memory stays what it is.
+ * The kernel clears the page in every child. So a child that the program made by a raw system call finds all levels
+ * 0, and records nothing in its parent's buffers. This does not work if the page is shared with a process that
+ * changes levels: the kernel clears only private memory (madvise(2)).
  */
 static void wipe_on_fork(void)
 {
@@ -89,7 +90,7 @@ void ptt_set_levels(const char *verbosity, const char *tracing_arg)
 	wipe_on_fork();
 	for (i = 1; i < NPTL_DOMAIN_COUNT; i++)
 		ptt_control.control.level[i] = level;
-	/* items joined by ';': the same words within another item, as in a directory's name, mean nothing */
+	/* only at the begin of an item: a directory's name may contain the same words */
 	for (const char *item = tracing_arg; item && *item; item += *item == ';') {
 		if (!strncmp(item, "level=", strlen("level=")))
 			set_domains(item + strlen("level="));
@@ -113,11 +114,11 @@ void ptt_map_control(const char *directory)
 		return;
 	if (!ptt_may_write(sizeof(ptt_control)))
 		return;
-	unlink(control_path); /* of a process that was killed, or of what this one was before an exec */
+	unlink(control_path); /* left by a killed process, or by this process before an exec */
 	fd = open(control_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return;
-	/* allocated, not only sized: a store into a hole of a full file system would be a fatal signal */
+	/* allocate the blocks: on a full file system a store into a hole would raise SIGBUS */
 	if (posix_fallocate(fd, 0, sizeof(ptt_control)) == 0 &&
 	    pwrite(fd, &now, sizeof(now), 0) == (ssize_t)sizeof(now))
 		shared = mmap(&ptt_control, sizeof(ptt_control), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) !=
@@ -148,7 +149,7 @@ bool ptt_leave_control(void)
 void ptt_clear_levels(void)
 {
 	for (unsigned int i = 0; i < sizeof(ptt_control.control.level) / sizeof(*ptt_control.control.level); i++)
-		/* release: what was reported before comes before whatever says that nothing is any more */
+		/* release: earlier events come before the store that says that tracing has ended */
 		__atomic_store_n(&ptt_control.control.level[i], 0, __ATOMIC_RELEASE);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* points.c - turns what a trace-enabled thread library reports of its inside into events. */
+/* points.c - turns the trace points inside a trace-enabled thread library into events. */
 /*
- * Nothing is reported of a thread before its begin and after its end: a thread number can be used again, and only these two say whose
- * it is. So a thread made by pthread_create() begins in thread.c's trampoline, and ends here, in the last instructions that it has; a
- * thread that the hooks did not see being made begins here too.
+ * No event of a thread may come before its begin or after its end: thread ids are reused, and only these two events
+ * tell threads apart. A thread made by pthread_create() begins in the trampoline of thread.c, and ends here, in its
+ * last instructions. A thread that was made past the hooks also begins here.
  */
 #include <string.h>
 
@@ -11,9 +11,9 @@
 #include "thread.h"
 
 static __thread struct {
-	const void *lock; /* that this thread waits for */
+	const void *lock; /* the low-level lock that this thread waits for */
 	uint64_t began;
-	uint32_t locks; /* low-level ones that this thread has */
+	uint32_t locks; /* low-level locks that this thread holds, for handlers that use the C library */
 	bool muted;
 } inside INITIAL_EXEC;
 
@@ -23,8 +23,8 @@ void ptt_mute_points(bool mute)
 }
 
 /*
- * A handler that uses the C library must not be called by a thread that has one of the library's locks: it would ask for
- * the same one again, and wait for itself. Such handlers get nothing from the inside meanwhile.
+ * Does the point lie inside a low-level lock of the library? A handler that uses the C library must not be called
+ * there: it might take the same lock again, and wait for itself. So such handlers get no events of these points.
  */
 static bool locks_the_library(unsigned int point)
 {
@@ -35,7 +35,7 @@ static bool locks_the_library(unsigned int point)
 		inside.locks++;
 		return true;
 	case NPTL_POINT_lll_free:
-		/* it may have been taken before anything was traced */
+		/* the lock may have been taken before the recording */
 		inside.locks -= inside.locks > 0;
 		return true;
 	case NPTL_POINT_lll_wait:
@@ -46,7 +46,10 @@ static bool locks_the_library(unsigned int point)
 
 /* ------------------------------------------------------------ low-level locks */
 
-/* Locks whose purpose has been reported, by a hash of their addresses: a lock that lost its place is reported again. */
+/*
+ * Locks with a reported purpose, by a hash of their addresses. If another lock takes the place, the purpose is
+ * reported again.
+ */
 #define REPORTED_BITS 12
 static uintptr_t reported[1u << REPORTED_BITS];
 
@@ -55,13 +58,13 @@ void ptt_forget_purposes(void)
 	memset(reported, 0, sizeof(reported));
 }
 
-/* Once for each lock, so that the events of taking and freeing need not carry it. */
+/* Report the purpose once for each lock, so that the events of its use need no field for it. */
 static void report_purpose(const void *lock, unsigned long purpose, void *site)
 {
 	uint64_t hash = (uint64_t)(uintptr_t)lock * UINT64_C(0x9e3779b97f4a7c15);
 	uintptr_t *place = &reported[hash >> (64 - REPORTED_BITS)];
 
-	/* relaxed: two threads may both report it, which does no harm */
+	/* relaxed: if two threads both report it, that does no harm */
 	if (likely(__atomic_load_n(place, __ATOMIC_RELAXED) == (uintptr_t)lock) || purpose == NPTL_TRACE_LLL_OTHER)
 		return;
 	__atomic_store_n(place, (uintptr_t)lock, __ATOMIC_RELAXED);
@@ -77,7 +80,7 @@ static void lll_wait(const void *lock, unsigned long purpose, void *site)
 
 static void lll_waited(const void *lock, void *site)
 {
-	/* the beginning is missing where the level was changed, or a signal handler waited meanwhile */
+	/* the begin is missing if the level was changed, or if a signal handler waited meanwhile */
 	uint64_t wait_ns = inside.lock == lock ? ptt_now_ns() - inside.began : 0;
 
 	inside.lock = NULL;

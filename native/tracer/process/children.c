@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* children.c - functions that make a child inside the C library: their hooks report it, and surround the real call. */
+/* children.c - functions that make a child inside the C library: forkpty(), popen(), system(), daemon(). */
 /*
- * No hook sees the fork or the spawn itself, so the process id of the child is not known of all of them. The kernel lists
- * the children that a thread has, if it was built to; the newest is the last one. 0 stands for an id that is not known.
+ * No hook sees the fork inside these functions, so some do not tell the child's process id. The kernel lists the
+ * children of a thread, the newest last, if it was built to (proc(5), /proc/tid/children). 0: the id is unknown.
  */
 #include <fcntl.h>
 #include <pty.h>
@@ -27,12 +27,12 @@ static void report_spawn(pid_t child, void *site)
 
 /* ------------------------------------------------------------ the newest child */
 
-/* A list of process ids that is read piece by piece. */
+/* State while a list of process ids is read in pieces. */
 struct children {
-	pid_t number; /* that is being read */
+	pid_t number; /* the number that is being read */
 	pid_t last;
 	pid_t known;  /* the last one of an earlier list, or 0 */
-	bool is_newer; /* the last one follows the known one, so it was made later */
+	bool is_newer; /* the last id follows the known id, so that child is newer */
 };
 
 static void add_digit(struct children *c, char digit)
@@ -58,7 +58,7 @@ bool ptt_proc_has_our_ids(void)
 	return strtol(self, NULL, 10) == ptt_pid;
 }
 
-/* The children of the calling thread, by raw calls: this is no cancellation point, and errno stays. */
+/* List the children of the calling thread, by raw calls: no cancellation point, keeps errno. */
 static struct children list_children(pid_t known)
 {
 	struct children c = {.known = known};
@@ -77,7 +77,7 @@ static struct children list_children(pid_t known)
 	return c;
 }
 
-/* Return: the child made since @known was the last one; 0 where that is not certain. */
+/* Return: the child made since @known was the last child; 0: uncertain. */
 static pid_t newest_child(pid_t known)
 {
 	struct children c = list_children(known);
@@ -113,14 +113,14 @@ EXPORT FILE *popen(const char *command, const char *mode)
 }
 ALIAS(_IO_popen, popen);
 
-/* Before the call, which returns when the child has ended. */
+/* Reports before the call, which returns only after the child has ended. */
 EXPORT int system(const char *command)
 {
 	report_spawn(0, CALL_SITE);
 	return ptt_real.system(command);
 }
 
-/* A call of daemon() in progress: the parent ends inside it, as soon as it has forked. */
+/* A call of daemon() in progress. The parent ends inside it, right after the fork. */
 static __thread struct {
 	bool inside;
 	pid_t known;

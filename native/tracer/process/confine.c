@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* confine.c - prctl() and seccomp(): a program that gives up system calls is traced without them; names of threads. */
+/* confine.c - prctl() and seccomp(): a program that gives up system calls is traced without system calls; names of threads. */
 /*
- * A filter may make any call fatal that the program itself does not make. So once there is one, tracer and handlers do
- * with what threads need anyway, futexes and memory: no files are opened, nobody is asked for his number, and the
- * children of forks are not traced. In strict mode, or where reading the clock is forbidden, nothing is traced at all.
+ * A filter may make any system call fatal that the program itself does not make. So in a program with a filter,
+ * tracer and handlers only use the calls that threads need anyway: for futexes and memory. They open no files, ask
+ * for no ids, and do not trace children. In strict mode, or if reading the clock is forbidden, nothing is traced.
  */
 #include <linux/seccomp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include "syscall_numbers.h"
 #include "thread.h"
 
-/* What a call asks for that may confine the process. */
+/* The system calls that a call of prctl() or seccomp() forbids. */
 enum demand { NOTHING, FILTER, EVERYTHING };
 
 static enum demand demand_of_prctl(long option, long a, long b)
@@ -32,7 +32,7 @@ static enum demand demand_of_prctl(long option, long a, long b)
 	return NOTHING;
 }
 
-/* Programs try the call with NULL to see which kinds of filters there are. */
+/* Programs call it with NULL to test for kinds of filters. */
 static enum demand demand_of_seccomp(long operation, long filter)
 {
 	if (operation == SECCOMP_SET_MODE_STRICT)
@@ -41,9 +41,9 @@ static enum demand demand_of_seccomp(long operation, long filter)
 }
 
 /*
- * Called before the program's call, for nothing may be asked of the kernel once the call has been granted; taken back where it is
- * refused. Other threads may ask meanwhile. So this counts the calls that are made or were granted. relaxed: pairs with
- * ptt_is_confined(); the system call that follows is what makes it matter
+ * Call this before the program's call: after a granted call the tracer may make no system call. Undo it by release()
+ * if the kernel refuses the call. Other threads may make such calls at the same time, so this counts calls that are
+ * in progress or were granted. relaxed: pairs with ptt_is_confined(); the system call that follows orders it
  */
 static void confine(enum demand demand)
 {
@@ -63,7 +63,7 @@ static void release(enum demand demand)
 	__atomic_fetch_sub(&__nptl_trace_confined, 1, __ATOMIC_RELAXED);
 }
 
-/* After a call that returned @result; keeps errno. Not in a child of vfork, whose name is not its parent's. */
+/* After a call that returned @result; keeps errno. Not in a child of vfork(), whose name is not its parent's name. */
 static void report_own_name(long option, long name, long result, void *site)
 {
 	if (option == PR_SET_NAME && result == 0 && must_trace(THREAD, THREAD_NAME) &&

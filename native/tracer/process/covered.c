@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* covered.c - the modules whose thread calls go past the tracer, and why: looked for when they or the process end. */
+/* covered.c - finds modules with thread calls that bypass the tracer, and the reason, when the module is closed or the process ends. */
 /*
- * A module that was opened with RTLD_DEEPBIND has its calls bound to the C library, where other modules have their calls bound to us;
- * its relocations show it. A module that was linked with -Bsymbolic and brings functions of these names along calls its own functions;
- * then there are no relocations, but a flag and the definitions. A module that dlmopen() loaded into a namespace of its own calls the C
- * library of that namespace, which has no tracer.
+ * A module that was opened with RTLD_DEEPBIND has its calls bound to the C library, not to the tracer. The entries of
+ * its relocations show it. A module that was linked with -Bsymbolic and defines functions with these names calls its
+ * own functions. It has no relocations for them, but a flag and the definitions. A module that dlmopen() loaded into
+ * another namespace calls the C library of that namespace, which has no tracer.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 
 #define TEXT_MAX 8192
 
-/* The functions that do things to threads; what makes processes is no loss. */
+/* Only functions of threads count; functions that make processes are no loss. */
 static bool is_of_threads(const char *name)
 {
 	static const char *const families[] = {"pthread_", "sem_", "mtx_", "cnd_", "thrd_"};
@@ -52,7 +52,7 @@ static bool is_hooked(const char *name)
 	return false;
 }
 
-/* What the dynamic section of a module says. */
+/* A module, by its dynamic section. */
 struct module {
 	uintptr_t base;
 	const char *strings;
@@ -64,12 +64,12 @@ struct module {
 };
 
 struct search {
-	uintptr_t begin, end; /* where the C library lies */
-	char text[TEXT_MAX];  /* what is to be written */
+	uintptr_t begin, end; /* of the C library */
+	char text[TEXT_MAX];  /* lines to write */
 	size_t size;
 };
 
-/* Used under the lock of dl_iterate_phdr() only. */
+/* Used only under the lock of dl_iterate_phdr(). */
 static struct search search;
 
 static bool find_range(const struct dl_phdr_info *info, uintptr_t inside, uintptr_t *begin, uintptr_t *end)
@@ -92,7 +92,7 @@ static bool find_range(const struct dl_phdr_info *info, uintptr_t inside, uintpt
 	return found;
 }
 
-/* The dynamic linker has added the base to these, on most processors. */
+/* On most processors, the dynamic linker has added the base to these addresses. */
 static const void *address_of(const struct module *m, ElfW(Addr) value)
 {
 	return (const void *)(value < m->base ? m->base + value : value);
@@ -152,7 +152,7 @@ static const char *bound_elsewhere(const struct module *m, uintptr_t begin, uint
 	return name ? name : bound_between(m, m->others, m->others_size, begin, end);
 }
 
-/* The first function that the module defines itself, or NULL. The hash table lists the defined symbols. */
+/* The first hooked function that the module defines itself, or NULL. The hash table lists the defined symbols. */
 static const char *own_definition(const struct module *m)
 {
 	uint32_t buckets, first, i, symbol;
@@ -221,10 +221,10 @@ static bool imports_any(const struct module *m, const char *name)
 }
 
 /*
- * Locks of Rust and of C++20 are compiled into a module, and call syscall() where a thread waits. The tables of Rust's
- * panics and C++'s std::system_error distinguish such a module from others that make system calls; LuaJIT unwinds, too, but
- * without these tables. Which call it is only the module's code says, and the recorder reads that. From GCC 16 on the wait
- * itself lies in libstdc++.
+ * The function by which locks inside the module may wait for futexes, or NULL. Locks of Rust and of C++20 are
+ * compiled into a module, and call syscall() to wait. Tables of Rust's panics, or C++'s std::system_error, tell such
+ * a module from others that make system calls. LuaJIT also unwinds, but without these tables. Only the module's code
+ * tells which system call it makes; the recorder reads that code. From GCC 16 on the wait itself lies in libstdc++.
  */
 static const char *futexes_of(const struct module *m)
 {
@@ -264,10 +264,10 @@ static void look_at(struct search *s, const char *path, uintptr_t base, const El
 
 /* ------------------------------------------------------------ namespaces */
 
-/* What debuggers read: a list of modules for each namespace; the first namespace is the program's. */
+/* struct r_debug_extended of <link.h>: a list of modules for each namespace. The first namespace is the program's. */
 struct namespace {
 	struct r_debug list;
-	struct namespace *next; /* since glibc 2.35, whose r_version is 2 where there is more than one */
+	struct namespace *next; /* since glibc 2.35, where r_version is 2 if there are several namespaces */
 };
 
 static const struct namespace *next_namespace(const struct namespace *space)
@@ -275,7 +275,7 @@ static const struct namespace *next_namespace(const struct namespace *space)
 	return _r_debug.r_version >= 2 ? space->next : NULL;
 }
 
-/* In a namespace of its own; wherever its functions are bound to, it is not the tracer. */
+/* A module of another namespace: its functions are never bound to the tracer. */
 static void look_at_foreign(struct search *s, const struct link_map *map)
 {
 	struct module m;
@@ -289,8 +289,8 @@ static void look_at_foreign(struct search *s, const struct link_map *map)
 }
 
 /*
- * The lists stay as they are under the lock of dl_iterate_phdr(), for which alone this is called by it.
- * @wanted: a module, or NULL for all of them
+ * A callback of dl_iterate_phdr() only for its lock: under the lock the lists do not change.
+ * @wanted: a module, or NULL for all modules
  */
 static int look_at_namespaces(struct dl_phdr_info *info, size_t size, void *wanted)
 {
@@ -321,7 +321,7 @@ static int find_library(struct dl_phdr_info *info, size_t size, void *arg)
 	return search.end != 0;
 }
 
-/* @program: the path of the program, which has none in the dynamic linker's list */
+/* @program: the path of the program, which has no path in the dynamic linker's list */
 static int look_at_each(struct dl_phdr_info *info, size_t size, void *program)
 {
 	const char *path = info->dlpi_name && info->dlpi_name[0] ? info->dlpi_name : program;
@@ -338,13 +338,13 @@ static int look_at_each(struct dl_phdr_info *info, size_t size, void *program)
 }
 
 /*
- * Our own entry in the dynamic linker's list; what is opened later comes after it. Asked for outside dl_iterate_phdr(): dladdr1() takes
- * the lock that dlopen() holds when it waits for the lock of dl_iterate_phdr().
+ * The tracer's entry in the dynamic linker's list; modules that are opened later follow it. Do not call this inside
+ * dl_iterate_phdr(): dladdr1() takes the lock that dlopen() holds while it waits for the lock of dl_iterate_phdr().
  */
 static const struct link_map *own_entry(void)
 {
 	static const struct link_map *known;
-	/* relaxed: a thread that does not see it finds the same */
+	/* relaxed: a thread that does not see it finds the same entry */
 	struct link_map *entry = (struct link_map *)__atomic_load_n(&known, __ATOMIC_RELAXED);
 	Dl_info self;
 
@@ -359,8 +359,8 @@ struct looked_for {
 };
 
 /*
- * The handle of a library is its entry in the list, or was; so it is looked for there. The list stays as it is under the
- * lock of dl_iterate_phdr(), for which alone this is called by it.
+ * A handle is the address of the library's entry in the list, and may be invalid, so look for it there. A callback of
+ * dl_iterate_phdr() only for its lock: under the lock the list does not change.
  */
 static int look_at_library(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -376,7 +376,7 @@ static int look_at_library(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-static void look_before_it_goes(const void *library)
+static void look_before_close(const void *library)
 {
 	struct looked_for wanted = {.first = own_entry(), .library = library};
 
@@ -390,7 +390,7 @@ EXPORT int dlclose(void *library)
 	int result;
 
 	if (__nptl_trace_enabled && !__nptl_trace_confined)
-		look_before_it_goes(library);
+		look_before_close(library);
 	ptt_begin_closing();
 	result = ptt_real.dlclose(library);
 	ptt_end_closing(library);
@@ -398,7 +398,7 @@ EXPORT int dlclose(void *library)
 	return result;
 }
 
-/* Only one thread is here, when the process ends. */
+/* Only one thread is here, at the end of the process. */
 static void write_list(const char *path)
 {
 	static char program[PATH_MAX];

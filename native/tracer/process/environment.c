@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* environment.c - keeps LD_PRELOAD and PTHREAD_NPTL_TRACE in the environment of programs that are started from here. */
+/* environment.c - keeps LD_PRELOAD and PTHREAD_NPTL_TRACE in the environment of programs that the process starts. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@ static char trace[sizeof(TRACE) + 4096];
 static bool ready, with_children;
 
 /*
- * Where a module is, in a form that the dynamic linker takes: blanks and colons part the entries of LD_PRELOAD. A link is not
- * resolved, for it may have been made to avoid these.
+ * The path of a module for LD_PRELOAD. Blanks and colons separate the entries there, so a path with these is refused.
+ * A symbolic link is not resolved, because it may serve to avoid these characters.
  */
 static bool find_module(const void *inside, char *path)
 {
@@ -41,7 +41,7 @@ static bool find_module(const void *inside, char *path)
 	return !strpbrk(path, " :");
 }
 
-/* ready comes last: a signal handler of another thread may execute a program meanwhile. */
+/* Sets ready last: a signal handler of another thread may execute a program meanwhile. */
 void ptt_start_environment(const char *variable, bool children)
 {
 	char path[PATH_MAX];
@@ -49,7 +49,7 @@ void ptt_start_environment(const char *variable, bool children)
 	if (strlen(variable) >= sizeof(trace) - sizeof(TRACE))
 		return;
 	strcpy(preload, PRELOAD);
-	/* the user's functions come before us, so that we find the real ones behind us */
+	/* the user's lock functions come before the tracer, which looks for real functions behind itself */
 	if (__nptl_trace_locks && find_module(__nptl_trace_locks, path))
 		strcat(strcat(preload, path), ":");
 	if (!find_module(&ptt_real, path))
@@ -60,17 +60,17 @@ void ptt_start_environment(const char *variable, bool children)
 	with_children = children;
 	if (!children)
 		unsetenv("PTHREAD_NPTL_TRACE");
-	/* release: pairs with the acquire where the variables are read */
+	/* release: pairs with the acquire in is_traced() */
 	__atomic_store_n(&ready, true, __ATOMIC_RELEASE);
 }
 
-/* ------------------------------------------------------------ what there is */
+/* ------------------------------------------------------------ the program's environment */
 
-struct found {
+struct environment {
 	size_t entries;
-	const char *preload; /* its value, or NULL */
-	bool library;	     /* we are in it */
-	bool trace;
+	const char *preload; /* value of LD_PRELOAD, or NULL */
+	bool has_library;    /* the tracer is in it */
+	bool has_trace;
 };
 
 static bool starts_with(const char *text, const char *start)
@@ -78,27 +78,27 @@ static bool starts_with(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
-static struct found look(char *const *env)
+static struct environment examine(char *const *env)
 {
-	struct found found = {0};
+	struct environment e = {0};
 
-	for (; env && env[found.entries]; found.entries++) {
-		const char *entry = env[found.entries];
+	for (; env && env[e.entries]; e.entries++) {
+		const char *entry = env[e.entries];
 
 		if (starts_with(entry, TRACE)) {
-			found.trace = true;
-		} else if (starts_with(entry, PRELOAD) && !found.preload) {
-			found.preload = entry + strlen(PRELOAD);
-			found.library = strstr(found.preload, LIBRARY) != NULL;
+			e.has_trace = true;
+		} else if (starts_with(entry, PRELOAD) && !e.preload) {
+			e.preload = entry + strlen(PRELOAD);
+			e.has_library = strstr(e.preload, LIBRARY) != NULL;
 		}
 	}
-	return found;
+	return e;
 }
 
-/* ------------------------------------------------------------ what there shall be */
+/* ------------------------------------------------------------ the new program's environment */
 
-/* Is the program that is started now to be traced? */
-static bool wanted(bool own)
+/* Shall the new program be traced? */
+static bool is_traced(bool own)
 {
 	if (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE) || !__nptl_trace_enabled)
 		return false;
@@ -107,48 +107,47 @@ static bool wanted(bool own)
 
 size_t ptt_environment_size(char *const *env, bool own)
 {
-	struct found found;
+	struct environment e;
 
-	if (!wanted(own))
+	if (!is_traced(own))
 		return 0;
-	found = look(env);
-	if (found.library && found.trace)
+	e = examine(env);
+	if (e.has_library && e.has_trace)
 		return 0;
-	return (found.entries + 3) * sizeof(char *) + strlen(preload) + 1 +
-	       (found.preload ? strlen(found.preload) : 0) + 1;
+	return (e.entries + 3) * sizeof(char *) + strlen(preload) + 1 + (e.preload ? strlen(e.preload) : 0) + 1;
 }
 
 char **ptt_environment_fill(void *place, char *const *env)
 {
-	struct found found = look(env);
+	struct environment e = examine(env);
 	char **filled = place;
 	char *joined;
 	size_t i, n = 0;
 
 	if (!place)
 		return (char **)env;
-	joined = (char *)(filled + found.entries + 3);
-	for (i = 0; i < found.entries; i++)
-		/* the value that is there is joined to ours */
-		if (found.library || !starts_with(env[i], PRELOAD))
+	joined = (char *)(filled + e.entries + 3);
+	for (i = 0; i < e.entries; i++)
+		/* the program's value is appended to the tracer's value */
+		if (e.has_library || !starts_with(env[i], PRELOAD))
 			filled[n++] = env[i];
-	if (!found.library) {
+	if (!e.has_library) {
 		strcpy(joined, preload);
-		if (found.preload && *found.preload) {
+		if (e.preload && *e.preload) {
 			strcat(joined, ":");
-			strcat(joined, found.preload);
+			strcat(joined, e.preload);
 		}
 		filled[n++] = joined;
 	}
-	if (!found.trace)
+	if (!e.has_trace)
 		filled[n++] = trace;
 	filled[n] = NULL;
 	return filled;
 }
 
-/* ------------------------------------------------------------ room for large ones */
+/* ------------------------------------------------------------ memory for large environments */
 
-/* Of a child of vfork, which executed a program and so never unmapped it: the thread it was of does. */
+/* Memory of a child of vfork() that executed a program, and so did not unmap it: its parent thread unmaps it later. */
 static __thread struct ptt_room left INITIAL_EXEC;
 
 void *ptt_room_map(struct ptt_room *room, size_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* exec.c - a program gives way to another one, or ends without destructors: the exec functions, _exit() and _Exit(). */
-/* The exec functions pass the tracer on to the program that is executed. A process that ends is still to say what it had mapped. */
+/* exec.c - the exec functions, and _exit() and _Exit(), which end a process without destructors. */
+/* The exec functions pass the tracer on to the new program. Before a process ends, the handler lists its modules. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -10,12 +10,12 @@
 #include "platform/raw_syscall.h"
 #include "syscall_numbers.h"
 
-/* A child of vfork, traced as its parent, which must not be taken for a process that executes something. */
+/* The exec of a child of vfork(). The child is traced as its parent, so the event is a fork, not an exec of the parent. */
 static void report_vfork(pid_t child, void *site)
 {
 	static pid_t reported;
 
-	/* programs try execve() in one directory after the other */
+	/* once for each child: programs call execve() for one directory after the other */
 	if (reported != child)
 		ptt_report_fork(PTT_VFORK, child, site);
 	reported = child;
@@ -91,8 +91,8 @@ EXPORT int execveat(int directory, const char *path, char *const argv[], char *c
 }
 
 /*
- * LIST_ARGUMENTS - argv of a function that takes it as a list, on the stack; @list is left behind the NULL
- * The first argument must not be NULL, and the compiler believes it; where it is NULL, the real function shall see that.
+ * LIST_ARGUMENTS - make argv, on the stack, from a list of arguments; @list then stands behind the NULL The compiler
+ * takes the first argument for nonnull. volatile: if it is NULL, the real function shall see that.
  */
 #define LIST_ARGUMENTS(argv, first, list)                                              \
 	do {                                                                           \
@@ -112,8 +112,8 @@ EXPORT int execveat(int directory, const char *path, char *const argv[], char *c
 	} while (0)
 
 /*
- * EXEC_LIST(first, environment, call): EXEC() in a function that takes argv as a list from its parameter @first on; the call uses argv_.
- * @environment is evaluated behind the list, in list_.
+ * EXEC_LIST(first, environment, call): EXEC() in a function with a list of arguments that begins with parameter
+ * @first. The call uses argv_. @environment is evaluated when list_ stands behind the list.
  */
 #define EXEC_LIST(first, environment, call)             \
 	({                                              \
@@ -153,7 +153,7 @@ long ptt_syscall_exec(long number, const long *arg, void *site)
 
 /* ------------------------------------------------------------ _exit */
 
-/* Not in a child of vfork, which is in the memory of its parent. */
+/* Not in a child of vfork(), which uses its parent's memory. */
 static void before_exit(void)
 {
 	/* relaxed: set when the handler begins */

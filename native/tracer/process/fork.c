@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* fork.c - fork and clone: the child of a fork is a process of its own, and starts its trace anew. */
+/* fork.c - fork() and clone(): the child is a process of its own, with its own trace. */
 /*
- * A forked child is a process of its own: before anything in it is traced it forgets whose thread it was. Functions given
- * to pthread_atfork() run in the child before fork returns, and may use locks; ours has to be the first of them, so it is
- * registered before anybody else's: at our start, or when somebody registers one earlier than that. Signals wait from
- * just before the fork until the child is ready, for their handlers may use semaphores.
+ * Before any event, a forked child forgets the state of its parent's thread. Functions of pthread_atfork() run in the
+ * child before fork() returns, and may use locks. The tracer's function has to run first, so it is registered first:
+ * when the tracer starts, or when another library registers a function earlier. Signals are blocked from just before
+ * the fork until the child is ready, because their handlers may use semaphores.
  *
- * vfork is not hooked: it returns twice on one stack. Its child lives in the memory, and as the thread, of its parent;
- * what it does is traced as its parent's. It shows when it executes a program. So it is with children of clone() that the
- * parent waits for (CLONE_VFORK); of others in its memory see shared_storage.c.
+ * vfork() has no hook, because it returns twice on one stack. Its child uses the memory and the thread-local storage
+ * of its parent, so its events appear as the parent's. The child is reported when it executes a program. The same
+ * holds for children of clone() with CLONE_VFORK, for which the parent waits. For other children in the parent's
+ * memory, see shared_storage.c.
  */
 #include <errno.h>
 #include <linux/sched.h>
@@ -70,13 +71,12 @@ static void become_child(void)
 	errno = before;
 }
 
-/* Registered first, it is the last to run before the fork, */
+/* Registered first, so it runs last before the fork, and the next two functions run first after the fork. */
 static void prepare(void)
 {
 	hold_signals(&mask_before);
 }
 
-/* and these are the first to run after it. */
 static void in_parent(void)
 {
 	restore_signals(&mask_before);
@@ -94,12 +94,12 @@ UNWATCHED void ptt_start_process(void)
 {
 	static uint32_t registered;
 
-	/* relaxed: once; nothing is handed over */
+	/* relaxed: only once; no other data depends on it */
 	if (!__atomic_exchange_n(&registered, true, __ATOMIC_RELAXED))
 		ptt_real.__register_atfork(prepare, in_parent, in_child, NULL);
 }
 
-/* What pthread_atfork(), which is linked into each program and library, calls. */
+/* pthread_atfork(), which is linked statically into each program and library, calls this. */
 EXPORT int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library);
 EXPORT UNWATCHED int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library)
 {
@@ -118,7 +118,7 @@ EXPORT pid_t fork(void)
 }
 ALIAS(__fork, fork);
 
-/* Runs no functions of pthread_atfork(). */
+/* _Fork() runs no functions of pthread_atfork(). */
 EXPORT pid_t _Fork(void)
 {
 	void *site = CALL_SITE;
@@ -146,16 +146,16 @@ struct clone_start {
 };
 
 /* In the child, which has a copy of the parent's stack. */
-static int clone_trampoline(void *given)
+static int clone_trampoline(void *arg)
 {
-	struct clone_start *start = given;
+	struct clone_start *start = arg;
 
 	become_child();
 	restore_signals(&start->mask);
 	return start->routine(start->arg);
 }
 
-/* A child that shares our memory is a thread in all but name, and none of the thread library's: not traced as anything. */
+/* A child in our memory is like a thread, but the thread library does not know it. It is not traced. */
 static int pass_on_clone(int (*routine)(void *), void *stack, int flags, void *arg, pid_t *parent_tid, void *tls,
 			pid_t *child_tid)
 {
@@ -192,7 +192,7 @@ EXPORT int clone(int (*routine)(void *), void *stack, int flags, void *arg, ...)
 }
 ALIAS(__clone, clone);
 
-/* Children with memory of their own, on a copy of the caller's stack, can be made by C. */
+/* Does the child have its own memory, and a copy of the caller's stack? Then C code can make the call. */
 static bool is_fork(uint64_t flags, uint64_t stack)
 {
 	return !(flags & CLONE_VM) && !stack;
@@ -207,7 +207,7 @@ bool ptt_syscall_forks(long number, long a, long b)
 	case SYS_clone3: {
 		const struct clone_args *args = (const struct clone_args *)a;
 
-		/* what the kernel refuses is left to it */
+		/* bad arguments: let the kernel refuse them */
 		if (a < 4096 || b < CLONE_ARGS_SIZE_VER0)
 			return false;
 		ptt_share_storage(args->flags);

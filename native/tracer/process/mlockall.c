@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* mlockall.c - mlockall(): locks the program's memory, and not the trace buffers. */
+/* mlockall.c - mlockall(): locks the program's memory, but not the trace buffers. */
 /*
- * The buffers are mapped whole: 67 MB, and little is in use. The kernel compares the size of all mappings with RLIMIT_MEMLOCK. So the
- * call fails under the tracer where it succeeds without; and where there is no limit it makes all buffers real. So the buffers are
- * unlocked again, and with them the handler's tables, whose megabytes are little used, too. Where the call fails and the rest is within
- * the limit, the mappings are locked piece by piece: for the future alone the kernel compares nothing.
+ * All buffers are mapped: 67 MB, mostly unused. The kernel compares the size of all mappings with RLIMIT_MEMLOCK. So
+ * with the tracer the call may fail although it succeeds without; and without a limit the call allocates all buffers.
+ * So the hook unlocks the buffers again, and the handler's large tables, too. If the call fails and the rest is
+ * within the limit, the hook locks the mappings one by one. For MCL_FUTURE alone the kernel compares nothing.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -27,11 +27,14 @@ struct mapping {
 	bool ours;
 };
 
-/* What is the tracer's: files of the session, and what the handler has in no file. Its code and constants stay locked. */
+/*
+ * The tracer's memory: files of the session, and the handler's anonymous memory. The handler's code and constants
+ * stay locked.
+ */
 struct ours {
 	char session[PATH_MAX];
-	uintptr_t address;    /* in the handler */
-	uintptr_t start, end; /* of the handler */
+	uintptr_t address;    /* of a function of the handler */
+	uintptr_t start, end; /* of the handler, in whole pages */
 };
 
 static bool is_in(const char *path, const char *directory)
@@ -79,7 +82,7 @@ static int find_handler(struct dl_phdr_info *object, size_t size, void *arg)
 	return 1;
 }
 
-/* Call @each for all mappings, with raw calls: this is no cancellation point. Return: false if they cannot be read. */
+/* Call @each for all mappings, by raw calls: no cancellation point. Return: false if the file cannot be read. */
 static bool visit_mappings(const struct ours *ours, void (*each)(const struct mapping *m, void *arg), void *arg)
 {
 	char text[PATH_MAX + 256], *line, *end;
@@ -118,7 +121,7 @@ static void unlock_ours(const struct mapping *m, void *unused)
 		ptt_raw_syscall(SYS_munlock, (long)m->start, (long)(m->end - m->start), 0, 0, 0, 0);
 }
 
-/* As mlockall() does: what cannot be made real is locked all the same, and no failure. */
+/* As mlockall(): memory that cannot be allocated is locked on fault, and is no error. */
 static void lock(const struct mapping *m, void *flags)
 {
 	bool on_fault = !m->accessible || *(const int *)flags & MCL_ONFAULT;
@@ -127,7 +130,7 @@ static void lock(const struct mapping *m, void *flags)
 		ptt_raw_syscall(SYS_mlock2, (long)m->start, (long)(m->end - m->start), on_fault ? MLOCK_ONFAULT : 0, 0, 0, 0);
 }
 
-/* Is all that is mapped, but for the buffers, within what may be locked? */
+/* Are all mappings except the tracer's within the limit? */
 static bool is_within_limit(const struct ours *ours)
 {
 	struct rlimit limit;

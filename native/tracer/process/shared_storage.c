@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* shared_storage.c - threads that share their thread-local storage with a child of clone(): neither of the two is recorded. */
+/* shared_storage.c - a thread that shares its thread-local storage with a child of clone(): neither is recorded. */
 /*
- * A child of clone() with CLONE_VM and without CLONE_SETTLS uses the thread-local storage of the thread that made it. All
- * that a handler knows of a thread lies there, so the two would write to the buffer of one thread at the same time. Nothing
- * says when the child has ended, so it is for good. What is not recorded is counted; that the thread ends and that the
- * process ends or executes a program is recorded, for only the thread itself reports it.
+ * A child of clone() with CLONE_VM and without CLONE_SETTLS uses the thread-local storage of its parent thread.
+ * Handlers keep the state of a thread there, so both would write to the same buffer at the same time. Nothing tells
+ * when the child ends, so the thread is not recorded any more. Lost events are counted. The end of the thread, and
+ * the end or exec of the process are still recorded, because only the thread itself reports them.
  */
 #include <linux/sched.h>
 
@@ -14,7 +14,7 @@ static __thread bool shares INITIAL_EXEC;
 static uint64_t lost;
 static ptt_getevent_t *behind;
 
-static bool is_of_the_thread(const struct nptl_trace_event *event)
+static bool is_always_recorded(const struct nptl_trace_event *event)
 {
 	if (event->source != NPTL_TRACE_SOURCE_NPTL)
 		return false;
@@ -31,7 +31,7 @@ static bool is_of_the_thread(const struct nptl_trace_event *event)
 
 static void recorded_getevent(struct nptl_trace_event event)
 {
-	if (!shares || is_of_the_thread(&event))
+	if (!shares || is_always_recorded(&event))
 		behind(event);
 	else
 		__atomic_fetch_add(&lost, 1, __ATOMIC_RELAXED); /* relaxed: a count */
@@ -41,7 +41,7 @@ bool ptt_share_storage(uint64_t flags)
 {
 	if (!__nptl_trace_enabled || shares || (flags & (CLONE_VM | CLONE_VFORK | CLONE_SETTLS)) != CLONE_VM)
 		return false;
-	/* two threads that are here at one time store the same */
+	/* two threads that are here at the same time store the same values */
 	if (ptt_receiver.getevent != recorded_getevent) {
 		behind = ptt_receiver.getevent;
 		ptt_receive(recorded_getevent, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spawn.c - posix_spawn and pidfd_spawn: the child is traced too, and its parent reports it. */
+/* spawn.c - posix_spawn() and pidfd_spawn(): the child is traced, too, and its parent reports it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static int spawn(spawn_function *real, pid_t *pid, const char *path, const posix
 	return result;
 }
 
-/* The functions of today, and the functions of glibc before 2.15, which give a file without a known format to the shell. */
+/* The present functions, and the functions of glibc before 2.15: these run a file of unknown format by the shell. */
 #define SPAWN(function, name, real)                                                                                   \
 	HOOK_AS(int, function, (pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions,             \
 				const posix_spawnattr_t *attr, char *const argv[], char *const env[]),                \
@@ -47,14 +47,12 @@ VERSION_X86(ptt_old_posix_spawnp, posix_spawnp, "@" PTT_OLD_VERSION);
 #endif
 
 #if __GLIBC_PREREQ(2, 39)
-/*
- * The process of a descriptor, as the kernel shows it; 0 where the kernel does not. By raw calls: no cancellation point, errno stays.
- */
+/* The process id of a descriptor, from /proc; 0: unknown. By raw calls: no cancellation point, keeps errno. */
 static pid_t pid_of(int pidfd)
 {
 	static const char key[] = "\nPid:\t";
 	char path[40], text[512];
-	const char *found;
+	const char *line;
 	long fd, n;
 
 	if (!ptt_proc_has_our_ids())
@@ -66,8 +64,8 @@ static pid_t pid_of(int pidfd)
 	n = ptt_raw_syscall(SYS_read, fd, (long)text, sizeof(text) - 1, 0, 0, 0);
 	ptt_raw_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
 	text[n > 0 ? n : 0] = '\0';
-	found = strstr(text, key);
-	return found ? (pid_t)strtol(found + strlen(key), NULL, 10) : 0;
+	line = strstr(text, key);
+	return line ? (pid_t)strtol(line + strlen(key), NULL, 10) : 0;
 }
 
 static int spawn_pidfd(spawn_function *real, int *pidfd, const char *path, const posix_spawn_file_actions_t *actions,
