@@ -18,32 +18,36 @@ static pthread_mutex_t growing = PTHREAD_MUTEX_INITIALIZER;
 
 /* ------------------------------------------------------------ modules */
 
-struct extent {
-	uintptr_t inside, begin, end;
-};
-
-static int find_extent(struct dl_phdr_info *info, size_t size, void *arg)
+/* UNWATCHED: for covered.c, see CMakeLists.txt. */
+UNWATCHED bool ptt_module_range(const struct dl_phdr_info *info, uintptr_t inside, uintptr_t *begin, uintptr_t *end)
 {
-	struct extent *wanted = arg;
-	uintptr_t begin = UINTPTR_MAX, end = 0;
-	bool found = false;
+	bool is_inside = false;
 
-	(void)size;
+	*begin = UINTPTR_MAX;
+	*end = 0;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
 		uintptr_t at = info->dlpi_addr + part->p_vaddr;
 
 		if (part->p_type != PT_LOAD)
 			continue;
-		begin = at < begin ? at : begin;
-		end = at + part->p_memsz > end ? at + part->p_memsz : end;
-		found = found || wanted->inside - at < part->p_memsz;
+		*begin = at < *begin ? at : *begin;
+		*end = at + part->p_memsz > *end ? at + part->p_memsz : *end;
+		is_inside = is_inside || inside - at < part->p_memsz;
 	}
-	if (found) {
-		wanted->begin = begin;
-		wanted->end = end;
-	}
-	return found;
+	return is_inside;
+}
+
+struct extent {
+	uintptr_t inside, begin, end;
+};
+
+static int find_extent(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct extent *extent = arg;
+
+	(void)size;
+	return ptt_module_range(info, extent->inside, &extent->begin, &extent->end);
 }
 
 /* ------------------------------------------------------------ functions */

@@ -86,7 +86,14 @@ ptt_lock_fn *ptt_real_lock(uint32_t number, const void *site) HIDDEN;
 struct link_map;
 const void *ptt_linked_module(const void *address, struct link_map **map) HIDDEN;
 
-/* ptt_lock_is_stub - is a function a stub of the tracer or of the user's shared object? Takes the dynamic linker's lock. */
+struct dl_phdr_info;
+/*
+ * ptt_module_range - first and last address of the segments of a module, from a callback of dl_iterate_phdr()
+ * Return: false if @inside lies in none of the segments.
+ */
+bool ptt_module_range(const struct dl_phdr_info *info, uintptr_t inside, uintptr_t *begin, uintptr_t *end) HIDDEN;
+
+/* ptt_lock_is_stub - is a function a stub of the tracer or of the user's object? Takes the dynamic linker's lock. */
 bool ptt_lock_is_stub(const void *function) HIDDEN;
 
 /* ptt_lock_found_beside - the function called @name in the module of @function, or NULL. Takes the dynamic linker's lock. */

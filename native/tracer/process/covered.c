@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,8 +58,10 @@ struct module {
 	uintptr_t base;
 	const char *strings;
 	const ElfW(Sym) *symbols;
-	const ElfW(Rela) *jumps, *others;
-	size_t jumps_size, others_size;
+	struct {
+		const ElfW(Rela) *first;
+		size_t size;
+	} relocations[2]; /* of calls, of all others */
 	const uint32_t *gnu_hash;
 	bool symbolic;
 };
@@ -71,26 +74,6 @@ struct search {
 
 /* Used only under the lock of dl_iterate_phdr(). */
 static struct search search;
-
-static bool find_range(const struct dl_phdr_info *info, uintptr_t inside, uintptr_t *begin, uintptr_t *end)
-{
-	bool found = false;
-	int i;
-
-	*begin = UINTPTR_MAX;
-	*end = 0;
-	for (i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-		uintptr_t at = info->dlpi_addr + part->p_vaddr;
-
-		if (part->p_type != PT_LOAD)
-			continue;
-		*begin = at < *begin ? at : *begin;
-		*end = at + part->p_memsz > *end ? at + part->p_memsz : *end;
-		found = found || inside - at < part->p_memsz;
-	}
-	return found;
-}
 
 /* On most processors, the dynamic linker has added the base to these addresses. */
 static const void *address_of(const struct module *m, ElfW(Addr) value)
@@ -115,10 +98,10 @@ static bool read_dynamic(uintptr_t base, const ElfW(Dyn) *entry, struct module *
 		switch (entry->d_tag) {
 		case DT_STRTAB: m->strings = address_of(m, entry->d_un.d_ptr); break;
 		case DT_SYMTAB: m->symbols = address_of(m, entry->d_un.d_ptr); break;
-		case DT_JMPREL: m->jumps = address_of(m, entry->d_un.d_ptr); break;
-		case DT_PLTRELSZ: m->jumps_size = entry->d_un.d_val; break;
-		case DT_RELA: m->others = address_of(m, entry->d_un.d_ptr); break;
-		case DT_RELASZ: m->others_size = entry->d_un.d_val; break;
+		case DT_JMPREL: m->relocations[0].first = address_of(m, entry->d_un.d_ptr); break;
+		case DT_PLTRELSZ: m->relocations[0].size = entry->d_un.d_val; break;
+		case DT_RELA: m->relocations[1].first = address_of(m, entry->d_un.d_ptr); break;
+		case DT_RELASZ: m->relocations[1].size = entry->d_un.d_val; break;
 		case DT_GNU_HASH: m->gnu_hash = address_of(m, entry->d_un.d_ptr); break;
 		case DT_SYMBOLIC: m->symbolic = true; break;
 		case DT_FLAGS: m->symbolic = m->symbolic || (entry->d_un.d_val & DF_SYMBOLIC); break;
@@ -127,12 +110,16 @@ static bool read_dynamic(uintptr_t base, const ElfW(Dyn) *entry, struct module *
 	return m->strings && m->symbols;
 }
 
-/* The first function that is bound to something from @begin to @end, or NULL. */
-static const char *bound_between(const struct module *m, const ElfW(Rela) *rela, size_t size, uintptr_t begin, uintptr_t end)
-{
-	const ElfW(Rela) *last = (const ElfW(Rela) *)((const char *)rela + size);
+#define FOR_EACH_RELOCATION(m, rela)                                                                   \
+	for (unsigned int table_ = 0; table_ < 2; table_++)                                            \
+		for (const ElfW(Rela) *rela = (m)->relocations[table_].first,                          \
+				      *last_ = rela + (m)->relocations[table_].size / sizeof(*rela);   \
+		     rela && rela < last_; rela++)
 
-	for (; rela && rela < last; rela++) {
+/* The first hooked function that is bound to an address from @begin to @end, or NULL. */
+static const char *bound_between(const struct module *m, uintptr_t begin, uintptr_t end)
+{
+	FOR_EACH_RELOCATION(m, rela) {
 		uint32_t symbol = (uint32_t)(rela->r_info >> 32);
 		const char *name;
 
@@ -143,13 +130,6 @@ static const char *bound_between(const struct module *m, const ElfW(Rela) *rela,
 			return name;
 	}
 	return NULL;
-}
-
-static const char *bound_elsewhere(const struct module *m, uintptr_t begin, uintptr_t end)
-{
-	const char *name = bound_between(m, m->jumps, m->jumps_size, begin, end);
-
-	return name ? name : bound_between(m, m->others, m->others_size, begin, end);
 }
 
 /* The first hooked function that the module defines itself, or NULL. The hash table lists the defined symbols. */
@@ -176,49 +156,40 @@ static const char *own_definition(const struct module *m)
 	return NULL;
 }
 
-static void note(struct search *s, const char *module, const char *name, const char *why)
+static __attribute__((format(printf, 2, 3))) void add_line(struct search *s, const char *format, ...)
 {
+	va_list values;
 	int n;
 
-	if (memmem(s->text, s->size, module, strlen(module)))
-		return;
-	n = snprintf(s->text + s->size, TEXT_MAX - s->size, "%s\t%s %s\n", module, name, why);
+	va_start(values, format);
+	n = vsnprintf(s->text + s->size, TEXT_MAX - s->size, format, values);
+	va_end(values);
 	if (n > 0 && (size_t)n < TEXT_MAX - s->size)
 		s->size += (size_t)n;
 }
 
-/* @begin: of the name; with its final zero the whole of it */
-static bool imports_among(const struct module *m, const ElfW(Rela) *rela, size_t size, const char *begin, size_t length)
+static void note(struct search *s, const char *module, const char *name, const char *why)
 {
-	const ElfW(Rela) *last = (const ElfW(Rela) *)((const char *)rela + size);
+	if (!memmem(s->text, s->size, module, strlen(module)))
+		add_line(s, "%s\t%s %s\n", module, name, why);
+}
 
-	for (; rela && rela < last; rela++) {
+/* Does the module import a function? @length: of the name's prefix; with its final zero, of the whole name */
+static bool imports(const struct module *m, const char *prefix, size_t length)
+{
+	FOR_EACH_RELOCATION(m, rela) {
 		uint32_t index = (uint32_t)(rela->r_info >> 32);
 		const ElfW(Sym) *symbol = &m->symbols[index];
 
-		/* most of a large library have no symbol */
-		if (index && symbol->st_shndx == SHN_UNDEF && strncmp(m->strings + symbol->st_name, begin, length) == 0)
+		/* most relocations of a large library have no symbol */
+		if (index && symbol->st_shndx == SHN_UNDEF && strncmp(m->strings + symbol->st_name, prefix, length) == 0)
 			return true;
 	}
 	return false;
 }
 
-static bool imports_begun(const struct module *m, const char *begin, size_t length)
-{
-	return imports_among(m, m->jumps, m->jumps_size, begin, length) ||
-	       imports_among(m, m->others, m->others_size, begin, length);
-}
-
-static bool imports(const struct module *m, const char *name)
-{
-	return imports_begun(m, name, strlen(name) + 1);
-}
-
-/* The same of a function of C++, whatever its parameters are. */
-static bool imports_any(const struct module *m, const char *name)
-{
-	return imports_begun(m, name, strlen(name));
-}
+#define IMPORTS(m, name) imports(m, name, sizeof(name))
+#define IMPORTS_PREFIX(m, name) imports(m, name, sizeof(name) - 1)
 
 /*
  * The function by which locks inside the module may wait for futexes, or NULL. Locks of Rust and of C++20 are
@@ -228,10 +199,10 @@ static bool imports_any(const struct module *m, const char *name)
  */
 static const char *futexes_of(const struct module *m)
 {
-	if (imports_any(m, "_ZNSt8__detail11__wait_impl") || imports_any(m, "_ZNSt8__detail17__wait_until_impl"))
+	if (IMPORTS_PREFIX(m, "_ZNSt8__detail11__wait_impl") || IMPORTS_PREFIX(m, "_ZNSt8__detail17__wait_until_impl"))
 		return "futex";
-	if (imports(m, "syscall") &&
-	    (imports(m, "_ZSt20__throw_system_errori") || imports(m, "_Unwind_GetLanguageSpecificData")))
+	if (IMPORTS(m, "syscall") &&
+	    (IMPORTS(m, "_ZSt20__throw_system_errori") || IMPORTS(m, "_Unwind_GetLanguageSpecificData")))
 		return "syscall";
 	return NULL;
 }
@@ -239,13 +210,9 @@ static const char *futexes_of(const struct module *m)
 static void look_for_futexes(struct search *s, const char *path, const struct module *m)
 {
 	const char *by = futexes_of(m);
-	int n;
 
-	if (!by || strstr(path, "/libstdc++.so") || strstr(path, "/libc++"))
-		return;
-	n = snprintf(s->text + s->size, TEXT_MAX - s->size, "\t%s\t%s\n", by, path);
-	if (n > 0 && (size_t)n < TEXT_MAX - s->size)
-		s->size += (size_t)n;
+	if (by && !strstr(path, "/libstdc++.so") && !strstr(path, "/libc++"))
+		add_line(s, "\t%s\t%s\n", by, path);
 }
 
 static void look_at(struct search *s, const char *path, uintptr_t base, const ElfW(Dyn) *dynamic)
@@ -255,7 +222,7 @@ static void look_at(struct search *s, const char *path, uintptr_t base, const El
 
 	if (!path || !path[0] || !read_dynamic(base, dynamic, &m))
 		return;
-	name = bound_elsewhere(&m, s->begin, s->end);
+	name = bound_between(&m, s->begin, s->end);
 	if (name)
 		note(s, path, name, "is bound to the C library (opened with RTLD_DEEPBIND?)");
 	else if (m.symbolic && (name = own_definition(&m)))
@@ -283,7 +250,7 @@ static void look_at_foreign(struct search *s, const struct link_map *map)
 
 	if (!map->l_name || !map->l_name[0] || !read_dynamic(map->l_addr, map->l_ld, &m))
 		return;
-	name = bound_elsewhere(&m, 0, UINTPTR_MAX);
+	name = bound_between(&m, 0, UINTPTR_MAX);
 	if (name)
 		note(s, map->l_name, name, "is that of another namespace (opened with dlmopen)");
 }
@@ -314,7 +281,7 @@ static int find_library(struct dl_phdr_info *info, size_t size, void *arg)
 
 	(void)size;
 	(void)arg;
-	if (!search.end && find_range(info, (uintptr_t)ptt_real.call_once, &begin, &end)) {
+	if (!search.end && ptt_module_range(info, (uintptr_t)ptt_real.call_once, &begin, &end)) {
 		search.begin = begin;
 		search.end = end;
 	}
@@ -329,7 +296,7 @@ static int look_at_each(struct dl_phdr_info *info, size_t size, void *program)
 	struct module m;
 
 	(void)size;
-	if (info->dlpi_addr == search.begin || find_range(info, (uintptr_t)&ptt_real, &begin, &end))
+	if (info->dlpi_addr == search.begin || ptt_module_range(info, (uintptr_t)&ptt_real, &begin, &end))
 		return 0;
 	look_at(&search, info->dlpi_name, info->dlpi_addr, dynamic_of(info));
 	if (read_dynamic(info->dlpi_addr, dynamic_of(info), &m))

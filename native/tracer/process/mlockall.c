@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/param.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "handler.h"
 #include "platform/raw_syscall.h"
+#include "real_lock.h"
 #include "tracer.h"
 
 struct mapping {
@@ -60,22 +60,14 @@ static struct mapping parse(const char *line, const struct ours *ours)
 	return m;
 }
 
-/* Of dl_iterate_phdr(): is it the object that the handler's function lies in? Return: nonzero, and its bounds, if so. */
-static int find_handler(struct dl_phdr_info *object, size_t size, void *arg)
+/* A callback of dl_iterate_phdr(): sets the bounds if the module is the handler. */
+static int find_handler(struct dl_phdr_info *module, size_t size, void *arg)
 {
-	uintptr_t start = UINTPTR_MAX, end = 0, page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start, end, page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	struct ours *ours = arg;
 
 	(void)size;
-	for (unsigned i = 0; i < object->dlpi_phnum; i++) {
-		const ElfW(Phdr) *part = &object->dlpi_phdr[i];
-
-		if (part->p_type != PT_LOAD)
-			continue;
-		start = MIN(start, object->dlpi_addr + part->p_vaddr);
-		end = MAX(end, object->dlpi_addr + part->p_vaddr + part->p_memsz);
-	}
-	if (ours->address < start || ours->address >= end)
+	if (!ptt_module_range(module, ours->address, &start, &end))
 		return 0;
 	ours->start = start / page * page;
 	ours->end = (end + page - 1) / page * page;
