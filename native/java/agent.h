@@ -91,7 +91,7 @@ bool ja_waits_for(enum ptt_java_kind kind);
 
 /* ---- monitors.c: events of the machine ---- */
 
-/* ja_monitors_begin - the machine can be asked from now on whether a thread has a monitor. */
+/* ja_monitors_begin - look up Thread.holdsLock(). */
 void ja_monitors_begin(JNIEnv *jni);
 void JNICALL ja_contended_enter(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object);
 void JNICALL ja_contended_entered(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object);

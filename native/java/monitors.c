@@ -15,7 +15,7 @@
 static uint64_t began, spent; /* ns. relaxed: approximate figures suffice */
 
 static jclass thread_class;
-static jmethodID holds_lock; /* of thread_class; release: pairs with the acquire in holds() */
+static jmethodID holds_lock; /* of thread_class; release and acquire: orders it behind thread_class */
 
 static uint64_t now_ns(void)
 {
