@@ -74,32 +74,16 @@ def load_sleeps(path: Path) -> tuple[list[str], list[SleepHook]]:
     return [call["name"] for call in calls], hooks
 
 
-def c_hook(hook: SleepHook) -> list[str]:
-    """A hook as C."""
+def c_hook(hook: SleepHook) -> str:
+    """A hook as a call of the macro in sleep.h."""
     arguments = ", ".join(p.name for p in hook.parameters)
-    signature = f"{hook.returns} {hook.function}({declared(hook.parameters)})"
-    real = f"ptt_real.{hook.function}({arguments})"
+    call = f"ptt_real.{hook.function}({arguments})"
     if hook.through:
-        real = f"{hook.through}({arguments}, CALL_SITE)"
-    at_once = f" || {hook.at_once}" if hook.at_once else ""
-    # The C library declares these functions only for programs with _FORTIFY_SOURCE.
-    prototype = [f"EXPORT {signature};"] if hook.function.startswith("__") else []
-    return [
-        *prototype,
-        f"EXPORT {signature}",
-        "{",
-        f"\tif (likely(!ptt_sleep_is_traced()){at_once})",
-        f"\t\treturn {real};",
-        "\t{",
-        f"\t\tstruct ptt_sleep call SLEEP_GUARD = ptt_begin_sleep({hook.number}, CALL_SITE);",
-        f"\t\t{hook.returns} result = {real};",
-        "",
-        f"\t\tcall.result = {hook.error};",
-        "\t\treturn result;",
-        "\t}",
-        "}",
-        "",
-    ]
+        call = f"{hook.through}({arguments}, CALL_SITE)"
+    return (
+        f"SLEEP_HOOK({hook.returns}, {hook.function}, ({declared(hook.parameters)}), "
+        f"{hook.number}, {call}, {hook.at_once or 'false'}, {hook.error})"
+    )
 
 
 def c_sleep_hooks(hooks: list[SleepHook]) -> str:
@@ -110,8 +94,7 @@ def c_sleep_hooks(hooks: list[SleepHook]) -> str:
         "",
     ]
     for hook in hooks:
-        for line in c_hook(hook):
-            out += fold(line)
+        out += fold(c_hook(hook))
     return "\n".join(out).rstrip() + "\n"
 
 

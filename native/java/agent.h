@@ -5,7 +5,18 @@
 
 #include <jvmti.h>
 
+#include <time.h>
+
 #include "origin/java.h"
+
+/* ja_clock_ns - the time by a clock, in ns. */
+static inline uint64_t ja_clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
 
 /* ---- classes.c ---- */
 

@@ -17,14 +17,6 @@ static uint64_t began, spent; /* ns. relaxed: approximate figures suffice */
 static jclass thread_class;
 static jmethodID holds_lock; /* of thread_class; release and acquire: orders it behind thread_class */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 static void free_threads(JNIEnv *jni, jthread *threads, jint count)
 {
 	for (jint i = 0; i < count; i++)
@@ -59,13 +51,13 @@ static bool may_ask(uint64_t now)
 /* The kernel id of the owner of a monitor; 0 if it is unknown, or if the question would cost too much now. */
 static uint32_t owner_of(JNIEnv *jni, jobject object)
 {
-	uint64_t before = now_ns();
+	uint64_t before = ja_clock_ns(CLOCK_MONOTONIC);
 	uint32_t owner;
 
 	if (!may_ask(before))
 		return 0;
 	owner = ask(jni, object);
-	__atomic_fetch_add(&spent, now_ns() - before, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&spent, ja_clock_ns(CLOCK_MONOTONIC) - before, __ATOMIC_RELAXED);
 	return owner;
 }
 

@@ -20,14 +20,6 @@ static unpark_fn *real_unpark;
 static jclass ownable; /* AbstractOwnableSynchronizer; NULL while the machine starts */
 static jfieldID blocker_field, owner_field;
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 /* The timeout in ns; 0: none. @time: ns from now, or, if @absolute, ms since 1970 */
 static uint64_t limit_of(bool absolute, jlong time)
 {
@@ -35,7 +27,7 @@ static uint64_t limit_of(bool absolute, jlong time)
 
 	if (!absolute || time <= 0)
 		return time > 0 ? (uint64_t)time : 0;
-	now = clock_ns(CLOCK_REALTIME);
+	now = ja_clock_ns(CLOCK_REALTIME);
 	return (uint64_t)time * 1000000 > now ? (uint64_t)time * 1000000 - now : 1;
 }
 
@@ -75,13 +67,13 @@ static void JNICALL park(JNIEnv *jni, jobject unsafe, jboolean absolute, jlong t
 		return;
 	}
 	limit = limit_of(absolute, time);
-	began = clock_ns(CLOCK_MONOTONIC);
+	began = ja_clock_ns(CLOCK_MONOTONIC);
 	if (!begin(jni, thread, limit)) {
 		real_park(jni, unsafe, absolute, time);
 	} else {
 		real_park(jni, unsafe, absolute, time);
 		ja_parked_no_more();
-		ja_wait_end(limit && clock_ns(CLOCK_MONOTONIC) - began >= limit ? ETIMEDOUT : 0);
+		ja_wait_end(limit && ja_clock_ns(CLOCK_MONOTONIC) - began >= limit ? ETIMEDOUT : 0);
 	}
 	(*jni)->DeleteLocalRef(jni, thread);
 }

@@ -317,6 +317,9 @@ extern struct ptt_real ptt_real HIDDEN;
 
 void ptt_resolve(void) HIDDEN;
 
+/* ptt_module_base - resolve.c: start of the module at an address, or NULL. Takes the dynamic linker's lock. */
+const void *ptt_module_base(const void *address) HIDDEN;
+
 /*
  * The older of two functions with one name: pthread_kill (changed in glibc 2.34), posix_spawn (2.15), conditions
  * (2.3.2). Filled like ptt_real. The same as in ptt_real if there is only one function. That is also so if another

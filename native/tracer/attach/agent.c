@@ -188,11 +188,11 @@ static void end(struct ptt_attach *file)
 	set_state(file, PTT_ATTACH_LEFT);
 }
 
-static void forget(void)
+static void unmap(struct ptt_attach *file, const struct ptt_segment *segment)
 {
-	munmap(agent.file, sizeof(*agent.file));
-	if (agent.segment)
-		munmap((void *)agent.segment, sizeof(*agent.segment));
+	munmap(file, sizeof(*file));
+	if (segment)
+		munmap((void *)segment, sizeof(*segment));
 }
 
 /* Record, as the agent's thread. Return: true if the recording is over; false if only this thread has to end. */
@@ -220,7 +220,7 @@ static void *serve_again(void *unused)
 		bool tidy = wanted(agent.file) == PTT_ATTACH_WANT_TIDY;
 		uintptr_t memory = (uintptr_t)agent.text - PTT_ATTACH_TEXT_AT;
 
-		forget();
+		unmap(agent.file, agent.segment);
 		if (tidy)
 			munmap((void *)memory, PTT_ATTACH_MEMORY);
 	}
@@ -297,7 +297,7 @@ void ptt_bring_agent_back(const uint64_t *mask)
 	} else {
 		strcpy(agent.file->reason, "it cannot restart the thread of the tracer after a call like unshare(CLONE_NEWPID)");
 		end(agent.file);
-		forget();
+		unmap(agent.file, agent.segment);
 		pass(AWAY, NO_AGENT);
 	}
 	pthread_attr_destroy(&attr);
@@ -339,8 +339,6 @@ int __nptl_trace_attach(const char *text)
 	if (!over)
 		return 0;
 	tidy = wanted(file) == PTT_ATTACH_WANT_TIDY;
-	munmap(file, sizeof(*file));
-	if (segment)
-		munmap((void *)segment, sizeof(*segment));
+	unmap(file, segment);
 	return tidy;
 }

@@ -78,13 +78,6 @@ static const struct route *route_of(const char *name)
 	}
 }
 
-static const void *module_of(const void *address)
-{
-	Dl_info info;
-
-	return dladdr(address, &info) ? info.dli_fbase : NULL;
-}
-
 static void add_route(void *self, const char *name, const void *real, const void *old)
 {
 	void *hook = dlsym(self, name);
@@ -95,7 +88,7 @@ static void add_route(void *self, const char *name, const void *real, const void
 	 * right already. No route for __register_atfork(): its hook serves the tracing of children, and children of
 	 * an attached process are not traced.
 	 */
-	if (!hook || module_of(hook) != module_of(&ptt_real) || dlsym(RTLD_DEFAULT, name) != real ||
+	if (!hook || ptt_module_base(hook) != ptt_module_base(&ptt_real) || dlsym(RTLD_DEFAULT, name) != real ||
 	    strcmp(name, "__register_atfork") == 0 || route_count == ROUTINES_MAX)
 		return;
 	routes[route_count++] = (struct route){
@@ -168,36 +161,16 @@ static bool read_dynamic(const struct link_map *map, struct module *m)
 	m->base = map->l_addr;
 	for (const ElfW(Dyn) *d = map->l_ld; can_read(d, sizeof(*d)) && d->d_tag != DT_NULL; d++) {
 		switch (d->d_tag) {
-		case DT_SYMTAB:
-			m->symbols = pointer(m, d->d_un.d_ptr);
-			break;
-		case DT_STRTAB:
-			m->names = pointer(m, d->d_un.d_ptr);
-			break;
-		case DT_STRSZ:
-			m->names_size = d->d_un.d_val;
-			break;
-		case DT_PLTGOT:
-			m->linker = (uintptr_t)pointer(m, d->d_un.d_ptr) + sizeof(void *);
-			break;
-		case DT_VERSYM:
-			m->versions = pointer(m, d->d_un.d_ptr);
-			break;
-		case DT_VERNEED:
-			m->needed = pointer(m, d->d_un.d_ptr);
-			break;
-		case DT_JMPREL:
-			m->calls = pointer(m, d->d_un.d_ptr);
-			break;
-		case DT_PLTRELSZ:
-			m->calls_size = d->d_un.d_val;
-			break;
-		case DT_RELA:
-			m->data = pointer(m, d->d_un.d_ptr);
-			break;
-		case DT_RELASZ:
-			m->data_size = d->d_un.d_val;
-			break;
+		case DT_SYMTAB: m->symbols = pointer(m, d->d_un.d_ptr); break;
+		case DT_STRTAB: m->names = pointer(m, d->d_un.d_ptr); break;
+		case DT_STRSZ: m->names_size = d->d_un.d_val; break;
+		case DT_PLTGOT: m->linker = (uintptr_t)pointer(m, d->d_un.d_ptr) + sizeof(void *); break;
+		case DT_VERSYM: m->versions = pointer(m, d->d_un.d_ptr); break;
+		case DT_VERNEED: m->needed = pointer(m, d->d_un.d_ptr); break;
+		case DT_JMPREL: m->calls = pointer(m, d->d_un.d_ptr); break;
+		case DT_PLTRELSZ: m->calls_size = d->d_un.d_val; break;
+		case DT_RELA: m->data = pointer(m, d->d_un.d_ptr); break;
+		case DT_RELASZ: m->data_size = d->d_un.d_val; break;
 		case DT_PLTREL:
 			if (d->d_un.d_val != DT_RELA)
 				return false;
@@ -231,7 +204,7 @@ static bool is_left_alone(const struct link_map *map)
 	};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
-		if (ours[i] && (const void *)map->l_addr == module_of(ours[i]))
+		if (ours[i] && (const void *)map->l_addr == ptt_module_base(ours[i]))
 			return true;
 	return map->l_addr == _r_debug.r_ldbase || strncmp(name, "linux-vdso", 10) == 0 ||
 	       strncmp(name, "libposixtrace.so", 16) == 0;

@@ -474,7 +474,7 @@ static uint32_t number_anew(struct own own, uintptr_t site, const struct ptt_sta
 }
 
 /*
- * Do all words that led to a stack have the same values? The order is that of the walk, so no word is read that the
+ * Do all words that led to a stack have the same values? The order is the same as in the walk, so no word is read that the
  * walk would not read.
  */
 static PTT_UNWATCHED bool holds(const struct ptt_remembered_stack *kept)

@@ -222,7 +222,7 @@ static void report_module(struct ptt_module *m, const struct dl_find_object *obj
 	__atomic_store_n(&m->present, true, __ATOMIC_RELEASE);
 }
 
-/* The entry of a module whose headers the program has unmapped since the entry was made. */
+/* The entry of a module, if the program has unmapped its headers since the entry was made. */
 static const struct ptt_module *present_at(const struct dl_find_object *object)
 {
 	/* acquire: pairs with the release of add() */
@@ -263,16 +263,11 @@ const struct ptt_module *ptt_module_of(const struct dl_find_object *object)
 
 /* ------------------------------------------------------------ kinds of code */
 
-static bool holds(const struct dl_find_object *module, const void *place)
-{
-	return place >= module->dlfo_map_start && place < module->dlfo_map_end;
-}
-
 enum ptt_kind_of_code ptt_kind_of_code(const struct dl_find_object *module, uintptr_t function)
 {
 	const struct ptt_module *m;
 
-	if (holds(module, (const void *)(uintptr_t)gnu_get_libc_version) || holds(module, &ptt_real))
+	if (ptt_module_holds(module, (const void *)(uintptr_t)gnu_get_libc_version) || ptt_module_holds(module, &ptt_real))
 		return PTT_CODE_LIBRARY;
 	m = ptt_module_of(module);
 	if (!m)

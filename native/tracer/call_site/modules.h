@@ -39,6 +39,12 @@ const struct ptt_module *ptt_module_of(const struct dl_find_object *object) HIDD
 /* ptt_module_extent - first and last address of a module, over all its segments. */
 void ptt_module_extent(const struct dl_find_object *object, uintptr_t *begin, uintptr_t *end) HIDDEN;
 
+/* ptt_module_holds - is an address in a module, as the dynamic linker knows the module? */
+static inline bool ptt_module_holds(const struct dl_find_object *object, const void *address)
+{
+	return address >= object->dlfo_map_start && address < object->dlfo_map_end;
+}
+
 enum ptt_kind_of_code {
 	PTT_CODE_PROGRAM, /* of the program, or of a library that the user may care about */
 	PTT_CODE_WRAPPER, /* such as std::mutex::lock(): its caller is the call site */

@@ -122,11 +122,6 @@ uint64_t ptt_find_wrapper(const struct ptt_module *m, uintptr_t function)
 
 /* ------------------------------------------------------------ files */
 
-static bool lies_in(const struct dl_find_object *module, const void *place)
-{
-	return place >= module->dlfo_map_start && place < module->dlfo_map_end;
-}
-
 struct file {
 	const char *at;
 	size_t size;
@@ -272,7 +267,7 @@ static bool is_mapped_file(const struct file *file, const struct dl_find_object 
 		if (p[i].p_type != PT_NOTE || !p[i].p_filesz)
 			continue;
 		/* the notes may be the last mapped bytes */
-		if (!notes || !lies_in(object, loaded) || !lies_in(object, loaded + p[i].p_filesz - 1) ||
+		if (!notes || !ptt_module_holds(object, loaded) || !ptt_module_holds(object, loaded + p[i].p_filesz - 1) ||
 		    !ptt_can_read(loaded, p[i].p_filesz) || memcmp(notes, loaded, p[i].p_filesz) != 0)
 			return false;
 	}

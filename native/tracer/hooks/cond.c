@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cond.c - the waits of pthread_cond_*(). Inside the library they release the mutex and take it again. */
 /*
- * Programs linked since glibc 2.3.2 use pthread_cond_*@GLIBC_2.3.2. Only x86-64 still has the older functions, whose
+ * Programs linked since glibc 2.3.2 use pthread_cond_*@GLIBC_2.3.2. Only x86-64 still has the older functions; their
  * conditions have another layout. Events have only the address of a condition. So each routine has one body, with the
  * real function as its parameter. The hooks of both versions are at the end of the file.
  */

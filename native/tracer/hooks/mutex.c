@@ -49,7 +49,7 @@ static int lock_real(pthread_mutex_t *mutex, const struct ptt_request *r)
  * locked that cannot be recovered. It links a mutex with priority inheritance differently into the thread's list.
  * With a ceiling it raises the thread's priority, and lowers it again if another thread has the mutex. So read the
  * mutex to see whether to expect a wait. If not, and another thread is faster, a deadline in the past makes a robust
- * mutex return ETIMEDOUT. Then the mutex is in the state in which lock would begin to sleep. With a ceiling such a
+ * mutex return ETIMEDOUT. Then the mutex is in the state just before lock would sleep. With a ceiling such a
  * deadline would leave the priority raised. So call the real routine there: in this rare case it may block
  * unreported.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sleep.h - a system call in which a thread sleeps: the events before and after it. The second event comes also if the thread is cancelled. */
+/* sleep.h - system calls that let a thread sleep: the events before and after a call. The second comes also if the thread is cancelled. */
 #ifndef PTT_SLEEP_H
 #define PTT_SLEEP_H
 
@@ -34,6 +34,26 @@ static inline void ptt_sleep_end(struct ptt_sleep *call)
 	REPORT_WITH(SYS, SYS_CALL_OUT, sys_call_out, NULL, call->site, .call = call->call, .result = call->result,
 		    .wait_ns = ptt_now_ns() - call->began);
 }
+
+/*
+ * SLEEP_HOOK - the hook of a function in which threads sleep
+ * @call: the call of the real function; @at_once: true if it does not sleep; @error: the error number of its result
+ * The declaration is for functions that the C library declares only for programs built with _FORTIFY_SOURCE.
+ */
+#define SLEEP_HOOK(type, name, params, number, call, at_once, error)                          \
+	EXPORT type name params;                                                              \
+	EXPORT type name params                                                               \
+	{                                                                                     \
+		if (likely(!ptt_sleep_is_traced()) || (at_once))                              \
+			return call;                                                          \
+		{                                                                             \
+			struct ptt_sleep sleep_ SLEEP_GUARD = ptt_begin_sleep(number, CALL_SITE); \
+			type result = call;                                                   \
+                                                                                              \
+			sleep_.result = error;                                                \
+			return result;                                                        \
+		}                                                                             \
+	}
 
 /* ptt_flock - file_lock.c: flock(), called at @site. Reports a wait for the lock. */
 int ptt_flock(int fd, int operation, void *site) HIDDEN;

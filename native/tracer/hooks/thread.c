@@ -394,7 +394,7 @@ void ptt_thread_leaves(void *value)
 
 EXPORT void pthread_exit(void *value)
 {
-	/* noreturn: AddressSanitizer then forgets this frame, whose memory the destructors use */
+	/* noreturn: AddressSanitizer then forgets this frame; the destructors use its memory */
 	void (*leave)(void *) __attribute__((noreturn));
 
 	ptt_thread_leaves(value);

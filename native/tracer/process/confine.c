@@ -63,7 +63,7 @@ static void release(enum demand demand)
 	__atomic_fetch_sub(&__nptl_trace_confined, 1, __ATOMIC_RELAXED);
 }
 
-/* After a call that returned @result; keeps errno. Not in a child of vfork(), whose name is not its parent's name. */
+/* After a call that returned @result; keeps errno. Not in a child of vfork(): its name is not its parent's name. */
 static void report_own_name(long option, long name, long result, void *site)
 {
 	if (option == PR_SET_NAME && result == 0 && must_trace(THREAD, THREAD_NAME) &&

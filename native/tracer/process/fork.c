@@ -8,7 +8,7 @@
  *
  * vfork() has no hook, because it returns twice on one stack. Its child uses the memory and the thread-local storage
  * of its parent, so its events appear as the parent's. The child is reported when it executes a program. The same
- * holds for children of clone() with CLONE_VFORK, for which the parent waits. For other children in the parent's
+ * holds for children of clone() with CLONE_VFORK; the parent waits for them. For other children in the parent's
  * memory, see shared_storage.c.
  */
 #include <errno.h>

@@ -62,7 +62,7 @@ struct ptt_old ptt_old = {
 #undef HOOK
 #undef VERSIONED
 
-static const void *module_of(void *function)
+const void *ptt_module_base(const void *function)
 {
 	Dl_info info;
 
@@ -80,7 +80,7 @@ static COLD void *find(const char *name, const char *version)
 {
 	void *function = dlsym(RTLD_NEXT, name), *versioned = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
 
-	if (versioned && (!function || module_of(function) == module_of(versioned)))
+	if (versioned && (!function || ptt_module_base(function) == ptt_module_base(versioned)))
 		function = versioned;
 	__asm__ volatile("" : "+r"(function));
 	return function;
@@ -157,6 +157,6 @@ void ptt_resolve(void)
 #undef VERSIONED
 	resolve_finder();
 	ptt_try_lock = ptt_real.pthread_mutex_trylock;
-	if (module_of((void *)ptt_real.pthread_mutex_lock) != module_of((void *)ptt_real.pthread_mutex_trylock))
+	if (ptt_module_base((void *)ptt_real.pthread_mutex_lock) != ptt_module_base((void *)ptt_real.pthread_mutex_trylock))
 		ptt_try_lock = ptt_lock_if_free;
 }
