@@ -401,47 +401,18 @@ void ptt_python_start(void) HIDDEN;		     /* python.c: find the interpreter */
 size_t ptt_python_thread_name(char *name, size_t room) HIDDEN;
 void ptt_begin_closing(void) HIDDEN;		     /* modules.c: before dlclose(), and after it */
 void ptt_end_closing(const void *library) HIDDEN;
-void ptt_closing_in_child(void) HIDDEN;		     /* modules.c: in the child of a fork, where other threads' calls of dlclose() do not continue */
+void ptt_closing_in_child(void) HIDDEN;		     /* modules.c: in the child of a fork: dlclose() in other threads does not continue */
 void ptt_modules_anew(void) HIDDEN;		     /* modules.c: report all modules again, to another recording */
 #else
-static inline uint16_t ptt_site_futex(const void *site)
-{
-	(void)site;
-	return 0;
-}
-
-static inline void ptt_reach_begin(size_t room)
-{
-	(void)room;
-}
-
-static inline void ptt_python_start(void)
-{
-}
-
-static inline size_t ptt_python_thread_name(char *name, size_t room)
-{
-	(void)name;
-	(void)room;
-	return 0;
-}
-
-static inline void ptt_begin_closing(void)
-{
-}
-
-static inline void ptt_end_closing(const void *library)
-{
-	(void)library;
-}
-
-static inline void ptt_closing_in_child(void)
-{
-}
-
-static inline void ptt_modules_anew(void)
-{
-}
+/* On other processors the tracer has no stacks. */
+static inline uint16_t ptt_site_futex(const void *site) { (void)site; return 0; }
+static inline void ptt_reach_begin(size_t room) { (void)room; }
+static inline void ptt_python_start(void) { }
+static inline size_t ptt_python_thread_name(char *name, size_t room) { (void)name; (void)room; return 0; }
+static inline void ptt_begin_closing(void) { }
+static inline void ptt_end_closing(const void *library) { (void)library; }
+static inline void ptt_closing_in_child(void) { }
+static inline void ptt_modules_anew(void) { }
 #endif
 struct nptl_trace_module;
 /* nptl_trace_handler_module() of the handler, or NULL */
