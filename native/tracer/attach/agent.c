@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* agent.c - the agent: a thread that `ptt attach` puts into a running process. It joins a recording, redirects calls to the hooks, and ends the recording. */
+/* agent.c - the agent's thread: joins a recording, redirects calls to the hooks, and ends the recording. */
 /*
+ * `ptt attach` injects the first agent's thread into a running process.
+ *
  * The recorder writes its request into the file `attach` of the session; the agent maps the file as long as it lives.
  * The levels are on a private page that the kernel clears in every child (MADV_WIPEONFORK). So children of an
  * attached process pass through the hooks without events, however they were made, and do not write to their parent's

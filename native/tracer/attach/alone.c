@@ -11,20 +11,17 @@
 #include "attach.h"
 #include "syscall_numbers.h"
 
-/* The errors in a process with several threads: EINVAL; EUSERS from setns() with a time namespace. */
-static bool may_be_for_agent(long result)
-{
-	return result < 0 && (errno == EINVAL || errno == EUSERS);
-}
-
-/* Make the call; errno and result are of the last attempt. */
+/*
+ * Make the call; errno and result are of the last attempt. The errors in a process with several threads are EINVAL
+ * and, from setns() with a time namespace, EUSERS.
+ */
 #define CALL_ALONE(call)                                               \
 	({                                                             \
 		long result_ = (call);                                 \
 		uint64_t mask_;                                        \
 		int error_ = errno;                                    \
                                                                        \
-		if (may_be_for_agent(result_)) {                       \
+		if (result_ < 0 && (error_ == EINVAL || error_ == EUSERS)) { \
 			bool away_ = ptt_send_agent_away(&mask_);      \
                                                                        \
 			if (away_ || ptt_see_agent_off()) {            \

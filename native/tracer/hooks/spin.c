@@ -16,14 +16,6 @@ static COLD int lock_contended(pthread_spinlock_t *lock, void *site)
 	return result;
 }
 
-static inline int lock_spin(pthread_spinlock_t *lock, void *site)
-{
-	if (unlikely(ptt_real.pthread_spin_trylock(lock)))
-		return lock_contended(lock, site);
-	REPORT(SPIN, SPIN_TAKEN, lock, site);
-	return 0;
-}
-
 EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
 {
 	void *site = CALL_SITE;
@@ -32,7 +24,11 @@ EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
 	if (!ptt_level(NPTL_DOMAIN_SPIN))
 		return ptt_real.pthread_spin_lock(lock);
 	REPORT(SPIN, SPIN_LOCK_IN, lock, site);
-	result = lock_spin(lock, site);
+	result = ptt_real.pthread_spin_trylock(lock);
+	if (unlikely(result))
+		result = lock_contended(lock, site);
+	else
+		REPORT(SPIN, SPIN_TAKEN, lock, site);
 	REPORT_RESULT(SPIN, SPIN_LOCK_OUT, lock, result, site);
 	return result;
 }

@@ -207,14 +207,6 @@ static const char *futexes_of(const struct module *m)
 	return NULL;
 }
 
-static void look_for_futexes(struct search *s, const char *path, const struct module *m)
-{
-	const char *by = futexes_of(m);
-
-	if (by && !strstr(path, "/libstdc++.so") && !strstr(path, "/libc++"))
-		add_line(s, "\t%s\t%s\n", by, path);
-}
-
 static void look_at(struct search *s, const char *path, uintptr_t base, const ElfW(Dyn) *dynamic)
 {
 	struct module m;
@@ -236,11 +228,6 @@ struct namespace {
 	struct r_debug list;
 	struct namespace *next; /* since glibc 2.35, where r_version is 2 if there are several namespaces */
 };
-
-static const struct namespace *next_namespace(const struct namespace *space)
-{
-	return _r_debug.r_version >= 2 ? space->next : NULL;
-}
 
 /* A module of another namespace: its functions are never bound to the tracer. */
 static void look_at_foreign(struct search *s, const struct link_map *map)
@@ -266,7 +253,7 @@ static int look_at_namespaces(struct dl_phdr_info *info, size_t size, void *want
 
 	(void)info;
 	(void)size;
-	while ((space = next_namespace(space)))
+	while (_r_debug.r_version >= 2 && (space = space->next))
 		for (map = space->list.r_map; map; map = map->l_next)
 			if (!wanted || map == wanted)
 				look_at_foreign(&search, map);
@@ -292,6 +279,7 @@ static int find_library(struct dl_phdr_info *info, size_t size, void *arg)
 static int look_at_each(struct dl_phdr_info *info, size_t size, void *program)
 {
 	const char *path = info->dlpi_name && info->dlpi_name[0] ? info->dlpi_name : program;
+	const char *futexes;
 	uintptr_t begin, end;
 	struct module m;
 
@@ -299,8 +287,11 @@ static int look_at_each(struct dl_phdr_info *info, size_t size, void *program)
 	if (info->dlpi_addr == search.begin || ptt_module_range(info, (uintptr_t)&ptt_real, &begin, &end))
 		return 0;
 	look_at(&search, info->dlpi_name, info->dlpi_addr, dynamic_of(info));
-	if (read_dynamic(info->dlpi_addr, dynamic_of(info), &m))
-		look_for_futexes(&search, path, &m);
+	if (!read_dynamic(info->dlpi_addr, dynamic_of(info), &m))
+		return 0;
+	futexes = futexes_of(&m);
+	if (futexes && !strstr(path, "/libstdc++.so") && !strstr(path, "/libc++"))
+		add_line(&search, "\t%s\t%s\n", futexes, path);
 	return 0;
 }
 
