@@ -17,7 +17,7 @@ struct entry {
 	jint size;
 };
 
-static struct entry *table[COUNT]; /* acquire and release in ja_method() */
+static struct entry *entries[COUNT]; /* acquire and release in ja_method() */
 
 static void free_entry(struct entry *entry)
 {
@@ -113,14 +113,14 @@ const struct ptt_java_method *ja_method(JNIEnv *jni, jmethodID method)
 
 	for (uint32_t i = 0; i < PROBES; i++, at = (at + 1) % COUNT) {
 		/* acquire: pairs with the release below */
-		struct entry *entry = __atomic_load_n(&table[at], __ATOMIC_ACQUIRE);
+		struct entry *entry = __atomic_load_n(&entries[at], __ATOMIC_ACQUIRE);
 
 		if (!entry && !fresh)
 			fresh = describe(jni, method);
 		if (!entry && !fresh)
 			return NULL;
 		/* release: publishes a complete entry; acquire: another thread's entry is complete */
-		if (!entry && __atomic_compare_exchange_n(&table[at], &entry, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		if (!entry && __atomic_compare_exchange_n(&entries[at], &entry, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			return &fresh->method;
 		if (entry->id == method) {
 			free_entry(fresh);
