@@ -15,8 +15,9 @@
 
 /*
  * ptt_send_agent_away - make the agent's thread end, and block all signals in the calling thread
- * @mask: the signals that were blocked before Calls are still recorded meanwhile. Sleeps until the thread has ended;
- * at most 2 s for each of two steps. Async-signal-safe.
+ * @mask: the signals that were blocked before
+ * Calls are still recorded meanwhile. Sleeps until the thread has ended; at most 2 s for each of two steps. Async-
+ * signal-safe.
  * Return: false if there is no agent, if another thread sends it away, or if the agent does not react; then nothing
  * changed.
  */
@@ -31,8 +32,9 @@ bool ptt_see_agent_off(void) HIDDEN;
 
 /*
  * ptt_bring_agent_back - start a new agent's thread, after ptt_send_agent_away() returned true
- * @mask: the signals to block afterwards Creates a thread: takes locks of the C library, and may allocate. If the
- * kernel refuses a thread, as after unshare(CLONE_NEWPID), the calling thread ends the recording.
+ * @mask: the signals to block afterwards
+ * Creates a thread: takes locks of the C library, and may allocate. If the kernel refuses a thread, as after
+ * unshare(CLONE_NEWPID), the calling thread ends the recording.
  */
 void ptt_bring_agent_back(const uint64_t *mask) HIDDEN;
 
@@ -50,9 +52,9 @@ struct ptt_rebound {
 /*
  * ptt_rebind - redirect the imported functions of all modules to the hooks, or back to the real functions
  * @hooked: to the hooks
- * @changed: only if modules were loaded or closed since the last call Only one thread may call this. Waits for the
- * dynamic linker's lock and holds it, so no module is loaded or closed meanwhile. Other threads may call the
- * functions at any time.
+ * @changed: only if modules were loaded or closed since the last call
+ * Only one thread may call this. Waits for the dynamic linker's lock and holds it, so no module is loaded or closed
+ * meanwhile. Other threads may call the functions at any time.
  * Return: false if @changed, and no module was loaded or closed.
  */
 bool ptt_rebind(bool hooked, bool changed, struct ptt_rebound *done) HIDDEN;

@@ -96,8 +96,8 @@ void ptt_room_unmap(struct ptt_room *room) HIDDEN;
 
 /*
  * WITH_TRACER - @env, with the tracer if the program removed it
- * @room: the caller unmaps it afterwards A small environment is on the stack of the caller. Async-signal-safe, also
- * in a child of vfork().
+ * @room: the caller unmaps it afterwards
+ * A small environment is on the stack of the caller. Async-signal-safe, also in a child of vfork().
  */
 #define WITH_TRACER(room, env, own)                                                                         \
 	({                                                                                                  \
