@@ -16,16 +16,16 @@
 /*
  * ptt_send_agent_away - make the agent's thread end, and block all signals in the calling thread
  * @mask: the signals that were blocked before
- * Calls are still recorded meanwhile. Sleeps until the thread has ended; at most 2 s for each of two steps. Async-
- * signal-safe.
+ * Calls are still recorded meanwhile. Sleeps until the thread has ended; at most 2 s for each of two steps.
+ * Async-signal-safe.
  * Return: false if there is no agent, if another thread sends it away, or if the agent does not react; then nothing
  * changed.
  */
 bool ptt_send_agent_away(uint64_t *mask) HIDDEN;
 
 /*
- * ptt_see_agent_off - if the agent's thread is ending its recording, wait for the end of the thread Sleeps until the
- * kernel no longer has the thread, at most 2 s. Async-signal-safe.
+ * ptt_see_agent_off - if the agent's thread is ending its recording, wait for the end of the thread
+ * Sleeps until the kernel no longer has the thread, at most 2 s. Async-signal-safe.
  * Return: false if no agent's thread is ending or has ended.
  */
 bool ptt_see_agent_off(void) HIDDEN;
