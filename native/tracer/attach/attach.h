@@ -8,10 +8,7 @@
 
 #include "tracer.h"
 
-/*
- * ------------------------------------------------------------ agent.c: the agent's thread, and how it ends and
- * restarts for a call
- */
+/* ------------------------------------------------------------ agent.c: the agent's thread, and its end for a call */
 
 /*
  * ptt_send_agent_away - make the agent's thread end, and block all signals in the calling thread
@@ -38,10 +35,7 @@ bool ptt_see_agent_off(void) HIDDEN;
  */
 void ptt_bring_agent_back(const uint64_t *mask) HIDDEN;
 
-/*
- * ------------------------------------------------------------ rebind.c: redirects calls of the program to the hooks,
- * and back, in a process that was started without the tracer
- */
+/* ------------------------------------------------------------ rebind.c: redirects calls to the hooks, and back */
 
 struct ptt_rebound {
 	uint32_t modules; /* examined modules */
@@ -59,10 +53,7 @@ struct ptt_rebound {
  */
 bool ptt_rebind(bool hooked, bool changed, struct ptt_rebound *done) HIDDEN;
 
-/*
- * ------------------------------------------------------------ protections.c: the protection of the process's memory,
- * from the kernel
- */
+/* ------------------------------------------------------------ protections.c: the protection of memory, from the kernel */
 
 /*
  * ptt_protections_read - read /proc/thread-self/maps, and keep its lines until ptt_protections_forget(). Makes system

@@ -10,10 +10,7 @@
 #include "modules.h"
 #include "tracer.h"
 
-/*
- * ------------------------------------------------------------ wrapper_names.c: by the name of a function or the path
- * of a module. Pure functions.
- */
+/* ------------------------------------------------------------ wrapper_names.c: by names of functions and paths of modules; pure */
 
 enum ptt_kind_of_name {
 	PTT_NAME_OF_PROGRAM,

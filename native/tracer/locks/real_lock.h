@@ -8,10 +8,7 @@
 #include "lock_function.h"
 #include "tracer.h"
 
-/*
- * ------------------------------------------------------------ descriptions: of the catalogue (lock_table.c), and of
- * the user
- */
+/* ------------------------------------------------------------ descriptions: of the catalogue (lock_table.c), and of the user */
 
 extern const struct ptt_lock_function ptt_lock_functions[] HIDDEN;
 extern const uint32_t ptt_lock_count HIDDEN;
