@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from fnmatch import translate
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from nptltrace.catalog._wrappers import FUNCTIONS, MODULES, SOURCES
@@ -32,32 +31,18 @@ class PassedOver:
 
     Args:
         patterns: Patterns of the user, in addition to the built-in patterns.
+
+    Attributes:
+        patterns: All patterns.
     """
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
-        self._users = tuple(patterns)
+        self.patterns = (*FUNCTIONS, *MODULES, *SOURCES, *patterns)
+        self._functions = _Matcher((*FUNCTIONS, *patterns))
+        self._modules = _Matcher((*MODULES, *patterns))
+        self._sources = _Matcher(SOURCES)
+        self._of_users = _Matcher(patterns)
         self._known: dict[tuple[str, str], bool] = {}
-
-    @cached_property
-    def patterns(self) -> tuple[str, ...]:
-        """All patterns."""
-        return (*FUNCTIONS, *MODULES, *SOURCES, *self._users)
-
-    @cached_property
-    def _functions(self) -> _Matcher:
-        return _Matcher((*FUNCTIONS, *self._users))
-
-    @cached_property
-    def _modules(self) -> _Matcher:
-        return _Matcher((*MODULES, *self._users))
-
-    @cached_property
-    def _sources(self) -> _Matcher:
-        return _Matcher(SOURCES)
-
-    @cached_property
-    def _of_users(self) -> _Matcher:
-        return _Matcher(self._users)
 
     def __call__(self, function: str, module: str) -> bool:
         """Return whether a frame is passed over.

@@ -193,6 +193,7 @@ def statistics(
             process.threads = [thread for thread in process.threads if thread.events]
         processes = [process for process in processes if process.threads]
     times = [(s.first, s.last) for s in spans if s.first <= s.last]
+    lasts = [t.end_ns for process in processes for t in process.threads if t.end_ns is not None]
     types = _types(counts)
     causes = _losses(source, types)
     sessions = [trace.info.session for trace in source.traces]
@@ -201,15 +202,7 @@ def statistics(
         lost=sum(causes.values()),
         lost_by_cause=causes,
         first_ns=min((first for first, _ in times), default=None),
-        last_ns=max(
-            (
-                thread.end_ns
-                for process in processes
-                for thread in process.threads
-                if thread.end_ns is not None
-            ),
-            default=max((last for _, last in times), default=None),
-        ),
+        last_ns=max(lasts, default=max((last for _, last in times), default=None)),
         start_unix_ns=source.start_unix_ns,
         level=_different(session.level for session in sessions),
         nptl=_different(session.nptl for session in sessions),

@@ -76,7 +76,10 @@ class DebugCalls:
         if n < 0 or address >= self._ranges[n][1]:
             return []
         half = self._ranges[n][2]
-        unit = self._other_half(half)
+        # The other half of a skeleton unit has its functions. Any other unit has its own.
+        unit = self._split.get(half.begin)
+        if unit is None:
+            unit = self._split[half.begin] = self._find_other_half(half)
         entries = [entry for low, high, entry in unit.functions if low <= address < high]
         if not entries:
             return []
@@ -101,12 +104,6 @@ class DebugCalls:
         return sorted(ranges, key=lambda range_: range_[:2])
 
     # ---- split debug information ----
-
-    def _other_half(self, unit: Unit) -> Unit:
-        """Return the unit that has the functions of a skeleton unit, or of any other unit."""
-        if unit.begin not in self._split:
-            self._split[unit.begin] = self._find_other_half(unit)
-        return self._split[unit.begin]
 
     def _find_other_half(self, unit: Unit) -> Unit:
         values = unit.top.values
