@@ -162,7 +162,7 @@ def _cycles(orders: Mapping[tuple[str, str], _Order]) -> Iterator[list[_Order]]:
 
 
 def _closing(cycle: Sequence[_Order], *, together: bool = False) -> tuple[_Way, ...]:
-    """Return ways to take the locks of a cycle in which threads can wait for one another.
+    """Return ways to take the locks of a cycle so that threads can wait for one another.
 
     The number of combinations is the product of the numbers of ways. Combinations with the same
     excuses and runs continue alike, so the search keeps only the first of them.

@@ -1,4 +1,4 @@
-"""Locks at which programs park idle threads, and functions in which threads sleep.
+"""Locks where programs park idle threads, and functions where threads sleep.
 
 A wait at such a place is idle. The thread that keeps such a lock does nothing wrong, however long
 it keeps the lock.
@@ -20,7 +20,7 @@ __all__ = ["gates_of", "is_gate", "is_sleep", "waits_for_turn"]
 # Names of global variables (locks or arrays of locks) by patterns of file names of executables.
 # One executable of Redis is the server and its checks. Other names are links to this executable.
 _LOCKS = {("redis-*", "valkey-*", "keydb-*"): ("io_threads_mutex",)}
-# Patterns of functions in which a thread waits for time to pass, by file name of the module.
+# Patterns of functions that wait for time to pass, by file name of the module.
 _SLEEPS = {"libjvm.so": ("JavaThread::sleep*", "WatcherThread::sleep", "os::sleep*", "JVM_Sleep*")}
 # Patterns of the text of frames. Threads in these functions wait for their turn to wait for work.
 # With multiprocessing, one process waits for the queue, and other processes wait for that process.

@@ -67,7 +67,7 @@ class Location:
         return " inlined into ".join([*inlined, text])
 
     def program_frames(self) -> list[Frame]:
-        """Return what was inlined, without functions of the language's own library."""
+        """Return the inlined functions, without functions of the language's own library."""
         frames = [frame for frame in self.inlined if full_names() or not frame.foreign]
         if frames and frames[-1].function == "operator()" and (name := run_by(self.function)):
             frames[-1] = replace(frames[-1], function=name)

@@ -1,7 +1,7 @@
-"""Names of C++ functions as people say them.
+"""Shortens names of C++ functions for display.
 
-A demangled name repeats each default argument of each template, and the types of all parameters. A
-call site has a line, so its function needs no parameters.
+A demangled name has each default argument of each template, and the types of all parameters. A call
+site has a line, so its function needs no parameters.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _ALIASES = {
     for name in ("string", "string_view", "ostream", "istream", "iostream", "ofstream", "ifstream")
     for letter, prefix in (("char", ""), ("wchar_t", "w"))
 }
-# Namespaces that libraries put in for versions of their own.
+# Inline namespaces, by which libraries mark their versions.
 _VERSIONS = re.compile(r"\bstd::__(cxx11|1|ndk1|debug)::|\[abi:\w+\]")
-# Brackets that are no brackets get characters of the private use area while brackets are counted.
+# Operators with brackets become characters of the private use area while brackets are counted.
 _OPERATORS = ("()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">", ",")
 _OPERATOR = re.compile(rf"\boperator({'|'.join(map(re.escape, _OPERATORS))})( (?=<))?")
 _CLONE = re.compile(r"( \[clone [^\]]*\])+$")
@@ -36,7 +36,7 @@ _QUALIFIERS = re.compile(r"( const| volatile| noexcept| ?&&?)*")
 # Debug information has no other name for the function of a lambda.
 _LAMBDA_ALONE = "{lambda}"
 _PLUMBING = re.compile(r"(\w+ )*std::(\w+::)*_[_A-Z]")
-# Where `std` has the function object of a thread or of a `std::function`: in which argument.
+# Templates of `std` that run a function object, and the index of the argument with the object.
 _RUNS = (("::_Invoker<std::tuple<", 0), ("std::_Function_handler<", -1))
 _CLOSE = {"(": ")", "<": ">", "{": "}", "[": "]"}
 
@@ -45,7 +45,7 @@ _full = False
 
 @contextmanager
 def whole_names() -> Iterator[None]:
-    """Have all texts of this process show names as they are until the block is left."""
+    """Show whole names in all texts of this process, within the block."""
     global _full  # noqa: PLW0603 -- one choice of the user for all texts
     _full = True
     try:
@@ -55,7 +55,7 @@ def whole_names() -> Iterator[None]:
 
 
 def full_names() -> bool:
-    """Return whether texts show names as they are."""
+    """Return whether texts show whole names."""
     return _full
 
 
@@ -71,7 +71,7 @@ def display_name(name: str) -> str:
 
 
 def is_plumbing(name: str) -> bool:
-    """Return whether a function is internal to `std`, between a caller and a callee."""
+    """Return whether a function is internal to `std`, so that texts leave it out."""
     return not _full and _PLUMBING.match(name) is not None
 
 
@@ -119,7 +119,7 @@ class _Name:
         )
 
     def short(self) -> str:
-        """Return the name without what nobody writes."""
+        """Return the name without parameters, return type and default arguments."""
         text, end = self._part(0, "", top=True)
         if end < len(self._text):
             raise IndexError(end)
@@ -170,7 +170,7 @@ class _Name:
         return "".join(parts), at
 
     def _list(self, at: int, closing: str) -> tuple[list[str], int]:
-        """Return the parts between brackets, and where what follows begins."""
+        """Return the parts between brackets, and the index behind the closing bracket."""
         items: list[str] = []
         while True:
             item, at = self._part(at, f",{closing}", top=False)
@@ -183,12 +183,12 @@ class _Name:
         return self._list(at, ">")
 
     def _closing(self, at: int) -> int:
-        """Return where what follows a bracket's other half begins."""
+        """Return the index behind the closing bracket of a bracket."""
         return self._list(at + 1, _CLOSE[self._text[at]])[1]
 
     @staticmethod
     def _template(before: str, arguments: list[str]) -> str:
-        """Return the arguments of a template, or an alias of the whole behind a zero byte."""
+        """Return the arguments of a template, or a zero byte and an alias of the whole name."""
         name = re.search(r"[\w:]*$", before)
         if name is not None and name[0].startswith("std::"):
             while len(arguments) > 1 and _DEFAULTS.match(arguments[-1]):
@@ -200,7 +200,7 @@ class _Name:
 
 
 def _names(text: str) -> bool:
-    """Whether a bracket behind a text belongs to a name there."""
+    """Return whether a bracket behind a text belongs to a name at its end."""
     last = text[-1:]
     return last.isalnum() or last in {"_", ">", "}", "]"} or "\ue010" <= last <= "\ue01f"
 
@@ -221,7 +221,7 @@ def _without_return_type(text: str) -> str:
 
 
 def _restored(text: str) -> str:
-    """Return a text with the brackets that were no brackets, and lambdas without their operator."""
+    """Return a text with its operators, and with lambdas without their operator."""
     text = text.replace(f"}}::operator{_CALL}", "}")
     for n, operator in enumerate(_OPERATORS):
         text = text.replace(chr(_OPERATOR_AT + n), operator)
