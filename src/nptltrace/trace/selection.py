@@ -278,9 +278,9 @@ def like_names(word: str, names: Sequence[str]) -> str:
     """Return the end of a message about an unknown name.
 
     Args:
-        word: What somebody asked for.
-        names: Names that there are. The message suggests names that contain the word in any case,
-            or else names that are similar. Tables of virtual functions and the like are left out.
+        word: The unknown name.
+        names: All known names. The message suggests names that contain the word in any case, or
+            else similar names. Names that the compiler made, such as vtables, are left out.
     """
     known = [name for name in names if not _COMPILER_MADE.match(name)]
     parts = [name for name in known if word.lower() in name.lower()][:_HINTS]
