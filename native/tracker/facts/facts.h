@@ -292,22 +292,22 @@ static inline const struct ck_wakeup *ck_woke(const struct ptt_check *c, const s
 /* ---- common/facts.c ---- */
 
 /*
- * ck_found - adds a fact. Return: its number; 0: the fact is known, or the call site has too many facts of its kind
+ * ck_fact_add - adds a fact. Return: its number; 0: the fact is known, or the call site has too many facts of its kind
  *
  * @a, @b: facts of a kind with equal @a and @b are the same fact
  */
-uint32_t ck_found(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_event *e, uint64_t a, uint64_t b,
-		  uint32_t flags);
-/* ck_known - whether ck_found() has added such a fact. */
-bool ck_known(const struct ptt_check *c, enum ptt_fact_kind kind, uint64_t a, uint64_t b, uint32_t flags);
+uint32_t ck_fact_add(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_event *e, uint64_t a, uint64_t b,
+		     uint32_t flags);
+/* ck_fact_known - whether ck_fact_add() has added such a fact. */
+bool ck_fact_known(const struct ptt_check *c, enum ptt_fact_kind kind, uint64_t a, uint64_t b, uint32_t flags);
 /*
- * ck_found_more - as ck_found(), for facts with a size: keeps the largest of equal facts
+ * ck_fact_add_largest - as ck_fact_add(), for facts with a size: keeps the largest of equal facts
  *
  * Return: the number of the fact if it is the largest so far. Then the caller adds all steps again.
  */
-uint32_t ck_found_more(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_event *e, uint64_t a, uint64_t b,
-		       int64_t value);
-/* ck_step - adds a step to the last fact of ck_found() or ck_found_more(). */
+uint32_t ck_fact_add_largest(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_event *e, uint64_t a, uint64_t b,
+			     int64_t value);
+/* ck_step - adds a step to the last fact of ck_fact_add() or ck_fact_add_largest(). */
 struct ptt_check_step *ck_step(struct ptt_check *c, enum ptt_check_what what, uint32_t thread, int64_t ts, uint64_t site,
 			       uint32_t object);
 void ck_step_last(struct ptt_check *c, enum ptt_check_what what, const struct ck_last *last, uint32_t object);

@@ -54,7 +54,7 @@ static void long_hold(struct ptt_check *c, const struct tk_event *e, uint32_t ho
 	if (!o->waiters && o->asked < h->since)
 		return;
 	at.site = h->site; /* the line to change */
-	if (!ck_found_more(c, PTT_FACT_LONG_HOLD, &at, (uint64_t)h->object << 16, h->site, e->ts - h->since))
+	if (!ck_fact_add_largest(c, PTT_FACT_LONG_HOLD, &at, (uint64_t)h->object << 16, h->site, e->ts - h->since))
 		return;
 	ck_step_hold(c, hold);
 	ck_step_now(c, PTT_STEP_RELEASED, e, h->object);
@@ -66,7 +66,7 @@ static void release_of_other(struct ptt_check *c, const struct tk_event *e, uint
 	const struct ck_object *o = CK_OBJECT(c, object);
 	uint32_t hold = o->holds;
 
-	if (!ck_found(c, hold ? PTT_FACT_RELEASE_OF_OTHERS : PTT_FACT_RELEASE_OF_FREE, e, (uint64_t)object << 16, e->site, flags))
+	if (!ck_fact_add(c, hold ? PTT_FACT_RELEASE_OF_OTHERS : PTT_FACT_RELEASE_OF_FREE, e, (uint64_t)object << 16, e->site, flags))
 		return;
 	if (hold)
 		ck_step_hold(c, hold);
@@ -134,7 +134,7 @@ static bool is_lock_routine(uint32_t kind, int64_t routine)
 
 static void refused_again(struct ptt_check *c, const struct tk_event *e, uint32_t object, int64_t result)
 {
-	if (!ck_found(c, PTT_FACT_WAIT_FOR_SELF, e, (uint64_t)object << 16, e->site, PTT_FLAG_REFUSED))
+	if (!ck_fact_add(c, PTT_FACT_WAIT_FOR_SELF, e, (uint64_t)object << 16, e->site, PTT_FLAG_REFUSED))
 		return;
 	ck_step_hold(c, tk_hold_find(&c->t, e->thread, object));
 	ck_step_now(c, PTT_STEP_REFUSED, e, object)->value = result;
@@ -144,7 +144,7 @@ static void refused_destroy(struct ptt_check *c, const struct tk_event *e, uint3
 {
 	const struct ck_object *o = CK_OBJECT(c, object);
 
-	if (!ck_found(c, PTT_FACT_DESTROY_IN_USE, e, (uint64_t)object << 16, e->site, PTT_FLAG_REFUSED))
+	if (!ck_fact_add(c, PTT_FACT_DESTROY_IN_USE, e, (uint64_t)object << 16, e->site, PTT_FLAG_REFUSED))
 		return;
 	for (uint32_t hold = o->holds; hold; hold = CK_HOLD(c, hold)->object_next)
 		ck_step_hold(c, hold);
@@ -205,7 +205,7 @@ void ck_exit_holding(struct ptt_check *c, const struct tk_event *e)
 		if (o->flags & CK_ROBUST || h->kind == NPTL_DOMAIN_ONCE)
 			continue;
 		at.site = h->site;
-		fact = ck_found(c, PTT_FACT_END_WITH_HOLD, &at, (uint64_t)h->object << 16, h->site, PTT_FLAG_WHOLE);
+		fact = ck_fact_add(c, PTT_FACT_END_WITH_HOLD, &at, (uint64_t)h->object << 16, h->site, PTT_FLAG_WHOLE);
 		if (!fact)
 			continue;
 		/* The lock matters only if other threads have used it. */

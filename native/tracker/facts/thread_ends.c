@@ -107,7 +107,7 @@ static void refused_join(struct ptt_check *c, const struct tk_event *e, uint32_t
 	bool self = target == e->thread || CK_THREAD(c, e->thread)->pthread == e->object;
 	uint32_t wait = CK_THREAD(c, target)->waits;
 
-	if (!ck_found(c, self ? PTT_FACT_WAIT_FOR_SELF : PTT_FACT_WAIT_CYCLE, e, e->object, e->site, PTT_FLAG_REFUSED))
+	if (!ck_fact_add(c, self ? PTT_FACT_WAIT_FOR_SELF : PTT_FACT_WAIT_CYCLE, e, e->object, e->site, PTT_FLAG_REFUSED))
 		return;
 	if (!self && wait)
 		ck_step_wait(c, wait, e->thread);
@@ -119,7 +119,7 @@ static void join_of_others(struct ptt_check *c, const struct tk_event *e, uint32
 {
 	const struct ck_thread *t = CK_THREAD(c, target);
 
-	if (!ck_found(c, PTT_FACT_JOIN_REFUSED, e, e->object, e->site, PTT_FLAG_REFUSED))
+	if (!ck_fact_add(c, PTT_FACT_JOIN_REFUSED, e, e->object, e->site, PTT_FLAG_REFUSED))
 		return;
 	ck_step_last(c, PTT_STEP_CREATED, &t->created, 0);
 	if (t->created.thread)
@@ -164,7 +164,7 @@ void ck_leaks(struct ptt_check *c)
 		    t->flags & (PTT_THREAD_JOINED | PTT_THREAD_DETACHED | PTT_THREAD_GONE | CK_AWAITED) || !t->created.site ||
 		    !CK_PROCESS(c, t->process)->exited)
 			continue;
-		if (!ck_found(c, PTT_FACT_END_UNJOINED, &at, (uint64_t)i << 16, 0, PTT_FLAG_WHOLE))
+		if (!ck_fact_add(c, PTT_FACT_END_UNJOINED, &at, (uint64_t)i << 16, 0, PTT_FLAG_WHOLE))
 			continue;
 		ck_step(c, PTT_STEP_CREATED, t->created.thread, t->created.ts, t->created.site, 0)->other = i;
 		ck_step(c, PTT_STEP_ENDED, i, t->end_ns, 0, 0);

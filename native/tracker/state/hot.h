@@ -61,8 +61,8 @@ static inline uint32_t tk_hold_begin(struct tracker *t, const struct tk_event *e
 		return 0;
 	*TK_HOLD(t, number) = (struct tk_hold){
 		.since = e->ts, .site = e->site, .address = e->object & PTT_OBJECT_MASK, .thread = e->thread,
-		.object = object, .stack = e->stack, .depth = 1, .thread_next = by->holds, .object_next = o->holds, .kind = (uint8_t)o->kind,
-		.mode = mode,
+		.object = object, .stack = e->stack, .depth = 1, .thread_next = by->holds, .object_next = o->holds,
+		.kind = (uint8_t)o->kind, .mode = mode,
 	};
 	if (o->holds)
 		TK_HOLD(t, o->holds)->object_prev = number;

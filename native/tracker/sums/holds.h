@@ -24,7 +24,7 @@ static inline void md_hold_begin(struct ptt_model *m, const struct tk_event *e, 
 	uint32_t number;
 
 	if (unlikely(o->crowd))
-		md_crowd_pass(m, o);
+		md_crowd_tell_holds(m, o);
 	number = tk_hold_begin(&m->t, e, object, mode);
 	h = MD_HOLD(m, number);
 	h->share = o->share;

@@ -437,8 +437,8 @@ void md_edges(struct ptt_model *m, const struct tk_event *e, uint32_t object, ui
 
 /* ---- locks/holds.c: see holds.h ---- */
 
-/* md_crowd_pass - tells the holds of an object about the waiters seen so far. Call it before a hold begins, ends or is shown. */
-void md_crowd_pass(struct ptt_model *m, struct md_object *o);
+/* md_crowd_tell_holds - tells the holds of an object about the waiters seen so far. Call it before a hold begins, ends or is shown. */
+void md_crowd_tell_holds(struct ptt_model *m, struct md_object *o);
 
 /* ---- locks/objects.c ---- */
 
@@ -456,8 +456,9 @@ static inline uint32_t md_object(struct ptt_model *m, const struct tk_event *e, 
 /* md_object_made, md_object_used - callbacks of the tracker: an object is new; a thread uses an object. */
 void md_object_made(struct tracker *t, uint32_t object);
 uint32_t md_object_used(struct tracker *t, uint32_t thread, uint32_t object);
-/* md_unused - @call creates or ends the object of an event; the event does not count as a use. Return: the object. */
-uint32_t md_unused(struct ptt_model *m, const struct tk_event *e, uint32_t (*call)(struct tracker *t, const struct tk_event *e));
+/* md_object_without_use - @call creates or ends the object of an event; the event does not count as a use. Return: the object. */
+uint32_t md_object_without_use(struct ptt_model *m, const struct tk_event *e,
+			       uint32_t (*call)(struct tracker *t, const struct tk_event *e));
 /* md_user - counts a thread among the users of an object. Return: the pair; 0: no pair is needed. */
 uint32_t md_user(struct ptt_model *m, uint32_t thread, uint32_t object);
 /* md_release_row - the site of the last release of an object. Most releases end no wait, so the row is made on demand. */
@@ -494,8 +495,8 @@ void md_hold_open_rows(struct ptt_model *m, const int64_t *ends);
 /* ---- waits/waits.c ---- */
 
 uint32_t md_wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint8_t mode);
-/* md_wait_behind - the owner of a wait is itself in the wait @parent. @parent may be @w, which then needs a new number. */
-void md_wait_behind(struct md_wait *w, const struct md_wait *parent);
+/* md_wait_chain - the owner of a wait is itself in the wait @parent. @parent may be @w, which then needs a new number. */
+void md_wait_chain(struct md_wait *w, const struct md_wait *parent);
 /* md_wait_take - takes a finished wait out of all lists. False: the trace lacks its beginning, which is an estimate. */
 bool md_wait_take(struct ptt_model *m, const struct tk_event *e, uint32_t object, struct md_wait *out);
 /* md_wait_account - adds a finished wait to all sums and reports its rows. */
@@ -503,12 +504,12 @@ void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct 
 /* md_wait_row - reports the part of a wait from @since to @until, if the wait counts. */
 void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end,
 		 int64_t since, int64_t until);
-/* md_crowd - an object has @waiters now. Its holds learn the number later: see md_crowd_pass(). */
+/* md_crowd - an object has @waiters now. Its holds learn the number later: see md_crowd_tell_holds(). */
 void md_crowd(struct md_object *o, uint32_t waiters);
-/* md_crowd_was - a counted wait has ended; notes the number of waiters at its beginning, this wait included. */
-void md_crowd_was(struct ptt_model *m, struct md_object *o, const struct md_wait *w);
-/* md_not_in_crowd - a thread seemed to wait for an object until now, but has not waited since @ts. */
-void md_not_in_crowd(struct ptt_model *m, const struct md_object *o, int64_t ts);
+/* md_crowd_count - a counted wait has ended; notes the number of waiters at its beginning, this wait included. */
+void md_crowd_count(struct ptt_model *m, struct md_object *o, const struct md_wait *w);
+/* md_crowd_leave - a thread seemed to wait for an object until now, but has not waited since @ts. */
+void md_crowd_leave(struct ptt_model *m, const struct md_object *o, int64_t ts);
 /* md_take_call_of_wait - a thread took an object in the call in which it waited: @e gets the site and stack of the wait. */
 void md_take_call_of_wait(const struct ptt_model *m, struct tk_event *e, uint32_t object);
 /* md_lock_waited - a wait for a lock is over: the thread took the lock, or gave up. */

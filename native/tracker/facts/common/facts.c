@@ -10,8 +10,8 @@ static uint64_t what_of(enum ptt_fact_kind kind, uint32_t flags)
 	return (uint64_t)kind << 8 | (flags & (PTT_FLAG_CLOSED | PTT_FLAG_SUSPECT));
 }
 
-uint32_t ck_found(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_event *e, uint64_t a, uint64_t b,
-		  uint32_t flags)
+uint32_t ck_fact_add(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_event *e, uint64_t a, uint64_t b,
+		     uint32_t flags)
 {
 	uint64_t what = what_of(kind, flags);
 	struct rd_entry *entry = rd_map_put(&c->seen, a ^ what << 48, b), *site;
@@ -50,17 +50,17 @@ uint32_t ck_found(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_
 	return number;
 }
 
-bool ck_known(const struct ptt_check *c, enum ptt_fact_kind kind, uint64_t a, uint64_t b, uint32_t flags)
+bool ck_fact_known(const struct ptt_check *c, enum ptt_fact_kind kind, uint64_t a, uint64_t b, uint32_t flags)
 {
 	const struct rd_entry *entry = rd_map_find(&c->seen, a ^ what_of(kind, flags) << 48, b);
 
 	return entry && entry->value;
 }
 
-uint32_t ck_found_more(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_event *e, uint64_t a, uint64_t b,
-		       int64_t value)
+uint32_t ck_fact_add_largest(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_event *e, uint64_t a, uint64_t b,
+			     int64_t value)
 {
-	uint32_t number = ck_found(c, kind, e, a, b, PTT_FLAG_WHOLE);
+	uint32_t number = ck_fact_add(c, kind, e, a, b, PTT_FLAG_WHOLE);
 	const struct rd_entry *entry = rd_map_find(&c->seen, a ^ what_of(kind, PTT_FLAG_WHOLE) << 48, b);
 	struct ptt_check_fact *f;
 

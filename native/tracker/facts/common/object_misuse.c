@@ -41,8 +41,8 @@ void ck_use_destroyed(struct ptt_check *c, const struct tk_event *e, uint32_t ob
 	/* An initializer may have initialized it again, without a call. C++ constructs a condition in this way. */
 	bool suspect = o->kind == PTT_KIND_COND || o->kind == PTT_KIND_RWLOCK || o->kind == PTT_KIND_BARRIER;
 
-	if (!ck_found(c, PTT_FACT_USE_OF_DESTROYED, e, (uint64_t)object << 16, e->site,
-		      PTT_FLAG_WHOLE | (suspect ? PTT_FLAG_SUSPECT : 0)))
+	if (!ck_fact_add(c, PTT_FACT_USE_OF_DESTROYED, e, (uint64_t)object << 16, e->site,
+			 PTT_FLAG_WHOLE | (suspect ? PTT_FLAG_SUSPECT : 0)))
 		return;
 	ck_step_last(c, PTT_STEP_INIT, &o->init, object);
 	ck_step_last(c, PTT_STEP_DESTROYED, &o->destroyed, object);
@@ -74,7 +74,7 @@ static void init_in_use(struct ptt_check *c, const struct tk_event *e, uint32_t 
 	if (!o->holds || o->flags & CK_DOUBT ||
 	    CK_THREAD(c, CK_HOLD(c, o->holds)->thread)->flags & PTT_THREAD_ENDED)
 		return;
-	if (!ck_found(c, PTT_FACT_INIT_IN_USE, e, (uint64_t)before << 16, e->site, PTT_FLAG_WHOLE))
+	if (!ck_fact_add(c, PTT_FACT_INIT_IN_USE, e, (uint64_t)before << 16, e->site, PTT_FLAG_WHOLE))
 		return;
 	ck_step_hold(c, o->holds);
 	if (o->waits)
@@ -142,8 +142,8 @@ static void destroyed_in_use(struct ptt_check *c, const struct tk_event *e, uint
 
 	if (!waits && (!o->holds || o->flags & CK_DOUBT))
 		return;
-	if (!ck_found(c, PTT_FACT_DESTROY_IN_USE, e, (uint64_t)object << 16, e->site,
-		      PTT_FLAG_WHOLE | (sem ? PTT_FLAG_CLOSED : 0)))
+	if (!ck_fact_add(c, PTT_FACT_DESTROY_IN_USE, e, (uint64_t)object << 16, e->site,
+			 PTT_FLAG_WHOLE | (sem ? PTT_FLAG_CLOSED : 0)))
 		return;
 	for (uint32_t hold = o->holds; hold; hold = CK_HOLD(c, hold)->object_next)
 		ck_step_hold(c, hold);

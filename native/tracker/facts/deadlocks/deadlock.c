@@ -245,7 +245,7 @@ static void report_cycle(struct ptt_check *c, const struct tk_event *e, const st
 			at.process = CK_THREAD(c, w->thread)->process;
 		}
 	}
-	if (!ck_found(c, walk->depth > 1 ? PTT_FACT_WAIT_CYCLE : PTT_FACT_WAIT_FOR_SELF, &at, sum, walk->depth, PTT_FLAG_CLOSED))
+	if (!ck_fact_add(c, walk->depth > 1 ? PTT_FACT_WAIT_CYCLE : PTT_FACT_WAIT_FOR_SELF, &at, sum, walk->depth, PTT_FLAG_CLOSED))
 		return;
 	/* For each thread: the lock that the thread before it waits for, and its own wait. */
 	for (uint32_t i = 1; i <= walk->depth; i++) {
@@ -377,7 +377,7 @@ void ck_forked_locks(struct ptt_check *c)
 		if (!owner)
 			continue;
 		at.process = CK_THREAD(c, i)->process;
-		if (!ck_found(c, PTT_FACT_WAIT_CYCLE, &at, rd_hash(w->id, 0), 0, PTT_FLAG_CLOSED))
+		if (!ck_fact_add(c, PTT_FACT_WAIT_CYCLE, &at, rd_hash(w->id, 0), 0, PTT_FLAG_CLOSED))
 			continue;
 		if (w->kind == NPTL_DOMAIN_SEM)
 			ck_step_last(c, PTT_STEP_TOOK, &CK_OBJECT(c, w->object)->kept_by, CK_OBJECT(c, w->object)->copied);
@@ -494,7 +494,7 @@ static void lost_unit(struct ptt_check *c, uint32_t wait, const int64_t *ends, u
 	if (!is_unit_lost(c, w, ends, count))
 		return;
 	at.ts = taker->flags & PTT_THREAD_ENDED ? taker->end_ns : end_of(c, at.process, ends, count);
-	if (!ck_found(c, PTT_FACT_END_WITH_HOLD, &at, (uint64_t)w->object << 16, at.site, PTT_FLAG_WHOLE))
+	if (!ck_fact_add(c, PTT_FACT_END_WITH_HOLD, &at, (uint64_t)w->object << 16, at.site, PTT_FLAG_WHOLE))
 		return;
 	ck_step_held(c, wait, at.thread);
 	ck_step(c, PTT_STEP_ENDED, at.thread, at.ts, 0, 0);
@@ -515,7 +515,7 @@ void ck_abandoned_locks(struct ptt_check *c, const int64_t *ends, uint32_t count
 			continue;
 		at.process = CK_THREAD(c, h->thread)->process;
 		at.ts = end_of(c, at.process, ends, count);
-		if (!ck_found(c, PTT_FACT_END_WITH_HOLD, &at, (uint64_t)h->object << 16, h->site, PTT_FLAG_WHOLE))
+		if (!ck_fact_add(c, PTT_FACT_END_WITH_HOLD, &at, (uint64_t)h->object << 16, h->site, PTT_FLAG_WHOLE))
 			continue;
 		ck_step_hold(c, hold);
 		ck_step(c, PTT_STEP_ENDED, at.thread, at.ts, 0, 0);

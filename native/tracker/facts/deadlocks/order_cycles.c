@@ -65,7 +65,7 @@ void ck_order_closed(struct tracker *t, const struct tk_event *e, const struct t
 	uint32_t flags = PTT_FLAG_WHOLE;
 	uint64_t sum = sum_of(c, cycle, &flags);
 
-	if (!ck_found(c, PTT_FACT_ORDER_CYCLE, e, sum, cycle->length, flags))
+	if (!ck_fact_add(c, PTT_FACT_ORDER_CYCLE, e, sum, cycle->length, flags))
 		return;
 	CK_FACT(c, c->current)->value = cycle->needs_writers;
 	add_steps(c, cycle);
@@ -96,15 +96,15 @@ static void prevented(struct tracker *t, const struct tk_cycle *cycle)
 	uint32_t flags = 0, number;
 	uint64_t sum = sum_of(c, cycle, &flags);
 
-	if (ck_known(c, PTT_FACT_ORDER_CYCLE, sum, cycle->length, 0) ||
-	    ck_known(c, PTT_FACT_ORDER_CYCLE, sum, cycle->length, PTT_FLAG_SUSPECT))
+	if (ck_fact_known(c, PTT_FACT_ORDER_CYCLE, sum, cycle->length, 0) ||
+	    ck_fact_known(c, PTT_FACT_ORDER_CYCLE, sum, cycle->length, PTT_FLAG_SUSPECT))
 		return;
 	/* When the last order came, a semaphore seemed to prevent the cycle, or no writer had come yet. */
 	if (!cycle->prevented && (cycle->needs_writers || tk_cycle_handed(&c->orders, cycle))) {
 		ck_order_closed(t, &e, cycle);
 		return;
 	}
-	number = ck_found(c, PTT_FACT_ORDER_CYCLE_PREVENTED, &e, sum, cycle->length, flags);
+	number = ck_fact_add(c, PTT_FACT_ORDER_CYCLE_PREVENTED, &e, sum, cycle->length, flags);
 	if (!number)
 		return;
 	CK_FACT(c, number)->value = cycle->prevented;

@@ -193,7 +193,7 @@ static void report_blocked(struct ptt_check *c, uint32_t process, uint32_t block
 		return;
 	if (is_idle(c, process) && (flags || !is_left_over(c, last, blocked)))
 		return;
-	if (!ck_found(c, PTT_FACT_ALL_BLOCKED, &at, process, 0, PTT_FLAG_WHOLE | flags))
+	if (!ck_fact_add(c, PTT_FACT_ALL_BLOCKED, &at, process, 0, PTT_FLAG_WHOLE | flags))
 		return;
 	CK_FACT(c, c->current)->value = blocked;
 	add_thread(c, last);

@@ -31,7 +31,7 @@ static void waited_with(struct ptt_check *c, const struct tk_event *e, uint32_t 
 	if (e->ts - since < c->long_wait)
 		return;
 	at.site = w->site;
-	if (!ck_found_more(c, PTT_FACT_WAIT_WITH_HOLD, &at, (uint64_t)object << 16, w->site, e->ts - since))
+	if (!ck_fact_add_largest(c, PTT_FACT_WAIT_WITH_HOLD, &at, (uint64_t)object << 16, w->site, e->ts - since))
 		return;
 	ck_step_hold(c, hold);
 	ck_step_wait(c, wait, 0);
@@ -67,7 +67,7 @@ static void report_convoy(struct ptt_check *c, const struct tk_event *e, uint32_
 	if (o->passes < PASSES || o->convoy_free * 2 < lasted)
 		return;
 	at.site = o->release_site;
-	if (!ck_found_more(c, PTT_FACT_CONVOY, &at, (uint64_t)object << 16, 0, lasted))
+	if (!ck_fact_add_largest(c, PTT_FACT_CONVOY, &at, (uint64_t)object << 16, 0, lasted))
 		return;
 	ck_step(c, PTT_STEP_PASSED, o->releaser, o->release_ns, o->release_site, object)->value = o->passes;
 	ck_step_now(c, PTT_STEP_FREE, e, object)->value = o->convoy_free;
@@ -106,7 +106,7 @@ void ck_tries_report(struct ptt_check *c, uint32_t thread)
 	if (count < TRIES || !r->holder.thread || r->last - r->since < c->long_wait ||
 	    r->last - r->since > (int64_t)count * PAUSE_NS)
 		return;
-	if (!ck_found_more(c, PTT_FACT_TRIES_REFUSED, &at, (uint64_t)r->object << 16, r->site, count))
+	if (!ck_fact_add_largest(c, PTT_FACT_TRIES_REFUSED, &at, (uint64_t)r->object << 16, r->site, count))
 		return;
 	ck_step_last(c, PTT_STEP_TOOK, &r->holder, r->object);
 	ck_step(c, PTT_STEP_TRIED, thread, r->since, r->site, r->object)->value = count;

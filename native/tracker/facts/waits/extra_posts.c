@@ -62,7 +62,7 @@ static void report(struct ptt_check *c, const struct tk_event *e, struct ck_extr
 	struct tk_event at = *e;
 
 	at.site = x->post.site;
-	x->fact = ck_found(c, PTT_FACT_EXTRA_POST, &at, (uint64_t)x->object << 16, at.site, PTT_FLAG_WHOLE);
+	x->fact = ck_fact_add(c, PTT_FACT_EXTRA_POST, &at, (uint64_t)x->object << 16, at.site, PTT_FLAG_WHOLE);
 	if (!x->fact)
 		return;
 	ck_step_last(c, PTT_STEP_POSTED, &x->post, x->object);

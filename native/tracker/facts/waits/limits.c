@@ -67,7 +67,7 @@ void ck_limit_in(struct ptt_check *c, const struct tk_event *e, uint32_t wait)
 	w->limit_by_other = 0;
 	if (monotonic < FAR || !is_near(realtime))
 		return;
-	if (!ck_found(c, PTT_FACT_LIMIT_OF_OTHER_CLOCK, e, (uint64_t)w->object << 16, e->site, 0))
+	if (!ck_fact_add(c, PTT_FACT_LIMIT_OF_OTHER_CLOCK, e, (uint64_t)w->object << 16, e->site, 0))
 		return;
 	CK_FACT(c, c->current)->value = realtime;
 	ck_step_wait(c, wait, 0);
@@ -84,7 +84,7 @@ void ck_limit_out(struct ptt_check *c, const struct tk_event *e, uint32_t wait)
 		return;
 	at.ts = w->since;
 	at.site = w->site;
-	if (!ck_found(c, PTT_FACT_LIMIT_OVER, &at, (uint64_t)w->object << 16, w->site, 0))
+	if (!ck_fact_add(c, PTT_FACT_LIMIT_OVER, &at, (uint64_t)w->object << 16, w->site, 0))
 		return;
 	CK_FACT(c, c->current)->value = w->limit_by_other;
 	ck_step_wait(c, wait, 0);

@@ -29,7 +29,7 @@ static void wait_for_self(struct ptt_check *c, const struct tk_event *e, uint32_
 {
 	const struct ck_wait *w = CK_WAITING(c, wait);
 
-	if (!ck_found(c, PTT_FACT_WAIT_FOR_SELF, e, rd_hash(w->id, 0), 1, PTT_FLAG_CLOSED))
+	if (!ck_fact_add(c, PTT_FACT_WAIT_FOR_SELF, e, rd_hash(w->id, 0), 1, PTT_FLAG_CLOSED))
 		return;
 	ck_step_hold(c, tk_hold_find(&c->t, w->thread, w->object));
 	ck_step_wait(c, wait, w->thread);
@@ -83,7 +83,7 @@ static void inversion(struct ptt_check *c, const struct tk_event *e, const struc
 	struct tk_event at = *e;
 
 	at.site = w->site;
-	if (!ck_found_more(c, PTT_FACT_WAIT_FOR_LOWER, &at, (uint64_t)w->object << 16, w->site, e->ts - w->since))
+	if (!ck_fact_add_largest(c, PTT_FACT_WAIT_FOR_LOWER, &at, (uint64_t)w->object << 16, w->site, e->ts - w->since))
 		return;
 	ck_step(c, PTT_STEP_PRIORITY, w->inverter, w->since, 0, 0)->value = w->inverter_priority;
 	ck_step_hold(c, tk_hold_find(&c->t, w->inverter, w->object));
@@ -103,7 +103,7 @@ static void overtaken(struct ptt_check *c, const struct ck_wait *w, int64_t unti
 
 	if (count < OVERTAKEN || w->mode != PTT_MODE_EXCLUSIVE || until - w->since < c->long_wait)
 		return;
-	if (!ck_found_more(c, PTT_FACT_WRITER_OVERTAKEN, &at, (uint64_t)w->object << 16, w->site, count))
+	if (!ck_fact_add_largest(c, PTT_FACT_WRITER_OVERTAKEN, &at, (uint64_t)w->object << 16, w->site, count))
 		return;
 	ck_step(c, PTT_STEP_TOOK, o->overtaker.thread, o->overtaker.ts, o->overtaker.site, w->object)->value = PTT_MODE_SHARED;
 	ck_step(c, PTT_STEP_WAITS, w->thread, w->since, w->site, w->object);

@@ -26,7 +26,7 @@ static void kept(struct ptt_check *c, const struct tk_event *e, enum ptt_fact_ki
 	if (ns < c->long_wait)
 		return;
 	at.site = site;
-	if (!ck_found_more(c, kind, &at, (uint64_t)object << 16, site, ns))
+	if (!ck_fact_add_largest(c, kind, &at, (uint64_t)object << 16, site, ns))
 		return;
 	if (hold)
 		ck_step_hold(c, hold);
@@ -56,7 +56,7 @@ void ck_given_back(struct ptt_check *c, const struct tk_event *e, uint32_t objec
 		since = CK_WAITING(c, wait)->since;
 	if (t->nap_ts - since < ns)
 		ns = t->nap_ts - since;
-	if (ns < c->long_wait || !ck_found_more(c, PTT_FACT_HOLD_ASLEEP, e, (uint64_t)object << 16, e->site, ns))
+	if (ns < c->long_wait || !ck_fact_add_largest(c, PTT_FACT_HOLD_ASLEEP, e, (uint64_t)object << 16, e->site, ns))
 		return;
 	ck_step_now(c, PTT_STEP_RELEASED, e, object)->value = CK_WAITING(c, wait)->futex;
 	ck_step_wait(c, wait, e->thread);

@@ -9,7 +9,7 @@ void ck_cond_unlocked(struct ptt_check *c, const struct tk_event *e, uint32_t mu
 	uint32_t wait = CK_THREAD(c, e->thread)->waits, hold = CK_OBJECT(c, mutex)->holds;
 
 	if (!wait || CK_WAITING(c, wait)->kind != NPTL_DOMAIN_COND ||
-	    !ck_found(c, PTT_FACT_COND_MUTEX_NOT_HELD, e, (uint64_t)mutex << 16, e->site, flags))
+	    !ck_fact_add(c, PTT_FACT_COND_MUTEX_NOT_HELD, e, (uint64_t)mutex << 16, e->site, flags))
 		return;
 	if (hold)
 		ck_step_hold(c, hold);
@@ -47,7 +47,7 @@ static uint32_t rival_of(const struct ptt_check *c, const struct ck_object *o, c
 static void two_mutexes(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint32_t first, uint32_t second)
 {
 	struct ck_wait *a = CK_WAITING(c, first);
-	uint32_t fact = ck_found(c, PTT_FACT_COND_TWO_MUTEXES, e, (uint64_t)object << 16, e->site,
+	uint32_t fact = ck_fact_add(c, PTT_FACT_COND_TWO_MUTEXES, e, (uint64_t)object << 16, e->site,
 				  PTT_FLAG_WHOLE | (a->timed ? PTT_FLAG_DROPPED : 0));
 
 	if (!fact)
@@ -228,7 +228,7 @@ void ck_lost_wakeups(struct ptt_check *c)
 		if (!hung && !(by->unlocked && is_awaited(c, i)))
 			continue;
 		at = (struct tk_event){ .ts = w->since, .site = w->site, .process = o->process, .thread = i };
-		if (!ck_found(c, PTT_FACT_SIGNAL_MISSED, &at, (uint64_t)w->object << 16 ^ i, w->site, PTT_FLAG_WHOLE))
+		if (!ck_fact_add(c, PTT_FACT_SIGNAL_MISSED, &at, (uint64_t)w->object << 16 ^ i, w->site, PTT_FLAG_WHOLE))
 			continue;
 		ck_step(c, by->kind == PTT_WAKE_BROADCAST ? PTT_STEP_BROADCAST : PTT_STEP_SIGNALLED, by->thread, by->ts,
 			by->site, w->object);
@@ -308,7 +308,7 @@ void ck_stuck_barriers(struct ptt_check *c)
 				at.site = CK_WAITING(c, wait)->site;
 			}
 		}
-		if (!waiting || !ck_found(c, PTT_FACT_BARRIER_INCOMPLETE, &at, (uint64_t)i << 16, 0, PTT_FLAG_WHOLE))
+		if (!waiting || !ck_fact_add(c, PTT_FACT_BARRIER_INCOMPLETE, &at, (uint64_t)i << 16, 0, PTT_FLAG_WHOLE))
 			continue;
 		CK_FACT(c, c->facts.count - 1)->value = o->barrier_count - o->arrived;
 		ck_step_last(c, PTT_STEP_INIT, &o->init, i);

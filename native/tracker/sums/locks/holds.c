@@ -16,7 +16,7 @@ void md_hold_unlink(struct ptt_model *m, uint32_t number)
 	tk_hold_end(&m->t, number);
 }
 
-void md_crowd_pass(struct ptt_model *m, struct md_object *o)
+void md_crowd_tell_holds(struct ptt_model *m, struct md_object *o)
 {
 	/* The latest hold comes first, and no hold has seen more waiters than an earlier hold. */
 	for (uint32_t i = o->pub.holds; i && MD_HOLD(m, i)->max_waiters < o->crowd; i = MD_HOLD(m, i)->object_next)

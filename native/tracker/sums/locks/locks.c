@@ -71,7 +71,7 @@ static void hold_end(struct ptt_model *m, uint32_t number, const struct tk_event
 	if (spent.off_ns > 0)
 		tk_sched_limit(&spent, e->ts - h->since);
 	if (unlikely(o->crowd))
-		md_crowd_pass(m, o);
+		md_crowd_tell_holds(m, o);
 	if (o->pub.waiters || o->log || m->flags & PTT_MODEL_ROWS)
 		site = md_site(m, e->thread, e->site, o->pub.kind);
 	hold_row(m, h, e->ts, site, e->stack, &spent);
@@ -193,7 +193,7 @@ void md_release(struct ptt_model *m, const struct tk_event *e)
 
 void md_destroy(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t object = md_unused(m, e, tk_destroy);
+	uint32_t object = md_object_without_use(m, e, tk_destroy);
 
 	if (!object)
 		return;
@@ -211,7 +211,7 @@ void md_hold_open_rows(struct ptt_model *m, const int64_t *ends)
 
 		md_close_tail(m, o, end);
 		md_share(m, o, end);
-		md_crowd_pass(m, o);
+		md_crowd_tell_holds(m, o);
 		for (uint32_t hold = o->pub.holds; hold; hold = MD_HOLD(m, hold)->object_next) {
 			const struct md_hold *h = MD_HOLD(m, hold);
 
@@ -231,7 +231,7 @@ int ptt_model_holding(struct ptt_model *m, int64_t now)
 
 			if (!md_has_holder(MD_OBJECT(m, h->object)))
 				continue;
-			md_crowd_pass(m, MD_OBJECT(m, h->object));
+			md_crowd_tell_holds(m, MD_OBJECT(m, h->object));
 			hold_row(m, h, now > h->since ? now : h->since, 0, 0, NULL);
 		}
 	return m->t.error;

@@ -203,7 +203,8 @@ static uint8_t purpose_of(const struct ptt_model *m, const struct tk_event *e, u
 	return entry ? (uint8_t)entry->value : PTT_FOR_ANYTHING;
 }
 
-uint32_t md_unused(struct ptt_model *m, const struct tk_event *e, uint32_t (*call)(struct tracker *t, const struct tk_event *e))
+uint32_t md_object_without_use(struct ptt_model *m, const struct tk_event *e,
+			       uint32_t (*call)(struct tracker *t, const struct tk_event *e))
 {
 	struct tk_cached *cached;
 	uint32_t object;
@@ -219,7 +220,7 @@ uint32_t md_unused(struct ptt_model *m, const struct tk_event *e, uint32_t (*cal
 
 void md_init(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t kind = e->id >> 6, object = md_unused(m, e, tk_init);
+	uint32_t kind = e->id >> 6, object = md_object_without_use(m, e, tk_init);
 	struct md_object *o;
 
 	if (!object)

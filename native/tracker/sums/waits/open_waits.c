@@ -152,7 +152,7 @@ int ptt_model_waiting(struct ptt_model *m, int64_t now, const int64_t *ends, uin
 		for (uint32_t wait = t->pub.waits; wait; wait = MD_WAITING(m, wait)->thread_next) {
 			struct md_wait w = *MD_WAITING(m, wait);
 
-			md_crowd_was(m, MD_OBJECT(m, w.object), &w);
+			md_crowd_count(m, MD_OBJECT(m, w.object), &w);
 			wait_for_holder(m, &w);
 			end.wait_class = open_class(m, &w);
 			end.held = end.wait_class == PTT_CONTENDED ? held_so_far(m, &w, until) : 0;

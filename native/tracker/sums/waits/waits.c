@@ -48,13 +48,13 @@ void md_crowd(struct md_object *o, uint32_t waiters)
 		o->crowd = waiters;
 }
 
-void md_crowd_was(struct ptt_model *m, struct md_object *o, const struct md_wait *w)
+void md_crowd_count(struct ptt_model *m, struct md_object *o, const struct md_wait *w)
 {
 	if (md_in_window(m, w->since) && o->pub.max_waiters < w->crowd)
 		o->pub.max_waiters = w->crowd;
 }
 
-void md_not_in_crowd(struct ptt_model *m, const struct md_object *o, int64_t ts)
+void md_crowd_leave(struct ptt_model *m, const struct md_object *o, int64_t ts)
 {
 	/* The latest wait comes first. */
 	for (uint32_t i = o->pub.waits; i && MD_WAITING(m, i)->since >= ts; i = MD_WAITING(m, i)->object_next)
@@ -62,7 +62,7 @@ void md_not_in_crowd(struct ptt_model *m, const struct md_object *o, int64_t ts)
 			MD_WAITING(m, i)->crowd--;
 }
 
-void md_wait_behind(struct md_wait *w, const struct md_wait *parent)
+void md_wait_chain(struct md_wait *w, const struct md_wait *parent)
 {
 	uint64_t first = parent->chain ? parent->chain : parent->id;
 
@@ -82,7 +82,7 @@ static void begin_for_lock(struct ptt_model *m, const struct tk_event *e, struct
 	o->sharing += w->counted;
 	theirs = w->owner == e->thread ? w->thread_next : MD_THREAD(m, w->owner)->pub.waits;
 	if (w->owner && theirs)
-		md_wait_behind(w, MD_WAITING(m, theirs));
+		md_wait_chain(w, MD_WAITING(m, theirs));
 	if (t->pub.holds && m->flags & PTT_MODEL_EDGES)
 		md_edges(m, e, w->object, w->mode, true);
 }
@@ -99,7 +99,7 @@ static void begin_for_unit(struct ptt_model *m, struct md_object *o, struct md_w
 	w->owner_site = MD_HOLD(m, o->pub.holds)->site_row;
 	w->owner_stack = MD_HOLD(m, o->pub.holds)->stack;
 	if (MD_THREAD(m, w->owner)->pub.waits)
-		md_wait_behind(w, MD_WAITING(m, MD_THREAD(m, w->owner)->pub.waits));
+		md_wait_chain(w, MD_WAITING(m, MD_THREAD(m, w->owner)->pub.waits));
 }
 
 /* A thread waits at a semaphore for the end of the thread that made it and will post it. */
@@ -109,7 +109,7 @@ static void begin_for_end(struct ptt_model *m, const struct md_object *o, struct
 		return;
 	w->owner = o->maker;
 	if (MD_THREAD(m, o->maker)->pub.waits)
-		md_wait_behind(w, MD_WAITING(m, MD_THREAD(m, o->maker)->pub.waits));
+		md_wait_chain(w, MD_WAITING(m, MD_THREAD(m, o->maker)->pub.waits));
 }
 
 /* The number of locks that a thread holds; -1 if the trace lacks acquisitions and releases of mutexes. */
@@ -403,8 +403,8 @@ void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct 
 	struct md_thread *t = MD_THREAD(m, w->thread);
 	struct md_site *s = MD_SITE(m, w->site_row);
 
-	md_crowd_was(m, o, w);
-	md_not_in_crowd(m, o, until);
+	md_crowd_count(m, o, w);
+	md_crowd_leave(m, o, until);
 	inside = md_inside(m, &since, &until);
 	ns = until > since ? (uint64_t)(until - since) : 0;
 	if (m->flags & PTT_MODEL_PATH)

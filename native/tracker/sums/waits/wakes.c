@@ -18,7 +18,7 @@ static uint64_t unawait(struct ptt_model *m, const struct md_wakeup *by, int64_t
 	if (!by->mutex)
 		return 0;
 	md_share(m, mutex, ts);
-	md_not_in_crowd(m, mutex, by->ts);
+	md_crowd_leave(m, mutex, by->ts);
 	mutex->awaited--;
 	return mutex->held - by->held;
 }
@@ -199,7 +199,7 @@ static void reacquired(struct ptt_model *m, const struct md_wait *w, const struc
 		last = last.ended ? last : *entry;
 	}
 	again.since = by->ts;
-	md_wait_behind(&again, w);
+	md_wait_chain(&again, w);
 	again.id = ++m->t.wait_id;
 	again.object = w->mutex;
 	again.kind = PTT_KIND_MUTEX;
@@ -263,7 +263,7 @@ bool md_cond_open(struct ptt_model *m, struct md_wait *w, int64_t *signalled)
 	w->since = by->ts;
 	w->held = by->mutex ? by->held : mutex->held;
 	w->counted = md_counted(m, w->thread, w->mutex, w->site_row);
-	md_wait_behind(w, w);
+	md_wait_chain(w, w);
 	w->id = ++m->t.wait_id;
 	w->crowd = by->mutex ? by->crowd : mutex->pub.waiters + 1;
 	w->object = w->mutex;
@@ -328,7 +328,7 @@ void md_barrier_out(struct ptt_model *m, const struct tk_event *e)
 	} else {
 		woken_by(&end, MD_WAKEUP(m, wakeup));
 		if (end.waker == e->thread) { /* it came last, and did not wait */
-			md_not_in_crowd(m, MD_OBJECT(m, object), w.since);
+			md_crowd_leave(m, MD_OBJECT(m, object), w.since);
 			return;
 		}
 		md_blame_waker(m, &w, &end);
@@ -524,7 +524,7 @@ void md_futex_out(struct ptt_model *m, const struct tk_event *e)
 	if (end.wait_class == PTT_CONTENDED)
 		md_blame_waker(m, &w, &end);
 	if (end.result == EAGAIN) /* the value had changed: it did not block */
-		md_not_in_crowd(m, MD_OBJECT(m, object), w.since);
+		md_crowd_leave(m, MD_OBJECT(m, object), w.since);
 	else
 		md_wait_account(m, &w, &end);
 }
@@ -548,7 +548,7 @@ void md_join_in(struct ptt_model *m, const struct tk_event *e)
 		return;
 	MD_WAITING(m, wait)->owner = target;
 	if (MD_THREAD(m, target)->pub.waits)
-		md_wait_behind(MD_WAITING(m, wait), MD_WAITING(m, MD_THREAD(m, target)->pub.waits));
+		md_wait_chain(MD_WAITING(m, wait), MD_WAITING(m, MD_THREAD(m, target)->pub.waits));
 }
 
 void md_join_out(struct ptt_model *m, const struct tk_event *e)
@@ -574,7 +574,7 @@ void md_join_out(struct ptt_model *m, const struct tk_event *e)
 	if (!end.result) /* a later thread may have the same pthread_t */
 		MD_OBJECT(m, object)->pub.flags |= PTT_OBJECT_ENDED;
 	if (end.result && end.result != ETIMEDOUT) /* refused: it did not block */
-		md_not_in_crowd(m, MD_OBJECT(m, object), w.since);
+		md_crowd_leave(m, MD_OBJECT(m, object), w.since);
 	else if (known || end.dur > 0)
 		md_wait_account(m, &w, &end);
 }
