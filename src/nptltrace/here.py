@@ -17,8 +17,6 @@ from nptltrace.attach.messages import MessageSocket
 from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from nptltrace.api import Traceset
 
 __all__ = ["RecordingHere", "record_here"]
@@ -83,12 +81,7 @@ class RecordingHere:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 

@@ -12,7 +12,6 @@ from nptltrace.recording import launch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import TracebackType
     from typing import Self
 
 __all__ = ["Interrupts"]
@@ -46,12 +45,7 @@ class Interrupts:
         )
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         signal.signal(signal.SIGCHLD, self._child)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
 

@@ -18,8 +18,6 @@ from rich.text import Text
 from nptltrace.cli.output.text.top_text import lines
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from nptltrace.analysis.report.live_contention import LiveContention
     from nptltrace.cli.output.text.top_text import Line
 
@@ -60,12 +58,7 @@ class Screen:
         self._draw()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Restore the terminal."""
         self._stack.close()
 
