@@ -184,9 +184,10 @@ def test_a_process_is_recorded_and_let_go_again_and_again(
     process = start(compile_c(PROGRAM))
     before = threads_of(process.pid)
     calls: list[int] = []
-    for name in ("first", "second"):
-        trace = tmp_path / name
-        done = ptt("attach", "--for", "500ms", "-o", trace, str(process.pid))
+    pid = str(process.pid)
+    for command in (["attach", "--for", "500ms", pid], ["record", "-p", pid, "-d", "500ms"]):
+        trace = tmp_path / command[0]
+        done = ptt(*command, "-o", trace)
         message = (
             rf"recorded \d+ events from 1 process, \d+ threads in {re.escape(str(trace))} \(0 lost"
         )

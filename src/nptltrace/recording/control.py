@@ -20,9 +20,11 @@ from nptltrace.recording.files.session import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nptltrace.recording.settings.levels import Levels
 
-__all__ = ["ControlPage", "group_of", "trace_of"]
+__all__ = ["ControlPage", "control_pages", "group_of", "trace_of"]
 
 _MAGIC = b"PTTCTRL1"
 _SIZE = sizeof(Control)
@@ -105,10 +107,23 @@ class ControlPage:
             page = Control.from_buffer(mmap.mmap(fd, _SIZE))
         finally:
             os.close(fd)
-        head, ours = page.abi, page.pid == inner_pid(self.pid)
+        head, ours = page.abi, str(page.pid) == self.path.name.rpartition("-")[2]
         if head.magic != _MAGIC or head.major != _MAJOR or head.struct_size < _SIZE or not ours:
             raise PttError(f"{self.path} is no level control page of process {self.pid}")
         return page
+
+
+def control_pages(session: Path) -> Iterator[tuple[tuple[str, int], ControlPage]]:
+    """Yield the control pages of a session, each with the name and inode of its file.
+
+    Args:
+        session: The directory of the session.
+    """
+    with os.scandir(session) as entries:
+        for entry in entries:
+            kind, _, pid = entry.name.rpartition("-")
+            if kind.startswith("control-") and pid.isdigit():
+                yield (entry.name, entry.inode()), ControlPage(int(pid), Path(entry.path))
 
 
 def trace_of(pid: int) -> Path:

@@ -13,6 +13,7 @@ from pathlib import Path
 from nptltrace import _paths
 from nptltrace._files.elf import read_elf
 from nptltrace.errors import PttError, UsageError
+from nptltrace.recording.settings.levels import Levels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -233,8 +234,9 @@ def environment(
         locks: The shared object for the user's locks.
     """
     items = [f"children={int(options.children)}", f"control={control}"]
-    if options.levels.argument:
-        items.insert(0, f"level={options.levels.argument}")
+    levels = Levels(0) if options.delay_ns else options.levels
+    if levels.argument:
+        items.insert(0, f"level={levels.argument}")
     if options.filter is not None:
         items.insert(0, f"filter={options.filter.argument}")
     if options.java:
@@ -245,7 +247,7 @@ def environment(
     asan = env.get("ASAN_OPTIONS")
     env["ASAN_OPTIONS"] = ":".join(filter(None, (asan, "verify_asan_link_order=0")))
     env["PTHREAD_NPTL_TRACE"] = ":".join(
-        [handler, ",".join(arguments), str(options.levels.number), ";".join(items)]
+        [handler, ",".join(arguments), str(levels.number), ";".join(items)]
     )
     return env
 

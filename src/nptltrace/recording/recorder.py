@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from nptltrace.recording.drains import Drain
     from nptltrace.recording.launch import Child
     from nptltrace.recording.processes import ProcessWatch
+    from nptltrace.recording.schedule import Schedule
     from nptltrace.recording.settings.options import RecordOptions
 
 __all__ = ["Outcome", "make_segment", "run", "summary"]
@@ -178,6 +179,7 @@ class _Recorder:
         self._told_waiting = False
         self._ended_at = 0.0
         self._new_trace = False
+        self._schedule: Schedule | None = None
         self._progress = _Progress(options)
 
     def run(self, started: Callable[[Path], None] | None) -> Outcome:
@@ -280,6 +282,10 @@ class _Recorder:
             self._clean_up(trace)
             raise
         self._watch_processes()
+        if self._options.delay_ns or self._options.duration_ns is not None:
+            from nptltrace.recording.schedule import Schedule
+
+            self._schedule = Schedule(self._options, self._session.path)
         if self._watch is not None:
             self._watch.status_of = child.status_of
         self._loop(child, drain)
@@ -293,6 +299,8 @@ class _Recorder:
             flush = now - flushed >= _FLUSH_S
             stats = drain.step(flush=flush)
             self._report_errors(stats)
+            if self._schedule is not None:
+                self._schedule.step()
             came = self._interrupts.forward(None if child.poll() else child.pid)
             ended = child.status is not None
             if ended or flush or now - looked >= _LOOK_S:

@@ -7,11 +7,12 @@ import os
 import time
 from pathlib import Path
 
-from nptltrace._units import plural
+from nptltrace._units import duration, plural
 from nptltrace.cli.options import (
     add_buffer_budget,
     add_level,
     add_stacks,
+    duration_ns,
     say,
     size,
     suggest,
@@ -38,6 +39,8 @@ EXAMPLE = """\
 ptt record -o run.ptt -- ./program --its --options
 ptt record script.py --its --options
 ptt record --level mutex=3,cond=2 -- make -j4
+ptt record --delay 10s --duration 60s -- ./server
+ptt record -p 4711 --duration 10s
 ptt record --filter 'mutex,cond,!COND_SIGNAL' -- ./program
 ptt record --ui -- ./program
 ptt record --stream-full-policy loop --buffer-budget 256M -- ./server"""
@@ -54,13 +57,14 @@ _OLD_S = 7 * 86400
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options, and CMD with its arguments."""
-    parser.usage = "%(prog)s [options] [--] CMD [ARG...]"
+    parser.usage = "%(prog)s [options] [--] CMD [ARG...]\n       %(prog)s [options] -p PID"
     add = parser.add_argument
     add(
         "-o", "--output", metavar="DIR", type=Path,
         help="trace directory (default: ptt-<program>-<pid>)",
     )  # fmt: skip
     add("--force", action="store_true", help="replace the trace that is in DIR")
+    _add_span(parser)
     add_level(parser)
     handler = add(
         "--handler", metavar="NAME[:ARG,...]", default="ring",
@@ -120,6 +124,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("cmd", metavar="CMD", nargs=argparse.REMAINDER, help="the program, with its arguments")
 
 
+def _add_span(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "-p", "--pid", metavar="PID", type=int,
+        help="record this process, which already runs: same as ptt attach PID",
+    )  # fmt: skip
+    add(
+        "-d", "--duration", metavar="TIME", type=duration_ns,
+        help="record for this time (default: until CMD ends); CMD goes on without being recorded",
+    )  # fmt: skip
+    add(
+        "--delay", metavar="TIME", type=duration_ns, default=0,
+        help="begin to record after this time (default: 0)",
+    )  # fmt: skip
+
+
 def _add_buffers(group: argparse._ActionsContainer) -> None:
     add = group.add_argument
     add(
@@ -171,6 +191,8 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         output=args.output,
         force=args.force,
         levels=parse_levels(args.level),
+        delay_ns=args.delay,
+        duration_ns=args.duration,
         filter=None if args.filter is None else _filter(args.filter),
         handler=HandlerChoice.parse(args.handler),
         nptl=args.nptl,
@@ -209,6 +231,8 @@ def _locks(path: Path) -> Locks:
 
 def run(args: argparse.Namespace) -> int:
     """Record, and return the program's exit status."""
+    if args.pid is not None:
+        return _attach(args)
     from nptltrace.recording import recorder
 
     options = _options(args)
@@ -228,6 +252,30 @@ def run(args: argparse.Namespace) -> int:
     if viewer is not None:
         viewer.wait(lambda: say(args, "the viewer goes on (interrupt to end it)"))
     return outcome.status
+
+
+def _attach(args: argparse.Namespace) -> int:
+    """Record a process that already runs.
+
+    Raises:
+        UsageError: An option is for programs that `ptt` starts.
+    """
+    from nptltrace.cli.commands import attach
+
+    if args.cmd:
+        raise UsageError("give --pid or a program, not both")
+    theirs, ours = argparse.ArgumentParser(add_help=False), argparse.ArgumentParser(add_help=False)
+    attach.configure(theirs)
+    configure(ours)
+    both = vars(theirs.parse_args([str(args.pid)]))
+    for action in ours._actions:  # noqa: SLF001 -- nothing public lists options
+        if action.dest in {"cmd", "delay", *both} or getattr(args, action.dest) == action.default:
+            continue
+        raise UsageError(f"{action.option_strings[-1]} is for programs that ptt starts, not --pid")
+    if args.delay:
+        say(args, f"waiting for {duration(args.delay)}")
+        time.sleep(args.delay / 1e9)
+    return attach.run(argparse.Namespace(**{**both, **vars(args)}))
 
 
 def _remarks(stats: Stats) -> Iterator[str]:

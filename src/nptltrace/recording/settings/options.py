@@ -143,6 +143,8 @@ class RecordOptions:
         output: The trace directory; None = `ptt-<program>-<pid>`.
         force: Replace a trace in the trace directory.
         levels: Detail levels.
+        delay_ns: Record no events until this time after the start of the program.
+        duration_ns: Record events for this time; None = until the program has ended.
         filter: Recorded event types; None = all of the level.
         handler: The trace handler.
         nptl: `stock`, `auto`, or the path of a trace-enabled thread library; None = `auto` for
@@ -159,6 +161,8 @@ class RecordOptions:
     output: Path | None = None
     force: bool = False
     levels: Levels = Levels(2)
+    delay_ns: int = 0
+    duration_ns: int | None = None
     filter: EventFilter | None = None
     handler: HandlerChoice = HandlerChoice()
     nptl: str | None = None
