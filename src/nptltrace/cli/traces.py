@@ -203,6 +203,7 @@ def selection(args: argparse.Namespace) -> Selection:
         events=getattr(args, "event", []),
         suffixes=getattr(args, "suffix", []),
         sites=getattr(args, "site", []),
+        scheduler=getattr(args, "scheduler", True),
         generation=_generation_at,
     )
 

@@ -73,6 +73,7 @@ class Selection:
         events: `--event`, beginnings of event names.
         suffixes: `--suffix`, ends of event names.
         sites: `--site`, addresses or parts of names.
+        scheduler: Let events of the scheduler (`SCHED_*`) pass if no event type is chosen.
         generation: Returns the objects at an address with a generation; None: `ADDRESS#N` counts
             as a name.
     """
@@ -83,12 +84,13 @@ class Selection:
     events: Sequence[str] = field(default_factory=list)
     suffixes: Sequence[str] = field(default_factory=list)
     sites: Sequence[str] = field(default_factory=list)
+    scheduler: bool = True
     generation: Callable[[Traceset, int, int], list[Chosen]] | None = None
 
     def __bool__(self) -> bool:
         """Return whether an option is given."""
         lists = (self.pids, self.tids, self.objects, self.events, self.suffixes, self.sites)
-        return any(lists)
+        return any(lists) or not self.scheduler
 
     def event_ids(self) -> set[int] | None:
         """Return the ids of the events that pass; None for all.
@@ -96,9 +98,11 @@ class Selection:
         Raises:
             UsageError: No event type has such a name.
         """
-        if not self.events and not self.suffixes:
-            return None
         passing = {event.id: event.name for event in EVENTS}
+        if not self.events and not self.suffixes:
+            if self.scheduler:
+                return None
+            return {i for i, name in passing.items() if not name.startswith("SCHED_")}
         for option in self.events:
             starts = tuple(word.upper() for word in _words(option, "--event"))
             passing = {i: name for i, name in passing.items() if name.startswith(starts)}

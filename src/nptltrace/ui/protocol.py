@@ -754,7 +754,7 @@ ENDPOINTS = (
             Parameter("text", "text", "only with this text in the sentence", ""),
             Parameter(
                 "readings", ("shown", "hidden"),
-                "readings of the scheduler, where no types are chosen", "shown",
+                "events of the scheduler, where no types are chosen", "shown",
             ),
         ),
         EVENTS,

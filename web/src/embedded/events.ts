@@ -5,9 +5,6 @@ import { take } from "./pick";
 
 type Events = Columns<EventsColumns>;
 
-/** What stands between the events of a thread to say what it had of processors meanwhile. */
-const READINGS = new Set(["SCHED_READING", "SCHED_RAN", "SCHED_KEPT", "SCHED_SWITCHED"]);
-
 /** What was chosen when the page was made: the text, and the numbers of the events. */
 export type Chosen = Readonly<Record<string, readonly number[]>>;
 
@@ -59,7 +56,7 @@ function filter(table: Events, asked: EventsParameters, chosen: Chosen): (at: nu
     (!pids.size || pids.has(table.pid[at] ?? 0)) &&
     (!tids.size || tids.has(table.tid[at] ?? 0)) &&
     (known?.has(at) ?? (!on.size || on.has(table.object[at] ?? ""))) &&
-    (!hidden || !READINGS.has(table.event[at] ?? "")) &&
+    (!hidden || !table.event[at]?.startsWith("SCHED_")) &&
     (!types.length || types.some((type) => table.event[at]?.startsWith(type))) &&
     (!sites.length || sites.some((site) => table.site[at]?.includes(site))) &&
     (!text || Boolean(table.sentence[at]?.toLowerCase().includes(text)));

@@ -21,7 +21,8 @@ SUMMARY = "print the events of a trace"
 DESCRIPTION = """\
 Prints the events of one or more traces in time order: as sentences (text), as one line per event
 for scripts (raw: time in ns, pid, tid, cpu, event, object, call site, fields), as JSON lines, or
-as CSV. Times count from the start of the trace."""
+as CSV. Times count from the start of the trace. Text leaves out events of the scheduler (SCHED_*):
+pass --all or --event SCHED to see them."""
 EXAMPLE = """\
 ptt view run.ptt
 ptt view --event MUTEX --object g_lock --from 1.5ms --count 50 run.ptt
@@ -39,6 +40,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     traces.add_filters(parser)
     traces.add_window(parser)
     traces.add_names(parser)
+    parser.add_argument(
+        "-a", "--all", dest="scheduler", action="store_true",
+        help="with text: print events of the scheduler (SCHED_*) too",
+    )  # fmt: skip
     parser.add_argument(
         "--stacks", action="store_true",
         help="with text: print the call stack below each event that has one",
@@ -59,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.stacks and args.format != "text":
         raise UsageError("--stacks needs --format text")
+    args.scheduler = args.scheduler or args.format != "text"
     source = Traceset(*args.traces)
     warner = traces.Warner(args, source)
     warner.say()

@@ -21,7 +21,7 @@ from nptltrace.errors import UsageError
 from nptltrace.trace.printing import Printer
 from nptltrace.trace.reading import arrow
 from nptltrace.trace.reading.cursor import Position
-from nptltrace.trace.selection import Selection, event_names
+from nptltrace.trace.selection import Selection
 from nptltrace.ui import protocol
 from nptltrace.ui.queries.naming import shortened
 
@@ -40,8 +40,6 @@ MAX_COUNT = 5000
 # A search ends after this time, and the answer has the events that it has found by then.
 _SEARCH_S = 0.1
 _STEP = 1 << 18
-# Events that say how much processor time a thread had between two of its events.
-_READINGS = {"SCHED_READING", "SCHED_RAN", "SCHED_KEPT", "SCHED_SWITCHED"}
 _PLACE = np.dtype([("key", "u8"), *((name, "u4") for name in ("stream", "packet", "offset", "_"))])
 
 
@@ -58,7 +56,7 @@ class Filters:
         tid: As `--tid`.
         on: As `--object`.
         text: Part of the sentence, upper or lower case.
-        readings: Whether to list readings of the scheduler as well, where no types are chosen.
+        readings: Whether to list events of the scheduler as well, where no types are chosen.
     """
 
     threads: list[int] | None = None
@@ -309,14 +307,12 @@ class EventList:
 
     def _native(self, filters: Filters, pairs: list[Chosen] | None) -> libpttread.Filter | None:
         """Return the filter of the reader; `pairs` are objects."""
-        events = [filters.event] if filters.event else []
-        if not filters.readings and not events:
-            events = [",".join(name for name in event_names() if name not in _READINGS)]
         chosen = Selection(
             pids=[filters.pid] if filters.pid else [],
             tids=[filters.tid] if filters.tid else [],
             objects=[filters.on] if filters.on else [],
-            events=events,
+            events=[filters.event] if filters.event else [],
+            scheduler=bool(filters.readings),
             sites=[filters.site] if filters.site else [],
             generation=generation_at,
         )

@@ -57,8 +57,8 @@ export function filterBar(app: App): HTMLElement {
   readings.addEventListener("change", () =>
     restrict(app, { readings: readings.checked ? "shown" : undefined }),
   );
-  const title = "What threads had of processors between their events";
-  bar.append(h("label", { title }, readings, " Scheduler readings"), chips, clear);
+  const title = "Events of the scheduler: when threads got and lost processors";
+  bar.append(h("label", { title }, readings, " Scheduler events"), chips, clear);
   app.store.watch(["filter"], ({ filter }) => {
     for (const { key, input, typing } of inputs) {
       // What was typed just now is not in the filter yet, and must not be lost.
