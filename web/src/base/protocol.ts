@@ -938,7 +938,7 @@ export interface EventsParameters {
   tid?: string; // only of threads with these ids
   on?: string; // only on these objects, by address or name
   text?: string; // only with this text in the sentence
-  readings?: "shown" | "hidden"; // readings of the scheduler, where no types are chosen
+  readings?: "shown" | "hidden"; // events of the scheduler, where no types are chosen
 }
 
 export interface ContentionParameters {
