@@ -11,9 +11,9 @@
 
 static const char *names[NAMED_MAX]; /* of classes, by number; acquire and release in ja_number() */
 /* by number: a bit for each kind of wait whose class was reported; relaxed: a class may be reported twice */
-static uint8_t reported[NAMED_MAX];
+static uint32_t reported[NAMED_MAX];
 static uint64_t last_number; /* under the lock */
-static bool locked;	     /* spin lock of the numbers */
+static uint32_t locked;	     /* spin lock of the numbers; a word: riscv64 has no exchange of bytes */
 
 /* A lock of java.util.concurrent blocks on an object of an inner class: show the class of the lock. */
 static char *shorten(char *name)
@@ -44,7 +44,7 @@ static char *name_of(JNIEnv *jni, jobject object)
 /* Is the class to be reported? For a number beyond NAMED_MAX, always. */
 static bool is_fresh(jlong number, enum ptt_java_kind kind)
 {
-	uint8_t bit = (uint8_t)(1u << kind);
+	uint32_t bit = 1u << kind;
 
 	if (number >= NAMED_MAX || __atomic_load_n(&reported[number], __ATOMIC_RELAXED) & bit)
 		return number >= NAMED_MAX;
