@@ -201,7 +201,7 @@ def test_who_leaves_first_destroys_what_the_others_waited_for(
     assert [(row["kind"], row["dur_ns"]) for row in waits_of(trace)] == [("barrier", 900)]
     report = ptt("report", trace).stdout
     assert "idle 1.600 us (1)" in report
-    assert "never ended" not in report
+    assert "still waiting at the end" not in report
 
 
 def test_who_comes_last_and_waits_for_nobody(build: Callable[..., Path]) -> None:

@@ -72,8 +72,8 @@ def silent(threads: Sequence[Lived]) -> Iterator[str]:
     share = 100 * sum(item.silent_ns for item in threads) // max(life, 1)
     many = f"{len(threads):,} {plural(len(threads), 'thread')}"
     yield (
-        f"{many} had no event for {share} % of the time: running, asleep in other calls, or at "
-        "locks of their own, as spin locks are"
+        f"{many} had no event for {share} % of the time: they ran, slept in other calls (`ptt "
+        "record -l 2,sys=3` shows these), or spun at locks of their own"
     )
 
 

@@ -124,7 +124,7 @@ def _never_ended(contention: Contention) -> Iterator[str]:
     stuck = [wait for wait in rest if wait.wait_class not in _STILL]
     if stuck:
         yield ""
-        yield "never ended"
+        yield "still waiting at the end of the trace"
         for wait in stuck:
             yield from _open(wait)
     for wait_class, what in _STILL.items():
