@@ -1,9 +1,9 @@
-"""Compares every figure that PTT gives of a trace with every other figure of the same name.
+"""Compares the figures of a trace that PTT gives by the same name in several places.
 
     python -m tests.agreement.compare [--windows N] TRACE...
 
-The commands, the tables of SQL, the viewer's answers, the exports and a store of `ptt fleet` are
-asked about each trace, and about windows of it. What differs is printed; the exit status is then 1.
+It asks the commands, the tables of SQL, the viewer, the exports and a store of `ptt fleet` about
+each trace, and about windows of the trace. It prints each difference, and then exits with status 1.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ROUNDED = 1
 
 
 class Differences:
-    """What differs, as sentences, and how much was compared."""
+    """The differences, as sentences, and the number of comparisons."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
@@ -55,7 +55,7 @@ class Differences:
 
     @contextlib.contextmanager
     def about(self, what: str) -> Iterator[None]:
-        """Put what all of these are about in front of them; an error is a difference too."""
+        """Prefix the differences of a block with its subject; an error is a difference too."""
         before, self._about = self._about, f"{self._about}{what}: "
         try:
             yield
@@ -105,7 +105,7 @@ Windowed = tuple[int, int] | None
 
 
 class Asked:
-    """What the commands say of a trace, or of a window of it."""
+    """The answers of the commands about a trace, or about a window of a trace."""
 
     def __init__(self, trace: Path, window: Windowed) -> None:
         self.trace, self.window = trace, window
@@ -121,7 +121,7 @@ class Asked:
 
     @property
     def name(self) -> str:
-        """What it is about."""
+        """The subject: the whole trace, or the window."""
         return "whole" if self.window is None else f"window {self.window}"
 
     def json(self, command: str, *options: str) -> Any:
@@ -175,7 +175,7 @@ def reports(asked: Asked, found: Differences) -> None:
             document = asked.json("report", "--by", by)
             found.same_rows("sums", [figures(document, FIGURES)], [figures(report, FIGURES)])
             rows = document[table]
-            # Joins are for threads, which are no objects.
+            # A join waits for a thread, and a thread is no object.
             for name in SUMS:
                 if not name.startswith("join") or by in {"thread", "site"}:
                     found.same(f"sum of {name}", total(rows, name), report[name])
@@ -279,7 +279,7 @@ def tables(asked: Asked, found: Differences) -> None:
 
 def _objects(asked: Asked, found: Differences) -> None:
     objects = asked.report["objects"]
-    # A table has the kind of the object as the C library knows it, and a report that of a library.
+    # A table has the kind that the C library knows. A report has the kind of a library above.
     names = ("pid", "init_site", "waits", "wait_ns", "held_ns", "wake_ns", "wait_max_ns",
              "wait_p50_ns", "wait_p99_ns", "idle_ns", "holds", "hold_ns", "hold_max_ns", "threads",
              "max_waiters", "generations")  # fmt: skip
@@ -330,7 +330,7 @@ def _threads(asked: Asked, found: Differences) -> None:
 def _others(asked: Asked, found: Differences) -> None:
     report = asked.report
     sites = asked.json("report", "--by", "site")["sites"]
-    # A wait for the mutex of a condition is of kind `mutex` there, and the call's kind is `cond`.
+    # In the view, a wait for the mutex of a condition has the kind `mutex`; the call has `cond`.
     names = ("waits", "wait_ns", "held_ns", "wake_ns")
     found.same_rows(
         "contention_by_site and report",
@@ -420,7 +420,7 @@ def live(asked: Asked, found: Differences) -> None:
     """Compare the last snapshot of `ptt top`."""
     report = asked.report
     if asked.window is not None and asked.window[1] <= asked.last_ns:
-        return  # it does not look at what is behind the window, which says what a wait was
+        return  # later events decide the class, and `ptt top` does not read them
     with found.about("top"):
         top = json.loads(
             ptt("top", "-n", "1", "--format", "json", *asked.part, asked.trace).splitlines()[-1]
@@ -446,7 +446,7 @@ def live(asked: Asked, found: Differences) -> None:
                 )
                 for at in mine:
                     found.same(f"{table} {at} {name}", mine[at], theirs.get(at))
-            if table != "threads":  # of threads those that live, or waited just now
+            if table != "threads":  # it lists no threads that ended earlier
                 found.same(f"sum of {table}", total(top[table], "total_wait_ns"), report["wait_ns"])
 
 
@@ -475,7 +475,7 @@ def checks(asked: Asked, found: Differences) -> None:
 
 
 def exports(asked: Asked, found: Differences, directory: Path) -> None:
-    """Compare what other programs read."""
+    """Compare the formats that other programs read."""
     report = asked.report
 
     def export(name: str, *options: str) -> Path:
@@ -596,7 +596,7 @@ def windows(report: Mapping[str, Any], count: int) -> list[tuple[int, int]]:
 
 
 def _same_as_windows(asked: Asked, parts: Sequence[Asked], found: Differences) -> None:
-    """Expect lengths in windows to add up to those of the whole."""
+    """Expect the lengths in all windows to add up to the lengths of the whole trace."""
     with found.about("sum of windows"):
         for name in SUMS:
             if name.endswith("_ns"):
@@ -609,12 +609,12 @@ def _same_as_windows(asked: Asked, parts: Sequence[Asked], found: Differences) -
 
 
 def compare(trace: Path, *, count: int = 3, exported: bool = True) -> Differences:
-    """Return what differs in a trace that has ended.
+    """Return the differences in a trace that has ended.
 
     Args:
         trace: Its directory.
-        count: In how many windows it is looked at as well.
-        exported: Whether to write and read exports and a store of fleet too, which takes longer.
+        count: The number of windows to compare as well.
+        exported: Whether to compare exports and a store of `ptt fleet` too; this takes longer.
     """
     from tests.agreement.viewed import Page  # it needs this module
 

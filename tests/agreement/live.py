@@ -1,7 +1,7 @@
-"""Compares the figures of a recording that goes on, of a program that does nothing for a while.
+"""Compares the figures of a live recording while its program does nothing.
 
-Waits that go on last longer from question to question. So each figure must lie between what two
-reports say of it, of which one is made before all other questions, and one after.
+Open waits last longer with each question. So two reports give the bounds of each figure: one report
+before all other questions, and one report after them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ __all__ = ["compare_live"]
 
 
 class _Between:
-    """Two reports; what is asked between them must lie between them."""
+    """Two reports, which give the bounds of each figure between them."""
 
     def __init__(self, before: Any, after: Any, found: Differences) -> None:
         self._before, self._after, self._found = before, after, found
 
     def holds(self, what: str, given: Mapping[str, Any], names: Mapping[str, str]) -> None:
-        """Expect some figures, by their names and those of the report."""
+        """Expect some figures, each given with its name and its name in the report."""
         for name, of_report in names.items():
             least, most = self._before[of_report] or 0, self._after[of_report] or 0
             self._found.compared += 1
@@ -36,7 +36,7 @@ class _Between:
 
 
 def compare_live(trace: Path) -> Differences:
-    """Return what differs of a trace that grows, while no event comes.
+    """Return the differences in a trace that still grows, while no event comes.
 
     Args:
         trace: Its directory; all events are on disk.

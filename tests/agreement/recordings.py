@@ -1,4 +1,4 @@
-"""Recordings of programs of many kinds, whose figures are compared."""
+"""Recordings of many kinds of programs, for the comparison of figures."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _HERE = Path(__file__).parent / "programs"
 _CORPUS = ROOT / "tests" / "corpus"
 _PATIENCE_S = 60
 _FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", "-pthread"]
-# What the tests compare where they are not asked for all, each in about a second.
+# The recordings that the tests compare by default, each in about a second.
 FEW = ("busy", "reused", "full-disk")
 
 
-class Missing(Exception):  # noqa: N818 -- no error: the machine lacks what a recording needs
-    """What a recording needs is not here."""
+class Missing(Exception):  # noqa: N818 -- no error: a recording cannot be made here
+    """The machine lacks something that a recording needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Place:
 
     @property
     def trace(self) -> Path:
-        """Where the trace comes to lie."""
+        """The path of the trace."""
         return self.directory / "run.ptt"
 
     def built(self, source: Path, *more: str) -> Path:
@@ -66,12 +66,12 @@ class Place:
         return self.trace
 
     def start(self, *command: str | Path, options: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
-        """Begin to record a command that reads its input."""
+        """Start to record a command that reads its input."""
         line = self.ptt.command("record", "-q", "-o", self.trace, *options, "--", *command)
         return subprocess.Popen(line, env=self.ptt.environment(), stdin=subprocess.PIPE)
 
     def start_open(self) -> subprocess.Popen[bytes]:
-        """Begin to record threads that wait until the program's input ends."""
+        """Start to record threads that wait until the program's input ends."""
         return self.start(self.built(_HERE / "open.c"))
 
     def until(self, holds: Callable[[], bool]) -> None:
@@ -172,7 +172,7 @@ def _cut(at: Place) -> Path:
 
 
 def _full_disk(at: Place) -> Path:
-    """What there is room for is in the trace, and the rest is lost."""
+    """The trace has the events that fit on the disk; the others are lost."""
     program = at.built(_HERE / "events.c")
     kept = at.directory / "kept.ptt"
     with small_file_system(at.directory / "small", "300k") as place:
@@ -182,7 +182,7 @@ def _full_disk(at: Place) -> Path:
 
 
 def _part(at: Place) -> Path:
-    """A part that was cut out of a trace, as `ptt cut` or the viewer writes it."""
+    """A part of a trace, as `ptt cut` or the viewer writes it."""
     trace = at.record(at.built(_HERE / "busy.c"), "40")
     part = at.directory / "part.ptt"
     at.ptt("cut", "--from", "20ms", "--to", "40ms", "-o", part, trace)

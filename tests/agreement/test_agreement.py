@@ -1,4 +1,4 @@
-"""All figures of one name are one number, whoever gives it.
+"""All figures of one name are the same number in every command, table and page.
 
 `PTT_TESTS=all` compares recordings of programs of all kinds, each also in windows.
 """
@@ -31,7 +31,7 @@ def place(ptt: Ptt, tmp_path: Path) -> Place:
 
 
 @pytest.mark.parametrize("name", RECORDINGS if ALL else FEW)
-def test_finished(name: str, place: Place) -> None:
+def test_figures_of_finished_traces_agree(name: str, place: Place) -> None:
     try:
         trace = RECORDINGS[name](place)
     except Missing as missing:
@@ -42,7 +42,7 @@ def test_finished(name: str, place: Place) -> None:
     assert found.compared > 300
 
 
-def test_while_it_is_recorded(place: Place) -> None:
+def test_figures_of_a_live_recording_agree(place: Place) -> None:
     with place.start_open() as recorder:
 
         def waiting() -> bool:

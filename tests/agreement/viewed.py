@@ -1,4 +1,4 @@
-"""What the viewer's server says of a trace, held against the commands."""
+"""Compares the answers of the viewer's server about a trace with the commands."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _STATES = protocol.STATES
 
 
 class Page:
-    """Asks as the page does, by requests to the application.
+    """Asks by requests to the application, as the page does.
 
     Args:
-        viewer: What answers.
+        viewer: The viewer that answers.
     """
 
     def __init__(self, viewer: Viewer) -> None:
@@ -56,7 +56,7 @@ class Page:
             viewer.close()
 
     def until_read(self) -> None:
-        """Wait until a trace that grows has been read up to a moment behind its last event."""
+        """Wait until the viewer has read a growing trace past its last event."""
         end = time.monotonic() + _PATIENCE_S
         last = self.ask("trace")["end_ns"]
         while self.ask("trace")["detail"]["until_ns"] <= last:
@@ -120,7 +120,7 @@ class Page:
                     found.same(
                         f"{by} {table}_total", answer[f"{table}_total"], len(expected[table])
                     )
-                # The page is told of what was waited for, held or used by somebody.
+                # The server tells the page of each object that a thread waited for, held or used.
                 given = [json.dumps(row, sort_keys=True) for row in document.get(table, [])]
                 wanted = [json.dumps(row, sort_keys=True) for row in expected[table]]
                 missing = Counter(given) - Counter(wanted)
@@ -176,7 +176,7 @@ class Page:
             mine = rows.setdefault(row, Counter())
             for name in ("waits", "wait_ns", "holds", "hold_ns"):
                 mine[name] += one[name]
-        # A global variable that is initialized at several places has several rows.
+        # A global variable has a row for each place that initializes the variable.
         all_rows = self.ask("rows", by="object", limit=_ALL_ROWS).to_pylist()
         places = Counter((row["object"], row["pid"]) for row in all_rows)
         alone = {row["row"] for row in all_rows if places[row["object"], row["pid"]] == 1}
@@ -301,12 +301,12 @@ class Page:
         if order["edges_total"] == row["n"]:
             found.same("edges", order["edges_total"], row["n"])
             found.same("uses", sum(edge["count"] for edge in order["edges"]), row["uses"])
-        else:  # generations of an address are one node
+        else:  # all generations of an address are one node
             found.holds("edges", order["edges_total"] <= row["n"])
 
 
 def _of_places(rows: list[tuple[dict[str, Any], int]]) -> Iterator[tuple[Any, ...]]:
-    """Yield the figures of all objects of each address: rows are by where they were initialized."""
+    """Yield sums by address; each row is for one place of initialization."""
     sums: dict[Any, Counter[str]] = {}
     for row, other in rows:
         mine = sums.setdefault((row["object"], row["pid"]), Counter())

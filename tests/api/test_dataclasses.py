@@ -1,4 +1,4 @@
-"""Data classes whose methods are not compiled behave as those of the standard library."""
+"""Data classes without compiled methods behave as data classes of the standard library."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Derived(Base):
 
     @property
     def total(self) -> int:
-        """Of both."""
+        """The sum of both."""
         return self.a + self.b
 
 
-def test_objects_show_compare_and_hash_their_fields() -> None:
+def test_objects_print_compare_and_hash_their_fields() -> None:
     assert repr(Span(1, 2)) == "Span(begin=1, end=2)"
     assert Span(1) == Span(begin=1, end=9)
     assert Span(1) != Span(2)
@@ -81,7 +81,7 @@ def test_frozen_objects_do_not_change(made: Any) -> None:
 
 
 @pytest.mark.parametrize("values", [(), (1, 2, [], 4)])
-def test_a_wrong_call_is_refused(values: tuple[Any, ...]) -> None:
+def test_wrong_arguments_are_refused(values: tuple[Any, ...]) -> None:
     made: Any = Span
     with pytest.raises(TypeError, match="positional argument"):
         made(*values)

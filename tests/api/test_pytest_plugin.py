@@ -107,16 +107,16 @@ def test_deaf():
 """
 
 
-def test_contention_is_said_by_test(run: Run, tmp_path: Path) -> None:
+def test_contention_is_reported_for_each_test(run: Run, tmp_path: Path) -> None:
     done = run(CONTENDED, "--ptt")
     summary = done.stdout.partition("contention by test")[2]
-    # Where there is no processor to be had, the thread may wait for less long than to be started.
+    # On a busy machine, the wait of the thread can be shorter than its start.
     [figure] = re.findall(
         r"^ *([\d.]+) (?:ns|us|ms|s) in \d+ waits?"
         r"  test_it.py::test_contended  longest at (?:waiter:7|test_contended:\d+)$",
         summary, re.MULTILINE,
     )  # fmt: skip
-    assert float(figure) >= 1  # in the unit that fits
+    assert float(figure) >= 1  # in a unit that fits the length
     assert "test_alone" not in summary
     with nptltrace.open(tmp_path / "pytest.ptt") as traces:
         said = traces.sql("select data from events where event = 'USER' and user_event = 1")
@@ -124,7 +124,7 @@ def test_contention_is_said_by_test(run: Run, tmp_path: Path) -> None:
     assert names == ["test_it.py::test_contended", "test_it.py::test_alone"]
 
 
-def test_a_deadlock_fails_its_test_and_no_other(run: Run) -> None:
+def test_a_deadlock_fails_only_its_own_test(run: Run) -> None:
     done = run(DEADLOCK, "--ptt=run", "--ptt-limit=1", status=1)
     assert "test_it.py::test_deadlock takes longer than 1 s" in done.stdout
     assert "error: deadlock at" in done.stdout
@@ -132,10 +132,10 @@ def test_a_deadlock_fails_its_test_and_no_other(run: Run) -> None:
     assert "1 failed, 1 passed" in done.stdout
 
 
-def test_a_late_test_fails_and_a_lock_taken_twice_is_said(run: Run) -> None:
+def test_a_test_past_its_time_fails_and_names_a_lock_taken_twice(run: Run) -> None:
     done = run(LATE, "--ptt=run", "--ptt-limit=0.5", status=1)
     assert re.search(r"test_late takes longer than 0.5 s: it ended after \S+ s", done.stdout)
-    # Another thread might still give the lock back: what the test waits for is said, and no more.
+    # Another thread might still release the lock: the report only names the lock of the wait.
     said = done.stdout.partition("test_twice takes longer than 0.5 s")[2]
     assert re.search(
         r"waits for lock lock, held by an unknown thread\s+test_twice \(test_it.py:\d+\)", said
@@ -144,18 +144,18 @@ def test_a_late_test_fails_and_a_lock_taken_twice_is_said(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_a_session_that_cannot_go_on_ends(run: Run) -> None:
+def test_a_stuck_session_ends(run: Run) -> None:
     done = run(DEAF, "--ptt", "--ptt-limit=1", status=2)
     assert "test_deaf takes longer than 1 s" in done.stderr
     assert "it cannot be interrupted: the session ends here" in done.stderr
 
 
-def test_nothing_is_done_without_the_option(run: Run, tmp_path: Path) -> None:
+def test_the_plugin_does_nothing_without_its_option(run: Run, tmp_path: Path) -> None:
     done = run(CONTENDED)
     assert "contention" not in done.stdout
     assert not (tmp_path / "pytest.ptt").exists()
 
 
-def test_several_processes_are_refused(run: Run) -> None:
+def test_several_worker_processes_are_refused(run: Run) -> None:
     done = run(CONTENDED, "--ptt", "-n2", status=4)
     assert "--ptt records one process" in done.stderr

@@ -28,7 +28,7 @@ pytestmark = [
 
 @pytest.fixture
 def run(ptt: Ptt, tmp_path: Path) -> Run:
-    """Run a script in a directory of its own; it is to exit with 0."""
+    """Run a script in its own directory, and insist on exit status 0."""
 
     def get(script: str, *command: str, status: int = 0) -> Result:
         path = tmp_path / "script.py"
@@ -48,7 +48,7 @@ def facts_of(trace: Path) -> dict[str, Any]:
     return facts
 
 
-# A thread is there before it begins, another comes and waits for a lock that the main thread has.
+# One thread starts before the recording. Another starts later and waits for the main thread's lock.
 CONTENDED = """
 def before(go, done):
     go.wait()
@@ -87,7 +87,7 @@ with run.open() as traces:
 """
 
 
-def test_threads_that_are_there_and_those_that_come_are_recorded(run: Run, trace_dir: Path) -> None:
+def test_running_and_new_threads_are_recorded(run: Run, trace_dir: Path) -> None:
     run(CONTENDED)
     assert facts_of(trace_dir)["attached"]["left"]
     with nptltrace.open(trace_dir) as traces:
@@ -98,7 +98,7 @@ def test_threads_that_are_there_and_those_that_come_are_recorded(run: Run, trace
     assert ("waiter", 10) in places
 
 
-def test_it_can_be_done_again(run: Run, tmp_path: Path) -> None:
+def test_a_program_can_record_itself_again(run: Run, tmp_path: Path) -> None:
     run("""
 for name in ("first", "second", "third"):
     threads = len(os.listdir("/proc/self/task"))
@@ -114,7 +114,7 @@ for name in ("first", "second", "third"):
         assert [one["data"] for one in said] == [name]
 
 
-def test_an_exception_ends_it(run: Run, trace_dir: Path) -> None:
+def test_an_exception_ends_the_recording(run: Run, trace_dir: Path) -> None:
     done = run(
         """
 with nptltrace.record_here("run.ptt"):
@@ -133,7 +133,7 @@ recorder = nptltrace.record_here("run.ptt")
 nptltrace.user_event("the last")
 os._exit(0)
 """)
-    # the recorder is not waited for by anybody
+    # nobody waits for the recorder
     while facts_of(trace_dir)["state"] != "complete":
         pass
     with nptltrace.open(trace_dir) as traces:
@@ -141,7 +141,7 @@ os._exit(0)
     assert [one["data"] for one in said] == ["the last"]
 
 
-def test_one_at_a_time(run: Run, trace_dir: Path) -> None:
+def test_two_recordings_at_once_are_refused(run: Run, trace_dir: Path) -> None:
     done = run("""
 with nptltrace.record_here("run.ptt"):
     try:
@@ -155,7 +155,7 @@ assert not os.path.exists("other.ptt")
     assert facts_of(trace_dir)["state"] == "complete"
 
 
-def test_what_ptt_record_runs_is_left_alone(run: Run, ptt: Ptt, trace_dir: Path) -> None:
+def test_a_program_under_ptt_record_stays_alone(run: Run, ptt: Ptt, trace_dir: Path) -> None:
     done = run(
         """
 try:
@@ -170,7 +170,7 @@ assert not os.path.exists("inner.ptt")
     assert done.stdout == "this process is being recorded already, by ptt record or ptt attach\n"
 
 
-def test_what_is_wrong_is_an_error(run: Run, tmp_path: Path) -> None:
+def test_wrong_arguments_are_errors(run: Run, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
     done = run("""
@@ -189,8 +189,8 @@ with nptltrace.record_here("new"):
     assert third == "stacks must be one of 0, 8, 16, 64, all, not 3"
 
 
-def test_the_programs_children_are_its_own(run: Run, trace_dir: Path) -> None:
-    """The recorder is none of them, and a child that leaves the block does not end it."""
+def test_the_program_does_not_see_the_recorder_as_a_child(run: Run, trace_dir: Path) -> None:
+    """A child that leaves the block does not end the recording either."""
     run("""
 with nptltrace.record_here("run.ptt") as recording:
     try:
@@ -227,7 +227,7 @@ else:
 """)
 
 
-# What IPython does for a cell that begins with %%ptt; the cell waits for a lock.
+# The steps of IPython for a cell that begins with %%ptt; the cell waits for a lock.
 CELL = """
 class Shell:
     def register_magic_function(self, func, magic_kind, magic_name):

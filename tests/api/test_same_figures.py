@@ -33,7 +33,7 @@ GREATEST = ("wait_max_ns", "hold_max_ns", "max_waiters", "threads", "generations
 CLASSES = ("wait_ns", "idle_ns", "join_ns", "timeout_ns", "cancelled_ns", "unknown_ns",
            "gil_ns")  # fmt: skip
 
-# Three processes of one program, in each of which threads contend for three locks.
+# Three processes of one program; the threads of each process contend for three locks.
 FORKS = r"""
 #include <pthread.h>
 #include <sys/wait.h>
@@ -85,8 +85,9 @@ int main(void)
 }
 """
 
-# A lock with a name and a lock without, each of them initialized at one place, another, and the
-# first one again. Each time other threads use both; one of them is there from the beginning.
+# A lock with a name and a lock without a name. The program initializes each lock at one place, then
+# at another, then at the first again. Each time, new threads use both locks; one thread lives from
+# the start.
 AGAIN = r"""
 #include <pthread.h>
 #include <stdlib.h>
@@ -142,7 +143,7 @@ int main(void)
 def trace(
     request: pytest.FixtureRequest, record: Recorder, program: Any, compile_c: Compiler
 ) -> tuple[Path, list[str]]:
-    """A recording, and the options that choose a part of it."""
+    """A recording, and the options that choose a part of the recording."""
     if request.param == "forks":
         return record(compile_c(FORKS)), []
     if request.param == "again":
@@ -164,7 +165,7 @@ def report(ptt: Ptt, trace: tuple[Path, list[str]], *options: str) -> Any:
 
 
 def added(rows: Iterable[Mapping[str, Any]], key: tuple[str, ...], names: Iterable[str]) -> Any:
-    """Return sums of rows by a key, without those that are nothing."""
+    """Return the sums of rows by a key, without sums of 0."""
     sums: dict[tuple[Any, ...], Counter[str]] = {}
     for row in rows:
         mine = sums.setdefault(tuple(row[name] for name in key), Counter())
@@ -173,7 +174,7 @@ def added(rows: Iterable[Mapping[str, Any]], key: tuple[str, ...], names: Iterab
     return {at: +found for at, found in sums.items() if +found}
 
 
-def test_objects(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
+def test_objects_have_the_same_figures(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     rows = asked(ptt, trace, "select *, address(object) as at from contention_by_object")
     rows = [row | {"object": row["at"]} for row in rows]
     reported = report(ptt, trace)["objects"]
@@ -190,8 +191,8 @@ def test_objects(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
 
 
 @pytest.mark.parametrize("trace", ["again"], indirect=True)
-def test_objects_that_follow_one_another(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
-    """Those of a name are one object, used by all threads that used any; others are apart."""
+def test_objects_with_one_name_are_one_object(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
+    """Its threads are the threads of all of them; objects without a name stay apart."""
     query = (
         "select if(starts_with(name, '0x'), '', name) as name, generations, threads, holds "
         "from contention_by_object where kind = 'mutex'"
@@ -205,7 +206,7 @@ def test_objects_that_follow_one_another(ptt: Ptt, trace: tuple[Path, list[str]]
     )
 
 
-def test_threads(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
+def test_threads_have_the_same_figures(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     rows = asked(ptt, trace, "from idle_vs_contended")
     reported = report(ptt, trace)["threads"]
     key = ("pid", "tid")
@@ -213,14 +214,14 @@ def test_threads(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     assert added(rows, key, names) == added(reported, key, names)
 
 
-def test_sites(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
+def test_call_sites_have_the_same_figures(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     rows = asked(ptt, trace, "from contention_by_site")
     reported = report(ptt, trace, "--by", "site")["sites"]
     names = ("waits", "wait_ns", "held_ns", "wake_ns")
     assert added(rows, ("site", "pid"), names) == added(reported, ("site", "pid"), names)
 
 
-def test_blame(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
+def test_holders_have_the_same_figures(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     query = "select address(object) as object, pid, owner_tid as tid, owner_site as site, {}"
     rows = asked(ptt, trace, query.format("waits, wait_max_ns, wait_caused_ns") + " from blame")
     rows = [row | {"site": row["site"] or ""} for row in rows]
@@ -233,17 +234,17 @@ def test_blame(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     ]  # fmt: skip
     key, names = ("object", "pid", "tid", "site"), ("wait_caused_ns",)
     assert added(rows, key, names) == added(blamed, key, names)
-    # Each wait that had a holder began with one of them, whatever functions it was called by.
+    # Each wait with a known holder counts once, whatever functions called the wait.
     held = "select count(*) as n, max(dur_ns) as most from waits where class = 'contended'"
     [waits] = asked(ptt, trace, held + " and owner_tid is not null")
     assert sum(row["waits"] for row in rows) == waits["n"]
     assert max((row["wait_max_ns"] or 0 for row in rows), default=None) == waits["most"]
-    # All of it is what waits were held up by.
+    # Together, the holders caused all held time of the waits.
     assert sum(row["wait_caused_ns"] for row in rows) == reported["held_ns"]
     assert reported["wait_ns"] == reported["held_ns"] + reported["wake_ns"]
 
 
-def test_wakers(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
+def test_wakers_have_the_same_figures(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     query = (
         "select address(object) as object, pid, waker_tid as tid, coalesce(waker_site, '') as site,"
         " count(*) as count, sum(dur_ns)::bigint as blocked_ns from named_waits "
@@ -259,11 +260,11 @@ def test_wakers(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     assert added(rows, key, names) == added(wakers, key, names)
 
 
-def test_lengths(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
-    """Of the run, of processes and of threads; waits that never end last as long."""
+def test_lengths_are_the_same(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
+    """Lengths of the run, of processes, of threads, and of waits that never end."""
     path, part = trace
     if part:
-        return  # statistics count the events of a part
+        return  # for a part, `ptt stat` counts events only in that part
     reported = report(ptt, trace)
     stat = json.loads(ptt("stat", "--format", "json", path).stdout)
     top = json.loads(ptt("top", "-n", "0", "--format", "json", path).stdout)
@@ -293,8 +294,8 @@ def test_lengths(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     )
 
 
-def test_silence(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
-    """What a report and a check say of threads without events."""
+def test_silence_of_threads_is_the_same(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
+    """A report and a check agree on the time that threads made no event."""
     path, part = trace
     if part:
         return  # a check follows the whole trace
@@ -310,7 +311,7 @@ def _open(reported: Any) -> list[Any]:
     return list(reported["never_ended"])
 
 
-# Two threads wait for what the first one holds until its input ends.
+# Two threads wait for a lock that the first thread holds until its input ends.
 HOLDS = r"""
 #include <pthread.h>
 #include <unistd.h>
@@ -343,10 +344,10 @@ int main(void)
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_while_it_is_recorded(
+def test_a_live_recording_has_the_same_figures(
     compile_c: Compiler, ptt: Ptt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Waits that go on last until now, and all commands say how long that is."""
+    """Open waits last until now, and all commands give the same length."""
     trace = tmp_path / "live.ptt"
     command = ptt.command("record", "-o", trace, "--", compile_c(HOLDS))
     with subprocess.Popen(command, env=ptt.environment(), stdin=subprocess.PIPE) as recorder:
@@ -375,7 +376,7 @@ def test_while_it_is_recorded(
 
 
 def _with_waits(trace: Path, count: int) -> Traceset:
-    """Return a trace that is being recorded once so many waits go on in it."""
+    """Return a live recording as soon as it has so many open waits."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
         with suppress(PttError):

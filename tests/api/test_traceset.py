@@ -50,7 +50,7 @@ def printed(ptt: Ptt, *arguments: Any) -> Any:
     return json.loads(ptt(*arguments, "--format", "json", status=None).stdout)
 
 
-def test_it_says_what_it_holds(ts: nptltrace.Traceset, trace: Path) -> None:
+def test_a_traceset_prints_its_contents(ts: nptltrace.Traceset, trace: Path) -> None:
     text, html = repr(ts), ts._repr_html_()
     events = ts.stat()["events"]
     assert text.startswith(f"<Traceset {trace}: {events:,} events")
@@ -60,8 +60,8 @@ def test_it_says_what_it_holds(ts: nptltrace.Traceset, trace: Path) -> None:
     assert ts.duration == ts.end - ts.start == ts.stat()["duration_ns"]
 
 
-def test_batches_do_without_pandas(trace: Path, ptt: Ptt) -> None:
-    """It takes a quarter of a second to import, where it is installed."""
+def test_batches_do_not_import_pandas(trace: Path, ptt: Ptt) -> None:
+    """The import of pandas takes a quarter of a second."""
     code = (
         "import sys, nptltrace; sum(b.num_rows for b in nptltrace.open(sys.argv[1]).batches()); "
         "print('pandas' in sys.modules)"
@@ -73,13 +73,15 @@ def test_batches_do_without_pandas(trace: Path, ptt: Ptt) -> None:
     assert done.stdout == "False\n"
 
 
-def test_a_path_cannot_add_to_the_page(trace: Path, tmp_path: Path) -> None:
+def test_markup_in_a_path_is_escaped(trace: Path, tmp_path: Path) -> None:
     odd = tmp_path / "<script>"
     odd.symlink_to(trace)
     assert "<script>" not in nptltrace.open(odd)._repr_html_()
 
 
-def test_documents_are_those_of_the_commands(ts: nptltrace.Traceset, trace: Path, ptt: Ptt) -> None:
+def test_documents_equal_the_output_of_the_commands(
+    ts: nptltrace.Traceset, trace: Path, ptt: Ptt
+) -> None:
     from nptltrace.analysis.vocabulary import document_types as types
 
     assert ts.stat() == printed(ptt, "stat", trace)
@@ -91,7 +93,9 @@ def test_documents_are_those_of_the_commands(ts: nptltrace.Traceset, trace: Path
     assert found["total"]["wait_ns"]["before"] == found["total"]["wait_ns"]["after"]
 
 
-def test_a_part_is_that_of_the_options(ts: nptltrace.Traceset, trace: Path, ptt: Ptt) -> None:
+def test_arguments_choose_the_same_part_as_options(
+    ts: nptltrace.Traceset, trace: Path, ptt: Ptt
+) -> None:
     (process,) = ts.stat()["processes"]
     tids = [thread["tid"] for thread in process["threads"]][:2]
     chosen = ["--tid", ",".join(map(str, tids)), "--from", "5ms", "--to", "20ms"]
@@ -108,7 +112,7 @@ def test_a_part_is_that_of_the_options(ts: nptltrace.Traceset, trace: Path, ptt:
     assert ts.report(object=["plain", "rwlock"], pid=process["pid"])["objects"]
 
 
-def test_one_name_for_one_table(ts: nptltrace.Traceset) -> None:
+def test_methods_and_sql_use_the_same_table_names(ts: nptltrace.Traceset) -> None:
     assert ts.tables == list(TABLES)
     for name in ("events", "threads", "findings"):
         assert getattr(ts, name)().equals(ts.table(name)), name
@@ -133,7 +137,7 @@ def test_one_name_for_one_table(ts: nptltrace.Traceset) -> None:
     assert events.column("ts_ns").equals(pa.concat_tables(ts.batches())["ts_ns"])
 
 
-def test_dictionaries_have_no_other_words(ts: nptltrace.Traceset) -> None:
+def test_dictionaries_have_only_the_keys_of_their_types(ts: nptltrace.Traceset) -> None:
     for name in ts.tables:
         table = ts.table(name)
         for column in table.schema:
@@ -144,7 +148,7 @@ def test_dictionaries_have_no_other_words(ts: nptltrace.Traceset) -> None:
                     assert set(words.to_pylist()) == set(whole.to_pylist()) - {None}, column.name
 
 
-def test_parameters_of_queries(ts: nptltrace.Traceset) -> None:
+def test_queries_take_parameters(ts: nptltrace.Traceset) -> None:
     count = "select count(*) as n from waits where class = {} and dur_ns >= {}"
     (wanted,) = ts.sql(count.format("'contended'", "1000"))["n"].to_pylist()
     for query, params in (
@@ -154,7 +158,7 @@ def test_parameters_of_queries(ts: nptltrace.Traceset) -> None:
     ):
         assert ts.sql(query, params)["n"].to_pylist() == [wanted], query
     ts.sql("create temp table few as from waits where dur_ns > ?; select 1", [5])
-    # Values are values: nothing in them is run.
+    # Parameters are only values: no text in them runs as SQL.
     assert ts.sql("select ? as text", ["'; drop table few"])["text"].to_pylist() == [
         "'; drop table few"
     ]
@@ -182,14 +186,14 @@ def test_parameters_of_queries(ts: nptltrace.Traceset) -> None:
         (lambda ts: ts.sql("select ?", "a"), "params must be a list of values"),
     ],
 )
-def test_what_is_wrong_is_reported(
+def test_wrong_arguments_are_reported(
     ts: nptltrace.Traceset, ask: Callable[[Any], Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message.replace("?", r"\?").split("'x")[0][:40]):
         ask(ts)
 
 
-def test_reading_on_has_two_names(ts: nptltrace.Traceset) -> None:
+def test_reading_on_works_by_both_of_its_names(ts: nptltrace.Traceset) -> None:
     ts.seek(5_000_000)
     here = ts.position()
     assert ts.position_save() == here
@@ -207,7 +211,7 @@ def test_reading_on_has_two_names(ts: nptltrace.Traceset) -> None:
     assert ts.read(until).equals(reported)
 
 
-def test_exports(ts: nptltrace.Traceset, tmp_path: Path, trace: Path, ptt: Ptt) -> None:
+def test_export_writes_files(ts: nptltrace.Traceset, tmp_path: Path, trace: Path, ptt: Ptt) -> None:
     path = ts.export("csv", tmp_path / "waits.csv", tables=["waits"], end_ns=20_000_000)
     wanted = ptt(
         "export", "--format", "csv", "--table", "waits", "-o", "-", "--to", "20ms", trace
@@ -218,7 +222,7 @@ def test_exports(ts: nptltrace.Traceset, tmp_path: Path, trace: Path, ptt: Ptt) 
     assert ts.export("chrome", tmp_path / "t.json").stat().st_size > 0
 
 
-def test_the_end(trace: Path) -> None:
+def test_a_traceset_closes(trace: Path) -> None:
     with nptltrace.open(trace) as ts:
         kept, position = ts.events(), ts.position()
         ts.sql("from waits limit 1")
@@ -235,7 +239,7 @@ def test_the_end(trace: Path) -> None:
             ask()
 
 
-def test_names_of_the_package() -> None:
+def test_the_package_has_its_public_names() -> None:
     public = [name for name in dir(nptltrace) if not name.startswith("_")]
     for name in ("open", "record", "Traceset", "Position", "is_traced", "user_event"):
         assert name in public
@@ -270,7 +274,7 @@ def test_tables_and_views_are_attributes_and_items(ts: nptltrace.Traceset) -> No
 
 
 def test_dir_lists_what_users_may_use(ts: nptltrace.Traceset) -> None:
-    """The documentation describes all of it, and the page of tables the rest."""
+    """The documentation describes each name, and the page of tables describes each table."""
     listed = set(dir(ts)) - set(ts)
     page = (ROOT / "docs" / "reference" / "python.md").read_text()
     inherited = set(re.findall(r"^   \.\. auto(?:method|property):: (\w+)", page, re.MULTILINE))
@@ -285,7 +289,7 @@ def test_dir_lists_what_users_may_use(ts: nptltrace.Traceset) -> None:
         getattr(ts, name)
 
 
-def test_values_of_tables_choose_parts(ts: nptltrace.Traceset) -> None:
+def test_values_from_tables_choose_parts(ts: nptltrace.Traceset) -> None:
     row = ts.named_waits.slice(0, 1)
     tid, address = row["tid"][0], row["object"][0].as_py()
     number = tid.as_py()
@@ -335,7 +339,7 @@ def test_every_method_takes_the_same_part(ts: nptltrace.Traceset) -> None:
     assert set(events["tid"].to_pylist()) == {same["tid"]}
 
 
-def test_a_window_chooses_of_tables(ts: nptltrace.Traceset) -> None:
+def test_a_window_limits_tables(ts: nptltrace.Traceset) -> None:
     middle = (ts.start + ts.end) // 2
     first = ts.sql("select sum(dur_ns) as ns from waits", end_ns=middle)["ns"][0].as_py()
     second = ts.sql("select sum(dur_ns) as ns from waits", start_ns=middle)["ns"][0].as_py()
@@ -351,7 +355,7 @@ def test_kinds_choose_findings(ts: nptltrace.Traceset) -> None:
     assert ts.check(ignore="*")["findings"] == []
 
 
-def test_a_part_that_is_none_is_said(ts: nptltrace.Traceset) -> None:
+def test_a_wrong_or_empty_part_is_reported(ts: nptltrace.Traceset) -> None:
     with pytest.raises(UsageError, match="lies before start_ns"):
         ts.report(start_ns=200, end_ns=100)
     with pytest.raises(UsageError, match="is an empty list"):
@@ -362,7 +366,7 @@ def test_a_part_that_is_none_is_said(ts: nptltrace.Traceset) -> None:
         ts.report(tid=2**22 + 1)
 
 
-def test_a_closed_traceset_says_its_name(trace: Path) -> None:
+def test_errors_of_a_closed_traceset_name_the_trace(trace: Path) -> None:
     opened = nptltrace.open(trace)
     opened.close()
     for use in (opened.report, opened.stat, opened.read, opened.position, opened.threads):
@@ -370,7 +374,7 @@ def test_a_closed_traceset_says_its_name(trace: Path) -> None:
             use()
 
 
-def test_a_comparison_takes_a_part(ts: nptltrace.Traceset) -> None:
+def test_diff_takes_a_part(ts: nptltrace.Traceset) -> None:
     middle = (ts.start + ts.end) // 2
     parts = [ts.diff(ts, by="object"), ts.diff(ts, by="object", end_ns=middle)]
     whole, first = (part["total"]["elapsed_ns"]["before"] for part in parts)

@@ -37,7 +37,7 @@ SHAPES = {
     for document in json_documents.DOCUMENTS.values()
     for shape in json_documents.shapes_of(document)
 }
-# The type of a value in JSON by the type of its name.
+# Types of names, and the types of their values in JSON.
 IN_JSON = {
     "address": str, "call site": str, "text": str, "number": int, "count": int, "ns": int,
     "unix ns": int, "share": float, "flag": bool,
@@ -54,7 +54,7 @@ IN_TABLES: dict[str, Callable[[pa.DataType], bool]] = {
     "flag": pa.types.is_boolean,
 }
 ADDRESS = re.compile(r"0x[0-9a-f]+")
-# Of an event it is the address, as `ptt view` prints it, and `site_name` is the text.
+# The site of an event is the address, as `ptt view` prints it; `site_name` is the text.
 SITE_OF_EVENT = ("events", "site")
 
 
@@ -62,7 +62,7 @@ SITE_OF_EVENT = ("events", "site")
 
 
 def without_null(hint: Any) -> Any:
-    """Return the type of a value where there is one."""
+    """Return the type of a value that is not null."""
     if get_origin(hint) is UnionType:
         (hint,) = (part for part in get_args(hint) if part is not type(None))
     return str if get_origin(hint) is Literal else hint
@@ -97,7 +97,7 @@ def test_each_column_of_a_view_has_the_type_of_its_name() -> None:
 
 
 def agrees(table: str, name: str, type_: pa.DataType) -> None:
-    """Check that a column has the type that its name has everywhere."""
+    """Check that a column has the one type of its name."""
     kind = NAMES[name]
     if (table, name) == SITE_OF_EVENT:
         assert pa.types.is_uint64(type_)
@@ -130,7 +130,7 @@ def test_views_name_no_column_twice() -> None:
 
 
 def values(document: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every value of a document with its name, lists by their elements."""
+    """Yield every value of a document with its name, and every element of a list."""
     if isinstance(document, dict):
         for key, value in document.items():
             yield from values(value, key)
@@ -156,7 +156,7 @@ def check_document(command: str, document: Any) -> None:
 
 @pytest.fixture(scope="module")
 def rich(tmp_path_factory: pytest.TempPathFactory, ptt: Ptt, program: Any) -> list[Path]:
-    """Traces of a program that does a bit of everything, of several processes, and of a hang."""
+    """Traces of a program with events of many kinds, of several processes, and of a hang."""
     directory = tmp_path_factory.mktemp("rich")
     commands = {
         "mix": (program("mix"), "7", "60"),
@@ -204,15 +204,16 @@ def test_several_traces_have_the_same_shapes(ptt: Ptt, rich: list[Path]) -> None
         check_document(command, json.loads(printed))
 
 
-def test_findings_of_the_hang_are_among_them(ptt: Ptt, rich: list[Path]) -> None:
-    """The shapes above are not of empty lists."""
+def test_the_documents_of_the_hang_have_no_empty_lists(ptt: Ptt, rich: list[Path]) -> None:
+    """Otherwise the shapes above would hold of empty lists."""
     found = json.loads(ptt("check", "--format", "json", rich[2], status=1).stdout)
     assert "deadlock" in {one["kind"] for one in found["findings"]}
     report = json.loads(ptt("report", "--format", "json", *rich).stdout)
     for name in ("objects", "threads", "never_ended", "deadlocks"):
         assert report[name], name
     assert any(thread["waited_for"] for thread in report["threads"])
-    # Of all of them together it may lead along the last program alone, which one thread ends.
+    # Over all traces, the critical path may lead through the last program alone, which one thread
+    # ends.
     one = json.loads(ptt("report", "--format", "json", rich[0]).stdout)
     assert one["critical_path"]["links"]
 
@@ -250,7 +251,7 @@ def test_tables_and_documents_have_the_same_objects(ptt: Ptt, rich: list[Path]) 
     assert named == {(row["object"], row["pid"]) for row in rows}
 
 
-def test_what_was_not_covered_is_reported_with_every_answer(ptt: Ptt, tmp_path: Path) -> None:
+def test_every_answer_reports_what_ptt_did_not_record(ptt: Ptt, tmp_path: Path) -> None:
     made = Builder(tmp_path / "made.ptt")
     made.thread(1, [Event(10**12, "MUTEX_TAKEN", 64, 5), Event(10**12 + 9, "MUTEX_FREE", 64, 6)])
     made.session["uncovered"] = [{"module": "/opt/prog", "why": "static pthread"}]

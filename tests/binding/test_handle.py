@@ -1,4 +1,4 @@
-"""Objects of C libraries end in order, never while something uses them, and not at exit."""
+"""Objects of C libraries end in order, never during a call on them, and never at exit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Thing(Handle):
         self._own("make a thing", number, ended.append, *needs)
 
 
-def test_it_ends_with_its_block() -> None:
+def test_an_object_ends_with_its_block() -> None:
     ended: list[int] = []
     with Thing(ended, 7) as thing:
         assert not ended
@@ -39,7 +39,7 @@ def test_it_ends_with_its_block() -> None:
         _ = thing.handle
 
 
-def test_what_another_needs_outlives_it() -> None:
+def test_an_object_outlives_the_objects_that_need_it() -> None:
     ended: list[int] = []
     reader = Thing(ended, 1)
     cursor = Thing(ended, 2, reader)
@@ -71,7 +71,7 @@ def test_null_is_an_error_with_a_next_step() -> None:
         Nothing()
 
 
-def test_it_does_not_end_under_a_call(compile_c: Compiler) -> None:
+def test_an_object_does_not_end_during_a_call(compile_c: Compiler) -> None:
     source = """
         #include <unistd.h>
         struct thing { int in, out, alive; };

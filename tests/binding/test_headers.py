@@ -1,4 +1,4 @@
-"""What Python was given of the C headers is what the compiler makes of them today."""
+"""The Python declarations of the C headers agree with the compiler."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LIBRARIES = {
 
 @pytest.fixture(scope="module")
 def declared() -> dict[Header, Declared]:
-    """What the compiler says that the headers declare."""
+    """The declarations of the headers, as the compiler sees them."""
     return bind_headers.read_all()
 
 
@@ -45,19 +45,19 @@ def module_of(header: Header) -> ModuleType:
     return importlib.import_module(f"nptltrace._binding.headers.{header.module}")
 
 
-def test_generated_files_are_those_of_the_headers() -> None:
+def test_generated_files_are_up_to_date() -> None:
     for path, text in bind_headers.generate().items():
         assert path.read_text("utf-8") == text, f"{path} is stale: run tools/bind_headers.py"
 
 
-def test_every_layout_is_the_compilers(declared: dict[Header, Declared]) -> None:
+def test_every_layout_agrees_with_the_compiler(declared: dict[Header, Declared]) -> None:
     compared = 0
     for header, found in declared.items():
         module = module_of(header)
         for record in found.records.values():
             layout: Any = getattr(module, record.name, None)
             if layout is None:
-                continue  # another header's, and no function here takes it by value
+                continue  # another header declares it, and no function here takes it by value
             compared += 1
             assert ctypes.sizeof(layout) == record.size, record.c_name
             names = [field[0] for field in layout._fields_]
@@ -67,7 +67,7 @@ def test_every_layout_is_the_compilers(declared: dict[Header, Declared]) -> None
     assert compared > 30
 
 
-def test_every_constant_is_the_compilers(declared: dict[Header, Declared]) -> None:
+def test_every_constant_agrees_with_the_compiler(declared: dict[Header, Declared]) -> None:
     for header, found in declared.items():
         module = module_of(header)
         for name, value in found.constants.items():
@@ -78,7 +78,7 @@ def test_every_constant_is_the_compilers(declared: dict[Header, Declared]) -> No
 def test_every_function_is_in_its_library(declared: dict[Header, Declared]) -> None:
     for header, found in declared.items():
         if header.name in {"lock_function.h", "model_rows.h", "ptt_abi.h"}:
-            assert not found.functions  # what others share
+            assert not found.functions  # code that several libraries share
             continue
         assert found.functions, f"{header.name} declares no function"
         library = Library(LIBRARIES[header.module], module_of(header).FUNCTIONS)

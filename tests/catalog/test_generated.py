@@ -1,4 +1,4 @@
-"""What is generated from the catalogue is what the catalogue says, and one line makes a hook."""
+"""Generated files agree with the catalogue, and one line in the catalogue makes a hook."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_generated_files_are_up_to_date() -> None:
 
 
 def _generate(place: Path, routine: str, *, results: str = '"result:s32"') -> str:
-    """Generate all files in PLACE with one more routine; return the error, if there is one."""
+    """Generate all files in PLACE with one more routine; return the error, or an empty text."""
     shutil.copytree(ROOT / "catalog", place / "catalog")
     catalog = place / "catalog" / "events.toml"
     text = catalog.read_text(encoding="utf-8")
@@ -64,7 +64,7 @@ def _generate(place: Path, routine: str, *, results: str = '"result:s32"') -> st
         ('takes = "int", in = [], after = "MUTEX_DESTROY"', "a parameter without a name"),
     ],
 )
-def test_a_line_that_cannot_be_is_refused(routine: str, fault: str, tmp_path: Path) -> None:
+def test_a_wrong_line_is_refused(routine: str, fault: str, tmp_path: Path) -> None:
     message = _generate(tmp_path, routine)
     assert message.startswith("events.toml: ")
     assert fault in message

@@ -1,11 +1,11 @@
 """Reads the examples out of Markdown pages, runs them, and compares what they print.
 
-In a page, a fenced `console` block holds commands, on lines that begin with `$ ` (and `> ` where
-they go on), each followed by what it prints. A line `...` stands for any lines, `...` within a line
-for any text. Numbers, addresses, durations and sizes match others of their kind, so that pages can
-show real output. A command that shows no output may print what it likes.
+In a page, a fenced `console` block holds commands on lines that begin with `$ `. Continued lines
+begin with `> `. The output follows each command. A line `...` stands for any lines, and `...`
+within a line for any text. Numbers, addresses, durations and sizes match others of their kind, so
+that pages can show real output. A command without output on the page may print anything.
 
-Comments of these forms, on lines of their own, say to the runner what readers need not see:
+Comments in these forms, each on its own line, tell the runner what readers need not see:
 
     <!-- test: setup COMMAND -->    run this first, or here
     <!-- test: needs PROGRAM -->    skip the page where PROGRAM is not installed
@@ -35,7 +35,7 @@ _COMMENT = re.compile(r"<!-- (test|file): (\S+)\s*(.*?) ?-->")
 _FENCE = re.compile(r"(?P<fence>`{3,})(?P<language>[^`\s]*).*")
 _MARK = "@@step"
 _ANY = "..."
-# What pages leave out: what the shell says of its own jobs, and ptt of other recordings.
+# Pages leave out messages of the shell about its jobs, and of ptt about other recordings.
 _NOISE = re.compile(
     r"\[\d+\][+-]?\s+(Done|Exit|Killed|Terminated|Interrupt|Running)\b"
     r"|bash: line .*Killed|ptt: the recording of .* was killed;"
@@ -47,11 +47,11 @@ class Step:
     """One command of a page.
 
     Attributes:
-        line: Where it stands.
-        command: As the shell is given it.
+        line: The number of its line.
+        command: The text that the shell gets.
         shown: The output that the page shows.
         exits: The status it must end with.
-        any_order: Whether the lines shown are some of those printed, in whatever order.
+        any_order: Whether the shown lines may be in any order, among other lines.
     """
 
     line: int
@@ -61,7 +61,7 @@ class Step:
     any_order: bool = False
 
     def agrees(self, printed: Sequence[str]) -> bool:
-        """Return whether a command printed what the page shows."""
+        """Return whether a command printed the output that the page shows."""
         if not self.any_order:
             return not self.shown or matches(self.shown, printed)
         lines = [line for line in self.shown if line.strip() not in {"", _ANY}]
@@ -70,11 +70,11 @@ class Step:
 
 @dataclass(slots=True)
 class Page:
-    """What a page asks to be run.
+    """The commands of a page.
 
     Attributes:
         steps: The commands, in order.
-        needs: Programs without which they make no sense.
+        needs: Programs that the commands need.
     """
 
     steps: list[Step] = field(default_factory=list)
@@ -85,7 +85,7 @@ def read_page(path: Path) -> Page:
     """Return the examples of a page.
 
     Raises:
-        ValueError: A comment is none of those above, or a fence is never closed.
+        ValueError: A comment has an unknown form, or a fence is never closed.
     """
     page = Page()
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -116,7 +116,7 @@ def read_page(path: Path) -> Page:
 
 
 def _block(language: str, lines: list[str], line: int, reported: dict[str, str]) -> list[Step]:
-    """Return the steps of one fenced block, given what comments have said; takes them away."""
+    """Return the steps of one fenced block; apply the comments before the block and remove them."""
     lines = dedent("\n".join(lines)).splitlines()
     if file := reported.pop("file", None):
         text = "\n".join([*lines, ""])
@@ -156,9 +156,9 @@ def _steps(block: list[str], line: int) -> list[Step]:
 
 # ---- running ----
 
-# timeout SECONDS COMMAND: pages give a program that hangs a few seconds to do so. A busy machine
-# may need more: the command is ended when the program, or the one that is recorded, has slept in
-# all its threads for a while.
+# timeout SECONDS COMMAND: pages give a program a few seconds to hang. A busy machine may need more.
+# So the command ends when all threads of the program, or of the recorded program, have slept for a
+# while.
 _TIMEOUT = r"""
 timeout() {
     local child target now before= same=0
@@ -186,8 +186,8 @@ timeout() {
     return 124
 }
 """
-# sleep SECONDS: pages give what they record in the background time to begin. A busy machine may
-# need more: it is counted from when the recorded program runs.
+# sleep SECONDS: pages give a recording in the background time to start. A busy machine may need
+# more. So the time counts from the start of the recorded program.
 _SLEEP = r"""
 sleep() {
     local program
@@ -203,7 +203,7 @@ sleep() {
 
 
 def script(page: Page) -> str:
-    """Return a bash script that runs all steps and marks what each printed, and its status."""
+    """Return a bash script that runs all steps, and marks the output and the status of each."""
     lines = [
         "exec 2>&1 </dev/null",
         "set -m  # so that $! and %1 can be interrupted",
@@ -217,7 +217,7 @@ def script(page: Page) -> str:
 
 
 def split_output(output: str) -> dict[int, tuple[int, list[str]]]:
-    """Return status and lines of each step that ended."""
+    """Return the status and the lines of each step that ended."""
     found: dict[int, tuple[int, list[str]]] = {}
     lines: list[str] = []
     for line in output.splitlines():
@@ -239,25 +239,25 @@ _KINDS = (
     (re.compile(r"\b0x[0-9a-fA-F]+\b"), "ADDRESS"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "UUID"),
     (re.compile(r"\b\d\d:\d\d:\d\d(\.\d+)?\b"), "TIME"),
-    # Not the number of a line of source, which a page must have right.
+    # Not line numbers of source files: these must be right in a page.
     (re.compile(r"(?<![\w.:])-?\d[\d,]*(\.\d+)?(?!\w)"), "N"),
     (re.compile(r"\bN (ns|us|ms|s)\b"), "N s"),
     (re.compile(r"\bN (B|kB|MB|GB)\b"), "N B"),
-    (re.compile(r"\+N %|× N\b"), "+N %"),  # a growth, which is printed as a factor from tenfold on
+    (re.compile(r"\+N %|× N\b"), "+N %"),  # a growth: PTT prints it as a factor from tenfold on
     (re.compile(r"-{3,}"), "---"),
     (re.compile(r"\s+"), " "),
 )
 
 
 def normal(line: str) -> str:
-    """Return a line with what differs from run to run replaced by its kind."""
+    """Return a line in which a kind replaces each value that differs from run to run."""
     for pattern, kind in _KINDS:
         line = pattern.sub(kind, line)
     return line.strip()
 
 
 def matches(shown: Sequence[str], printed: Sequence[str]) -> bool:
-    """Return whether the output that a page shows is of the shape of what was printed."""
+    """Return whether the printed lines have the shape of the output on the page."""
     wanted = [_ANY if line.strip() == _ANY else normal(line) for line in shown]
     got = [normal(line) for line in printed]
 

@@ -1,4 +1,4 @@
-"""Each command has a page, and its generated part is what the parser says today."""
+"""Each command has a page, and the generated part of the page is up to date."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGES = ROOT / "docs" / "reference" / "commands"
 
 
 @pytest.mark.parametrize("name", cli.command_names())
-def test_page_is_fresh(name: str) -> None:
+def test_page_is_up_to_date(name: str) -> None:
     path = PAGES / f"{name}.md"
     assert path.exists(), "`make commands` makes the page"
     text = path.read_text()
@@ -23,7 +23,7 @@ def test_page_is_fresh(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", cli.command_names())
-def test_page_has_examples_that_are_run(name: str) -> None:
+def test_page_has_tested_examples(name: str) -> None:
     path = PAGES / f"{name}.md"
     assert f"ptt {name}" in path.read_text().partition(END)[2]
     assert any(f"ptt {name}" in step.command for step in read_page(path).steps)

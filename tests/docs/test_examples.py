@@ -1,4 +1,4 @@
-"""Every example of the documentation is run, and prints what its page shows."""
+"""Every example of the documentation runs, and prints the output that its page shows."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
 WITH_EXAMPLES = [page for page in PAGES if read_page(page).steps]
-# Other pages show a command with any program and trace; these lead somewhere, step by step.
+# These pages lead to a goal, step by step. Other pages show single commands.
 TO_FOLLOW = [page for page in WITH_EXAMPLES if {"how-to", "tutorial"} & set(page.parts)]
-# Servers of the pages listen here; a test takes a port that is free.
+# Servers of the pages listen on these ports; a test takes free ports.
 PORT = "8742"
-# Pages show what programs do on a machine with nothing else to do.
+# Pages show programs on an idle machine.
 pytestmark = pytest.mark.alone
 
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_page(path: Path, ptt: Ptt, tmp_path: Path) -> None:
+def test_the_examples_of_a_page_print_what_the_page_shows(
+    path: Path, ptt: Ptt, tmp_path: Path
+) -> None:
     page = read_page(path)
     for need in page.needs:
         if shutil.which(need) is None:
@@ -87,19 +89,19 @@ def test_page(path: Path, ptt: Ptt, tmp_path: Path) -> None:
         (["name   3"], ["name 12345"], True),
     ],
 )
-def test_matching(shown: list[str], printed: list[str], *, same: bool) -> None:
+def test_output_matches_by_its_shape(shown: list[str], printed: list[str], *, same: bool) -> None:
     assert matches(shown, printed) is same
 
 
-def test_normal_forms() -> None:
+def test_numbers_are_replaced_by_their_kind() -> None:
     assert normal("at put+0x75 (store.c:30)") == "at put+ADDRESS (store.c:30)"
     assert normal("2026-11-21 14:41:15") == "N-N-N TIME"
     assert normal("  2,566 events,   42.455 ms") == "N events, N s"
 
 
 @pytest.mark.parametrize("path", TO_FOLLOW, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_reader_of_the_page_alone_can_follow_it(path: Path) -> None:
-    """What is done unseen before the commands of a page is said on it: nothing is made there."""
+def test_hidden_steps_only_copy_files_that_the_page_names(path: Path) -> None:
+    """Hidden steps build and record nothing."""
     text = path.read_text(encoding="utf-8")
     seen = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     for unseen in re.findall(r"<!-- test: setup (.*?) -->", text):
@@ -108,6 +110,6 @@ def test_a_reader_of_the_page_alone_can_follow_it(path: Path) -> None:
             assert copied in seen, f"where is {copied}?"
 
 
-def test_statuses_are_distinguished() -> None:
+def test_exit_statuses_are_compared() -> None:
     output = "one\n\n@@step 0 0\ntwo\n@@step 1 3\n"
     assert split_output(output) == {0: (0, ["one"]), 1: (3, ["two"])}

@@ -1,4 +1,4 @@
-"""The cells of every notebook in `examples/` run, one after the other, and show something."""
+"""The cells of every notebook in `examples/` run in order, and show results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.support import Ptt
 
 NOTEBOOKS = sorted((ROOT / "examples").rglob("*.ipynb"))
-# Shows what each cell ends with, as a notebook does: a line of JSON for each.
+# Prints the last value of each cell, as a notebook does: one line of JSON for each cell.
 RUNNER = """\
 import ast, json, sys
 
@@ -46,7 +46,7 @@ def cells(notebook: Path, kind: str) -> list[str]:
 
 
 def run(notebook: Path, ptt: Ptt, directory: Path) -> list[dict[str, Any] | None]:
-    """Run a notebook beside copies of its files, and return what its cells show."""
+    """Run a notebook beside copies of its files, and return the results of its cells."""
     shutil.copytree(notebook.parent, directory)
     done = subprocess.run(
         [sys.executable, "-c", RUNNER],
@@ -59,12 +59,12 @@ def run(notebook: Path, ptt: Ptt, directory: Path) -> list[dict[str, Any] | None
     return [json.loads(line[2:]) for line in lines]
 
 
-def test_there_are_some() -> None:
+def test_there_are_notebooks() -> None:
     assert NOTEBOOKS
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook(notebook: Path, ptt: Ptt, tmp_path: Path) -> None:
+def test_a_notebook_runs(notebook: Path, ptt: Ptt, tmp_path: Path) -> None:
     shown = run(notebook, ptt, tmp_path / "here")
     texts = cells(notebook, "code")
     assert len(shown) == len(texts)
@@ -75,13 +75,13 @@ def test_notebook(notebook: Path, ptt: Ptt, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_is_kept_without_results(notebook: Path) -> None:
+def test_a_notebook_is_stored_without_results(notebook: Path) -> None:
     for cell in json.loads(notebook.read_text())["cells"]:
         assert cell.get("outputs", []) == []
         assert cell.get("execution_count") is None
 
 
-def test_what_the_notebook_of_the_bank_shows(ptt: Ptt, tmp_path: Path) -> None:
+def test_the_bank_notebook_shows_its_results(ptt: Ptt, tmp_path: Path) -> None:
     shown = run(ROOT / "examples" / "bank" / "contention.ipynb", ptt, tmp_path / "here")
     assert shown[0] == {"text": "0", "html": None}
     assert shown[1] is not None

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* busy.c - four threads contend for two locks a number of times, or for ever: busy [ROUNDS]. */
+/* busy.c - four threads contend for two locks, ROUNDS times or for ever: busy [ROUNDS]. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* events.c - a million events of one thread, between some of two that contend. */
+/* events.c - a million events of one thread; two threads contend before and after. */
 #include <pthread.h>
 #include <time.h>
 

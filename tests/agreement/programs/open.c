@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* open.c - waits of each kind that go on until a line comes, or for ever: a lock, a condition, a semaphore, a join. */
+/* open.c - waits for a lock, a condition, a semaphore and a join; each lasts until a line comes, or for ever. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>

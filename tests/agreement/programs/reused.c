@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reused.c - short threads, one that keeps a lock, and locks that follow one another at two addresses. */
+/* reused.c - short threads, a thread that keeps a lock, and several locks in turn at each of two addresses. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
