@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 WAITS = "#include <unistd.h>\nint main(void) { pause(); return 0; }\n"
 
 
-def test_dump_is_hang(ptt: Ptt, compile_c: Compiler) -> None:
+def test_dump_is_an_alias_of_hang(ptt: Ptt, compile_c: Compiler) -> None:
     with subprocess.Popen([compile_c(WAITS)]) as process:
         try:
             pid = str(process.pid)
@@ -30,7 +30,7 @@ def test_dump_is_hang(ptt: Ptt, compile_c: Compiler) -> None:
     assert ptt("dump", "--help").stdout.startswith("usage: ptt dump ")
 
 
-def test_collapsed_is_folded(ptt: Ptt, tmp_path: Path) -> None:
+def test_collapsed_is_an_alias_of_folded(ptt: Ptt, tmp_path: Path) -> None:
     trace = Story().create(1).lock(1, A).unlock(1, A).write_to(tmp_path / "run.ptt")
     named, other = (
         ptt("export", *format_, "--show", "holds", "-o", "-", trace).stdout
@@ -40,7 +40,9 @@ def test_collapsed_is_folded(ptt: Ptt, tmp_path: Path) -> None:
     assert ptt("export", "--to", "collapsed", "--show", "holds", "-o", "-", trace).stdout == named
 
 
-def test_names_of_the_time_of_attach(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
+def test_options_for_the_time_of_attach_have_aliases(
+    ptt: Ptt, compile_c: Compiler, tmp_path: Path
+) -> None:
     for option in ("--for", "-d", "--duration"):
         with subprocess.Popen([compile_c(WAITS)]) as process:
             try:

@@ -1,4 +1,4 @@
-"""The frame of the command line: help, errors, exit statuses, and what is not imported."""
+"""The frame of the command line: help, errors, exit statuses and imports."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def imported(ptt: Ptt, *args: str) -> set[str]:
 
 
 class TestStart:
-    """Nothing heavy is loaded before it is known to be needed."""
+    """No command loads a heavy module before it needs the module."""
 
     @pytest.mark.parametrize("args", [["--help"], ["--version"], ["config", "--libdir"]], ids=str)
     def test_imports_nothing_heavy(self, ptt: Ptt, args: list[str]) -> None:
@@ -58,7 +58,7 @@ class TestStart:
     def test_help_of_a_command_imports_nothing_heavy(self, ptt: Ptt, name: str) -> None:
         assert imported(ptt, name, "--help").isdisjoint(HEAVY)
 
-    def test_what_is_left_out_is_there_for_others(self, ptt: Ptt) -> None:
+    def test_modules_that_ptt_replaces_still_work(self, ptt: Ptt) -> None:
         code = (
             "import nptltrace.cli, gettext, pathlib, urllib.parse; "
             "print(pathlib.Path('/a b').as_uri(), urllib.parse.quote('ü'), gettext.gettext('one'))"
@@ -76,7 +76,7 @@ class TestStart:
 
 
 class TestCommands:
-    """Each module of the package is a command and says what a command says."""
+    """Each module of the package is a complete command."""
 
     @pytest.mark.parametrize("name", COMMANDS)
     def test_has_a_summary_of_one_line(self, name: str) -> None:
@@ -93,13 +93,13 @@ class TestCommands:
 
     @pytest.mark.parametrize("name", COMMANDS)
     def test_help_fits_a_terminal(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        """But for examples, which are lines to copy."""
+        """Only examples may be longer: users copy these lines."""
         monkeypatch.setenv("COLUMNS", "80")
         text, _, _ = cli.command_parser(name).format_help().partition("\nexample:\n")
         assert [line for line in text.splitlines() if len(line) > 80] == []
 
-    def test_options_that_choose_have_the_same_words_in_all(self) -> None:
-        """A reader who knows them from one command knows them from all."""
+    def test_options_for_a_part_have_the_same_help_everywhere(self) -> None:
+        """A reader who knows the options of one command knows the options of all."""
         words: dict[str, set[str]] = {}
         for name in COMMANDS:
             for option in describe.arguments(cli.command_parser(name)):
@@ -107,11 +107,11 @@ class TestCommands:
                     words.setdefault(option.names[0], set()).add(f"{option.value}: {option.help}")
         for same in ("--from", "--pid", "--tid", "--object", "--site", "--alias", "--symbols"):
             assert len(words[same]) == 1, words[same]
-        # Of an export the end may be called by the old name of the format, too.
+        # `ptt export` differs: its `--to` also takes a format, as the old name of `--format`.
         assert len(words["--to"]) == 2
 
     def test_every_option_is_explained(self) -> None:
-        """In a sentence without capital and full stop, as argparse's own are."""
+        """The sentence has no capital and no full stop, like sentences of argparse."""
         for name in COMMANDS:
             for option in describe.arguments(cli.command_parser(name)):
                 assert option.help, (name, option.names)
@@ -122,7 +122,9 @@ class TestCommands:
         for name in COMMANDS:
             assert f"\n  {name} " in shown
 
-    def test_record_comes_first(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def test_top_help_lists_record_first(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
         for name in ("__init__.py", "config.py", "record.py", "two_words.py", "view.py", "notes"):
             (tmp_path / name).touch()
         monkeypatch.setattr(cli.commands, "__path__", [str(tmp_path)])
@@ -160,7 +162,7 @@ class TestErrors:
 
 
 class TestMain:
-    """What `main` makes of each way in which a command ends."""
+    """`main` turns each end of a command into a message and an exit status."""
 
     @pytest.fixture
     def command(self, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
@@ -194,7 +196,7 @@ class TestMain:
         ],
         ids=["usage", "system", "nameless", "Arrow", "interrupt", "bug"],
     )
-    def test_error(
+    def test_an_error_becomes_a_message_and_a_status(
         self,
         command: ModuleType,
         capsys: pytest.CaptureFixture[str],
@@ -206,7 +208,7 @@ class TestMain:
         assert cli.main(["config"]) == status
         assert capsys.readouterr().err.startswith(message)
 
-    def test_debug_lets_the_error_through(self, command: ModuleType) -> None:
+    def test_debug_raises_the_error(self, command: ModuleType) -> None:
         self.end_with(command, ZeroDivisionError())
         with pytest.raises(ZeroDivisionError):
             cli.main(["config", "--debug"])
@@ -223,7 +225,7 @@ class TestMain:
         ],
         ids=str,
     )
-    def test_verbosity_adds_up(
+    def test_verbosity_counts_options(
         self,
         command: ModuleType,
         monkeypatch: pytest.MonkeyPatch,
@@ -238,7 +240,7 @@ class TestMain:
 
 
 class TestPipe:
-    """A reader that goes away is not an error worth a message."""
+    """A reader that goes away causes no error message."""
 
     def test_closed_stdout(self, ptt: Ptt) -> None:
         reader, writer = os.pipe()
@@ -259,7 +261,7 @@ class TestPipe:
 class TestPackage:
     """The package loads its public names on first use."""
 
-    def test_every_public_name_is_there(self) -> None:
+    def test_every_public_name_loads(self) -> None:
         for name in nptltrace.__all__:
             assert getattr(nptltrace, name) is not None
         assert set(nptltrace.__all__) <= set(dir(nptltrace))
@@ -273,7 +275,9 @@ class TestPackage:
     ("to", "why"), [("&-", "Bad file descriptor"), ("/dev/full", "No space left on device")]
 )
 @pytest.mark.parametrize("command", ["--help", "config --handlers"])
-def test_output_that_takes_nothing(ptt: Ptt, command: str, to: str, why: str) -> None:
+def test_an_output_that_cannot_be_written_is_an_error(
+    ptt: Ptt, command: str, to: str, why: str
+) -> None:
     message = subprocess.run(
         ["sh", "-c", f'"$0" -m nptltrace {command} >{to}', sys.executable],
         env=ptt.environment(),
@@ -301,9 +305,9 @@ def test_a_program_without_standard_streams_is_recorded(ptt: Ptt, tmp_path: Path
 class TestHelpCommand:
     """`ptt help` is what `--help` shows."""
 
-    def test_of_all_and_of_one(self, ptt: Ptt) -> None:
+    def test_help_of_ptt_and_of_a_command(self, ptt: Ptt) -> None:
         assert ptt("help").stdout == ptt("--help").stdout
         assert ptt("help", "report").stdout == ptt("report", "--help").stdout
 
-    def test_of_none(self, ptt: Ptt) -> None:
+    def test_help_of_an_unknown_command_suggests_one(self, ptt: Ptt) -> None:
         assert "did you mean report?" in ptt("help", "repotr", status=2).stderr

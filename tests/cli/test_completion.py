@@ -1,4 +1,4 @@
-"""Completion scripts, generated from the parsers, tried in the shells themselves."""
+"""Completion scripts, generated from the parsers and tried in real shells."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def scripts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
-    """Scripts for a `ptt` of two commands, one that takes a program and one that prints."""
+    """Scripts for a `ptt` with two commands: `run` takes a program, and `print` prints."""
 
     class Print:
         SUMMARY = "print it: the user's [own] way"
@@ -119,7 +119,7 @@ zpty -d shell
 
 
 def has_terminals() -> bool:
-    """Return whether pseudo-terminals can be made; some containers have none."""
+    """Return whether the machine has pseudo-terminals; some containers have none."""
     try:
         for end in os.openpty():
             os.close(end)
@@ -152,7 +152,7 @@ def test_zsh(scripts: dict[str, str], tmp_path: Path, line: str, expected: str) 
     [
         (["record", "--level", "LEVEL_I"], {"LEVEL_IO"}),
         (["record", "--handler", "s"], {"shared"}),
-        (["record", "--handler", "./"], set()),  # a path: bash completes files
+        (["record", "--handler", "./"], set()),  # for a path, bash completes files
         (["view", "--format", "j"], {"jsonl"}),
         (["stat", "run"], set()),  # files again
     ],

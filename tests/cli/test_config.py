@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _forget() -> Iterator[None]:
-    """Let each test search anew."""
+    """Let each test search again."""
     _paths.native_dir.cache_clear()
     yield
     _paths.native_dir.cache_clear()
@@ -37,7 +37,7 @@ def make_native(directory: Path) -> Path:
 
 
 class TestConfig:
-    """The command prints what it is asked for, one path a line."""
+    """The command prints the requested paths, one path a line."""
 
     def test_directories(self, ptt: Ptt, tmp_path: Path) -> None:
         native = make_native(tmp_path / "native")
@@ -76,7 +76,7 @@ class TestConfig:
 class TestSearch:
     """The environment goes first, then the package, then what a distribution says."""
 
-    def test_environment_is_not_fallen_back_from(
+    def test_a_wrong_environment_variable_is_an_error(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         monkeypatch.setattr(_buildinfo, "NATIVE_DIR", str(make_native(tmp_path / "distro")))
@@ -85,7 +85,9 @@ class TestSearch:
             _paths.native_dir()
         assert caught.value.looked_in == (str(tmp_path / "nowhere"),)
 
-    def test_distribution(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def test_directories_of_a_distribution_are_found(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
         native = make_native(tmp_path / "distro")
         monkeypatch.delenv("NPTLTRACE_NATIVE_DIR", raising=False)
         monkeypatch.setattr(_paths, "_PACKAGE", tmp_path / "package")
@@ -109,7 +111,7 @@ class TestSearch:
         monkeypatch.setenv("NPTLTRACE_NATIVE_DIR", "native")
         assert _paths.preload_path() == f"{tmp_path}/native/lib/libnptltrace.so"
 
-    def test_missing_library_says_where(
+    def test_error_for_a_missing_library_names_the_directory(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         monkeypatch.setenv("NPTLTRACE_NATIVE_DIR", str(make_native(tmp_path / "native")))
@@ -118,7 +120,7 @@ class TestSearch:
 
 
 class TestPreload:
-    """`LD_PRELOAD` cannot quote, so names with separators are led around."""
+    """`LD_PRELOAD` cannot quote, so links replace paths with separators."""
 
     @pytest.fixture(params=["with space", "with:colon", "with both: of them"])
     def awkward(
@@ -137,14 +139,14 @@ class TestPreload:
         assert Path(path).resolve() == (awkward / "lib" / "libnptltrace.so").resolve()
         assert (Path(path).parent / "handlers" / "libring.so").is_file()
 
-    def test_is_the_same_each_time(self, awkward: Path) -> None:
+    def test_link_is_the_same_each_time(self, awkward: Path) -> None:
         assert _paths.preload_path() == _paths.preload_path()
 
     def test_directory_is_private(self, awkward: Path) -> None:
         directory = Path(_paths.preload_path()).parent.parent
         assert stat.S_IMODE(directory.lstat().st_mode) == 0o700
 
-    def test_link_of_another_is_refused(self, awkward: Path) -> None:
+    def test_link_of_another_user_is_refused(self, awkward: Path) -> None:
         link = Path(_paths.preload_path()).parent
         link.unlink()
         link.symlink_to("/elsewhere")
@@ -157,7 +159,7 @@ class TestPreload:
         directory.chmod(0o777)
         assert not _paths.preload_path().startswith(str(directory))
 
-    def test_value_of_the_user_follows(
+    def test_value_of_the_user_is_kept_behind(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         native = make_native(tmp_path / "native")
@@ -167,7 +169,7 @@ class TestPreload:
         assert _paths.preload_list("") == ours
         assert _paths.preload_list("/a.so /b.so") == f"{ours}:/a.so /b.so"
 
-    def test_pages_of_a_wheel_are_those_of_its_own_files(
+    def test_manual_pages_of_a_wheel_lie_beside_its_files(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         monkeypatch.setattr(_paths, "_PACKAGE", tmp_path / "package")

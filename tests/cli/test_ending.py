@@ -1,4 +1,4 @@
-"""The end of `ptt`: what was begun is finished, and threads of libraries may be at work."""
+"""The end of `ptt`: it finishes its work, also while threads of libraries run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 if TYPE_CHECKING:
     from tests.support import Compiler, Ptt
 
-# A thread that Python does not know asks for the interpreter again and again, as one does that
-# gives buffers back, and must not be ended meanwhile.
+# A thread that Python does not know takes the interpreter's lock again and again, as a thread does
+# to free buffers. Nothing may end the thread meanwhile.
 LIBRARY = r"""
 #include <pthread.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ entry()
 
 
 @pytest.mark.parametrize(("command", "status"), [("--version", 0), ("nonsense", 2)])
-def test_threads_of_libraries_are_at_work(
+def test_ptt_ends_while_threads_of_libraries_run(
     ptt: Ptt, compile_c: Compiler, command: str, status: int
 ) -> None:
     library = compile_c(LIBRARY, "-shared", "-fPIC", name="library.so")
@@ -79,7 +79,7 @@ def test_threads_of_libraries_are_at_work(
         env=ptt.environment(), capture_output=True, encoding="utf-8", timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == status, done.stderr
-    # As the interpreter does: Python's threads are waited for, then what is registered is called.
+    # The interpreter's order: it waits for Python's threads, and then calls registered functions.
     assert done.stdout.splitlines()[-2:] == ["thread", "registered"]
 
 
@@ -117,7 +117,7 @@ entry()
         ("nptltrace.trace.traceset!", 130),
     ],
 )
-def test_an_interrupt_while_modules_are_imported(ptt: Ptt, module: str, status: int) -> None:
+def test_an_interrupt_during_imports_prints_nothing(ptt: Ptt, module: str, status: int) -> None:
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, module, "stat", "nothing"],
         env=ptt.environment(), capture_output=True, encoding="utf-8", timeout=60, check=False,

@@ -1,4 +1,4 @@
-"""Events on a narrow terminal: nothing is wider than it, and call sites are kept together."""
+"""Events on a narrow terminal: no line is wider, and call sites stay together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.support import Ptt
 
 
-def test_site_goes_below_as_a_whole() -> None:
+def test_a_site_moves_to_the_next_line_as_a_whole() -> None:
     assert folded("1 s  ", "took mutex m", "main (a b.c:3)", width=24, indent=2) == [
         "1 s  took mutex m",
         "  at main (a b.c:3)",
@@ -29,14 +29,14 @@ def test_site_goes_below_as_a_whole() -> None:
     ]
 
 
-def test_lines_that_fit_stay_as_they_are() -> None:
+def test_lines_that_fit_do_not_change() -> None:
     found: list[bytes] = []
     line = b"   0.000000020  2 x  thread 2 took mutex \xff     at f\n"
     Folder(found.append, 80).write(memoryview(line))
     assert found == [line]
 
 
-def test_bytes_that_are_no_text_survive() -> None:
+def test_bytes_that_are_not_utf8_stay() -> None:
     found: list[bytes] = []
     Folder(found.append, 40).write(memoryview(b"   1.0  thread \xff " + b"w" * 50 + b"  at f\n"))
     assert b"\xff" in found[0]
@@ -57,7 +57,7 @@ def test_view_on_a_terminal(ptt: Ptt, trace_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["report", "check"])
-def test_sentences_are_as_wide_as_the_terminal(ptt: Ptt, trace_dir: Path, command: str) -> None:
+def test_sentences_fit_the_terminal(ptt: Ptt, trace_dir: Path, command: str) -> None:
     made = Builder(trace_dir)
     for thread, mine, other in ((1, 64, 128), (2, 128, 64)):
         made.thread(

@@ -1,4 +1,4 @@
-"""Memory of a lock is used for another lock: a name chooses the locks of that name alone."""
+"""Another lock follows at the address of a lock: a name chooses only locks of that name."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ order by addr, gen
 
 
 def counts(opened: nptltrace.Traceset, *chosen: str) -> dict[str, int]:
-    """Return what one choice has, and see that the report and the reader have the same."""
+    """Return the counts of one choice, and insist that the report and the reader agree."""
     found: dict[str, int] = opened.sql(COUNTS, object=chosen).to_pylist()[0]
     report = opened.report(object=chosen)
     assert sum(one["hold_ns"] for one in report["objects"]) == found["hold_ns"]
@@ -84,7 +84,7 @@ def test_a_number_behind_an_address_chooses_one_object(
         assert all(one["objects"] == 1 for one in each)
         assert total(each) == counts(opened, f"{heap:#x}")
         assert counts(opened, turns[0], turns[2]) == total([each[0], each[2]])
-        # A variable has its name whatever is made in it.
+        # A variable keeps its name for every lock in it.
         assert counts(opened, "named")["objects"] == 6
     shown = ptt("view", "--object", turns[1], "--format", "jsonl", trace).stdout.splitlines()
     assert len(shown) == each[1]["events"]
@@ -114,8 +114,8 @@ def test_a_name_chooses_the_locks_of_that_name(record: Recorder, ptt: Ptt, tmp_p
         assert opened.report()["objects"][0]["hold_ns"] == each[0]["hold_ns"]
 
 
-def test_a_lock_that_follows_while_it_is_watched(tmp_path: Path) -> None:
-    """Of a recording that goes on, nothing says yet when another lock will be at the address."""
+def test_a_lock_may_follow_at_the_address_of_another_in_a_live_recording(tmp_path: Path) -> None:
+    """A live recording does not say yet when another lock will be at the address."""
     lock, start = 0x4040, 10**12
     made = Builder(tmp_path / "grows.ptt")
 
@@ -140,8 +140,8 @@ def test_a_lock_that_follows_while_it_is_watched(tmp_path: Path) -> None:
     assert (figures.total_waits, figures.total_wait_ns) == (1, 50)
 
 
-def test_a_finding_is_about_the_lock_that_its_events_are_about(tmp_path: Path) -> None:
-    """A cycle closes when one of its locks has ended, and another lock is at that address."""
+def test_a_finding_names_the_lock_of_its_events(tmp_path: Path) -> None:
+    """The cycle closes after a lock has ended and another lock lies at its address."""
     start, ended, other, last = 10**12, 0x4040, 0x4080, 0x40C0
     made = Builder(tmp_path / "cycle.ptt")
 

@@ -1,4 +1,4 @@
-"""Manual pages: complete, and clean to the programs that show them."""
+"""Manual pages are complete, and groff and mandoc read them without a warning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support import ROOT
 COMMANDS = cli.command_names()
 
 
-def test_one_page_a_command_and_one_for_all(tmp_path: Path) -> None:
+def test_each_command_and_ptt_have_a_page(tmp_path: Path) -> None:
     man.main(tmp_path / "man1")
     pages = {page.name for page in (tmp_path / "man1").iterdir()}
     assert pages == {"ptt.1"} | {f"ptt-{name}.1" for name in COMMANDS}
@@ -32,7 +32,7 @@ def test_page_has_every_option(name: str) -> None:
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
 @pytest.mark.parametrize("name", [None, *COMMANDS])
-def test_groff_has_nothing_to_say(name: str | None) -> None:
+def test_groff_reports_nothing(name: str | None) -> None:
     page = man.top_page() if name is None else man.command_page(name)
     shown = subprocess.run(
         ["groff", "-man", "-ww", "-Kutf8", "-Tutf8", "-P-cbou"],
@@ -50,7 +50,7 @@ HAND_WRITTEN = sorted((ROOT / "docs" / "man").iterdir())
 
 @pytest.mark.skipif(shutil.which("mandoc") is None, reason="mandoc is not installed")
 @pytest.mark.parametrize("name", [None, *COMMANDS, *HAND_WRITTEN], ids=str)
-def test_mandoc_has_nothing_to_say(name: str | Path | None, tmp_path: Path) -> None:
+def test_mandoc_reports_nothing(name: str | Path | None, tmp_path: Path) -> None:
     page = tmp_path / "page"
     if isinstance(name, Path):
         page.write_text(name.read_text())
@@ -65,7 +65,7 @@ def test_mandoc_has_nothing_to_say(name: str | Path | None, tmp_path: Path) -> N
     assert not message.stdout + message.stderr
 
 
-def test_text_is_taken_literally() -> None:
+def test_special_characters_are_escaped() -> None:
     assert man._line(r".so -v a\b") == r"\&.so \-v a\eb"
     assert man._line("'tis") == r"\&'tis"
 

@@ -1,4 +1,4 @@
-"""An assistant finds bugs through `ptt mcp`, asked by the client of the protocol's own SDK."""
+"""An assistant finds bugs through `ptt mcp`; the client is from the protocol's SDK."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.support import Compiler, Ptt
 
 PHILOSOPHERS = ROOT / "tests" / "corpus" / "planted" / "deadlock" / "philosophers.c"
-# A thread whose name wants to be obeyed, and says so at length.
+# The name of a thread is a command to the reader, and is long.
 NAMES = r"""
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -39,7 +39,7 @@ int main(void)
 
 
 def ask(ptt: Ptt, talk: Callable[[Client], Awaitable[Any]], *options: str) -> Any:
-    """Return what a conversation with the server returns."""
+    """Return the result of a conversation with the server."""
 
     async def converse() -> Any:
         command = ptt.command("mcp", *options)
@@ -108,7 +108,9 @@ def test_a_process_that_hangs(ptt: Ptt, compile_c: Compiler) -> None:
     assert found["pid"] == process.pid
 
 
-def test_names_and_sizes_are_those_of_data(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
+def test_names_are_marked_as_data_and_answers_are_small(
+    ptt: Ptt, compile_c: Compiler, tmp_path: Path
+) -> None:
     program, where = compile_c(NAMES), str(tmp_path / "run.ptt")
 
     async def talk(client: Client) -> tuple[dict[str, Any], ...]:
@@ -124,7 +126,7 @@ def test_names_and_sizes_are_those_of_data(ptt: Ptt, compile_c: Compiler, tmp_pa
     assert (sql["rows"]["total"] > 600, len(sql["rows"]["rows"])) == (True, 100)
 
 
-def test_what_is_refused(ptt: Ptt, tmp_path: Path) -> None:
+def test_wrong_requests_are_refused(ptt: Ptt, tmp_path: Path) -> None:
     async def talk(client: Client) -> tuple[list[str], Any, Any]:
         tools = [tool.name for tool in (await client.list_tools()).tools]
         missing = await client.call_tool("check", {"trace": str(tmp_path / "none.ptt")})

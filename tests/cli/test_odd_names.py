@@ -1,4 +1,4 @@
-"""Names that are no UTF-8, that a terminal would obey, or that an encoding does not have."""
+"""Names that are not UTF-8, that control a terminal, or that an encoding does not have."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from tests.support import Compiler, Ptt
 
-# Two threads take two locks in both orders, the second when the first has done so, under the name
-# that the program is given. Nothing that is traced keeps them apart.
+# Two threads with the name in the argument take two locks in opposite orders, one thread after the
+# other. No traced event orders the two threads.
 PROGRAM = r"""
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -57,7 +57,7 @@ TEXT_COMMANDS = ("view", "stat", "report", "check", "verify")
 
 @pytest.fixture
 def named(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> Any:
-    """Record the program as bytes call it; its threads have the name that it is given."""
+    """Record the program under a name in bytes; its threads get the name in the argument."""
 
     def make(name: bytes) -> Path:
         program = os.fsencode(compile_c(PROGRAM, "-pthread"))
@@ -74,7 +74,7 @@ def named(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> Any:
     return make
 
 
-def test_bytes_that_are_no_utf8_cost_nothing(ptt: Ptt, named: Any, tmp_path: Path) -> None:
+def test_names_that_are_not_utf8_lose_no_event(ptt: Ptt, named: Any, tmp_path: Path) -> None:
     trace = named(RAW)
     json.loads((trace / "info" / "session.json").read_bytes())
     for command in TEXT_COMMANDS:
@@ -97,8 +97,8 @@ def test_bytes_that_are_no_utf8_cost_nothing(ptt: Ptt, named: Any, tmp_path: Pat
     ptt("ui", "--export", tmp_path / "page.html", trace)
 
 
-def test_a_recorder_that_was_killed_left_a_trace(ptt: Ptt, named: Any) -> None:
-    """Also one whose recorder wrote the bytes as they were."""
+def test_the_trace_of_a_killed_recorder_is_recovered(ptt: Ptt, named: Any) -> None:
+    """The recovery also reads names in raw bytes."""
     trace = named(RAW)
     path = trace / "info" / "session.json"
     facts = path.read_bytes().replace(b"complete", b"running").replace(rb"\udcfe", b"\xfe")
@@ -108,8 +108,10 @@ def test_a_recorder_that_was_killed_left_a_trace(ptt: Ptt, named: Any) -> None:
     assert ptt("stat", trace).stderr == ""
 
 
-def test_what_was_left_out_stays_known(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
-    """Nothing is found in what the trace does not have."""
+def test_a_filtered_trace_knows_what_it_does_not_have(
+    ptt: Ptt, compile_c: Compiler, tmp_path: Path
+) -> None:
+    """A check draws no conclusion from events that the trace does not have."""
     program = compile_c(PROGRAM, "-pthread")
     trace, chosen = tmp_path / "part.ptt", "!MUTEX_FREE"
     words = ptt.command("record", "-q", "-o", trace, "--filter", chosen, "--", program)
@@ -119,7 +121,7 @@ def test_what_was_left_out_stays_known(ptt: Ptt, compile_c: Compiler, tmp_path: 
 
 
 @pytest.mark.parametrize("command", TEXT_COMMANDS)
-def test_terminals_are_not_commanded(ptt: Ptt, named: Any, command: str) -> None:
+def test_names_cannot_control_a_terminal(ptt: Ptt, named: Any, command: str) -> None:
     text = ptt(command, named(OBEYED.encode()), status=None).stdout
     assert "\x1b" not in text
     assert "\u202e" not in text
@@ -127,14 +129,14 @@ def test_terminals_are_not_commanded(ptt: Ptt, named: Any, command: str) -> None
     assert all(character == "\n" or character.isprintable() for character in text)
 
 
-def test_columns_of_raw_lines_are_not_commanded(ptt: Ptt, named: Any) -> None:
-    """What would turn the direction of a line on a terminal is escaped, as blanks are."""
+def test_names_in_raw_lines_cannot_control_a_terminal(ptt: Ptt, named: Any) -> None:
+    """Raw lines escape characters that change the direction of text, and blanks."""
     text = ptt("view", "--format", "raw", named(OBEYED.encode())).stdout
     assert "%1b[31mred%0a%e2%80%ae" in text
     assert all(character == "\n" or character.isprintable() for character in text)
 
 
-def test_data_has_names_as_they_are(ptt: Ptt, named: Any) -> None:
+def test_data_formats_keep_names_unchanged(ptt: Ptt, named: Any) -> None:
     trace = named(OBEYED.encode())
     events = [
         json.loads(line)
@@ -147,7 +149,7 @@ def test_data_has_names_as_they_are(ptt: Ptt, named: Any) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
-def test_any_encoding_will_do(ptt: Ptt, named: Any, encoding: str) -> None:
+def test_commands_work_with_any_encoding(ptt: Ptt, named: Any, encoding: str) -> None:
     env = {"PYTHONIOENCODING": encoding}
     trace = named("→".encode())
     for command in ("report", "view", "stat"):
@@ -156,7 +158,7 @@ def test_any_encoding_will_do(ptt: Ptt, named: Any, encoding: str) -> None:
     assert json.loads(ptt("stat", trace, "--format", "json", env=env).stdout)["events"] > 0
 
 
-def test_names_with_blanks_are_whole(ptt: Ptt, named: Any, tmp_path: Path) -> None:
+def test_names_with_blanks_stay_whole(ptt: Ptt, named: Any, tmp_path: Path) -> None:
     trace = named(b"plain")
     (document,) = json.loads(ptt("check", trace, "--format=json", status=1).stdout)["findings"]
     aliases = tmp_path / "names"
@@ -170,7 +172,7 @@ def test_names_with_blanks_are_whole(ptt: Ptt, named: Any, tmp_path: Path) -> No
     ptt("check", trace, *named_so, "--ignore", "lock-order-inversion:Reg<int")
 
 
-def test_what_is_said_commands_no_terminal(ptt: Ptt, tmp_path: Path, compile_c: Compiler) -> None:
+def test_messages_cannot_control_a_terminal(ptt: Ptt, tmp_path: Path, compile_c: Compiler) -> None:
     trace = tmp_path / OBEYED
     untraceable = tmp_path / f"program {OBEYED}"
     compile_c("int main(void) { return 0; }", "-static").rename(untraceable)

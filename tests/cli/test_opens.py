@@ -1,4 +1,4 @@
-"""Each command and the viewer open a trace once: what is opened again is read again."""
+"""Each command and the viewer open a trace once: another opening would read it again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COMMANDS = (
     "export --format folded -o - TRACE", "export --format chrome -o - TRACE",
 )  # fmt: skip
 
-# Threads begin and end for some seconds, so that a recording of them has more files each time.
+# Threads start and end for some seconds, so the recording has more files each time.
 COMES_AND_GOES = r"""
 #include <pthread.h>
 #include <unistd.h>
@@ -65,7 +65,7 @@ int main(void)
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch, native_in_process: None) -> list[Path]:
-    """The paths of the metadata that are read from now on."""
+    """The paths of all metadata files that are read from now on."""
     del native_in_process
     paths: list[Path] = []
     read = tsdl_reader.read_metadata
@@ -102,7 +102,7 @@ def test_findings_and_reports_of_users_read_the_opened_trace(
 
 
 def ask_everything(viewer: Viewer) -> None:
-    """Ask all endpoints that read the trace, about all of it and about a range."""
+    """Ask all endpoints that read the trace, about the whole trace and about a range."""
     trace = ask(viewer, "trace")
     rows = ask(viewer, "rows", by="thread")["row"].to_pylist()
     spans = ask(viewer, "spans", by="thread", rows=rows, width=1000).to_pylist()
@@ -142,14 +142,14 @@ def test_the_viewer_opens_a_trace_once(
             viewer.close()
 
     monkeypatch.setattr(serving, "serve", serve)
-    # The second time it has what was kept the first time.
+    # The second time, the viewer uses files that it kept the first time.
     for _ in range(2):
         opened.clear()
         assert cli.main(["ui", "--no-browser", "--before", str(before), str(trace)]) == 0
         assert sorted(opened) == [before, trace]
 
 
-def test_the_page_in_a_file_opens_a_trace_once(opened: list[Path], tmp_path: Path) -> None:
+def test_an_exported_page_opens_a_trace_once(opened: list[Path], tmp_path: Path) -> None:
     try:
         page_dir()
     except NativeFilesMissing:
@@ -159,7 +159,7 @@ def test_the_page_in_a_file_opens_a_trace_once(opened: list[Path], tmp_path: Pat
     assert opened == [trace]
 
 
-def test_the_viewer_reads_on_in_a_recording_without_opening_it_again(
+def test_the_viewer_reads_on_in_a_live_recording_without_opening_it_again(
     opened: list[Path], ptt: Ptt, compile_c: Compiler, trace_dir: Path
 ) -> None:
     command = ptt.command("record", "-q", "-o", trace_dir, "--", compile_c(COMES_AND_GOES))

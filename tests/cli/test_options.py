@@ -25,12 +25,12 @@ from nptltrace.cli import options
         ("12b", 12),
     ],
 )
-def test_size(text: str, expected: int) -> None:
+def test_sizes_have_units(text: str, expected: int) -> None:
     assert options.size(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "M", "-1", "1.5.2", "12x", "1e3", "0x10", "1 M M"])
-def test_size_refuses(text: str) -> None:
+def test_a_wrong_size_is_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="is not a size"):
         options.size(text)
 
@@ -52,12 +52,12 @@ def test_size_refuses(text: str) -> None:
         ("9007199.254740993s", 9007199254740993),
     ],
 )
-def test_duration(text: str, expected: int) -> None:
+def test_durations_have_units(text: str, expected: int) -> None:
     assert options.duration_ns(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "s", "-1s", "1d", "1 2", "1..2s"])
-def test_duration_refuses(text: str) -> None:
+def test_a_wrong_duration_is_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="is not a duration"):
         options.duration_ns(text)
 
@@ -73,7 +73,7 @@ def test_format_takes_the_first_choice_by_default() -> None:
     ("verbosity", "needed", "shown"),
     [(0, 0, True), (-1, 0, False), (0, 1, False), (1, 1, True), (2, 1, True), (-1, -1, True)],
 )
-def test_say(
+def test_remarks_obey_the_verbosity(
     capsys: pytest.CaptureFixture[str], verbosity: int, needed: int, *, shown: bool
 ) -> None:
     options.say(argparse.Namespace(verbosity=verbosity), "hello", verbosity=needed)

@@ -1,4 +1,4 @@
-"""What commands say of one thing is not in the plural."""
+"""Commands use the singular for a single thing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ONE_OF_MANY = re.compile(
 
 @pytest.fixture
 def one(tmp_path: Path) -> Path:
-    """A trace of one event of one thread."""
+    """A trace with a single event of a single thread."""
     return Story(main=False).lock(100, A).write_to(tmp_path / "one.ptt")
 
 
@@ -40,7 +40,9 @@ def one(tmp_path: Path) -> Path:
     ],
     ids=" ".join,
 )  # fmt: skip
-def test_one(command: tuple[str, ...], one: Path, tmp_path: Path, ptt: Ptt) -> None:
+def test_a_single_thing_is_in_the_singular(
+    command: tuple[str, ...], one: Path, tmp_path: Path, ptt: Ptt
+) -> None:
     places = {"ONE": str(one), "OUT": str(tmp_path / "out"), "OUT.csv": str(tmp_path / "o.csv")}
     done = ptt(*(places.get(word, word) for word in command), status=None)
     assert done.returncode in {0, 1}, done.stderr

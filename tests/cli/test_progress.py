@@ -1,4 +1,4 @@
-"""Long work says on a terminal how far it is, and takes the line away."""
+"""Long work shows its progress on a terminal, and then removes the line."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ class Terminal(io.StringIO):
     """A standard error that is a terminal."""
 
     def isatty(self) -> bool:
-        """Return that it is one."""
+        """Say that this is a terminal."""
         return True
 
 
 class State:
-    """How far some work is.
+    """The progress of some work.
 
     Attributes:
-        asked: Set when somebody has asked.
+        asked: Set after the first call.
     """
 
     def __init__(self) -> None:
         self.asked = threading.Event()
 
     def __call__(self) -> str:
-        """Return it."""
+        """Return the progress."""
         self.asked.set()
         return "5 MB written"
 
 
 @pytest.mark.parametrize(("verbosity", "shown"), [(0, True), (-1, False)])
-def test_line_is_shown_and_taken_away(
+def test_the_line_appears_and_is_removed(
     monkeypatch: pytest.MonkeyPatch, verbosity: int, *, shown: bool
 ) -> None:
     monkeypatch.setattr(progress, "_AFTER_S", 0)
@@ -82,8 +82,8 @@ def test_work_that_fails_leaves_no_line(monkeypatch: pytest.MonkeyPatch) -> None
     assert terminal.getvalue().endswith("\r\x1b[K")
 
 
-def test_nothing_is_shown_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a file, or in a pipe, lines that take one another away would be so many lines."""
+def test_no_progress_is_shown_off_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a file or in a pipe, each progress line would stay."""
     monkeypatch.setattr(progress, "_AFTER_S", 0)
     monkeypatch.setattr(progress, "_EVERY_S", 0.01)
     file, state = io.StringIO(), State()
@@ -94,7 +94,7 @@ def test_nothing_is_shown_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_reader_that_goes_away_ends_an_export(ptt: Ptt, trace_dir: Path) -> None:
-    """As it ends other programs: by SIGPIPE, without a word, also on a terminal."""
+    """SIGPIPE ends the export without a message, also on a terminal."""
     made = Builder(trace_dir)
     made.thread(1, [Event(10**12, "MUTEX_TAKEN", 64, 5), Event(10**12 + 20, "MUTEX_FREE", 64, 6)])
     export = ("export", "--format", "csv", "--table", "events", "-o", "-", made.write())
@@ -120,7 +120,7 @@ STATS = SimpleNamespace(events=1, live_threads=2, bytes=3_000_000, lost=0)
     [(Terminal, 0, 0, True), (io.StringIO, 0, 0, False), (Terminal, -1, 0, False),
      (Terminal, 0, 1000, False)],
 )  # fmt: skip
-def test_a_long_recording_shows_how_it_does(
+def test_a_long_recording_shows_its_progress(
     monkeypatch: pytest.MonkeyPatch,
     stream: type[io.StringIO],
     verbosity: int,

@@ -1,4 +1,4 @@
-"""`ptt report` as text: what is on the first screen, and what is not."""
+"""`ptt report` as text: the contents of the first screen."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ int main(void)
 """
 
 
-def test_a_lock_that_was_waited_for_in_vain(
+def test_a_report_says_that_each_wait_was_given_up(
     ptt: Ptt, record: Recorder, compile_c: Compiler
 ) -> None:
     trace = record(compile_c(GIVEN_UP))
@@ -126,7 +126,9 @@ def test_a_lock_that_was_waited_for_in_vain(
     assert "nothing was contended" not in now
 
 
-def test_objects_that_nobody_waited_for(ptt: Ptt, record: Recorder, compile_c: Compiler) -> None:
+def test_objects_that_nobody_waited_for_are_left_out(
+    ptt: Ptt, record: Recorder, compile_c: Compiler
+) -> None:
     trace = record(compile_c(QUIET))
     text = ptt("report", trace).stdout
     assert "1 thread; nothing was contended\n" in text
@@ -137,14 +139,16 @@ def test_objects_that_nobody_waited_for(ptt: Ptt, record: Recorder, compile_c: C
     assert "shows all" not in everything
 
 
-def test_threads_at_work_to_the_end(ptt: Ptt, record: Recorder, compile_c: Compiler) -> None:
+def test_threads_that_wait_for_work_to_the_end_are_counted(
+    ptt: Ptt, record: Recorder, compile_c: Compiler
+) -> None:
     text = ptt("report", record(compile_c(WORKERS))).stdout
     assert "5 threads were still waiting for work at the end" in text
     assert text.count("for cond work since") == 3
     assert "\n  and 2 more\n" in text
 
 
-def test_locks_without_names_are_named_by_where_they_come_from(
+def test_locks_without_names_are_named_by_their_call_site(
     ptt: Ptt, record: Recorder, compile_c: Compiler
 ) -> None:
     trace = record(compile_c(ON_HEAP))

@@ -41,7 +41,7 @@ def test_rows_are_sorted_and_have_the_columns(ptt: Ptt, trace: Path) -> None:
 
 
 @pytest.mark.parametrize("by", ["object", "thread", "site", "thread,object", "stack"])
-def test_figures_are_those_of_the_report(ptt: Ptt, trace: Path, by: str) -> None:
+def test_figures_equal_the_figures_of_the_report(ptt: Ptt, trace: Path, by: str) -> None:
     args = ["--by", by, *(["--show", "holds"] if by == "stack" else [])]
     plain = rows(ptt, *args, trace)
     name = "hold_ns"
@@ -56,7 +56,7 @@ def test_figures_are_those_of_the_report(ptt: Ptt, trace: Path, by: str) -> None
     assert len(text) == len(plain) + 3
 
 
-def test_what_is_refused(ptt: Ptt, trace: Path) -> None:
+def test_wrong_columns_are_refused(ptt: Ptt, trace: Path) -> None:
     wrong = ptt("report", "--sort", "hold_nss", trace, status=2).stderr
     assert "no column 'hold_nss'; did you mean hold_ns" in wrong
     assert "choose from object, pid" in ptt("report", "--columns", "q", trace, status=2).stderr

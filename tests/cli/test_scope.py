@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tests.support import Compiler, Ptt, Recorder
 
-# Threads of two processes each hold and want two locks in both orders, at two call sites.
+# In each of two processes, two threads take two locks in opposite orders, at two call sites.
 PROGRAM = r"""
 #include <pthread.h>
 #include <sys/wait.h>
@@ -85,26 +85,26 @@ def trace(tmp_path_factory: pytest.TempPathFactory, ptt: Ptt, native_stage: Path
 
     directory = tmp_path_factory.mktemp("scope")
     program = Compiler(directory, native_stage / "include")(PROGRAM)
-    # A reading of the scheduler behind a part may say of a wait in it that it was over sooner.
+    # A reading of the scheduler behind a part can shorten a wait in the part.
     options = ("-l", "3", "--sched", "none")
     ptt("record", "-o", directory / "run.ptt", *options, "--", program)
     return directory / "run.ptt"
 
 
 def run(ptt: Ptt, command: str, trace: Path, *options: str) -> Any:
-    """Run a command and return what it exits with and prints."""
+    """Run a command and return its exit status and output."""
     last = {"sql": ["from waits"], "diff": [str(trace)]}.get(command, [])
     return ptt(*COMMANDS[command], *options, trace, *last, status=None)
 
 
 def ids(ptt: Ptt, trace: Path) -> tuple[list[int], list[int]]:
-    """Return the processes, and the threads of the first."""
+    """Return the processes, and the threads of the first process."""
     reported = json.loads(ptt("stat", "--format", "json", trace).stdout)["processes"]
     return [one["pid"] for one in reported], [thread["tid"] for thread in reported[0]["threads"]]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_matches_nothing_is_reported(ptt: Ptt, trace: Path, command: str) -> None:
+def test_an_option_that_matches_nothing_is_reported(ptt: Ptt, trace: Path, command: str) -> None:
     for option in ("--pid", "--tid"):
         done = run(ptt, command, trace, option, "999999")
         assert done.returncode == 0, done.stderr
@@ -127,7 +127,7 @@ def test_what_matches_nothing_is_reported(ptt: Ptt, trace: Path, command: str) -
         ("--from", "soon", "is not a duration"),
     ],
 )
-def test_a_wrong_value_is_one_line(
+def test_a_wrong_value_is_an_error_of_one_line(
     ptt: Ptt, trace: Path, command: str, case: tuple[str, str, str]
 ) -> None:
     option, value, message = case
@@ -137,7 +137,7 @@ def test_a_wrong_value_is_one_line(
     assert "Traceback" not in done.stderr
 
 
-def test_stat_counts_what_view_shows(ptt: Ptt, trace: Path) -> None:
+def test_stat_counts_the_events_that_view_shows(ptt: Ptt, trace: Path) -> None:
     pids, tids = ids(ptt, trace)
     for options in (
         ("--pid", str(pids[1])), ("--tid", str(tids[1])), ("--object", "red"),
@@ -163,7 +163,7 @@ def test_stat_counts_what_view_shows(ptt: Ptt, trace: Path) -> None:
             assert (events, start, end) == (len(times), min(times), max(times))
 
 
-def test_tables_have_what_report_counts(ptt: Ptt, trace: Path) -> None:
+def test_tables_have_the_rows_that_report_counts(ptt: Ptt, trace: Path) -> None:
     pids, tids = ids(ptt, trace)
     for options in (
         ("--pid", str(pids[1])), ("--tid", str(tids[1])), ("--object", "red"), ("--site", "pair"),
@@ -184,7 +184,7 @@ def test_tables_have_what_report_counts(ptt: Ptt, trace: Path) -> None:
         assert (live["waits"], live["held_ns"]) == (reported["waits"], reported["held_ns"])
 
 
-def test_figures_of_one_name_are_one_number(ptt: Ptt, trace: Path) -> None:
+def test_figures_of_one_name_are_the_same_number(ptt: Ptt, trace: Path) -> None:
     pids, tids = ids(ptt, trace)
     for options in (
         (), ("--pid", str(pids[1])), ("--tid", str(tids[1])), ("--object", "red"),
@@ -212,7 +212,7 @@ def test_figures_of_one_name_are_one_number(ptt: Ptt, trace: Path) -> None:
             assert {name: row[name] for name in both} == {name: one[name] for name in both}
 
 
-def test_holders_that_are_not_chosen_have_names(ptt: Ptt, trace: Path) -> None:
+def test_holders_outside_the_part_have_names(ptt: Ptt, trace: Path) -> None:
     query = "select tid, owner_tid, owner_name from named_waits where owner_tid is not null"
     waits = json.loads(ptt("sql", "--format", "json", trace, query).stdout)
     assert waits
@@ -222,7 +222,7 @@ def test_holders_that_are_not_chosen_have_names(ptt: Ptt, trace: Path) -> None:
     assert all(row["owner_name"] for row in chosen)
 
 
-def test_all_tables_of_one_process(ptt: Ptt, trace: Path) -> None:
+def test_all_tables_can_show_one_process(ptt: Ptt, trace: Path) -> None:
     from nptltrace.analysis.sql.schema import TABLES
 
     pid = ids(ptt, trace)[0][1]
@@ -236,7 +236,7 @@ def test_all_tables_of_one_process(ptt: Ptt, trace: Path) -> None:
     assert not text
 
 
-def test_findings_of_one_process(ptt: Ptt, trace: Path) -> None:
+def test_findings_can_be_limited_to_one_process(ptt: Ptt, trace: Path) -> None:
     pids, _ = ids(ptt, trace)
 
     def found(*options: str) -> list[dict[str, Any]]:
@@ -263,7 +263,7 @@ def middle(ptt: Ptt, trace: Path) -> tuple[str, str, str, str]:
     return ("--from", f"{begin}ns", "--to", f"{end}ns")
 
 
-def test_cut_has_what_view_shows(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+def test_cut_writes_the_events_that_view_shows(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
     pids, _ = ids(ptt, trace)
     for number, options in enumerate((
         ("--object", "red"), ("--site", "pair"), ("--object", "blue", "--pid", str(pids[1])),
@@ -278,7 +278,9 @@ def test_cut_has_what_view_shows(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
         assert "--from" in options or types["THREAD_BEGIN"] == (2 if "--pid" in options else 4)
 
 
-def test_report_of_a_cut_is_that_of_its_options(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+def test_report_of_a_cut_equals_the_report_with_the_options_of_the_cut(
+    ptt: Ptt, trace: Path, tmp_path: Path
+) -> None:
     options = ("--object", "red", *middle(ptt, trace))
     ptt("cut", *options, "-o", tmp_path / "part.ptt", trace)
     ptt("split", *options, "-o", tmp_path / "parts", trace)
@@ -293,7 +295,7 @@ def test_report_of_a_cut_is_that_of_its_options(ptt: Ptt, trace: Path, tmp_path:
                 assert report[name] == expected[name], name
 
 
-def test_a_cut_by_object_proves_nothing_by_what_it_lacks(
+def test_check_draws_no_conclusion_from_events_that_a_cut_lacks(
     ptt: Ptt, trace: Path, tmp_path: Path
 ) -> None:
     ptt("cut", "--site", "pair", "-o", tmp_path / "part.ptt", trace)
@@ -302,14 +304,14 @@ def test_a_cut_by_object_proves_nothing_by_what_it_lacks(
     assert "findings that need all events" in done.stderr
 
 
-def test_top_ends_where_it_is_to(ptt: Ptt, trace: Path) -> None:
+def test_top_ends_at_the_end_of_the_window(ptt: Ptt, trace: Path) -> None:
     to = middle(ptt, trace)[2:]
     whole, part = (json.loads(run(ptt, "top", trace, *options).stdout) for options in ((), to))
     assert part["ts_ns"] == int(to[1].removesuffix("ns")) < whole["ts_ns"]
     assert part["total_waits"] <= whole["total_waits"]
 
 
-def test_split_writes_what_is_chosen(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+def test_split_writes_only_the_chosen_part(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
     pids, tids = ids(ptt, trace)
     ptt("split", "--pid", str(pids[1]), "-o", tmp_path / "one", trace)
     assert [path.name for path in (tmp_path / "one").iterdir()] == [f"{pids[1]}.ptt"]
@@ -326,14 +328,12 @@ FIGURES = ("waits", "wait_ns", "held_ns", "holds", "elapsed_ns")
 
 
 def figures(ptt: Ptt, *words: str | Path) -> list[int]:
-    """Return what a report says of waits and holds."""
+    """Return the figures of a report on waits and holds."""
     reported = json.loads(ptt("report", "--format", "json", *words).stdout)
     return [reported[name] for name in FIGURES]
 
 
-def test_a_window_that_was_split_is_whole_again_when_merged(
-    ptt: Ptt, trace: Path, tmp_path: Path
-) -> None:
+def test_merge_restores_a_window_that_was_split(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
     window = middle(ptt, trace)
     ptt("cut", *window, "-o", tmp_path / "part.ptt", trace)
     for number, (source, options) in enumerate(((trace, window), (tmp_path / "part.ptt", ()))):
@@ -344,7 +344,7 @@ def test_a_window_that_was_split_is_whole_again_when_merged(
             assert figures(ptt, whole) == figures(ptt, *window, trace), (source, by)
 
 
-def test_windows_that_follow_one_another_are_the_whole_when_merged(
+def test_merge_of_consecutive_windows_restores_the_trace(
     ptt: Ptt, trace: Path, tmp_path: Path
 ) -> None:
     window = middle(ptt, trace)
@@ -367,7 +367,7 @@ def test_merge_takes_the_options_for_a_part(ptt: Ptt, trace: Path, tmp_path: Pat
     )):  # fmt: skip
         part = tmp_path / f"{number}.ptt"
         ptt("merge", *options, "-o", part, *two)
-        # The lock may have been held from another site, which is not in the part.
+        # The holder may have taken the lock at another site, outside the part.
         count = 2 if "--site" in options else 3
         assert figures(ptt, part)[:count] == figures(ptt, *options, *two)[:count], options
     done = ptt("merge", "--tid", "999999", "-o", tmp_path / "none.ptt", *two)
@@ -376,7 +376,7 @@ def test_merge_takes_the_options_for_a_part(ptt: Ptt, trace: Path, tmp_path: Pat
     assert "--pid takes numbers" in done.stderr
 
 
-# The parent uses no lock: what is known of its child's is known from the child alone.
+# The parent uses no lock, so only events of the child tell of the child's lock.
 CHILD = r"""
 #include <pthread.h>
 #include <sys/wait.h>
@@ -407,7 +407,7 @@ int main(void)
 """
 
 
-def test_a_hold_of_a_child_that_a_cut_begins_in_is_in_it(
+def test_a_cut_has_the_hold_of_a_child_in_which_it_begins(
     ptt: Ptt, compile_c: Compiler, record: Recorder, tmp_path: Path
 ) -> None:
     trace = record(compile_c(CHILD))

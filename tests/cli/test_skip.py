@@ -1,4 +1,4 @@
-"""`--skip`: functions and modules that are no call sites, given or remembered, in all commands."""
+"""`--skip`: all commands skip functions and modules, from the option or from the settings."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def site_names(ptt: Ptt, trace: Path, *options: str, env: dict[str, str] | None 
 
 
 class TestOption:
-    """A wrapper gives way to its callers where the trace has their stacks."""
+    """Callers replace a wrapper as call sites if the trace has stacks."""
 
-    def test_report(self, ptt: Ptt, trace: Path) -> None:
+    def test_a_report_skips_wrappers(self, ptt: Ptt, trace: Path) -> None:
         (name,) = site_names(ptt, trace)
         assert name.startswith("db_lock+")
         skipped = site_names(ptt, trace, "--skip", "db_*,libother.so*")
@@ -54,24 +54,28 @@ class TestOption:
             ("sql", "--format", "csv"),
         ],
     )
-    def test_other_commands(self, ptt: Ptt, trace: Path, command: tuple[str, ...]) -> None:
+    def test_other_commands_skip_wrappers(
+        self, ptt: Ptt, trace: Path, command: tuple[str, ...]
+    ) -> None:
         query = [QUERY] if command[0] == "sql" else []
         for options, skipped in (((), False), (("--skip", "db_lock"), True)):
             text = ptt(*command, *options, trace, *query).stdout
             assert all((f"{caller}+" in text) is skipped for caller in CALLERS)
 
-    def test_a_site_that_is_all_wrappers_stays(self, ptt: Ptt, trace: Path) -> None:
+    def test_a_stack_of_wrappers_alone_keeps_its_site(self, ptt: Ptt, trace: Path) -> None:
         assert site_names(ptt, trace, "--skip", "*") == site_names(ptt, trace)
 
-    def test_an_empty_pattern(self, ptt: Ptt, trace: Path) -> None:
+    def test_an_empty_pattern_is_refused(self, ptt: Ptt, trace: Path) -> None:
         done = ptt("report", "--skip", "a,", trace, status=2)
         assert "an empty pattern in 'a,'" in done.stderr
 
 
 class TestSettings:
-    """`ptt config --skip` has all commands pass over what was given once."""
+    """`ptt config --skip` remembers patterns for all commands."""
 
-    def test_remembered_and_forgotten(self, ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+    def test_patterns_are_remembered_and_forgotten(
+        self, ptt: Ptt, trace: Path, tmp_path: Path
+    ) -> None:
         env = {"XDG_CONFIG_HOME": str(tmp_path)}
         done = ptt("config", "--skip", 'db_lock,"odd"', "--settings", env=env)
         assert done.stdout == f"{tmp_path}/nptltrace/settings.toml\n"
@@ -88,7 +92,7 @@ class TestSettings:
             ("skipped = []", "there is no setting 'skipped'"),
         ],
     )
-    def test_a_file_that_makes_no_sense(
+    def test_a_damaged_settings_file_is_reported(
         self, ptt: Ptt, trace: Path, tmp_path: Path, text: str, message: str
     ) -> None:
         path = tmp_path / "nptltrace" / "settings.toml"
@@ -98,10 +102,10 @@ class TestSettings:
         assert message in done.stderr
         assert len(done.stderr.splitlines()) == 1
 
-    def test_a_directory_that_may_not_be_looked_into(
+    def test_a_settings_directory_without_permission_is_empty(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        """As where HOME is still that of root: nothing is remembered there for this user."""
+        """For example, HOME may still be the home of root, with no settings of this user."""
 
         def refuse(path: Path, *_: object) -> str:
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
@@ -118,7 +122,7 @@ class TestSettings:
 class TestView:
     """`ptt view --stacks` prints the callers beneath an event."""
 
-    def test_callers_beneath(self, ptt: Ptt, trace: Path) -> None:
+    def test_callers_follow_their_event(self, ptt: Ptt, trace: Path) -> None:
         command = ("view", "--event", "MUTEX", "--object", "g_lock", "--stacks", "--format", "text")
         lines = ptt(*command, trace).stdout.splitlines()
         plain = [line for line in lines if line.lstrip()[0].isdigit()]
@@ -127,7 +131,7 @@ class TestView:
         assert {lines[n + 1].split("+")[0].strip() for n in waits} == CALLERS
         assert all(lines[n + 2].split("+")[0].strip() == "run" for n in waits)
 
-    def test_only_as_text(self, ptt: Ptt, trace: Path) -> None:
+    def test_stacks_need_text_output(self, ptt: Ptt, trace: Path) -> None:
         done = ptt("view", "--stacks", "--format", "raw", trace, status=2)
         assert "--stacks needs --format text" in done.stderr
 
@@ -166,7 +170,7 @@ class TestByStack:
             assert sum(one[count] for one in document["stacks"]) == document[count]
             assert all(one["stack"] for one in document["stacks"])
 
-    def test_only_with_stacks(self, ptt: Ptt, trace: Path) -> None:
+    def test_the_tree_needs_a_trace_with_stacks(self, ptt: Ptt, trace: Path) -> None:
         done = ptt("report", "--show", "holds", trace, status=2)
         assert "--show needs --by stack" in done.stderr
 
@@ -211,7 +215,9 @@ int main(void)
 class TestEvidence:
     """The events of a finding have the stacks of both sides."""
 
-    def test_deadlock(self, ptt: Ptt, compile_c: Compiler, record: Recorder) -> None:
+    def test_a_deadlock_shows_both_stacks(
+        self, ptt: Ptt, compile_c: Compiler, record: Recorder
+    ) -> None:
         trace = record(compile_c(DEADLOCK))
         command = ("check", "--kind", "deadlock", "--skip", "take")
         (found,) = json.loads(ptt(*command, "--format", "json", trace, status=1).stdout)["findings"]

@@ -1,4 +1,4 @@
-"""`ptt sql` as users call it: formats, queries from everywhere, files, errors, the prompt."""
+"""`ptt sql`: formats, sources of queries, files, errors and the prompt."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def trace(tmp_path: Path) -> Path:
     return trace_of(tmp_path / "run.ptt")
 
 
-def test_text(ptt: Ptt, trace: Path) -> None:
+def test_the_default_output_is_a_table(ptt: Ptt, trace: Path) -> None:
     done = ptt("sql", trace, QUERY)
     assert done.stdout == (
         "tid  class      dur_ns  nothing  list\n  2  contended      80  -        [2]\n"
@@ -75,7 +75,7 @@ def test_addresses_are_written_as_in_other_commands(ptt: Ptt, trace: Path) -> No
     assert line["addr"] == row["addr"]
 
 
-def test_values_that_formats_do_not_have(ptt: Ptt, trace: Path) -> None:
+def test_formats_without_a_value_write_a_substitute(ptt: Ptt, trace: Path) -> None:
     query = "select 1.5::decimal(4, 2) d, 'a\nb' s, 'nan'::double n, {'x': 1} st, 1 as a, 2 as a"
     (row,) = json.loads(ptt("sql", trace, query, "--format", "json").stdout)
     assert row == {"d": 1.5, "s": "a\nb", "n": None, "st": {"x": 1}, "a": 1, "a_2": 2}
@@ -100,7 +100,7 @@ def test_options_stand_anywhere(ptt: Ptt, trace: Path) -> None:
         assert ptt("sql", *words).stdout == "a\n1\n"
 
 
-def test_no_rows(ptt: Ptt, trace: Path) -> None:
+def test_a_query_without_rows(ptt: Ptt, trace: Path) -> None:
     query = "select tid from waits where tid = 77"
     assert ptt("sql", trace, query).stdout == "tid\n"
     assert json.loads(ptt("sql", trace, query, "--format", "json").stdout) == []
@@ -157,7 +157,7 @@ def test_answers_go_to_files(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
         (("select 1; select 2", "-o", "x.csv"), "-o needs one query"),
     ],
 )
-def test_errors(
+def test_errors_are_one_line(
     ptt: Ptt, trace: Path, tmp_path: Path, arguments: tuple[str, ...], what: str
 ) -> None:
     done = ptt("sql", trace, *arguments, status=2, cwd=tmp_path)
@@ -166,13 +166,13 @@ def test_errors(
     assert done.stderr.count("\n") == 1
 
 
-def test_no_such_trace(ptt: Ptt, tmp_path: Path) -> None:
+def test_a_missing_trace_is_an_error(ptt: Ptt, tmp_path: Path) -> None:
     done = ptt("sql", tmp_path / "no.ptt", status=2)
     assert done.stderr == f"ptt: error: {tmp_path}/no.ptt: does not exist\n"
 
 
 def test_an_interrupt_ends_a_query(ptt: Ptt, trace: Path) -> None:
-    """Also where nothing is read from the terminal."""
+    """The interrupt also ends a query whose text is not from the terminal."""
     query = "select 'begun'; select count(*) from range(1000000000000) a(i) where hash(i) = 3"
     process = subprocess.Popen(
         ptt.command("sql", trace, query, "--format", "csv"),
@@ -181,7 +181,7 @@ def test_an_interrupt_ends_a_query(ptt: Ptt, trace: Path) -> None:
     assert process.stdout is not None
     with process.stdout:
         assert process.stdout.readline() == b"'begun'\n"
-        # Whether or not the second query has begun by then.
+        # The second query may or may not have started by then.
         process.send_signal(signal.SIGINT)
         assert process.wait(200) == 130
 
@@ -192,7 +192,7 @@ class Terminal:
     def __init__(self, ptt: Ptt, trace: Path, home: Path) -> None:
         main, side = pty.openpty()
         self._main = main
-        # Whoever runs the tests in the background may have them ignore interrupts.
+        # A shell in the background may have the tests ignore interrupts.
         own = ["setsid", "--ctty", "--wait", "env", "--default-signal=INT"]
         self._process = subprocess.Popen(
             [*own, *ptt.command("sql", trace)],
@@ -203,7 +203,7 @@ class Terminal:
         self.text = ""
 
     def expect(self, text: str) -> None:
-        """Wait until the terminal shows a text behind what was expected before."""
+        """Wait until the terminal shows a text behind the last expected text."""
         assert self._shows(text, 60), f"no {text!r} in {self.text!r}"
 
     def _shows(self, text: str, patience_s: float) -> bool:
@@ -220,7 +220,7 @@ class Terminal:
     def interrupt(self) -> None:
         """Type Ctrl-C at a prompt, until there is a new one.
 
-        Python notices none that comes when the prompt is there and the key is not waited for yet.
+        Python misses an interrupt that comes between the prompt and the wait for a key.
         """
         self.type("\x03")
         while not self._shows("ptt> ", 5):
@@ -234,7 +234,7 @@ class Terminal:
         return status
 
 
-def test_prompt(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+def test_the_prompt_answers_queries(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
     terminal = Terminal(ptt, trace, tmp_path)
     terminal.expect("ptt> ")
     terminal.type("select tid,\n")
@@ -269,7 +269,7 @@ def test_prompt(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
     ).read_text().replace("\\040", " ")
 
 
-def test_prompt_drops_and_stops(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+def test_the_prompt_drops_a_query_and_stops(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
     terminal = Terminal(ptt, trace, tmp_path)
     terminal.expect("ptt> ")
     terminal.type("select half\n")

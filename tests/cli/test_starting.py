@@ -1,4 +1,4 @@
-"""The start of `ptt`: no more threads than are at work, and programs do not notice."""
+"""The start of `ptt`: no idle threads, and recorded programs see no change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt, Recorder
 
-# As it is unless a user has chosen something.
+# The environment without a choice of the user.
 UNSET = {"OPENBLAS_NUM_THREADS": None}
 PROGRAM = """
 import atexit, sys, time
@@ -37,7 +37,7 @@ entry()
 """
 
 
-def test_libraries_start_no_thread_for_each_processor(ptt: Ptt, record: Recorder) -> None:
+def test_libraries_do_not_start_a_thread_for_each_processor(ptt: Ptt, record: Recorder) -> None:
     trace = record("true")
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, "report", trace],
@@ -59,10 +59,10 @@ _NUMPY = ("numpy._core._add_newdocs", "numpy._typing", "numpy.ma", "numpy.f2py",
         (["check"], ("duckdb", "pyarrow", "tomllib", *_NUMPY)),
     ],
 )
-def test_a_command_does_not_import_what_it_does_not_use(
+def test_a_command_imports_only_modules_that_it_uses(
     ptt: Ptt, record: Recorder, command: list[str], unused: tuple[str, ...]
 ) -> None:
-    """On a small trace, a command takes longer to import libraries than for all else."""
+    """On a small trace, imports of libraries take most of the time of a command."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "nptltrace", *command, record("true")],
         env=ptt.environment(), capture_output=True, encoding="utf-8", timeout=60, check=True,
@@ -72,7 +72,7 @@ def test_a_command_does_not_import_what_it_does_not_use(
     assert modules.isdisjoint(unused)
 
 
-def test_numpy_has_all_that_somebody_asks_for(ptt: Ptt) -> None:
+def test_numpy_loads_its_parts_on_demand(ptt: Ptt) -> None:
     program = """
 from nptltrace.cli.imports import import_late
 
@@ -89,7 +89,7 @@ print(np.linalg.inv(np.eye(2)).tolist(), NDArray[np.int64])
     assert done.stdout.startswith("[[1.0, 0.0], [0.0, 1.0]] numpy.ndarray[")
 
 
-def test_pandas_is_not_imported_by_what_has_no_use_for_it(ptt: Ptt, record: Recorder) -> None:
+def test_libraries_do_not_import_pandas_needlessly(ptt: Ptt, record: Recorder) -> None:
     trace = str(record("true"))
     for command in (["sql", trace, "from events"], ["export", "--to", "chrome", "-o", "-", trace]):
         done = subprocess.run(
@@ -101,7 +101,7 @@ def test_pandas_is_not_imported_by_what_has_no_use_for_it(ptt: Ptt, record: Reco
         assert not any(name.startswith("pandas.") for name in modules)
 
 
-def test_what_imports_pandas_itself_gets_its_tables(ptt: Ptt) -> None:
+def test_a_script_that_imports_pandas_gets_data_frames(ptt: Ptt) -> None:
     program = """
 from nptltrace.cli.imports import import_late
 
@@ -117,15 +117,16 @@ print(type(table).__name__, pa.Table.from_pandas(table)["a"].null_count)
     assert done.stdout == "DataFrame 1\n"
 
 
-def test_a_program_does_not_get_what_keeps_them_from_it(ptt: Ptt, tmp_path: Path) -> None:
+def test_a_recorded_program_does_not_see_the_limits_on_threads(ptt: Ptt, tmp_path: Path) -> None:
     program = "import os; print(os.environ.get('OPENBLAS_NUM_THREADS'))"
     command = ["record", "-o", str(tmp_path / "run.ptt"), sys.executable, "-c", program]
     said = ptt(*command, env=UNSET).stdout
     assert said.splitlines() == ["None"]
 
 
-def test_threads_find_no_module_half_imported(ptt: Ptt) -> None:
-    """A command with threads imports first; else two threads could import one module at once."""
+def test_threads_find_no_half_imported_module(ptt: Ptt) -> None:
+    """A command imports before it starts threads; two threads must not import one module at
+    once."""
     script = """
 import sys, threading
 from nptltrace.cli.imports import _Late, import_late, import_now

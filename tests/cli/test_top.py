@@ -1,4 +1,4 @@
-"""`ptt top`: of a running program by its process, of a finished trace, and on a terminal."""
+"""`ptt top`: on a running program, on a finished trace, and on a terminal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 T0 = 10**12
 PATIENCE_S = 60
 
-# The first thread holds `gate` until its input ends; two others wait for it.
+# The first thread holds `gate` until its input ends; two others wait for `gate`.
 HOLDER = """
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -60,7 +60,7 @@ int main(void)
 
 
 class Held:
-    """A recording of HOLDER that goes on until `end` is called."""
+    """A live recording of HOLDER until a call of `end`."""
 
     def __init__(self, ptt: Ptt, program: Path, trace: Path) -> None:
         self.trace = trace
@@ -71,7 +71,7 @@ class Held:
         self.pid = 0
 
     def begin(self) -> None:
-        """Wait for the program, which then is the one child of its recorder."""
+        """Wait for the program: the only child of its recorder."""
         children = Path(f"/proc/{self.recorder.pid}/task/{self.recorder.pid}/children")
         log = self.trace / "info" / "processes.jsonl"
         wait_for(lambda: log.exists() and log.read_text() != "")
@@ -103,7 +103,7 @@ def held(ptt: Ptt, compile_c: Compiler, trace_dir: Path) -> Iterator[Held]:
 
 
 def snapshot_with(ptt: Ptt, what: str, enough: Callable[[Any], bool]) -> Any:
-    """Return the first snapshot of `ptt top` that says enough."""
+    """Return the first snapshot of `ptt top` that fulfils a condition."""
     command = ptt.command("top", "--count", "0", "--interval", "50ms", "--format", "json", what)
     with subprocess.Popen(command, env=ptt.environment(), stdout=subprocess.PIPE) as top:
         assert top.stdout
@@ -127,9 +127,9 @@ def test_waiters_and_holders(ptt: Ptt, held: Held) -> None:
     assert {(w["name"], w["object"], w["owner_tid"]) for w in wanted} == {
         ("gate", gate["object"], held.pid)
     }
-    # Waits that go on count for what they have taken so far.
+    # Open waits count with their length so far.
     assert gate["total_wait_ns"] == sum(wait["dur_ns"] for wait in wanted)
-    # The lock is held all the time, also by waits that have not ended.
+    # All time of the waits is held time, also of open waits.
     assert (gate["total_held_ns"], gate["total_wake_ns"]) == (gate["total_wait_ns"], 0)
     assert sum(site["waiters"] for site in found["sites"]) == 2
 
@@ -139,7 +139,7 @@ def test_by_the_process_of_the_recorder_and_by_trace(ptt: Ptt, held: Held) -> No
         assert snapshot_with(ptt, what, lambda found: found["waiting"] == 2)["running"]
 
 
-def test_whole_of_a_finished_recording_is_what_report_says(ptt: Ptt, held: Held) -> None:
+def test_top_of_a_finished_recording_equals_the_report(ptt: Ptt, held: Held) -> None:
     snapshot_with(ptt, str(held.pid), lambda found: found["waiting"] == 2)
     held.end()
     found = json.loads(ptt("top", "--format", "json", held.trace).stdout)
@@ -155,7 +155,7 @@ def test_whole_of_a_finished_recording_is_what_report_says(ptt: Ptt, held: Held)
         }
 
 
-def test_follows_to_the_end_of_the_recording(ptt: Ptt, held: Held) -> None:
+def test_top_follows_to_the_end_of_the_recording(ptt: Ptt, held: Held) -> None:
     command = ptt.command("top", "--count", "0", "--interval", "20ms", held.trace)
     with subprocess.Popen(
         command, env=ptt.environment(), stdout=subprocess.PIPE, encoding="utf-8"
@@ -169,7 +169,7 @@ def test_follows_to_the_end_of_the_recording(ptt: Ptt, held: Held) -> None:
 
 
 @pytest.mark.usefixtures("held")
-def test_of_a_process_that_is_not_recorded(ptt: Ptt) -> None:
+def test_a_process_that_is_not_recorded_is_an_error(ptt: Ptt) -> None:
     done = ptt("top", str(os.getpid()), status=2)
     assert done.stderr == (
         f"ptt: error: process {os.getpid()} is not being recorded: "
@@ -221,7 +221,7 @@ def test_text_has_80_columns(ptt: Ptt, trace_dir: Path, by: str) -> None:
     assert "contended: 80 ns, 1 wait ended" in lines[2]
 
 
-def test_nothing_contended(ptt: Ptt, trace_dir: Path) -> None:
+def test_a_trace_without_contention(ptt: Ptt, trace_dir: Path) -> None:
     made = Builder(trace_dir)
     made.thread(1, [Event(T0, "MUTEX_TAKEN", 64, 5), Event(T0 + 100, "MUTEX_FREE", 64, 6)])
     made.write()
@@ -257,12 +257,12 @@ def test_screen_and_its_keys(ptt: Ptt, held: Held) -> None:
         os.write(master, b" ")
         read_until("stopped")
         os.write(master, b"q")
-        # What it says last may come after it has ended; then the terminal has no other end.
+        # The last output may come after the process has ended; then the terminal has no other end.
         with contextlib.suppress(OSError):
             while select.select([master], [], [], PATIENCE_S)[0]:
                 shown += os.read(master, 65536).decode(errors="replace")
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-        # The terminal is left as it was, with the last snapshot on it.
+        # `ptt top` restores the terminal and leaves the last snapshot on it.
         assert "\x1b[?1049l" in shown
     except BaseException:
         with contextlib.suppress(ProcessLookupError):

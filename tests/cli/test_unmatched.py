@@ -1,4 +1,4 @@
-"""What matches nothing in a trace is reported, with what there is; it never looks like quiet."""
+"""An option that matches nothing is reported, with the names in the trace."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_report_and_view(
     assert line.startswith(f"ptt: warning: {message}")
 
 
-def test_object_that_is_not_there(ptt: Ptt, deadlock: Path) -> None:
+def test_a_missing_object_is_reported(ptt: Ptt, deadlock: Path) -> None:
     assert "no object matches --object 0x12" in ptt("report", "--object", "0x12", deadlock).stderr
     reported = ptt("view", "--object", "0x12", deadlock).stderr
     assert "no event matches: the trace has 4 events" in reported
@@ -68,7 +68,7 @@ def test_similar_names_are_suggested(
     assert message.endswith("called Hot; did you mean hot?\n")
 
 
-def test_whatever_matches_is_not_mentioned(ptt: Ptt, deadlock: Path) -> None:
+def test_options_that_match_are_not_mentioned(ptt: Ptt, deadlock: Path) -> None:
     for options in (["--from", "10ns"], ["--tid", "1"], ["--object", "0x40"], []):
         assert not ptt("report", *options, deadlock).stderr
         assert not ptt("view", *options, deadlock).stderr
@@ -100,7 +100,7 @@ def test_findings_of_a_window(ptt: Ptt, deadlock: Path) -> None:
     assert findings("--to", "10ns") == "kind\n"
 
 
-def test_format_of_an_export(ptt: Ptt, deadlock: Path) -> None:
+def test_to_of_an_export_is_a_time_or_a_format(ptt: Ptt, deadlock: Path) -> None:
     def exported(*options: str) -> str:
         return ptt("export", *options, "--table", "events", "-o", "-", deadlock).stdout
 

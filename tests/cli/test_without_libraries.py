@@ -1,4 +1,4 @@
-"""Where none of the libraries is installed: recording works, and the rest says what it misses."""
+"""Without Python libraries, recording works, and other commands name the missing library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt, Result
 
-# -I -S: nothing but the standard library can be imported. The rest is what `ptt` does.
+# -I -S: Python can import only the standard library. The other lines are the steps of `ptt`.
 ALONE = f"""
 import sys
 sys.path.insert(0, {str(ROOT / "src")!r})
@@ -57,12 +57,12 @@ def recorded(ptt: Ptt, tmp_path: Path) -> Path:
     return trace
 
 
-def test_what_is_recorded_so_can_be_read(ptt: Ptt, recorded: Path) -> None:
+def test_a_trace_recorded_without_libraries_is_readable(ptt: Ptt, recorded: Path) -> None:
     assert "1 process" in ptt("stat", recorded).stdout
     assert "1 process" in alone(ptt, "stat", str(recorded)).stdout
 
 
-def test_recording_stands_alone(ptt: Ptt, recorded: Path) -> None:
+def test_recording_needs_no_library(ptt: Ptt, recorded: Path) -> None:
     assert alone(ptt, "record", "--help").stdout
     assert alone(ptt, "config", "--libdir").stdout == f"{ptt.native}/lib\n"
     assert alone(ptt, "recover", str(recorded)).stderr == ptt("recover", recorded).stderr
@@ -70,10 +70,10 @@ def test_recording_stands_alone(ptt: Ptt, recorded: Path) -> None:
     assert refused.startswith(f"ptt: error: process {os.getpid()} is not being recorded: ")
 
 
-def test_recording_ends_as_the_program_does(
+def test_recording_exits_with_the_status_of_the_program(
     ptt: Ptt, program: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("PTT_BUNDLE")  # names of the program are to be kept, which takes libraries
+    monkeypatch.delenv("PTT_BUNDLE")  # to keep names of the program takes libraries
     command = ["sh", "-c", f"{program('mutex_kinds')}; exit 3"]
     said = alone(ptt, "record", "-o", str(tmp_path / "run.ptt"), "--", *command, status=3).stderr
     assert re.search(
@@ -83,7 +83,7 @@ def test_recording_ends_as_the_program_does(
 
 
 @pytest.mark.parametrize("command", READING, ids=lambda command: command[0])
-def test_reading_says_what_to_install(
+def test_reading_names_the_package_to_install(
     ptt: Ptt, recorded: Path, tmp_path: Path, command: list[str]
 ) -> None:
     name, *rest = command
@@ -100,7 +100,9 @@ def test_reading_says_what_to_install(
     [("duckdb", ["sql", "select 1"]), ("rich", ["top"]), ("uvicorn", ["ui", "--no-browser"])],
     ids=["duckdb", "rich", "uvicorn"],
 )
-def test_one_library_is_missing(ptt: Ptt, recorded: Path, module: str, command: list[str]) -> None:
+def test_a_single_missing_library_is_named(
+    ptt: Ptt, recorded: Path, module: str, command: list[str]
+) -> None:
     hidden = f"import sys; sys.modules[{module!r}] = None; from nptltrace.cli import entry; entry()"
     name, *rest = command
     result = subprocess.run(
@@ -114,7 +116,7 @@ def test_one_library_is_missing(ptt: Ptt, recorded: Path, module: str, command: 
     assert re.fullmatch(rf"ptt: error: .+ not installed.*: pip install {module}\n", result.stderr)
 
 
-def test_every_dependency_is_known() -> None:
+def test_every_dependency_has_a_hint() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     names = {re.match(r"[\w-]+", one)[0] for one in project["dependencies"]}  # type: ignore[index]
     assert names == set(LIBRARIES.values())

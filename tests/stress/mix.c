@@ -2,9 +2,9 @@
 /* mix.c - mix SECONDS THREADS SEED [LIBRARY]: everything at once, at random; checks its own invariants, and says what it did. */
 /*
  * Mutexes of all kinds, conditions, read-write locks, semaphores, barriers, spin locks, once, C11 threads, signals whose
- * handlers post semaphores, cancellation, threads that come and go, children that are killed, dlopen of LIBRARY. What each
- * object protects is counted twice, and the counts must agree. At the end one line a kind of event prints how often this
- * process made it: a trace has to hold exactly as many.
+ * handlers post semaphores, cancellation, threads that come and go, children that are killed, dlopen of LIBRARY. The program
+ * counts the work under each object twice, and the counts must agree. At the end it prints a line for each kind of event, with
+ * the number of such events of this process. A trace must hold exactly as many.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ThreadSanitizer knows nothing of C11 threads and mutexes: it neither survives the ones nor believes the others. */
+/* ThreadSanitizer does not know C11 threads and mutexes: it crashes on the threads and reports races on the mutexes. */
 #ifdef __SANITIZE_THREAD__
 #define WITH_C11 0
 #else
@@ -301,7 +301,7 @@ static void make_threads(unsigned int r)
 	}
 }
 
-/* A child uses what is its own: a lock may be held by a thread that it does not have. Barriers are not counted. */
+/* A child uses its own objects: a thread of the parent may hold a lock, and the child lacks that thread. No barriers. */
 static void make_child(unsigned int r)
 {
 	pthread_barrier_t own;

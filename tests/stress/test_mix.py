@@ -1,7 +1,7 @@
-"""Everything at once, at random, in 64 threads: no hang, no report, and every event in the trace.
+"""64 threads do everything at random: no hang, no sanitizer report, every event in the trace.
 
-`PTT_STRESS_SECONDS` says for how long (10); `PTT_STRESS_BUILD` runs it under a sanitizer, see
-`tests.sanitized`.
+`PTT_STRESS_SECONDS` is the length in seconds (10). `PTT_STRESS_BUILD` selects a build with a
+sanitizer: see `tests.sanitized`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 SECONDS = int(os.environ.get("PTT_STRESS_SECONDS", "10"))
-LIMIT = 120 + 3 * SECONDS  # of recording, and of counting what was recorded
+LIMIT = 120 + 3 * SECONDS  # to record, and to count the events
 
 
 def events_of(ptt: Ptt, trace: Path) -> dict[str, int]:
     """Return how many events of each type a trace holds."""
     message = json.loads(ptt("stat", "--format", "json", trace, timeout=LIMIT).stdout)
-    # a killed child may leave a record unfinished in the buffer that all share
+    # a killed child may leave an unfinished record in the shared buffer
     assert not set(message["lost_by_cause"]) & {"full", "closed", "threads", "write"}
     assert message["damage_bytes"] == 0
     return dict(message["event_types"])
@@ -61,7 +61,7 @@ def test_mix_of_everything(
     lines = [line.split() for line in done.stdout.splitlines() if not line.startswith("pid")]
     did = {kind: int(count) for kind, count in lines}
     found = events_of(Ptt(native_stage), trace)
-    # a C11 mutex is a mutex, and a wait for a condition releases one
+    # a C11 mutex is a mutex, and a wait for a condition releases a mutex
     waits = found.get("COND_WAIT_IN", 0) + found.get("COND_TIMEDWAIT_IN", 0)
     did["MUTEX_FREE"] += did.pop("MTX_FREE") + waits
     assert did == {kind: found.get(kind, 0) for kind in did}

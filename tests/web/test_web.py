@@ -1,4 +1,4 @@
-"""The viewer's page: its own unit tests, its types, and that it fetches nothing from elsewhere."""
+"""The viewer's page: unit tests, types, and no downloads from other hosts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def make(target: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_unit_tests() -> None:
+def test_unit_tests_of_the_page_pass() -> None:
     make("web-test")
 
 
