@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-# A comparison that fails in a helper says what differed, as one in a test does.
+# A failed comparison in a helper shows both values, as in a test.
 HERE = Path(__file__).parent
 pytest.register_assert_rewrite(
     *(f"tests.{p.name}" for p in HERE.iterdir() if p.is_dir()), "tests.support"
@@ -32,13 +32,13 @@ CHROMIUM_FLAGS = (
     "--disable-dev-shm-usage", "--disable-gpu",
 )  # fmt: skip
 
-# Which events there are must not depend on how busy the machine is; tests of that ask for it.
+# The load of the machine must not change the events. Tests of SCHED_* events set this themselves.
 os.environ["PTT_SCHED"] = "none"
-# To keep names in a trace takes longer than most programs of tests run; tests of that ask for it.
+# To keep names in a trace takes longer than most test programs. Tests of names set this themselves.
 os.environ["PTT_BUNDLE"] = "none"
 
-# The same examples every time: who broke something is who sees it fail. PTT_EXPLORE=1 tries others.
-# How fast the machine is says nothing of what is tested.
+# The same examples every time: a failure comes from the change. PTT_EXPLORE=1 tries others.
+# There is no deadline: the speed of the machine is not part of the tests.
 hypothesis.settings.register_profile(
     "same",
     derandomize=not os.environ.get("PTT_EXPLORE"),
@@ -49,7 +49,7 @@ hypothesis.settings.load_profile("same")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let workers begin with the files that take long: none of them is left for the end.
+    """Let workers start with slow files, so that no slow file is left for the end.
 
     Files with slow tests come first, and then files with many tests.
     """
@@ -61,7 +61,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _interruptible() -> None:
-    """Take SIGINT as it is by default: background jobs of a shell ignore it, and so do children."""
+    """Restore the default action of SIGINT: background jobs of a shell, and children, ignore it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -110,7 +110,7 @@ def node_packages() -> Path:
 
 @pytest.fixture
 def native_in_process(native_stage: Path) -> Iterator[None]:
-    """Let the package in this very process use the native files under test."""
+    """Let the package in this process use the native files under test."""
     from nptltrace import _paths
 
     with pytest.MonkeyPatch.context() as patch:
@@ -158,5 +158,5 @@ def record(tmp_path: Path, ptt: Ptt) -> Recorder:
 
 @pytest.fixture
 def trace_dir(tmp_path: Path) -> Path:
-    """Path where a trace may be made; nothing is there yet."""
+    """A path for a new trace; nothing is there yet."""
     return tmp_path / "run.ptt"

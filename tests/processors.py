@@ -1,4 +1,4 @@
-"""Processors other than the one that tests run on: Debian's cross compilers, and qemu-user."""
+"""Other processors than the processor of the test: Debian's cross compilers, and qemu-user."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ __all__ = ["Processor"]
 
 @dataclass(frozen=True)
 class Processor:
-    """A processor that programs are made for.
+    """A processor that programs are compiled for.
 
     Attributes:
-        machine: As the kernel calls it.
+        machine: The name that the kernel uses.
     """
 
     machine: str
 
     def is_here(self) -> bool:
-        """Return whether it is the one that the test runs on."""
+        """Return whether the test runs on this processor."""
         return self.machine == platform.machine()
 
     def tool(self, name: str) -> str:
-        """Return the name of a tool that makes programs for it."""
+        """Return the name of a tool that makes programs for this processor."""
         return name if self.is_here() else f"{self.machine}-linux-gnu-{name}"
 
     def emulator(self) -> list[str]:
-        """Return what its programs are run by; the test is skipped where there is none."""
+        """Return the emulator that runs its programs; skip the test if there is no emulator."""
         if self.is_here():
             return []
         names = (f"qemu-{self.machine}-static", f"qemu-{self.machine}")
@@ -41,7 +41,7 @@ class Processor:
         return [found, "-L", f"/usr/{self.machine}-linux-gnu"]
 
     def library(self, name: str) -> str:
-        """Return where the compiler finds a library."""
+        """Return the path at which the compiler finds a library."""
         done = subprocess.run(
             [self.tool("gcc"), f"-print-file-name={name}"],
             capture_output=True,

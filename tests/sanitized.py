@@ -1,16 +1,16 @@
-"""Programs, tracer and handlers of a build with a sanitizer, beside ordinary collector and reader.
+"""Programs, tracer and handlers of a build with a sanitizer, with the usual collector and reader.
 
-With `PTT_STRESS_BUILD`, a stage of a build with a sanitizer, tracer and handlers of some tests are
-that build's and their programs are built alike; collector and reader stay the ordinary ones, as
-they are loaded by a Python that knows of no sanitizer:
+`PTT_STRESS_BUILD` is the stage of a build with a sanitizer. Some tests then use the tracer and the
+handlers of that build, and compile their programs with the same sanitizer. Python has no sanitizer
+and loads the collector and the reader, so these are of the usual build:
 
     cmake --preset tsan && cmake --build --preset tsan
     cmake --install build/tsan --prefix build/tsan/stage
     PTT_STRESS_BUILD=build/tsan/stage make test ARGS="tests/stress tests/conformance/hostile"
 
-The tracer is preloaded in front of the sanitizer's runtime: calls of the program come to the hooks
-first and go on to the sanitizer. ThreadSanitizer wants addresses that are not random
-(`setarch -R`), knows nothing of C11 threads, and has exceptions in tsan.supp.
+The tracer is preloaded in front of the sanitizer's runtime: calls of the program reach the hooks
+first, and then the sanitizer. ThreadSanitizer needs addresses that are not random (`setarch -R`),
+does not know C11 threads, and has exceptions in tsan.supp.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ OPTIONS = {
 
 @cache
 def _name() -> str:
-    """Return which sanitizer it is: `asan` or `tsan`."""
+    """Return the name of the sanitizer: `asan` or `tsan`."""
     assert BUILD
     dynamic = subprocess.run(
         ["readelf", "-d", BUILD / "lib" / "libnptltrace.so"],
@@ -56,7 +56,7 @@ def _name() -> str:
 
 
 def flags() -> tuple[str, ...]:
-    """Return what programs are compiled with, as the tracer was."""
+    """Return the compiler flags that programs share with the tracer."""
     if BUILD is None:
         return ()
     return ("-g", f"-fsanitize={'thread' if _name() == 'tsan' else 'address,undefined'}")
@@ -64,7 +64,7 @@ def flags() -> tuple[str, ...]:
 
 @cache
 def runtime() -> str | None:
-    """Return the library to preload into programs that are not compiled so; None: no build."""
+    """Return the library to preload into programs without the sanitizer; None without a build."""
     if BUILD is None:
         return None
     found = subprocess.run(
@@ -75,15 +75,15 @@ def runtime() -> str | None:
 
 @cache
 def still() -> tuple[str, ...]:
-    """Return what to start a program with so that its addresses are not random."""
+    """Return the command that starts a program at addresses that are not random."""
     words = ("setarch", platform.machine(), "--addr-no-randomize")
     if BUILD is None or subprocess.run([*words, "true"], check=False).returncode:
-        return ()  # containers may forbid it; then it has to do without
+        return ()  # containers may forbid this; then addresses stay random
     return words
 
 
 def mixed_stage(ordinary: Path, to: Path) -> Path:
-    """Return a stage with tracer and handlers of the build, and the rest of the ordinary one."""
+    """Return a stage with tracer and handlers of the build, and other files of the usual stage."""
     if BUILD is None:
         return ordinary
     shutil.copytree(ordinary, to)

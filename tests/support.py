@@ -1,4 +1,4 @@
-"""What the fixtures hand to tests: runners with types, importable as `tests.support`."""
+"""The typed runners that the fixtures give to tests, importable as `tests.support`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parent.parent
-# `check.sh --all` also runs what takes minutes and seldom finds anything.
+# `check.sh --all` also runs tests that take minutes and seldom find anything.
 ALL = os.environ.get("PTT_TESTS") == "all"
 PROGRAMS = ROOT / "tests" / "programs"
 
@@ -36,18 +36,18 @@ _FOREIGN = ("LD_PRELOAD", "PTHREAD_NPTL_TRACE", "NO_COLOR", "FORCE_COLOR", "PYTH
 
 
 def clean_environment(**more: str | None) -> dict[str, str]:
-    """Return the environment without what would change results, with `more` set.
+    """Return the environment without variables that would change results, with `more` set.
 
     None removes a variable.
     """
     merged: dict[str, str | None] = {**os.environ, **dict.fromkeys(_FOREIGN), "COLUMNS": "100"}
-    merged["XDG_CONFIG_HOME"] = "/nonexistent"  # what the user has ptt remember
+    merged["XDG_CONFIG_HOME"] = "/nonexistent"  # settings of the user
     merged.update(more)
     return {name: value for name, value in merged.items() if value is not None}
 
 
 def hooked_functions() -> set[str]:
-    """Return the functions that the tracer has hooks of, with the C library that is there."""
+    """Return the functions that the tracer hooks with the installed C library."""
     real = ROOT / "native" / "tracer" / "real"
     text = "".join(path.read_text(encoding="utf-8") for path in real.glob("*.def"))
     have = tuple(map(int, re.findall(r"\d+", os.confstr("CS_GNU_LIBC_VERSION") or "")))
@@ -60,7 +60,7 @@ def hooked_functions() -> set[str]:
 
 @contextmanager
 def small_file_system(place: Path, size: str) -> Iterator[Path]:
-    """Have a file system of that size in a new directory; skip the test where that cannot be."""
+    """Mount a file system of that size in a new directory; skip the test if this is impossible."""
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
@@ -76,7 +76,7 @@ class Ptt:
     """Runs `ptt` from the source tree against the staged native files.
 
     Attributes:
-        native: Where the native files are.
+        native: The directory of the native files.
     """
 
     native: Path
@@ -100,13 +100,12 @@ class Ptt:
         timeout: float = 120,
         fork: bool = True,
     ) -> Result:
-        """Run `ptt ARGS` and return what came of it.
+        """Run `ptt ARGS` and return its result.
 
         Args:
             args: The command and its arguments.
-            status: The exit status to insist on; None takes any.
-            env: Variables to set, or to remove with None.
-            cwd: Where to run.
+            status: The exit status to insist on; None takes any. env: Variables to set, or to
+            remove with None. cwd: The directory to run in.
             stdin: Text for standard input, which is empty otherwise.
             timeout: Seconds after which the test fails.
             fork: Whether the command may run as a fork of a process that has imported the package.
@@ -147,8 +146,8 @@ class Compiler:
     """Compiles C programs with gcc, for the tests to trace.
 
     Attributes:
-        directory: Where the programs go.
-        include: The directory of the headers of PTT; those of the test programs are found too.
+        directory: The directory for the programs.
+        include: The directory of PTT's headers; headers of the test programs are found too.
     """
 
     directory: Path
@@ -162,7 +161,7 @@ class Compiler:
         Args:
             source: Text of a C program, or the path of one.
             flags: More flags; they follow the source, so that `-lm` works.
-            name: File name of the result; that of the source file or `program` otherwise.
+            name: File name of the result; otherwise the name of the source file, or `program`.
             pthread: Whether to compile with `-pthread`.
         """
         if isinstance(source, Path):
@@ -186,7 +185,7 @@ class Recorder:
 
     Attributes:
         ptt: The runner to record with.
-        directory: Where the traces go.
+        directory: The directory for the traces.
     """
 
     ptt: Ptt

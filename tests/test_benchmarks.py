@@ -1,4 +1,4 @@
-"""The benchmarks run, keep what they measure and make a page of it, however fast the machine is."""
+"""The benchmarks run, keep their figures and make a page, on a machine of any speed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def script(ptt: Ptt, work: Path, name: str, *arguments: str) -> str:
         [sys.executable, BENCHMARKS / name, *arguments],
         env={**os.environ, **env}, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    # 1: a bound was exceeded, as it may well be on a busy machine.
+    # Status 1 means that a figure exceeded its bound, which can happen on a busy machine.
     assert done.returncode in {0, 1}, done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout
@@ -42,7 +42,7 @@ def measured(ptt: Ptt, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_is_measured_is_kept_and_becomes_a_page(ptt: Ptt, measured: Path) -> None:
+def test_figures_are_kept_and_become_a_page(ptt: Ptt, measured: Path) -> None:
     kept = json.loads((measured / "kept" / "micro.json").read_text(encoding="utf-8"))
     figure = kept["figures"]["sem_wait + sem_post/PTT, level 2"]
     assert len(figure["values"]) == kept["rounds"] == 3
@@ -57,7 +57,7 @@ def test_what_is_measured_is_kept_and_becomes_a_page(ptt: Ptt, measured: Path) -
     assert [path.name in text for path in pictures] == [True]
 
 
-def test_every_peer_runs_or_says_why_not(ptt: Ptt, tmp_path: Path) -> None:
+def test_every_peer_runs_or_gives_a_reason(ptt: Ptt, tmp_path: Path) -> None:
     if not shutil.which("cc"):
         pytest.skip("needs a compiler")
     lines = script(ptt, tmp_path, "peers.py").splitlines()

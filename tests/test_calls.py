@@ -22,7 +22,7 @@ Calls = dict[tuple[str, str], set[str]]
 
 
 def calls_between(objects: Mapping[Path, str]) -> Calls:
-    """Return which object needs which symbols of which other object.
+    """Return the symbols that each object needs of each other object.
 
     The tracer interposes functions of the C library. A call of such a function is a call of the
     tracer only within the tracer.
@@ -82,7 +82,7 @@ def folder_circles(calls: Calls) -> set[str]:
     """Return the circles of folders of a part. A folder and its sub-folders are told apart.
 
     Args:
-        calls: Which object needs which symbols of which other object.
+        calls: The symbols that each object needs of each other object.
     """
     pairs = {(folder(user), folder(owner)) for user, owner in calls if part(user) == part(owner)}
     return circles({(a, b) for a, b in pairs if a != b})

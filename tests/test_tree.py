@@ -1,4 +1,4 @@
-"""The tree: folders are small, and those of a part depend on one another in one direction."""
+"""The tree: folders are small, and the folders of a part depend on one another in one direction."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MODULES = 16
-# Found by the names of commands, which no grouping would make better known.
+# Readers find these files by the names of commands, so sub-folders would not help.
 FLAT = {"src/nptltrace/cli/commands"}
-# Uses all folders of the tracer; what they all use stands beside it.
+# These files use all folders of their part. Files that all folders use stand beside them.
 ON_TOP = {"native/tracer/start.c", "web/src/main.ts"}
 
 
@@ -54,7 +54,7 @@ def imported(path: Path) -> Iterator[Path]:
         yield (path.parent / f"{name}.ts").resolve()
 
 
-def test_no_arrow_between_folders_runs_back() -> None:
+def test_folders_depend_in_one_direction() -> None:
     arrows: dict[Path, set[Path]] = defaultdict(set)
     headers: dict[str, list[Path]] = defaultdict(list)
     for path in sources("native", ".h"):

@@ -1,4 +1,4 @@
-"""The wheel: built once, installed where there is no compiler, and looked into."""
+"""The wheel: built once, inspected, and installed without a compiler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support import ROOT, clean_environment
 pytestmark = pytest.mark.slow
 
 NATIVE = "nptltrace/_native"
-# What goes to share/ of the environment, where `man` and the shells look.
+# Files in share/ of the environment, where `man` and the shells search.
 SHARE = f"nptltrace-{nptltrace.__version__}.data/data/share"
 INFO = f"nptltrace-{nptltrace.__version__}.dist-info"
 FILES = [
@@ -55,7 +55,7 @@ PAGE = [f"{NATIVE}/share/nptltrace/page/{name}" for name in ("index.html", "app.
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built without isolation from a copy of the tree."""
     source = tmp_path_factory.mktemp("source") / "ptt"
-    # What other builds left must not be picked up, nor this one leave anything.
+    # The build must not use files of other builds, nor leave files behind.
     shutil.copytree(
         ROOT, source, ignore=shutil.ignore_patterns("build", "dist", ".*", "__pycache__")
     )
@@ -75,7 +75,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh virtual environment, in a directory whose name has a space, with the wheel in it."""
+    """A fresh virtual environment with the wheel, in a directory with a space in its name."""
     environment = tmp_path_factory.mktemp("fresh one") / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     python = environment / "bin" / "python"
@@ -85,10 +85,10 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(installed: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    """Run the installed `ptt` with nothing else on the path, so that no compiler is found."""
+    """Run the installed `ptt` with an empty search path, so that `ptt` finds no compiler."""
     bin_dir = str(installed / "bin")
     env = clean_environment(PATH=bin_dir, PYTHONPATH=None, NPTLTRACE_NATIVE_DIR=None)
-    # A console script whose interpreter's path has a space starts through sh, which needs a PATH.
+    # A console script needs a PATH for sh if the path of its interpreter has a space.
     python = os.fspath(installed / "bin" / "python")
     return subprocess.run(
         [python, os.fspath(installed / "bin" / "ptt"), *args],
@@ -100,24 +100,24 @@ def run(installed: Path, *args: str) -> subprocess.CompletedProcess[str]:
 
 
 class TestContents:
-    """One wheel for every Python, with all that belongs to PTT and nothing else."""
+    """One wheel for every Python, with all files of PTT and no others."""
 
-    def test_tag(self, wheel: Path) -> None:
+    def test_the_tag_fits_every_python(self, wheel: Path) -> None:
         name = rf"nptltrace-{re.escape(nptltrace.__version__)}-py3-none-linux_\w+\.whl"
         assert re.fullmatch(name, wheel.name)
 
-    def test_files(self, wheel: Path) -> None:
+    def test_the_wheel_has_all_files(self, wheel: Path) -> None:
         names = set(zipfile.ZipFile(wheel).namelist())
         pages = {f"{SHARE}/man/man1/ptt-{name}.1" for name in cli.command_names()}
         missing = sorted((pages | set(FILES)) - names)
         assert not missing
 
-    def test_page(self, wheel: Path) -> None:
+    def test_the_wheel_has_the_viewer_page(self, wheel: Path) -> None:
         if shutil.which("node") is None or shutil.which("npm") is None:
             pytest.skip("node and npm are not installed")
         assert set(PAGE) <= set(zipfile.ZipFile(wheel).namelist())
 
-    def test_nothing_else(self, wheel: Path) -> None:
+    def test_the_wheel_has_no_other_files(self, wheel: Path) -> None:
         top = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
         assert top == {"nptltrace", INFO, SHARE.partition("/")[0]}
         native = {
@@ -127,13 +127,13 @@ class TestContents:
         }
         assert native == {"include", "lib", "share"}
 
-    def test_static_libraries_stay_at_home(self, wheel: Path) -> None:
-        # but for the one that programs link
+    def test_static_libraries_are_left_out(self, wheel: Path) -> None:
+        # except the library that programs link
         static = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".a")]
         assert [Path(name).name for name in static] == ["libposixtrace.a"]
 
-    def test_no_path_of_the_build_is_in_it(self, wheel: Path) -> None:
-        # else two builds from two paths would differ
+    def test_the_wheel_contains_no_path_of_the_build(self, wheel: Path) -> None:
+        # otherwise two builds in two directories would differ
         made_in = os.fsencode(wheel.parents[1])
         found = zipfile.ZipFile(wheel)
         assert not [name for name in found.namelist() if made_in in found.read(name)]
@@ -151,17 +151,17 @@ class TestContents:
         metadata = zipfile.ZipFile(wheel).read(f"{INFO}/METADATA").decode()
         assert "\nLicense-Expression: MIT AND Apache-2.0 AND 0BSD\n" in metadata
 
-    def test_description_stands_alone(self, wheel: Path) -> None:
+    def test_the_description_has_no_relative_links(self, wheel: Path) -> None:
         _, _, text = zipfile.ZipFile(wheel).read(f"{INFO}/METADATA").decode().partition("\n\n")
         assert text.startswith("# PTT")
         assert not [to for to in re.findall(r"\]\((.*?)\)", text) if not to.startswith("https://")]
 
-    def test_parts_are_listed(self, wheel: Path) -> None:
+    def test_components_are_listed(self, wheel: Path) -> None:
         jsonschema = pytest.importorskip("jsonschema")
         resources = pytest.importorskip("cyclonedx.schema")
         found = Path(resources.__file__).parent.glob("_res/bom-1.6*.schema.json")
         schema = json.loads(next(found).read_text("utf-8"))
-        # The schemas of licences and signatures, which it refers to, are files beside it.
+        # The schema refers to schemas of licences and signatures, in files beside it.
         document = json.loads(zipfile.ZipFile(wheel).read(f"{INFO}/sboms/nptltrace.cdx.json"))
         own = {**schema, "definitions": {**schema["definitions"], "signature": {}}}
         own["definitions"]["licenseChoice"] = {}
@@ -171,7 +171,7 @@ class TestContents:
 
 
 class TestInstalled:
-    """What was installed works without a compiler and without the column libraries."""
+    """The installed package works without a compiler and without the column libraries."""
 
     @pytest.mark.parametrize("option", ["libdir", "includedir", "pkgconfigdir", "mandir"])
     def test_config_names_directories(self, installed: Path, option: str) -> None:
@@ -224,7 +224,7 @@ class TestInstalled:
             "{\n\tcount += event.param_size > 0;\n}\n"
         )
         output = os.fspath(tmp_path / "libmine.so")
-        # The shell takes the quoting of the blank in the path apart, as it does in a makefile.
+        # The shell removes the quotes around the blank in the path, as in a makefile.
         command = f"cc -Wall -Werror -shared -fPIC {flags.strip()} -o {output} {source}"
         subprocess.run(["sh", "-c", command], check=True)
 

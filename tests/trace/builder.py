@@ -69,7 +69,7 @@ class Event:
         return BY_ID[event_id(self.name, self.variant)]
 
     def slots(self) -> bytes:
-        """Return it as slots."""
+        """Return the event as slots."""
         kind, data = self.type, b""
         values = dict(self.fields)
         if kind.fields and kind.fields[-1].type == "bytes":
@@ -96,7 +96,7 @@ class Event:
         return struct.pack("<QQ", w0, w1) + bytes(body)
 
     def record(self, pid: int, tid: int, site: int) -> bytes:
-        """Return it as a classic record."""
+        """Return the event as a classic record."""
         words = [self.ticks & 0xFFFFFFFF, self.ticks >> 32, pid, tid]
         words += [self.object & 0xFFFFFFFF, self.object >> 32, site & 0xFFFFFFFF, site >> 32]
         data = b"".join(struct.pack("<I", w) for w in words)
@@ -192,7 +192,7 @@ class Builder:
         return self.path
 
     def write_records(self) -> Path:
-        """Write all events as classic records in one stream; the site is the address itself."""
+        """Write all events as classic records in one stream; each site is an address."""
         self.path.mkdir(parents=True, exist_ok=True)
         (self.path / "metadata").write_text(self.metadata(1))
         rows = [(e, t) for t in self.threads for events in t.packets for e in events]
@@ -216,14 +216,14 @@ class Builder:
 
 
 def replace(path: Path, data: bytes) -> None:
-    """Write a file anew; whoever reads it meanwhile sees the old one or the new one."""
+    """Replace a file at once: a reader sees either the old file or the new file."""
     new = path.with_name(f".{path.name}")
     new.write_bytes(data)
     new.replace(path)
 
 
 def rewrite_uuid(path: Path, uuid: UUID) -> None:
-    """Give a trace that was written another identity."""
+    """Give a written trace another identity."""
     text = (path / "metadata").read_text()
     old = next(line for line in text.splitlines() if "uuid =" in line).split('"')[1]
     (path / "metadata").write_text(text.replace(f'uuid = "{old}"', f'uuid = "{uuid}"', 1))

@@ -16,11 +16,11 @@ T0 = 10**12
 
 @pytest.fixture(autouse=True)
 def _native(native_in_process: None) -> None:
-    """All of these tests call the package."""
+    """Load the native files: all these tests call the package."""
 
 
 def pair(ticks: int, lock: int = 0x4040, site: int = 5) -> list[Event]:
-    """Return a lock that is taken and released."""
+    """Return the events of a thread that takes and releases a lock."""
     return [
         Event(ticks, "MUTEX_TAKEN", lock, site, cpu=1),
         Event(ticks + 50, "MUTEX_FREE", lock, site, cpu=1),

@@ -26,7 +26,7 @@ NEVER = 0
 
 @dataclass
 class Machine:
-    """A machine, and the traces that were recorded there."""
+    """A machine, and the traces from that machine."""
 
     directory: Path
     boot: str
@@ -39,7 +39,7 @@ class Machine:
         span_s: int = 1, pid: int = 100,
         kind: str = "MUTEX_TAKEN",
     ) -> Path:  # fmt: skip
-        """Write a trace with events so many ns after the machine was started."""
+        """Write a trace with events at times in ns since the start of the machine."""
         if clock == "monotonic":
             frequency = S
         self.traces += 1
@@ -82,7 +82,7 @@ def here(tmp_path: Path) -> Machine:
 
 @pytest.fixture
 def there(tmp_path: Path) -> Machine:
-    """A machine that was started 5 s later."""
+    """A machine that started 5 s later."""
     return Machine(tmp_path, "there", BOOT + 5 * S, {"spread_ns": 30, "max_error_ns": 4000})
 
 
@@ -105,7 +105,7 @@ def read_by_babeltrace(trace: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_one_clock_is_exact_whatever_its_speed_was_measured_to_be(here: Machine) -> None:
+def test_traces_of_one_clock_are_exact_despite_measured_speeds(here: Machine) -> None:
     # 40 ppm apart: after 1000 s, measured times of day would be off by 40 ms.
     first = here.trace(1000 * S, 1000 * S + 40, frequency=TSC)
     other = here.trace(1000 * S + 20, frequency=TSC + 100_000, span_s=60)
@@ -113,13 +113,13 @@ def test_one_clock_is_exact_whatever_its_speed_was_measured_to_be(here: Machine)
     source = Traceset(first, other)
     assert source.alignment.one_clock
     assert source.alignment.uncertainty_ns == 0
-    assert source.alignment.lead == 1  # it was watched for longer
+    assert source.alignment.lead == 1  # its recorder measured the speed for longer
     assert source.remarks() == []
     expected = sorted((t - ticks[0]) * S // (TSC + 100_000) for t in ticks)
     assert [t for t, _ in rows(first, other)] == expected
 
 
-def test_one_clock_of_two_speeds_is_refused(here: Machine, ptt: Ptt) -> None:
+def test_one_clock_with_two_speeds_is_refused(here: Machine, ptt: Ptt) -> None:
     traces = here.trace(S), here.trace(S, frequency=TSC * 2)
     message = ptt("view", *traces, status=2).stderr
     assert message.startswith("ptt: error: ")
@@ -129,7 +129,7 @@ def test_one_clock_of_two_speeds_is_refused(here: Machine, ptt: Ptt) -> None:
     )
 
 
-def test_clocks_of_one_machine(here: Machine, ptt: Ptt) -> None:
+def test_two_clocks_of_one_machine_are_aligned(here: Machine, ptt: Ptt) -> None:
     # The time of day was set back by a second in between; that does not matter.
     first = here.trace(S, S + 400, S + 800)
     here.began_unix_ns -= S
@@ -154,7 +154,7 @@ def test_a_part_of_a_trace_keeps_its_place(here: Machine, tmp_path: Path, ptt: P
     assert rows(both) == rows(part, second)
 
 
-def test_machines(here: Machine, there: Machine, ptt: Ptt) -> None:
+def test_clocks_of_two_machines_are_aligned(here: Machine, there: Machine, ptt: Ptt) -> None:
     first = here.trace(7 * S, 7 * S + 300)
     second = there.trace(2 * S + 100, 2 * S + 200, frequency=S * 3)
     third = there.trace(2 * S + 150, clock="monotonic")
@@ -175,7 +175,7 @@ def test_unsynchronised_machines(here: Machine, there: Machine) -> None:
     assert found.remarks()[0].endswith("nobody knows how well the clocks agree")
 
 
-def test_no_common_time(here: Machine, there: Machine, ptt: Ptt) -> None:
+def test_traces_without_common_time_are_refused(here: Machine, there: Machine, ptt: Ptt) -> None:
     first = here.trace(S)
     there.began_unix_ns = NEVER
     second = there.trace(S)
@@ -197,13 +197,13 @@ def test_merge_writes_one_clock(here: Machine, there: Machine, tmp_path: Path, p
     assert [(row["object"], row["pid"]) for row in together] == [
         (row["object"], row["pid"]) for row in apart
     ]
-    # The clock that ticks fastest stays; the times of others move by less than one of its ticks.
+    # The fastest clock stays; the times of others move by less than a tick of the fastest clock.
     assert all(abs(a["ts_ns"] - b["ts_ns"]) <= 1 for a, b in zip(apart, together, strict=True))
     assert Traceset(both).alignment.one_clock
     first = read_by_babeltrace(both)
     assert len(first) == 7
     assert first[0].startswith(f"[{(BOOT + 7 * S) // S}.000000000]")
-    # By the clock of the first trace it still is; so they stay exact together.
+    # The merged trace still has the clock of the first trace, so both stay exact together.
     assert Traceset(both, here.trace(8 * S)).alignment.one_clock
 
 
@@ -230,7 +230,7 @@ def test_merge_refuses_processes_that_cannot_be_distinguished(
 
 
 @pytest.mark.parametrize("kind", ["MUTEX_TAKEN", "COND_WAIT_OUT"])
-def test_merge_splits_what_40_bits_cannot_distinguish(
+def test_merge_splits_packets_that_are_too_long_for_40_bits(
     here: Machine, there: Machine, tmp_path: Path, ptt: Ptt, kind: str
 ) -> None:
     # 1000 s are less than 2^40 ns, and more than 2^40 ticks.
@@ -248,11 +248,11 @@ def test_merge_with_times_before_the_clock(
     here: Machine, there: Machine, tmp_path: Path, ptt: Ptt
 ) -> None:
     late = there.trace(S, S + 1000)
-    early = here.trace(S, S + 400, clock="monotonic")  # 5 s before the other machine was started
+    early = here.trace(S, S + 400, clock="monotonic")  # 5 s before the start of the other machine
     both = tmp_path / "both.ptt"
     ptt("merge", "-o", both, late, early)
     assert rows(both) == rows(late, early)
     lines = read_by_babeltrace(both)
     assert lines[0].startswith(f"[{(BOOT + S) // S}.000000000]")
-    # Its clock is nobody else's any more.
+    # No other trace has the clock of the merged trace.
     assert not Traceset(both, late).alignment.one_clock

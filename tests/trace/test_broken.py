@@ -1,4 +1,4 @@
-"""Damaged, cut-off, empty and foreign traces: whole parts are read, the rest is named."""
+"""Damaged, cut-off, empty and foreign traces: PTT reads whole parts and names the others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIRST, SECOND = 9, 2  # events of the packets of stream 0
 
 
 def reseal(data: bytearray, at: int = 0) -> None:
-    """Make the checksum of a packet right again."""
+    """Correct the checksum of a changed packet."""
     size = struct.unpack_from("<Q", data, at + 56)[0] // 8
     struct.pack_into("<I", data, at + 92, 0)
     struct.pack_into("<I", data, at + 92, crc32c(bytes(data[at : at + size])))
@@ -37,7 +37,7 @@ def edit(trace: Path, name: str = "stream-00000") -> bytearray:
 
 
 def events(trace: Path) -> int:
-    """Return the number of events, by the merge and by the count, which must agree."""
+    """Return the number of events; the merge and the count must agree."""
     merged = int(Traceset(trace).events().num_rows)
     assert statistics(Traceset(trace)).events == merged
     return merged
@@ -49,7 +49,7 @@ def reasons(trace: Path) -> list[str]:
     return [damage.reason for damage in source.damages()]
 
 
-def test_whole(small_trace: Path) -> None:
+def test_a_whole_trace_has_no_damage(small_trace: Path) -> None:
     assert events(small_trace) == FIRST + SECOND + 6
     assert reasons(small_trace) == []
 
@@ -68,7 +68,7 @@ def test_a_flipped_bit_costs_its_packet(small_trace: Path) -> None:
 
 
 @pytest.mark.parametrize("left", [1, 60, 127, 128, 300])
-def test_cut_off(small_trace: Path, left: int) -> None:
+def test_a_file_that_was_cut_off_keeps_its_whole_packets(small_trace: Path, left: int) -> None:
     data = edit(small_trace)
     first = struct.unpack_from("<Q", data, 56)[0] // 8
     (small_trace / "stream-00000").write_bytes(data[: first + min(left, len(data) - first - 1)])
@@ -76,7 +76,7 @@ def test_cut_off(small_trace: Path, left: int) -> None:
     assert len(reasons(small_trace)) == 1
 
 
-def test_cut_off_while_running_is_no_damage(small_trace: Path) -> None:
+def test_an_unfinished_packet_of_a_live_recording_is_no_damage(small_trace: Path) -> None:
     data = edit(small_trace)
     (small_trace / "stream-00000").write_bytes(data[:-1])
     (small_trace / "info" / "session.json").write_text('{"state": "running"}')
@@ -136,7 +136,7 @@ def test_files_without_packets(small_trace: Path, content: bytes) -> None:
     assert Traceset(small_trace).middle_time().num_rows == 0
 
 
-def test_no_info(small_trace: Path) -> None:
+def test_a_trace_without_info_is_read(small_trace: Path) -> None:
     shutil.rmtree(small_trace / "info")
     assert events(small_trace) == FIRST + SECOND + 6
     assert any("info/session.json" in remark for remark in Traceset(small_trace).remarks())
@@ -151,7 +151,7 @@ def test_damaged_info_lines_are_skipped(small_trace: Path) -> None:
     assert len(source.remarks()) >= 1
 
 
-def test_numbers_in_info_that_cannot_be(ptt: Ptt, small_trace: Path) -> None:
+def test_impossible_numbers_in_info_are_skipped(ptt: Ptt, small_trace: Path) -> None:
     path = small_trace / "info" / "processes.jsonl"
     bad = [
         {"stacks": {"process": 0, "stacks": [[2**63, 1, "0x1"]]}},
@@ -181,13 +181,13 @@ def test_numbers_in_info_that_cannot_be(ptt: Ptt, small_trace: Path) -> None:
         ('/* CTF 1.8 */\n"MUTEX_TAKEN"', "no uuid"),
     ],
 )
-def test_foreign_metadata(small_trace: Path, text: str, reason: str) -> None:
+def test_foreign_metadata_is_an_error(small_trace: Path, text: str, reason: str) -> None:
     (small_trace / "metadata").write_bytes(text.encode("latin-1"))
     with pytest.raises(TraceFormatError, match=reason):
         Traceset(small_trace)
 
 
-def test_no_trace_at_all(tmp_path: Path, ptt: Ptt) -> None:
+def test_a_directory_without_a_trace_is_an_error(tmp_path: Path, ptt: Ptt) -> None:
     (tmp_path / "file").write_text("x")
     for path in (tmp_path, tmp_path / "missing", tmp_path / "file"):
         result = ptt("view", path, status=2)
@@ -195,13 +195,13 @@ def test_no_trace_at_all(tmp_path: Path, ptt: Ptt) -> None:
         assert result.stderr.count("\n") == 1
 
 
-def test_the_same_trace_twice(small_trace: Path) -> None:
+def test_the_same_trace_twice_is_an_error(small_trace: Path) -> None:
     with pytest.raises(UsageError, match="the same trace"):
         Traceset(small_trace, small_trace)
 
 
 def _exercise(trace: Path) -> None:
-    """Call everything that looks at bytes."""
+    """Call every function that reads bytes of the trace."""
     from nptltrace._binding.libpttread_text import CSV, JSONL, RAW, TEXT, Names
 
     source = Traceset(trace)
@@ -245,7 +245,7 @@ def test_random_bytes_never_crash(tmp_path: Path, *, records: bool) -> None:
             data[at] = rng.choice([0, 0xFF, 0x80, rng.randrange(256), data[at] ^ 1])
         if rng.random() < 0.3:
             del data[rng.randrange(len(data)) :]
-        # With a right checksum the damage gets past the first gate.
+        # With a correct checksum, the reader does not reject the packet at once.
         size = struct.unpack_from("<Q", data, 56)[0] // 8 if len(data) >= HEAD.size else 0
         if round_ % 2 and HEAD.size <= size <= len(data):
             reseal(data)
@@ -253,7 +253,7 @@ def test_random_bytes_never_crash(tmp_path: Path, *, records: bool) -> None:
         _exercise(trace)
 
 
-def test_files_that_are_missing(ptt: Ptt, small_trace: Path) -> None:
+def test_missing_files_are_reported(ptt: Ptt, small_trace: Path) -> None:
     session = small_trace / "info" / "session.json"
     facts = json.loads(session.read_text()) | {"state": "complete", "events": FIRST + SECOND + 6}
     session.write_text(json.dumps(facts))

@@ -31,7 +31,7 @@ def lines(ptt: Ptt, *args: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 
 def babeltrace(trace: Path) -> int:
-    """Return how many events babeltrace2 finds; it must not warn."""
+    """Return the number of events that babeltrace2 finds; it must not warn."""
     done = subprocess.run(
         ["babeltrace2", str(trace)],
         capture_output=True,
@@ -43,7 +43,7 @@ def babeltrace(trace: Path) -> int:
     return len(done.stdout.splitlines())
 
 
-def test_text(small_trace: Path, ptt: Ptt) -> None:
+def test_view_prints_text(small_trace: Path, ptt: Ptt) -> None:
     out = ptt("view", small_trace).stdout.splitlines()
     assert len(out) == TOTAL
     assert "thread 101 begins as 0x7f0011" in out[0]
@@ -57,7 +57,7 @@ def test_text(small_trace: Path, ptt: Ptt) -> None:
 @pytest.mark.parametrize(
     ("size", "shown"), [(10, '"ab' + 8 * r"\x00" + '" '), (11, '"ab" and 9 zero bytes ')]
 )
-def test_zeros_at_the_end_of_data(
+def test_zeros_at_the_end_of_data_are_kept(
     ptt: Ptt, record: Recorder, compile_c: Compiler, size: int, shown: str
 ) -> None:
     program = compile_c(
@@ -77,7 +77,7 @@ def test_zeros_at_the_end_of_data(
     assert f"says: event 0.0, {shown}" in text
 
 
-def test_jsonl(small_trace: Path, ptt: Ptt) -> None:
+def test_view_prints_jsonl(small_trace: Path, ptt: Ptt) -> None:
     rows = lines(ptt, small_trace)
     assert len(rows) == TOTAL
     assert rows[1] == {
@@ -94,8 +94,8 @@ def test_jsonl(small_trace: Path, ptt: Ptt) -> None:
     assert "name_pieces" not in by_name["THREAD_NAME"]
 
 
-def test_an_address_that_is_used_again_is_another_thread(tmp_path: Path, ptt: Ptt) -> None:
-    """Also before the new thread runs, of what is shown alone, and from the middle on."""
+def test_a_reused_thread_address_is_another_thread(tmp_path: Path, ptt: Ptt) -> None:
+    """Also before the new thread runs, with a filter, and from the middle of the trace on."""
     made = Builder(tmp_path / "again.ptt")
 
     def lives(tid: int, start: int, serial: int) -> None:
@@ -118,7 +118,7 @@ def test_an_address_that_is_used_again_is_another_thread(tmp_path: Path, ptt: Pt
     made.thread(100, creates(10, 1) + creates(110, 2) + creates(215, 3))
     lives(101, 20, 1)
     lives(102, 120, 2)
-    lives(103, 210, 3)  # begins before it is known to have been created
+    lives(103, 210, 3)  # begins before the event of its creation
     made.processes = [{"process": {"index": 0, "pid": 100, "ppid": 1, "exe": "x", "cmdline": []}}]
     trace = made.write()
 
@@ -161,7 +161,7 @@ def test_csv_and_raw_have_one_row_an_event(small_trace: Path, ptt: Ptt) -> None:
         (["--count", "0"], 0),
     ],
 )
-def test_filters(small_trace: Path, ptt: Ptt, options: list[str], count: int) -> None:
+def test_filters_choose_events(small_trace: Path, ptt: Ptt, options: list[str], count: int) -> None:
     assert len(lines(ptt, *options, small_trace)) == count
 
 
@@ -175,11 +175,11 @@ def test_filters(small_trace: Path, ptt: Ptt, options: list[str], count: int) ->
         ["--count", "-1"],
     ],
 )
-def test_wrong_filters(small_trace: Path, ptt: Ptt, options: list[str]) -> None:
+def test_wrong_filters_are_refused(small_trace: Path, ptt: Ptt, options: list[str]) -> None:
     assert ptt("view", *options, small_trace, status=2).stderr.count("\n") == 1
 
 
-def test_alias(small_trace: Path, ptt: Ptt, tmp_path: Path) -> None:
+def test_an_alias_names_a_lock(small_trace: Path, ptt: Ptt, tmp_path: Path) -> None:
     alias = tmp_path / "alias"
     alias.write_text("# the locks\n0x4040 the big lock\n")
     rows = lines(ptt, "--alias", alias, "--object", "the big lock", small_trace)
@@ -189,7 +189,7 @@ def test_alias(small_trace: Path, ptt: Ptt, tmp_path: Path) -> None:
     ptt("view", "--alias", alias, small_trace, status=2)
 
 
-def test_a_closed_pipe_is_fine(small_trace: Path, ptt: Ptt) -> None:
+def test_a_closed_pipe_is_no_error(small_trace: Path, ptt: Ptt) -> None:
     command = [*ptt.command("view", small_trace)]
     with subprocess.Popen(
         command, env=ptt.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -200,7 +200,7 @@ def test_a_closed_pipe_is_fine(small_trace: Path, ptt: Ptt) -> None:
         assert process.stderr.read() == b""
 
 
-def test_stat(small_trace: Path, ptt: Ptt) -> None:
+def test_stat_counts_events(small_trace: Path, ptt: Ptt) -> None:
     found = json.loads(ptt("stat", "--format", "json", small_trace).stdout)
     assert found["events"] == TOTAL
     assert found["lost"] == 0
@@ -233,7 +233,7 @@ def test_losses_are_reported(small_trace: Path, ptt: Ptt) -> None:
     ("library", "times"),
     [("libgomp.so.1.0.0", 1), ("libgomp-a34b3233.so.1", 1), ("libgompers.so", 0)],
 )
-def test_runtimes_that_bring_their_own_locks_are_reported(
+def test_runtimes_with_their_own_locks_are_reported(
     tmp_path: Path, ptt: Ptt, library: str, times: int
 ) -> None:
     made = small(tmp_path / "omp.ptt")
@@ -248,11 +248,11 @@ def test_runtimes_that_bring_their_own_locks_are_reported(
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_counts_are_those_of_babeltrace(small_trace: Path) -> None:
+def test_counts_agree_with_babeltrace(small_trace: Path) -> None:
     assert babeltrace(small_trace) == TOTAL
 
 
-def test_records_read_the_same(small_trace: Path, tmp_path: Path, ptt: Ptt) -> None:
+def test_classic_records_read_like_packets(small_trace: Path, tmp_path: Path, ptt: Ptt) -> None:
     records = small(tmp_path / "records.ptt").write_records()
     assert babeltrace(records) == TOTAL
     drop = {"site", "cpu", "site_name"}
@@ -269,7 +269,7 @@ def test_records_read_the_same(small_trace: Path, tmp_path: Path, ptt: Ptt) -> N
 
 
 @pytest.mark.parametrize("records", [False, True])
-def test_cut(tmp_path: Path, ptt: Ptt, *, records: bool) -> None:
+def test_cut_writes_a_part(tmp_path: Path, ptt: Ptt, *, records: bool) -> None:
     made = small(tmp_path / "run.ptt")
     trace = made.write_records() if records else made.write()
     whole = lines(ptt, trace)
@@ -279,7 +279,7 @@ def test_cut(tmp_path: Path, ptt: Ptt, *, records: bool) -> None:
     assert babeltrace(cut) == len(lines(ptt, cut))
     again = tmp_path / "again.ptt"
     ptt("cut", "--start", "2", "--count", "9", "-o", again, trace)
-    # Names stay, though the event with one of them was cut away.
+    # Names stay, although the part lacks the event that set a name.
     assert lines(ptt, again) == whole[2:11]
     assert babeltrace(again) == 9
     ptt("cut", "--start", "2", "-o", again, trace, status=2)
@@ -291,7 +291,7 @@ def test_cut(tmp_path: Path, ptt: Ptt, *, records: bool) -> None:
 
 
 @pytest.mark.parametrize("records", [False, True])
-def test_cut_of_threads(tmp_path: Path, ptt: Ptt, *, records: bool) -> None:
+def test_cut_writes_chosen_threads(tmp_path: Path, ptt: Ptt, *, records: bool) -> None:
     made = small(tmp_path / "run.ptt")
     trace = made.write_records() if records else made.write()
     whole = lines(ptt, trace)
@@ -311,7 +311,7 @@ def test_cut_of_threads(tmp_path: Path, ptt: Ptt, *, records: bool) -> None:
 
 
 @pytest.mark.parametrize("records", [False, True])
-def test_split_and_merge(tmp_path: Path, ptt: Ptt, *, records: bool) -> None:
+def test_merge_restores_a_split_trace(tmp_path: Path, ptt: Ptt, *, records: bool) -> None:
     made = small(tmp_path / "run.ptt")
     trace = made.write_records() if records else made.write()
     ptt("split", "--by", "thread", "-o", tmp_path / "parts", trace)
@@ -337,7 +337,7 @@ def test_merge_of_two_recordings(tmp_path: Path, ptt: Ptt) -> None:
     assert len(found["processes"]) == 2
 
 
-def test_follow(tmp_path: Path, ptt: Ptt) -> None:
+def test_view_follows_a_live_recording(tmp_path: Path, ptt: Ptt) -> None:
     made = small(tmp_path / "run.ptt")
     made.session = {"state": "running"}
     trace = made.write()
@@ -368,5 +368,5 @@ def test_the_package_opens_traces(small_trace: Path) -> None:
     assert table.num_rows == TOTAL
     assert [v for v in table["wait_ns"].to_pylist() if v is not None] == [666_000, 1500]
     assert [v for v in table["name"].to_pylist() if v is not None] == ["wörker-one"]
-    # One more is known by its creation only.
+    # Only its creation tells of the third thread.
     assert ts.threads()["name"].to_pylist() == ["wörker-one", "", "helper"]

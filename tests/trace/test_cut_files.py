@@ -1,4 +1,4 @@
-"""Files that are cut or removed while they are read: one clear line, and never a signal."""
+"""A file that is cut or removed during the reading causes one clear line, never a signal."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def stream(trace: Path) -> Path:
 
 
 @pytest.mark.parametrize("left", [0, 100, 5000, 300_000])
-def test_reading_ends_with_an_error(long_trace: Path, left: int) -> None:
+def test_reading_a_cut_file_is_an_error(long_trace: Path, left: int) -> None:
     ts, source = Traceset(long_trace), Traceset(long_trace)
     ts.seek_time(0)
     assert ts.middle_position(None, 5).num_rows == 5
@@ -66,13 +66,13 @@ def test_reading_ends_with_an_error(long_trace: Path, left: int) -> None:
         ts.middle_time()
     with pytest.raises(TraceFormatError, match=SHORTER):
         statistics(source)
-    # Opened anew it is a trace that was cut off, of which the rest can be read.
+    # Opened again, the trace is cut off, and the remaining part is readable.
     again = Traceset(long_trace)
     assert again.events().num_rows == len(range(PACKET, left // 32 + 1, PACKET)) * PACKET or left
     assert again.damages() or not left
 
 
-def test_fields_are_never_zeros_in_place_of_what_is_gone(long_trace: Path) -> None:
+def test_missing_fields_are_never_read_as_zeros(long_trace: Path) -> None:
     ts = Traceset(long_trace)
     cursor = ts.reader
     table = ts.middle_position(None, 3, fields=[])
@@ -84,13 +84,13 @@ def test_fields_are_never_zeros_in_place_of_what_is_gone(long_trace: Path) -> No
         cursor.damages()
 
 
-def test_a_command_says_it_in_one_line(long_trace: Path, ptt: Ptt) -> None:
+def test_a_command_reports_a_cut_file_in_one_line(long_trace: Path, ptt: Ptt) -> None:
     running = subprocess.Popen(
         ptt.command("view", long_trace), env=ptt.environment(), encoding="utf-8",
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert running.stdout is not None
-    # More than a pipe holds is still to come.
+    # The remaining output is more than a pipe holds.
     assert "signal" in running.stdout.readline()
     os.truncate(stream(long_trace), 5000)
     out, errors = running.communicate(timeout=60)
@@ -105,7 +105,7 @@ def test_removed_files_stay_readable(long_trace: Path) -> None:
     assert ts.events().num_rows == PACKET * PACKETS
 
 
-def test_other_faults_take_their_way(long_trace: Path, tmp_path: Path, ptt: Ptt) -> None:
+def test_other_faults_are_not_caught(long_trace: Path, tmp_path: Path, ptt: Ptt) -> None:
     done = subprocess.run(
         [sys.executable, "-c", FOREIGN, long_trace, tmp_path / "other"],
         env=ptt.environment(), capture_output=True, check=False, timeout=60,
@@ -113,7 +113,7 @@ def test_other_faults_take_their_way(long_trace: Path, tmp_path: Path, ptt: Ptt)
     assert done.returncode == -signal.SIGBUS
 
 
-def test_a_part_for_which_there_is_no_room_leaves_nothing(
+def test_a_part_that_does_not_fit_on_the_disk_leaves_no_file(
     ptt: Ptt, small_trace: Path, tmp_path: Path
 ) -> None:
     with small_file_system(tmp_path / "small", "64k") as place:
@@ -123,7 +123,7 @@ def test_a_part_for_which_there_is_no_room_leaves_nothing(
         assert not (place / "cut.ptt").exists()
 
 
-def test_what_cannot_be_made_has_the_name_that_was_asked_for(
+def test_an_error_on_writing_names_the_requested_path(
     ptt: Ptt, small_trace: Path, tmp_path: Path
 ) -> None:
     wanted = tmp_path / "no" / "such"

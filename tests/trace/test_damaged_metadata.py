@@ -1,4 +1,4 @@
-"""Metadata that is damaged or very long: an answer or an error, soon."""
+"""Damaged or very long metadata soon leads to an answer or an error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIMES = 300_000
 @pytest.mark.parametrize(
     "piece", ["a", "1", " ", "\n", '\\"', 'a = "', "a =", "{", "env {", "a = 1"]
 )
-def test_a_piece_again_and_again(trace_dir: Path, piece: str, block: str) -> None:
+def test_a_piece_that_repeats_ends_soon(trace_dir: Path, piece: str, block: str) -> None:
     trace = Builder(trace_dir).write()
     metadata = trace / "metadata"
     text = metadata.read_text()
@@ -37,7 +37,7 @@ def test_a_piece_again_and_again(trace_dir: Path, piece: str, block: str) -> Non
         assert time.process_time() - start < 10
 
 
-def test_a_number_without_end(trace_dir: Path) -> None:
+def test_a_number_with_many_digits_ends_soon(trace_dir: Path) -> None:
     trace = Builder(trace_dir).write()
     metadata = trace / "metadata"
     text = metadata.read_text()
@@ -48,7 +48,7 @@ def test_a_number_without_end(trace_dir: Path) -> None:
         read_metadata(trace)
 
 
-def test_a_sparse_file(trace_dir: Path) -> None:
+def test_a_sparse_file_ends_soon(trace_dir: Path) -> None:
     trace = Builder(trace_dir).write()
     os.truncate(trace / "metadata", 1 << 29)
     with pytest.raises(TraceFormatError, match="too large"):

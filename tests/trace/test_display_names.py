@@ -1,4 +1,4 @@
-"""Names of C++ functions, shown without what nobody writes."""
+"""Display names of C++ functions leave out parts that nobody writes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LAMBDA = "main::{lambda()#2}"
          "std::unique_ptr<Job>::~unique_ptr"),
         ("std::__1::vector<int, std::__1::allocator<int>>::push_back[abi:v160006](int&&)",
          "std::vector<int>::push_back"),
-        # An allocator of the program's own says something.
+        # The program's own allocator stays in the name.
         ("std::vector<int, Arena<int> >::push_back(int&&)",
          "std::vector<int, Arena<int>>::push_back"),
         ("Pool<std::allocator<int> >::take()", "Pool<std::allocator<int>>::take"),
@@ -82,7 +82,7 @@ def test_a_name_has_no_parameters_and_no_defaults(name: str, shown: str) -> None
         ("worker(int)", ""),
     ],
 )  # fmt: skip
-def test_the_lambda_that_a_thread_runs(name: str, function: str) -> None:
+def test_a_thread_shows_the_lambda_that_it_runs(name: str, function: str) -> None:
     assert run_by(name) == function
 
 
@@ -94,7 +94,7 @@ def test_functions_between_a_thread_and_its_lambda_are_plumbing() -> None:
 
 
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
-def test_call_sites_in_lambdas_and_thread_bodies(level: str, ptt: Ptt, tmp_path: Path) -> None:
+def test_call_sites_in_lambdas_have_function_and_line(level: str, ptt: Ptt, tmp_path: Path) -> None:
     source = ROOT / "tests" / "programs" / "lambdas.cc"
     program, trace = tmp_path / "lambdas", tmp_path / "t"
     subprocess.run(
@@ -115,7 +115,7 @@ def test_call_sites_in_lambdas_and_thread_bodies(level: str, ptt: Ptt, tmp_path:
 
 
 def _sites(text: str) -> list[str]:
-    """Return the call sites of a program's own locks."""
+    """Return the call sites of the program's locks."""
     lines = (line.partition(" took mutex ")[2] for line in text.splitlines())
     sites = (line.partition(" at ")[2] for line in lines)
     return [site for site in sites if "lambdas.cc" in site]

@@ -1,4 +1,4 @@
-"""Names of files that are larger than the memory: most of such a file is not read."""
+"""Names in files that are larger than the memory: PTT reads only small parts of the files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def library(compile_c: Callable[..., Path]) -> Path:
 
 
 def found(path: Path) -> list[str]:
-    """Return what is known of the begin of both functions."""
+    """Return the names of the starts of both functions."""
     elf = ElfFile(path)
     addresses = {name: start for start, _, name in _functions(path)}
     table = CodeTable(elf)
@@ -49,7 +49,7 @@ def _functions(path: Path) -> list[tuple[int, int, str]]:
     return [(value, size, text_at(strings, name)) for name, _, _, _, value, size in symbols]
 
 
-def test_a_file_that_goes_on_behind_its_sections(library: Path) -> None:
+def test_a_file_that_continues_behind_its_sections_has_names(library: Path) -> None:
     before = found(library)
     os.truncate(library, HUGE)
     assert found(library) == before == ["kept (program.c:1)", "take (program.c:2)"]
@@ -63,7 +63,7 @@ def test_a_file_that_goes_on_behind_its_sections(library: Path) -> None:
         (".text", ["kept (program.c:1)", "take (program.c:2)"]),
     ],
 )
-def test_a_section_that_is_larger_than_the_memory(
+def test_a_section_larger_than_the_memory_is_not_read(
     section: str, names: list[str], library: Path
 ) -> None:
     data = bytearray(library.read_bytes())
@@ -82,8 +82,8 @@ def test_a_section_that_is_larger_than_the_memory(
     assert found(library) == names
 
 
-def test_compressed_sections_that_say_they_are_larger_than_the_memory(library: Path) -> None:
-    """What makes the table ends the whole process where it gets no memory."""
+def test_compressed_sections_with_a_huge_size_are_not_read(library: Path) -> None:
+    """The library that makes the table ends the whole process if it gets no memory."""
     packed = library.with_suffix(".packed")
     command: list[str | Path] = ["objcopy", "--compress-debug-sections=zlib", library, packed]
     if shutil.which("objcopy") is None or subprocess.run(command, check=False).returncode:
@@ -99,7 +99,7 @@ def test_compressed_sections_that_say_they_are_larger_than_the_memory(library: P
     assert found(packed) == ["kept", "take"]
 
 
-def test_a_trace_with_sparse_files_of_a_terabyte(ptt: Ptt, small_trace: Path) -> None:
+def test_a_trace_with_sparse_files_of_a_terabyte_is_read(ptt: Ptt, small_trace: Path) -> None:
     for name in ("session.json", "processes.jsonl", "symbols.jsonl"):
         (small_trace / "info" / name).touch()
         os.truncate(small_trace / "info" / name, HUGE)
@@ -109,7 +109,7 @@ def test_a_trace_with_sparse_files_of_a_terabyte(ptt: Ptt, small_trace: Path) ->
     assert "metadata: File too large" in ptt("report", small_trace, status=2).stderr
 
 
-def test_what_a_damaged_library_is_linked_with(library: Path, tmp_path: Path) -> None:
+def test_needed_libraries_of_a_damaged_library(library: Path, tmp_path: Path) -> None:
     data = library.read_bytes()
     plain = _imports(library)
     assert _needed(Path("/bin/sh")) == ("libc.so.6",)
@@ -127,8 +127,8 @@ def test_what_a_damaged_library_is_linked_with(library: Path, tmp_path: Path) ->
             assert isinstance(_imports(path), frozenset | None)
 
 
-def test_a_stream_file_that_is_a_hole(tmp_path: Path, ptt: Ptt) -> None:
-    """The search for packets leaves holes out, and finds the packets behind them."""
+def test_a_stream_file_with_a_hole_is_read(tmp_path: Path, ptt: Ptt) -> None:
+    """The search for packets skips holes, and finds the packets behind the holes."""
     built = Builder(tmp_path / "run.ptt")
     built.thread(1, [Event(10**12, "MUTEX_TAKEN", 0x4040, 5)])
     trace = built.write()

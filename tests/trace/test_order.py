@@ -1,4 +1,4 @@
-"""Order, time and positions: against a plain sort, for arbitrary traces."""
+"""Order, time and positions agree with a plain sort, for arbitrary traces."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T0 = 10**12
 
 Streams = list[list[list[tuple[int, bool]]]]
 
-# Streams of packets of (gap to the event before, whether it has continuation slots).
+# Streams of packets; an event is (gap to the event before, whether it has continuation slots).
 streams = st.lists(
     st.lists(
         st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=8),
@@ -41,7 +41,7 @@ Expected = list[tuple[int, int, int]]
 
 
 def build(path: Path, spec: Streams, frequency: int) -> Expected:
-    """Write a trace; return (ts, tid, object) of its events in the order to expect."""
+    """Write a trace; return (ts, tid, object) of its events in the expected order."""
     made = Builder(path, frequency=frequency)
     rows: list[tuple[int, int, int]] = []
     number = 0
@@ -59,7 +59,7 @@ def build(path: Path, spec: Streams, frequency: int) -> Expected:
         made.thread(1000 + stream, *written)
     made.write()
     begin = min(row[0] for row in rows)
-    rows.sort(key=lambda row: row[:2])  # stable: the order inside a stream stays
+    rows.sort(key=lambda row: row[:2])  # a stable sort: the order inside a stream stays
     return [((t - begin) * 10**9 // frequency, 1000 + s, n) for t, s, n in rows]
 
 
@@ -69,7 +69,7 @@ def rows_of(table: object) -> Expected:
 
 
 class Traces:
-    """A directory that goes away with the example."""
+    """A directory that is removed after the example."""
 
     def __enter__(self) -> Path:
         self.path = Path(tempfile.mkdtemp())
@@ -81,7 +81,7 @@ class Traces:
 
 @settings(max_examples=60, deadline=None)
 @given(spec=streams, frequency=st.sampled_from(FREQUENCIES))
-def test_merge_is_the_stable_sort(spec: Streams, frequency: int) -> None:
+def test_the_merge_is_a_stable_sort(spec: Streams, frequency: int) -> None:
     with Traces() as path:
         expected = build(path, spec, frequency)
         ts = Traceset(path)
@@ -91,7 +91,7 @@ def test_merge_is_the_stable_sort(spec: Streams, frequency: int) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(spec=streams, frequency=st.sampled_from(FREQUENCIES), data=st.data())
-def test_time_reads_finish_the_last_time_stamp(
+def test_a_read_by_time_includes_all_events_of_its_last_time(
     spec: Streams, frequency: int, data: st.DataObject
 ) -> None:
     with Traces() as path:
@@ -106,13 +106,15 @@ def test_time_reads_finish_the_last_time_stamp(
         got = rows_of(ts.middle_time(end, most))
         stop = inside[:most][-1][0] if inside else None
         assert got == [row for row in inside if stop is not None and row[0] <= stop]
-        # Reading on gives the rest and nothing twice.
+        # The next read gives the other events, and no event twice.
         assert rows_of(ts.middle_time(end)) == inside[len(got) :]
 
 
 @settings(max_examples=60, deadline=None)
 @given(spec=streams, frequency=st.sampled_from(FREQUENCIES), data=st.data())
-def test_positions_name_the_very_event(spec: Streams, frequency: int, data: st.DataObject) -> None:
+def test_a_position_names_exactly_one_event(
+    spec: Streams, frequency: int, data: st.DataObject
+) -> None:
     with Traces() as path:
         expected = build(path, spec, frequency)
         ts = Traceset(path)
@@ -156,8 +158,8 @@ def test_traces_of_one_clock_are_one_trace(spec: Streams, other: Streams) -> Non
 
 @settings(max_examples=25, deadline=None)
 @given(specs=st.lists(streams, min_size=2, max_size=3), data=st.data())
-def test_positions_over_several_traces(specs: list[Streams], data: st.DataObject) -> None:
-    """Save, print, parse and seek, also by a traceset opened anew, gives the very event."""
+def test_positions_hold_over_several_traces(specs: list[Streams], data: st.DataObject) -> None:
+    """A saved, printed and parsed position leads to the same event, also in a new traceset."""
     with Traces() as path:
         paths = [path / str(number) for number in range(len(specs))]
         for number, (place, spec) in enumerate(zip(paths, specs, strict=True)):
@@ -181,7 +183,7 @@ def test_positions_over_several_traces(specs: list[Streams], data: st.DataObject
         most = data.draw(st.none() | st.integers(0, 5))
         again.seek_position(parsed[a])
         assert again.position_save() == parsed[a]
-        # An end that is not ahead leaves nothing to read.
+        # No event lies before an end that is not ahead.
         stop = max(a, b) if most is None else min(max(a, b), a + most)
         assert rows_of(again.middle_position(parsed[b], most)) == expected[a:stop]
         assert again.position_save() == parsed[stop]
@@ -189,7 +191,7 @@ def test_positions_over_several_traces(specs: list[Streams], data: st.DataObject
 
 @settings(max_examples=25, deadline=None)
 @given(spec=streams, data=st.data())
-def test_time_and_position_may_be_mixed(spec: Streams, data: st.DataObject) -> None:
+def test_reads_by_time_and_by_position_can_be_mixed(spec: Streams, data: st.DataObject) -> None:
     with Traces() as path:
         expected = build(path, spec, FREQUENCIES[1])
         ts = Traceset(path)
@@ -217,14 +219,14 @@ def test_time_and_position_may_be_mixed(spec: Streams, data: st.DataObject) -> N
 @settings(max_examples=25, deadline=None)
 @given(spec=streams, data=st.data())
 def test_positions_stay_while_a_trace_grows(spec: Streams, data: st.DataObject) -> None:
-    """Packets that come later go behind, and whoever stood at the end reads on there."""
+    """Later packets follow behind, and a reader at the end reads on there."""
     with Traces() as path:
         whole = build(path, spec, FREQUENCIES[1])
         (path / "info" / "session.json").write_text('{"state": "running"}')
         full = Traceset(path)
         files = {file: file.read_bytes() for file in sorted(path.glob("stream-*"))}
         for file, content in files.items():
-            # The first packets, and maybe half of one more.
+            # The first packets, and maybe half of the next packet.
             file.write_bytes(content[: data.draw(st.integers(0, len(content)))])
         ts = Traceset(path)
         early = rows_of(ts.events())
@@ -238,7 +240,7 @@ def test_positions_stay_while_a_trace_grows(spec: Streams, data: st.DataObject) 
             file.write_bytes(content)
         ts.refresh()
         after = rows_of(ts.middle_position())
-        # What comes late is delivered late, and nothing twice.
+        # Late events are delivered late, and no event twice.
         assert after == [row for row in whole if row not in early[:read]]
         if read < len(early):
             assert here.stream != 2**32 - 1
@@ -248,7 +250,7 @@ def test_positions_stay_while_a_trace_grows(spec: Streams, data: st.DataObject) 
             assert rows_of(full.middle_position(None, 1)) == [early[read]]
 
 
-def test_a_position_is_good_in_another_process(small_trace: Path, ptt: Ptt) -> None:
+def test_a_position_is_valid_in_another_process(small_trace: Path, ptt: Ptt) -> None:
     ts = Traceset(small_trace)
     ts.middle_position(None, 7)
     program = (
@@ -277,7 +279,7 @@ def test_foreign_positions_are_refused(small_trace: Path, tmp_path: Path) -> Non
             Position.parse(text)
 
 
-def test_a_refused_position_leaves_the_place(small_trace: Path) -> None:
+def test_a_refused_position_does_not_move_the_reader(small_trace: Path) -> None:
     ts = Traceset(small_trace)
     ts.middle_position(None, 4)
     place = ts.position_save()
@@ -286,7 +288,7 @@ def test_a_refused_position_leaves_the_place(small_trace: Path) -> None:
     assert ts.position_save() == place
 
 
-def test_seek_far_in_large_packets(tmp_path: Path) -> None:
+def test_seek_finds_events_far_inside_large_packets(tmp_path: Path) -> None:
     made = Builder(tmp_path / "run.ptt")
     made.thread(
         1, [Event(T0 + 10 * i, "COND_WAIT_OUT" if i % 3 else "MUTEX_FREE", i) for i in range(3000)]
@@ -299,7 +301,7 @@ def test_seek_far_in_large_packets(tmp_path: Path) -> None:
         assert ts.middle_time(max_events=1)["object"].to_pylist() == [at + 1][: 2999 - at]
 
 
-def test_names_of_events_are_those_that_occur(tmp_path: Path) -> None:
+def test_names_of_events_are_the_names_that_occur(tmp_path: Path) -> None:
     made = Builder(tmp_path / "t")
     made.thread(1, [Event(T0, "MUTEX_TAKEN", 64, 5), Event(T0 + 1, "MUTEX_FREE", 64, 6)])
     ts = Traceset(made.write())

@@ -1,4 +1,4 @@
-"""Which frames are passed over: by function, by module, and by what the user adds."""
+"""PTT passes over frames by function, by module, and by patterns of the user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nptltrace.trace.passed_over import PassedOver, bare_name, patterns
 
 
 class TestBuiltIn:
-    """Wrappers that are known are passed over; functions of programs are not."""
+    """PTT passes over known wrappers, but not over functions of programs."""
 
     @pytest.mark.parametrize(
         ("function", "module"),
@@ -36,7 +36,7 @@ class TestBuiltIn:
             ("", "libQt5Core.so.5"),
         ],
     )
-    def test_wrappers(self, function: str, module: str) -> None:
+    def test_known_wrappers_are_passed_over(self, function: str, module: str) -> None:
         assert PassedOver()(function, module)
 
     @pytest.mark.parametrize(
@@ -53,28 +53,28 @@ class TestBuiltIn:
             ("std::vector<int>::push_back(int const&)", "program"),
         ],
     )
-    def test_others(self, function: str, module: str) -> None:
+    def test_functions_of_programs_are_not_passed_over(self, function: str, module: str) -> None:
         assert not PassedOver()(function, module)
 
 
 class TestUsers:
     """The user's patterns match functions and modules."""
 
-    def test_both(self) -> None:
+    def test_patterns_match_functions_and_modules(self) -> None:
         rule = PassedOver(patterns("db_*, libwrap.so*"))
         assert rule("db_lock", "program")
         assert rule("anything", "libwrap.so.3")
         assert not rule("read_row", "program")
 
-    def test_an_empty_one(self) -> None:
+    def test_an_empty_pattern_is_refused(self) -> None:
         with pytest.raises(UsageError, match="an empty pattern in 'a,,b'"):
             patterns("a,,b")
 
 
 class TestFirst:
-    """The call site is the first frame that is not passed over."""
+    """The call site is the first frame that PTT does not pass over."""
 
-    def test_behind_wrappers(self) -> None:
+    def test_the_call_site_is_behind_wrappers(self) -> None:
         frames = [
             ("std::mutex::lock()", "p"),
             ("Lck__Lock", "p"),
@@ -83,17 +83,17 @@ class TestFirst:
         ]
         assert PassedOver().first(frames) == 2
 
-    def test_nameless_between_wrappers(self) -> None:
-        """What a stripped program has between two of its wrappers is a part of them."""
+    def test_nameless_frames_between_wrappers_are_passed_over(self) -> None:
+        """In a stripped program, frames between two wrappers belong to the wrappers."""
         lock, release = ("PGSemaphoreUnlock", "p"), ("LWLockRelease", "p")
         assert PassedOver().first([lock, ("", "p"), release, ("work", "p")]) == 3
         assert PassedOver().first([lock, ("", "p"), ("work", "p"), release]) == 1
         assert PassedOver().first([lock, ("wake", "p"), release, ("work", "p")]) == 1
-        # called back by a wrapper of another module, or of C++
+        # a wrapper of another module, or of C++, calls back
         assert PassedOver().first([lock, ("", "p"), ("uv_once", "q"), ("work", "p")]) == 1
         assert PassedOver().first([lock, ("", "p"), ("std::call_once<f>", "p"), ("work", "p")]) == 1
 
-    def test_where_all_are_wrappers_nothing_is_passed_over(self) -> None:
+    def test_a_stack_of_wrappers_alone_keeps_all_frames(self) -> None:
         assert PassedOver().first([("Lck__Lock", "p"), ("", "libstdc++.so.6")]) == 0
         assert PassedOver().first([]) == 0
 
@@ -115,5 +115,5 @@ class TestFirst:
         (")", ")"),
     ],
 )
-def test_bare_names(name: str, bare: str) -> None:
+def test_names_are_shortened_to_match_patterns(name: str, bare: str) -> None:
     assert bare_name(name) == bare

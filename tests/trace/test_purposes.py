@@ -1,4 +1,4 @@
-"""What semaphores of Python programs are for, by the functions that initialize them."""
+"""The functions that initialize semaphores of Python programs show the purpose."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ WORK = ("work", "app.py")
 @pytest.mark.parametrize(
     ("stack", "inside", "units", "purpose"),
     [
-        # A lock of the program; a thread that is parked at one.
+        # A lock of the program; a thread that is parked at a lock.
         ([WORK], 0, True, c.PTT_FOR_LOCK),
         ([WORK], 0, False, c.PTT_FOR_HOLDER),
         ([("Condition.__enter__", "threading.py"), WORK], 1, False, c.PTT_FOR_HOLDER),
         ([("Queue.__init__", "queue.py"), WORK], 1, True, c.PTT_FOR_LOCK),
-        # What waits for work.
+        # Waits for work.
         ([("Condition.wait", "threading.py"), ("Queue.get", "queue.py"), WORK], 2, True,
          c.PTT_FOR_WORK),
         ([("wait", "threading.py"), WORK], 1, False, c.PTT_FOR_WORK),
@@ -34,13 +34,15 @@ WORK = ("work", "app.py")
          c.PTT_FOR_HOLDER),
         ([("_ModuleLock.acquire", "<frozen importlib._bootstrap>"), WORK], 1, False,
          c.PTT_FOR_HOLDER),
-        # A lock that a module written in C makes while it is imported.
+        # A lock that a module written in C makes during its import.
         ([("_call_with_frames_removed", "<frozen importlib._bootstrap>"), WORK], 1, True,
          c.PTT_FOR_ANYTHING),
         ([], 0, False, c.PTT_FOR_ANYTHING),
     ],
 )  # fmt: skip
-def test_purposes(stack: list[tuple[str, str]], inside: int, *, units: bool, purpose: int) -> None:
+def test_the_stack_of_the_initialization_shows_the_purpose(
+    stack: list[tuple[str, str]], inside: int, *, units: bool, purpose: int
+) -> None:
     functions = [
         PythonCode(name, path if "<" in path else LIBRARY + path, 1, 14, b"")
         for name, path in stack

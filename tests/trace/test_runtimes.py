@@ -1,4 +1,4 @@
-"""Runtimes with locks of their own are named, whatever their version."""
+"""PTT names runtimes with their own locks, in any version."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LOADS = """
 """
 
 
-# Programs that have a runtime inside, by what their linkers or their symbols show.
+# Programs with a runtime inside, which a section or a symbol shows.
 INSIDE = {
     "go": '__attribute__((section(".go.buildinfo"), used)) char info[32];',
     "haskell": '__attribute__((section(".debug-ghc-link-info"), used)) char info[32];',
@@ -37,7 +37,7 @@ INSIDE = {
     "embeds-mono": "void mono_monitor_enter(void) {}",
     "erlang": "void erl_drv_mutex_lock(void) {}",
 }
-# Programs and libraries that have none of them, whatever they are called or ask for.
+# Programs and libraries without such a runtime, in spite of their names or symbols.
 OTHERS = {
     "ruby": "extern int rb_mutex_synchronize __attribute__((weak)), *at = &rb_mutex_synchronize;",
     "mono-tool": "void mono_monitor_entered(void) {}",
@@ -45,7 +45,7 @@ OTHERS = {
 }
 
 
-def test_runtimes_are_not_covered(
+def test_loaded_runtimes_are_reported(
     compile_c: Compiler, record: Recorder, ptt: Ptt, tmp_path: Path
 ) -> None:
     empty = compile_c("int nothing;", "-shared", "-fPIC", name="empty.so")
@@ -55,13 +55,13 @@ def test_runtimes_are_not_covered(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(empty.read_bytes())
     trace = record(compile_c(LOADS), *map(str, paths), str(go))
-    go.unlink()  # what is known of it is in the trace
+    go.unlink()  # the trace must have all facts about the file
     said = _said(ptt, trace)
     assert set(said) == {*map(str, paths[:-3]), str(go)}
     assert "Perl" in next(why for module, why in said.items() if "threads" in module)
 
 
-def test_runtimes_inside_programs(
+def test_runtimes_inside_programs_are_reported(
     compile_c: Compiler, record: Recorder, ptt: Ptt, tmp_path: Path
 ) -> None:
     programs = {

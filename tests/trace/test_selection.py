@@ -1,4 +1,4 @@
-"""How the options that choose events are read."""
+"""The options that choose events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nptltrace.trace.selection import _words
     [
         ("a,b", ["a", "b"]),
         ("one", ["one"]),
-        # names of C++ functions have commas of their own
+        # names of C++ functions contain commas
         (
             "pool<int, char>::run(int, long)+0x1c,main",
             ["pool<int, char>::run(int, long)+0x1c", "main"],
@@ -20,5 +20,5 @@ from nptltrace.trace.selection import _words
         ("queue->push,main", ["queue->push", "main"]),
     ],
 )
-def test_commas_separate_but_those_in_brackets(option: str, words: list[str]) -> None:
+def test_commas_separate_names_except_in_brackets(option: str, words: list[str]) -> None:
     assert _words(option, "--site") == words

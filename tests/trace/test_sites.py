@@ -1,4 +1,4 @@
-"""Call sites: where a call returns to, where a thread is entered, and one identity for each."""
+"""Call sites: return addresses of calls, entries of threads, and one identity for each."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ int main(void)
 
 
 @pytest.mark.parametrize("handler", ["ring", "shared"])
-def test_a_thread_begins_in_its_routine(
+def test_the_site_of_a_new_thread_is_its_routine(
     handler: str, record: Recorder, compile_c: Compiler, ptt: Ptt, tmp_path: Path
 ) -> None:
     trace = record(compile_c(NEIGHBOURS, "-pthread"), options=("--handler", handler))
@@ -69,7 +69,7 @@ def test_a_thread_begins_in_its_routine(
     assert "earlier" not in "".join(file.read_text() for file in out.glob("*.csv"))
 
 
-def test_a_site_is_an_address_and_more() -> None:
+def test_a_site_has_an_address_and_flags() -> None:
     assert address_of_site(ENTRY | 3 << 48 | 0x7F00_1234_5678) == 0x7F00_1234_5678
     assert is_entry(ENTRY | 1)
     assert not is_entry(0x7FFF << 48 | 1)
@@ -98,11 +98,11 @@ def test_call_sites_of_many_processes_take_little_memory(tmp_path: Path, ptt: Pt
             argv, env=ptt.environment(), capture_output=True, text=True, check=True
         )
         peak[count] = int(done.stdout) << 10
-    # what Python itself keeps of a process is part of it
+    # this includes Python's own data about each process
     assert (peak[2001] - peak[1]) / 2000 < 24_000
 
 
-def test_a_call_site_of_several_processes_is_one_row(tmp_path: Path, ptt: Ptt) -> None:
+def test_a_call_site_of_several_processes_has_one_row(tmp_path: Path, ptt: Ptt) -> None:
     made = Builder(tmp_path / "t.ptt")
     module = {"path": "/bin/x", "build_id": "ab", "start": "0x1000", "end": "0x9000", "bias": "0x0"}
     for index in range(3):

@@ -46,7 +46,7 @@ LOCKED = "pool::Worker::push (pool.cc:8) inlined into pool::Worker::run"
 
 @dataclass(frozen=True)
 class Ran:
-    """A program that was never run, and the trace that says it was."""
+    """A program that never ran, and a made-up trace of a run of it."""
 
     program: Path
     trace: Path
@@ -76,7 +76,7 @@ def compile_program(directory: Path, *flags: str) -> Path:
 
 
 def ran(directory: Path, *flags: str, records: bool = False) -> Ran:
-    """Compile it, and write a trace of its only lock."""
+    """Compile the program, and write a trace of its only lock."""
     program = compile_program(directory / "bin", *flags)
     called = [
         line
@@ -114,7 +114,7 @@ def ran(directory: Path, *flags: str, records: bool = False) -> Ran:
 
 
 def split_debug(program: Path, debug: Path) -> None:
-    """Move what debuggers need into a file of its own."""
+    """Move debug information into a separate file."""
     debug.parent.mkdir(parents=True, exist_ok=True)
     output("objcopy", "--only-keep-debug", program, debug)
     output("strip", "--strip-all", program)
@@ -127,7 +127,7 @@ def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ran:
     return ran(tmp_path)
 
 
-def test_inlined_frames(pool: Ran) -> None:
+def test_names_include_inlined_frames(pool: Ran) -> None:
     found = Symbols(pool.source()).location(0, BIAS + pool.site)
     assert (found.function, found.file, found.line) == ("pool::Worker::run(long)", "pool.cc", 12)
     *library, own = found.inlined
@@ -139,8 +139,8 @@ def test_inlined_frames(pool: Ran) -> None:
     assert all(frame.foreign for frame in library)
 
 
-def test_site_names(pool: Ran, ptt: Ptt) -> None:
-    # What is from the library's headers does not stand between the user and his own line.
+def test_a_call_site_has_function_and_line(pool: Ran, ptt: Ptt) -> None:
+    # The name skips frames from headers of the library, and shows the user's own line.
     name = pool.site_name()
     assert name.startswith(f"{LOCKED}+0x")
     assert name.endswith(" (pool.cc:12)")
@@ -152,14 +152,14 @@ def test_site_names(pool: Ran, ptt: Ptt) -> None:
 
 
 @pytest.mark.parametrize("flags", [["-no-pie"], ["-no-pie", "-Wl,-Ttext-segment=0x10000000"]])
-def test_programs_that_cannot_be_moved(tmp_path: Path, flags: list[str]) -> None:
+def test_programs_at_fixed_addresses_have_names(tmp_path: Path, flags: list[str]) -> None:
     pool = ran(tmp_path, *flags)
     assert pool.site_name().startswith(f"{LOCKED}+0x")
     assert pool.site_name().endswith(" (pool.cc:12)")
     assert pool.lock_name() == "pool::table_lock"
 
 
-def test_sites_of_records_can_be_chosen(tmp_path: Path, ptt: Ptt) -> None:
+def test_sites_of_classic_records_can_be_chosen(tmp_path: Path, ptt: Ptt) -> None:
     pool = ran(tmp_path, records=True)
     written = pool.trace / "info" / "processes.jsonl"
     lines = written.read_text().splitlines(keepends=True)
@@ -176,7 +176,7 @@ def test_another_build_is_not_used(pool: Ran, ptt: Ptt) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_nobody_misses_another_build_of_what_the_trace_names(pool: Ran, ptt: Ptt) -> None:
+def test_a_bundled_trace_needs_no_file_of_the_program(pool: Ran, ptt: Ptt) -> None:
     name = pool.site_name()
     ptt("bundle", pool.trace)
     compile_program(pool.program.parent, "-DOTHER", "-Wl,--build-id=0x1234")
@@ -203,7 +203,9 @@ def test_without_build_id_the_file_must_be_old(tmp_path: Path, ptt: Ptt) -> None
         "deep/below/anything.dbg",
     ],
 )
-def test_directories_of_the_user(pool: Ran, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_debug_files_are_found_in_directories_of_the_user(
+    pool: Ran, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     identity = output("readelf", "-n", pool.program).partition("Build ID: ")[2].split("\n")[0]
     directory = pool.trace.parent / "symbols"
     split_debug(
@@ -220,13 +222,13 @@ def test_directories_of_the_user(pool: Ran, place: str, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("place", ["pool.debug", ".debug/pool.debug"])
-def test_debug_links(tmp_path: Path, place: str) -> None:
+def test_debug_links_are_followed(tmp_path: Path, place: str) -> None:
     for number, flags in enumerate(([], ["-Wl,--build-id=none"])):
         pool = ran(tmp_path / str(number), *flags)
         debug = pool.program.parent / place
         split_debug(pool.program, debug)
         output("objcopy", f"--add-gnu-debuglink={debug}", pool.program)
-        if flags:  # nobody touched it since it ran
+        if flags:  # no one has changed the file since the run
             written = pool.trace / "info" / "processes.jsonl"
             written.write_text(written.read_text().replace("start_unix_ns", "start_unknown"))
         assert pool.site_name().startswith(LOCKED)
@@ -248,7 +250,7 @@ def test_bundle_makes_a_trace_readable_elsewhere(pool: Ran, ptt: Ptt) -> None:
         assert name in ptt("view", "--site", "push", trace).stdout
         if trace == there:
             ptt("cut", "--start", "0", "--count", "1", "-o", trace.parent / "cut.ptt", trace)
-    # Names that are there stay when they cannot be looked up again.
+    # Names in the trace stay if the files are gone.
     assert "put 2 names" in ptt("bundle", there).stderr
 
 
@@ -289,7 +291,9 @@ def test_damaged_programs_have_no_names(pool: Ran) -> None:
         pool.lock_name()
 
 
-def test_users_without_a_home_have_names(pool: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_users_without_a_home_directory_get_names(
+    pool: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(code, "_KEPT_FROM", 0)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.delenv("HOME", raising=False)
@@ -347,7 +351,7 @@ def test_large_tables_are_kept(pool: Ran, monkeypatch: pytest.MonkeyPatch) -> No
         ("_RNvC99999999999999999999a", "_RNvC99999999999999999999a"),
     ],
 )  # fmt: skip
-def test_demangled_names(mangled: str, plain: str) -> None:
+def test_names_are_demangled(mangled: str, plain: str) -> None:
     assert demangle(mangled) == plain
 
 
@@ -360,7 +364,7 @@ def test_names_that_refer_to_themselves_end() -> None:
     assert demangle(deep) == deep
 
 
-def test_symbols_that_are_packed_into_a_stripped_file(pool: Ran, tmp_path: Path) -> None:
+def test_packed_symbols_of_a_stripped_file_are_read(pool: Ran, tmp_path: Path) -> None:
     debug, small = tmp_path / "pool.debug", tmp_path / "pool.small"
     split_debug(pool.program, debug)
     output("objcopy", "--strip-debug", debug, small)  # the symbol table is left
@@ -376,8 +380,10 @@ def test_symbols_that_are_packed_into_a_stripped_file(pool: Ran, tmp_path: Path)
     assert pool.site_name() == f"pool+{pool.site:#x}"
 
 
-def test_variables_of_one_name(compile_c: Compiler, record: Recorder, ptt: Ptt) -> None:
-    """Those of different source files are told apart, also where the files are gone."""
+def test_variables_with_the_same_name_show_their_file(
+    compile_c: Compiler, record: Recorder, ptt: Ptt
+) -> None:
+    """Variables of different source files differ, also after the files are gone."""
     source = "#include <pthread.h>\nstatic pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\n"
     body = "(void) { pthread_mutex_lock(&lock); pthread_mutex_unlock(&lock); }\n"
     directory = compile_c.directory
@@ -400,8 +406,8 @@ def test_variables_of_one_name(compile_c: Compiler, record: Recorder, ptt: Ptt) 
 
 
 @pytest.mark.skipif(not shutil.which("dwz"), reason="needs dwz")
-def test_names_that_several_programs_share(pool: Ran, tmp_path: Path) -> None:
-    """`dwz` moves them into a file; where it is missing, functions without a name are left out."""
+def test_names_in_a_file_that_programs_share_are_read(pool: Ran, tmp_path: Path) -> None:
+    """`dwz` moves names into a shared file. Without it, functions without a name are left out."""
     before = pool.site_name()
     other, shared = tmp_path / "other", tmp_path / "shared.debug"
     shutil.copy(pool.program, other)
@@ -418,7 +424,7 @@ def test_names_that_several_programs_share(pool: Ran, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["4", "5"])
-def test_split_debug_information(version: str, pool: Ran, tmp_path: Path) -> None:
+def test_split_debug_information_is_read(version: str, pool: Ran, tmp_path: Path) -> None:
     directory = tmp_path / "split"
     flags = (f"-gdwarf-{version}", "-gsplit-dwarf", "-dumpdir", f"{directory}/", "-gz=zlib")
     split = ran(directory, *flags)
