@@ -104,8 +104,9 @@ class Ptt:
 
         Args:
             args: The command and its arguments.
-            status: The exit status to insist on; None takes any. env: Variables to set, or to
-            remove with None. cwd: The directory to run in.
+            status: The exit status to insist on; None takes any.
+            env: Variables to set, or to remove with None.
+            cwd: The directory to run in.
             stdin: Text for standard input, which is empty otherwise.
             timeout: Seconds after which the test fails.
             fork: Whether the command may run as a fork of a process that has imported the package.

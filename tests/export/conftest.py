@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _native(native_in_process: None) -> None:
-    """All of these tests call the package."""
+    """Load the native files: all these tests call the package."""
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hostile.c - names that no format expects, locks held hand over hand, and waits that are certain. */
+/* hostile.c - names that no format expects, locks held hand over hand, and waits that always occur. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>

@@ -1,4 +1,4 @@
-"""A reader of pprof's profiles: protobuf's runtime, with the fields that the format describes."""
+"""A reader of pprof's profiles: protobuf's runtime, with the fields of the format."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MESSAGES = {
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample: functions from the innermost on, values, and labels."""
+    """A sample: functions with the innermost first, values, and labels."""
 
     functions: list[str]
     values: list[int]
@@ -76,7 +76,7 @@ class Profile:
 
 
 def read_profile(data: bytes) -> Profile:
-    """Return what a profile says; every number in it must lead somewhere."""
+    """Return a resolved profile; every number in the profile must be valid."""
     message = _profile_class()()
     message.ParseFromString(data)
     strings = list(message.string_table)
@@ -106,7 +106,7 @@ def read_profile(data: bytes) -> Profile:
 
 
 def _profile_class() -> Any:
-    """Return the class of the message, made of the fields above."""
+    """Return the class of the message with the fields above."""
     descriptor_pb2 = pytest.importorskip("google.protobuf.descriptor_pb2")
     from google.protobuf import descriptor_pool, message_factory
 

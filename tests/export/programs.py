@@ -1,4 +1,4 @@
-"""What the export tests record, and what an export of it must hold."""
+"""The recorded programs of the export tests, and the expected contents of an export."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = [
 # Programs of tests/programs, and hostile.c beside this file.
 PROGRAMS = ("contention", "mix", "hostile")
 
-# What threads may call themselves: 15 bytes of anything.
+# Names that threads may have: any 15 bytes.
 NAMES = ("\"q\\u'o<t>&", "a\nb\tc\rd", "%EndEventDef", "]}},{{[", "\u00e9\u4e2d")
-# What users may call their locks.
+# A name that users may give a lock.
 WEIRD = 'g"\\ <b>%s</b> {}, 9 0.1 ' + "long" * 2000
 
 
@@ -29,7 +29,7 @@ def aliases(directory: Path) -> Path:
 
 
 def known() -> set[str]:
-    """Return what columns of tables and names of JSON documents are called."""
+    """Return the names of all columns of tables and of all keys of JSON documents."""
     from nptltrace.analysis.sql.schema import TABLES
     from nptltrace.analysis.vocabulary.meanings import NAMES as MEANINGS
 
@@ -51,7 +51,7 @@ def waits(trace: Path) -> list[tuple[int, int, int, int, str]]:
 
 
 def wakeups(trace: Path) -> list[tuple[int, int, int, int, int]]:
-    """Return wait, waker, woken thread and both times of every wake-up."""
+    """Return the wait, the waker, the woken thread and both times of every wake-up."""
     table = _tables(trace).wakeups
     names = ("wait_id", "waker_tid", "wakee_tid", "t_ns", "woken_ns")
     return sorted(zip(*[table[name].to_pylist() for name in names], strict=True))
@@ -65,7 +65,7 @@ def holds(trace: Path) -> list[tuple[int, int, int]]:
 
 
 def owners(trace: Path) -> set[tuple[int, int]]:
-    """Return wait and owner of contended waits for what another thread has."""
+    """Return the wait and the owner of each contended wait for an object that a thread has."""
     return {
         (row["wait_id"], row["owner_tid"])
         for row in _tables(trace).waits.to_pylist()
@@ -74,7 +74,7 @@ def owners(trace: Path) -> set[tuple[int, int]]:
 
 
 def stacks(trace: Path) -> dict[int, tuple[list[str], list[str]]]:
-    """Return the call stacks of waits that have one, by number: the waiter's, the owner's."""
+    """Return the call stacks of waits, by number of the wait: the waiter's, the owner's."""
     from nptltrace.api import Traceset
     from nptltrace.trace.code.call_site import stack_sites
     from nptltrace.trace.symbols.frames import stack_texts

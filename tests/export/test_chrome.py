@@ -1,4 +1,4 @@
-"""`ptt export --to chrome`: JSON that means what the trace says, and that Perfetto reads."""
+"""`ptt export --to chrome`: JSON that agrees with the trace, and that Perfetto reads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _ns(us: str) -> int:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_every_wait_and_wakeup_is_there(
+def test_every_wait_and_wakeup_is_exported(
     exported: Exported, recorded: Callable[[str], Path], name: str
 ) -> None:
     trace = recorded(name)
@@ -48,7 +48,7 @@ def test_every_wait_and_wakeup_is_there(
         if e["cat"] in _CLASSES and e["tid"] in kernel
     )
     expected = waits(trace)
-    # Waits inside of others have a row of their own, whose number is none of the kernel's.
+    # Waits inside of other waits have their own row; its number is not a kernel thread id.
     beside = {e["args"]["wait_id"] for e in slices if e["cat"] in _CLASSES} - {w[0] for w in found}
     assert found == [wait for wait in expected if wait[0] not in beside]
     assert len(found) + len(beside) == len(expected)
@@ -75,7 +75,7 @@ def test_waits_have_both_stacks(exported: Exported, recorded: Callable[[str], Pa
     assert all("stack" not in found[wait] for wait in set(found) - set(expected))
 
 
-def test_arguments_are_called_as_in_the_tables(exported: Exported) -> None:
+def test_arguments_have_the_names_of_the_tables(exported: Exported) -> None:
     events = _events(exported("chrome", "mix"))
     used = {name for event in events if event["ph"] != "M" for name in event.get("args", {})}
     assert {"wait_id", "owner_site", "waker_site", "release_site", "queue_depth", "mode"} <= used
@@ -111,14 +111,14 @@ def test_perfetto_reads_it(exported: Exported, recorded: Callable[[str], Path]) 
     assert sum(row["n"] for row in counts if row["category"] in _CLASSES) == len(waits(trace))
 
 
-def test_names_of_any_kind(exported: Exported) -> None:
+def test_names_with_any_bytes_are_exported(exported: Exported) -> None:
     events = _events(exported("chrome", "hostile"))
     names = {e["args"]["name"].rsplit(" ", 1)[0] for e in events if e["name"] == "thread_name"}
     assert set(NAMES) <= names
     assert any(WEIRD[:500] in event["name"] for event in events)
 
 
-def test_standard_output(ptt: Ptt, recorded: Callable[[str], Path]) -> None:
+def test_export_to_standard_output(ptt: Ptt, recorded: Callable[[str], Path]) -> None:
     done = ptt("export", "--to", "chrome", "-o", "-", recorded("contention"))
     assert json.loads(done.stdout)["displayTimeUnit"] == "ns"
     assert " holds and " in done.stderr

@@ -22,7 +22,7 @@ _OF_THE_FORMAT = {"Time", "Type", "Container", "StartContainer", "EndContainer",
 
 
 def _dump(path: Path) -> list[list[str]]:
-    """Return the fields of the lines that pj_dump makes of a file, which it must accept."""
+    """Return the fields of the lines of pj_dump, which must accept the file."""
     if shutil.which("pj_dump") is None:
         pytest.skip("pajeng is not installed")
     if shutil.which("pj_validate") is not None:
@@ -72,7 +72,7 @@ def test_pajeng_reads_every_wait_and_wakeup(
     assert links == wakeups(trace)
 
 
-def test_fields_are_called_as_the_columns_of_tables(exported: Exported) -> None:
+def test_fields_have_the_names_of_the_columns(exported: Exported) -> None:
     head = exported("paje", "mix").read_text().partition("PajePushState")[2]
     fields = set(re.findall(r"^%\s+(\w+) \w+$", head, re.MULTILINE))
     own = {re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() for name in fields - _OF_THE_FORMAT}
@@ -101,7 +101,7 @@ def test_objects_have_owners_and_queues(
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_vite_reads_it(exported: Exported, tmp_path: Path, name: str) -> None:
+def test_vite_reads_the_export(exported: Exported, tmp_path: Path, name: str) -> None:
     if shutil.which("vite") is None or shutil.which("pj_dump") is None:
         pytest.skip("ViTE is not installed")
     out = exported("paje", name)
@@ -115,7 +115,9 @@ def test_vite_reads_it(exported: Exported, tmp_path: Path, name: str) -> None:
     assert "<rect" in drawn.read_text()
 
 
-def test_names_of_any_kind(exported: Exported, recorded: Callable[[str], Path]) -> None:
+def test_names_with_any_bytes_are_exported(
+    exported: Exported, recorded: Callable[[str], Path]
+) -> None:
     lines = _dump(exported("paje", "hostile"))
     names = {line[6].rsplit(" ", 2)[0] for line in lines if line[:1] == ["Container"]}
     assert {"'q\\u'o<t>&", "a b c d", "%EndEventDef", "]}},{{[", "\u00e9\u4e2d"} <= names

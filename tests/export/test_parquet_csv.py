@@ -65,7 +65,9 @@ def test_parquet_keeps_every_row(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
     assert traces.table("wakeups").num_rows > 0
 
 
-def test_parquet_read_by_others(ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path) -> None:
+def test_other_readers_read_parquet(
+    ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path
+) -> None:
     trace, out = recorded("mix"), tmp_path / "run.parquet"
     ptt("export", "--to", "parquet", "-o", out, trace)
     traces = nptltrace.open(trace)
@@ -101,8 +103,10 @@ def test_row_groups_are_sorted(
         assert keys == sorted(keys)
 
 
-def test_runs_make_a_fleet(ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path) -> None:
-    """Those of one traceset as well as those that are put together later."""
+def test_exports_of_runs_make_a_fleet(
+    ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Runs exported together have the same rows as runs exported one by one."""
     both = [recorded("mix"), recorded("hostile")]
     ptt("export", "--to", "parquet", "--table", "waits,sites", "-o", tmp_path / "one", *both)
     for trace in both:
@@ -112,7 +116,7 @@ def test_runs_make_a_fleet(ptt: Ptt, recorded: Callable[[str], Path], tmp_path: 
         same = tmp_path / "one" / path.relative_to(tmp_path / "x")
         alone = pyarrow.parquet.ParquetFile(path).read(["run_id", "dur_ns", "stack_id"])
         together = pyarrow.parquet.ParquetFile(same).read(["run_id", "dur_ns", "stack_id"])
-        # Times of one recording are cut to whole ns from another beginning than those of several.
+        # Whole ns are counted from the first event of all traces, so times may differ by 1 ns.
         for one, other in zip(by_stack(alone), by_stack(together), strict=True):
             assert one[:2] == other[:2]
             assert abs(one[2] - other[2]) <= 1
@@ -152,7 +156,9 @@ def test_one_table_to_standard_output(
     assert (tmp_path / "w.csv").read_text() == done.stdout
 
 
-def test_a_part_of_the_trace(ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path) -> None:
+def test_a_part_of_the_trace_is_exported(
+    ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path
+) -> None:
     trace = recorded("mix")
     times = nptltrace.open(trace).table("events")["ts_ns"].to_pylist()
     begin, end = times[len(times) // 3], times[len(times) // 2]
@@ -177,7 +183,7 @@ def test_a_part_of_the_trace(ptt: Ptt, recorded: Callable[[str], Path], tmp_path
         (("--to", "csv", "-o", "no/such/x"), "no/such"),
     ],
 )
-def test_errors(
+def test_errors_are_one_line(
     ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path, arguments: tuple[str, ...], what: str
 ) -> None:
     (tmp_path / "full").mkdir()
@@ -189,7 +195,7 @@ def test_errors(
     assert (tmp_path / "full" / "mine").read_text() == "mine"
 
 
-def test_nothing_half_written_stays(
+def test_no_unfinished_file_stays(
     recorded: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     traces = nptltrace.open(recorded("mix"))

@@ -67,7 +67,7 @@ _QUESTIONS = {
 def answers(
     exported: Callable[[str, str], Path],
 ) -> Callable[[str], dict[str, list[dict[str, Any]]]]:
-    """What trace processor says of a program's export, by question."""
+    """The answers of trace processor about a program's export, by question."""
 
     @cache
     def get(name: str) -> dict[str, list[dict[str, Any]]]:
@@ -80,7 +80,7 @@ def answers(
 Answers = Callable[[str], dict[str, list[dict[str, Any]]]]
 
 
-def test_arguments_are_called_as_in_the_tables(answers: Answers) -> None:
+def test_arguments_have_the_names_of_the_tables(answers: Answers) -> None:
     used = {row["key"].removeprefix("debug.") for row in answers("mix")["notes"]}
     assert {"wait_id", "owner_site", "waker_site", "release_site", "queue_depth", "mode"} <= used
     assert used <= known()
@@ -127,14 +127,14 @@ def test_owners_lead_to_waiters(answers: Answers, recorded: Callable[[str], Path
     assert len(found) >= 4
 
 
-def test_names_of_any_kind(answers: Answers) -> None:
+def test_names_with_any_bytes_are_exported(answers: Answers) -> None:
     found = answers("hostile")
     assert set(NAMES) <= {row["name"] for row in found["threads"]}
     tracks = [row["name"] or "" for row in found["tracks"]]
     assert any(name.startswith(f"mutex {WEIRD[:500]}") for name in tracks)
 
 
-def test_what_never_ended_lasts_to_the_end(
+def test_open_waits_last_to_the_end_of_the_trace(
     ptt: Ptt, compile_c: Any, record: Any, tmp_path: Path
 ) -> None:
     program = compile_c(
@@ -194,7 +194,9 @@ def test_official_classes_know_every_field(exported: Callable[[str, str], Path])
     assert {p.track_event.track_uuid for p in trace.packet if p.HasField("track_event")} <= tracks
 
 
-def test_processors_and_states_of_threads(ptt: Ptt, program: Any, tmp_path: Path) -> None:
+def test_processors_and_states_of_threads_are_exported(
+    ptt: Ptt, program: Any, tmp_path: Path
+) -> None:
     trace, out = tmp_path / "run.ptt", tmp_path / "out.pftrace"
     done = ptt("record", "--sched", "perf", "-o", trace, "--", program("switches"))
     if "cannot record context switches" in done.stderr:

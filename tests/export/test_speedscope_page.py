@@ -1,4 +1,4 @@
-"""The page of speedscope opens an export: its frames and times are those of the trace."""
+"""The page of speedscope opens an export and shows the frames and times of the trace."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 CALLERS = {"read_row", "write_row", "flush_log", "take_snapshot", "drop_table"}
 
 
-def test_opens(
+def test_the_page_shows_the_export(
     browser: Browser, node_packages: Path, recorded: Callable[[str], Path], tmp_path: Path
 ) -> None:
     document = nptltrace.open(recorded("five_callers")).export("speedscope", tmp_path / "out.json")
-    # What its command line hands to its page.
+    # The data that the command line of speedscope gives to its page.
     packed = base64.b64encode(document.read_bytes()).decode()
     script = tmp_path / "out.js"
     script.write_text(f"speedscope.loadFileFromBase64('out.json', {json.dumps(packed)})")

@@ -1,4 +1,4 @@
-"""Exports by call stack: what their readers see adds up to the tables, and splits by caller."""
+"""Exports by call stack: their totals equal the totals of the tables, and they split by caller."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def export(tmp_path: Path) -> Callable[..., Path]:
 
 
 def expected(trace: Path, show: str) -> tuple[int, int]:
-    """Return how often and how long, as SQL says."""
+    """Return the count and the length from SQL."""
     query = {
         "waits": "select count(*), sum(dur_ns) from waits where class = 'contended'",
         "holders": "select count(*), sum(held_ns) from waits where class = 'contended'",
@@ -61,7 +61,7 @@ def expected(trace: Path, show: str) -> tuple[int, int]:
 
 
 def folded(path: Path) -> Counter[tuple[str, ...]]:
-    """Return time by stack, the outermost function first."""
+    """Return the time of each stack, the outermost function first."""
     found: Counter[tuple[str, ...]] = Counter()
     for line in path.read_text().splitlines():
         stack, ns = line.rsplit(" ", 1)
@@ -74,7 +74,7 @@ def pprof(path: Path) -> Profile:
 
 
 def speedscope(path: Path) -> dict[str, Any]:
-    """Return a document after checking what the page asks of one."""
+    """Return a document after a check of the rules of the page."""
     document: dict[str, Any] = json.loads(path.read_text())
     assert document["$schema"] == "https://www.speedscope.app/file-format-schema.json"
     frames = document["shared"]["frames"]
@@ -104,7 +104,7 @@ def firefox_stacks(thread: dict[str, Any]) -> list[list[str]]:
 
 
 def firefox(path: Path) -> dict[str, Any]:
-    """Return a profile after checking that its tables fit together."""
+    """Return a profile after a check that its tables fit together."""
     profile: dict[str, Any] = json.loads(path.read_text())
     for thread in profile["threads"]:
         for name in ("samples", "markers", "stackTable", "frameTable", "funcTable",
@@ -126,7 +126,7 @@ def firefox(path: Path) -> dict[str, Any]:
 
 
 class TestTotals:
-    """Whatever is shown, the widths add up to the table."""
+    """For each kind of rows, the widths add up to the total of the table."""
 
     @pytest.mark.parametrize("show", SHOWN)
     def test_folded(self, export: Callable[..., Path], trace: Path, show: str) -> None:
@@ -160,7 +160,7 @@ class TestTotals:
 
 
 class TestCallers:
-    """A wrapper that five functions call splits into the five."""
+    """A wrapper with five callers splits into the five callers."""
 
     def test_folded(self, export: Callable[..., Path], trace: Path) -> None:
         lines = folded(export(trace, "folded"))
@@ -196,9 +196,7 @@ class TestCallers:
         assert "mutex g_lock" in objects
 
     @pytest.mark.parametrize("name", ["folded", "speedscope"])
-    def test_a_wrapper_that_is_passed_over_is_left_out(
-        self, ptt: Ptt, trace: Path, name: str
-    ) -> None:
+    def test_a_skipped_wrapper_is_left_out(self, ptt: Ptt, trace: Path, name: str) -> None:
         options = ("--format", name, "-o", "-", "--skip", "nothing_like_it,db_*")
         text = ptt("export", *options, trace).stdout
         assert "db_lock" not in text
@@ -206,10 +204,10 @@ class TestCallers:
 
 
 class TestScope:
-    """The options that choose a part do so here as everywhere."""
+    """The options for a part work as in other commands."""
 
     @pytest.mark.parametrize("name", FORMATS)
-    def test_an_object_that_nobody_waited_for(
+    def test_an_object_without_waits_is_empty(
         self, export: Callable[..., Path], trace: Path, name: str
     ) -> None:
         path = export(trace, name, object="ready", show="holds")
@@ -222,13 +220,13 @@ class TestScope:
         else:
             assert not firefox(path)["threads"]
 
-    def test_two_halves_are_the_whole(self, export: Callable[..., Path], trace: Path) -> None:
+    def test_two_halves_add_up_to_the_whole(self, export: Callable[..., Path], trace: Path) -> None:
         half = nptltrace.open(trace).end // 2
         parts = [folded(export(trace, "folded", end_ns=half)),
                  folded(export(trace, "folded", start_ns=half))]  # fmt: skip
         assert sum(sum(part.values()) for part in parts) == expected(trace, "waits")[1]
 
-    def test_what_is_shown_by_no_other_format(self, ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+    def test_other_formats_refuse_show(self, ptt: Ptt, trace: Path, tmp_path: Path) -> None:
         out = tmp_path / "out"
         done = ptt("export", "--format", "csv", "--show", "holds", "-o", out, trace, status=2)
         assert "--show means nothing to csv" in done.stderr
@@ -237,7 +235,7 @@ class TestScope:
 
 
 class TestOtherReaders:
-    """Programs that read these formats read ours."""
+    """Other programs read PTT's files in these formats."""
 
     @pytest.mark.skipif(shutil.which("go") is None, reason="Go is not installed")
     def test_go_tool_pprof(self, export: Callable[..., Path], trace: Path) -> None:

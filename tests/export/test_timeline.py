@@ -1,4 +1,4 @@
-"""What the exporters to viewers share: rows without overlaps, records in the order of time."""
+"""The common part of exports to viewers: rows without overlaps, and records in time order."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def test_lanes_keep_intervals_apart(spans: list[tuple[int, int, int]]) -> None:
         assert places == list(range(len(places)))
 
 
-def test_nested_holds_need_as_many_lanes_as_they_are_deep() -> None:
+def test_nested_holds_need_one_lane_for_each_depth() -> None:
     from nptltrace._binding.libptttrack_sums import Lanes
 
     begin, end = [], []
-    for start in range(0, 10_000, 100):  # hand over hand within a longer one
+    for start in range(0, 10_000, 100):  # hand over hand within a longer hold
         begin += [start + 1, start + 10, start + 20, start]
         end += [start + 15, start + 25, start + 30, start + 90]
     lanes = Lanes()
@@ -79,10 +79,10 @@ def test_sorting_is_stable_and_complete(memory: int) -> None:
     assert np.array_equal(np.concatenate(found), expected)
 
 
-def test_records_are_those_of_the_whole_trace_in_order(
+def test_records_in_batches_equal_records_of_the_whole_trace(
     recorded: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Waits and holds that go on from batch to batch are reported like those within one."""
+    """Waits and holds over several batches are reported like waits and holds in one batch."""
     from nptltrace.api import Traceset
     from nptltrace.export.writing import records as rec
     from nptltrace.export.writing.timeline import Timeline
@@ -91,12 +91,12 @@ def test_records_are_those_of_the_whole_trace_in_order(
     def reported(batch: int) -> NDArray[Any]:
         monkeypatch.setattr(prefetch, "_BATCH", batch)
         batches = list(Timeline(Traceset(recorded("mix")), None, None).records(1 << 40))
-        # Viewers see what ends and what begins at one time together.
+        # Viewers get all ends and beginnings of the same time together.
         assert all(a["ts"][-1] < b["ts"][0] for a, b in pairwise(batches))
         return np.concatenate(batches)
 
     def sorted_bytes(records: NDArray[Any]) -> list[bytes]:
-        # Rows are given away in the order in which intervals are reported.
+        # The order of reports decides the rows, so the rows may differ.
         records["lane"] = records["owner_lane"] = 0
         return sorted(record.tobytes() for record in records)
 
@@ -110,7 +110,7 @@ def test_records_are_those_of_the_whole_trace_in_order(
     assert sorted_bytes(pieces) == sorted_bytes(whole)
 
 
-def test_depths_go_on_from_piece_to_piece() -> None:
+def test_depths_continue_from_batch_to_batch() -> None:
     from nptltrace.export.writing import records as rec
     from nptltrace.export.writing import timeline as tl
 

@@ -9,7 +9,7 @@ const vm = require("vm");
 const directory = process.argv[2];
 const read = (name) => new Uint8Array(fs.readFileSync(path.join(directory, path.basename(String(name)))));
 
-// All that the engine fetches is its .wasm file.
+// The engine fetches only its .wasm file.
 class XMLHttpRequest {
 	open(_method, name) {
 		this.name = name;
@@ -21,7 +21,7 @@ class XMLHttpRequest {
 
 const port = { postMessage: (data) => fs.writeSync(1, data) };
 const quiet = () => undefined;
-// What a worker in a browser has, and Node's own `process`, which would give it away.
+// The globals of a worker in a browser. Node's `process` is hidden: the engine would detect Node by it.
 const worker = {
 	self: { location: { href: "http://localhost/engine_bundle.js" } },
 	WorkerGlobalScope: quiet,
@@ -34,5 +34,5 @@ new Function(...Object.keys(worker), fs.readFileSync(path.join(directory, "engin
 	...Object.values(worker),
 );
 worker.self.onmessage({ data: port });
-// What waits for the engine to be ready was put in line before this.
+// The requests that wait for the engine are already in the queue.
 setTimeout(() => port.onmessage({ data: new Uint8Array(fs.readFileSync(0)) }), 0);

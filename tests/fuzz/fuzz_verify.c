@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_verify.c - native/tracker/promises under libFuzzer: whatever events say, also what no thread can do, there is a verdict. */
+/* fuzz_verify.c - native/tracker/promises under libFuzzer: there is a verdict for any events, also for impossible events. */
 /*
- * Each event takes sixteen bytes: thread, type, object, how much time has gone by, and what its fields hold. Few threads and
- * objects, so that events have to do with each other.
+ * Each event takes sixteen bytes: thread, type, object, time since the last event, and values of its fields. There are few
+ * threads and objects, so that events affect one another.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static int64_t ts[EVENTS];
 static uint32_t thread[EVENTS];
 static uint16_t id[EVENTS];
 static uint64_t object[EVENTS], site[EVENTS], payload[EVENTS];
-/* All 0: no event has a stack, and no reading one behind it. */
+/* All 0: no event has a stack, and no reading follows an event. */
 static uint16_t cpu[EVENTS], reading[EVENTS];
 static uint32_t stack[EVENTS];
 static uint8_t fields[EVENTS][16 + SLOTS] __attribute__((aligned(16)));
@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	must(verify, "no memory");
 	must(!ptt_verify_process(verify, 0, &known), "a process");
-	for (uint32_t i = 0; i < THREADS - 1; i++) /* one that nobody knew of */
+	for (uint32_t i = 0; i < THREADS - 1; i++) /* an unknown thread */
 		must(!ptt_tracker_thread((struct tracker *)(void *)verify, i, i / 2, 100 + i), "a thread");
 	must(!ptt_verify_feed(verify, &columns, n), "feeding");
 	must(!ptt_verify_finish(verify, (int64_t)(size % 3)), "finishing");

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Builds the fuzzers into build/fuzz and lets each run for PTT_FUZZ_SECONDS (5; 0 builds them only), as many side by side as
+# Builds the fuzzers into build/fuzz, and runs each for PTT_FUZZ_SECONDS seconds (5; 0 only builds them), as many at once as
 # there are processors: tests/fuzz/run.sh [NAME...]
-# Those of files are kinds of tests/fuzz/files.py, run by $PYTHON with the native files in $NPTLTRACE_NATIVE_DIR.
-# What they find worth keeping stays in build/fuzz/NAME-corpus; a small corpus to begin with lies beside this script.
+# The fuzzers of files are kinds of tests/fuzz/files.py; $PYTHON runs them with the native files in $NPTLTRACE_NATIVE_DIR.
+# New inputs stay in build/fuzz/NAME-corpus; a small initial corpus lies beside this script.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if [ $# -ne 1 ]; then
-	[ $# -gt 0 ] || set -- elf core trace segment verify reader environment symbols unwind # the one that takes longest to build comes first
+	[ $# -gt 0 ] || set -- elf core trace segment verify reader environment symbols unwind # the fuzzer with the longest build comes first
 	printf '%s\n' "$@" | xargs --max-procs="$(nproc)" --max-args=1 tests/fuzz/run.sh
 	exit
 fi

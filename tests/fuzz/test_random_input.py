@@ -1,6 +1,6 @@
-"""Whatever is in the text that PTT reads, the answer is a value or an error with a sentence.
+"""Any text that PTT reads leads to a value, or to an error with a sentence.
 
-`PTT_FUZZ_SECONDS` says for how long each test tries (5).
+`PTT_FUZZ_SECONDS` is the length of each test in seconds (5).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def message(error: Exception) -> None:
 
 @TRY
 @given(TEXT)
-def test_sizes_and_durations(text: str) -> None:
+def test_any_size_or_duration_is_a_value_or_an_error(text: str) -> None:
     for convert in (size, duration_ns):
         try:
             assert convert(text) >= 0
@@ -80,7 +80,7 @@ def test_sizes_and_durations(text: str) -> None:
 
 @TRY
 @given(TEXT)
-def test_level_specs(text: str) -> None:
+def test_any_level_is_a_value_or_an_error(text: str) -> None:
     try:
         levels = parse_levels(text)
     except PttError as error:
@@ -91,19 +91,19 @@ def test_level_specs(text: str) -> None:
 
 @TRY
 @given(TEXT)
-def test_filters(text: str) -> None:
+def test_any_filter_is_a_value_or_an_error(text: str) -> None:
     try:
         found = parse_filter(text)
     except PttError as error:
         message(error)
     else:
-        assert len(found.argument) < 512  # what the tracer takes
+        assert len(found.argument) < 512  # the filter that the tracer gets
         assert all("!" not in name for name in found.facts()["filtered_out"])
 
 
 @TRY
 @given(st.one_of(st.binary(max_size=80), TEXT.map(lambda t: t.encode("utf-8", "surrogatepass"))))
-def test_alias_files(tmp_path: Path, data: bytes) -> None:
+def test_any_alias_file_is_read_or_an_error(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "aliases"
     path.write_bytes(data)
     try:
@@ -163,7 +163,7 @@ def json_mutate(value: object, dice: random.Random) -> object:
 
 
 def attempts() -> Iterator[random.Random]:
-    """Yield dice until the time is over, each of a seed of its own."""
+    """Yield random generators until the time is over, each with its own seed."""
     seed, end = 0, time.monotonic() + SECONDS
     while time.monotonic() < end:
         yield random.Random(seed)  # noqa: S311 -- dice, no secrets
@@ -173,7 +173,7 @@ def attempts() -> Iterator[random.Random]:
 def try_file(
     path: Path, change: Callable[[bytes, random.Random], bytes], read: Callable[[], object]
 ) -> None:
-    """Change a file again and again; reading it may fail with a sentence only."""
+    """Change a file again and again; the reading may only fail with a sentence."""
     whole = path.read_bytes()
     for dice in attempts():
         data = change(whole, dice)
@@ -191,16 +191,18 @@ def json_lines(data: bytes, dice: random.Random) -> bytes:
     return b"\n".join(json.dumps(json_mutate(line, dice)).encode() for line in lines)
 
 
-def test_metadata(trace: Path) -> None:
+def test_damaged_metadata_is_read_or_an_error(trace: Path) -> None:
     try_file(trace / "metadata", mutate, lambda: read_metadata(trace))
 
 
 @pytest.mark.parametrize("change", [mutate, json_lines])
-def test_processes(trace: Path, change: Callable[[bytes, random.Random], bytes]) -> None:
+def test_damaged_process_info_is_read_or_an_error(
+    trace: Path, change: Callable[[bytes, random.Random], bytes]
+) -> None:
     try_file(trace / "info" / "processes.jsonl", change, lambda: read_info(trace))
 
 
-def test_session(trace: Path) -> None:
+def test_damaged_session_info_is_read_or_an_error(trace: Path) -> None:
     def whole(data: bytes, dice: random.Random) -> bytes:
         if dice.random() < 0.5:
             return mutate(data, dice)
@@ -209,7 +211,7 @@ def test_session(trace: Path) -> None:
     try_file(trace / "info" / "session.json", whole, lambda: read_info(trace))
 
 
-def test_commands_on_damaged_texts(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+def test_commands_on_damaged_texts_print_one_error(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
     for dice in attempts():
         damaged = tmp_path / "damaged"
         shutil.rmtree(damaged, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""Holds what the hooks say of a program against what the thread library itself says of it.
+"""Compares the events of the hooks with the events of the thread library itself.
 
-The hooks report calls, the library its states. Within a thread both come in the order in which
-things happened to it; so, put into the same words, they must be the same list.
+The hooks report calls, and the library reports its states. Within a thread, both are in the order
+of the thread's actions. So, in the same words, both must be the same list.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Agreement", "compare"]
 
 _ECANCELED, _EINVAL, _EPERM = 125, 22, 1
-# What a hook's event says was done to its object.
+# The action on the object of a hook's event.
 _HOOKS = {
     "MUTEX_INIT": "mutex set up",
     "MUTEX_DESTROY_IN": "mutex taken down",
@@ -73,9 +73,9 @@ _LIBRARY = {
     "THREAD_STATE_DEAD": "thread ends",
     "THREAD_JOIN_DONE": "thread joined",
 }
-# A time limit that is none.
+# An invalid time limit.
 _REFUSED = "cond refused"
-# What a routine does only if it succeeds.
+# Actions of routines that succeed.
 _IF_DONE = frozenset({"semaphore posted", "thread joined"})
 
 Deed = tuple[str, str]
@@ -83,12 +83,12 @@ Deed = tuple[str, str]
 
 @dataclass(slots=True)
 class Agreement:
-    """What came of a comparison.
+    """The result of a comparison.
 
     Attributes:
-        compared: How many events of the hooks had their counterpart.
-        past: Deeds that the library did by itself, past the hooks, on objects of the program.
-        differences: What only one of them says, as text.
+        compared: The number of events of the hooks with a counterpart.
+        past: Actions of the library itself on objects of the program, past the hooks.
+        differences: Actions that only the hooks or only the library report, as text.
     """
 
     compared: int = 0
@@ -103,17 +103,17 @@ def _deed(event: dict[str, Any], words: dict[str, str]) -> Deed | None:
         return None
     if word == "cond left" and result == _EINVAL:
         return _REFUSED, event["object"]
-    # Such a wait never comes to the end of the library's routine.
+    # Such a wait never reaches the end of the library's routine.
     if word == "cond left" and result in {_ECANCELED, _EPERM}:
         return None
-    # The first thread of a process does not end as the others do.
+    # The first thread of a process ends in another way than other threads.
     if word == "thread ends" and event["tid"] == event["pid"]:
         return None
     return word, event["object"]
 
 
 def _is_another_try(event: dict[str, Any], before: dict[str, Any] | None) -> bool:
-    """A post that lost a race for the word says again that it raises the value."""
+    """A post that lost a race for the word reports again that it raises the value."""
     return (
         before is not None
         and event["event"] == before["event"] == "SEM_VALUE_INC"
@@ -127,7 +127,7 @@ def _differ(thread: str, hooks: list[Deed], library: list[Deed], found: Agreemen
         if at < len(hooks) and hooks[at] == deed:
             at += 1
         elif deed[0] in {"cond signalled", "cond broadcast"}:
-            # A waiter that gives up passes on the signal that it consumed.
+            # A waiter that gives up passes on its consumed signal.
             found.past.append(deed)
         else:
             expected = " ".join(hooks[at]) if at < len(hooks) else "nothing"
@@ -141,7 +141,7 @@ def _differ(thread: str, hooks: list[Deed], library: list[Deed], found: Agreemen
 
 
 def _forget_refused(deeds: list[Deed]) -> None:
-    """Take out a wait that the library turned down at once, with the mutex that it never freed."""
+    """Remove a wait that the library refused at once, and the mutex that it never released."""
     _, cond = deeds.pop()
     while deeds.pop() != ("cond waited for", cond):
         pass
@@ -150,7 +150,7 @@ def _forget_refused(deeds: list[Deed]) -> None:
 def compare(events: Iterable[dict[str, Any]]) -> Agreement:
     """Compare the events of a trace of level 4, as `ptt view --format jsonl` prints them.
 
-    Objects that the library uses for itself, and the hooks never see, are left out.
+    The comparison leaves out objects that only the library uses, as the hooks never see them.
     """
     hooks: dict[tuple[int, int], list[Deed]] = defaultdict(list)
     library: dict[tuple[int, int], list[Deed]] = defaultdict(list)
@@ -159,7 +159,7 @@ def compare(events: Iterable[dict[str, Any]]) -> Agreement:
     over: set[tuple[int, int]] = set()
     for event in events:
         thread = event["pid"], event["tid"]
-        # Destructors may still do something; the library's inside is not reported any more.
+        # Destructors may still act, but the library no longer reports its inside.
         if event["event"] == "THREAD_END":
             over.add(thread)
         elif event["event"] == "THREAD_BEGIN":

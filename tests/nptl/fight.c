@@ -1,4 +1,4 @@
-/* fight.c - a thread that waits for a stream, one that waits for the allocator, and two that hurry for it. */
+/* fight.c - a thread waits for a stream, another for the allocator, and two threads compete for the allocator. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <malloc.h>
@@ -14,7 +14,7 @@
 
 static int main_tid, other_tid, may_allocate, over;
 
-/* The state of a thread, as the kernel has it; neither allocates nor uses a stream. */
+/* The kernel's state of a thread; neither allocates nor uses a stream. */
 static int is_asleep(int tid)
 {
 	char path[64], text[256];
@@ -32,7 +32,7 @@ static int is_asleep(int tid)
 	return at[0] && at[1] && at[2] == 'S';
 }
 
-/* Returns when a thread sleeps that has nothing to sleep for but what it is meant to wait for. */
+/* Returns when a thread sleeps; the thread has no other reason to sleep than the intended wait. */
 static void until_asleep(int *tid)
 {
 	while (!__atomic_load_n(tid, __ATOMIC_ACQUIRE))
@@ -60,7 +60,7 @@ static void fight_for_stream(void)
 	pthread_join(thread, NULL);
 }
 
-/* A volatile pointer, or the compiler would leave out both calls. */
+/* A volatile pointer: otherwise the compiler would leave out both calls. */
 static void allocate_and_free(void)
 {
 	void *volatile memory = malloc(4096);
@@ -77,7 +77,7 @@ static void *allocate_once(void *arg)
 	return arg;
 }
 
-/* Lets the first thread go on when it sleeps with the arena and the other sleeps for that. */
+/* Lets the first thread go on when it sleeps with the arena and the other thread waits for the arena. */
 static void *unblock(void *reader)
 {
 	char text[4096];
@@ -90,7 +90,7 @@ static void *unblock(void *reader)
 	return NULL;
 }
 
-/* malloc_stats() writes with the arena locked: to a pipe that is full. */
+/* malloc_stats() writes to a full pipe while it holds the arena's lock. */
 static void fight_for_arena(void)
 {
 	pthread_t waiter, helper;
@@ -121,7 +121,7 @@ static void *allocate(void *arg)
 	return arg;
 }
 
-/* Giving memory back to the kernel takes long, with the arena locked. */
+/* The return of memory to the kernel takes long while the arena is locked. */
 static void hurry_for_arena(void)
 {
 	static void *block[BLOCKS];

@@ -1,4 +1,4 @@
-/* inside.h - says what a trace-enabled thread library would say: for tests without one. */
+/* inside.h - reports the events of a trace-enabled thread library, for tests without such a library. */
 #ifndef INSIDE_H
 #define INSIDE_H
 

@@ -1,11 +1,11 @@
-/* locks.c - two threads, two low-level locks: one is waited for, by arrangement; the other is not. */
+/* locks.c - two threads and two low-level locks: a thread surely waits for the first, and none waits for the second. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 
 #include "inside.h"
 
-int stream_lock; /* a global variable: found by its name */
+int stream_lock; /* a global variable, so PTT finds its name */
 static int *arena_lock;
 static int may_take, waits;
 

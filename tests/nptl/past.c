@@ -12,7 +12,7 @@ static void *routine(void *arg)
 	POINT_AT(1, pthread_start, (void *)pthread_self(), (void *)routine, 0);
 	POINT(mutex_entry, &object, 0, 0);
 	POINT_AT(1, thread_dead, (void *)pthread_self(), 0, 0);
-	/* nobody's any more */
+	/* the thread has ended */
 	POINT(mutex_entry, &object, 0, 0);
 	return arg;
 }

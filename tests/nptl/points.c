@@ -1,4 +1,4 @@
-/* points.c - comes to every trace point once, with numbers that differ between the first time and the second. */
+/* points.c - passes every trace point, with other numbers the second time than the first time. */
 #include <stdio.h>
 
 #include "inside.h"
@@ -13,7 +13,7 @@ int main(void)
 		if (point != NPTL_POINT_pthread_start && point != NPTL_POINT_thread_dead &&
 		    &__nptl_trace_detail_level && __nptl_trace_detail_level >= 4)
 			__nptl_trace_point(point, object, 0x1001, 0x2002, __builtin_return_address(0));
-	/* one that a newer library might have */
+	/* a trace point that a newer library might have */
 	if (&__nptl_trace_detail_level && __nptl_trace_detail_level >= 4)
 		__nptl_trace_point(NPTL_POINT_COUNT + 5, object, 1, 2, NULL);
 	puts("done");

@@ -1,4 +1,4 @@
-/* raised.c - says its pid, waits until the level is raised to 4, and then comes to a trace point. */
+/* raised.c - prints its pid, waits until the level is 4, and then passes a trace point. */
 #include <sched.h>
 #include <stdio.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-"""Hooks and thread library report the same deeds, thread by thread, in the same order."""
+"""Hooks and thread library report the same actions of each thread, in the same order."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def events_of(ptt: Ptt, trace: Path) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture
 def record_inside(record: Recorder, ptt: Ptt) -> Any:
-    """Recorder of programs on the trace-enabled library, and what they do without it."""
+    """Recorder of programs on the trace-enabled library, which also runs them without it."""
 
     def run(*command: str) -> Path:
         plain = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
@@ -83,10 +83,10 @@ def record_inside(record: Recorder, ptt: Ptt) -> Any:
 
 
 @pytest.mark.parametrize(("source", "arguments"), CASES, ids=[case[0].stem for case in CASES])
-def test_producers_agree(
+def test_hooks_and_library_agree(
     source: Path, arguments: tuple[str, ...], tmp_path: Path, ptt: Ptt, record_inside: Any
 ) -> None:
-    """What the hooks say of a program is what the library says of it."""
+    """The hooks and the library report the same actions of a program."""
     program = Compiler(tmp_path, ROOT / "native" / "include")(
         source, f"-I{ROOT / 'tests' / 'corpus'}"
     )
@@ -95,15 +95,15 @@ def test_producers_agree(
     assert found.compared > 0
 
 
-def test_producers_agree_on_python(ptt: Ptt, record_inside: Any) -> None:
-    """A program of many libraries, none of them ours."""
+def test_hooks_and_library_agree_on_python(ptt: Ptt, record_inside: Any) -> None:
+    """Python is a program with many libraries, all of other projects."""
     found = compare(events_of(ptt, record_inside(sys.executable, "-c", PYTHON)))
     assert not found.differences
     assert found.compared > 100
 
 
-def test_producers_agree_on_every_error(tmp_path: Path, ptt: Ptt) -> None:
-    """The routines with all that they refuse: mutexes that are not the caller's, limits, ends."""
+def test_hooks_and_library_agree_on_every_error(tmp_path: Path, ptt: Ptt) -> None:
+    """All errors of the routines: mutexes of other threads, limits, ends."""
     sources = sorted((ROOT / "tests" / "conformance").glob("*.c"))
     program = tmp_path / "conformance"
     subprocess.run(

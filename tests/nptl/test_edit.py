@@ -1,4 +1,4 @@
-"""Scripted edits of C: they name functions and tokens, and move no line."""
+"""Scripted edits of C name functions and tokens, and move no line."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_an_edit_finds_tokens_in_functions(edit: dict[str, object], new: str) ->
     assert text.count("\n") == SOURCE.count("\n"), "a line has moved"
 
 
-def test_all_edits_see_the_text_as_it_was() -> None:
+def test_all_edits_see_the_original_text() -> None:
     edits = [
         Edit("p", ("a.c",), ("unlock",), ("return 0 ;",), before="A;"),
         Edit("p", ("a.c",), ("unlock",), ("return 0 ;",), before="B;"),
@@ -82,7 +82,7 @@ def test_a_header_gets_an_include_before_its_end(tmp_path: Path) -> None:
     assert (tmp_path / "a.h").read_text().endswith("#endif\n\n#include <b.h>\n#endif /* A */\n")
 
 
-def test_a_place_that_is_gone_is_an_error_unless_some_versions_have_none(tmp_path: Path) -> None:
+def test_a_missing_place_is_an_error_unless_it_is_optional(tmp_path: Path) -> None:
     (tmp_path / "a.c").write_text(SOURCE)
     gone = {"files": ("a.c",), "function": ("destroy",), "after": "P;"}
     assert apply_edits(tmp_path, [Edit("p", **gone, optional=True)]) == ["p"]  # type: ignore[arg-type]
@@ -90,14 +90,14 @@ def test_a_place_that_is_gone_is_an_error_unless_some_versions_have_none(tmp_pat
         apply_edits(tmp_path, [Edit("wanted_point", **gone)])  # type: ignore[arg-type]
 
 
-def test_another_place_for_the_same_point_will_do(tmp_path: Path) -> None:
+def test_an_alternative_place_for_a_point_is_used(tmp_path: Path) -> None:
     (tmp_path / "a.c").write_text(SOURCE)
     gone = Edit("p", ("a.c",), ("destroy",), after="P;", optional=True)
     there = Edit("p", ("a.c",), ("lock",), after="P;", optional=True)
     assert apply_edits(tmp_path, [gone, there]) == []
 
 
-def test_every_edit_is_for_a_point_that_the_catalogue_has() -> None:
+def test_every_edit_is_for_a_point_in_the_catalogue() -> None:
     header = (ROOT / "native" / "include" / "nptl_trace_points.h").read_text()
     edits = load_edits(ROOT / "native" / "glibc" / "edits.toml")
     assert len(edits) > 50

@@ -1,4 +1,4 @@
-"""What the trace-enabled thread library itself reports: locks, calls past the hooks, the rest."""
+"""Events of the trace-enabled thread library: low-level locks, calls past the hooks, others."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ int main(int argc, char **argv)
     return 0;
 }
 """
-# Locks, allocates and prints for every event.
+# A handler that locks, allocates and prints for every event.
 HANDLER = """
 #include <nptl_trace.h>
 #include <pthread.h>
@@ -130,7 +130,7 @@ def locks_of(ptt: Ptt, trace: Path) -> dict[str, dict[str, Any]]:
 def test_locks_of_streams_and_arenas_are_reported(
     ptt: Ptt, compile_c: Compiler, record: Recorder
 ) -> None:
-    """They have waits, and the thread that had them is blamed; a preloaded tracer knows nothing."""
+    """They have waits with the holder as the cause; a preloaded tracer does not see these locks."""
     program = compile_c(HERE / "fight.c")
     trace = record(program, options=(*NPTL, "-l", "2,lll=4"))
     locks = locks_of(ptt, trace)
@@ -148,10 +148,10 @@ def test_locks_of_streams_and_arenas_are_reported(
     assert not locks_of(ptt, stock)
 
 
-def test_low_level_locks_are_held_by_one_at_a_time(
+def test_low_level_locks_have_one_holder_at_a_time(
     ptt: Ptt, compile_c: Compiler, record: Recorder
 ) -> None:
-    """Time stamps keep causality: freed before it is free, taken after it was taken."""
+    """Time stamps keep causality: a release is stamped before it, an acquisition after it."""
     trace = record(compile_c(HERE / "fight.c"), options=(*NPTL, "-l", "2,lll=4"))
     holder: dict[str, int] = {}
     for event in events_of(ptt, trace):
@@ -166,7 +166,7 @@ def test_low_level_locks_are_held_by_one_at_a_time(
 def test_calls_past_the_hooks_are_distinguished(
     ptt: Ptt, compile_c: Compiler, record: Recorder
 ) -> None:
-    """The call site of an event from inside says who called: the hook, or a module by itself."""
+    """The call site of an event from inside shows the caller: the hook, or another module."""
     module = compile_c(MODULE, "-shared", "-fPIC", name="libmodule.so")
     trace = record(compile_c(LOADER, name="loader"), module, options=(*NPTL, "-l", "4"))
     events = events_of(ptt, trace)
@@ -182,8 +182,10 @@ def test_calls_past_the_hooks_are_distinguished(
 
 
 @pytest.mark.parametrize("handler", ["ring", "shared"])
-def test_children_of_forks(handler: str, ptt: Ptt, compile_c: Compiler, record: Recorder) -> None:
-    """A child inherits locked locks that the library sets free for it: nobody is seen to wait."""
+def test_children_of_forks_have_no_false_waits(
+    handler: str, ptt: Ptt, compile_c: Compiler, record: Recorder
+) -> None:
+    """A child inherits held locks, and the library frees them: no thread appears to wait."""
     program = compile_c(CHILDREN)
     trace = record(program, options=(*NPTL, "-l", "4", "--handler", handler))
     assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
@@ -192,10 +194,10 @@ def test_children_of_forks(handler: str, ptt: Ptt, compile_c: Compiler, record: 
     assert json.loads(open_waits.stdout) == []
 
 
-def test_handler_that_uses_the_library(
+def test_a_handler_may_use_the_library(
     compile_c: Compiler, native_stage: Path, library: Path
 ) -> None:
-    """A handler that locks, allocates and prints does not trace itself into the ground."""
+    """A handler that locks, allocates and prints does not trace itself without end."""
     handler = compile_c(HANDLER, "-shared", "-fPIC", name="libbusy.so")
     program = compile_c(CHILDREN)
     done = subprocess.run(
@@ -212,10 +214,10 @@ def test_handler_that_uses_the_library(
 
 
 @pytest.mark.parametrize("handler", ["file", "text", "posix"])
-def test_handlers_of_ours(
+def test_all_handlers_of_ptt_work_at_level_4(
     handler: str, compile_c: Compiler, native_stage: Path, library: Path, tmp_path: Path
 ) -> None:
-    """Each of them stands level 4."""
+    """Level 4 includes events of the library's inside."""
     program = compile_c(CHILDREN)
     argument = {"file": str(tmp_path / "t.ptt"), "posix": str(tmp_path / "log")}.get(handler, "")
     done = subprocess.run(
@@ -231,8 +233,10 @@ def test_handlers_of_ours(
     assert len(done.stdout.splitlines()) >= 50
 
 
-def test_examples_of_the_documentation(ptt: Ptt, compile_c: Compiler, record: Recorder) -> None:
-    """The hand-over of a condition goes the way that the page reads aloud."""
+def test_the_example_of_the_documentation_is_true(
+    ptt: Ptt, compile_c: Compiler, record: Recorder
+) -> None:
+    """The hand-over of a condition has the steps that the page describes."""
     program = compile_c(ROOT / "examples" / "inside" / "handover.c")
     trace = record(program, options=(*NPTL, "-l", "4"))
     names = [event["event"] for event in events_of(ptt, trace)]

@@ -1,7 +1,7 @@
-"""The trace-enabled thread library: how it is built, found, chosen, and what it records.
+"""The trace-enabled thread library: its build, its choice, and its events.
 
-What needs the library itself uses the one that `ptt nptl build` left in the cache, which
-`./check.sh nptl` makes.
+Tests that need the library use the library in the cache of `ptt nptl build`. `./check.sh nptl`
+builds it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def events_of(ptt: Ptt, trace: Path) -> list[dict[str, Any]]:
 # ---- without the library ----------------------------------------------------------------------
 
 
-def test_the_installed_library_says_what_it_is() -> None:
+def test_the_version_of_the_installed_library_is_read() -> None:
     system = installed()
     version = os.confstr("CS_GNU_LIBC_VERSION")
     assert version == f"glibc {system.version}"
@@ -55,7 +55,7 @@ def test_the_installed_library_says_what_it_is() -> None:
     ("installed_one", "wanted"),
     [
         ("2.36-9+deb12u7", "2.36-9+deb12u7"),
-        ("2.36-9+deb12u10", "2.36-9+deb12u14"),  # the archive has left it behind
+        ("2.36-9+deb12u10", "2.36-9+deb12u14"),  # the archive no longer has this revision
         ("2.41-12", "2.41-12"),  # another release is no substitute
     ],
 )
@@ -72,7 +72,7 @@ def test_a_revision_that_left_the_archive_is_replaced(
     assert source._revision_in_archive(installed_one) == wanted
 
 
-def test_what_is_built_of_another_revision_has_its_name(
+def test_a_build_of_another_revision_has_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unpack_package(names: list[str], work: Path, into: Path) -> None:
@@ -96,7 +96,7 @@ def test_what_is_built_of_another_revision_has_its_name(
     assert not own.stands_in
 
 
-def test_a_build_of_another_revision_runs_where_it_was_built_for(tmp_path: Path) -> None:
+def test_a_build_of_another_revision_fits_the_installed_revision(tmp_path: Path) -> None:
     system = installed()
     (tmp_path / "lib").mkdir()
     banner = f"GNU C Library (Newer {system.version}-99) stable release version {system.version}."
@@ -195,10 +195,10 @@ def test_a_second_build_returns_at_once(ptt: Ptt, library: Path) -> None:
     assert done.stderr == ""
 
 
-def test_the_library_is_that_of_the_system_but_for_the_points(library: Path) -> None:
+def test_the_library_differs_from_the_system_only_in_trace_points(library: Path) -> None:
     system, built = installed(), store.find(library)
     assert built is not None
-    # the archive may have another revision of it than the one that is installed
+    # the archive may have another revision than the installed revision
     assert (built.runs_with, built.libc.version) == (system.package, system.version)
     assert [path.name for path in (library / "lib").iterdir()] == ["libc.so.6"]
     assert _exports(built.libc.path) == _exports(system.path)
@@ -212,7 +212,7 @@ def _exports(path: Path) -> set[str]:
     return {line.split()[-1] for line in text.splitlines()}
 
 
-def test_a_program_and_its_children_run_on_it_and_the_trace_says_so(
+def test_a_program_and_its_children_run_on_the_library(
     ptt: Ptt, record: Recorder, library: Path
 ) -> None:
     shell = "grep -h /libc.so.6 /proc/self/maps; sh -c 'grep -h /libc.so.6 /proc/self/maps; true'"
@@ -286,7 +286,9 @@ int main(void)
 
 
 @pytest.mark.usefixtures("library")
-def test_the_insides_speak(ptt: Ptt, record: Recorder, compile_c: Compiler) -> None:
+def test_the_library_reports_internal_events(
+    ptt: Ptt, record: Recorder, compile_c: Compiler
+) -> None:
     trace = record(compile_c(PROGRAM), options=("-l", "4", "--nptl", "auto"))
     found = {event["event"] for event in events_of(ptt, trace)}
     assert found >= {
@@ -317,7 +319,7 @@ def test_without_a_tracer_it_is_an_ordinary_library(library: Path, compile_c: Co
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="knows how the code is named there")
 @pytest.mark.parametrize("routine", ["pthread_mutex_lock", "pthread_mutex_unlock"])
-def test_a_lock_that_is_not_traced_looks_at_the_level_once(library: Path, routine: str) -> None:
+def test_an_untraced_lock_reads_the_level_once(library: Path, routine: str) -> None:
     libc = library / "lib" / "libc.so.6"
     symbols = subprocess.run(
         ["nm", "-D", "-S", libc], capture_output=True, encoding="utf-8", check=True
@@ -336,7 +338,7 @@ def test_a_lock_that_is_not_traced_looks_at_the_level_once(library: Path, routin
     assert "<__nptl_trace_call>" not in code
 
 
-def test_ld_so_and_libc_agree_on_what_they_share(library: Path) -> None:
+def test_ld_so_and_libc_agree_on_shared_structures(library: Path) -> None:
     loader = next((library / "ld").iterdir())
     assert struct.unpack("<4sB", loader.read_bytes()[:5]) == (b"\x7fELF", 2)
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What becomes of trace points inside a thread library: programs play the library."""
+"""Trace points inside a thread library become events: test programs act as the library."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 FIRST, SECOND = 0x1001, 0x2002
-# The tracer's own code makes their events.
+# The tracer's own code makes the events of these points.
 _BY_HAND = {
     "lll_taken": ["LLL_PURPOSE", "LLL_TAKEN"],
     "lll_tried": ["LLL_TAKEN"],
@@ -46,7 +46,7 @@ def report_of(ptt: Ptt, trace: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def points(compile_c: Compiler) -> Path:
-    """The program that comes to every trace point."""
+    """The program that passes every trace point."""
     return compile_c(HERE / "points.c")
 
 
@@ -83,15 +83,19 @@ def test_every_point_gives_its_events(ptt: Ptt, points: Path, record: Recorder) 
             assert event["object"] == address
 
 
-def test_nothing_below_level_4(ptt: Ptt, points: Path, locks: Path, record: Recorder) -> None:
-    """Levels 1 to 3 hold nothing of the library's inside."""
+def test_no_internal_event_below_level_4(
+    ptt: Ptt, points: Path, locks: Path, record: Recorder
+) -> None:
+    """Levels 1 to 3 have no events of the library's inside."""
     inside = {event.name for event in EVENTS if event.level == 4}
     for program in (points, locks):
         trace = record(program, options=("--nptl", "stock", "-l", "3"))
         assert not inside & {event["event"] for event in events_of(ptt, trace)}
 
 
-def test_domains_have_their_own_level(ptt: Ptt, points: Path, record: Recorder) -> None:
+def test_a_domain_of_the_library_has_its_own_level(
+    ptt: Ptt, points: Path, record: Recorder
+) -> None:
     """`lll=4` records low-level locks and no other event of the library's inside."""
     trace = record(points, options=("--nptl", "stock", "-l", "2,lll=4"))
     found = {e["event"] for e in events_of(ptt, trace) if not e["event"].startswith("PROCESS")}
@@ -99,7 +103,7 @@ def test_domains_have_their_own_level(ptt: Ptt, points: Path, record: Recorder) 
 
 
 def test_low_level_locks_are_reported(ptt: Ptt, locks: Path, record: Recorder) -> None:
-    """They have waits, holds and whom to blame, and are called by variable or by purpose."""
+    """They have waits, holds and causes, and the name of a variable or of a purpose."""
     report = report_of(ptt, record(locks, options=("--nptl", "stock", "-l", "2,lll=4")))
     found = {item["name"]: item for item in report["objects"] if item["kind"] == "lll"}
     stream = found.pop("stream_lock")
@@ -116,16 +120,18 @@ def test_low_level_locks_are_reported(ptt: Ptt, locks: Path, record: Recorder) -
     assert waiter["by_kind"]["lll"] == stream["wait_ns"]
 
 
-def test_nobody_is_accused(ptt: Ptt, points: Path, locks: Path, record: Recorder) -> None:
-    """Events of the library's inside are evidence of nothing."""
+def test_internal_events_cause_no_finding(
+    ptt: Ptt, points: Path, locks: Path, record: Recorder
+) -> None:
+    """Events of the library's inside are no evidence for findings."""
     for program in (points, locks):
         trace = record(program, options=("--nptl", "stock", "-l", "4"))
         assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
         ptt("verify", trace)
 
 
-def test_babeltrace2_reads_them(ptt: Ptt, points: Path, record: Recorder) -> None:
-    """The second reader finds as many events as the first."""
+def test_babeltrace2_reads_internal_events(ptt: Ptt, points: Path, record: Recorder) -> None:
+    """The second reader finds as many events as PTT."""
     if not shutil.which("babeltrace2"):
         pytest.skip("babeltrace2 is not installed")
     trace = record(points, options=("--nptl", "stock", "-l", "4"))
@@ -136,8 +142,10 @@ def test_babeltrace2_reads_them(ptt: Ptt, points: Path, record: Recorder) -> Non
     assert len(done.stdout.splitlines()) == len(events_of(ptt, trace))
 
 
-def test_thread_made_past_the_hooks(ptt: Ptt, compile_c: Compiler, record: Recorder) -> None:
-    """It begins and ends where the library says so, and nothing of it comes before or after."""
+def test_a_thread_made_past_the_hooks_has_begin_and_end(
+    ptt: Ptt, compile_c: Compiler, record: Recorder
+) -> None:
+    """The library reports the begin and the end; no event of the thread lies outside."""
     trace = record(compile_c(HERE / "past.c"), options=("--nptl", "stock", "-l", "4"))
     events = events_of(ptt, trace)
     first = events[0]["tid"]
@@ -148,8 +156,10 @@ def test_thread_made_past_the_hooks(ptt: Ptt, compile_c: Compiler, record: Recor
     assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
 
 
-def test_level_raised_while_it_runs(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
-    """`ptt level` opens the library's trace points too."""
+def test_the_level_can_rise_while_a_program_runs(
+    ptt: Ptt, compile_c: Compiler, tmp_path: Path
+) -> None:
+    """`ptt level` also enables the library's trace points."""
     program, trace = compile_c(HERE / "raised.c"), tmp_path / "raised.ptt"
     with subprocess.Popen(
         ptt.command("record", "--nptl", "stock", "-l", "2", "-o", trace, "--", program),

@@ -1,4 +1,4 @@
-"""Thirty small programs that say themselves where their threads waited, for what and for whom."""
+"""Thirty small programs print the places, objects and holders of their own waits."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from tests.support import Recorder
 
-# What waits has to begin before what wakes.
+# The waiting thread must start to wait before another thread wakes it.
 pytestmark = pytest.mark.alone
 
 CORPUS = ROOT / "tests" / "programs" / "python_corpus"
 PROGRAMS = sorted(path for path in CORPUS.glob("*.py") if path.name != "witness.py")
 # The programs' own pauses are longer.
 LONG_NS = 20_000_000
-# All of them by one interpreter, one after the other; one that fails ends that.
+# One interpreter runs all programs in turn, until a program fails.
 SHELL = 'for program; do "$0" "$program" || exit; done'
 
 
@@ -35,7 +35,7 @@ def place_of(stacks: Stacks, number: str | None) -> str:
 
 
 def kept_by(stacks: Stacks, wait: dict[str, Any]) -> tuple[int, str]:
-    """Return the thread that kept a thread waiting, and where it took the lock or gave it back."""
+    """Return the holder of a wait, and the place at which it took or released the lock."""
     tid = wait["owner_tid"] or wait["waker_tid"]
     return tid, place_of(stacks, wait["holder_stack_id"] or wait["waker_stack"])
 
@@ -47,7 +47,7 @@ def kept_by(stacks: Stacks, wait: dict[str, Any]) -> tuple[int, str]:
         for one in interpreters()
     ],
 )
-def test_waits_and_holders_are_where_the_programs_say(
+def test_waits_and_holders_agree_with_the_programs(
     python: str, record: Recorder, tmp_path: Path
 ) -> None:
     if minor_of(python) not in {*VERSIONS, *DEBUG_WORDS}:
@@ -66,7 +66,7 @@ def test_waits_and_holders_are_where_the_programs_say(
         for wait in long
     }
     assert not waited - found, sorted(waited - found)
-    # Where the programs say, there is no wait of another class, and no contention elsewhere.
+    # No wait at these places has another class, and no contention is elsewhere.
     places = {one[:3] for one in waited}
     assert not {one for one in found if one[:3] in places} - waited
     assert not {one for one in found if one[3] == "contended"} - waited

@@ -1,4 +1,4 @@
-"""Functions of Python in recorded stacks: where a program waits is a line of its source."""
+"""Functions of Python in recorded stacks: the call site of a wait is a line of the source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt, Recorder
 
-# What waits has to begin before what wakes.
+# The waiting thread must start to wait before another thread wakes it.
 pytestmark = pytest.mark.alone
 
 PROGRAM = ROOT / "tests" / "programs" / "python_waits.py"
@@ -58,7 +58,7 @@ def marked(path: Path, mark: str) -> set[str]:
 
 
 @pytest.mark.parametrize("python", interpreters())
-def test_lines_of_waits(python: str, record: Recorder, tmp_path: Path) -> None:
+def test_waits_are_at_the_marked_lines(python: str, record: Recorder, tmp_path: Path) -> None:
     minor = minor_of(python)
     if minor not in {*VERSIONS, *DEBUG_WORDS}:
         pytest.skip(f"frames of Python 3.{minor} are not read")
@@ -67,7 +67,7 @@ def test_lines_of_waits(python: str, record: Recorder, tmp_path: Path) -> None:
     places = {stacks.place(wait["stack_id"]).split(" ")[-1] for wait in long}
     lines = marked(PROGRAM, "waits") | {"(made.txt:4)", "(packed.py:3)"}
     assert lines <= places, sorted(lines - places)
-    # Nothing of the interpreter is a place where a program waits for a lock of its own.
+    # No function of the interpreter is the call site of a wait for the program's lock.
     found = {stacks.place(w["stack_id"]) for w in stacks.waits if w["kind"] == "semaphore"}
     assert not [place for place in found if "PyThread" in place or "Eval" in place], found
     if minor >= 11:
@@ -77,7 +77,7 @@ def test_lines_of_waits(python: str, record: Recorder, tmp_path: Path) -> None:
         assert any(place.startswith("later") for place in ends), ends
 
 
-def test_order_of_frames(record: Recorder, tmp_path: Path) -> None:
+def test_frames_are_in_the_order_of_calls(record: Recorder, tmp_path: Path) -> None:
     stacks = Stacks(record(sys.executable, PROGRAM, tmp_path, options=("--stacks", "64")))
     found = [
         [re.split(r"[+ ]", frame)[0] for frame in stacks.functions(wait["stack_id"])]
@@ -85,7 +85,7 @@ def test_order_of_frames(record: Recorder, tmp_path: Path) -> None:
         if wait["dur_ns"] > LONG_NS and wait["stack_id"]
     ]
 
-    # What C calls, and what it was called by: libraries stay, the interpreter does not.
+    # Python functions below and above C functions: libraries stay, and the interpreter is left out.
     inner, outer = "called_by_a_library.<locals>.compare", "called_by_a_library"
     names = next(names for names in found if inner in names)
     between = names[names.index(inner) : names.index(outer)]
@@ -100,7 +100,7 @@ def test_order_of_frames(record: Recorder, tmp_path: Path) -> None:
     assert made[made.index("Store.__init__") + 1] == "methods"
 
 
-def test_without(record: Recorder, tmp_path: Path) -> None:
+def test_frames_of_python_can_be_left_out(record: Recorder, tmp_path: Path) -> None:
     options = ("--stacks", "64", "--python", "off")
     stacks = Stacks(record(sys.executable, PROGRAM, tmp_path, options=options))
     assert not any(".py:" in row["site"] for row in stacks.sites.values())
@@ -133,8 +133,8 @@ def test_broken_frames_are_not_read(record: Recorder, seed: int) -> None:
 
 
 @pytest.mark.parametrize("python", interpreters())
-def test_each_wait_has_its_own_line(python: str, record: Recorder, tmp_path: Path) -> None:
-    """Stacks that look alike from below are not taken for one another."""
+def test_similar_stacks_keep_their_own_lines(python: str, record: Recorder, tmp_path: Path) -> None:
+    """PTT does not confuse stacks with the same outer frames."""
     if minor_of(python) not in {*VERSIONS, *DEBUG_WORDS}:
         pytest.skip("frames of this version are not read")
     message = tmp_path / "said.txt"
@@ -144,10 +144,11 @@ def test_each_wait_has_its_own_line(python: str, record: Recorder, tmp_path: Pat
     waits = sorted(stacks.waits, key=lambda wait: wait["t_ns"])
     of_thread = [w for w in waits if w["tid"] == int(tid) and w["kind"] == "semaphore"]
     functions = [stacks.place(wait["stack_id"]) for wait in of_thread]
-    # A new thread waits in the interpreter until the thread that started it knows it.
+    # A new thread waits in the interpreter until its creator has registered it.
     found = [name.split(" ")[-1] for name in functions if not name.startswith("thread_run ")]
     found = [place for place in found if place not in marked(PLACES, "asks")]
-    # One that was released before it was asked for is no wait; the others are as the program says.
+    # A lock that was released before the call causes no wait; the other waits agree with the
+    # program.
     assert len(found) > 50
     left = iter(places)
     assert all(place in left for place in found), (found, places)

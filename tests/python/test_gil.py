@@ -1,4 +1,4 @@
-"""`ptt report --gil`: who had the interpreter's lock, and who waited for it, at which lines."""
+"""`ptt report --gil`: the threads and lines that held or awaited the interpreter's lock."""
 
 from __future__ import annotations
 
@@ -30,20 +30,21 @@ def rows_at(rows: list[dict[str, Any]], mark: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("python", interpreters())
-def test_convoy_behind_a_call_of_c(python: str, ptt: Ptt, record: Recorder) -> None:
+def test_a_convoy_behind_a_c_function_is_reported(python: str, ptt: Ptt, record: Recorder) -> None:
     if not 8 <= minor_of(python) <= 14:
         pytest.skip("frames of this version are not read")
     trace = record(python, PROGRAM)
     rows = json.loads(ptt("report", "--gil", "--format", "json", trace).stdout)["rows"]
     computes, answers = rows_at(rows, "computes"), rows_at(rows, "answers")
-    # Whoever waits does so for the thread that computes, which is at that line nearly always.
+    # Every waiter waits for the thread that computes. That thread is at the marked line most of the
+    # time.
     assert computes["tid"] != answers["tid"]
     assert max(rows, key=lambda row: row["wait_ns"]) == answers
     assert max(rows, key=lambda row: row["wait_caused_ns"]) == computes
     assert computes["wait_caused_ns"] > answers["wait_ns"] / 2
     assert answers["wait_max_ns"] <= answers["wait_ns"]
     assert 0 < sum(row["share"] for row in rows) <= 1.001
-    # A lock has one holder: what others waited is no longer than they were.
+    # A lock has a single holder at a time, so no computed hold is shorter than 0 ns.
     assert all(row["hold_ns"] >= 0 for row in rows)
     query = "select site, wait_ns, wait_caused_ns from gil join sites using (run_id, site_id)"
     table = json.loads(ptt("sql", "--format", "json", trace, query).stdout)
@@ -63,7 +64,7 @@ def test_convoy_behind_a_call_of_c(python: str, ptt: Ptt, record: Recorder) -> N
 
 
 @pytest.mark.parametrize("python", interpreters())
-def test_it_is_called_what_it_is(python: str, ptt: Ptt, record: Recorder) -> None:
+def test_the_lock_of_the_interpreter_is_named_gil(python: str, ptt: Ptt, record: Recorder) -> None:
     if not 8 <= minor_of(python) <= 14:
         pytest.skip("frames of this version are not read")
     trace = record(python, PROGRAM)
@@ -82,7 +83,7 @@ def test_it_is_called_what_it_is(python: str, ptt: Ptt, record: Recorder) -> Non
 
 
 @pytest.mark.parametrize("python", interpreters())
-def test_waits_for_it_are_a_class(python: str, ptt: Ptt, record: Recorder) -> None:
+def test_waits_for_the_gil_are_a_class(python: str, ptt: Ptt, record: Recorder) -> None:
     if not 8 <= minor_of(python) <= 14:
         pytest.skip("frames of this version are not read")
     trace = record(python, PROGRAM)
@@ -93,14 +94,14 @@ def test_waits_for_it_are_a_class(python: str, ptt: Ptt, record: Recorder) -> No
     document = json.loads(ptt("report", "--format", "json", trace).stdout)
     threads = [thread["gil_ns"] for thread in document["threads"]]
     assert sum(threads) == document["gil_ns"] == sum(r["ns"] for r in rows if r["class"] == "gil")
-    # Neither of the threads was kept by anything else for long.
+    # No other object held up either thread for long.
     assert document["gil_ns"] > 10 * (document["wait_ns"] + document["timeout_ns"])
     states = "select distinct state from states join waits using (wait_id) where class = 'gil'"
     found = json.loads(ptt("sql", "--format", "json", trace, states).stdout)
     assert {row["state"] for row in found} <= {"blocked", "ready"}
 
 
-def test_as_text_and_csv(ptt: Ptt, record: Recorder, compile_c: Compiler) -> None:
+def test_the_report_has_text_and_csv(ptt: Ptt, record: Recorder, compile_c: Compiler) -> None:
     trace = record(sys.executable, PROGRAM)
     text = ptt("report", "--gil", trace).stdout
     assert "the GIL was held for" in text
@@ -116,8 +117,8 @@ def test_as_text_and_csv(ptt: Ptt, record: Recorder, compile_c: Compiler) -> Non
 
 
 @pytest.mark.parametrize("python", interpreters())
-def test_interpreters_that_have_one_of_their_own(python: str, ptt: Ptt, record: Recorder) -> None:
-    """Each is a lock by itself: no thread of one waits for a thread of another."""
+def test_interpreters_with_their_own_gil(python: str, ptt: Ptt, record: Recorder) -> None:
+    """Each GIL is a separate lock: no thread waits for a thread of another interpreter."""
     if not 12 <= minor_of(python) <= 13:
         pytest.skip("all interpreters share one, or there is no module that makes others")
     trace = record(python, INTERPRETERS)
@@ -134,7 +135,8 @@ def test_interpreters_that_have_one_of_their_own(python: str, ptt: Ptt, record: 
     document = json.loads(ptt("report", "--format", "json", trace).stdout)
     waited = {item["name"]: item for item in document["objects"] if item["gil_ns"]}
     assert {"GIL #2", "GIL #3"} <= set(waited)
-    # What waits for it with a time limit waits again: that is no wait that timed out.
+    # A thread waits for the GIL with a time limit, again and again: no such wait counts as timed
+    # out.
     assert all(not item["timeout_ns"] and not item["wait_ns"] for item in waited.values())
     alone = json.loads(ptt("report", "--object", "GIL #2", "--format", "json", trace).stdout)
     assert {item["name"] for item in alone["objects"]} == {"GIL #2"}
@@ -143,8 +145,8 @@ def test_interpreters_that_have_one_of_their_own(python: str, ptt: Ptt, record: 
     assert {"GIL #2", "GIL #3"} <= {row["name"] for row in table}
 
 
-def test_one_that_no_event_is_about() -> None:
-    """Of a part of a trace in which the first interpreter does nothing."""
+def test_a_gil_without_an_event_keeps_its_number() -> None:
+    """The first interpreter may do nothing in a part of a trace."""
     own, another = Condition(5, own=True), Condition(1, own=False)
     heap = {0x1000: own, 0x1000 + HAND_OVER: own, 0x2000: another, 0x2000 + HAND_OVER: own}
     gils = find_gils(heap, lambda _: False)

@@ -1,4 +1,4 @@
-"""Semaphores of C libraries below functions of Python are what they are in programs of C."""
+"""Semaphores of C libraries have the same purpose below Python as in C programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locks of Python that a thread holds while another thread forks the process."""
+"""Locks of Python that one thread holds while another thread forks the process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.alone
 
-# It says who must be found: the child's process, the parent's holder, and the line of the wait.
+# The program prints the expected answer: the child's process, the parent's holder, and the line of
+# the wait.
 PROGRAM = """
 import logging, os, queue, signal, threading, time
 

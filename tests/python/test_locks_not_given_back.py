@@ -1,4 +1,4 @@
-"""Locks of Python that are not given back in a trace have holders all the same."""
+"""Locks of Python have holders, even if no release is in the trace."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.alone
 
-# "kept" is freed while it is taken; "left" and "right" are taken in both orders; "bell" is given
-# back by a thread that did not take it, and "given" by the one that did.
+# The program frees "kept" while a thread holds it, and takes "left" and "right" in both orders.
+# Another thread than the holder releases "bell"; the holder itself releases "given".
 PROGRAM = """
 import os, threading, time
 
@@ -69,7 +69,7 @@ os._exit(0)
 
 
 def _name(row: dict[str, str]) -> str:
-    """Return what the program has assigned a lock to."""
+    """Return the variable to which the program has assigned a lock."""
     return row["name"].partition(" = ")[0].rpartition(".")[2]
 
 
@@ -90,7 +90,7 @@ def test_the_holder_is_known(minor: int, record: Recorder, ptt: Ptt, tmp_path: P
     assert (locks["kept"]["timeout_waits"], locks["kept"]["holds"]) == (1, 1)
     assert locks["kept"]["hold_ns"] > 30_000_000
     assert locks["given"]["holds"] == 1
-    bell = locks["bell"]  # nobody held it, and nobody waited for it
+    bell = locks["bell"]  # no thread held "bell", and no thread waited for it
     assert bell["holds"] == sum(ns for name, ns in bell.items() if name.endswith("_waits")) == 0
     (cycle,) = report["deadlocks"]
     assert {_name({"name": wait["object_name"]}) for wait in cycle} == {"left", "right"}

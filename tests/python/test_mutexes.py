@@ -1,4 +1,4 @@
-"""Waits for mutexes of the interpreter (`PyMutex`) are not for what threads are parked at."""
+"""A wait for a mutex of the interpreter (`PyMutex`) names the mutex, not the parking place."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt, Recorder
 
-# What waits has to begin before what wakes.
+# The waiting thread must start to wait before another thread wakes it.
 pytestmark = pytest.mark.alone
 
-# Two mutexes, for each of which two threads wait one after the other: until 3.13.0 they are for
-# extensions alone.
+# Two mutexes; two threads wait in turn for each mutex. Until 3.13.0, only extensions have such
+# mutexes.
 PROGRAM = """
 import ctypes, threading, time
 

@@ -1,4 +1,4 @@
-"""Locks of Python programs have names: what they are, and where they were created."""
+"""Locks of Python programs have names: the kind, and the place of the creation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt, Recorder
 
-# What waits has to begin before what wakes.
+# The waiting thread must start to wait before another thread wakes it.
 pytestmark = pytest.mark.alone
 
 PROGRAM = ROOT / "tests" / "programs" / "python_locks.py"
@@ -29,7 +29,7 @@ MUTEXES = "import sys; sys.exit(sys.version_info < (3, 13, 1))"
 
 
 def expected() -> list[re.Pattern[str]]:
-    """Return the names that the program's marks say."""
+    """Return the names in the program's marks."""
     lines = enumerate(PROGRAM.read_text(encoding="utf-8").splitlines(), 1)
     marks = [(n, line.partition("  # ")[2]) for n, line in lines]
     names = []
@@ -42,7 +42,7 @@ def expected() -> list[re.Pattern[str]]:
 
 
 @pytest.mark.parametrize("python", interpreters())
-def test_locks_are_called_what_they_are(python: str, record: Recorder, tmp_path: Path) -> None:
+def test_locks_have_the_names_in_the_marks(python: str, record: Recorder, tmp_path: Path) -> None:
     minor = minor_of(python)
     if minor not in {*VERSIONS, *DEBUG_WORDS}:
         pytest.skip(f"frames of Python 3.{minor} are not read")
@@ -59,7 +59,7 @@ def test_locks_are_called_what_they_are(python: str, record: Recorder, tmp_path:
         assert any("= Lock of Store.__init__ (" in name for name in names)
 
 
-# Two locks of one line, whose deadlock is to name them apart.
+# Two locks of one line: the deadlock must name them differently.
 DEADLOCK = """
 import os, threading
 locks = [threading.Lock() for _ in range(2)]
@@ -87,7 +87,7 @@ os._exit(0)
 """
 
 
-def test_a_name_is_that_of_one_lock(record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
+def test_a_name_chooses_a_single_lock(record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
     script = tmp_path / "two.py"
     script.write_text(DEADLOCK)
     trace = record(sys.executable, script)
@@ -103,7 +103,7 @@ def test_a_name_is_that_of_one_lock(record: Recorder, ptt: Ptt, tmp_path: Path) 
     assert names[1] not in found
 
 
-# A lock is freed, and the next one lies where it lay.
+# The program frees a lock, and the next lock has the same address.
 IN_TURN = """
 import threading, time
 
@@ -126,7 +126,7 @@ for n in range(8):
 """
 
 
-def test_locks_at_one_address_are_apart(record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
+def test_locks_at_the_same_address_differ(record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
     script = tmp_path / "turns.py"
     script.write_text(IN_TURN)
     trace = record(sys.executable, script)
@@ -140,8 +140,7 @@ def test_locks_at_one_address_are_apart(record: Recorder, ptt: Ptt, tmp_path: Pa
         assert sorted(name for name in names if name.startswith(f"{kind} ")) == wanted
 
 
-# Names that are given, those of a library, one that is longer than the kernel keeps, and one that
-# is no name.
+# Names from the program, names from a library, a name too long for the kernel, and an invalid name.
 THREADS = """
 import threading, _thread
 from concurrent.futures import ThreadPoolExecutor
@@ -185,13 +184,15 @@ def test_threads_have_the_names_of_threading(python: str, record: Recorder, tmp_
         names = [str(row["name"]) for row in traces.table("threads").to_pylist()]
     long = "a name that is quite a lot longer than fifteen"
     assert {"reader", "ü日", long, "strange", "pool_0"} <= set(names), names
-    # Those without one are called as the program.
+    # Threads without a name have the name of the program.
     program = names[0]
     assert len([name for name in names if name == program]) >= 3, names
 
 
-def test_functions_that_the_trace_does_not_have(record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
-    """As of a recorder that was killed between two lines."""
+def test_functions_missing_in_the_trace_have_no_name(
+    record: Recorder, ptt: Ptt, tmp_path: Path
+) -> None:
+    """A recorder that was killed between two lines leaves such a trace."""
     trace = record(sys.executable, PROGRAM, tmp_path)
     info = trace / "info" / "processes.jsonl"
     lines = []

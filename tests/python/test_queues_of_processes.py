@@ -1,4 +1,4 @@
-"""A process that reads from a queue has the lock of the queue, and waits for work as the others."""
+"""A process that reads from a queue holds the queue's lock, and yet waits for work."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_readers_are_idle(record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
     assert sum(one > 100_000_000 for one in idle) == 1, idle
 
 
-def test_a_reader_was_killed(record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
+def test_a_killed_reader_keeps_the_lock(record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
     program = tmp_path / "prog.py"
     program.write_text(PROGRAM)
     trace = record(sys.executable, program, "kill")

@@ -1,4 +1,4 @@
-"""What a wait of a Python program is: for work, or for a lock that another thread has."""
+"""Waits of Python programs: for work, or for a lock that another thread has."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PROGRAM = ROOT / "tests" / "programs" / "python_idle.py"
 SERVICE = ROOT / "tests" / "programs" / "python_service.py"
 LONG_NS = 20_000_000
 GIL_WAITS = {("gil", "cond"), ("gil", "mutex")}
-# What waits has to begin before what wakes.
+# The waiting thread must start to wait before another thread wakes it.
 pytestmark = pytest.mark.alone
 
 
@@ -39,19 +39,19 @@ def test_an_empty_queue_is_no_contention(python: str, record: Recorder) -> None:
         pytest.skip("frames of this version are not read")
     stacks = Stacks(record(python, PROGRAM))
     long = [wait for wait in stacks.waits if wait["dur_ns"] > LONG_NS and wait["stack_id"]]
-    # A thread then waits at the same line for the interpreter: long on a busy machine.
+    # Afterwards, a thread waits for the GIL at the same line, which takes long on a busy machine.
     long = [wait for wait in long if (wait["class"], wait["kind"]) not in GIL_WAITS]
     found = {(wait["class"], stacks.place(wait["stack_id"]).split(" ")[-1]) for wait in long}
     for mark in ("idle", "contended", "join"):
         lines = marked(PROGRAM, mark)
         assert lines <= {place for name, place in found if name == mark}, found
         assert not lines & {place for name, place in found if name != mark}, found
-    # A pool's thread without work is in no function of the program.
+    # An idle thread of a pool is in no function of the program.
     pool = [place for name, place in found if name == "idle" and place.startswith("(thread.py:")]
     assert pool, found
 
 
-# The end of one of two threads is waited for; it takes a lock of its own, too.
+# The main thread waits for the end of the second thread. That end also takes a lock of its own.
 JOINED = """
 import threading, time
 threads = [threading.Thread(target=time.sleep, args=(pause,)) for pause in (0.01, 0.2)]
@@ -81,7 +81,7 @@ def test_a_join_names_the_thread(python: str, record: Recorder, ptt: Ptt, tmp_pa
     assert "(joining)" in text
 
 
-# Nothing of the program waits for the thread: the interpreter does, before it ends.
+# The program does not wait for the thread: the interpreter waits before it ends.
 LEFT_BEHIND = """
 import threading, time
 threading.Thread(target=time.sleep, args=(0.2,)).start()
@@ -97,13 +97,13 @@ def test_the_end_of_a_program_waits_in_python(
     script = tmp_path / "left.py"
     script.write_text(LEFT_BEHIND)
     stacks = Stacks(record(python, script))
-    # A busy machine may take long to start the thread, which is waited for, too.
+    # A busy machine may take long to start the thread, and the program waits for the start, too.
     longest = max((wait for wait in stacks.waits if wait["stack_id"]), key=lambda w: w["dur_ns"])
     assert longest["dur_ns"] > LONG_NS
     assert "(threading.py:" in stacks.place(longest["stack_id"])
 
 
-# The second thread has the lock after it waited for it, while the third one waits.
+# The second thread waits for the lock and gets it, while the third thread waits.
 HANDED_ON = """
 import threading, time
 
@@ -149,7 +149,7 @@ def test_the_line_of_a_holder_that_waited_before(
     assert any(site.endswith(line) for site in blamed), blamed
 
 
-# The holder takes the lock when nobody waits for it, and gives it back at another line.
+# The holder takes the lock without a wait, and releases it at another line.
 NEVER_WAITED = """
 import os, threading, time
 
@@ -198,8 +198,8 @@ def test_the_line_of_a_holder_that_never_waited(
     assert re.search(rf"held it, released at (?:\w+\.)?holder {re.escape(line)}", text), text
 
 
-# A task takes a lock that another thread has, and so keeps the other from its turns; then it lets
-# a thread take it.
+# A task takes a lock that another thread has, and so keeps the other tasks from their turns. Then
+# it lets a thread take the lock.
 BLOCKED = """
 import asyncio, threading, time
 
@@ -239,7 +239,9 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("python", interpreters())
-def test_a_blocked_loop_is_known(python: str, record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
+def test_a_blocked_event_loop_is_reported(
+    python: str, record: Recorder, ptt: Ptt, tmp_path: Path
+) -> None:
     if minor_of(python) not in {*VERSIONS, *DEBUG_WORDS}:
         pytest.skip("frames of this version are not read")
     script = tmp_path / "loop.py"

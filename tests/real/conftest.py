@@ -26,7 +26,7 @@ def real(tmp_path: Path, ptt: Ptt) -> Real:
 
 @pytest.fixture(scope="session")
 def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """12 MiB that compress about as text does, the same in every run."""
+    """12 MiB that compress about as well as text, the same bytes in every run."""
     path = tmp_path_factory.mktemp("input") / "text"
     words = [b"%x" % zlib.crc32(b"%d" % n) for n in range(4096)]
     crc, out = 1, []

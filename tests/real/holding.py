@@ -1,4 +1,4 @@
-"""Checks on all events of a trace at once that no lock is seen held by two threads."""
+"""Checks over all events of a trace that no two threads hold the same lock."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _FREE, _SHARED, _EXCLUSIVE = 0, 1, 2
 
 
 class LockEvents:
-    """Who took and released which lock, in the order of the merged trace.
+    """The acquisitions and releases of all locks, in the order of the merged trace.
 
     Attributes:
         kind: 0 a release, 1 taken for reading, 2 taken.
         thread: The kernel's number of the thread.
         object: Address of the lock.
-        names: How many events there are of each name.
+        names: The number of events of each name.
     """
 
     def __init__(
@@ -74,26 +74,27 @@ def lock_events(trace: Path) -> LockEvents:
 
 
 def violations(events: LockEvents) -> int:
-    """Return how many times a lock is taken while held, or released by who does not hold it.
+    """Return the number of acquisitions of held locks, and of releases by another thread.
 
     The locks are neither recursive nor taken for reading twice by one thread.
     """
-    # Events of one lock next to one another, in their order.
+    # Sort events by lock; events of a lock keep their order.
     order = np.argsort(events.object, kind="stable")
     kind, thread, lock = events.kind[order], events.thread[order], events.object[order]
     first = np.r_[True, lock[1:] != lock[:-1]]
     group = np.cumsum(first) - 1
     start = np.flatnonzero(first)
 
-    # A release gives back what the same thread took last of that lock: look at each thread alone.
+    # A release ends the last acquisition of that lock by the same thread, so look at each thread
+    # alone.
     by_thread = np.lexsort((np.arange(len(lock)), thread, lock))
     k, g, t = kind[by_thread], group[by_thread], thread[by_thread]
     same = np.r_[False, (g[1:] == g[:-1]) & (t[1:] == t[:-1])]
     before = np.r_[np.int8(_FREE), k[:-1]]
-    held_before = np.where(same, before, _FREE)  # what this thread held of this lock
+    held_before = np.where(same, before, _FREE)  # the hold of this thread on this lock
     bad = np.count_nonzero((k == _FREE) == (held_before == _FREE))
 
-    # How many readers and writers hold each lock, before each event.
+    # The numbers of readers and writers that hold each lock, before each event.
     given_back = np.empty(len(lock), np.int8)
     given_back[by_thread] = held_before
     releases = kind == _FREE

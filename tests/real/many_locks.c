@@ -3,9 +3,9 @@
 /*
  * many_locks THREADS OPERATIONS
  *
- * OPERATIONS are lock operations, a taking and a releasing being two, shared out among the threads. A few locks are fought
- * over, in turns with one that each thread has to itself. What the locks protect is counted without atomics, so that the
- * program itself proves that they exclude. Prints "KIND TAKEN" for each kind.
+ * The threads share OPERATIONS lock operations; an acquisition and its release are two operations. Each thread takes a few
+ * contended locks in turn with a lock of its own. The locks protect plain counters, so the program itself proves mutual
+ * exclusion. It prints "KIND TAKEN" for each kind.
  */
 #include <pthread.h>
 #include <stdio.h>

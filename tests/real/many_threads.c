@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* many_threads.c - many threads, one after another or all at once, that take and release locks. */
+/* many_threads.c - many threads, in turn or all at once, that take and release locks. */
 /*
  * many_threads after COUNT PAIRS    each thread ends before the next begins
  * many_threads once COUNT PAIRS     all threads live at the same time: they work, wait for all, and work again

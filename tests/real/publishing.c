@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* publishing.c - locks in an order that is known, and publishes how many events have been committed. */
+/* publishing.c - locks in a known order, and publishes the number of committed events. */
 /*
  * publishing FILE THREADS
  *
- * Works until it is killed. Each thread takes and releases its MUTEXES mutexes in turns; after each of both it stores in
- * FILE how many such events there have been, so that no kill can hide it. FILE is an array of struct progress, the first
- * of which has the process id and the number of threads that have begun.
+ * Works until it is killed. Each thread takes and releases its MUTEXES mutexes in turn. After each acquisition and each release
+ * it stores the number of such events in FILE, so that no kill can hide an event. FILE is an array of struct progress. Its
+ * first element has the process id and the number of threads that have started.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -3,8 +3,8 @@
 /*
  * quiet THREADS PAIRS [MS]
  *
- * After MS milliseconds each thread, the first included, locks and unlocks a mutex of its own, closes descriptor -1111,
- * works for PAIRS pairs, and closes -2222. All events between the marks come from one call site that is known by then.
+ * After MS milliseconds each thread, also the first, locks and unlocks its own mutex, closes descriptor -1111, works for PAIRS
+ * pairs, and closes -2222. All events between the marks come from a single call site, which the tracer already knows.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-"""Runs real programs untraced and traced, and compares what comes of both."""
+"""Runs real programs untraced and traced, and compares the results."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def wait_until(what: Callable[[], bool], why: str, *, limit_s: float = _PATIENCE
 
 
 def babeltrace_count(trace: Path, *, lost: bool = False) -> int:
-    """Return how many events babeltrace2 counts; it must have nothing to complain of.
+    """Return the number of events that babeltrace2 counts; it must not complain.
 
     Args:
         trace: The trace.
-        lost: Whether the trace is to say that events were lost.
+        lost: Whether the trace must report lost events.
     """
     done = subprocess.run(
         ["babeltrace2", "run", "--component=in:source.ctf.fs", f'--params=inputs=["{trace}"]',
@@ -73,7 +73,7 @@ def babeltrace_count(trace: Path, *, lost: bool = False) -> int:
 
 
 def _own_words(stderr: str) -> list[str]:
-    """Return the lines, without what is said of recordings that other tests killed."""
+    """Return the lines, without remarks about recordings that other tests killed."""
     return [
         line
         for line in stderr.splitlines(keepends=True)
@@ -83,13 +83,13 @@ def _own_words(stderr: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What came of one run.
+    """The result of one run.
 
     Attributes:
         status: The exit status.
-        stdout: What it wrote there.
-        stderr: The same, without the last line of `ptt record`.
-        files: The files that it left in its directory.
+        stdout: The standard output.
+        stderr: The standard error, without the last line of `ptt record`.
+        files: The files that the program left in its directory.
     """
 
     status: int
@@ -104,7 +104,7 @@ class Real:
 
     Attributes:
         ptt: The runner of `ptt`.
-        directory: Where the runs, their files and the traces are.
+        directory: The directory of the runs, their files and the traces.
     """
 
     ptt: Ptt
@@ -116,7 +116,7 @@ class Real:
         return self.directory / "run.ptt"
 
     def run(self, *command: str | os.PathLike[str], traced: bool) -> Done:
-        """Run COMMAND in a fresh directory and return what came of it."""
+        """Run COMMAND in a fresh directory and return the result."""
         place = self.directory / ("traced" if traced else "plain")
         place.mkdir()
         done = subprocess.run(
@@ -139,12 +139,12 @@ class Real:
         return Done(done.returncode, done.stdout, stderr, files)
 
     def recorder(self) -> list[str]:
-        """Return the words that record what follows them."""
+        """Return the words that record the command behind them."""
         return self.ptt.command("record", "-o", self.trace, "--")
 
     @staticmethod
     def without_summary(stderr: str) -> str:
-        """Insist on the last line of `ptt record` and on no losses; return what stands before."""
+        """Insist on the last line of `ptt record` and on no losses; return the text before."""
         *before, last = _own_words(stderr)
         match = _SUMMARY.fullmatch(last.strip())
         assert match, stderr[-2000:]
@@ -167,7 +167,7 @@ class Real:
     ) -> Iterator[None]:
         """Run a server around a block; without `stop` the block itself ends it.
 
-        Its output is of no interest: addresses, times, process ids.
+        Its output is not compared: it has addresses, times and process ids.
         """
         place = self.directory / ("traced" if traced else "plain")
         place.mkdir(exist_ok=True)

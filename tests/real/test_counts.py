@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 OPERATIONS = int(os.environ.get("PTT_TEST_OPERATIONS", "10_000_000"))
 
 
-def test_the_check_finds_what_it_is_for() -> None:
+def test_the_check_finds_a_lock_held_by_two_threads() -> None:
     def found(*events: tuple[int, int, int]) -> int:
         kind, thread, lock = (np.array(column) for column in zip(*events, strict=True))
         return violations(LockEvents(kind, thread, lock, {}))
@@ -38,7 +38,9 @@ def test_the_check_finds_what_it_is_for() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 8, 64])
-def test_counts(compile_c: Compiler, ptt: Ptt, trace_dir: Path, threads: int) -> None:
+def test_ten_million_lock_operations_are_counted_exactly(
+    compile_c: Compiler, ptt: Ptt, trace_dir: Path, threads: int
+) -> None:
     need("babeltrace2")
     program = compile_c(ROOT / "tests" / "real" / "many_locks.c")
     done = ptt("record", "-o", trace_dir, "--", program, str(threads), str(OPERATIONS), timeout=200)

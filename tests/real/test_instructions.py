@@ -1,4 +1,4 @@
-"""No event takes more instructions than was agreed on: a guard that no slow machine disturbs."""
+"""No event takes more instructions than the agreed number, on a machine of any speed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def compiler() -> str:
 
 
 @pytest.mark.slow
-def test_instructions(ptt: Ptt) -> None:
+def test_no_event_takes_too_many_instructions(ptt: Ptt) -> None:
     need("valgrind")
     if compiler() != "12" or os.uname().machine != "x86_64":
         pytest.skip("the figures are those of another compiler")

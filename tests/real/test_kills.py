@@ -1,4 +1,4 @@
-"""kill -9 at random moments: every event that was committed is in the trace, in order, once."""
+"""kill -9 at random moments: every committed event is in the trace once, and in order."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 THREADS = 4
 MUTEXES = 251
 MUTEX_SIZE = 40
-# The whole bar is 100; a part of it, another one each time, is enough for each run.
+# The full test has 100 rounds. Each run of the tests does a different part of them.
 ROUNDS = int(os.environ.get("PTT_TEST_KILLS", "12"))
 SEED = int(os.environ.get("PTT_TEST_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
 VICTIMS = ("program", "recorder", "both")
 OPTIONS = ((), ("--buffer-budget", "1M"), ("--max-file-size", "8M"))
-COUNTED_TWICE = 12  # babeltrace2 is slower than all the rest
+COUNTED_TWICE = 12  # babeltrace2 takes longer than all other steps
 
 
 class Progress:
-    """What the program publishes in its file."""
+    """The figures that the program publishes in its file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -57,16 +57,18 @@ class Progress:
         return int(self._words()[0, 2])
 
     def threads(self) -> list[tuple[int, int, int]]:
-        """Return thread id, address of the first mutex and number of events of each thread."""
+        """Return the thread id, the address of the first mutex and the number of events of each
+        thread."""
         return [(int(r[0]), int(r[1]), int(r[2])) for r in self._words()[1 : THREADS + 1]]
 
     def moved(self, since: list[tuple[int, int, int]]) -> bool:
-        """Return whether all threads have gone on."""
+        """Return whether all threads have made new events."""
         return all(now[2] > then[2] for now, then in zip(self.threads(), since, strict=True))
 
 
 def recorded(trace: Path) -> dict[int, NDArray[Any]]:
-    """Return all takings and releases in order, by thread: the object, plus 1 for a taking."""
+    """Return all acquisitions and releases in order, by thread: object, plus 1 for an
+    acquisition."""
     found: dict[int, list[NDArray[Any]]] = {}
     for batch in nptltrace.open(trace).batches():
         event = batch["event"].combine_chunks()
@@ -81,16 +83,16 @@ def recorded(trace: Path) -> dict[int, NDArray[Any]]:
     return {tid: np.concatenate(parts) for tid, parts in found.items()}
 
 
-def check(trace: Path, message: list[tuple[int, int, int]], *, dead: bool) -> None:
-    """Compare what is in the trace with what was published.
+def check(trace: Path, published: list[tuple[int, int, int]], *, dead: bool) -> None:
+    """Compare the trace with the published figures.
 
     Args:
         trace: The trace.
-        said: As `Progress.threads` gives it.
-        dead: The program died before its recorder and before it was asked: nothing came after.
+        published: The figures, from `Progress.threads`.
+        dead: Whether the program died before its recorder and before the figures were read.
     """
     found = recorded(trace)
-    for tid, first, events in message:
+    for tid, first, events in published:
         values = found.get(tid, np.zeros(0, np.uint64)) if tid else np.zeros(0, np.uint64)
         assert len(values) >= events, f"thread {tid}: {len(values)} of {events} events"
         assert not dead or len(values) <= events + 1
@@ -118,8 +120,8 @@ class Round:
     Args:
         ptt: The runner of `ptt`.
         directory: Where the trace and the published progress are.
-        chance: What decides.
-        number: Of the round.
+        chance: The random generator that decides.
+        number: The number of the round.
     """
 
     def __init__(self, ptt: Ptt, directory: Path, chance: random.Random, number: int) -> None:
@@ -148,8 +150,8 @@ class Round:
         time.sleep(self.moment_s)
 
     def kill(self) -> list[tuple[int, int, int]]:
-        """Kill, recover, and return what had been published by then."""
-        pid, message = self.progress.pid, self.progress.threads()
+        """Kill, recover, and return the figures at the time of the kill."""
+        pid, published = self.progress.pid, self.progress.threads()
         if self.victim == "recorder":
             kill(self.recorder.pid)
         else:
@@ -157,19 +159,19 @@ class Round:
             for each in both if self.victim == "both" else [pid]:
                 kill(each)
             wait_until(lambda: is_dead(pid), "death")
-            # What comes when nobody collects any more, and finds no room, is lost and counted.
-            message = self.progress.threads() if self.dies_first else message
+            # Without a collector, later events that find no room are lost and counted.
+            published = self.progress.threads() if self.dies_first else published
         if self.victim == "program":
             assert self.recorder.wait(200) == 137
-            return message
+            return published
         self.recorder.wait(200)
         if self.victim == "recorder" and self.goes_on:
-            # Nobody collects: the program does not mind.
-            wait_until(lambda: self.progress.moved(message), "progress")
+            # The program goes on without a collector.
+            wait_until(lambda: self.progress.moved(published), "progress")
         self._ptt("recover", self.trace)
         kill(pid)
         wait_until(lambda: is_dead(pid), "death")
-        return message
+        return published
 
     def end(self) -> None:
         """Leave no process."""
@@ -181,7 +183,7 @@ class Round:
 
 @pytest.fixture
 def rounds(ptt: Ptt, tmp_path: Path) -> Iterator[Generator[Round]]:
-    """The rounds; whatever still runs after each is killed."""
+    """The rounds; after each round, all its processes are killed."""
     chance = random.Random(SEED)  # noqa: S311 -- nothing secret
 
     def each() -> Generator[Round]:
@@ -191,7 +193,7 @@ def rounds(ptt: Ptt, tmp_path: Path) -> Iterator[Generator[Round]]:
                 yield current
             finally:
                 current.end()
-            for path in current.trace.glob("stream-*"):  # of a round that went well
+            for path in current.trace.glob("stream-*"):  # only after a successful round
                 path.unlink()
 
     generator = each()
@@ -201,14 +203,16 @@ def rounds(ptt: Ptt, tmp_path: Path) -> Iterator[Generator[Round]]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300 + 20 * ROUNDS)
-def test_kills(ptt: Ptt, compile_c: Compiler, rounds: Iterator[Round]) -> None:
+def test_a_kill_loses_no_committed_event(
+    ptt: Ptt, compile_c: Compiler, rounds: Iterator[Round]
+) -> None:
     need("babeltrace2")
     print("PTT_TEST_SEED", SEED)
     program = compile_c(ROOT / "tests" / "real" / "publishing.c")
     for number, this in enumerate(rounds):
         this.start(program)
-        message = this.kill()
-        check(this.trace, message, dead=this.dies_first)
+        published = this.kill()
+        check(this.trace, published, dead=this.dies_first)
         stat = json.loads(ptt("stat", "--format", "json", this.trace).stdout)
         assert stat["damage_bytes"] == 0
         assert stat["state"] == ("complete" if this.victim == "program" else "recovered")
@@ -217,7 +221,7 @@ def test_kills(ptt: Ptt, compile_c: Compiler, rounds: Iterator[Round]) -> None:
             assert babeltrace_count(this.trace, lost=stat["lost"] > 0) == stat["events"]
 
 
-def test_killed_between_making_a_file_and_writing_to_it(
+def test_a_kill_between_creation_and_first_write_of_a_file(
     compile_c: Compiler, ptt: Ptt, tmp_path: Path, trace_dir: Path
 ) -> None:
     ready = tmp_path / "ready"
@@ -249,7 +253,7 @@ def test_killed_between_making_a_file_and_writing_to_it(
     pid = int(children.read_text(encoding="ascii"))
     recorder.kill()
     recorder.wait()
-    # As it was if the kill had come a moment after the first of its packets was begun.
+    # The state after a kill at the start of the first packet.
     (trace_dir / "stream-00000").write_bytes(b"")
     kill(pid)
     wait_until(lambda: is_dead(pid), "death")

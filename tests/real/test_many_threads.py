@@ -1,4 +1,4 @@
-"""More threads than there are buffers: 64 MiB are enough for all, and nothing is lost."""
+"""More threads than buffers: 64 MiB are enough for all threads, and no event is lost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     ("how", "count", "pairs"),
     [("after", 10_000, 20), ("once", 2_000, 400), ("once", 6_000, 400)],
 )
-def test_many_threads(
+def test_many_threads_lose_no_event(
     compile_c: Compiler, ptt: Ptt, trace_dir: Path, *, how: str, count: int, pairs: int
 ) -> None:
     need("babeltrace2")
@@ -43,7 +43,7 @@ def test_many_threads(
 
     stat = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
     assert stat["lost"] == 0
-    # Kernel thread ids come again; those that do not are all there, each with its events.
+    # The kernel reuses thread ids. All other threads are in the trace, each with its events.
     threads = stat["processes"][0]["threads"]
     assert len(threads) >= min(count, 8000)
     assert stat["event_types"]["MUTEX_TAKEN"] == stat["event_types"]["MUTEX_FREE"]

@@ -18,7 +18,9 @@ def test_pigz(real: Real, text: Path) -> None:
     need("pigz")
     real.same("pigz", "-p4", "-kc", text)
     found = real.check(at_least=100)
-    assert len(found["processes"][0]["threads"]) >= 5  # four compress, one writes, one reads
+    assert (
+        len(found["processes"][0]["threads"]) >= 5
+    )  # four compress, one writes, one reads
     assert found["event_types"]["MUTEX_TAKEN"] > 0
     assert found["event_types"]["COND_BROADCAST"] > 0
 
@@ -41,7 +43,7 @@ def test_xz(real: Real, text: Path) -> None:
 
 def test_x264(real: Real, clip: Path) -> None:
     need("x264")
-    # Its rate control makes one run in fifty differ, untraced. It ends with how fast it was.
+    # Rate control makes one untraced run in fifty differ. The last line of output is the speed.
     command = ["x264", "--quiet", "--no-progress", "--preset", "veryfast", "--qp", "24"]
     command += ["--threads", "4"]
     plain, traced = (
@@ -67,7 +69,7 @@ def test_ffmpeg(real: Real, clip: Path) -> None:
 
 def test_7z(real: Real) -> None:
     need("7z")
-    # Its figures differ from run to run: the words around them must not.
+    # The figures differ from run to run, but the words must not.
     command = ("7z", "b", "1", "-mmt2", "-md10")
     plain, traced = (real.run(*command, traced=traced) for traced in (False, True))
 

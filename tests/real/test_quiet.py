@@ -1,4 +1,4 @@
-"""Between set-up and thread end the traced threads make no system call of the tracer's."""
+"""The tracer makes no system call in a thread between its set-up and its end."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def strace_works() -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", [1, 2, 3])
-def test_no_system_calls(
+def test_the_tracer_makes_no_system_call(
     compile_c: Compiler, ptt: Ptt, tmp_path: Path, trace_dir: Path, level: int
 ) -> None:
     need("strace")
@@ -67,9 +67,9 @@ def test_no_system_calls(
     plain = calls_between_marks(log.read_text())
     assert list(map(len, plain.values())) == [0] * THREADS
 
-    # So that no buffer is ever full: events of 2 slots twice a pair at level 3, and as many of 1.
+    # No buffer may become full. At level 3, a pair has two events of 2 slots and two of 1 slot.
     options = ("--force", "--buffer-budget", "256M", "--level", str(level))
-    # A busy machine may keep the recorder waiting, which needs a head start.
+    # A busy machine may delay the recorder, so the recorder needs a head start.
     for head_start_ms in (500, 2000, 8000):
         ptt("record", "-o", trace_dir, *options, "--", *strace, *command, str(head_start_ms))
         traced = calls_between_marks(log.read_text())

@@ -1,4 +1,4 @@
-"""Servers under load, traced: their clients see no difference, and nothing is lost."""
+"""Traced servers under load: their clients see no difference, and no event is lost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_redis(real: Real) -> None:
         with real.server("redis-server", *serve, port=port, traced=traced, stop=False):
             message = real.client("redis-benchmark", *address, "-n", "20000", "-c", "50", "-q",
                                "-t", "set,get,lpush,lrange_100", "-P", "4")  # fmt: skip
-            # A child of the server saves, so that forking is part of it.
+            # A forked child of the server saves the data.
             answers = [
                 real.client("redis-cli", *address, *words.split()).strip()
                 for words in ("set a 1", "incr a", "llen mylist", "get a", "save", "bgrewriteaof")
@@ -99,7 +99,7 @@ def test_mariadb(real: Real, tmp_path: Path) -> None:
 
 
 def test_postgresql(real: Real, tmp_path: Path, ptt: Ptt) -> None:
-    """Processes wait for one another's locks, each at a line of its own."""
+    """Processes wait for locks of other processes, each process at its own line."""
     places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda at: int(at.parent.name))
     if not places:
         pytest.skip("PostgreSQL is not installed")

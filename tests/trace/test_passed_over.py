@@ -115,5 +115,5 @@ class TestFirst:
         (")", ")"),
     ],
 )
-def test_names_are_shortened_to_match_patterns(name: str, bare: str) -> None:
+def test_bare_names_of_functions(name: str, bare: str) -> None:
     assert bare_name(name) == bare
