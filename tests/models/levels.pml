@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* levels.pml - model of levels and fork: a page that others write, a child that must not record in its parent's name. */
 /*
- * A level is one word that a hook tests once, so a change needs no protocol. What does is the child of a fork: it has the
- * parent's page of levels mapped, and the parent's entry in its thread-local storage. tracer/handler/levels.c and handler.c do, in
- * the child: levels 0 on a page of its own; forget the entry, join the session; inherit what the levels were before the
- * fork. Signal handlers, which may trace, are held back from just before the fork until then, and so is not the one who
- * changes levels from outside. A child made behind the tracer's back does none of this: the kernel has cleared its page
- * (MADV_WIPEONFORK), unless the page is shared with who changes levels; then the table of sites, cleared too, says
- * (ptt_ring_site_slow).
+ * A level is one word that a hook tests once, so a change needs no protocol. The child of a fork needs a protocol: it has the
+ * parent's page of levels mapped, and the parent's entry in its thread-local storage. In the child, tracer/handler/levels.c and
+ * handler.c set levels 0 on the child's own page, forget the entry, join the session, and inherit the levels from before the
+ * fork. Signal handlers may trace, so they are held back from just before the fork until then. A process that changes levels
+ * from outside is not held back. A child made behind the tracer's back does none of these steps. The kernel has cleared its
+ * page (MADV_WIPEONFORK), unless that page is shared with a process that changes levels. Then the table of sites, which the
+ * kernel clears too, reveals the fork (ptt_ring_site_slow).
  *
- * Checked: no event of a child is recorded as its parent's; a child records once it has joined, if its parent did when it
- * was forked; what is changed from outside reaches the process that it was meant for, and no other.
+ * Checked: no event of a child is recorded as its parent's; a child records after it has joined, if its parent recorded at the
+ * fork; a change from outside reaches the intended process, and no other.
  *
  *     spin -a levels.pml && cc -O2 -DCOLLAPSE -DSAFETY -o pan pan.c && ./pan -m200000
  *
@@ -20,9 +20,9 @@
 #define CHILD 1
 #define NOWHERE 2
 
-byte level[2];        /* on the page that each process sees; the child's own after leave_control */
+byte level[2];        /* on the page of each process; the child has its own page after leave_control */
 bool shares_page;     /* the child still sees the parent's page */
-byte self[2] = NOWHERE; /* whose entry a process would write to */
+byte self[2] = NOWHERE; /* owner of the entry that a process would write to */
 bool sites_known[2];  /* the table of sites has been filled since it was cleared */
 bool shared_page;     /* a level control page is mapped */
 byte inherited;

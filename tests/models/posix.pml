@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* posix.pml - model of a stream of <trace.h>: writers, one of which dies, the reader or flush agent, the controller's end. */
+/* posix.pml - model of a stream of <trace.h>: writers, a writer's death, the reader or flush agent, the controller's end. */
 /*
- * What cells.h, ring_put.c and ring_take.c in native/posix/ring do, step by step, each access to shared memory a step of its own:
- * head, tail, a mark for each cell, records of one cell (first writer) and of two (second), the slow paths of the three
- * policies, and the bell.
- * Places are never reused, so they stand for time as well: what was reserved earlier is older.
+ * The model follows cells.h, ring_put.c and ring_take.c in native/posix/ring. Each access to shared memory is a step: head,
+ * tail, a mark for each cell, records of one cell (first writer) and of two cells (second writer), the slow paths of the three
+ * policies, and the bell. Places are never reused, so they stand for time as well: a place that was reserved earlier is older.
  *
- * The first writer can be killed between any two steps (-DDEATH). The reader then gives its unfinished record up; what the
- * kernel and ten seconds of patience tell the real one, it knows here. With FLUSH the reader is the agent in the controller,
- * and can itself be killed (-DORPHAN). With -DSTOPS the controller stops the stream at some moment.
+ * The first writer can be killed between any two steps (-DDEATH). The reader then gives the unfinished record up. The real
+ * reader learns of the death from the kernel and after ten seconds; here, the reader knows it. With FLUSH the reader is the
+ * agent in the controller, and can itself be killed (-DORPHAN). With -DSTOPS the controller stops the stream at some moment.
  *
- * Checked: an event is delivered once, whole, after those that its writer made before, and never one that was given up;
- * what is not delivered was overwritten, counted as lost, or belongs to who was killed; a gap is reported exactly where there
- * is one, with the time of its first event; UNTIL_FULL loses nothing between START and STOP, and delivers both in that
- * order; nothing is recorded after a stop; nobody sleeps while there is something for him to do.
+ * Checked: an event is delivered once, whole, after the earlier events of its writer, and never after it was given up; an
+ * event that is not delivered was overwritten, counted as lost, or belongs to a killed writer; a gap is reported only where
+ * there is a gap, and always then, with the time of its first event; UNTIL_FULL loses no event between START and STOP, and
+ * delivers both in that order; no event is recorded after a stop; no process sleeps while it has work.
  *
  *     spin -DLOOP -a posix.pml && cc -O2 -DCOLLAPSE -DSAFETY -o pan pan.c && ./pan -m200000
  *
@@ -25,7 +24,7 @@
 #ifndef B_EVENTS
 #define B_EVENTS 1
 #endif
-#define LIMIT 2		/* cells that events may fill; the others of the ring are for what describes the stream */
+#define LIMIT 2		/* cells for events; the other cells of the ring are for events that describe the stream */
 #ifdef LOOP
 #define CELLS 3
 #else
@@ -41,7 +40,7 @@
 #define COMMITTED 2
 #define VOID 3
 
-/* Events: writer * 4 + number, and those of the stream's own. */
+/* Events: writer * 4 + number, and the stream's own events. */
 #define START 12
 #define STOP 13
 #define OVERFLOW 14
@@ -49,30 +48,30 @@
 #define NONE 31
 #define IS_USERS(e) (e < 12)
 
-/* What is in shared memory. */
+/* Shared memory. */
 byte head_place = FIRST;
 byte head_cells;
 bool is_full, due, stopped;
 byte tail = FIRST;
 bool gap;
 byte mark_place[CELLS], mark_cells[CELLS], mark_state[CELLS];
-byte first[CELLS] = NONE;	/* of a record: the one half of it, in its first cell, */
-byte last[CELLS] = NONE;	/* the other half, in its last */
-byte said[CELLS];		/* the place that its writer has put down with its name */
+byte first[CELLS] = NONE;	/* of a record: the first half, in its first cell, */
+byte last[CELLS] = NONE;	/* and the second half, in its last cell */
+byte said[CELLS];		/* the place that the writer has stored with its name */
 byte said_by[CELLS] = NOBODY;
-byte victim[PLACES];		/* by place: what time was put down there; 0 = nothing */
+byte victim[PLACES];		/* by place: the time stored there; 0 = none */
 byte lost;
 bool alive = true;		/* the controller */
 bool closed;
 bool waits, bell;
 
-/* What only the model knows. */
+/* State of the model alone. */
 bool dead[4];
 byte finished;
 byte reserved_by[PLACES] = NOBODY;
 byte delivered[16];
 byte overwritten;		/* records of programs, */
-byte overwritten_first;		/* the place of the first since the reader was here */
+byte overwritten_first;		/* the place of the first since the last visit of the reader */
 byte recorded;			/* events of programs that were committed, */
 byte given_up;			/* and records that were not */
 byte stop_place;
@@ -89,7 +88,7 @@ inline help(hp, hc)
 #ifndef HELPLESS
 	if
 	:: hc != 0 ->
-		atomic { /* a load, and a swap that does nothing if the mark has changed */
+		atomic { /* a load, and a swap that fails if the mark has changed */
 			if
 			:: IS_OLD(hp - hc) ->
 				mark_place[AT(hp - hc)] = hp - hc;
@@ -103,7 +102,7 @@ inline help(hp, hc)
 #endif
 }
 
-/* give_up(): also that of a living writer, if that is mistaken for a dead one */
+/* give_up(): also for a living writer that is mistaken for a dead writer */
 inline give_up(p)
 {
 	if
@@ -118,7 +117,7 @@ inline give_up(p)
 #define HOPELESS(p) (reserved_by[p] != NOBODY && dead[reserved_by[p]])
 #endif
 
-/* commit(): `good` is false if somebody has given the record up; a look and a store, not one step */
+/* commit(): `good` is false if the reader has given the record up; the look and the store are two steps */
 inline commit(p, c)
 {
 	good = (IS_OLD(p) || (mark_place[AT(p)] == p && mark_state[AT(p)] == RESERVED));
@@ -150,7 +149,7 @@ inline wake()
 	fi
 }
 
-/* The store of the mark may come later than the look at who waits; the move of head does not. */
+/* The store of the mark may come after the look at the waiters; the move of head may not. */
 inline finish(p, c)
 {
 #ifdef SILENT
@@ -165,7 +164,7 @@ inline finish(p, c)
 	fi
 }
 
-/* move head, if it is still as it was seen; `won` says so */
+/* move head if it has not changed; `won` is true then */
 inline move_head(n, f, d, s)
 {
 	atomic {
@@ -241,7 +240,7 @@ inline recycle()
 	fi
 }
 
-/* become_full(): one event that says so, into the cell that is kept for it */
+/* become_full(): an event that reports it, in the cell that is reserved for this event */
 inline become_full(what)
 {
 	if
@@ -262,7 +261,7 @@ inline become_full(what)
 	fi
 }
 
-/* put_two(): the event, and before it one that says that events are recorded again */
+/* put_two(): an event that reports that recording resumes, and then the event itself */
 inline put_two(what)
 {
 	help(hp, hc);
@@ -278,7 +277,7 @@ inline put_two(what)
 	fi
 }
 
-/* What is of no use any more makes no state differ from another. */
+/* Variables that are no longer used must not make states differ. */
 inline forget()
 {
 	hp = 0; hc = 0; hf = false; hd = false; hs = false; t = 0; g = false; c = 0; d = 0; won = false; good = false; again = false
@@ -410,7 +409,7 @@ active proctype controller()
 }
 #endif
 
-/* px_take(): `got` is what was taken, NONE or nothing at all */
+/* px_take(): `got` is the event taken, NONE, or unset */
 inline take()
 {
 	atomic { got = NONE; unfinished = false }
@@ -490,7 +489,7 @@ inline take()
 				:: won ->
 					got = one;
 					assert(one == other);
-					/* a gap is reported if there is one, and it began where it did */
+					/* a gap is reported exactly if there is a gap, with its true beginning */
 					assert(g == (expected != t));
 					assert(!g || seen || void_in_gap);
 					assert(!g || overwritten_first == expected || void_in_gap);
@@ -539,11 +538,11 @@ active proctype reader()
 			if
 			:: bell != heard
 			:: ENDED ->
-				/* nobody came to wake us: there was nothing to say, or who should have was killed */
+				/* no wake came: there was no event, or the writer that should have woken us was killed */
 				assert(tail == head_place || bell != heard || dead[0] || !waits);
 				if
 				:: over -> break
-				:: else -> over = true /* and once more, as shutting down does */
+				:: else -> over = true /* and once more, as at shutdown */
 				fi
 			fi
 		fi

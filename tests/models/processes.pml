@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* processes.pml - model of process entries: claimed, used by threads and call sites, given back, and taken by another image. */
+/* processes.pml - model of process entries: claimed, used by threads and call sites, given back, claimed by another image. */
 /*
- * One entry, which three processes want one after the other or at once; each may be killed anywhere. What a process leaves
- * speaks of it by the index of its entry: a thread entry, and an announcement in the journal of call sites, which the
- * collector reads when it comes to it.
+ * Three processes want a single entry, in turn or at once; each process may be killed anywhere. A process leaves a thread
+ * entry, and an announcement in the journal of call sites, which the collector reads later. Both name the process by the index
+ * of its entry.
  *
- * Checked: an entry has one owner; what the collector reads belongs to the image that the entry has at that moment; in the
- * end the entry is free, or its owner was killed before it had told anything.
+ * Checked: an entry has one owner; the collector reads only data of the image that has the entry at that moment; in the end the
+ * entry is free, or its owner was killed before it announced anything.
  *
  *     spin -a processes.pml && cc -O2 -DCOLLAPSE -DSAFETY -o pan pan.c && ./pan -m200000
  *
- * With -DNO_SITES or -DNO_THREADS, given to spin, the collector does not wait for the one or the other.
+ * With -DNO_SITES or -DNO_THREADS, given to spin, the collector does not wait for call sites, or not for threads.
  */
 #define IMAGES 3
 #define FREE 0

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ring.pml - model of the ring protocol: one thread and its signal handler write, the collector drains and revokes. */
 /*
- * What it abstracts: memory is sequentially consistent (release and acquire give that for published slots; the revocation
- * relies on membarrier for it), chunks hold CAP slots, a handler may interrupt the thread anywhere but itself runs to its
- * end first, as signal handlers do. Checked: every event is drained exactly once, in the order of its time, none is torn,
- * nobody waits for ever, and nobody writes to a chunk that is not its own.
+ * Abstractions: memory is sequentially consistent (release and acquire give this for published slots, and membarrier gives it
+ * for the revocation); chunks hold CAP slots; a handler may interrupt the thread anywhere, and runs to its end first, as signal
+ * handlers do. Checked: every event is drained exactly once, in the order of time, and whole; no thread waits for ever; no
+ * thread writes to a chunk of another owner.
  *
  *     spin -a ring.pml && cc -O2 -DCOLLAPSE -DSAFETY -o pan pan.c && ./pan -m200000
  *
@@ -48,7 +48,7 @@ byte clock;
 
 bool in_handler;  /* the thread stands still */
 byte done;        /* writers that have finished */
-byte asks; /* how often the collector has asked; bounded, or there would be no end of states */
+byte asks; /* number of requests of the collector; bounded, or the states would have no end */
 byte drained_count;
 byte last_time;   /* of the last event drained */
 
@@ -99,7 +99,7 @@ inline refill(hc, hp, hn, mine, my_serial, won)
 	fi
 }
 
-/* kept = may the slot reserved at (hc, hn) be written? The word has changed since before the reservation. */
+/* kept = may the thread write the slot reserved at (hc, hn)? The word has changed since before the reservation. */
 inline settle(hc, hn, kept, word, state, gone)
 {
 	do
@@ -212,9 +212,9 @@ byte drained[CHUNKS]; /* slots already taken out of the chunk, this time round *
 byte drained_serial[CHUNKS];
 
 /*
- * Drain what is committed of a chunk, in order. A writer that loses the race to its own signal handler gives its chunk
- * back and may claim it anew while the collector is reading it: what was read counts only if the chunk's serial is still
- * the one that was seen before.
+ * Drain what is committed of a chunk, in order. A writer that loses the race to its own signal handler gives its chunk back,
+ * and may claim it again while the collector reads the chunk. So the slots count only if the chunk's serial has not changed
+ * during the read.
  */
 inline drain(c, limit, seen, value)
 {
@@ -288,7 +288,7 @@ active proctype collector()
 			:: took && hp > 1 && slot[hc * CAP + 1] == 0 -> took = false
 			:: else
 			fi
-			/* older chunks must be out first, or events would be out of order */
+			/* older chunks must be drained first, or events would be out of order */
 			if
 			:: took && (status[1 - hc] >= OWNED) -> took = false
 			:: else

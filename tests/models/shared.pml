@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* shared.pml - model of the handler `shared`: one buffer, its writers, a signal handler, a killed writer, a dead reader. */
 /*
- * Two processes write. A's thread is interrupted anywhere by a signal handler that traces; B's process may be killed
- * anywhere. The reader takes rounds and may be killed anywhere; then writers count what they cannot write, until another
- * reader takes over, with what the last packet on disk says. Every record is one word long. Memory is sequentially
- * consistent, as the orders named in shared.c and drain_shared.c make it where that matters. Waiting for room is a
- * condition here; how writers are woken is in space.pml.
+ * Two processes write. A signal handler that traces may interrupt A's thread anywhere; B's process may be killed anywhere. The
+ * reader works in rounds and may be killed anywhere. Then writers count lost records, until another reader takes over from the
+ * last packet on disk. Every record is one word long. Memory is sequentially consistent: the memory orders in shared.c and
+ * drain_shared.c give this for all accesses that need it. The wait for room is a condition here; space.pml models how writers
+ * are woken.
  *
- * Checked: every record is on disk at most once and in the order of time; what is not there was counted as lost or as
- * a fault, or was a killed writer's; nobody waits for ever.
+ * Checked: every record is on disk at most once and in the order of time; a record that is not on disk was counted as lost or
+ * as a fault, or belongs to a killed writer; no process waits for ever.
  *
  *     spin -a shared.pml && cc -O2 -DCOLLAPSE -DSAFETY -o pan pan.c && ./pan -m200000
  *
- * With -DFORKED, given to spin, B is the child of a signal handler's fork. It goes on with what its parent was writing, in
- * private memory that no other process sees; but the mark of its thread is the parent's until that is over, and so a
- * handler that interrupts it there writes without waiting for the end of a pause, and waits for no room.
+ * With -DFORKED, given to spin, B is the child of a signal handler's fork. It completes the parent's unfinished record in
+ * private memory, which no other process sees. Until then its thread has the parent's mark. So a handler that interrupts it
+ * there does not wait for the end of a pause, nor for room.
  *
- * By hand, given to spin: -DSTALLS (a handler that comes between the count of writers and the mark of its thread waits for
- * a reader that takes that thread for a writer: the reader's two seconds end it), -DA_EVENTS=2, -DSLOW (a live writer may be given up after two seconds too, and write later: what
- * it then spoils shows by its time), -DREADERS=1 (no reader dies), -DUNHURT (no writer is killed).
+ * By hand, given to spin: -DSTALLS (a handler between the count of writers and the mark of its thread waits for a reader that
+ * takes that thread for a writer: the reader's limit of two seconds ends the wait), -DA_EVENTS=2, -DSLOW (a live writer may
+ * also be given up after two seconds, and write later: the time of a spoilt record reveals this), -DREADERS=1 (no reader dies),
+ * -DUNHURT (no writer is killed).
  */
 #ifndef A_EVENTS
 #define A_EVENTS 1
@@ -43,7 +44,7 @@ byte beg_read;
 byte given_up;
 bool pause;
 byte cell[SIZE];      /* 0 = zeroed, UNFINISHED, or time + 1 */
-byte owner_of[16];    /* of each reservation: 1 + process; for the model only */
+byte owner_of[16];    /* owner of each reservation: 1 + process; for the model only */
 byte writing[2];      /* process.writing */
 byte clock = 1;
 
@@ -63,10 +64,10 @@ byte on_disk;         /* chunk_serial of the last packet */
 byte last_time;       /* time_end of the last packet */
 byte drained;
 byte lost;
-byte faults;          /* places given up where nothing good was found */
+byte faults;          /* places given up without a good record */
 bool took[16];        /* by time: it is on disk */
 
-/* May B's thread reserve? What a fork left behind has marked it as one that interrupts a writer, which no reader waits for. */
+/* May B's thread reserve? A fork leaves a mark: the thread interrupts a writer, and no reader waits for it. */
 #ifdef FORKED
 #define B_WAITS false
 #define B_MAY_NOT(at) (!HAS_ROOM(at, true))
@@ -110,7 +111,7 @@ inline write_and_commit(at, time, word)
 	od
 }
 
-/* put() of A: its handler is nested if it interrupted the thread between reserving and having written. */
+/* put() of A: its handler is nested if it interrupts the thread between the reservation and the write. */
 inline put_a()
 {
 	do
@@ -214,7 +215,7 @@ proctype thread_b()
 
 	{
 #ifdef STRAY
-		written++; /* a bug: the child commits what its parent had reserved, and so does its parent */
+		written++; /* a bug: both the child and its parent commit the parent's reservation */
 #endif
 		for (n : 1 .. B_EVENTS) {
 			do
@@ -267,7 +268,7 @@ active proctype killer()
 
 #define MAY_BE_MISSING (writing[A] == 0 && (writing[B] == 0 || killed_b))
 
-/* One record at `at`, which is below end_read. A packet holds one record; `spoilt` counts what is none. */
+/* One record at `at`, which is below end_read. A packet holds one record; `spoilt` counts bad records. */
 inline take()
 {
 	value = cell[at % SIZE];
@@ -281,7 +282,7 @@ inline take()
 		beg_read = at + 1
 	:: else ->
 #ifndef SLOW
-		/* only a killed writer leaves such a thing */
+		/* only a killed writer leaves such a record */
 		assert(owner_of[at] == 1 + B && killed_b);
 #endif
 		cell[at % SIZE] = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* sites.pml - model of the journal of call sites: processes announce, the collector hands over; kills and stragglers. */
 /*
- * Two processes announce sites in a journal of two entries. A's process may be killed anywhere; B's may be stopped for so
- * long that the collector gives its entry up (SITE_STUCK_NS) and others use it meanwhile, before B goes on. An entry is
- * three words, each of which carries the lap of the journal that it was written in.
+ * Two processes announce sites in a journal of two entries. Process A may be killed anywhere. Process B may be stopped for so
+ * long that the collector gives its entry up (SITE_STUCK_NS) and other processes use the entry before B goes on. An entry has
+ * three words; each word carries its lap of the journal.
  *
- * Checked: what is handed over is what one process wrote, all three words of it, and each site at most once; in the end
- * each was handed over, or counted as lost, or belonged to the killed process.
+ * Checked: each entry handed over has three words of the same process, and each site is handed over at most once; in the end
+ * each site was handed over, or counted as lost, or belonged to the killed process.
  *
  *     spin -a sites.pml && cc -O2 -DCOLLAPSE -DSAFETY -o pan pan.c && ./pan -m200000
  *
@@ -20,7 +20,7 @@
 #define A 1
 #define B 2
 
-/* What a word holds: lap << 4 | site; sites of B are 8 and more. */
+/* A word: lap << 4 | site; sites of B are 8 and more. */
 #ifdef NO_LAPS
 #define WORD(at, site) (site)
 #define IS_OF(word, at) (word != 0)
@@ -41,7 +41,7 @@ bool killed_a;
 bool over[3];
 byte lost;       /* site_lost: writers found the journal full, or an entry was given up */
 byte given_up;   /* entries that nobody wrote in time, or that a straggler spoiled */
-byte handed[16]; /* how often each site was handed over */
+byte handed[16]; /* number of times that each site was handed over */
 
 inline announce(site)
 {

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* space.pml - model of waiting for room: writers, a signal handler, the collector that frees and wakes, and its end. */
 /*
- * ring.pml proves what happens within chunks; here a chunk holds one event, so that room is always short, and revocation
- * is one step. What is looked at is chunk.c's loop around segment.space, segment.waiters and searched_at, the futex in
- * between, and the ways in which a collector ends: never, by being killed, or by closing the recording.
+ * ring.pml proves the steps within chunks. Here a chunk holds one event, so that room is always short, and revocation is one
+ * step. The model covers chunk.c's loop around segment.space, segment.waiters and searched_at, the futex in between, and the
+ * ends of a collector: none, a kill, or the end of the recording.
  *
- * A writer that sleeps looks every 50 ms whether anybody still collects; that step is taken only where the collector is
- * dead, or has stood still for longer than writers wait for it, so no wake that is missed is made good by it. The handler may stay for ever in what the program made of it, after
- * its event: others must not wait for it.
+ * A writer that sleeps checks every 50 ms whether a collector still lives. The model takes this step only if the collector is
+ * dead, or has stood still for longer than writers wait, so the step never makes up for a missed wake. The handler may stay for
+ * ever in the program's code after its event: others must not wait for the handler.
  *
- * With -DRESERVE=1 the first chunk is for real-time threads only, of which there is one, in the
- * place of the handler: it never sleeps.
+ * With -DRESERVE=1 the first chunk is for real-time threads only. A single real-time thread takes the place of the handler, and
+ * never sleeps.
  *
- * Checked: nobody sleeps for ever while there is a free chunk or nobody to make one free, and every event is drained,
- * left in a chunk for whoever recovers it, or counted as lost. The
- * real-time thread finds room, whatever the others do.
+ * Checked: no thread sleeps for ever while there is a free chunk, or while no collector can free a chunk. Every event is
+ * drained, left in a chunk for recovery, or counted as lost. The real-time thread always finds room.
  *
  *     spin -a space.pml && cc -O2 -DCOLLAPSE -DSAFETY -o pan pan.c && ./pan -m200000
  *
@@ -154,7 +153,7 @@ inline refill(t, who)
 					fi
 				}
 			:: won && hc == NONE
-			:: !won -> /* a signal handler was faster: the chunk goes back, and whoever looked in vain learns of it */
+			:: !won -> /* a signal handler was faster: the chunk goes back, and threads that searched in vain learn of it */
 				status[mine] = FREE;
 #ifndef SILENT
 				bump(1, n, i)
@@ -172,7 +171,7 @@ inline refill(t, who)
 		:: else
 		fi;
 		waiters++;
-		atomic { /* the kernel compares before it puts anybody to sleep */
+		atomic { /* the kernel compares before it lets a thread sleep */
 			if
 			:: space == seen -> asleep[who] = true
 			:: else
@@ -225,7 +224,7 @@ proctype handler_a()
 	byte hc, hn, seen, mine, n, i;
 	bool used, won, got;
 
-	/* a signal interrupts a sleep on a futex, which begins again afterwards */
+	/* a signal interrupts a sleep on a futex, and the sleep starts again afterwards */
 	atomic { in_handler = true; asleep[0] = false }
 	put(A, 1);
 	atomic {
@@ -268,10 +267,10 @@ proctype real_time()
 }
 
 #define DRAINABLE(c) (slot[c] && status[c] == FULL)
-/* an idle thread's chunk can be had, if somebody waits for it, and if nothing in it is half written */
+/* the collector may take an idle thread's chunk if a thread waits for it and no event in it is half written */
 #define REVOCABLE(c, t) (waiters > 0 && status[c] == OWNED && head_chunk[t] == c && slot[c])
 #define TO_DO(c) (DRAINABLE(c) || REVOCABLE(c, A) || REVOCABLE(c, B))
-/* whoever can get on has done so */
+/* each thread that can go on has done so */
 #define DONE (b_finished && r_finished && (finished == 3 || stays))
 
 active proctype collector()
@@ -311,7 +310,7 @@ active proctype collector()
 	od;
 	atomic { DONE -> in_handler = false }; /* if it stayed, it may go now */
 	(finished == 3 && r_finished);
-	/* what lies in chunks now is for the last drain, or for the recovery */
+	/* events in chunks are now for the last drain, or for the recovery */
 	assert(drained + lost + slot[0] + slot[1] + slot[CHUNKS - 1] * (CHUNKS - 2) == A_EVENTS + B_EVENTS + 1)
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* taker.pml - model of the table of last takers: does an acquisition do without a fence only where it may? */
+/* taker.pml - model of the table of last takers: does an acquisition leave out its fence only if this is safe? */
 /*
  * Threads take and release two locks of one hash, so that both share an entry of the table. Each acquisition and each release
- * may be recorded or not, as levels change. The look at the entry and the store that follows are steps of their own, and
- * those who hold the other lock come between. Shared acquisitions and threads without an entry are left out: they leave
- * the entry unsure. So does a new object, or it leaves it alone.
+ * may be recorded or not, as levels change. The look at the entry and the store behind it are separate steps, and holders of
+ * the other lock come between. The model leaves out shared acquisitions and threads without an entry: they leave the entry
+ * unsure. A new object also leaves the entry unsure, or does not change it.
  *
- * Checked: a recorded acquisition is stamped behind a fence wherever another thread has recorded a release of the lock since
- * this thread took it last with its name in the entry.
+ * Checked: a recorded acquisition is stamped behind a fence if another thread has recorded a release of the lock since this
+ * thread last took the lock with its name in the entry.
  *
  *     spin -a taker.pml && cc -O2 -DCOLLAPSE -DSAFETY -o pan pan.c && ./pan -m200000
  *
@@ -25,7 +25,7 @@ byte entry;            /* 0 = nothing of this hash was ever taken */
 byte holder[LOCKS];    /* 1 + thread; 0 = free */
 bool released_by_other[LOCKS * THREADS]; /* a release that this thread's next stamp must not precede */
 
-/* An acquisition and what ptt_taker_mark() does. */
+/* An acquisition, with the steps of ptt_taker_mark(). */
 inline acquire(lock)
 {
 	atomic { holder[lock] == 0 -> holder[lock] = 1 + me }

@@ -1,4 +1,4 @@
-"""Every lock-free protocol has a model, and spin finds no way through it that breaks it."""
+"""Every lock-free protocol has a model, and spin finds no run of the model with an error."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ SEARCHES = [
     ("threads", []),
     ("threads", ["-DREAP", "-DQ_LIVES=0"]),
 ]
-# What has tens of millions of states takes a third longer with a table of the usual 2^24 places.
+# A search of tens of millions of states takes a third longer with a table of the usual 2^24 places.
 LARGE = {"ring": ["-w26"]}
-# A model that finds nothing is worth little unless it can: these are bugs that were, or might be.
+# A model must be able to find errors: these options plant bugs that happened, or might happen.
 BROKEN = [
     ("levels", "-DOPEN_SIGNALS"),
     ("posix", "-DLOOP -DDEATH -DHELPLESS"),
@@ -51,13 +51,13 @@ BROKEN = [
     ("threads", "-DREAP -DQ_LIVES=0 -DHASTY"),
 ]
 
-# A search takes a minute of a processor that it may have to share.
+# A search takes a minute of processor time, and other tests may share the processor.
 pytestmark = pytest.mark.timeout(1200)
 needs_spin = pytest.mark.skipif(shutil.which("spin") is None, reason="spin is not installed")
 
 
 def search(model: str, options: list[str], cwd: Path, optimized: str = "-O2") -> str:
-    """Return what spin's verifier says of all states of a model."""
+    """Return the output of spin's verifier for all states of a model."""
     generate = ["spin", *options, "-a", str(HERE / f"{model}.pml")]
     subprocess.run(generate, cwd=cwd, check=True, stdout=subprocess.DEVNULL)
     cc = ["cc", optimized, "-w", "-DCOLLAPSE", "-DSAFETY", "-o", "pan", "pan.c"]
@@ -82,6 +82,6 @@ def test_exhaustive_search_finds_no_error(model: str, options: list[str], tmp_pa
 
 @needs_spin
 @pytest.mark.parametrize(("model", "option"), BROKEN)
-def test_model_finds_what_it_is_to_find(model: str, option: str, tmp_path: Path) -> None:
-    # It is found soon: to optimize the verifier takes longer than to run it.
+def test_a_model_finds_its_planted_bug(model: str, option: str, tmp_path: Path) -> None:
+    # The verifier finds the bug soon, so an optimized build would take longer than the run.
     assert "errors: 1" in search(model, option.split(), tmp_path, "-O0")

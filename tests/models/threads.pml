@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* threads.pml - model of thread entries: claimed, registered, ended or reaped, drained, given back, and taken by another thread. */
+/* threads.pml - model of thread entries: claimed, registered, ended or reaped, drained, given back, claimed by another thread. */
 /*
- * Two entries, two threads that may want them. P's thread is interrupted anywhere by a signal handler that traces, also
- * within ptt_ring_enter_thread() and ptt_ring_thread_end(); Q's process may be killed anywhere. Events go to their entry
- * in one step, as ring.pml proves that they may be thought to, but between reserving and writing Q can be killed.
+ * Two entries, and two threads that may want them. A signal handler that traces may interrupt P's thread anywhere, also within
+ * ptt_ring_enter_thread() and ptt_ring_thread_end(). Q's process may be killed anywhere. Events go to their entry in one step,
+ * which ring.pml proves to be sound; but Q can be killed between the reservation and the write.
  *
- * Checked: no entry has two owners; nobody writes to an entry that has been given back; nothing is given back before it
- * is drained; every event is drained once, in the order of times within the entry, or counted with the process for want
- * of an entry; in the end every entry is free, but for one that a late handler keeps until its process ends.
+ * Checked: no entry has two owners; no thread writes to an entry that was given back; no entry is given back before it is
+ * drained; every event is drained once, in the order of times within the entry, or counted with the process for want of an
+ * entry; in the end every entry is free, except an entry that a late handler keeps until its process ends.
  *
  *     spin -a threads.pml && cc -O2 -DCOLLAPSE -DSAFETY -o pan pan.c && ./pan -m200000
  *
@@ -33,7 +33,7 @@
 
 byte owner[ENTRIES];    /* thread_owner */
 byte state[ENTRIES];    /* thread.state */
-byte life[ENTRIES];     /* who has it, as the model knows: thread and generation */
+byte life[ENTRIES];     /* the owner in the model: thread and generation */
 byte pending[ENTRIES];  /* written and not drained */
 bool hole[ENTRIES];     /* reserved, and never to be written */
 byte time_written[ENTRIES]; /* of the youngest event in it */
@@ -79,7 +79,7 @@ inline write(entry, lives)
 	}
 }
 
-/* put of P: registers first where that has not been done */
+/* put of P: registers first if the thread has not registered */
 inline put_p(lives)
 {
 	entry = self_p;
@@ -119,7 +119,7 @@ proctype thread_p() provided (!in_handler)
 	bool won;
 
 	for (k : 1 .. P_LIVES) {
-		/* a thread's thread-local storage is its own; an entry that a late handler of the last one took stays */
+		/* each thread has its own thread-local storage; an entry that a late handler of the last thread took stays */
 		atomic { life_p = LIFE_P(k); self_p = NOWHERE }
 		put_p(LIFE_P(k));
 		/* ptt_ring_thread_end */
@@ -202,7 +202,7 @@ inline look(i)
 #define DEAD(i) (state[i] == LIVE && THREAD_OVER(i))
 #endif
 
-/* A thread that is over is none that the kernel knows; what it has written is there for the drain that follows. */
+/* The kernel no longer knows a thread that is over; the events of the thread wait for the next drain. */
 inline reap(i)
 {
 	if
@@ -247,7 +247,7 @@ active proctype collector()
 	do
 	:: p_over && handler_over && (q_over || killed_q) && gone[P] && gone[Q] && owner[0] == 0 && owner[1] == 0 -> break
 	:: else ->
-		/* the recorder reports processes that have ended, when it has noticed */
+		/* the recorder reports ended processes, after it has noticed them */
 		if
 		:: atomic { EXITED(P) && !gone[P] -> tell(P) }
 		:: atomic { EXITED(Q) && !gone[Q] -> tell(Q) }
@@ -260,7 +260,7 @@ active proctype collector()
 		reap(0);
 		reap(1);
 #endif
-		/* drain: all that is written, now or at another pass */
+		/* drain: all written events, now or at another pass */
 		drain(0);
 		drain(1);
 		/* threads_recycle; chunks of an ended thread that are not drained keep its entry */

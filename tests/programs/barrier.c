@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* barrier.c - three threads meet twice at a barrier; one result of each round is the serial one. */
+/* barrier.c - three threads meet twice at a barrier; in each round one thread gets PTHREAD_BARRIER_SERIAL_THREAD. */
 #define _GNU_SOURCE
 #include <pthread.h>
 

@@ -37,7 +37,7 @@ static int wait_turn(void *exits)
 		cnd_wait(&cond, &plain);
 	call_once(&flag, once);
 	mtx_unlock(&plain);
-	/* one of them only: libgcc has a once of its own for whoever unwinds first */
+	/* only one thread: libgcc has its own once for the first thread that unwinds */
 	if (exits)
 		thrd_exit(-3);
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cancel.c - each routine with a cancellation pending, and each cancellation point while it blocks. */
 /*
- * Prints for each whether the thread was cancelled there, whether its clean-up handler ran, and whether the mutex of a
- * condition wait was held then.
+ * Prints for each call whether the thread was cancelled there, whether its clean-up handler ran, and whether the thread then
+ * held the mutex of a condition wait.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

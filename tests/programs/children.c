@@ -23,11 +23,11 @@ static char *self;
 static char *nothing[] = {NULL};
 static char *other_preload[] = {"LD_PRELOAD=libm.so.6", "A=1", NULL};
 
-#define BUSY_FOR 2000 /* times: however long it takes, a handler that counts has room for all of it */
+#define BUSY_FOR 2000 /* times: a handler that counts has room for the events of any run time */
 
 static void *keep_busy(void *arg)
 {
-	for (int i = 0; !i || !stop; i++) { /* it may come to run when all is over */
+	for (int i = 0; !i || !stop; i++) { /* it may not run before the end of the program */
 		if (i < BUSY_FOR) {
 			pthread_mutex_lock(&busy);
 			pthread_mutex_unlock(&busy);
@@ -57,7 +57,7 @@ static int work(void *arg)
 	return 3;
 }
 
-/* What a program that is executed does: one lock, and a word on its environment. */
+/* The work of an executed program: one lock, and a line about its environment. */
 static int program(void)
 {
 	char **entry;
@@ -98,7 +98,7 @@ static void execute(const char *how)
 	_exit(9);
 }
 
-/* Behind the back of everybody: an instruction, and no function of the C library. */
+/* Behind the tracer's back: an instruction, without a function of the C library. */
 static pid_t bare_clone(void)
 {
 #if defined(__x86_64__)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * contention.c - contention that is known: three threads in five phases. Each prints for how long threads have waited, as
- * what it was at least and at most, by the program's own clock: `KIND NAME AT-LEAST AT-MOST` in ns.
+ * contention.c - known contention: three threads in five phases. Each phase prints the least and the most time that threads can
+ * have waited, by the program's own clock: `KIND NAME AT-LEAST AT-MOST` in ns.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -19,7 +19,7 @@ static sem_t slots;
 static pthread_barrier_t start, meet;
 static int there_is_work;
 static int asking[PHASES][3]; /* threads that are about to wait */
-static long asleep, gave; /* since then the others sleep; it was given back after that */
+static long asleep, gave; /* since then the other threads sleep; the release came after that */
 static long least[PHASES], most[PHASES];
 
 static long now(void)
@@ -37,7 +37,7 @@ static void pause_ms(long ms)
 	nanosleep(&t, NULL);
 }
 
-/* The calling thread goes to wait: when it did. */
+/* The calling thread is about to wait: stores the time. */
 static long ask(int phase, long me)
 {
 	__atomic_store_n(&asking[phase][me], gettid(), __ATOMIC_RELEASE);
@@ -60,13 +60,13 @@ static void add(int phase, long at_least, long at_most)
 	__atomic_fetch_add(&most[phase], at_most, __ATOMIC_RELAXED);
 }
 
-/* The calling thread, which has it now, asked for it at some time, and waited for who gave it back last. */
+/* The calling thread has the lock now: it asked for the lock at `asked`, and waited for the last holder. */
 static void waited(int phase, long asked)
 {
 	add(phase, gave - asleep, now() - asked);
 }
 
-/* The first thread has what the others wait for. */
+/* The first thread has the object that the other threads wait for. */
 static void hold(int phase, long ms)
 {
 	await_asking(phase, 1, 2);
@@ -75,7 +75,7 @@ static void hold(int phase, long ms)
 	gave = now();
 }
 
-/* The first thread signals, and keeps the mutex that the second needs to go on; the third does but lock it. */
+/* The first thread signals, and keeps the mutex that the second needs to go on; the third only locks the mutex. */
 static void wait_for_work(long me)
 {
 	long began = now(), signals;

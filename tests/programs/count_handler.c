@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * count_handler.c - a trace handler for tests: every event as one record of a file that is mapped into memory, so that it
- * is there however the process ends, and one file for each process image.
+ * count_handler.c - a trace handler for tests. Each event is a record of a file in mapped memory, so that records survive any
+ * end of the process. Each process image has its own file.
  *
  *     cc -shared -fPIC -o libcount.so count_handler.c
  *     PTHREAD_NPTL_TRACE=/path/libcount.so:DIRECTORY:LEVEL
  *
- * At the end it prints "domain.number count" for each type of event if its second argument is "print". Compiled with
- * -DGETPLAIN it takes events without fields in registers, and prints "plain" and how many at the end.
+ * At the end it prints "domain.number count" for each type of event if its second argument is "print". Compiled with -DGETPLAIN
+ * it takes events without fields in registers, and prints "plain" and their number at the end.
  */
 #define _GNU_SOURCE
 #define NPTL_TRACE_IMPLEMENTATION
@@ -50,7 +50,7 @@ void nptl_trace_init(char **args)
 
 	print = args[0] && args[1] && !strcmp(args[1], "print");
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	/* in the order of names, and different for a process that executes another program */
+	/* the same order as the names, and another name for each program that a process executes */
 	snprintf(path, sizeof(path), "%s/%012lld.%09ld-%d", args[0] ? args[0] : ".", (long long)now.tv_sec, now.tv_nsec,
 		 getpid());
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -95,7 +95,7 @@ int main()
 	std::thread([&] { std::printf("shared try_lock_for: %d\n", shared.try_lock_for(10ms)); }).join();
 	shared.unlock_shared();
 
-	// an exception that crosses nothing of ours but the thread's own start is caught inside it
+	// an exception that crosses only the tracer's start routine of the thread is caught inside it
 	std::thread([] {
 		try {
 			throw std::runtime_error("thread");

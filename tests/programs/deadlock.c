@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* deadlock.c - two threads that take two locks in opposite orders, for sure; one that waits for work for ever. */
-/* With an argument the kernel ends it a second after all of them sleep. */
+/* deadlock.c - two threads surely take two locks in opposite orders; a third waits for work for ever. */
+/* With an argument the kernel ends the program a second after all threads sleep. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <unistd.h>

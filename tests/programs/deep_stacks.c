@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* deep_stacks.c - locks taken below all kinds of frames; writes what the compiler's unwinder sees before each: tid, frames */
+/* deep_stacks.c - takes locks below all kinds of frames; before each it writes the tid and the compiler's unwound frames */
 /*
  * Threads go down random ways of calls: small and large frames, frames of variable size, calls through pointers, aligned
  * frames, signal handlers on a stack of their own. At the bottom of each way they take the same lock.
@@ -37,7 +37,7 @@ static unsigned int next(struct way *w)
 	return w->random >> 16;
 }
 
-/* Not of this frame itself, which is somewhere else by the time of the lock. */
+/* Without this frame, which is at another place at the time of the lock. */
 static void print_callers(struct way *w)
 {
 	void *frame[FRAMES];

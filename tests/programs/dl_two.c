@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dl_two.c - two threads open and close a library each: dl_two LIBRARY LIBRARY ROUNDS. */
+/* dl_two.c - two threads each open and close a library: dl_two LIBRARY LIBRARY ROUNDS. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* early.c - a shared object whose constructor uses all it can before the tracer's own has run. */
+/* early.c - a shared object with a constructor that calls many functions before the tracer's constructor runs. */
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <pthread.h>
@@ -74,7 +74,7 @@ int early_used(void)
 	return runs;
 }
 
-/* After the tracer's destructor, in whatever order. */
+/* After the tracer's destructor, in any order. */
 static __attribute__((destructor)) void late(void)
 {
 	pthread_mutex_lock(&mutex);

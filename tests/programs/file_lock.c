@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* file_lock.c - a process holds the lock of a file until its child waits for it; with a third word it waits itself, without a child. */
+/* file_lock.c - a process holds the lock of a file until its child waits for the lock; with a third argument the process itself waits. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>

@@ -45,7 +45,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Until all of them wait for the lock. */
+/* Until all threads wait for the lock. */
 static void await(pid_t thread)
 {
 	char path[64], state = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* futex.c - syscall(): a lock on a futex as Rust has it, errors, and calls that have nothing to do with futexes. */
+/* futex.c - syscall(): a lock on a futex like Rust's lock, errors, and calls other than futex(). */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <linux/futex.h>

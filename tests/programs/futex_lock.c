@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* futex_lock.c - a lock on a futex, as Rust has it: two threads, and the second waits for 50 ms; futex_lock deadlock: for ever. */
+/* futex_lock.c - a lock on a futex, like Rust's: two threads, and the second waits for 50 ms; futex_lock deadlock: for ever. */
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 static uint32_t first, second;
 static int taken[2];
 
-/* The name is that of Rust's function: by it the tracer knows that a lock is waited for. */
+/* The name is the name of Rust's function: by this name the tracer recognizes a wait for a lock. */
 void lock_contended(uint32_t *lock) __asm__("_ZN3std3sys4sync5mutex5futex5Mutex14lock_contended17h0123456789abcdefE");
 __attribute__((noinline)) void lock_contended(uint32_t *lock)
 {
@@ -21,7 +21,7 @@ __attribute__((noinline)) void lock_contended(uint32_t *lock)
 	__asm__ volatile("");
 }
 
-/* A lock of the program's own, of which nothing is known. */
+/* The program's own lock, which PTT does not know. */
 __attribute__((noinline)) void own_contended(uint32_t *lock)
 {
 	while (__atomic_exchange_n(lock, 2, __ATOMIC_ACQUIRE) != 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* in_turn.h - for test programs: threads that surely wait for one another, on a machine of any load. Comes first. */
+/* in_turn.h - for test programs: threads that surely wait for one another, on a machine with any load. Include it first. */
 #ifndef IN_TURN_H
 #define IN_TURN_H
 
@@ -7,7 +7,7 @@
 
 #include "show.h"
 
-enum { IN_TURN_ROUNDS = 200 }; /* ms, then the others have ended */
+enum { IN_TURN_ROUNDS = 200 }; /* ms; after that, the other threads have ended */
 
 static int in_turn_comer, in_turn_takes;
 
@@ -16,7 +16,7 @@ static inline void in_turn_come(void)
 	__atomic_store_n(&in_turn_comer, gettid(), __ATOMIC_RELAXED);
 }
 
-/* Waits for another thread that comes, and until it sleeps: it has nothing else to sleep for than the mutex. */
+/* Waits until another thread arrives and sleeps: the thread can only sleep for the mutex. */
 static inline int in_turn_hold(void)
 {
 	int mine = __atomic_add_fetch(&in_turn_takes, 1, __ATOMIC_RELAXED), self = gettid(), comer;
@@ -43,7 +43,7 @@ static inline void in_turn_pass(int mine)
 	}
 }
 
-/* Takes a mutex and gives it back in turn with other threads. A macro, so that the function it is in takes the mutex. */
+/* Takes and releases a mutex in turn with other threads. A macro, so that the calling function itself takes the mutex. */
 #define TAKE_IN_TURN(lock)                    \
 	do {                                  \
 		int mine_;                    \

@@ -1,4 +1,4 @@
-/* killed_writers ROUNDS THREADS PAIRS: kills children in the middle of their work while threads of its own do theirs. */
+/* killed_writers ROUNDS THREADS PAIRS: kills children in the middle of their work while its own threads work. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

@@ -76,6 +76,6 @@ int main(int argc, char **argv)
 	if (pthread_create(&thread, &attr, run, &failed))
 		return 2;
 	pthread_join(thread, NULL);
-	/* of all rounds together some stay, not some of each */
+	/* some mappings stay after all rounds together, but not some after each round */
 	return failed || mappings() > maps_before + 20;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* library_locks.c - two locks of a library (-DGLIB, -DQT, -DQT_RW, -DLIBCXX, -DOMP, -DCRITICAL, -DSTDIO; else of threads), used in the way that is asked for. */
+/* library_locks.c - two locks of a library (-DGLIB, -DQT, -DQT_RW, -DLIBCXX, -DOMP, -DCRITICAL, -DSTDIO; else of threads), used as the argument says. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -152,7 +152,7 @@ static void *nest(void *other_way)
 {
 	union lock *outer = other_way ? &second : &first, *inner = other_way ? &first : &second;
 
-	/* one after the other: it goes well this time */
+	/* in turn: there is no deadlock in this run */
 	if (other_way)
 		await(&taken[0]);
 	TAKE(outer);

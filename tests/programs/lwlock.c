@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lwlock.c - locks as PostgreSQL has them: a process waits for a semaphore of its own, which another one posts when it lets go. */
+/* lwlock.c - locks like PostgreSQL's: a process waits for its own semaphore, which another process posts at the release. */
 #define _GNU_SOURCE
 #include <semaphore.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 
 static sem_t *own;
 
-/* The compiler shall not make jumps of calls, nor put functions into others. */
+/* The compiler must not turn calls into jumps, nor inline functions. */
 #define FUNCTION __attribute__((noinline, noclone))
 #define KEPT __asm__ volatile("")
 
@@ -26,7 +26,7 @@ FUNCTION void PGSemaphoreUnlock(sem_t *sem)
 	KEPT;
 }
 
-/* Without a name in a program without a table of symbols. */
+/* It has no name in a program without a symbol table. */
 static FUNCTION void LWLockWakeup(sem_t *sem)
 {
 	PGSemaphoreUnlock(sem);
@@ -53,7 +53,7 @@ FUNCTION void insert_record(void)
 
 FUNCTION void write_log(void)
 {
-	/* glibc counts those that wait in the upper half of the first word */
+	/* glibc counts waiters in the upper half of the first word */
 	while (!(__atomic_load_n((uint64_t *)own, __ATOMIC_RELAXED) >> 32))
 		nap();
 	LWLockRelease();

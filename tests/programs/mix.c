@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mix.c - threads that do a bit of everything, chosen by a seed: mix SEED STEPS. It always ends, and never deadlocks. */
+/* mix.c - threads that do many kinds of calls, which a seed chooses: mix SEED STEPS. It always ends, and never deadlocks. */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -124,7 +124,7 @@ static void counts(uint32_t r)
 			sem_post(&gate);
 		}
 		break;
-	default: /* one that ceases to be a lock */
+	default: /* a semaphore that is no longer used as a lock */
 		if (r % 64 == 0 || sem_timedwait(&loose, &until) == 0) {
 			rest(r);
 			sem_post(&loose);
@@ -178,7 +178,7 @@ static void *worker(void *seed)
 	return NULL;
 }
 
-/* Keeps getters from waiting for ever while the others stand at the barrier. */
+/* Getters must not wait for ever while the other threads are at the barrier. */
 static void *feeder(void *unused)
 {
 	while (!__atomic_load_n(&over, __ATOMIC_RELAXED)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mutex_kinds.c - what every kind of mutex answers: free, held, held by the caller, left by a thread that died. */
+/* mutex_kinds.c - the results of every kind of mutex: free, held, held by the caller, left by a thread that died. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -38,7 +38,7 @@ static int clocked(pthread_mutex_t *mutex)
 	return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
 }
 
-/* Not looked at unless the routine would block. */
+/* The routine reads it only if it would block. */
 static int bad_deadline(pthread_mutex_t *mutex)
 {
 	struct timespec never = {0, -1};
@@ -77,7 +77,7 @@ static void *die(void *mutex)
 	return NULL;
 }
 
-/* May @way be used on a mutex that another thread, or nobody alive, has? Only if it comes back. */
+/* May @way be used on a mutex that another thread, or a dead thread, has? Only if the call returns. */
 static int comes_back(const struct way *way)
 {
 	return way->lock != pthread_mutex_lock;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* once.c - a routine that others wait for, one that is cancelled and run again, and one inside another. */
+/* once.c - a routine that other threads wait for, a routine that is cancelled and runs again, and a routine inside another. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <unistd.h>

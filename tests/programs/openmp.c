@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* openmp.c - parallel regions of OpenMP: what is asked for says where their threads wait. Needs no header of OpenMP's. */
+/* openmp.c - parallel regions of OpenMP: the argument says where their threads wait. Needs no header of OpenMP. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,7 +13,7 @@ void omp_unset_lock(void *lock);
 
 enum { THREADS = 3, NAP = 100000, LATE = 3 * NAP, TURNS = 1000 };
 
-static void *first, *second; /* locks, of any OpenMP's */
+static void *first, *second; /* locks of any OpenMP library */
 
 static long long now(void)
 {
@@ -103,7 +103,7 @@ static void cross(int at_once)
 	}
 }
 
-/* Between two regions there is nothing to do. */
+/* Threads have no work between two regions. */
 static void pool(void)
 {
 	for (int i = 0; i < 2; i++) {
@@ -121,7 +121,7 @@ static void take(void **outer, void **inner)
 	omp_unset_lock(outer);
 }
 
-/* Two orders of two locks, which two regions keep apart. */
+/* Two orders of two locks, in two regions that never overlap. */
 static void correct(void)
 {
 	omp_init_lock(&first);
@@ -134,7 +134,7 @@ static void correct(void)
 		take(&second, &first);
 }
 
-/* Loops of all kinds, sections, critical sections, and regions within regions. Return: how often anything was done. */
+/* Loops of all kinds, sections, critical sections, and regions within regions. Return: the number of steps done. */
 static int all(void)
 {
 	int sum = 0, inner = 0;

@@ -129,7 +129,7 @@ static void contend(void)
 }
 
 #ifdef OPENED
-/* One library after the other, and two at once: each one's functions are its own. */
+/* One library after the other, and two at once: each library has its own functions. */
 int main(int count, char **library)
 {
 	void *opened, *other;
@@ -201,7 +201,7 @@ int main(int count, char **what)
 		gate_leave(&first);
 		pthread_join(thread, NULL);
 	} else if (strcmp(what[1], "clean") == 0) {
-		/* a fork, and a program that is executed without what was in the environment */
+		/* a fork, and an executed program without the variables of the environment */
 		pid_t child = fork();
 		int status = 1;
 

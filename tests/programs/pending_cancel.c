@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pending_cancel.c - a thread that is to be cancelled calls what is no cancellation point: pending_cancel HOW. */
+/* pending_cancel.c - a thread with a pending cancellation calls functions that are no cancellation points: pending_cancel HOW. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* planted.c - keeps locks of all kinds from another thread, and says how long that one waited while they were held, and after. */
+/* planted.c - keeps locks of all kinds from another thread, and prints how long that thread waited during and after each hold. */
 /*
- * The holder computes or sleeps by turns. In the rounds `preempted` it shares its processor with a thread that computes, in
- * the rounds `delayed` the waiter does.
+ * The holder computes and sleeps in turn. In the rounds `preempted` the holder shares its processor with a thread that
+ * computes; in the rounds `delayed` the waiter does.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -53,7 +53,7 @@ enum { NOBODY, HOLDER, WAITER };
 static const struct {
 	const char *name;
 	void (*keep)(void), (*ask)(void), (*release)(void);
-	int beside; /* who shares a processor with another thread */
+	int beside; /* the thread that shares a processor with another thread */
 } kinds[] = {
 	{ "mutex", lock_mutex, lock_mutex, unlock_mutex, NOBODY },
 	{ "read", write_lock, read_lock, unlock_rwlock, NOBODY },

@@ -1,7 +1,7 @@
-"""Waits for a lock while words of its own frames are something else, and says that it lives.
+"""Waits for a lock while words of its own frames are wrong, and prints that it still lives.
 
-The words are those of the callers of the function that waits: nobody looks at them before it
-returns, and by then they are as they were.
+The words belong to the callers of the waiting function. The interpreter reads them only after the
+function returns, and by then they are restored.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""A thread that calls C for long while another one wants to go on after each of its short sleeps."""
+"""A thread calls C for long, while another thread wants to go on after each short sleep."""
 
 import threading
 import time

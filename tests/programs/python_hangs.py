@@ -1,4 +1,4 @@
-"""Python programs that hang, and others that have nothing to do: each is killed when it rests."""
+"""Python programs that hang, and idle Python programs: each is killed when all threads sleep."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def full_queue() -> None:
 
 
 class Joining(importlib.abc.Loader, importlib.abc.MetaPathFinder):
-    """Loads a module that waits for the end of a thread which imports the module."""
+    """Loads a module that waits for the end of a thread that imports the module."""
 
     def find_spec(self, name: str, *_: object) -> importlib.machinery.ModuleSpec | None:
         return importlib.util.spec_from_loader(name, self) if name == "joining" else None
@@ -249,7 +249,7 @@ CASES = [
 
 
 def look(pid: int) -> list[str]:
-    """Return the states of the threads of a process, and how often they have slept."""
+    """Return the states of the threads of a process, and the number of their sleeps."""
     found = []
     for task in Path(f"/proc/{pid}/task").iterdir():
         text = (task / "status").read_text()

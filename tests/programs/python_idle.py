@@ -1,4 +1,4 @@
-"""Threads that wait for work, and threads that wait for one another; a mark says which."""
+"""Threads that wait for work, and threads that wait for one another; marks tell them apart."""
 
 import importlib
 import queue
@@ -46,7 +46,7 @@ def simple_queue():
 
     def take():
         many.get()  # idle
-        many.put(1)  # by a thread that has had the lock of the queue
+        many.put(1)  # by a thread that took the lock of the queue
 
     threads = [threading.Thread(target=take) for _ in range(3)]
     for thread in threads:

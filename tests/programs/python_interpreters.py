@@ -1,4 +1,4 @@
-"""Two interpreters beside the first one, each with a lock of its own that two threads want."""
+"""Two more interpreters; each has its own lock, and two threads want that lock."""
 
 import threading
 

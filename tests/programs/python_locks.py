@@ -1,4 +1,4 @@
-"""Locks of many kinds, each waited for once; a mark says what it is called."""
+"""Locks of many kinds, each with a single wait; a mark gives the name of the lock."""
 
 import importlib
 import queue

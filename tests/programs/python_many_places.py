@@ -32,7 +32,7 @@ def either(lock, line):
 
 
 def made(lock):
-    """One that lies where another one did, as likely as not."""
+    """A lock that often has the address of an earlier lock."""
     name = choice.choice(["one", "two", "three"])
     names = {}
     lines = choice.randrange(3)

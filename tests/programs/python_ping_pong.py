@@ -1,4 +1,4 @@
-"""Two threads that hand two locks to one another, how often, and how many calls down, as said."""
+"""Two threads hand two locks to each other; arguments are the number of times and of calls."""
 
 import sys
 import threading

@@ -1,7 +1,7 @@
-"""Waits of many kinds, each at a line that ends in `# waits`, and what they wait for.
+"""Waits of many kinds, each at a line that ends in `# waits`, and the objects of the waits.
 
-Each wait lasts longer than anything else takes: the thread that ends it sleeps first. A line that
-ends in `# ends` is where it ends the wait.
+Each wait lasts longer than all other steps: the thread that ends the wait sleeps first. It ends the
+wait at a line that ends in `# ends`.
 """
 
 import contextlib

@@ -52,7 +52,7 @@ static void *while_read(void *arg)
 int main(void)
 {
 	pthread_rwlockattr_t attr;
-	const struct timespec *volatile never = NULL; /* glibc takes it, though its header says otherwise */
+	const struct timespec *volatile never = NULL; /* glibc accepts this kind, in spite of its header */
 	pthread_t thread;
 	void *value;
 	long i;

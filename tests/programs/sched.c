@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sched.c - holds and waits whose time on the processor is known: sched WHAT, on one processor beside a competitor. */
+/* sched.c - holds and waits with known processor time: sched WHAT, on one processor beside a competitor. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -40,7 +40,7 @@ static int64_t ran(void)
 	return clock_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Until the thread has had a processor for so long. */
+/* Until the thread has had a processor for that time. */
 static void compute(long ns)
 {
 	int64_t until = ran() + ns;
@@ -57,7 +57,7 @@ static void pause_for(long ns)
 		;
 }
 
-/* How long the kernel says that the calling thread could have run and had no processor. */
+/* The time for which the calling thread was runnable without a processor, from the kernel. */
 static long long ready(void)
 {
 	long long on = 0, off = 0;
@@ -90,7 +90,7 @@ static void pin(void)
 	sched_setaffinity(0, sizeof(one), &one);
 }
 
-/* Says of a hold, as the program sees it, how long its thread ran. */
+/* Prints how long the thread of a hold ran, as the program sees it. */
 static void hold(const char *name, long compute_ns, long sleep_ns)
 {
 	int64_t before;
@@ -165,7 +165,7 @@ static void uses_rseq(void)
 	hold("after", MS, 0);
 }
 
-/* The program has files at all numbers, where the tracer had some before: they stay as they are, also in a child. */
+/* The program opens files at all numbers, also at numbers of the tracer: its files stay, also in a child. */
 static void takes_numbers(void)
 {
 	int mine = open("/dev/null", O_RDONLY), lost = 0, status;
@@ -215,7 +215,7 @@ static void *take_signals_and_wait(void *unused)
 	return unused;
 }
 
-/* Until a thread sleeps that waits for the mutex: the library's word of it is 2 then. */
+/* Until a thread that waits for the mutex sleeps: the library's word of the mutex is 2 then. */
 static void pause_until_awaited(const pthread_mutex_t *mutex)
 {
 	while (*(const volatile int *)mutex != 2)
@@ -279,7 +279,7 @@ static void pass_on(void)
 
 static pthread_mutex_t locks[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 
-/* Waits for one of them, and as soon as it has had that, for the other one. */
+/* Waits for the first mutex, and then at once for the second. */
 static void *want(void *own)
 {
 	for (int i = 0; i < SECTIONS; i++) {
@@ -290,7 +290,7 @@ static void *want(void *own)
 	return NULL;
 }
 
-/* Until it is waited for, as in pause_until_awaited(), and as soon as that is. */
+/* Until a thread waits for the mutex, as in pause_until_awaited(), but without a delay. */
 static void yield_until_awaited(const pthread_mutex_t *mutex)
 {
 	while (*(const volatile int *)mutex != 2)

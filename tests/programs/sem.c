@@ -35,7 +35,7 @@ static void *in_turn(void *arg)
 	return NULL;
 }
 
-/* sem_post is what a signal handler may use. */
+/* A signal handler may call sem_post. */
 static void post(int number)
 {
 	(void)number;

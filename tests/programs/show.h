@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* show.h - for test programs: calls with what they returned and left in errno, and threads that surely block. */
+/* show.h - for test programs: prints calls with their results and errno, and makes threads that surely block. */
 #ifndef SHOW_H
 #define SHOW_H
 
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* errno has a value that nobody returns, so that a function that leaves it alone shows. */
+/* errno starts with a value that no function sets, which shows functions that leave errno unchanged. */
 #define SHOW(call)                                                           \
 	do {                                                                 \
 		long result_;                                                \
@@ -32,7 +32,7 @@ static inline void nap(void)
 	nanosleep(&t, NULL);
 }
 
-/* How many threads the process has: a detached one is over when it is none of them any more. */
+/* The number of threads of the process: a detached thread has ended when the number drops. */
 static inline int threads_alive(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -44,11 +44,11 @@ static inline int threads_alive(void)
 	return count;
 }
 
-/* Who is about to block, in the order in which they said so. */
+/* The threads that are about to block, in the order of their announcements. */
 static int arrivals[64];
 static int arrived, let_go;
 
-/* A thread that is about to block says so, */
+/* A thread announces that it is about to block, */
 static inline void arrive(void)
 {
 	int place = __atomic_fetch_add(&arrived, 1, __ATOMIC_RELAXED);
@@ -56,7 +56,7 @@ static inline void arrive(void)
 	__atomic_store_n(&arrivals[place], gettid(), __ATOMIC_RELEASE);
 }
 
-/* The next one that has said so; the threads that wait for them take turns. */
+/* The next thread that has announced itself; the threads that wait for them take turns. */
 static inline int next_arrival(void)
 {
 	int *place = &arrivals[let_go++];
@@ -66,7 +66,7 @@ static inline int next_arrival(void)
 	return *place;
 }
 
-/* Waits until the kernel says that a thread sleeps. Allocates nothing, for which that thread could have to wait. */
+/* Waits until the kernel says that a thread sleeps. Allocates nothing: that thread could have to wait for the allocator. */
 static inline void await_asleep(int tid)
 {
 	char path[64], text[256], *state = NULL;
@@ -88,13 +88,13 @@ static inline void await_asleep(int tid)
 	}
 }
 
-/* and another lets it get there: it has nothing else to sleep for. */
+/* and another thread waits until it blocks: the thread has no other reason to sleep. */
 static inline void let_block(void)
 {
 	await_asleep(next_arrival());
 }
 
-/* The same of one that spins: it has done nothing else for some time of its own. */
+/* The same for a thread that spins: it has only spun for some of its own processor time. */
 static inline void let_spin(pthread_t thread)
 {
 	struct timespec now, since;

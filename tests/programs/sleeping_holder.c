@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sleeping_holder.c - sleeps with a lock that another thread waits for, and then without; `hangs`: in read(), for ever;
- * `jumps`: out of poll() by a signal handler. */
+/* sleeping_holder.c - sleeps with a lock that another thread waits for, and then without the lock; `hangs`: in read(), for
+   ever; `jumps`: out of poll() by a signal handler. */
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* staged.c - takes the mutex `first`, takes `second` when the file DIR/second is there, and has a child take `third`. */
+/* staged.c - takes the mutex `first`, takes `second` once the file DIR/second exists, and has a child take `third`. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

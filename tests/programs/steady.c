@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* steady.c - threads that do the same work with two locks in every run: in one they compute, in the other they sleep: steady [FACTOR]. */
+/* steady.c - threads do the same work with two locks in every run: with one they compute, with the other they sleep: steady [FACTOR]. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* switches.c - threads and processes whose context switches are known: switches WHAT. */
+/* switches.c - threads and processes with known context switches: switches WHAT. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* units.c - a semaphore as a lock, one that hands over work, and a pool of three units; every wait is planted. */
+/* units.c - a semaphore as a lock, a semaphore that hands over work, and a pool of three units; every wait is planted. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static pthread_t start(void *(*routine)(void *), void *arg)
 	return thread;
 }
 
-/* Another thread waits for the semaphore while this one keeps it, or does not post. */
+/* Another thread waits for the semaphore while this thread keeps it, or does not post. */
 static void meet(sem_t *sem)
 {
 	pthread_t other;

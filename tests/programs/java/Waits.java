@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Waits.java - threads that wait for the monitor of an object, for that of a class, and to be notified.
+// Waits.java - threads that wait for the monitor of an object, for the monitor of a class, and for a notification.
 public class Waits {
 	static class Account {
 	}

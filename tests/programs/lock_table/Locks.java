@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Locks.java - two locks of Java, monitors or (second argument: locks) ReentrantLocks, used in the way that is asked for.
+// Locks.java - two locks of Java, monitors or (second argument: locks) ReentrantLocks, used as the first argument says.
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.locks.ReentrantLock;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// locks.cc - two locks of C++ (std::mutex, -DSEMAPHORE, -DBOOST, -DABSL, -DTBB), used in the way that is asked for.
+// locks.cc - two locks of C++ (std::mutex, -DSEMAPHORE, -DBOOST, -DABSL, -DTBB), used as the argument says.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -36,7 +36,7 @@ struct lock_type : absl::Mutex {
 	void lock() { Lock(); }
 	void unlock() { Unlock(); }
 };
-/* It would find the deadlock itself, and abort. */
+/* Abseil would find the deadlock itself, and abort. */
 static const auto ignored = (absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore), 0);
 #elif defined(TBB)
 #include <oneapi/tbb/mutex.h>
@@ -55,7 +55,7 @@ static void await(const std::atomic<bool> &flag)
 		usleep(100);
 }
 
-/* By /proc: whether the first thread sleeps. A lock may spin for long before, if there is much to do. */
+/* Whether the first thread sleeps, from /proc. On a busy machine a lock may spin for long before. */
 static bool first_is_asleep()
 {
 	std::ifstream file("/proc/self/stat");
@@ -65,7 +65,7 @@ static bool first_is_asleep()
 	return line.substr(line.rfind(')'), 3) == ") S";
 }
 
-/* Since when the first thread has slept, as far as the other one sees. */
+/* The time since which the other thread has seen the first thread sleep. */
 static std::chrono::steady_clock::time_point asleep_since;
 
 static void hold()

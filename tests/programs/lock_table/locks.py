@@ -1,4 +1,4 @@
-"""Two locks of Python, used in the way that is asked for."""
+"""Two locks of Python, used as the argument says."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ taken = [False, False]
 
 
 def wait_for(number: int) -> None:
-    """Wait until somebody has said that it has its lock."""
+    """Wait until a thread has said that it has its lock."""
     while not taken[number]:
         time.sleep(0.0001)
 
 
 def contend() -> None:
-    """One thread waits for a lock that another has."""
+    """A thread waits for a lock that another thread has."""
 
     def hold() -> None:
         with first:
@@ -66,7 +66,7 @@ def nest(outer: threading.Lock, inner: threading.Lock) -> None:
 
 
 def run(*calls: Callable[[], None]) -> None:
-    """Run each in a thread of its own, all at once."""
+    """Run each function in its own thread, all at once."""
     threads = [threading.Thread(target=call) for call in calls]
     for one in threads:
         one.start()

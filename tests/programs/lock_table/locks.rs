@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// locks.rs - two locks of Rust's standard library or, with feature parking, of parking_lot, used in the way that is asked for.
+// locks.rs - two locks of Rust's standard library or, with feature parking, of parking_lot, used as the argument says.
 #[cfg(feature = "parking")]
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-"""A lock in what built-in functions call."""
+"""A lock in functions that built-in functions call."""
 
 import functools
 import threading

@@ -1,4 +1,4 @@
-"""A lock in a generator, and in one that delegates to it."""
+"""A lock in a generator, and in a generator that delegates to the first."""
 
 import threading
 

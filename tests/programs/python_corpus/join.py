@@ -1,4 +1,4 @@
-"""The ends of threads, one of which takes a lock."""
+"""The ends of threads; one thread takes a lock."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""A lock, many calls down."""
+"""A lock below many calls."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""A lock, with a time limit that is long enough, and one that is not."""
+"""A lock, with a time limit that is long enough, and with a limit that is too short."""
 
 import threading
 

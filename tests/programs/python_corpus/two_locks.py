@@ -1,4 +1,4 @@
-"""Two locks, whose keepers wait for one another in turn."""
+"""Two locks with holders that wait for one another in turn."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""A condition that is waited for with a predicate."""
+"""A wait for a condition with a predicate."""
 
 import threading
 

@@ -1,7 +1,7 @@
-"""What a program says of itself: where its threads waited and for what, and where others kept them.
+"""The waits and holders of a program, in its own words: places, objects and lines.
 
-`with waits("contended"): lock.acquire()` says the line that it stands in; so does `keeps()`, by
-which a line says that it took, or gave back, what others waited for.
+`with waits("contended"): lock.acquire()` prints its own line, as a line that waits. `keeps()`
+prints its line as a line that took or released a lock that others waited for.
 """
 
 import json

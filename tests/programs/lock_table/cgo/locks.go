@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// locks.go - two locks of C's, used by goroutines in the way that is asked for; between them, Go's own channels.
+// locks.go - two C locks, which goroutines use as the argument says; between the goroutines, Go's own channels.
 package main
 
 /*
