@@ -199,7 +199,9 @@ def _serve(requests: socket.socket) -> None:
                     selector.unregister(key.fd)
                     os.close(key.fd)
                     _, status = os.waitpid(pid, 0)
-                    with contextlib.suppress(BrokenPipeError):  # nobody waits for it any more
+                    with contextlib.suppress(
+                        BrokenPipeError
+                    ):  # nobody waits for the process
                         os.write(reply, b"%d" % os.waitstatus_to_exitcode(status))
                     os.close(reply)
                     continue
@@ -208,7 +210,7 @@ def _serve(requests: socket.socket) -> None:
                     return
                 request, (*streams, reply) = received
                 with warnings.catch_warnings():
-                    # Libraries have threads already, but none that holds a lock at rest.
+                    # Libraries have threads already, but at rest these threads hold no lock.
                     warnings.simplefilter("ignore", DeprecationWarning)
                     pid = os.fork()
                 if pid == 0:

@@ -31,7 +31,7 @@ class Processor:
         return name if self.is_here() else f"{self.machine}-linux-gnu-{name}"
 
     def emulator(self) -> list[str]:
-        """Return the emulator that runs its programs; skip the test if there is no emulator."""
+        """Return the emulator for its programs; skip the test if there is no emulator."""
         if self.is_here():
             return []
         names = (f"qemu-{self.machine}-static", f"qemu-{self.machine}")

@@ -110,7 +110,7 @@ class Ptt:
             stdin: Text for standard input, which is empty otherwise.
             timeout: Seconds after which the test fails.
             fork: Whether the command may run as a fork of a process that has imported the package.
-                Say no where a test measures the start of `ptt`, its processor time or its memory.
+                Pass False if a test measures the start of `ptt`, its processor time or its memory.
         """
         command, environment = self.command(*args), self.environment(env)
         server = _fork_server(self)

@@ -89,7 +89,7 @@ def folder_circles(calls: Calls) -> set[str]:
 
 
 def upward(calls: Calls, may_use: Mapping[str, set[str]]) -> set[str]:
-    """Return the calls from a library to one that may use it."""
+    """Return the calls from a library to a library that may use it."""
     return {
         f"{user} -> {owner}: {symbol}"
         for (user, owner), symbols in calls.items()

@@ -89,7 +89,7 @@ class Differences:
 
 
 def ptt(*args: str | Path) -> str:
-    """Return what a command prints; run in this process to save its start."""
+    """Return the output of a command; the command runs in this process to save its start."""
     data = io.BytesIO()
     out = io.TextIOWrapper(data, encoding="utf-8", write_through=True)
     err = io.StringIO()
@@ -154,7 +154,7 @@ class Asked:
 
 
 def figures(row: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
-    """Return some figures, 0 where there is none."""
+    """Return some figures, with 0 for missing figures."""
     return tuple(row[name] or 0 for name in names)
 
 
@@ -366,7 +366,7 @@ def _others(asked: Asked, found: Differences) -> None:
 
 
 def _merged(rows: Iterable[tuple[Any, ...]], keys: int = 2) -> list[tuple[Any, ...]]:
-    """Return rows of one key as one, with the sums of their figures."""
+    """Return one row for each key, with the sums of the figures."""
     found: dict[tuple[Any, ...], list[Any]] = {}
     for row in rows:
         sums = found.setdefault(row[:keys], [0] * (len(row) - keys))
@@ -589,7 +589,7 @@ def earlier(asked: Asked, found: Differences) -> None:
 
 
 def windows(report: Mapping[str, Any], count: int) -> list[tuple[int, int]]:
-    """Return windows of one length that a trace is divided into."""
+    """Return windows of the same length that divide a trace."""
     first, last = report["first_ns"], report["last_ns"] + 1
     edges = [first + (last - first) * n // count for n in range(count)] + [last] if count else []
     return [(a, b) for a, b in pairwise(edges) if a < b]
@@ -643,7 +643,7 @@ def compare(trace: Path, *, count: int = 3, exported: bool = True) -> Difference
 
 
 def differences(traces: Sequence[Path], *, count: int) -> int:
-    """Print what differs in some traces; return how many differences there are."""
+    """Print the differences in some traces; return their number."""
     number = 0
     for trace in traces:
         found = compare(trace, count=count)

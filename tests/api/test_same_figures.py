@@ -1,4 +1,4 @@
-"""Figures of one name are one number, in reports and in SQL."""
+"""A figure has the same value in reports and in SQL, if it has the same name."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def test_holders_have_the_same_figures(ptt: Ptt, trace: tuple[Path, list[str]]) 
     ]  # fmt: skip
     key, names = ("object", "pid", "tid", "site"), ("wait_caused_ns",)
     assert added(rows, key, names) == added(blamed, key, names)
-    # Each wait with a known holder counts once, whatever functions called the wait.
+    # Each wait with a known holder counts once, for any function that called the wait.
     held = "select count(*) as n, max(dur_ns) as most from waits where class = 'contended'"
     [waits] = asked(ptt, trace, held + " and owner_tid is not null")
     assert sum(row["waits"] for row in rows) == waits["n"]

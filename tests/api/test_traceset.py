@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-# Tables whose names are also the names of methods and properties.
+# Tables with the names of methods and properties.
 METHODS = {"events", "findings", "processes", "threads"}
 
 pytestmark = pytest.mark.usefixtures("native_in_process")

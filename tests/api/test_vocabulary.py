@@ -1,4 +1,4 @@
-"""One name for a thing, with one type, in every document, table and view."""
+"""A thing has the same name and type in every document, table and view."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def agrees(table: str, name: str, type_: pa.DataType) -> None:
         assert IN_TABLES[kind.type](plain), (table, name, str(type_))
 
 
-def test_classes_of_waits_are_those_of_the_model() -> None:
+def test_documents_and_model_have_the_same_classes_of_waits() -> None:
     numbers = [getattr(model_rows, f"PTT_{name.upper()}") for name in WAIT_CLASSES]
     assert numbers == list(range(model_rows.PTT_CLASSES))
 

@@ -25,7 +25,7 @@ HEAVY = ("numpy", "pyarrow", "rich", "asyncio", "logging")
 COMMANDS = cli.command_names()
 
 
-# Runs a command as `ptt` does, then says on stderr which modules are loaded.
+# Runs a command as `ptt` does, then prints the loaded modules on stderr.
 SPY = """
 import sys
 from nptltrace.cli import main
@@ -166,7 +166,7 @@ class TestMain:
 
     @pytest.fixture
     def command(self, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-        """Return the module of a command whose `run` a test may replace."""
+        """Return the module of a command; a test may replace its `run`."""
         from nptltrace.cli.commands import config
 
         monkeypatch.setattr(config, "run", lambda args: 0)
@@ -303,7 +303,7 @@ def test_a_program_without_standard_streams_is_recorded(ptt: Ptt, tmp_path: Path
 
 
 class TestHelpCommand:
-    """`ptt help` is what `--help` shows."""
+    """`ptt help` prints the text of `--help`."""
 
     def test_help_of_ptt_and_of_a_command(self, ptt: Ptt) -> None:
         assert ptt("help").stdout == ptt("--help").stdout

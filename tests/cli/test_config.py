@@ -27,7 +27,7 @@ def _forget() -> Iterator[None]:
 
 
 def make_native(directory: Path) -> Path:
-    """Make a tree that looks like the installed one."""
+    """Make a tree that looks like an installed tree."""
     handlers = directory / "lib" / "handlers"
     handlers.mkdir(parents=True)
     for path in (directory / "lib" / "libnptltrace.so", handlers / "libring.so"):
@@ -74,7 +74,7 @@ class TestConfig:
 
 
 class TestSearch:
-    """The environment goes first, then the package, then what a distribution says."""
+    """The search uses the environment first, then the package, then the distribution."""
 
     def test_a_wrong_environment_variable_is_an_error(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -108,10 +108,10 @@ def test_the_trace_of_a_killed_recorder_is_recovered(ptt: Ptt, named: Any) -> No
     assert ptt("stat", trace).stderr == ""
 
 
-def test_a_filtered_trace_knows_what_it_does_not_have(
+def test_check_draws_no_conclusion_from_filtered_events(
     ptt: Ptt, compile_c: Compiler, tmp_path: Path
 ) -> None:
-    """A check draws no conclusion from events that the trace does not have."""
+    """The filter leaves out the releases of mutexes."""
     program = compile_c(PROGRAM, "-pthread")
     trace, chosen = tmp_path / "part.ptt", "!MUTEX_FREE"
     words = ptt.command("record", "-q", "-o", trace, "--filter", chosen, "--", program)

@@ -172,7 +172,7 @@ def test_a_missing_trace_is_an_error(ptt: Ptt, tmp_path: Path) -> None:
 
 
 def test_an_interrupt_ends_a_query(ptt: Ptt, trace: Path) -> None:
-    """The interrupt also ends a query whose text is not from the terminal."""
+    """The interrupt also ends a query that is not from the terminal."""
     query = "select 'begun'; select count(*) from range(1000000000000) a(i) where hash(i) = 3"
     process = subprocess.Popen(
         ptt.command("sql", trace, query, "--format", "csv"),

@@ -124,7 +124,7 @@ def test_a_recorded_program_does_not_see_the_limits_on_threads(ptt: Ptt, tmp_pat
     assert said.splitlines() == ["None"]
 
 
-def test_threads_find_no_half_imported_module(ptt: Ptt) -> None:
+def test_a_command_imports_before_it_starts_threads(ptt: Ptt) -> None:
     """A command imports before it starts threads; two threads must not import one module at
     once."""
     script = """

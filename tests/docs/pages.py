@@ -1,11 +1,11 @@
-"""Reads the examples out of Markdown pages, runs them, and compares what they print.
+"""Reads the examples from Markdown pages, runs them, and compares their output.
 
 In a page, a fenced `console` block holds commands on lines that begin with `$ `. Continued lines
 begin with `> `. The output follows each command. A line `...` stands for any lines, and `...`
 within a line for any text. Numbers, addresses, durations and sizes match others of their kind, so
 that pages can show real output. A command without output on the page may print anything.
 
-Comments in these forms, each on its own line, tell the runner what readers need not see:
+Comments in these forms, each on its own line, give orders to the runner that readers need not see:
 
     <!-- test: setup COMMAND -->    run this first, or here
     <!-- test: needs PROGRAM -->    skip the page where PROGRAM is not installed

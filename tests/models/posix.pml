@@ -81,7 +81,7 @@ bool void_in_gap;
 #define IS_OF(p) (mark_place[AT(p)] == p && mark_state[AT(p)] != 0)
 #define IS_OLD(p) (mark_state[AT(p)] == 0 || mark_place[AT(p)] < p)
 
-/* help(): the mark of the last reservation, whose length only head has */
+/* help(): the mark of the last reservation; only head has the length of it */
 inline help(hp, hc)
 {
 	skip;
@@ -391,7 +391,7 @@ active proctype controller()
 		if
 		:: hp + 1 - tail > CELLS || hf ->
 			move_head(0, hf, hd, true)
-			/* head_cells is kept, in truth; nothing is helped after that */
+			/* the real code keeps head_cells; it helps no writer after that */
 		:: else ->
 			help(hp, hc);
 			move_head(1, hf, hd, true);

@@ -66,7 +66,7 @@ active proctype collector()
 	bool gone;
 
 	do
-	:: !gone && state == LIVE && dead[image] -> /* the watch has seen it end, and says so */
+	:: !gone && state == LIVE && dead[image] -> /* the watch has seen the process end, and reports it */
 		atomic { gone = true; sites = head }
 	:: tail < head -> atomic { assert(journal[tail] == image); tail++ }
 	:: image && thread_of[image] && gone -> atomic { /* drained and given back, by the owner's index */

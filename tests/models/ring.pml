@@ -54,7 +54,7 @@ byte last_time;   /* of the last event drained */
 
 #define HEAD_IS(c, p, n) (head_chunk == c && head_pos == p && head_changes == n)
 
-/* The next free chunk is claimed for the caller; mine = NONE if there is none. */
+/* Claims the next free chunk for the caller; mine = NONE if no chunk is free. */
 inline claim(mine)
 {
 	atomic {
@@ -87,7 +87,7 @@ inline refill(hc, hp, hn, mine, my_serial, won)
 		}
 		if
 		:: won && hc != NONE ->
-			atomic { /* close the old one: compare and swap of owner, changes, OWNED */
+			atomic { /* close the old chunk: compare and swap of owner, changes, OWNED */
 				if
 				:: status[hc] == OWNED && changes[hc] == hn -> status[hc] = FULL
 				:: else
@@ -212,7 +212,7 @@ byte drained[CHUNKS]; /* slots already taken out of the chunk, this time round *
 byte drained_serial[CHUNKS];
 
 /*
- * Drain what is committed of a chunk, in order. A writer that loses the race to its own signal handler gives its chunk back,
+ * Drain the committed slots of a chunk, in order. A writer that loses the race to its own signal handler gives its chunk back,
  * and may claim it again while the collector reads the chunk. So the slots count only if the chunk's serial has not changed
  * during the read.
  */
@@ -253,7 +253,7 @@ active proctype collector()
 	do
 	:: drained_count == EVENTS && done == 2 -> break
 	:: else ->
-		/* the older of the two chunks first, as chunk.serial says; looked at together */
+		/* the older of the two chunks first, by chunk.serial; both serials are read together */
 		atomic {
 			c = NONE;
 			if

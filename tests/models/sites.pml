@@ -40,7 +40,7 @@ byte tail;
 bool killed_a;
 bool over[3];
 byte lost;       /* site_lost: writers found the journal full, or an entry was given up */
-byte given_up;   /* entries that nobody wrote in time, or that a straggler spoiled */
+byte given_up;   /* entries that no process wrote in time, or that a straggler spoiled */
 byte handed[16]; /* number of times that each site was handed over */
 
 inline announce(site)

@@ -21,7 +21,7 @@
 #define UNSURE 15
 #define NAME(lock, thread) (1 + (lock) * THREADS + (thread))
 
-byte entry;            /* 0 = nothing of this hash was ever taken */
+byte entry;            /* 0 = no lock of this hash was ever taken */
 byte holder[LOCKS];    /* 1 + thread; 0 = free */
 bool released_by_other[LOCKS * THREADS]; /* a release that this thread's next stamp must not precede */
 

@@ -12,7 +12,7 @@
  *     spin -a threads.pml && cc -O2 -DCOLLAPSE -DSAFETY -o pan pan.c && ./pan -m200000
  *
  * With -DREAP -DQ_LIVES=0, given to spin, the collector asks the kernel for threads at any pass, and such an entry is free
- * before that. With -DHASTY as well it asks for threads whose entries are not filled in, and finds none.
+ * before that. With -DHASTY as well, the collector asks for threads with empty entries, and finds no such thread.
  * Larger, by hand: -DREAP, or -DP_LIVES=3 -DQ_LIVES=2.
  */
 #ifndef P_LIVES

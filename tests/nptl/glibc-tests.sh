@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs glibc's own tests of its thread library on the trace-enabled one: tests/nptl/glibc-tests.sh SOURCE OBJECTS
+# Runs glibc's own tests of threads on the trace-enabled library: tests/nptl/glibc-tests.sh SOURCE OBJECTS
 #
 # SOURCE is the unmodified source of the installed glibc, OBJECTS the directory where it has been configured and built by
 # `make` in full. The test programs are built there once and run three times: on the unmodified library, on the
 # trace-enabled one with tracing off, and with the tracer loaded and everything traced at level 4 into memory. A test that
-# passes the first time must pass the others, but for those that glibc-tests.except names with a reason.
+# passes the first time must pass the other times, except tests that glibc-tests.except names with a reason.
 # Most of the time the tests wait for something: JOBS of them (8) run at once. Results stay in OBJECTS/ptt, and the run on the
 # unmodified library is not done again.
 set -euo pipefail
@@ -32,7 +32,7 @@ run() {
 	echo "$name: $(cut -d: -f1 "$results/$name" | sort | uniq -c | tr -s ' \n' ' ')"
 }
 
-# put LIBC: this is the library that the tests find, as old as the one that was there, so that nothing is linked anew.
+# put LIBC: installs the library for the tests, with the time stamp of the library before, so that no test is linked again.
 put() {
 	touch -r "$objects/libc.so" "$results/time"
 	rm "$objects/libc.so"
@@ -50,7 +50,7 @@ rm -rf /dev/shm/ptt-glibc-tests*
 
 failed=0
 for name in off level4; do
-	# passed before, and does not pass now, and nobody knows why
+	# passed before, does not pass now, and has no known reason
 	worse=$(comm -23 <(grep '^PASS' "$results/unmodified") <(grep '^PASS' "$results/$name") | sed 's/.*nptl\///' |
 		grep -vxF -f <(awk -v run="$name" '!/^#/ && ($2 == run || $2 == "both") { print $1 }' "$except") || true)
 	[ -z "$worse" ] || { echo "$name, passed before: $worse"; failed=1; }

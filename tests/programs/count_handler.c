@@ -35,7 +35,7 @@ struct record {
 	char fields[36];
 };
 
-/* It calls nothing that is traced. */
+/* It calls no traced function. */
 const int nptl_trace_handler_reentrant = 1;
 
 static struct record *records;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* five_callers.c - five threads wait for one lock, each in a function of its own that calls the same wrapper. */
+/* five_callers.c - five threads wait for the same lock, each in its own function, which calls a common wrapper. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>

@@ -9,7 +9,7 @@
 static pthread_once_t slow_once = PTHREAD_ONCE_INIT, cancelled_once = PTHREAD_ONCE_INIT;
 static pthread_once_t outer_once = PTHREAD_ONCE_INIT, inner_once = PTHREAD_ONCE_INIT;
 static int slow_runs, cancelled_runs, inner_runs;
-static int waiter; /* the thread that is about to wait for the slow one */
+static int waiter; /* the thread that is about to wait for the slow routine */
 
 static void slow(void)
 {

@@ -1,4 +1,4 @@
-"""Waits for a lock in one function after another, each at the same depth, and prints where."""
+"""Waits for a lock in several functions in turn, at the same depth, and prints the places."""
 
 import random
 import sys

@@ -1,4 +1,4 @@
-"""A WSGI application whose requests wait for one another."""
+"""A WSGI application with requests that wait for one another."""
 
 import threading
 import time

@@ -195,7 +195,7 @@ static void handle(int unused)
 
 #define INTERRUPTIONS 5000
 
-/* Signals, one after the other, and a lock behind each. */
+/* Several signals in turn, and a lock behind each signal. */
 static void take_signals(void)
 {
 	pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;

@@ -79,7 +79,7 @@ static inline void await_asleep(int tid)
 		if (file >= 0)
 			close(file);
 		if (got <= 0)
-			return; /* it is over */
+			return; /* the thread has ended */
 		text[got] = '\0';
 		state = strrchr(text, ')');
 		if (state && state[1] && state[2] == 'S')

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def real(tmp_path: Path, ptt: Ptt) -> Real:
-    """Runner of one program both ways: `real.same("pigz", "-p4", "-c", text)`."""
+    """Runner of a program, untraced and traced: `real.same("pigz", "-p4", "-c", text)`."""
     directory = tmp_path / "real"
     directory.mkdir()
     return Real(ptt, directory)

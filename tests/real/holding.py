@@ -76,7 +76,7 @@ def lock_events(trace: Path) -> LockEvents:
 def violations(events: LockEvents) -> int:
     """Return the number of acquisitions of held locks, and of releases by another thread.
 
-    The locks are neither recursive nor taken for reading twice by one thread.
+    No lock is recursive, and no thread takes a lock for reading twice.
     """
     # Sort events by lock; events of a lock keep their order.
     order = np.argsort(events.object, kind="stable")

@@ -18,9 +18,7 @@ def test_pigz(real: Real, text: Path) -> None:
     need("pigz")
     real.same("pigz", "-p4", "-kc", text)
     found = real.check(at_least=100)
-    assert (
-        len(found["processes"][0]["threads"]) >= 5
-    )  # four compress, one writes, one reads
+    assert len(found["processes"][0]["threads"]) >= 5  # four compress, one writes, one reads
     assert found["event_types"]["MUTEX_TAKEN"] > 0
     assert found["event_types"]["COND_BROADCAST"] > 0
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* mix.c - mix SECONDS THREADS SEED [LIBRARY]: everything at once, at random; checks its own invariants, and says what it did. */
+/* mix.c - mix SECONDS THREADS SEED [LIBRARY]: everything at once, at random; checks its own invariants, and prints its counts.
+   */
 /*
- * Mutexes of all kinds, conditions, read-write locks, semaphores, barriers, spin locks, once, C11 threads, signals whose
- * handlers post semaphores, cancellation, threads that come and go, children that are killed, dlopen of LIBRARY. The program
- * counts the work under each object twice, and the counts must agree. At the end it prints a line for each kind of event, with
- * the number of such events of this process. A trace must hold exactly as many.
+ * Mutexes of all kinds, conditions, read-write locks, semaphores, barriers, spin locks, once, C11 threads, signal handlers that
+ * post semaphores, cancellation, threads that come and go, children that are killed, dlopen of LIBRARY. The program counts the
+ * work under each object twice, and the counts must agree. At the end it prints a line for each kind of event, with the number
+ * of such events of this process. A trace must hold exactly as many.
  */
 #include <dlfcn.h>
 #include <errno.h>

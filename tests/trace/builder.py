@@ -36,7 +36,7 @@ _TABLE = _crc_table()
 
 
 def crc32c(data: bytes) -> int:
-    """Return the CRC-32C of some bytes: slow, and independent of the native one."""
+    """Return the CRC-32C of some bytes: slow, and independent of the native function."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 0xFF]

@@ -228,7 +228,7 @@ def test_debug_links_are_followed(tmp_path: Path, place: str) -> None:
         debug = pool.program.parent / place
         split_debug(pool.program, debug)
         output("objcopy", f"--add-gnu-debuglink={debug}", pool.program)
-        if flags:  # no one has changed the file since the run
+        if flags:  # the file has not changed since the run
             written = pool.trace / "info" / "processes.jsonl"
             written.write_text(written.read_text().replace("start_unix_ns", "start_unknown"))
         assert pool.site_name().startswith(LOCKED)

@@ -1,4 +1,4 @@
-"""Pools of threads with locks of their own, one after another, and a pool of processes."""
+"""Several pools of threads in turn, each with its own lock, and a pool of processes."""
 
 import multiprocessing
 import queue

@@ -17,7 +17,7 @@ taken = [False, False]
 
 
 def wait_for(number: int) -> None:
-    """Wait until a thread has said that it has its lock."""
+    """Wait until a thread has announced that it has its lock."""
     while not taken[number]:
         time.sleep(0.0001)
 
@@ -75,13 +75,13 @@ def run(*calls: Callable[[], None]) -> None:
 
 
 def orders() -> None:
-    """Take both in one order, and later in the other."""
+    """Take both locks in one order, and later in the opposite order."""
     run(lambda: nest(first, second))
     run(lambda: nest(second, first))
 
 
 def correct() -> None:
-    """Take both in one order."""
+    """Take both locks in the same order."""
     run(lambda: nest(first, second), lambda: nest(first, second))
 
 

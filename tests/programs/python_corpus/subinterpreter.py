@@ -1,4 +1,4 @@
-"""A sub-interpreter with a lock, before a lock of the main one."""
+"""A sub-interpreter with a lock, before a lock of the main interpreter."""
 
 import threading
 
