@@ -199,9 +199,7 @@ def _serve(requests: socket.socket) -> None:
                     selector.unregister(key.fd)
                     os.close(key.fd)
                     _, status = os.waitpid(pid, 0)
-                    with contextlib.suppress(
-                        BrokenPipeError
-                    ):  # nobody waits for the process
+                    with contextlib.suppress(BrokenPipeError):  # nobody waits for the process
                         os.write(reply, b"%d" % os.waitstatus_to_exitcode(status))
                     os.close(reply)
                     continue

@@ -44,8 +44,8 @@ def included(path: Path, headers: dict[str, list[Path]]) -> Iterator[Path]:
             yield beside.resolve()
             continue
         part = ROOT / "/".join(path.relative_to(ROOT).parts[:2])
-        found = [one for one in headers[Path(name).name] if str(one).endswith("/" + name)]
-        yield from [one for one in found if part in one.parents] or found[:1]
+        found = [header for header in headers[Path(name).name] if str(header).endswith("/" + name)]
+        yield from [header for header in found if part in header.parents] or found[:1]
 
 
 def imported(path: Path) -> Iterator[Path]:
@@ -90,5 +90,5 @@ def test_native_parts_use_what_contributing_allows() -> None:
         headers[path.name].append(path)
     for path in sources("native", ".c", ".h"):
         part = path.relative_to(ROOT / "native").parts[0]
-        used = {one.relative_to(ROOT / "native").parts[0] for one in included(path, headers)}
+        used = {item.relative_to(ROOT / "native").parts[0] for item in included(path, headers)}
         assert part == "binding" or used <= may_use[part] | {part}, path  # it has all layouts

@@ -182,10 +182,10 @@ def reports(asked: Asked, found: Differences) -> None:
             _same_csv(asked.csv("report", "--by", by), rows, found)
             _same_text(asked.text("report", "--by", by, "-n", "0"), by, document, rows, found)
     with found.about("report, holders"):
-        for one in report["objects"]:
-            caused = total(one["blamed"], "wait_caused_ns")
-            within = _ROUNDED * len(one["blamed"])
-            found.same(f"of {one['kind']} {one['name']}", caused, one["held_ns"], within)
+        for item in report["objects"]:
+            caused = total(item["blamed"], "wait_caused_ns")
+            within = _ROUNDED * len(item["blamed"])
+            found.same(f"of {item['kind']} {item['name']}", caused, item["held_ns"], within)
         found.same("held and wake", report["held_ns"] + report["wake_ns"], report["wait_ns"])
     for shown, name in _OF_SHOWN.items():
         with found.about(f"report --by stack --show {shown}"):
@@ -195,11 +195,13 @@ def reports(asked: Asked, found: Differences) -> None:
             rows = asked.csv("report", "--by", "stack", "--show", shown)
             found.same_rows(
                 "CSV",
-                [("; ".join(one["stack"]), str(one[column])) for one in stacks],
+                [("; ".join(stack["stack"]), str(stack[column])) for stack in stacks],
                 [(row["stack"], row[column]) for row in rows],
             )
     path = report["critical_path"]
-    pieces = [one["run_ns"] + one["latency_ns"] + one["open_ns"] for one in path["threads"]]
+    pieces = [
+        thread["run_ns"] + thread["latency_ns"] + thread["open_ns"] for thread in path["threads"]
+    ]
     found.same("report, critical path", sum(pieces), path["end_ns"] - path["start_ns"])
 
 
@@ -228,7 +230,7 @@ def _same_text(
             begin = f"{row['tid']} "
             life = row["end_ns"] - row["start_ns"]
             cells = [life, *figures(row, ["running_ns", "wait_ns", "idle_ns", "join_ns"])]
-            cells += [row["gil_ns"]] if any(one["gil_ns"] for one in rows) else []
+            cells += [row["gil_ns"]] if any(item["gil_ns"] for item in rows) else []
         elif not row["waits"]:
             continue
         said = " ".join(duration(ns) if ns else "-" for ns in cells)
@@ -287,7 +289,7 @@ def _objects(asked: Asked, found: Differences) -> None:
     found.same_rows(
         "contention_by_object and report",
         [(row["place"], *figures(row, names)) for row in rows],
-        [(one["object"], *figures(one, names)) for one in objects],
+        [(item["object"], *figures(item, names)) for item in objects],
     )
 
 
@@ -299,16 +301,16 @@ def _threads(asked: Asked, found: Differences) -> None:
         "idle_vs_contended and report",
         [(row["pid"], row["tid"], row["life_ns"], *figures(row, names))
          for row in asked.sql("from idle_vs_contended")],
-        [(one["pid"], one["tid"], one["end_ns"] - one["start_ns"], *figures(one, names))
-         for one in threads],
+        [(thread["pid"], thread["tid"], thread["end_ns"] - thread["start_ns"],
+          *figures(thread, names)) for thread in threads],
     )  # fmt: skip
     found.same_rows(
         "threads and report",
         [(*figures(row, ("pid", "tid", "start_ns", "last_ns", "running_ns")),
           row["cpu_ns"], row["ready_ns"])
          for row in asked.sql("from threads where tid is not null")],
-        [(*figures(one, ("pid", "tid", "start_ns", "end_ns", "running_ns")),
-          one["cpu_ns"], one["ready_ns"]) for one in threads],
+        [(*figures(thread, ("pid", "tid", "start_ns", "end_ns", "running_ns")),
+          thread["cpu_ns"], thread["ready_ns"]) for thread in threads],
     )  # fmt: skip
     for table in ("states", "thread_timeline"):
         length = "dur_ns" if table == "states" else "end_ns - start_ns"
@@ -319,10 +321,10 @@ def _threads(asked: Asked, found: Differences) -> None:
             )
         }
         expected: Counter[Any] = Counter()
-        for one in threads:
-            expected[one["pid"], one["tid"]] += one["end_ns"] - one["start_ns"]
-            parts = one["running_ns"] + one["blocked_ns"]
-            found.same("thread: parts of its life", parts, one["end_ns"] - one["start_ns"])
+        for thread in threads:
+            expected[thread["pid"], thread["tid"]] += thread["end_ns"] - thread["start_ns"]
+            parts = thread["running_ns"] + thread["blocked_ns"]
+            found.same("thread: parts of its life", parts, thread["end_ns"] - thread["start_ns"])
         for key in {*lives, *expected}:
             found.same(f"{table} of thread {key}", lives.get(key), expected[key])
 
@@ -336,19 +338,20 @@ def _others(asked: Asked, found: Differences) -> None:
         "contention_by_site and report",
         _merged((row["site"] or "", row["pid"], *figures(row, names))
                 for row in asked.sql("from contention_by_site")),
-        _merged((one["site"], one["pid"], *figures(one, names)) for one in sites if one["waits"]),
+        _merged((site["site"], site["pid"], *figures(site, names))
+                for site in sites if site["waits"]),
     )  # fmt: skip
     for table in ("blame", "blames"):
         ns = total(asked.sql(f"from {table}"), "wait_caused_ns")
         found.same(f"{table} and report", ns, report["held_ns"], _ROUNDED * 1000)
-    caused = Counter({(one["pid"], one["tid"]): 0 for one in report["threads"]})
-    for one in report["objects"]:
-        for holder in one["blamed"]:
+    caused = Counter({(thread["pid"], thread["tid"]): 0 for thread in report["threads"]})
+    for item in report["objects"]:
+        for holder in item["blamed"]:
             if holder["tid"] is not None:
                 caused[holder["pid"], holder["tid"]] += holder["wait_caused_ns"]
     threads: Counter[Any] = Counter()
-    for one in report["threads"]:
-        threads[one["pid"], one["tid"]] += one["wait_caused_ns"]
+    for thread in report["threads"]:
+        threads[thread["pid"], thread["tid"]] += thread["wait_caused_ns"]
     for key in {*caused, *threads}:
         found.same(f"caused by thread {key}", threads[key], caused[key])
     wakes = asked.sql(
@@ -358,8 +361,8 @@ def _others(asked: Asked, found: Differences) -> None:
         "where waker_tid is not null and op <> 'join' group by all"
     )
     merged = _merged(
-        ((one["object"], one["pid"], waker["tid"], waker["site"], waker["count"],
-          waker["blocked_ns"]) for one in report["objects"] for waker in one["wakers"]), keys=4
+        ((item["object"], item["pid"], waker["tid"], waker["site"], waker["count"],
+          waker["blocked_ns"]) for item in report["objects"] for waker in item["wakers"]), keys=4
     )  # fmt: skip
     rows = [tuple(row.values()) for row in wakes]
     found.same_rows("wakers", rows, [row for row in merged if row[2] is not None])
@@ -389,13 +392,13 @@ def counts(asked: Asked, found: Differences) -> None:
         types = {row["event"]: row["n"] for row in rows}
         for name in {*types, *stat["event_types"]}:
             found.same(f"events {name}", stat["event_types"].get(name), types.get(name))
-        threads = [one for process in stat["processes"] for one in process["threads"]]
+        threads = [thread for process in stat["processes"] for thread in process["threads"]]
         found.same("events of threads", total(threads, "events"), stat["events"])
         rows = asked.sql("select address(object) as place, count(*) n from events group by 1")
         objects = {row["place"]: row["n"] for row in rows}
         sums: Counter[str] = Counter()
-        for one in stat["objects"]:
-            sums[one["object"]] += one["events"]
+        for item in stat["objects"]:
+            sums[item["object"]] += item["events"]
         for at, number in sums.items():
             if number > objects.get(at, 0):
                 found.same(f"events of {at}", number, objects.get(at))
@@ -466,7 +469,7 @@ def checks(asked: Asked, found: Differences) -> None:
         found.same_rows(
             "SQL",
             [figures(row, names) for row in rows],
-            [figures(one, names) for one in document["findings"]],
+            [figures(finding, names) for finding in document["findings"]],
         )
         found.same("CSV", len(asked.csv("check")), len(document["findings"]))
 
@@ -512,8 +515,10 @@ def exports(asked: Asked, found: Differences, directory: Path) -> None:
         threads = json.loads(_unpacked(export("firefox")))["threads"]
         lengths = [
             end - begin
-            for one in threads
-            for begin, end in zip(*map(one["markers"].get, ("startTime", "endTime")), strict=True)
+            for thread in threads
+            for begin, end in zip(
+                *map(thread["markers"].get, ("startTime", "endTime")), strict=True
+            )
             if end is not None and begin is not None
         ]  # fmt: skip
         found.same("waits", len(lengths), report["waits"])
@@ -622,23 +627,23 @@ def compare(trace: Path, *, count: int = 3, exported: bool = True) -> Difference
     asked = Asked(trace, None)
     parts = [Asked(trace, window) for window in windows(asked.report, count)]
     with Page.of(trace) as page:
-        for one in [asked, *parts]:
-            with found.about(one.name):
+        for item in [asked, *parts]:
+            with found.about(item.name):
                 for part in (reports, tables, counts, live, checks):
                     with found.about(part.__name__):
-                        part(one, found)
+                        part(item, found)
                 with found.about("viewer"):
-                    page.compare(one, found)
-    for one in [asked, *parts[1:2]] if exported else []:
-        with found.about(one.name), tempfile.TemporaryDirectory() as directory:
-            exports(one, found, Path(directory))
-            if one is asked:
-                fleet(one, found, Path(directory))
-                earlier(one, found)
+                    page.compare(item, found)
+    for item in [asked, *parts[1:2]] if exported else []:
+        with found.about(item.name), tempfile.TemporaryDirectory() as directory:
+            exports(item, found, Path(directory))
+            if item is asked:
+                fleet(item, found, Path(directory))
+                earlier(item, found)
     if parts:
         _same_as_windows(asked, parts, found)
-    for one in [asked, *parts]:
-        one.close()
+    for item in [asked, *parts]:
+        item.close()
     return found
 
 

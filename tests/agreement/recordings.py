@@ -157,7 +157,7 @@ def _killed(at: Place) -> Path:
     """The recorder is killed, and the program after it."""
     with at.start(at.built(_HERE / "open.c")) as recorder:
         at.until((at.trace / "info" / "session.json").exists)
-        at.until(lambda: any(one.stat().st_size for one in at.trace.glob("stream*")))
+        at.until(lambda: any(item.stat().st_size for item in at.trace.glob("stream*")))
         recorder.send_signal(signal.SIGKILL)
     at.ptt("recover", at.trace, status=None)
     return at.trace

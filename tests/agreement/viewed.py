@@ -142,7 +142,7 @@ class Page:
             found.same(name, statistics["event_types"].get(name), stat["event_types"].get(name))
         found.same("threads", statistics["threads"], len(report["threads"]))
         for name in ("running_ns", "blocked_ns"):
-            found.same(name, statistics[name], sum(one[name] for one in report["threads"]))
+            found.same(name, statistics[name], sum(thread[name] for thread in report["threads"]))
 
     def _waits(self, asked: Asked, part: dict[str, int], found: Differences) -> None:
         report = asked.report
@@ -166,7 +166,7 @@ class Page:
             if count:
                 found.same(f"{show} {count}", flame["count"], asked.report[count])
             for stack in flame["stacks"]:
-                threads = sum(one["ns"] for one in stack["threads"])
+                threads = sum(thread["ns"] for thread in stack["threads"])
                 found.same(f"{show} threads of a stack", threads, stack["ns"], len(flame["stacks"]))
 
     def _over_time(self, asked: Asked, part: dict[str, int], found: Differences) -> None:
@@ -193,7 +193,7 @@ class Page:
         info, report, stat = self.ask("trace"), asked.report, asked.json("stat")
         found.same("events", info["events"], stat["events"])
         found.same("lost", info["lost"], stat["lost"])
-        found.same("losses", sum(one["count"] for one in info["losses"]), stat["lost"])
+        found.same("losses", sum(loss["count"] for loss in info["losses"]), stat["lost"])
         found.same("threads", info["threads"], len(report["threads"]))
         found.same("first_ns", info["first_ns"], report["first_ns"])
         found.same("end_ns", info["end_ns"], report["last_ns"])
@@ -262,10 +262,10 @@ class Page:
         rows = asked.sql("select * from named_waits order by dur_ns desc, wait_id")
         known = {row["wait_id"]: row for row in rows}
         listed = self.ask("wait-list", limit=_DETAILS).to_pylist()
-        for one in listed:
-            if not one["wait_id"]:
+        for item in listed:
+            if not item["wait_id"]:
                 continue
-            wait = self.ask(f"wait/{one['wait_id']}")["chain"][0]
+            wait = self.ask(f"wait/{item['wait_id']}")["chain"][0]
             row = known.get(wait["wait_id"], {})
             pairs = {
                 "t_ns": wait["t_ns"], "dur_ns": wait["dur_ns"], "held_ns": wait["held_ns"],
@@ -281,7 +281,7 @@ class Page:
                 if name == "owner_site" and not row.get("owner_site"):
                     continue  # the page goes on to the first release of the owner
                 found.same(f"wait {wait['wait_id']} {name}", value, row.get(name))
-            found.same(f"wait {wait['wait_id']} listed", one["dur_ns"], wait["dur_ns"])
+            found.same(f"wait {wait['wait_id']} listed", item["dur_ns"], wait["dur_ns"])
 
     def _findings(self, asked: Asked, _: Any, found: Differences) -> None:
         document = self.ask("findings")

@@ -92,7 +92,7 @@ def test_running_and_new_threads_are_recorded(run: Run, trace_dir: Path) -> None
     assert facts_of(trace_dir)["attached"]["left"]
     with nptltrace.open(trace_dir) as traces:
         said = traces.sql("select data from events where event = 'USER'").to_pylist()
-        assert [one["data"] for one in said] == ["of a thread that was there"]
+        assert [event["data"] for event in said] == ["of a thread that was there"]
         waits = traces.sql("select function, line from named_waits where class = 'contended'")
         places = [(row["function"], row["line"]) for row in waits.to_pylist()]
     assert ("waiter", 10) in places
@@ -111,7 +111,7 @@ for name in ("first", "second", "third"):
     for name in ("first", "second", "third"):
         with nptltrace.open(tmp_path / name) as traces:
             said = traces.sql("select data from events where event = 'USER'").to_pylist()
-        assert [one["data"] for one in said] == [name]
+        assert [event["data"] for event in said] == [name]
 
 
 def test_an_exception_ends_the_recording(run: Run, trace_dir: Path) -> None:
@@ -138,7 +138,7 @@ os._exit(0)
         pass
     with nptltrace.open(trace_dir) as traces:
         said = traces.sql("select data from events where event = 'USER'").to_pylist()
-    assert [one["data"] for one in said] == ["the last"]
+    assert [event["data"] for event in said] == ["the last"]
 
 
 def test_two_recordings_at_once_are_refused(run: Run, trace_dir: Path) -> None:
@@ -209,7 +209,7 @@ with nptltrace.record_here("run.ptt") as recording:
 """)
     with nptltrace.open(trace_dir) as traces:
         said = traces.sql("select data from events where event = 'USER'").to_pylist()
-    assert [one["data"] for one in said] == ["after the child"]
+    assert [event["data"] for event in said] == ["after the child"]
 
 
 def test_a_recorder_that_is_killed_is_an_error(run: Run) -> None:

@@ -182,12 +182,12 @@ def test_objects_have_the_same_figures(ptt: Ptt, trace: tuple[Path, list[str]]) 
     found = {tuple(row[name] for name in key): row for row in rows}
     assert len(found) == len(rows)
     assert added(rows, key, FIGURES) == added(reported, key, FIGURES)
-    for one in reported:
-        row = found[tuple(one[name] for name in key)]
-        assert {name: row[name] or 0 for name in GREATEST} == {n: one[n] for n in GREATEST}
-        if one["waits"]:
+    for item in reported:
+        row = found[tuple(item[name] for name in key)]
+        assert {name: row[name] or 0 for name in GREATEST} == {n: item[n] for n in GREATEST}
+        if item["waits"]:
             for name in ("wait_p50_ns", "wait_p99_ns"):
-                assert row[name] == one[name], name
+                assert row[name] == item[name], name
 
 
 @pytest.mark.parametrize("trace", ["again"], indirect=True)
@@ -202,7 +202,7 @@ def test_objects_with_one_name_are_one_object(ptt: Ptt, trace: tuple[Path, list[
     reported = report(ptt, trace)["objects"]
     names = ("name", "generations", "threads", "holds")
     assert Counter(rows) == Counter(
-        tuple(one[name] for name in names) for one in reported if one["kind"] == "mutex"
+        tuple(item[name] for name in names) for item in reported if item["kind"] == "mutex"
     )
 
 
@@ -227,10 +227,10 @@ def test_holders_have_the_same_figures(ptt: Ptt, trace: tuple[Path, list[str]]) 
     rows = [row | {"site": row["site"] or ""} for row in rows]
     reported = report(ptt, trace)
     blamed = [
-        {"object": one["object"], "pid": one["pid"], **{k: b[k] for k in ("tid", "site")},
+        {"object": item["object"], "pid": item["pid"], **{k: b[k] for k in ("tid", "site")},
          "wait_caused_ns": b["wait_caused_ns"]}
-        for one in reported["objects"]
-        for b in one["blamed"]
+        for item in reported["objects"]
+        for b in item["blamed"]
     ]  # fmt: skip
     key, names = ("object", "pid", "tid", "site"), ("wait_caused_ns",)
     assert added(rows, key, names) == added(blamed, key, names)
@@ -252,9 +252,9 @@ def test_wakers_have_the_same_figures(ptt: Ptt, trace: tuple[Path, list[str]]) -
     )
     rows = asked(ptt, trace, query)
     wakers = [
-        {"object": one["object"], "pid": one["pid"], **waker}
-        for one in report(ptt, trace)["objects"]
-        for waker in one["wakers"]
+        {"object": item["object"], "pid": item["pid"], **waker}
+        for item in report(ptt, trace)["objects"]
+        for waker in item["wakers"]
     ]
     key, names = ("object", "pid", "tid", "site"), ("count", "blocked_ns")
     assert added(rows, key, names) == added(wakers, key, names)
@@ -269,12 +269,12 @@ def test_lengths_are_the_same(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     stat = json.loads(ptt("stat", "--format", "json", path).stdout)
     top = json.loads(ptt("top", "-n", "0", "--format", "json", path).stdout)
     lives = Counter(
-        (one["pid"], thread["tid"], thread["start_ns"], thread["end_ns"])
-        for one in stat["processes"]
-        for thread in one["threads"]
+        (process["pid"], thread["tid"], thread["start_ns"], thread["end_ns"])
+        for process in stat["processes"]
+        for thread in process["threads"]
     )
     assert lives == Counter(
-        (one["pid"], one["tid"], one["start_ns"], one["end_ns"]) for one in reported["threads"]
+        (item["pid"], item["tid"], item["start_ns"], item["end_ns"]) for item in reported["threads"]
     )
     rows = asked(
         ptt, trace, "select pid, tid, start_ns, last_ns from threads where tid is not null"
@@ -300,10 +300,10 @@ def test_silence_of_threads_is_the_same(ptt: Ptt, trace: tuple[Path, list[str]])
     if part:
         return  # a check follows the whole trace
     lives = checked(Traceset(path)).lives()
-    assert all(isinstance(one.silent_ns, int) for one in lives)
+    assert all(isinstance(life.silent_ns, int) for life in lives)
     assert Counter(lives) == Counter(
-        (one["pid"], one["end_ns"] - one["start_ns"], one["silent_ns"])
-        for one in report(ptt, trace)["threads"]
+        (thread["pid"], thread["end_ns"] - thread["start_ns"], thread["silent_ns"])
+        for thread in report(ptt, trace)["threads"]
     )
 
 

@@ -105,8 +105,8 @@ def test_arguments_choose_the_same_part_as_options(
     assert ts.check(long_hold_ns=1000, **part) == printed(
         ptt, "check", "--long-hold", "1us", *chosen, trace
     )
-    lock = next(one for one in ts.report()["objects"] if one["name"].startswith("plain"))
-    assert [one["object"] for one in ts.report(object=lock["object"])["objects"]] == [
+    lock = next(item for item in ts.report()["objects"] if item["name"].startswith("plain"))
+    assert [item["object"] for item in ts.report(object=lock["object"])["objects"]] == [
         lock["object"]
     ]
     assert ts.report(object=["plain", "rwlock"], pid=process["pid"])["objects"]

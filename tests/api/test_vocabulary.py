@@ -207,7 +207,7 @@ def test_several_traces_have_the_same_shapes(ptt: Ptt, rich: list[Path]) -> None
 def test_the_documents_of_the_hang_have_no_empty_lists(ptt: Ptt, rich: list[Path]) -> None:
     """Otherwise the shapes above would hold of empty lists."""
     found = json.loads(ptt("check", "--format", "json", rich[2], status=1).stdout)
-    assert "deadlock" in {one["kind"] for one in found["findings"]}
+    assert "deadlock" in {finding["kind"] for finding in found["findings"]}
     report = json.loads(ptt("report", "--format", "json", *rich).stdout)
     for name in ("objects", "threads", "never_ended", "deadlocks"):
         assert report[name], name
@@ -246,7 +246,7 @@ def test_tables_and_documents_have_the_same_objects(ptt: Ptt, rich: list[Path]) 
     query = "select address(addr) as object, pid, kind from objects where kind <> 'thread'"
     rows = json.loads(ptt("sql", "--format", "json", rich[0], query).stdout)
     stat = json.loads(ptt("stat", "--format", "json", rich[0]).stdout)
-    named = {(one["object"], one["pid"]) for one in stat["objects"]}
+    named = {(item["object"], item["pid"]) for item in stat["objects"]}
     assert named
     assert named == {(row["object"], row["pid"]) for row in rows}
 

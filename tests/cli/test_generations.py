@@ -61,7 +61,7 @@ def counts(opened: nptltrace.Traceset, *chosen: str) -> dict[str, int]:
     """Return the counts of one choice, and insist that the report and the reader agree."""
     found: dict[str, int] = opened.sql(COUNTS, object=chosen).to_pylist()[0]
     report = opened.report(object=chosen)
-    assert sum(one["hold_ns"] for one in report["objects"]) == found["hold_ns"]
+    assert sum(item["hold_ns"] for item in report["objects"]) == found["hold_ns"]
     assert opened.stat(object=chosen)["events"] == found["events"]
     return found
 
@@ -77,11 +77,11 @@ def test_a_number_behind_an_address_chooses_one_object(
     trace = record(compile_c(source))
     with nptltrace.open(trace) as opened:
         found = opened.sql(OBJECTS).to_pylist()
-        heap = next(one["addr"] for one in found if one["name_source"] == "address")
-        turns = [f"{heap:#x}#{one['gen']}" for one in found if one["addr"] == heap]
+        heap = next(item["addr"] for item in found if item["name_source"] == "address")
+        turns = [f"{heap:#x}#{item['gen']}" for item in found if item["addr"] == heap]
         each = [counts(opened, turn) for turn in turns]
-        assert [one["holds"] for one in each] == [2, 3, 4, 5, 6, 7]
-        assert all(one["objects"] == 1 for one in each)
+        assert [figures["holds"] for figures in each] == [2, 3, 4, 5, 6, 7]
+        assert all(figures["objects"] == 1 for figures in each)
         assert total(each) == counts(opened, f"{heap:#x}")
         assert counts(opened, turns[0], turns[2]) == total([each[0], each[2]])
         # A variable keeps its name for every lock in it.
@@ -99,13 +99,15 @@ def test_a_name_chooses_the_locks_of_that_name(record: Recorder, ptt: Ptt, tmp_p
     trace = record(sys.executable, script)
     with nptltrace.open(trace) as opened:
         found = opened.sql(OBJECTS).to_pylist()
-        locks = [one for one in found if one["name"].startswith(("Lock of orders", "Lock of acc"))]
-        assert len({one["addr"] for one in locks}) == 1, found
-        names = [one["name"] for one in locks]
+        locks = [
+            item for item in found if item["name"].startswith(("Lock of orders", "Lock of acc"))
+        ]
+        assert len({lock["addr"] for lock in locks}) == 1, found
+        names = [lock["name"] for lock in locks]
         each = [counts(opened, name) for name in names]
-        assert [one["holds"] for one in each] == [2, 3, 2]
-        assert all(one["objects"] == 1 for one in each)
-        assert each == [counts(opened, f"{one['addr']:#x}#{one['gen']}") for one in locks]
+        assert [figures["holds"] for figures in each] == [2, 3, 2]
+        assert all(figures["objects"] == 1 for figures in each)
+        assert each == [counts(opened, f"{lock['addr']:#x}#{lock['gen']}") for lock in locks]
         assert total(each) == counts(opened, *names)
     shown = ptt("view", "--object", names[1], "--format", "jsonl", trace).stdout.splitlines()
     assert len(shown) == each[1]["events"]

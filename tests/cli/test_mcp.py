@@ -81,7 +81,7 @@ def test_a_planted_deadlock_is_found_with_its_events(
         )
 
     check, report, stacks, sql = ask(ptt, talk)
-    [finding] = [one for one in check["findings"]["rows"] if one["kind"] == "deadlock"]
+    [finding] = [row for row in check["findings"]["rows"] if row["kind"] == "deadlock"]
     assert finding["severity"] == "error"
     waits = [event for event in finding["events"] if event["text"].startswith("waits for")]
     assert len(waits) == len(finding["threads"]) >= 2
@@ -99,7 +99,7 @@ def test_a_process_that_hangs(ptt: Ptt, compile_c: Compiler) -> None:
             until = time.monotonic() + 60
             while True:
                 found = ask(ptt, lambda client: call(client, "hang", target=str(process.pid)))
-                kinds = [one["kind"] for one in found["findings"]["rows"]]
+                kinds = [row["kind"] for row in found["findings"]["rows"]]
                 if "deadlock" in kinds:
                     break
                 assert time.monotonic() < until

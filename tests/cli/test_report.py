@@ -156,6 +156,6 @@ def test_locks_without_names_are_named_by_their_call_site(
     for maker in ("new_pool", "new_cache"):
         assert re.search(rf"mutex 0x\w+ .{{,80}}initialized at {maker}\+0x\w+ \(", text), text
     document = json.loads(ptt("report", "--format", "json", trace).stdout)
-    places = {one["init_site"].split("+")[0]: one for one in document["objects"]}
+    places = {item["init_site"].split("+")[0]: item for item in document["objects"]}
     assert {"new_pool", "new_cache"} <= places.keys()
     assert places["new_pool"]["first_site"].startswith("work+")

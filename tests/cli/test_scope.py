@@ -100,7 +100,7 @@ def run(ptt: Ptt, command: str, trace: Path, *options: str) -> Any:
 def ids(ptt: Ptt, trace: Path) -> tuple[list[int], list[int]]:
     """Return the processes, and the threads of the first process."""
     reported = json.loads(ptt("stat", "--format", "json", trace).stdout)["processes"]
-    return [one["pid"] for one in reported], [thread["tid"] for thread in reported[0]["threads"]]
+    return [item["pid"] for item in reported], [thread["tid"] for thread in reported[0]["threads"]]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -154,9 +154,13 @@ def test_stat_counts_the_events_that_view_shows(ptt: Ptt, trace: Path) -> None:
             name: sum(event["event"] == name for event in shown) for name in reported["event_types"]
         }
         threads = {
-            (one["pid"], thread["tid"]): (thread["events"], thread["start_ns"], thread["end_ns"])
-            for one in reported["processes"]
-            for thread in one["threads"]
+            (process["pid"], thread["tid"]): (
+                thread["events"],
+                thread["start_ns"],
+                thread["end_ns"],
+            )
+            for process in reported["processes"]
+            for thread in process["threads"]
         }
         for (pid, tid), (events, start, end) in threads.items():
             times = [e["ts_ns"] for e in shown if (e["pid"], e["tid"]) == (pid, tid)]
@@ -197,10 +201,10 @@ def test_figures_of_one_name_are_the_same_number(ptt: Ptt, trace: Path) -> None:
             return found
 
         reported = json.loads(run(ptt, "report", trace, *options).stdout)
-        threads = {(one["pid"], one["tid"]): one for one in reported["threads"]}
+        threads = {(thread["pid"], thread["tid"]): thread for thread in reported["threads"]}
         asked = rows("idle_vs_contended")
         assert {(row["pid"], row["tid"]) for row in asked} == set(threads), options
-        objects = {(one["pid"], one["object"]): one for one in reported["objects"]}
+        objects = {(item["pid"], item["object"]): item for item in reported["objects"]}
         pairs = [(row, threads[row["pid"], row["tid"]]) for row in asked] + [
             (row, objects.pop((row["pid"], row["object"])))
             for row in rows("contention_by_object")
@@ -241,12 +245,14 @@ def test_findings_can_be_limited_to_one_process(ptt: Ptt, trace: Path) -> None:
 
     def found(*options: str) -> list[dict[str, Any]]:
         document = json.loads(run(ptt, "check", trace, *options).stdout)
-        return [one for one in document["findings"] if one["kind"] == "lock-order-inversion"]
+        return [
+            finding for finding in document["findings"] if finding["kind"] == "lock-order-inversion"
+        ]
 
-    assert {one["pid"] for one in found()} == set(pids)
-    assert {one["pid"] for one in found("--pid", str(pids[0]))} == {pids[0]}
+    assert {item["pid"] for item in found()} == set(pids)
+    assert {item["pid"] for item in found("--pid", str(pids[0]))} == {pids[0]}
     (tid, *_) = found("--pid", str(pids[1]))[0]["threads"]
-    assert [one["pid"] for one in found("--tid", str(tid))] == [pids[1]]
+    assert [item["pid"] for item in found("--tid", str(tid))] == [pids[1]]
     assert len(found("--object", "red")) == len(found("--site", "pair")) == 2
     moment = found()[0]["ts_ns"]
     assert not found("--from", f"{moment + 10**9}ns")

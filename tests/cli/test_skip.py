@@ -166,9 +166,9 @@ class TestByStack:
         }.items():
             command = ("report", "--by", "stack", "--show", show, "--format", "json")
             document = json.loads(ptt(*command, trace).stdout)
-            assert sum(one[ns] for one in document["stacks"]) == document[total]
-            assert sum(one[count] for one in document["stacks"]) == document[count]
-            assert all(one["stack"] for one in document["stacks"])
+            assert sum(stack[ns] for stack in document["stacks"]) == document[total]
+            assert sum(stack[count] for stack in document["stacks"]) == document[count]
+            assert all(stack["stack"] for stack in document["stacks"])
 
     def test_the_tree_needs_a_trace_with_stacks(self, ptt: Ptt, trace: Path) -> None:
         done = ptt("report", "--show", "holds", trace, status=2)

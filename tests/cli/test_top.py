@@ -148,10 +148,10 @@ def test_top_of_a_finished_recording_equals_the_report(ptt: Ptt, held: Held) -> 
     assert (found["waits"], found["wait_ns"]) == (report["waits"], report["wait_ns"])
     sums = ("waits", "wait_ns", "held_ns", "wake_ns")
     for rows, key in (("objects", "object"), ("threads", "tid")):
-        assert {one[key]: [one[f"total_{name}"] for name in sums] for one in found[rows]} == {
-            one[key]: [one[name] for name in sums]
-            for one in report[rows]
-            if one["wait_ns"] or rows == "threads"
+        assert {item[key]: [item[f"total_{name}"] for name in sums] for item in found[rows]} == {
+            item[key]: [item[name] for name in sums]
+            for item in report[rows]
+            if item["wait_ns"] or rows == "threads"
         }
 
 

@@ -118,5 +118,5 @@ def test_a_single_missing_library_is_named(
 
 def test_every_dependency_has_a_hint() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    names = {re.match(r"[\w-]+", one)[0] for one in project["dependencies"]}  # type: ignore[index]
+    names = {re.match(r"[\w-]+", item)[0] for item in project["dependencies"]}  # type: ignore[index]
     assert names == set(LIBRARIES.values())

@@ -87,5 +87,5 @@ def test_the_bank_notebook_shows_its_results(ptt: Ptt, tmp_path: Path) -> None:
     assert shown[1] is not None
     assert "Traceset bank.ptt" in shown[1]["text"]
     assert "<table>" in shown[1]["html"]
-    assert any("savings" in one["text"] for one in shown if one is not None)
-    assert any(one["text"].endswith(", True)") for one in shown if one is not None)
+    assert any("savings" in item["text"] for item in shown if item is not None)
+    assert any(item["text"].endswith(", True)") for item in shown if item is not None)

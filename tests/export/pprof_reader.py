@@ -81,27 +81,36 @@ def read_profile(data: bytes) -> Profile:
     message.ParseFromString(data)
     strings = list(message.string_table)
     assert strings[0] == ""
-    functions = {one.id: strings[one.name] for one in message.function}
-    lines = {one.id: [functions[line.function_id] for line in one.line] for one in message.location}
+    functions = {function.id: strings[function.name] for function in message.function}
+    lines = {
+        location.id: [functions[line.function_id] for line in location.line]
+        for location in message.location
+    }
     assert 0 not in functions
     assert 0 not in lines
     return Profile(
-        sample_types=[(strings[one.type], strings[one.unit]) for one in message.sample_type],
+        sample_types=[(strings[kind.type], strings[kind.unit]) for kind in message.sample_type],
         samples=[
             Sample(
-                [name for place in one.location_id for name in lines[place]],
-                list(one.value),
-                {strings[label.key]: strings[label.str] for label in one.label},
+                [name for place in sample.location_id for name in lines[place]],
+                list(sample.value),
+                {strings[label.key]: strings[label.str] for label in sample.label},
             )
-            for one in message.sample
+            for sample in message.sample
         ],
         mapping_of={
-            one.id: Mapping(
-                one.memory_start, one.memory_limit, strings[one.filename], strings[one.build_id]
+            mapping.id: Mapping(
+                mapping.memory_start,
+                mapping.memory_limit,
+                strings[mapping.filename],
+                strings[mapping.build_id],
             )
-            for one in message.mapping
+            for mapping in message.mapping
         },
-        locations={one.id: Location(one.mapping_id, one.address) for one in message.location},
+        locations={
+            location.id: Location(location.mapping_id, location.address)
+            for location in message.location
+        },
     )
 
 

@@ -172,7 +172,7 @@ class TestCallers:
                  if sample.functions[0] == "db_lock"}  # fmt: skip
         assert found == CALLERS
         assert "mutex g_lock" in {sample.labels["object"] for sample in profile.samples}
-        (program,) = (one for one in profile.mappings if one.file.endswith("/five_callers"))
+        (program,) = (item for item in profile.mappings if item.file.endswith("/five_callers"))
         modules = nptltrace.open(trace).table("modules").to_pylist()
         assert program.build_id == next(
             row["build_id"] for row in modules if row["path"] == program.file
@@ -185,7 +185,9 @@ class TestCallers:
         document = speedscope(export(trace, "speedscope"))
         names = [frame["name"] for frame in document["shared"]["frames"]]
         samples = document["profiles"][0]["samples"]
-        assert {names[one[-2]] for one in samples if names[one[-1]] == "db_lock"} == CALLERS
+        assert {
+            names[sample[-2]] for sample in samples if names[sample[-1]] == "db_lock"
+        } == CALLERS
 
     def test_firefox(self, export: Callable[..., Path], trace: Path) -> None:
         profile = firefox(export(trace, "firefox"))

@@ -43,8 +43,8 @@ def kept_by(stacks: Stacks, wait: dict[str, Any]) -> tuple[int, str]:
 @pytest.mark.parametrize(
     "python",
     [
-        pytest.param(one, marks=() if one == sys.executable else pytest.mark.slow)
-        for one in interpreters()
+        pytest.param(item, marks=() if item == sys.executable else pytest.mark.slow)
+        for item in interpreters()
     ],
 )
 def test_waits_and_holders_agree_with_the_programs(
@@ -57,8 +57,14 @@ def test_waits_and_holders_agree_with_the_programs(
     witness.touch()
     trace = record("env", f"WITNESS={witness}", "sh", "-c", SHELL, python, *PROGRAMS)
     said = [json.loads(line) for line in witness.read_text(encoding="utf-8").splitlines()]
-    waited = {(one["pid"], one["tid"], one["place"], one["kind"]) for one in said if "kind" in one}
-    kept = {(one["pid"], one["tid"], one["place"]) for one in said if one["what"] == "keeps"}
+    waited = {
+        (event["pid"], event["tid"], event["place"], event["kind"])
+        for event in said
+        if "kind" in event
+    }
+    kept = {
+        (event["pid"], event["tid"], event["place"]) for event in said if event["what"] == "keeps"
+    }
     stacks = Stacks(trace)
     long = [wait for wait in stacks.waits if wait["dur_ns"] > LONG_NS and wait["kind"] != "cond"]
     found = {
@@ -67,13 +73,13 @@ def test_waits_and_holders_agree_with_the_programs(
     }
     assert not waited - found, sorted(waited - found)
     # No wait at these places has another class, and no contention is elsewhere.
-    places = {one[:3] for one in waited}
-    assert not {one for one in found if one[:3] in places} - waited
-    assert not {one for one in found if one[3] == "contended"} - waited
+    places = {item[:3] for item in waited}
+    assert not {item for item in found if item[:3] in places} - waited
+    assert not {item for item in found if item[3] == "contended"} - waited
     keepers = {
         (wait["pid"], *kept_by(stacks, wait))
         for wait in long
-        if wait["class"] == "contended" and any(one[0] == wait["pid"] for one in kept)
+        if wait["class"] == "contended" and any(item[0] == wait["pid"] for item in kept)
     }
     assert keepers
     assert not keepers - kept, sorted(keepers - kept)

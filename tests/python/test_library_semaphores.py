@@ -54,12 +54,12 @@ ctypes.CDLL(sys.argv[1]).pool_start()
 def test_an_idle_pool_of_a_library_is_idle(
     minor: int, compile_c: Compiler, record: Recorder, ptt: Ptt
 ) -> None:
-    python = next((one for one in interpreters() if minor_of(one) == minor), None)
+    python = next((path for path in interpreters() if minor_of(path) == minor), None)
     if python is None:
         pytest.skip(f"no CPython 3.{minor} is installed")
     library = compile_c(LIBRARY, "-shared", "-fPIC", name="pool.so")
     trace = record(python, "-c", PROGRAM, library)
     report = json.loads(ptt("report", "--format", "json", trace).stdout)
-    work = next(one for one in report["objects"] if one["name"] == "work")
+    work = next(item for item in report["objects"] if item["name"] == "work")
     assert (work["kind"], work["waits"], work["idle_waits"]) == ("semaphore", 0, 2)
-    assert all("first waited for" not in one["name"] for one in report["objects"])
+    assert all("first waited for" not in item["name"] for item in report["objects"])

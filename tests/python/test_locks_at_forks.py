@@ -101,7 +101,7 @@ with Held(handler.lock), Held(lock):
 def test_the_lock_and_its_holder_are_named(
     minor: int, record: Recorder, ptt: Ptt, tmp_path: Path
 ) -> None:
-    python = next((one for one in interpreters() if minor_of(one) == minor), None)
+    python = next((path for path in interpreters() if minor_of(path) == minor), None)
     if python is None:
         pytest.skip(f"no CPython 3.{minor} is installed")
     script, said = tmp_path / "forks.py", tmp_path / "said"
@@ -110,8 +110,8 @@ def test_the_lock_and_its_holder_are_named(
     found = json.loads(ptt("check", "--format", "json", trace, status=1).stdout)["findings"]
     expected = [tuple(map(int, line.split())) for line in said.read_text().splitlines()]
     assert len(expected) == 4
-    assert {one["kind"] for one in found} == {"deadlock"}
-    messages = {one["pid"]: one["message"] for one in found}
+    assert {item["kind"] for item in found} == {"deadlock"}
+    messages = {item["pid"]: item["message"] for item in found}
     names = ("lock = Lock", "rlock = RLock", "condition = Condition", "jobs = Queue")
     for (pid, holder), name in zip(expected, names, strict=True):
         assert name in messages[pid]

@@ -75,14 +75,14 @@ def _name(row: dict[str, str]) -> str:
 
 @pytest.mark.parametrize("minor", [11, 13])
 def test_the_holder_is_known(minor: int, record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
-    python = next((one for one in interpreters() if minor_of(one) == minor), None)
+    python = next((path for path in interpreters() if minor_of(path) == minor), None)
     if python is None:
         pytest.skip(f"no CPython 3.{minor} is installed")
     script = tmp_path / "kept.py"
     script.write_text(PROGRAM)
     trace = record(python, script)
     report = json.loads(ptt("report", "-n", "0", "--format", "json", trace).stdout)
-    locks = {_name(one): one for one in report["objects"]}
+    locks = {_name(item): item for item in report["objects"]}
     for name in ("left", "right"):
         one = locks[name]
         assert (one["waits"], one["unknown_waits"], one["holds"]) == (1, 0, 1)

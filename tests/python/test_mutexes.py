@@ -53,7 +53,7 @@ LONG_NS = 50_000_000
 
 
 def test_threads_wait_for_the_mutex(record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
-    python = next((one for one in interpreters() if minor_of(one) == 13), None)
+    python = next((path for path in interpreters() if minor_of(path) == 13), None)
     if python is None:
         pytest.skip("no CPython 3.13 is installed")
     script, said = tmp_path / "mutexes.py", tmp_path / "said.txt"
@@ -61,14 +61,14 @@ def test_threads_wait_for_the_mutex(record: Recorder, ptt: Ptt, tmp_path: Path) 
     trace = record("sh", "-c", 'exec "$@" > "$0"', said, python, script)
     addresses = {f"0x{int(word):x}" for word in said.read_text(encoding="utf-8").split()}
     document = json.loads(ptt("report", "--format", "json", trace).stdout)
-    mutexes = [one for one in document["objects"] if one["kind"] == "python-mutex"]
-    mine = [one for one in mutexes if one["object"] in addresses]
+    mutexes = [item for item in document["objects"] if item["kind"] == "python-mutex"]
+    mine = [item for item in mutexes if item["object"] in addresses]
     assert len(mine) == 2, mutexes
     (waits,), (back,) = marked(script, "waits"), marked(script, "gives back")
-    for one in mine:
-        assert one["waits"] == 2
-        assert one["wait_ns"] > 2 * LONG_NS
-        assert one["name"].startswith("mutex first waited for in take ")
-        assert waits in one["name"]
-        assert [there["site"].endswith(back) for there in one["blamed"]] == [True]
-    assert len({one["name"] for one in mine}) == 2
+    for item in mine:
+        assert item["waits"] == 2
+        assert item["wait_ns"] > 2 * LONG_NS
+        assert item["name"].startswith("mutex first waited for in take ")
+        assert waits in item["name"]
+        assert [there["site"].endswith(back) for there in item["blamed"]] == [True]
+    assert len({item["name"] for item in mine}) == 2

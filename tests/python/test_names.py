@@ -54,7 +54,7 @@ def test_locks_have_the_names_in_the_marks(python: str, record: Recorder, tmp_pa
         rows = traces.sql(query.replace("?", str(LONG_NS))).to_pylist()
     names = [str(row["object_name"]) for row in rows]
     for name in expected():
-        assert [one for one in names if name.fullmatch(one)], (name.pattern, names)
+        assert [item for item in names if name.fullmatch(item)], (name.pattern, names)
     if minor >= 11:
         assert any("= Lock of Store.__init__ (" in name for name in names)
 

@@ -67,7 +67,7 @@ def test_readers_are_idle(record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
     assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
     report = json.loads(ptt("report", "-n", "0", "--format", "json", trace).stdout)
     idle = [thread["idle_ns"] for thread in report["threads"]]
-    assert sum(one > 100_000_000 for one in idle) == 1, idle
+    assert sum(item > 100_000_000 for item in idle) == 1, idle
 
 
 def test_a_killed_reader_keeps_the_lock(record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
@@ -75,4 +75,4 @@ def test_a_killed_reader_keeps_the_lock(record: Recorder, ptt: Ptt, tmp_path: Pa
     program.write_text(PROGRAM)
     trace = record(sys.executable, program, "kill")
     findings = json.loads(ptt("check", "--format", "json", trace, status=1).stdout)["findings"]
-    assert [one["kind"] for one in findings] == ["exit-holding-lock"]
+    assert [finding["kind"] for finding in findings] == ["exit-holding-lock"]

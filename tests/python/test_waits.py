@@ -277,5 +277,5 @@ def test_gunicorn_names_the_line_that_held_a_lock(ptt: Ptt, tmp_path: Path) -> N
     (line,) = marked(SERVICE, "waits")
     lock = max(document["objects"], key=lambda one: int(one["wait_ns"]))
     assert lock["waits"] > 20
-    there = [one["wait_caused_ns"] for one in lock["blamed"] if one["site"].endswith(line)]
+    there = [item["wait_caused_ns"] for item in lock["blamed"] if item["site"].endswith(line)]
     assert sum(there) > 0.9 * lock["held_ns"]

@@ -128,10 +128,10 @@ def test_postgresql(real: Real, tmp_path: Path, ptt: Ptt) -> None:
     assert work(traced=True) == work(traced=False) == "400|t\n"
     real.check(at_least=1000)
     found = json.loads(ptt("report", "--format", "json", real.trace).stdout)
-    locks = [one for one in found["objects"] if one["kind"] == "lwlock" and one["waits"]]
+    locks = [item for item in found["objects"] if item["kind"] == "lwlock" and item["waits"]]
     assert locks
-    assert not any(one["idle_waits"] for one in locks)
-    wakers = {(one["pid"], one["site"]) for lock in locks for one in lock["wakers"]}
+    assert not any(item["idle_waits"] for item in locks)
+    wakers = {(item["pid"], item["site"]) for lock in locks for item in lock["wakers"]}
     assert len({pid for pid, _ in wakers}) > 1
     assert not [site for _, site in wakers if site.startswith(("LWLock", "PGSemaphore"))]
     assert json.loads(ptt("check", "--format", "json", real.trace).stdout)["findings"] == []

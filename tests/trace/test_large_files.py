@@ -76,7 +76,7 @@ def test_a_section_larger_than_the_memory_is_not_read(
             struct.pack_into("<Q", data, at + 32, HUGE - wanted.offset)
     library.write_bytes(data)
     os.truncate(library, HUGE)
-    assert [one.partition(" ")[0] for one in found(library)] == [
+    assert [item.partition(" ")[0] for item in found(library)] == [
         name.partition(" ")[0] for name in names
     ]
     assert found(library) == names

@@ -71,11 +71,11 @@ def test_runtimes_inside_programs_are_reported(
     script = tmp_path / "all.sh"
     script.write_text("\n".join(map(str, programs.values())), encoding="utf-8")
     trace = record("/bin/sh", script)
-    for one in programs.values():
-        one.unlink()
+    for item in programs.values():
+        item.unlink()
     assert set(_said(ptt, trace)) == {str(programs[name]) for name in INSIDE}
 
 
 def _said(ptt: Ptt, trace: Path) -> dict[str, str]:
     said = json.loads(ptt("stat", "--format", "json", trace).stdout)["uncovered"]
-    return {one["module"]: one["why"] for one in said}
+    return {module["module"]: module["why"] for module in said}
