@@ -125,7 +125,7 @@ def test_no_native_library_calls_up(native_calls: Calls) -> None:
     assert upward(native_calls, allowed_uses()) == set()
 
 
-def test_circles_and_calls_up_are_seen(tmp_path: Path) -> None:
+def test_the_check_finds_circles_and_calls_up(tmp_path: Path) -> None:
     texts = {
         "low/one/first": "void third(void); void first(void) { third(); }",
         "low/one/second": "void first(void); void second(void) { first(); }",

@@ -46,7 +46,7 @@ def test_a_command_past_its_time_is_killed_and_others_run(ptt: Ptt, record: Reco
     assert ptt("stat", trace).returncode == 0
 
 
-def test_ends_of_signals_are_seen(ptt: Ptt, tmp_path: Path) -> None:
+def test_a_command_that_a_signal_ends_has_that_status(ptt: Ptt, tmp_path: Path) -> None:
     script = "import os; os.kill(os.getppid(), 9)"
     killed = ptt("record", "-o", tmp_path / "t", "--", "python3", "-c", script, status=None)
     assert killed.returncode == -9

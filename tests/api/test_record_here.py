@@ -263,7 +263,7 @@ shell.magic("one.ptt --no-such-option", "pass")
 """
 
 
-def test_a_cell_of_a_notebook(run: Run, tmp_path: Path) -> None:
+def test_a_cell_of_a_notebook_is_recorded(run: Run, tmp_path: Path) -> None:
     said = run(CELL).stdout
     assert "contended for" in said
     assert "semaphore Lock of <module> (<string>:2)" in said

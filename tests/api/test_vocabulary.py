@@ -115,7 +115,7 @@ def test_documents_and_model_have_the_same_classes_of_waits() -> None:
     assert numbers == list(range(model_rows.PTT_CLASSES))
 
 
-def test_the_page_is_fresh() -> None:
+def test_the_page_is_up_to_date() -> None:
     text = (ROOT / "docs" / "reference" / "json.md").read_text()
     assert text == json_page.renewed(text), "run `make commands`"
 
@@ -187,7 +187,7 @@ def test_documents_have_their_shapes(ptt: Ptt, rich: list[Path], command: str) -
             check_document(command, json.loads(printed))
 
 
-def test_schemas_of_all_documents(ptt: Ptt) -> None:
+def test_each_document_has_a_valid_schema(ptt: Ptt) -> None:
     every = json.loads(ptt("json-schema").stdout)
     assert list(every) == list(json_documents.DOCUMENTS)
     for command, schema in every.items():
@@ -218,7 +218,7 @@ def test_the_documents_of_the_hang_have_no_empty_lists(ptt: Ptt, rich: list[Path
     assert one["critical_path"]["links"]
 
 
-def test_lines_of_events(ptt: Ptt, rich: list[Path]) -> None:
+def test_lines_of_events_have_the_declared_fields(ptt: Ptt, rich: list[Path]) -> None:
     own = set(EVENT_FIELDS.values())
     shape = get_type_hints(json_documents.DOCUMENTS["view"])
     for line in ptt("view", "--format", "jsonl", rich[0]).stdout.splitlines():

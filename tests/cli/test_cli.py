@@ -51,11 +51,11 @@ class TestStart:
     """No command loads a heavy module before it needs the module."""
 
     @pytest.mark.parametrize("args", [["--help"], ["--version"], ["config", "--libdir"]], ids=str)
-    def test_imports_nothing_heavy(self, ptt: Ptt, args: list[str]) -> None:
+    def test_start_imports_no_heavy_module(self, ptt: Ptt, args: list[str]) -> None:
         assert imported(ptt, *args).isdisjoint(HEAVY)
 
     @pytest.mark.parametrize("name", COMMANDS)
-    def test_help_of_a_command_imports_nothing_heavy(self, ptt: Ptt, name: str) -> None:
+    def test_help_of_a_command_imports_no_heavy_module(self, ptt: Ptt, name: str) -> None:
         assert imported(ptt, name, "--help").isdisjoint(HEAVY)
 
     def test_modules_that_ptt_replaces_still_work(self, ptt: Ptt) -> None:
@@ -117,7 +117,7 @@ class TestCommands:
                 assert option.help, (name, option.names)
                 assert not option.help.endswith("."), (name, option.names)
 
-    def test_top_help_lists_each(self, ptt: Ptt) -> None:
+    def test_top_help_lists_each_command(self, ptt: Ptt) -> None:
         shown = ptt("--help").stdout
         for name in COMMANDS:
             assert f"\n  {name} " in shown
@@ -148,7 +148,9 @@ class TestErrors:
         ],
         ids=str,
     )
-    def test_wrong_usage(self, ptt: Ptt, args: list[str], message: str) -> None:
+    def test_wrong_usage_is_an_error_of_one_line(
+        self, ptt: Ptt, args: list[str], message: str
+    ) -> None:
         result = ptt(*args, status=2)
         assert not result.stdout
         assert result.stderr.startswith("ptt: error: ")
@@ -242,7 +244,7 @@ class TestMain:
 class TestPipe:
     """A reader that goes away causes no error message."""
 
-    def test_closed_stdout(self, ptt: Ptt) -> None:
+    def test_a_closed_output_ends_ptt_quietly(self, ptt: Ptt) -> None:
         reader, writer = os.pipe()
         os.close(reader)
         with os.fdopen(writer) as stdout:
@@ -266,7 +268,7 @@ class TestPackage:
             assert getattr(nptltrace, name) is not None
         assert set(nptltrace.__all__) <= set(dir(nptltrace))
 
-    def test_unknown_name(self) -> None:
+    def test_an_unknown_name_is_an_error(self) -> None:
         with pytest.raises(AttributeError, match="nonsense"):
             nptltrace.nonsense  # noqa: B018 -- asking is the test
 

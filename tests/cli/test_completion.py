@@ -71,7 +71,7 @@ def scripts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     ],
     ids=lambda words: " ".join(sorted(words) if isinstance(words, set) else words),
 )
-def test_bash(scripts: dict[str, str], words: list[str], expected: set[str]) -> None:
+def test_bash_completes(scripts: dict[str, str], words: list[str], expected: set[str]) -> None:
     script = scripts["bash"] + (
         'COMP_WORDS=(ptt "$@") COMP_CWORD=$#\n_ptt\nprintf "%s\\n" "${COMPREPLY[@]}"\n'
     )
@@ -93,7 +93,9 @@ def test_bash(scripts: dict[str, str], words: list[str], expected: set[str]) -> 
         ("ptt run --out", {"--output"}),
     ],
 )
-def test_fish(scripts: dict[str, str], tmp_path: Path, line: str, expected: set[str]) -> None:
+def test_fish_completes(
+    scripts: dict[str, str], tmp_path: Path, line: str, expected: set[str]
+) -> None:
     script = tmp_path / "ptt.fish"
     script.write_text(scripts["fish"])
     command = f"source {script}; complete --do-complete '{line}'"
@@ -139,7 +141,7 @@ def has_terminals() -> bool:
         ("ptt print --", "how: 'so' or "),
     ],
 )
-def test_zsh(scripts: dict[str, str], tmp_path: Path, line: str, expected: str) -> None:
+def test_zsh_completes(scripts: dict[str, str], tmp_path: Path, line: str, expected: str) -> None:
     script = tmp_path / "_ptt"
     script.write_text(scripts["zsh"])
     argv = ["zsh", "-f", "-c", ZSH_DRIVER, "zsh", str(script), line, expected]
@@ -166,4 +168,4 @@ def test_bash_with_the_real_commands(words: list[str], expected: set[str]) -> No
         encoding="utf-8",
         check=True,
     )
-    test_bash({"bash": made.stdout}, words, expected)
+    test_bash_completes({"bash": made.stdout}, words, expected)

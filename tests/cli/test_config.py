@@ -39,7 +39,7 @@ def make_native(directory: Path) -> Path:
 class TestConfig:
     """The command prints the requested paths, one path a line."""
 
-    def test_directories(self, ptt: Ptt, tmp_path: Path) -> None:
+    def test_directories_are_printed(self, ptt: Ptt, tmp_path: Path) -> None:
         native = make_native(tmp_path / "native")
         result = ptt(
             "config",
@@ -59,7 +59,7 @@ class TestConfig:
         ]
         assert not result.stderr
 
-    def test_handlers(self, ptt: Ptt, tmp_path: Path) -> None:
+    def test_handlers_are_printed(self, ptt: Ptt, tmp_path: Path) -> None:
         native = make_native(tmp_path / "native")
         result = ptt("config", "--handlers", env={"NPTLTRACE_NATIVE_DIR": str(native)})
         handlers = native / "lib" / "handlers"

@@ -42,7 +42,7 @@ def test_bytes_that_are_not_utf8_stay() -> None:
     assert b"\xff" in found[0]
 
 
-def test_view_on_a_terminal(ptt: Ptt, trace_dir: Path) -> None:
+def test_view_fits_the_terminal(ptt: Ptt, trace_dir: Path) -> None:
     trace_of(trace_dir)
     master, terminal = pty.openpty()
     subprocess.run(

@@ -92,7 +92,7 @@ def test_a_planted_deadlock_is_found_with_its_events(
     assert stacks["stacks"]["rows"]
 
 
-def test_a_process_that_hangs(ptt: Ptt, compile_c: Compiler) -> None:
+def test_a_process_that_hangs_is_explained(ptt: Ptt, compile_c: Compiler) -> None:
     program = compile_c(PHILOSOPHERS, f"-I{ROOT / 'tests' / 'corpus'}")
     with subprocess.Popen([program]) as process:
         try:

@@ -139,14 +139,14 @@ class TestView:
 class TestByStack:
     """`ptt report --by stack`: a tree from the callers or from the call sites."""
 
-    def test_callers(self, ptt: Ptt, trace: Path) -> None:
+    def test_a_tree_starts_at_the_callers(self, ptt: Ptt, trace: Path) -> None:
         lines = ptt("report", "--by", "stack", "-n", "0", trace).stdout.splitlines()
         assert "contended waits, by waiter" in lines[1]
         for caller in CALLERS:
             (at,) = (n for n, line in enumerate(lines) if f" {caller}+" in line)
             assert lines[at + 1].split()[0].startswith("db_lock+")
 
-    def test_bottom_up(self, ptt: Ptt, trace: Path) -> None:
+    def test_a_tree_can_start_at_the_call_sites(self, ptt: Ptt, trace: Path) -> None:
         command = ("report", "--by", "stack", "--bottom-up", "--object", "g_lock")
         lines = ptt(*command, trace).stdout.splitlines()
         top = [line for line in lines if " db_lock+" in line]
@@ -157,7 +157,7 @@ class TestByStack:
         assert set(names) >= CALLERS
         assert names.count("run") == len(CALLERS)
 
-    def test_json(self, ptt: Ptt, trace: Path) -> None:
+    def test_the_tree_has_json(self, ptt: Ptt, trace: Path) -> None:
         for show, (count, ns, total) in {
             "waits": ("waits", "wait_ns", "wait_ns"),
             "holders": ("waits", "wait_caused_ns", "held_ns"),

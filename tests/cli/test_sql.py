@@ -56,7 +56,7 @@ def test_the_default_output_is_a_table(ptt: Ptt, trace: Path) -> None:
     )
 
 
-def test_formats_for_machines(ptt: Ptt, trace: Path) -> None:
+def test_formats_for_machines_keep_values(ptt: Ptt, trace: Path) -> None:
     expected = {"tid": 2, "class": "contended", "dur_ns": 80, "nothing": None, "list": [2]}
     assert json.loads(ptt("sql", trace, QUERY, "--format", "json").stdout) == [expected]
     (line,) = ptt("sql", "--format", "jsonl", trace, QUERY).stdout.splitlines()
@@ -113,13 +113,13 @@ def test_queries_from_standard_input(ptt: Ptt, trace: Path) -> None:
     assert ptt("sql", trace, stdin="").stdout == ""
 
 
-def test_several_traces(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+def test_a_query_can_read_several_traces(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
     other = trace_of(tmp_path / "other.ptt", process=200)
     query = "select pid, count(*) as n from waits join runs using (run_id) group by all order by 1"
     assert ptt("sql", trace, other, query, "--format", "csv").stdout == "pid,n\n100,1\n200,1\n"
 
 
-def test_a_part_of_the_trace(ptt: Ptt, trace: Path) -> None:
+def test_options_choose_a_part_of_the_trace(ptt: Ptt, trace: Path) -> None:
     query = "select count(*) as n from events"
     assert ptt("sql", trace, query, "--from", "50ns", "--format", "csv").stdout == "n\n2\n"
 

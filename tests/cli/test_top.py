@@ -115,7 +115,7 @@ def snapshot_with(ptt: Ptt, what: str, enough: Callable[[Any], bool]) -> Any:
     raise AssertionError("the recording ended")
 
 
-def test_waiters_and_holders(ptt: Ptt, held: Held) -> None:
+def test_top_names_waiters_and_holders(ptt: Ptt, held: Held) -> None:
     found = snapshot_with(ptt, str(held.pid), lambda found: found["waiting"] == 2)
     (gate,) = found["objects"]
     assert (gate["name"], gate["kind"], gate["waiters"]) == ("gate", "mutex", 2)
@@ -201,7 +201,7 @@ def trace_of(path: Path, *, name: bytes = b"") -> Path:
     return made.write()
 
 
-def test_csv(ptt: Ptt, trace_dir: Path) -> None:
+def test_csv_starts_with_the_most_contended(ptt: Ptt, trace_dir: Path) -> None:
     trace_of(trace_dir)
     for by, keys in (
         ("object", {"kind": "mutex", "object": "0x40", "total_wait_ns": "80", "waiters": "0"}),
@@ -221,7 +221,7 @@ def test_text_has_80_columns(ptt: Ptt, trace_dir: Path, by: str) -> None:
     assert "contended: 80 ns, 1 wait ended" in lines[2]
 
 
-def test_a_trace_without_contention(ptt: Ptt, trace_dir: Path) -> None:
+def test_a_trace_without_contention_says_so(ptt: Ptt, trace_dir: Path) -> None:
     made = Builder(trace_dir)
     made.thread(1, [Event(T0, "MUTEX_TAKEN", 64, 5), Event(T0 + 100, "MUTEX_FREE", 64, 6)])
     made.write()
@@ -231,7 +231,7 @@ def test_a_trace_without_contention(ptt: Ptt, trace_dir: Path) -> None:
 # ---- on a terminal ----
 
 
-def test_screen_and_its_keys(ptt: Ptt, held: Held) -> None:
+def test_the_screen_obeys_its_keys(ptt: Ptt, held: Held) -> None:
     pid, master = pty.fork()
     if pid == 0:
         command = ptt.command("top", "--interval", "50ms", str(held.pid))

@@ -44,7 +44,7 @@ def deadlock(trace_dir: Path) -> Path:
     ],
 )
 @pytest.mark.parametrize("command", ["report", "view"])
-def test_report_and_view(
+def test_report_and_view_warn_without_a_match(
     ptt: Ptt, deadlock: Path, command: str, options: list[str], message: str
 ) -> None:
     (line,) = ptt(command, *options, deadlock).stderr.splitlines()
@@ -90,7 +90,7 @@ def test_window_that_ends_before_it_begins(ptt: Ptt, deadlock: Path, command: st
     assert len(reported.splitlines()) == 1
 
 
-def test_findings_of_a_window(ptt: Ptt, deadlock: Path) -> None:
+def test_findings_outside_the_window_are_left_out(ptt: Ptt, deadlock: Path) -> None:
     def findings(*options: str) -> str:
         return ptt("sql", *options, deadlock, "select kind from findings", "--format", "csv").stdout
 

@@ -96,7 +96,7 @@ def test_slices_of_a_row_do_not_overlap(exported: Exported, name: str) -> None:
         assert all(a[1] <= b[0] for a, b in pairwise(spans))
 
 
-def test_perfetto_reads_it(exported: Exported, recorded: Callable[[str], Path]) -> None:
+def test_perfetto_reads_the_export(exported: Exported, recorded: Callable[[str], Path]) -> None:
     trace = recorded("contention")
     wrong, flows, counts = query(
         exported("chrome", "contention"),

@@ -240,7 +240,7 @@ class TestOtherReaders:
     """Other programs read PTT's files in these formats."""
 
     @pytest.mark.skipif(shutil.which("go") is None, reason="Go is not installed")
-    def test_go_tool_pprof(self, export: Callable[..., Path], trace: Path) -> None:
+    def test_go_tool_pprof_reads_the_export(self, export: Callable[..., Path], trace: Path) -> None:
         path = export(trace, "pprof")
         command = [
             "go",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.real.real import Done, Real
 
 
-def test_pigz(real: Real, text: Path) -> None:
+def test_pigz_does_the_same_traced(real: Real, text: Path) -> None:
     need("pigz")
     real.same("pigz", "-p4", "-kc", text)
     found = real.check(at_least=100)
@@ -23,7 +23,7 @@ def test_pigz(real: Real, text: Path) -> None:
     assert found["event_types"]["COND_BROADCAST"] > 0
 
 
-def test_zstd(real: Real, text: Path) -> None:
+def test_zstd_does_the_same_traced(real: Real, text: Path) -> None:
     need("zstd")
     done = real.same("zstd", "-q", "-T2", "-9", "-c", text)
     assert done.stdout.startswith(b"\x28\xb5\x2f\xfd")
@@ -31,7 +31,7 @@ def test_zstd(real: Real, text: Path) -> None:
     assert found["event_types"]["NEW_THREAD_CREATED"] >= 2
 
 
-def test_xz(real: Real, text: Path) -> None:
+def test_xz_does_the_same_traced(real: Real, text: Path) -> None:
     need("xz")
     done = real.same("xz", "-T2", "-1", "--block-size=1MiB", "-kc", text)
     assert done.stdout.startswith(b"\xfd7zXZ")
@@ -39,7 +39,7 @@ def test_xz(real: Real, text: Path) -> None:
     assert found["event_types"]["NEW_THREAD_CREATED"] >= 2
 
 
-def test_x264(real: Real, clip: Path) -> None:
+def test_x264_does_the_same_traced(real: Real, clip: Path) -> None:
     need("x264")
     # Rate control makes one untraced run in fifty differ. The last line of output is the speed.
     command = ["x264", "--quiet", "--no-progress", "--preset", "veryfast", "--qp", "24"]
@@ -55,7 +55,7 @@ def test_x264(real: Real, clip: Path) -> None:
     assert found["event_types"]["COND_WAIT_IN"] > 0 or found["event_types"]["MUTEX_TAKEN"] > 0
 
 
-def test_ffmpeg(real: Real, clip: Path) -> None:
+def test_ffmpeg_does_the_same_traced(real: Real, clip: Path) -> None:
     need("ffmpeg")
     encode = ["-c:v", "libx264", "-preset", "veryfast", "-qp", "24", "-threads", "4"]
     done = real.same("ffmpeg", "-nostdin", "-v", "error", "-y", "-i", clip, *encode,
@@ -65,7 +65,7 @@ def test_ffmpeg(real: Real, clip: Path) -> None:
     real.check(at_least=1000)
 
 
-def test_7z(real: Real) -> None:
+def test_7z_does_the_same_traced(real: Real) -> None:
     need("7z")
     # The figures differ from run to run, but the words must not.
     command = ("7z", "b", "1", "-mmt2", "-md10")
@@ -106,7 +106,7 @@ sys.exit(7)
 """
 
 
-def test_python(real: Real) -> None:
+def test_python_does_the_same_traced(real: Real) -> None:
     done = real.same(sys.executable, "-c", PYTHON)
     assert done.status == 7
     assert done.stdout == b"300000 1999000 True\n"
@@ -139,7 +139,7 @@ if (!isMainThread) {
 """
 
 
-def test_node(real: Real, tmp_path: Path) -> None:
+def test_node_does_the_same_traced(real: Real, tmp_path: Path) -> None:
     need("node")
     script = tmp_path / "work.js"
     script.write_text(NODE)
@@ -186,7 +186,7 @@ public class Work {
 """
 
 
-def test_java(real: Real, tmp_path: Path) -> None:
+def test_java_does_the_same_traced(real: Real, tmp_path: Path) -> None:
     need("java", "javac")
     (tmp_path / "Work.java").write_text(JAVA)
     real.client("javac", "-d", tmp_path, tmp_path / "Work.java")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.support import Ptt
 
 
-def test_redis(real: Real) -> None:
+def test_redis_serves_the_same_traced(real: Real) -> None:
     need("redis-server", "redis-benchmark", "redis-cli")
 
     def work(*, traced: bool) -> list[str]:
@@ -45,7 +45,7 @@ def test_redis(real: Real) -> None:
     assert len(found["processes"][0]["threads"]) >= 5
 
 
-def test_memcached(real: Real) -> None:
+def test_memcached_serves_the_same_traced(real: Real) -> None:
     need("memcached", "memcslap")
 
     def work(*, traced: bool) -> None:
@@ -63,7 +63,7 @@ def test_memcached(real: Real) -> None:
     assert found["event_types"]["MUTEX_TAKEN"] > 1000
 
 
-def test_mariadb(real: Real, tmp_path: Path) -> None:
+def test_mariadb_serves_the_same_traced(real: Real, tmp_path: Path) -> None:
     need("mariadbd", "mariadb-install-db", "mariadb", "sysbench")
     user = pwd.getpwuid(os.getuid()).pw_name
 
@@ -98,7 +98,7 @@ def test_mariadb(real: Real, tmp_path: Path) -> None:
     assert len(found["processes"][0]["threads"]) > 5
 
 
-def test_postgresql(real: Real, tmp_path: Path, ptt: Ptt) -> None:
+def test_postgresql_serves_the_same_traced(real: Real, tmp_path: Path, ptt: Ptt) -> None:
     """Processes wait for locks of other processes, each process at its own line."""
     places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda at: int(at.parent.name))
     if not places:

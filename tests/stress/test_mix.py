@@ -37,7 +37,7 @@ def events_of(ptt: Ptt, trace: Path) -> dict[str, int]:
 @pytest.mark.slow
 @pytest.mark.timeout(2 * LIMIT + 120)
 @pytest.mark.parametrize(("handler", "stacks"), [("ring", "16"), ("ring", "all"), ("shared", "16")])
-def test_mix_of_everything(
+def test_a_mix_of_all_calls_loses_no_event(
     handler: str, stacks: str, native_stage: Path, compile_c: Compiler, tmp_path: Path
 ) -> None:
     stage = sanitized.mixed_stage(native_stage, tmp_path / "stage")

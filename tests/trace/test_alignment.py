@@ -168,7 +168,7 @@ def test_clocks_of_two_machines_are_aligned(here: Machine, there: Machine, ptt: 
     )
 
 
-def test_unsynchronised_machines(here: Machine, there: Machine) -> None:
+def test_machines_with_unknown_clock_errors_are_reported(here: Machine, there: Machine) -> None:
     del there.known["max_error_ns"]
     found = Traceset(here.trace(7 * S), there.trace(S))
     assert found.alignment.uncertainty_ns is None

@@ -129,7 +129,7 @@ def test_a_broken_record_costs_only_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 4096, b"not a packet at all" * 50])
-def test_files_without_packets(small_trace: Path, content: bytes) -> None:
+def test_files_without_packets_have_no_event(small_trace: Path, content: bytes) -> None:
     for name in ("stream-00000", "stream-00001"):
         (small_trace / name).write_bytes(content)
     assert events(small_trace) == 0

@@ -326,7 +326,7 @@ def test_merge_restores_a_split_trace(tmp_path: Path, ptt: Ptt, *, records: bool
     assert len(found["processes"]) == 1
 
 
-def test_merge_of_two_recordings(tmp_path: Path, ptt: Ptt) -> None:
+def test_merge_joins_two_recordings(tmp_path: Path, ptt: Ptt) -> None:
     first, second = small(tmp_path / "a.ptt").write(), small(tmp_path / "b.ptt").write()
     rewrite_uuid(second, UUID(int=9))
     ptt("merge", "-o", tmp_path / "both.ptt", first, second)

@@ -115,5 +115,5 @@ class TestFirst:
         (")", ")"),
     ],
 )
-def test_bare_names_of_functions(name: str, bare: str) -> None:
+def test_bare_names_have_no_parameters(name: str, bare: str) -> None:
     assert bare_name(name) == bare

@@ -301,7 +301,7 @@ def test_users_without_a_home_directory_get_names(
     assert "pool.cc" in pool.site_name()
 
 
-def test_large_tables_are_kept(pool: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_tables_are_cached(pool: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(code, "_KEPT_FROM", 0)
     name = pool.site_name()
     cache = pool.trace.parent / "cache" / "nptltrace" / "symbols"
