@@ -71,7 +71,7 @@ class Held:
         self.pid = 0
 
     def begin(self) -> None:
-        """Wait for the program: the only child of its recorder."""
+        """Wait for the program, the only child of its recorder."""
         children = Path(f"/proc/{self.recorder.pid}/task/{self.recorder.pid}/children")
         log = self.trace / "info" / "processes.jsonl"
         wait_for(lambda: log.exists() and log.read_text() != "")

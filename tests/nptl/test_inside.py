@@ -151,7 +151,7 @@ def test_locks_of_streams_and_arenas_are_reported(
 def test_low_level_locks_have_one_holder_at_a_time(
     ptt: Ptt, compile_c: Compiler, record: Recorder
 ) -> None:
-    """Time stamps keep causality: a release is stamped before it, an acquisition after it."""
+    """A time stamp lies before the real release, and after the real acquisition."""
     trace = record(compile_c(HERE / "fight.c"), options=(*NPTL, "-l", "2,lll=4"))
     holder: dict[str, int] = {}
     for event in events_of(ptt, trace):

@@ -2,9 +2,9 @@
 # Shows that the edits alone change nothing: tests/nptl/unswitched.sh SOURCE OBJECTS
 #
 # SOURCE is the unmodified source of a glibc, OBJECTS the directory where it has been configured (without
-# --enable-systemtap) and built. A copy of the source is edited, and all that is compiled into libc.so in the directories
-# that the edits touch is compiled from it with the very same commands, without ENABLE_NPTL_TRACE. Each object must be the
-# same, byte for byte. The edited copy and its objects lie in OBJECTS/ptt-unswitched.
+# --enable-systemtap) and built. The script edits a copy of the source. It compiles the objects of libc.so in the edited
+# directories again, from the copy, with the same commands and without ENABLE_NPTL_TRACE. Each object must be the same,
+# byte for byte. The copy and its objects lie in OBJECTS/ptt-unswitched.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source=$(realpath "$1") objects=$(realpath "$2")
@@ -22,7 +22,7 @@ from nptltrace.nptl.edit import apply_edits, load_edits
 
 apply_edits(Path(sys.argv[1]), load_edits(Path("native/glibc/edits.toml")))
 EDIT
-# Everything that is made before the first object is taken over, and the objects themselves are not.
+# The copy reuses every file that is made before the first object, but no object.
 mkdir "$work/objects"
 tar -C "$objects" --exclude='./ptt*' --exclude='*.o' --exclude='*.os' --exclude='*.oS' --exclude='*.a' --exclude='*.so' \
 	--exclude='*.out' -cf - . | tar -C "$work/objects" -xf -

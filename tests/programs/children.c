@@ -23,7 +23,7 @@ static char *self;
 static char *nothing[] = {NULL};
 static char *other_preload[] = {"LD_PRELOAD=libm.so.6", "A=1", NULL};
 
-#define BUSY_FOR 2000 /* times: a handler that counts has room for the events of any run time */
+#define BUSY_FOR 2000 /* times: a limit, so that a handler that counts has room for all events */
 
 static void *keep_busy(void *arg)
 {

@@ -50,7 +50,7 @@ void nptl_trace_init(char **args)
 
 	print = args[0] && args[1] && !strcmp(args[1], "print");
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	/* the same order as the names, and another name for each program that a process executes */
+	/* names sort by time, and each program that a process executes has its own name */
 	snprintf(path, sizeof(path), "%s/%012lld.%09ld-%d", args[0] ? args[0] : ".", (long long)now.tv_sec, now.tv_nsec,
 		 getpid());
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

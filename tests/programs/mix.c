@@ -124,7 +124,7 @@ static void counts(uint32_t r)
 			sem_post(&gate);
 		}
 		break;
-	default: /* a semaphore that is no longer used as a lock */
+	default: /* a semaphore that stops being a lock after an extra post */
 		if (r % 64 == 0 || sem_timedwait(&loose, &until) == 0) {
 			rest(r);
 			sem_post(&loose);

@@ -13,7 +13,7 @@ void omp_unset_lock(void *lock);
 
 enum { THREADS = 3, NAP = 100000, LATE = 3 * NAP, TURNS = 1000 };
 
-static void *first, *second; /* locks of any OpenMP library */
+static void *first, *second; /* locks, declared for any OpenMP library */
 
 static long long now(void)
 {
