@@ -31,7 +31,7 @@ def _count_handler(directory: Path, native_stage: Path, *flags: str) -> Path:
 
 @pytest.fixture(scope="session")
 def count_handler(tmp_path_factory: pytest.TempPathFactory, native_stage: Path) -> Path:
-    """The counting handler, compiled as its page says."""
+    """The counting handler, compiled with the command from its documentation page."""
     return _count_handler(tmp_path_factory.mktemp("handler"), native_stage)
 
 
@@ -45,7 +45,7 @@ def traced(tmp_path: Path, native_stage: Path, count_handler: Path) -> Runner:
 
 @pytest.fixture
 def traced_plain(tmp_path: Path, native_stage: Path) -> Runner:
-    """Runner whose handler takes events without fields by `nptl_trace_handler_getplain()`."""
+    """Runner with a handler that takes plain events through `nptl_trace_handler_getplain()`."""
     handler = _count_handler(tmp_path, native_stage, "-DGETPLAIN")
     directory = tmp_path / "plain-records"
     directory.mkdir()

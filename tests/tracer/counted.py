@@ -1,4 +1,4 @@
-"""Runs programs under the tracer with a handler of the tests' own; reads back what it received."""
+"""Runs programs under the tracer with the tests' own handler, and reads the recorded events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SCALARS |= {"ns": "Q"}
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event as the handler got it.
+    """One event as the handler received it.
 
     Attributes:
         tid: The thread.
@@ -32,7 +32,7 @@ class Event:
         object: Address.
         fields: The scalar fields by name.
         text: The variable field, if the event has one.
-        variant: Which of several events of this name, as the catalogue calls it.
+        variant: The catalogue's variant, if several events share this name.
     """
 
     tid: int
@@ -67,7 +67,7 @@ class Process:
     events: list[Event]
 
     def names(self) -> Counter[str]:
-        """Return how many events there are of each name."""
+        """Return the number of events of each name."""
         return Counter(event.name for event in self.events)
 
     def of(self, *names: str) -> list[Event]:
@@ -75,7 +75,7 @@ class Process:
         return [event for event in self.events if event.name in names]
 
     def of_program(self, *names: str) -> list[Event]:
-        """Return those on the program's own variables; libraries lie at higher addresses."""
+        """Return events on the program's own variables; libraries lie at higher addresses."""
         return [event for event in self.of(*names) if event.object < 0x7000_0000_0000]
 
     def domain(self, prefix: str, *, tid: int | None = None) -> list[str]:
@@ -87,7 +87,7 @@ class Process:
         ]
 
     def check_pairs(self) -> None:
-        """Insist that each thread leaves the calls that it entered, in the opposite order."""
+        """Insist that each thread leaves its calls in the opposite order of entry."""
         stacks: dict[int, list[Event]] = {}
         for event in self.events:
             stack = stacks.setdefault(event.tid, [])
@@ -98,14 +98,14 @@ class Process:
                 entered = stack.pop()
                 assert entered.name[:-3] == event.name[:-4], f"{event} after {entered}"
         for stack in stacks.values():
-            # Who leaves does not come back, nor who sleeps until the process ends.
+            # These calls never return: exits, and a sleep that lasts until the process ends.
             left = [e for e in stack if "_EXIT_" not in e.name and e.name != "SYS_CALL_IN"]
             assert not left, f"never left: {left}"
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What came of a program and its children."""
+    """Output, status and events of a program and its children."""
 
     stdout: str
     stderr: str
@@ -114,7 +114,7 @@ class Run:
 
     @property
     def only(self) -> Process:
-        """The events of the only process."""
+        """The events of the process; there must be only one process."""
         (process,) = self.processes
         return process
 
@@ -127,7 +127,7 @@ class Runner:
         preload: The tracer.
         handler: The counting handler.
         directory: Where the records go.
-        before: What runs the programs, if it is not this processor.
+        before: Command that runs programs of another processor, such as an emulator.
     """
 
     preload: Path

@@ -1,4 +1,4 @@
-"""fork, vfork, clone, exec, spawn: children are traced as themselves, unnoticed by the program."""
+"""fork, vfork, clone, exec, spawn: each child is traced as itself; the program does not notice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXECS = [
     "execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "execveat", "fexecve",
     "syscall_execve",
 ]  # fmt: skip
-# Programs linked before glibc 2.15 ask for the old function.
+# Programs linked before glibc 2.15 use the old symbol version.
 OLD_SPAWN = """
 #define _GNU_SOURCE
 #include <spawn.h>
@@ -39,7 +39,7 @@ int main(int argc, char **argv)
 }
 """
 LOCK = ["MUTEX_TAKEN", "MUTEX_FREE"]
-# The C library takes a child of clone() for its parent, also where it asks who holds a mutex.
+# The C library takes a child of clone() for its parent, also when it checks who holds a mutex.
 STALE = """
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -66,8 +66,8 @@ int main(void)
 """
 
 
-# Functions of pthread_atfork() that fork themselves, before, behind and in the child; the first are
-# registered by a constructor.
+# Functions of pthread_atfork() that fork themselves: before the fork, after it, and in the child.
+# A constructor registers the first functions.
 NESTED = """
 #include <pthread.h>
 #include <signal.h>
@@ -75,7 +75,7 @@ NESTED = """
 #include <sys/wait.h>
 #include <unistd.h>
 static int depth, wrong;
-/* Of SIGUSR1, which is blocked throughout, and SIGUSR2, which is not. */
+/* For SIGUSR1, which is always blocked, and SIGUSR2, which is not. */
 static void look(void)
 {
 	sigset_t now;
@@ -124,13 +124,13 @@ int main(void)
 """
 
 
-def test_functions_of_atfork_that_fork(traced: Runner, compile_c: Compiler) -> None:
-    """Signals are blocked as they are untraced, and each of the children is itself."""
+def test_atfork_functions_may_fork(traced: Runner, compile_c: Compiler) -> None:
+    """The tracer leaves the signal mask unchanged, and each child is recorded as itself."""
     program = compile_c(NESTED, name="nested")
     assert traced.plain(program).status == 0
     run = traced(program, level=2)
     assert run.status == 0
-    # before, behind, and in the child twice each, and the child itself
+    # two children before the fork, two after it, two in the child, and the child itself
     assert len(run.processes) == 1 + 6 + 1
     forks = [event for process in run.processes for event in process.of("PROCESS_FORK")]
     assert len(forks) == len(run.processes) - 1
@@ -140,7 +140,9 @@ def test_functions_of_atfork_that_fork(traced: Runner, compile_c: Compiler) -> N
 
 @pytest.mark.parametrize("how", ["fork", "_Fork", "clone", "syscall_clone"])
 @pytest.mark.parametrize("level", [0, 2])
-def test_fork(how: str, level: int, traced: Runner, program: Callable[[str], Path]) -> None:
+def test_children_of_fork_and_clone_have_their_own_events(
+    how: str, level: int, traced: Runner, program: Callable[[str], Path]
+) -> None:
     plain = traced.plain(program("children"), how, "20")
     run = traced(program("children"), how, "20", level=level)
     assert (run.stdout, run.stderr, run.status) == (plain.stdout, plain.stderr, 0)
@@ -153,7 +155,7 @@ def test_fork(how: str, level: int, traced: Runner, program: Callable[[str], Pat
     assert [event.fields["child"] for event in forks] == [child.pid for child in children]
     kind = {"fork": 0, "_Fork": 1, "clone": 3, "syscall_clone": 4}[how]
     assert {event.fields["kind"] for event in forks} == {kind}
-    # functions of pthread_atfork() run where there are any, and in the child's own name
+    # functions of pthread_atfork() run if they exist, and in the child's own name
     before = ["RWLOCK_TAKEN_WRITE", "RWLOCK_FREE"] if how == "fork" else []
     after = ["PROCESS_EXIT"] if how == "fork" else []
     for child in children:
@@ -163,7 +165,7 @@ def test_fork(how: str, level: int, traced: Runner, program: Callable[[str], Pat
     assert all(event.tid != child.pid for event in parent.events for child in children)
 
 
-def test_release_in_a_child_that_the_library_takes_for_its_parent(
+def test_a_child_taken_for_its_parent_releases_its_mutex(
     traced: Runner, compile_c: Compiler
 ) -> None:
     run = traced(compile_c(STALE), level=2)
@@ -171,10 +173,12 @@ def test_release_in_a_child_that_the_library_takes_for_its_parent(
     assert (run.status, names) == (0, ["PROCESS_START", *LOCK, "MUTEX_INIT", *LOCK])
 
 
-def test_child_behind_our_back(traced: Runner, program: Callable[[str], Path]) -> None:
+def test_child_of_a_bare_clone_instruction_records_nothing(
+    traced: Runner, program: Callable[[str], Path]
+) -> None:
     run = traced(program("children"), "bare_clone", "5")
     assert (run.stdout, run.stderr, run.status) == ("done\n", "", 0)
-    # it records nothing, least of all in its parent's name
+    # the child records nothing, and above all nothing in its parent's name
     parent = run.processes[0]
     threads = {event.tid for event in parent.of("THREAD_BEGIN")} | {parent.pid}
     assert {event.tid for event in parent.events} == threads
@@ -193,7 +197,7 @@ def test_old_spawn_takes_a_script_without_a_first_line(
     assert run.processes[0].names()["PROCESS_SPAWN"] == (status != 127)
 
 
-# Functions that make a child inside the C library, where no hook sees it.
+# C library functions that create a child internally, so no hook sees the child.
 INSIDE = """
 #include <pty.h>
 #include <signal.h>
@@ -229,7 +233,7 @@ static int by_daemon(void)
         _exit(result);
     }
     close(alive[1]);
-    /* until the last process that has the other end is gone */
+    /* until the last process with the other end has ended */
     return read(alive[0], &end, 1) || waitpid(child, &result, 0) != child || result;
 }
 int main(int argc, char **argv)
@@ -255,7 +259,9 @@ int main(int argc, char **argv)
 
 
 @pytest.mark.parametrize("how", ["system", "popen", "forkpty", "daemon"])
-def test_children_made_inside_the_library(how: str, traced: Runner, compile_c: Compiler) -> None:
+def test_children_created_inside_the_c_library_are_recorded(
+    how: str, traced: Runner, compile_c: Compiler
+) -> None:
     program = compile_c(INSIDE, "-lutil")
     assert traced.plain(program, how).status == 0
     run = traced(program, how)
@@ -278,7 +284,7 @@ def test_children_made_inside_the_library(how: str, traced: Runner, compile_c: C
     assert spawned.fields["child"] == (child.pid if listed else 0)
 
 
-# Words that need a shell, and words that need none.
+# Words that need a shell, and words that do not.
 WORDS = """
 #include <stdio.h>
 #include <string.h>
@@ -304,8 +310,10 @@ def test_children_of_wordexp_are_recorded_and_not_reported(
     assert not parent.of("PROCESS_FORK") + parent.of("PROCESS_SPAWN")
 
 
-def test_children_that_proc_has_under_other_ids(traced: Runner, compile_c: Compiler) -> None:
-    """A process with the /proc of another PID namespace cannot find the id of its child there."""
+def test_children_are_recorded_with_the_proc_of_another_namespace(
+    traced: Runner, compile_c: Compiler
+) -> None:
+    """With the /proc of another PID namespace, a process cannot find its child's id there."""
     own_ids = ["unshare", "--user", "--map-root-user", "--pid", "--fork"]
     if subprocess.run([*own_ids, "true"], check=False, capture_output=True).returncode:
         pytest.skip("no PID namespaces here")
@@ -316,11 +324,13 @@ def test_children_that_proc_has_under_other_ids(traced: Runner, compile_c: Compi
 
 
 @pytest.mark.parametrize("how", EXECS)
-def test_exec(how: str, traced: Runner, program: Callable[[str], Path]) -> None:
+def test_exec_starts_a_new_image_with_its_own_events(
+    how: str, traced: Runner, program: Callable[[str], Path]
+) -> None:
     plain = traced.plain(program("children"), how)
     run = traced(program("children"), how)
     assert run.stderr == plain.stderr
-    if how in ("execv", "execvp", "execl", "execlp"):  # these pass on the test's own environment
+    if how in ("execv", "execvp", "execl", "execlp"):  # these calls pass on the test's environment
         assert run.stdout.splitlines()[-1] == plain.stdout.splitlines()[-1]
     else:
         assert run.stdout == plain.stdout
@@ -339,21 +349,23 @@ def test_failed_exec(traced: Runner, program: Callable[[str], Path]) -> None:
     ]  # fmt: skip
 
 
-def test_vfork(traced: Runner, program: Callable[[str], Path]) -> None:
+def test_vfork_reports_each_child_once(traced: Runner, program: Callable[[str], Path]) -> None:
     plain = traced.plain(program("children"), "vfork", "5")
     run = traced(program("children"), "vfork", "5")
     assert (run.stdout, run.stderr, run.status) == (plain.stdout, plain.stderr, 0)
     parent, *children = run.processes
     assert len(children) == 5
     forks = parent.of("PROCESS_FORK")
-    # one event for each, though each tries twice; and the parent is not said to execute anything
+    # one event for each child, though each child tries twice; the parent reports no exec
     assert [event.fields["child"] for event in forks] == [child.pid for child in children]
     assert parent.names()["PROCESS_EXEC"] == 0
     assert all(child.names()["MUTEX_TAKEN"] == 1 for child in children)
 
 
 @pytest.mark.parametrize("how", ["posix_spawn", "posix_spawnp"])
-def test_spawn(how: str, traced: Runner, program: Callable[[str], Path]) -> None:
+def test_spawned_children_are_recorded(
+    how: str, traced: Runner, program: Callable[[str], Path]
+) -> None:
     run = traced(program("children"), how)
     assert run.status == 0
     parent, child = run.processes
@@ -394,14 +406,16 @@ def test_spawn_with_a_descriptor(traced: Runner, compile_c: Compiler) -> None:
 
 
 @pytest.mark.parametrize("how", ["fork", "clone", "vfork", "posix_spawn", "execve", "execv"])
-def test_no_children(how: str, traced: Runner, program: Callable[[str], Path]) -> None:
+def test_children_are_not_traced_with_children_0(
+    how: str, traced: Runner, program: Callable[[str], Path]
+) -> None:
     run = traced(program("children"), how, tracing_arg="children=0")
     assert run.status == 0
     assert run.only.names()["MUTEX_TAKEN"] > 0
     assert not any(event.tid != event.object and event.tid == 0 for event in run.only.events)
 
 
-def test_no_children_follows_exec_of_its_own(traced: Runner) -> None:
+def test_exec_is_traced_with_children_0(traced: Runner) -> None:
     run = traced("/bin/sh", "-c", "exec /bin/sh -c 'exec /bin/true'", tracing_arg="children=0")
     assert len(run.processes) == 3
     run = traced("/bin/sh", "-c", "/bin/true; echo $PTHREAD_NPTL_TRACE", tracing_arg="children=0")
@@ -422,5 +436,5 @@ def test_large_environments_on_small_stacks(
 ) -> None:
     run = traced(program("large_environment"), how, "1500", "16384", "40", level=1)
     assert run.status == 0
-    # each child is traced, whatever its environment was
+    # each child is traced, whatever environment it had
     assert len(run.processes) >= 1 + 40

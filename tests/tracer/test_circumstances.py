@@ -1,4 +1,4 @@
-"""How a lock was asked for, how long a wait may last, at which priority: events have it."""
+"""Events say how a lock was requested, how long a wait may last, and at which priority."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ int main(void)
 """
 
 
-def test_what_was_tried_for(traced: Runner, compile_c: Compiler) -> None:
+def test_trylock_events_say_that_the_thread_only_tried(traced: Runner, compile_c: Compiler) -> None:
     process = traced(compile_c(ASKING, name="asking"), level=2).only
     taken = {
         name: [event.variant for event in process.of_program(name)]
@@ -92,16 +92,16 @@ def test_what_was_tried_for(traced: Runner, compile_c: Compiler) -> None:
     }
 
 
-def test_waits_with_a_deadline(traced: Runner, compile_c: Compiler) -> None:
+def test_waits_have_their_deadline(traced: Runner, compile_c: Compiler) -> None:
     process = traced(compile_c(ASKING, name="asking"), level=1).only
     for name in ("MUTEX", "RWLOCK", "SEM"):
-        # A deadline that has passed is no reason not to wait first.
+        # A past deadline does not stop the thread from starting to wait.
         assert [e.fields["timed"] for e in process.of_program(f"{name}_WAIT")] == [1], name
         (end,) = process.of_program(f"{name}_WAIT_END")
         assert end.fields["result"] == errno.ETIMEDOUT
 
 
-def test_priorities(traced: Runner, compile_c: Compiler) -> None:
+def test_events_have_priorities(traced: Runner, compile_c: Compiler) -> None:
     run = traced(compile_c(PRIORITIES, name="priorities"), level=1)
     if run.status == 77:
         pytest.skip("real-time priorities need a right that is missing here")

@@ -1,4 +1,4 @@
-"""prctl and seccomp: a confinement that is refused is none; names and stacks of threads."""
+"""prctl and seccomp: a refused confinement changes nothing; threads keep names and stacks."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ int main(void)
     return 0;
 }
 """
-# Threads that begin in a confined program, call themselves often enough to need pages that they had
-# not come to before, and keep one another waiting.
+# Threads that begin in a confined program, recurse until they need new stack pages,
+# and make one another wait.
 CONFINED = """
 #include "in_turn.h"
 #define _GNU_SOURCE
@@ -126,7 +126,9 @@ int main(void)
         "syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 1, NULL)",
     ],
 )
-def test_refused_confinement(call: str, traced: Runner, compile_c: Compiler) -> None:
+def test_refused_confinement_changes_nothing(
+    call: str, traced: Runner, compile_c: Compiler
+) -> None:
     run = traced(compile_c(REFUSED, f"-DCALL={call}"), level=2)
     assert run.status == 0
     assert [process.domain("MUTEX_") for process in run.processes] == [
@@ -150,5 +152,5 @@ def test_threads_of_a_confined_program_have_stacks(
         where w.class = 'contended'"""
     waits = json.loads(ptt("sql", "--format", "json", trace, query).stdout)
     assert len({wait["tid"] for wait in waits}) == 2
-    # main() waits for none; the thread's function, what it calls, and what calls it
+    # main() waits for no lock; the stack has the thread's function, its callee and its caller
     assert all(len(wait["frames"] or []) >= 3 for wait in waits)

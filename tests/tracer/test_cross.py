@@ -1,4 +1,4 @@
-"""Other processors: the native parts build, and the same programs are reported as here."""
+"""Other processors: the native parts build, and programs produce the same events as here."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ pytestmark = pytest.mark.slow
 
 @dataclass(frozen=True)
 class Built:
-    """What was built for a processor.
+    """The native parts, built for a processor.
 
     Attributes:
-        processor: It.
-        stage: Where the native parts are.
+        processor: The processor.
+        stage: Directory of the native parts.
         handler: The counting handler.
     """
 
@@ -36,7 +36,7 @@ class Built:
     handler: Path
 
     def compile(self, source: Path, output: Path, *flags: str) -> Path:
-        """Compile a program of the tests, with unwind tables, which not all processors have."""
+        """Compile a program with unwind tables, which some processors omit by default."""
         gcc = [self.processor.tool("gcc"), "-g", "-O1", "-fasynchronous-unwind-tables", "-pthread"]
         gcc += [f"-I{PROGRAMS}", f"-I{self.stage / 'include'}", *flags]
         subprocess.run([*gcc, source, "-o", output], check=True)
@@ -45,7 +45,7 @@ class Built:
 
 @pytest.fixture(scope="module", params=["aarch64", "riscv64"])
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """The native parts for another processor, warnings being errors."""
+    """The native parts for another processor, built with warnings as errors."""
     processor = Processor(request.param)
     processor.emulator()
     directory = tmp_path_factory.mktemp(processor.machine)
@@ -68,12 +68,12 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def counts(process: Process) -> dict[str, int]:
-    """How many events there are of each name, without system calls, which the C library makes."""
+    """Count the events of each name, without the C library's own system calls."""
     return {name: n for name, n in process.names().items() if not name.startswith("SYS_")}
 
 
 @pytest.mark.parametrize("name", ["barrier", "cancel", "once", "rwlock", "sem", "spin"])
-def test_the_same_is_reported(
+def test_other_processors_report_the_same_events(
     built: Built, name: str, traced: Runner, program: Callable[[str], Path], tmp_path: Path
 ) -> None:
     if (built.processor.machine, name) == ("riscv64", "cancel"):
@@ -88,7 +88,7 @@ def test_the_same_is_reported(
     assert counts(there.only) == counts(here.only)
 
 
-def test_a_segment_takes_no_addresses_of_others(built: Built, tmp_path: Path) -> None:
+def test_a_segment_gives_back_only_its_own_addresses(built: Built, tmp_path: Path) -> None:
     ring = ROOT / "native" / "ring"
     program = built.compile(
         ROOT / "tests" / "native" / "segment_map.c",

@@ -1,4 +1,4 @@
-"""Waits for locks of files: by which calls, and for which process, where that is traced."""
+"""Waits for file locks: the waiting call, and the process with the lock if it is traced."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _report(ptt: Ptt, trace: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("how", ["flock", "lockf", "fcntl", "ofd"])
 @pytest.mark.parametrize("flags", [(), ("-D_FILE_OFFSET_BITS=64",)], ids=["", "64"])
-def test_a_process_that_is_traced(
+def test_a_traced_process_is_blamed_for_its_file_lock(
     how: str, flags: tuple[str, ...], compile_c: Compiler, ptt: Ptt, tmp_path: Path
 ) -> None:
     program, trace = compile_c(PROGRAM, *flags), tmp_path / "run.ptt"
@@ -58,7 +58,7 @@ def _let_go_when_awaited(path: Path, lock: Any) -> None:
     fcntl.flock(lock, fcntl.LOCK_UN)
 
 
-def test_a_process_that_is_not_traced(
+def test_a_file_lock_of_an_untraced_process_blames_no_thread(
     compile_c: Compiler, record: Recorder, ptt: Ptt, tmp_path: Path
 ) -> None:
     path = tmp_path / "file"
@@ -72,12 +72,12 @@ def test_a_process_that_is_not_traced(
     (lock_found,) = [one for one in found["objects"] if one["kind"] == "file-lock"]
     assert lock_found["waits"] == 1
     assert lock_found["wait_ns"] > 40_000_000
-    # nobody in the trace had it
+    # no process of the trace held the lock
     assert [one["tid"] for one in lock_found["blamed"]] in ([], [None])
     assert "file-lock" in ptt("report", trace).stdout
 
 
-def test_refusals_are_the_same(compile_c: Compiler, record: Recorder) -> None:
+def test_calls_are_refused_as_untraced(compile_c: Compiler, record: Recorder) -> None:
     program = compile_c(
         "#include <errno.h>\n#include <fcntl.h>\n#include <sys/file.h>\n#include <unistd.h>\n"
         "int main(void)\n{\n"
@@ -132,7 +132,7 @@ int main(void)
     ("how", "cancels"),
     [("fcntl(fd, F_SETLKW, &all)", 1), ("lockf(fd, F_LOCK, 0)", 1), ("flock(fd, LOCK_EX)", 0)],
 )
-def test_a_thread_that_was_cancelled_before(
+def test_file_lock_calls_act_on_a_pending_cancellation(
     how: str, cancels: int, compile_c: Compiler, ptt: Ptt, tmp_path: Path
 ) -> None:
     program = compile_c(CANCELLED, f"-DHOW={how}")

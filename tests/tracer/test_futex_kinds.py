@@ -1,4 +1,4 @@
-"""What waits for locks that are compiled into programs are for, by the functions that wait."""
+"""Futexes of locks compiled into programs: the waiting function shows the purpose of the wait."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-# What waits has to begin before what wakes.
+# The waiting thread has to begin before the waking thread.
 pytestmark = pytest.mark.alone
 
-# A thread waits for one thing after the other, each of which is brought when it waits for it.
+# A thread waits for one thing after the other; each arrives while the thread waits for it.
 EACH = """
 #include <atomic>
 #include <barrier>
@@ -50,7 +50,7 @@ int main()
 	waiter.join();
 }
 """
-# The only thread waits for ever.
+# The only thread waits forever.
 ALONE = """
 #include <semaphore>
 #include <unistd.h>
@@ -62,7 +62,7 @@ int main()
 }
 """
 
-# The same for what Qt and GLib have, with declarations of our own.
+# The same for Qt and GLib, with our own declarations.
 LIBRARIES = """
 #include <thread>
 #include <unistd.h>
@@ -111,7 +111,7 @@ def _known(ptt: Ptt, *command: str | Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("optimised", ["-O0", "-O1", "-O2"])
-def test_what_cxx_waits_for(optimised: str, tmp_path: Path, ptt: Ptt) -> None:
+def test_waits_of_cxx20_have_their_kinds(optimised: str, tmp_path: Path, ptt: Ptt) -> None:
     program, trace = _build(EACH, tmp_path, optimised), tmp_path / "each.ptt"
     ptt("record", "-o", trace, "--", program)
     objects = {one["kind"]: one for one in _known(ptt, "report", trace)["objects"]}
@@ -124,7 +124,7 @@ def test_what_cxx_waits_for(optimised: str, tmp_path: Path, ptt: Ptt) -> None:
         assert objects[kind]["unknown_ns"] > 0
 
 
-def test_what_libraries_wait_for(tmp_path: Path, ptt: Ptt) -> None:
+def test_waits_of_qt_and_glib_have_their_kinds(tmp_path: Path, ptt: Ptt) -> None:
     program = _build(LIBRARIES, tmp_path, "-O1", "-l:libQt5Core.so.5", "-l:libglib-2.0.so.0")
     ptt("record", "-o", tmp_path / "each.ptt", "--", program)
     objects = {one["kind"]: one for one in _known(ptt, "report", tmp_path / "each.ptt")["objects"]}
@@ -135,7 +135,7 @@ def test_what_libraries_wait_for(tmp_path: Path, ptt: Ptt) -> None:
     assert objects["gasyncqueue"]["unknown_ns"] == 0
 
 
-def test_nobody_is_left_to_wake(tmp_path: Path, ptt: Ptt) -> None:
+def test_a_wait_that_no_thread_can_end_is_stuck(tmp_path: Path, ptt: Ptt) -> None:
     program, trace = _build(ALONE, tmp_path), tmp_path / "alone.ptt"
     done = ptt("record", "-o", trace, "--", program, status=128 + signal.SIGALRM)
     assert "recorded" in done.stderr

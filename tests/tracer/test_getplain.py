@@ -1,4 +1,4 @@
-"""Events without fields go to a handler in registers, if it takes them and no filter is there."""
+"""Plain events reach a handler in registers, if it takes them so and no filter is set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _plain(process: Process) -> int:
 def test_events_without_fields(
     program: Callable[[str], Path], traced: Runner, traced_plain: Runner
 ) -> None:
-    """All that have none come that way, at their places among the others."""
+    """Plain events use that entry, and keep their place among the other events."""
     usual = traced(program("rwlock")).only
     run = traced_plain(program("rwlock"))
     assert run.stderr == f"plain {_plain(run.only)}\n"
@@ -27,8 +27,10 @@ def test_events_without_fields(
     assert Counter(run.only.domain("RWLOCK")) == Counter(usual.domain("RWLOCK"))
 
 
-def test_a_filter_stands_before_it(program: Callable[[str], Path], traced_plain: Runner) -> None:
-    """Events that pass a filter come by the entry for all of them, and no others come."""
+def test_a_filter_comes_before_plain_events(
+    program: Callable[[str], Path], traced_plain: Runner
+) -> None:
+    """With a filter, only matching events arrive, and they use the general entry."""
     run = traced_plain(program("rwlock"), tracing_arg="filter=rwlock=8")
     assert run.stderr == "plain 0\n"
     assert set(run.only.domain("RWLOCK")) == {"RWLOCK_TAKEN_READ"}

@@ -1,4 +1,4 @@
-"""Every hooked routine: results are those of the untraced run, events exactly those expected."""
+"""Every hooked routine: same results as untraced, and exactly the expected events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.support import Compiler
     from tests.tracer.counted import Runner
 
-# Asks for a thread that has ended and is not joined, as programs did before glibc 2.34 and since.
+# Joins a thread that has ended, as programs linked before and since glibc 2.34 do.
 KILL = """
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -61,16 +61,16 @@ def test_behaves_as_untraced(
         run.only.check_pairs()
 
 
-def test_rwlock(traced: Runner, program: Callable[[str], Path]) -> None:
+def test_rwlock_events_are_complete(traced: Runner, program: Callable[[str], Path]) -> None:
     process = traced(program("rwlock"), level=3).only
     names = process.names()
     assert names["RWLOCK_INIT"] == names["RWLOCK_DESTROY"] == 1
-    # once for each of the six routines, twice for deadlines that passed, twice for EDEADLK
+    # one wait for each of the six routines, two for passed deadlines, two for EDEADLK
     assert names["RWLOCK_WAIT"] == 10
     assert names["RWLOCK_WAIT_END"] == 4
     ends = [event.fields["result"] for event in process.of("RWLOCK_WAIT_END")]
     assert ends == [errno.ETIMEDOUT, errno.ETIMEDOUT, errno.EDEADLK, errno.EDEADLK]
-    assert names["RWLOCK_ERROR"] == 3  # and one deadline that is none; a bad clock is not looked at
+    assert names["RWLOCK_ERROR"] == 3  # and one invalid deadline; a bad clock is not checked
     taken = process.of("RWLOCK_TAKEN_READ", "RWLOCK_TAKEN_WRITE")
     assert len(taken) == names["RWLOCK_FREE"] == 18
     waited = [event.name[13:] for event in taken if event.fields.get("wait_ns")]
@@ -88,7 +88,7 @@ def test_rwlock_level_1_has_only_waits(traced: Runner, program: Callable[[str], 
     assert names["RWLOCK_TAKEN_READ"] == names["RWLOCK_TAKEN_WRITE"] == 3
 
 
-def test_spin(traced: Runner, program: Callable[[str], Path]) -> None:
+def test_spin_lock_events_are_complete(traced: Runner, program: Callable[[str], Path]) -> None:
     process = traced(program("spin"), level=2).only
     first, second = [
         process.domain("SPIN", tid=tid) for tid in dict.fromkeys(e.tid for e in process.events)
@@ -100,7 +100,9 @@ def test_spin(traced: Runner, program: Callable[[str], Path]) -> None:
     assert process.of("SPIN_TAKEN")[2].fields["wait_ns"] > 1_000_000
 
 
-def test_barrier(traced: Runner, program: Callable[[str], Path]) -> None:
+def test_no_thread_leaves_a_barrier_before_the_last_arrives(
+    traced: Runner, program: Callable[[str], Path]
+) -> None:
     process = traced(program("barrier"), level=2).only
     names = process.names()
     assert names["BARRIER_WAIT_IN"] == names["BARRIER_WAIT_OUT"] == 6
@@ -111,16 +113,16 @@ def test_barrier(traced: Runner, program: Callable[[str], Path]) -> None:
     assert init.fields["count"] == 3
     (error,) = process.of("BARRIER_ERROR")
     assert error.fields["result"] == errno.EINVAL
-    # nobody leaves before the last has come
+    # no thread leaves before the last thread has arrived
     order = process.domain("BARRIER_WAIT")
     assert order[:3] == ["BARRIER_WAIT_IN"] * 3
 
 
-def test_sem(traced: Runner, program: Callable[[str], Path]) -> None:
+def test_semaphore_events_are_complete(traced: Runner, program: Callable[[str], Path]) -> None:
     process = traced(program("sem"), "/ptt-hooks", level=3).only
     names = process.names()
     assert names["SEM_INIT"] == 2
-    # those that passed at once, those that waited, the interrupted one
+    # waits that passed at once, waits that blocked, and the interrupted wait
     assert names["SEM_WAIT"] == 6
     ends = [event.fields["result"] for event in process.of("SEM_WAIT_END")]
     assert ends == [errno.ETIMEDOUT, errno.ETIMEDOUT, errno.EINTR]
@@ -139,12 +141,12 @@ def test_sem(traced: Runner, program: Callable[[str], Path]) -> None:
     ]  # fmt: skip
 
 
-def test_once(traced: Runner, program: Callable[[str], Path]) -> None:
+def test_once_reports_calls_and_waits(traced: Runner, program: Callable[[str], Path]) -> None:
     process = traced(program("once"), level=2).only
     ends = [event.fields["cancelled"] for event in process.of_program("ONCE_END")]
     assert ends == [0, 1, 0, 0, 0]
     assert process.names()["ONCE_BEGIN"] == process.names()["ONCE_END"]
-    # main waits for the slow one; both others for the one that is cancelled, and for each other
+    # main waits for the slow call; both others wait for the cancelled call and for each other
     assert process.names()["ONCE_WAIT"] == process.names()["ONCE_WAIT_END"] == 3
     slow, *_ = process.of("ONCE_WAIT_END")
     assert slow.fields["wait_ns"] > 10_000_000
@@ -152,7 +154,7 @@ def test_once(traced: Runner, program: Callable[[str], Path]) -> None:
     assert nested == ["ONCE_BEGIN", "ONCE_BEGIN", "ONCE_END", "ONCE_END"]
 
 
-def test_c11(traced: Runner, program: Callable[[str], Path]) -> None:
+def test_c11_events_are_complete(traced: Runner, program: Callable[[str], Path]) -> None:
     process = traced(program("c11"), level=3).only
     names = process.names()
     assert names["NEW_THREAD_CREATED"] == names["THREAD_BEGIN"] == names["THREAD_END"] == 4
@@ -164,7 +166,7 @@ def test_c11(traced: Runner, program: Callable[[str], Path]) -> None:
     assert names["THREAD_DETACH"] == 1
     assert names["MUTEX_TAKEN"] == names["MUTEX_FREE"]
     assert names["MTX_INIT_IN"] == 3
-    assert names["MUTEX_INIT"] == 3  # glibc takes any type
+    assert names["MUTEX_INIT"] == 3  # glibc accepts any type
     assert names["COND_BROADCAST"] == names["CND_BROADCAST_IN"] == 1
     assert names["COND_WAIT_IN"] == names["CND_WAIT_IN"] == 2
     assert len(process.of_program("ONCE_BEGIN")) == 1
@@ -174,7 +176,7 @@ def test_c11(traced: Runner, program: Callable[[str], Path]) -> None:
     assert ends == [errno.ETIMEDOUT]
 
 
-def test_futex(traced: Runner, program: Callable[[str], Path]) -> None:
+def test_futex_events_are_complete(traced: Runner, program: Callable[[str], Path]) -> None:
     process = traced(program("futex"), level=3).only
     results = [event.fields["result"] for event in process.of("FUTEX_WAIT_OUT")]
     assert results == [
@@ -183,9 +185,9 @@ def test_futex(traced: Runner, program: Callable[[str], Path]) -> None:
     ]  # fmt: skip
     timeouts = [event.fields["timeout_ns"] for event in process.of("FUTEX_WAIT_IN")]
     assert timeouts[:4] == [-1, 1_000_000, -1, 1_000_000_000]
-    assert process.names()["FUTEX_WAKE"] == 4  # two of the lock's, one unlock, one for nobody
+    assert process.names()["FUTEX_WAKE"] == 4  # 2 of the lock, 1 unlock, 1 for no thread
     assert process.names()["FUTEX_CALL_IN"] == process.names()["FUTEX_CALL_OUT"] == 5
-    # the wake-up that the contender gets is stamped before the end of its wait
+    # the contender's wake-up is stamped before the end of its wait
     order = process.domain("FUTEX_W")
     assert order.index("FUTEX_WAKE", 8) < len(order) - 1 - order[::-1].index("FUTEX_WAIT_OUT")
 
@@ -197,17 +199,17 @@ def test_every_cancellation_is_reported(traced: Runner, program: Callable[[str],
         for event in process.events
         if event.name.endswith("_OUT") and event.fields.get("result") == errno.ECANCELED
     ]
-    # each once while it blocks, once with the cancellation pending
+    # each call once while it blocks, and once with the cancellation already pending
     for routine in ("COND_WAIT", "COND_TIMEDWAIT"):
         assert cancelled.count(f"{routine}_OUT") == 4  # POSIX and C11
     assert cancelled.count("COND_CLOCKWAIT_OUT") == 2
-    assert cancelled.count("SEM_WAIT_OUT") == 3  # and with the semaphore available
+    assert cancelled.count("SEM_WAIT_OUT") == 3  # and once with the semaphore available
     assert cancelled.count("SEM_TIMEDWAIT_OUT") == 3
     assert cancelled.count("SEM_CLOCKWAIT_OUT") == 2
     assert cancelled.count("THREAD_JOIN_OUT") == 4
     assert cancelled.count("THREAD_TIMEDJOIN_OUT") == 2
     assert cancelled.count("THREAD_CLOCKJOIN_OUT") == 2
-    # a condition wait that is cancelled has its mutex again
+    # a cancelled condition wait holds its mutex again
     assert process.names()["MUTEX_TAKEN"] == process.names()["MUTEX_FREE"]
 
 
@@ -235,7 +237,7 @@ def test_refused_condition_wait_keeps_its_mutex(traced: Runner, compile_c: Compi
     assert run.only.domain("MUTEX")[-1] == "MUTEX_TAKEN"
 
 
-def test_cxx(traced: Runner, cxx_program: Callable[[str], Path]) -> None:
+def test_cxx_locks_are_recorded(traced: Runner, cxx_program: Callable[[str], Path]) -> None:
     plain = traced.plain(cxx_program("cxx"))
     for level in (0, 1, 2, 3):
         run = traced(cxx_program("cxx"), level=level)
@@ -249,7 +251,7 @@ def test_cxx(traced: Runner, cxx_program: Callable[[str], Path]) -> None:
     assert names["FUTEX_WAKE"] >= 2
     assert names["MUTEX_CLOCKLOCK_IN"] == 1
     assert names["RWLOCK_CLOCKWRLOCK_IN"] == 1
-    # locks of destructors come before the end of their thread
+    # locks taken in destructors come before the end of their thread
     for event in process.of("THREAD_END"):
         last = [e for e in process.events if e.tid == event.tid][-1]
         assert last == event
@@ -264,7 +266,7 @@ def test_early_and_late_calls(traced: Runner, early_program: Path, level: int) -
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="glibc has it once")
-def test_pthread_kill_is_what_the_program_was_linked_with(
+def test_pthread_kill_keeps_the_version_the_program_was_linked_with(
     traced: Runner, compile_c: Compiler
 ) -> None:
     program = compile_c(KILL, name="kill")

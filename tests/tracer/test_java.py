@@ -25,7 +25,7 @@ LONG_NAME = "one that pays for all of the others"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What the program printed, and what is in its trace."""
+    """A program's output, and the report of its trace."""
 
     stdout: str
     stderr: str
@@ -35,7 +35,7 @@ class Run:
     arguments: list[str]
 
     def object(self, kind: str, name: str) -> Any:
-        """Return the object of a class in the report; numbers of objects do not matter."""
+        """Return the object of a kind whose name begins so; object numbers do not matter."""
         found = [
             one
             for one in self.report["objects"]
@@ -74,12 +74,12 @@ def recorded(classes: Path, tmp_path_factory: pytest.TempPathFactory, native_sta
         return _record(Ptt(native_stage), classes, tmp_path_factory.mktemp("traces") / "java.ptt")
 
 
-def test_program_does_not_notice(recorded: Run) -> None:
+def test_the_program_behaves_as_untraced(recorded: Run) -> None:
     assert recorded.stdout == "refused\n"
     assert recorded.stderr == ""
 
 
-def test_monitor_of_an_object(recorded: Run) -> None:
+def test_a_monitor_of_an_object_is_reported(recorded: Run) -> None:
     account = recorded.object("java-monitor", "Waits$Account")
     assert account["waits"] == 1
     assert account["first_site"] == "Waits.pay (Waits.java:17)"
@@ -88,19 +88,19 @@ def test_monitor_of_an_object(recorded: Run) -> None:
     assert owner["wait_caused_ns"] == account["wait_ns"] > 0
 
 
-def test_monitor_of_a_class(recorded: Run) -> None:
+def test_a_monitor_of_a_class_is_reported(recorded: Run) -> None:
     found = recorded.object("java-monitor", "Waits.class")
     assert found["waits"] == 1
     assert found["first_site"].startswith("Waits.book ")
 
 
-def test_what_is_taken_is_not_taken_for_held(recorded: Run) -> None:
+def test_monitors_have_no_holds(recorded: Run) -> None:
     monitors = [one for one in recorded.report["objects"] if one["kind"] == "java-monitor"]
     assert all(one["holds"] == 0 for one in monitors)
 
 
-def test_wait_to_be_notified(recorded: Run) -> None:
-    """A wait that the machine refuses, since the thread does not hold the monitor, is no wait."""
+def test_object_wait_is_reported_with_its_time_limit(recorded: Run) -> None:
+    """A wait that the machine refuses, because the thread lacks the monitor, does not count."""
     found = recorded.object("java-wait", "Waits$Account")
     assert found["waits"] == 0
     assert found["timeout_waits"] == 1
@@ -139,12 +139,12 @@ def test_sleeps_are_idle(recorded: Run) -> None:
     assert "timeout" not in states
 
 
-def test_names_of_threads(recorded: Run) -> None:
+def test_threads_have_their_java_names(recorded: Run) -> None:
     names = {one["name"] for one in recorded.report["threads"]}
     assert {"main", "bookkeeper", LONG_NAME} <= names
 
 
-def test_nothing_is_found(recorded: Run) -> None:
+def test_a_correct_program_has_no_findings(recorded: Run) -> None:
     wrong = {"deadlock", "stuck", "lock-order-inversion", "double-lock", "use-after-destroy"}
     assert wrong.isdisjoint(one["kind"] for one in recorded.check["findings"])
     [machine] = [one for one in recorded.check["uncovered"] if "libjvm" in one["module"]]
@@ -152,7 +152,7 @@ def test_nothing_is_found(recorded: Run) -> None:
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_no_java(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
+def test_no_java_leaves_the_agent_out(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
     run = _record(ptt, classes, trace_dir, "--no-java")
     assert not [one for one in run.report["objects"] if one["kind"].startswith("java-")]
     assert not [word for word in run.arguments if "agent" in word]
@@ -161,7 +161,7 @@ def test_no_java(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
 
 
 @pytest.mark.usefixtures("native_in_process", "classes")
-def test_machine_that_refuses_agents(ptt: Ptt, tmp_path: Path) -> None:
+def test_a_machine_that_refuses_agents_still_runs(ptt: Ptt, tmp_path: Path) -> None:
     archive = tmp_path / "classes.jsa"
     options = ("-Xshare:dump", f"-XX:SharedArchiveFile={archive}")
     ptt("record", "-q", "-o", tmp_path / "java.ptt", "--", "java", *options)
@@ -169,11 +169,11 @@ def test_machine_that_refuses_agents(ptt: Ptt, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_levels_and_stacks_of_none(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
-    """Without stacks nothing is known but who waits for how long, and the program goes on."""
+def test_waits_are_reported_without_stacks(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
+    """Without stacks the trace still says who waits and for how long; the program works."""
     run = _record(ptt, classes, trace_dir, "--stacks", "0", "--level", "1")
     assert run.stdout == "refused\n"
-    # Threads of the machine may wait for monitors of its own, too.
+    # The machine's own threads may wait for the machine's monitors, too.
     mine = [one for one in run.report["threads"] if one["name"] in {LONG_NAME, "bookkeeper"}]
     waited_for = [cause for thread in mine for cause in thread["waited_for"]]
     monitors = [cause for cause in waited_for if cause["kind"] == "java-monitor"]
@@ -182,8 +182,8 @@ def test_levels_and_stacks_of_none(classes: Path, ptt: Ptt, trace_dir: Path) -> 
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_parked_threads(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
-    """A lock has an owner, what has none is not known, and a thread without work is idle."""
+def test_parked_threads_are_classified(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
+    """A lock has an owner, a semaphore's holder is unknown, and a thread without work is idle."""
     run = _record(ptt, classes, trace_dir, program="Parks")
     till = run.object("java-lock", "java.util.concurrent.locks.ReentrantLock")
     assert till["waits"] >= 1
@@ -204,28 +204,30 @@ def _wakers(found: Any) -> set[tuple[str, str]]:
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_who_wakes_parked_threads(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
-    """The thread that lets go of a lock, gives a permit or has work, where its own code does so."""
+def test_parked_threads_have_their_wakers(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
+    """The thread that unlocks, gives a permit or brings work, at the line of the program's call."""
     run = _record(ptt, classes, trace_dir, program="Parks")
     till = run.object("java-lock", "java.util.concurrent.locks.ReentrantLock")
     assert _wakers(till) == {("main", "Parks.main (Parks.java:49)")}
     permits = run.object("java-sync", "java.util.concurrent.Semaphore")
     assert _wakers(permits) == {("main", "Parks.main (Parks.java:53)")}
-    # the machine may have one of its own
+    # the machine may have such a condition itself
     jobs = [one for one in run.report["objects"] if "ConditionObject" in one["name"]]
     assert any(("main", "Parks.main (Parks.java:57)") in _wakers(one) for one in jobs)
     assert run.check["findings"] == []
     assert ptt("verify", trace_dir).returncode == 0
 
 
-def test_who_gives_a_monitor_back(recorded: Run) -> None:
+def test_waits_for_a_monitor_have_their_waker(recorded: Run) -> None:
     account = recorded.object("java-monitor", "Waits$Account")
     assert [one["name"] for one in account["wakers"]] == ["main"]
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_machines_that_a_script_starts(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
-    """One of `java`, and one of another command of the JDK; neither says anything of it."""
+def test_machines_started_by_a_script_are_recorded(
+    classes: Path, ptt: Ptt, trace_dir: Path
+) -> None:
+    """`java`, and another JDK command; neither prints anything about the tracer."""
     script = trace_dir.with_name("start")
     source = PROGRAMS / "Waits.java"
     script.write_text(f"#!/bin/sh\njavac -d . {source} && exec java -cp {classes} Parks\n")
@@ -238,7 +240,7 @@ def test_machines_that_a_script_starts(classes: Path, ptt: Ptt, trace_dir: Path)
     assert "waits are seen" in machine["why"]
 
 
-# A program in C with a machine inside, which runs the class of its argument.
+# A C program that contains a machine and runs the class named by its argument.
 EMBEDS = """
 #include <jni.h>
 int main(int count, char **word)
@@ -258,7 +260,7 @@ int main(int count, char **word)
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_a_machine_in_a_program(
+def test_a_machine_inside_a_c_program_is_recorded(
     classes: Path, compile_c: Compiler, ptt: Ptt, trace_dir: Path
 ) -> None:
     home = Path(str(shutil.which("javac"))).resolve().parent.parent

@@ -1,4 +1,4 @@
-"""Semaphores that are known by the functions that wait for them: locks of PostgreSQL's."""
+"""Semaphores known by the functions that wait for them: PostgreSQL's locks."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ PROGRAM = ROOT / "tests" / "programs" / "lwlock.c"
 @pytest.mark.parametrize(
     "flags", [("-rdynamic",), ("-s", "-rdynamic")], ids=["symbols", "stripped"]
 )
-def test_lock_of_another_process(
+def test_a_wait_for_a_postgresql_lock_has_its_waker(
     flags: tuple[str, ...], compile_c: Compiler, record: Recorder, ptt: Ptt
 ) -> None:
-    """The wait is one for a lock, and whoever lets go is known by its own function."""
+    """The wait counts as a wait for a lock, and the waker's own function names the waker."""
     trace = record(compile_c(PROGRAM, *flags, name="postgres"))
     found = json.loads(ptt("report", "--format", "json", trace).stdout)
     [lock] = [one for one in found["objects"] if one["kind"] == "lwlock"]
@@ -32,6 +32,6 @@ def test_lock_of_another_process(
     [waiter] = [one["pid"] for one in found["threads"] if one["waits"]]
     assert blamed["pid"] != waiter
     assert found["unknown_waits"] == found["idle_waits"] == 0
-    # and what such a server waits for besides is not
+    # and the server's other waits do not count as lock waits
     [rest] = found["uncovered"]
     assert "latches" in rest["why"]

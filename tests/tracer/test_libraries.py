@@ -1,4 +1,4 @@
-"""dlopen and dlclose of traced programs."""
+"""dlopen and dlclose in traced programs."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def test_threads_open_and_close_libraries_at_once(
 ) -> None:
     library = compile_c(LIBRARY, "-shared", "-fPIC")
     other = shutil.copy(library, tmp_path / "other.so")
-    # a deadlock came within some hundred rounds
+    # the deadlock appeared within a few hundred rounds
     assert traced(program("dl_two"), library, other, "5000", level=1).status == 0

@@ -1,4 +1,4 @@
-"""Locks of GLib, Qt, libc++, OpenMP and stdio are recorded with holders, waits and deadlocks."""
+"""GLib, Qt, libc++, OpenMP and stdio locks are recorded with holders, waits and deadlocks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TYPES = {
 
 @pytest.fixture(params=list(LIBRARIES))
 def library(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
-    """Name of a library, and the program that uses its locks."""
+    """Name of a library, and a program that uses the library's locks."""
     program = tmp_path / "locks"
     flags = LIBRARIES[request.param]
     made = subprocess.run(
@@ -50,23 +50,27 @@ def _report(ptt: Ptt, trace: Path) -> dict[str, Any]:
     return found
 
 
-def test_contention_has_its_holder(library: tuple[str, Path], record: Recorder, ptt: Ptt) -> None:
+def test_a_wait_for_a_library_lock_has_its_holder(
+    library: tuple[str, Path], record: Recorder, ptt: Ptt
+) -> None:
     name, program = library
     found = _report(ptt, record(program, "contend"))
     (lock,) = [one for one in found["objects"] if one["kind"] == TYPES[name] and one["waits"]]
     assert lock["threads"] == 2
     assert lock["holds"] >= 2
-    # the holder sleeps for 300 ms with the lock when the other is about to ask for it
+    # the holder sleeps for 300 ms with the lock when the other thread is about to ask for it
     assert lock["waits"] == 1
     assert 0 < lock["held_ns"] <= lock["wait_ns"]
     (blamed,) = lock["blamed"]
     assert blamed["site"].startswith("hold+")
-    # what the library waits for inside is not reported besides
+    # the library's internal waits are not reported as well
     assert {one["kind"] for one in found["objects"] if one["waits"]} == {TYPES[name]}
     assert not [one for one in found["objects"] if one["kind"] == "futex"]
 
 
-def test_two_locks_in_two_orders(library: tuple[str, Path], record: Recorder, ptt: Ptt) -> None:
+def test_two_library_locks_in_opposite_orders_deadlock(
+    library: tuple[str, Path], record: Recorder, ptt: Ptt
+) -> None:
     name, program = library
     if name == "critical":
         pytest.skip("a critical section cannot be tried for: the guess may miss the wait")
@@ -76,15 +80,19 @@ def test_two_locks_in_two_orders(library: tuple[str, Path], record: Recorder, pt
     assert len(_report(ptt, trace)["deadlocks"]) == 1
 
 
-def test_orders_without_a_deadlock(library: tuple[str, Path], record: Recorder, ptt: Ptt) -> None:
+def test_opposite_lock_orders_are_found_without_a_deadlock(
+    library: tuple[str, Path], record: Recorder, ptt: Ptt
+) -> None:
     _, program = library
     trace = record(program, "orders")
-    # the memory of a stream may have been that of another lock
+    # the stream's memory may have belonged to another lock
     found = json.loads(ptt("check", "--suspects", "--format", "json", trace, status=1).stdout)
     assert {one["kind"] for one in found["findings"]} == {"lock-order-inversion"}
 
 
-def test_a_correct_program(library: tuple[str, Path], record: Recorder, ptt: Ptt) -> None:
+def test_a_correct_program_has_no_findings(
+    library: tuple[str, Path], record: Recorder, ptt: Ptt
+) -> None:
     _, program = library
     trace = record(program, "correct")
     assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
@@ -93,8 +101,8 @@ def test_a_correct_program(library: tuple[str, Path], record: Recorder, ptt: Ptt
     ptt("verify", trace)
 
 
-# Two readers have the lock at once; then one waits for a writer, who before has given the lock
-# back for a wait.
+# Two readers hold the lock at once. Then one reader waits for a writer, which has released the
+# lock for a wait.
 READERS = """
 #include "show.h"
 typedef struct { void *pointer; } opaque;
@@ -138,7 +146,9 @@ int main(void)
 """
 
 
-def test_readers_and_writers(compile_c: Compiler, record: Recorder, ptt: Ptt) -> None:
+def test_readers_and_writers_of_glib_are_recorded(
+    compile_c: Compiler, record: Recorder, ptt: Ptt
+) -> None:
     try:
         program = compile_c(READERS, "-l:libQt5Core.so.5")
     except AssertionError:
@@ -191,7 +201,7 @@ int main(int count, char **path)
 """
 
 
-def test_a_library_that_comes_late_and_goes(
+def test_a_library_opened_late_and_closed_is_recorded(
     tmp_path: Path, compile_c: Compiler, record: Recorder, ptt: Ptt
 ) -> None:
     source, plugin = tmp_path / "plugin.c", tmp_path / "plugin.so"
@@ -205,12 +215,12 @@ def test_a_library_that_comes_late_and_goes(
     trace = record(compile_c(LOADS_LATE, "-ldl"), *[plugin] * 300)
     counts = json.loads(ptt("stat", "--format", "json", trace).stdout)["event_types"]
     assert counts["MUTEX_TAKEN"] >= 301
-    # the child of the fork says of its lock what it is
+    # the child of the fork reports the kind of its lock
     kinds = [one["kind"] for one in _report(ptt, trace)["objects"]]
     assert kinds.count("gmutex") == 2
 
 
-# Its constructor ends with the call that gives the lock back, which returns to the dynamic linker.
+# The constructor's last call unlocks, and returns to the dynamic linker.
 ENDS_WITH_A_CALL = """
 extern void g_mutex_lock(void **), g_mutex_unlock(void **);
 static void *lock;
@@ -228,7 +238,7 @@ int run(void)
 """
 
 
-def test_a_call_that_returns_elsewhere(
+def test_an_unlock_by_a_tail_call_is_recorded(
     tmp_path: Path, compile_c: Compiler, record: Recorder, ptt: Ptt
 ) -> None:
     source, plugin = tmp_path / "plugin.c", tmp_path / "plugin.so"
@@ -244,7 +254,9 @@ def test_a_call_that_returns_elsewhere(
     assert counts["MUTEX_FREE"] >= counts["MUTEX_TAKEN"] >= 2
 
 
-def test_a_program_that_looks_for_a_library(compile_c: Compiler, record: Recorder) -> None:
+def test_a_weak_reference_to_a_missing_library_does_no_harm(
+    compile_c: Compiler, record: Recorder
+) -> None:
     program = compile_c(
         "#include <stddef.h>\n"
         "__attribute__((weak)) int omp_test_lock(int *);\n"
@@ -253,7 +265,7 @@ def test_a_program_that_looks_for_a_library(compile_c: Compiler, record: Recorde
     record(program)
 
 
-def test_a_condition_of_glib(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:
+def test_a_glib_condition_releases_its_mutex(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:
     program = tmp_path / "locks"
     made = subprocess.run(
         ["gcc", "-O1", "-g", "-pthread", PROGRAM, "-o", program, *LIBRARIES["glib"]],
@@ -267,12 +279,12 @@ def test_a_condition_of_glib(tmp_path: Path, record: Recorder, ptt: Ptt) -> None
     assert cond["idle_ns"] > 30_000_000
     assert found["unknown_waits"] == 0
     (lock,) = [one for one in found["objects"] if one["kind"] == "gmutex"]
-    # it was free while the thread waited
+    # the mutex was free while the thread waited
     assert lock["hold_max_ns"] < cond["idle_ns"]
     assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
 
 
-# Says for each of its locks that it is its own, so that calls which lead to another library show.
+# Marks each lock with its own number, so a call that leads to the other library shows.
 FAKE = """
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -326,7 +338,7 @@ int main(int count, char **path)
 """
 
 
-def test_two_versions_in_one_process(
+def test_two_versions_of_a_library_are_kept_apart(
     tmp_path: Path, compile_c: Compiler, record: Recorder, ptt: Ptt
 ) -> None:
     plugins = []
@@ -340,7 +352,7 @@ def test_two_versions_in_one_process(
     ptt("verify", trace)
 
 
-# Threads that are cancelled while they give a lock back, and whose last act is to take it again.
+# Threads are cancelled while they unlock, and lock again as their last action.
 CANCELLED = """
 #include <pthread.h>
 void g_mutex_lock(int *lock);
@@ -380,20 +392,20 @@ int main(void)
 """
 
 
-def test_threads_that_are_cancelled_in_it(
+def test_cancelled_threads_release_library_locks(
     tmp_path: Path, compile_c: Compiler, record: Recorder, ptt: Ptt
 ) -> None:
     _library(tmp_path, "fake", FAKE, "-DNUMBER=1")
     linked = (f"-L{tmp_path}", "-lfake", f"-Wl,-rpath,{tmp_path}")
     trace = record(compile_c(CANCELLED, "-pthread", *linked))
-    # what the threads do as they end is recorded, too
+    # locks that the threads take as they end are recorded, too
     assert ptt("view", trace).stdout.count(" last") >= 20
     assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
     ptt("verify", trace)
 
 
-# A signal handler takes another lock all the time; then a child is made by a thread that has a
-# lock, and goes on as its owner.
+# A signal handler takes another lock all the time. Then a thread that holds a lock forks, and
+# the child continues as the lock's owner.
 FORKS_AND_SIGNALS = """
 #include <signal.h>
 #include <stddef.h>
@@ -441,7 +453,7 @@ int main(void)
 
 
 @pytest.mark.parametrize("flags", [(), ("-fsanitize=address",)])
-def test_forks_and_signals(
+def test_library_locks_survive_forks_and_signals(
     flags: tuple[str, ...], tmp_path: Path, record: Recorder, ptt: Ptt
 ) -> None:
     source, program = tmp_path / "program.c", tmp_path / "program"
@@ -454,7 +466,7 @@ def test_forks_and_signals(
         pytest.skip("no GLib here, or no sanitizer")
     trace = record(program)
     counts = json.loads(ptt("stat", "--format", "json", trace).stdout)["event_types"]
-    # the child gives back what its parent took
+    # the child releases the lock that its parent took
     assert counts["MUTEX_FREE"] == counts["MUTEX_TAKEN"] + 1
     assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
     ptt("verify", trace)

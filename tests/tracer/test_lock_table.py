@@ -1,4 +1,4 @@
-"""What is found for which locks: docs/reference/lock-table.md, row by row."""
+"""The finding for each kind of lock: docs/reference/lock-table.md, row by row."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ _CC = (
 _CXX = ("g++", "-std=c++20", "-O1", "-g", "-pthread", TABLE / "locks.cc", "-o", "locks")
 _OMP = ("-fopenmp", "-O1", "-g", PROGRAMS / "openmp.c")
 _OMP_LINE = " ".join(map(str, _OMP))
-_LINK = "gcc openmp.o -o locks -l:libomp.so.5"  # Debian's Clang has no name to link it by
+_LINK = "gcc openmp.o -o locks -l:libomp.so.5"  # Debian's Clang has no link name for the library
 _CARGO = ("sh", "-c", f"cp -r {TABLE}/parking_lot/. {TABLE}/locks.rs . && cargo build -q --offline")
-# From GCC 16 on all of a semaphore's acquire() is put into the function that calls it.
+# Since GCC 16, a semaphore's acquire() is inlined completely into its caller.
 _NOT_INLINED = ("-O0",) if _gcc() >= 16 else ()
 _RUBY = (
     ("ruby", "-e", 'exit(RbConfig::CONFIG["ENABLE_SHARED"] == "yes")'),
     ("ruby", TABLE / "locks.rb"),
 )
 _PYTHON = (sys.executable, TABLE / "locks.py")
-# How a row's programs are built, and what runs them.
+# How the programs of a row are built, and the command that runs them.
 BUILT: dict[str, tuple[tuple[str | Path, ...], tuple[str | Path, ...]]] = {
     "C": (_CC, ("./locks",)),
     "C++ `std::mutex`": (_CXX, ("./locks",)),
@@ -85,7 +85,7 @@ CELLS = [
     for what, cell in zip(("deadlock", "orders", "contend", "pool"), row[1:], strict=True)
     if cell != "–"
 ]
-# A virtual machine takes long to start, and what is not known of it is the same in all programs.
+# A Java machine starts slowly, and its unknown cells are the same for all programs.
 CELLS = [
     one for one in CELLS if not one[0].startswith("Java") or "found" in one or one[1] == "deadlock"
 ]
@@ -94,7 +94,7 @@ FINDINGS = {"deadlock": {"deadlock", "stuck"}, "orders": {"lock-order-inversion"
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path | None]:
-    """Directories by row, as they come to be needed; None for what cannot be built here."""
+    """Directories by row, built when needed; None if the row cannot be built here."""
     known: dict[str, Path | None] = {}
     made: dict[tuple[str | Path, ...], Path | None] = {}
     for row, (command, _) in BUILT.items():
@@ -112,14 +112,14 @@ def _build(command: tuple[str | Path, ...], place: Path) -> Path | None:
 
 
 def _run(row: str, what: str, built: dict[str, Path | None], ptt: Ptt) -> tuple[Any, Any, int]:
-    """Record a program, and return its report, its findings and what it says that it waited."""
+    """Record a program; return its report, its findings, and its own measure of its wait."""
     place = built[row]
     if place is None:
         pytest.skip(f"{BUILT[row][0][0]} builds nothing of this here")
     more = ("locks",) if "Reentrant" in row or row == "Ruby `Monitor`" else ()
     trace = place / f"{what}.ptt"
     command = (*BUILT[row][1], what, *more)
-    # a deadlock may be ended by a signal
+    # a signal may end a deadlock
     done = ptt("record", "--force", "-o", trace, "--", *command, cwd=place, status=None)
     assert done.returncode in ({0, 128 + signal.SIGALRM} if what == "deadlock" else {0})
     with nptltrace.open(trace) as run:
@@ -138,7 +138,9 @@ def _is_found(what: str, report: Any, check: Any, truth_ns: int) -> bool:
 
 @pytest.mark.usefixtures("native_in_process")
 @pytest.mark.parametrize(("row", "what", "cell"), CELLS)
-def test_cell(row: str, what: str, cell: str, built: dict[str, Path | None], ptt: Ptt) -> None:
+def test_each_cell_of_the_table_is_right(
+    row: str, what: str, cell: str, built: dict[str, Path | None], ptt: Ptt
+) -> None:
     report, check, truth_ns = _run(row, what, built, ptt)
     assert _is_found(what, report, check, truth_ns) == (cell == "found")
     if cell == "unknown":
@@ -149,6 +151,8 @@ def test_cell(row: str, what: str, cell: str, built: dict[str, Path | None], ptt
 
 @pytest.mark.usefixtures("native_in_process")
 @pytest.mark.parametrize("row", BUILT)
-def test_what_is_right(row: str, built: dict[str, Path | None], ptt: Ptt) -> None:
+def test_correct_programs_have_no_findings(
+    row: str, built: dict[str, Path | None], ptt: Ptt
+) -> None:
     _, check, _ = _run(row, "correct", built, ptt)
     assert check["findings"] == []

@@ -1,4 +1,4 @@
-"""mlockall: the buffers are no part of what a program locks."""
+"""mlockall: the tracer's buffers do not count as memory that a program locks."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ MIB = 1 << 20
 @pytest.mark.parametrize("flags", [CURRENT, CURRENT | FUTURE, CURRENT | ON_FAULT])
 @pytest.mark.parametrize("rights", [True, False], ids=["privileged", "limited"])
 @pytest.mark.parametrize("limit", [16 * MIB, 64 << 10], ids=["enough", "little"])
-def test_as_untraced(
+def test_locking_memory_works_as_untraced(
     ptt: Ptt, compile_c: Compiler, flags: int, *, rights: bool, limit: int
 ) -> None:
     program = compile_c(LOCKS, name="locks")
@@ -91,7 +91,7 @@ def test_as_untraced(
     assert (traced[3] > 0) == (plain[3] > 0)
 
 
-# Allows itself so many KB more than it uses, and has threads that contend for a lock.
+# Limits itself to a few KB more than it uses, and has threads that contend for a lock.
 LIMITED = """
 #include <pthread.h>
 #include <stdio.h>
@@ -139,7 +139,7 @@ int main(int argc, char **argv)
 """
 
 
-def test_takes_nothing_of_what_the_program_allows_itself(
+def test_the_tracer_uses_none_of_the_memory_that_the_program_may_lock(
     ptt: Ptt, compile_c: Compiler, tmp_path: Path
 ) -> None:
     program = compile_c(LIMITED, name="limited")
@@ -245,10 +245,10 @@ int main(void)
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="frames are of other sizes elsewhere")
 @pytest.mark.parametrize("options", [(), ("--level", "3", "--stacks", "all")])
-def test_calls_take_little_of_a_stack(
+def test_calls_need_little_stack(
     ptt: Ptt, compile_c: Compiler, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
-    """As docs/reference/effects.md says; a compiler may lay out frames a little larger."""
+    """The limits of docs/reference/effects.md; a compiler may lay out frames a little larger."""
     program = compile_c(STACK, "-O1", "-Wl,-z,now")
     used = ptt("record", "-q", *options, "-o", tmp_path / "t", "--", program).stdout.split()
     assert len(used) == 4

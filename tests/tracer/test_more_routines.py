@@ -1,4 +1,4 @@
-"""Other names of hooked functions, and routines that few programs use: events as of the others."""
+"""Aliases of hooked functions, and rarely used routines: they make the same events as others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tests.support import Compiler
     from tests.tracer.counted import Runner
 
-# Programs that were linked long ago, and libraries of compilers, call functions by these names.
+# Old programs and compiler libraries call functions by these names.
 OTHER_NAMES = """
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -74,7 +74,8 @@ int main(void)
 }
 """
 
-# The mutex is locked while its ceiling is changed: by hand, for lack of the right to the priority.
+# The mutex is locked while its ceiling changes. The program sets the lock word itself, because it
+# may lack the right to the priority.
 CEILING = """
 #define _GNU_SOURCE
 #include <limits.h>
@@ -158,7 +159,7 @@ int main(void)
 }
 """
 
-# One thread waits by each of the calls in turn; the first one wakes it until it has come back.
+# One thread waits with each call in turn; the first thread wakes it until it has returned.
 FUTEX2 = """
 #define _GNU_SOURCE
 #include <errno.h>
@@ -215,7 +216,7 @@ int main(void)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="these versions are x86-64's")
-def test_other_names(traced: Runner, compile_c: Compiler) -> None:
+def test_aliases_make_the_same_events(traced: Runner, compile_c: Compiler) -> None:
     program = compile_c(OTHER_NAMES)
     assert traced.plain(program).status == 0
     run = traced(program, level=2)
@@ -233,7 +234,7 @@ def test_other_names(traced: Runner, compile_c: Compiler) -> None:
     assert names["THREAD_PRIORITY"] == names["PROCESS_FORK"] == 1
 
 
-def test_priority_ceiling(traced: Runner, compile_c: Compiler) -> None:
+def test_priority_ceilings_are_reported(traced: Runner, compile_c: Compiler) -> None:
     program = compile_c(CEILING)
     run = traced(program, level=3)
     assert (traced.plain(program).status, run.status) == (0, 0)
@@ -251,7 +252,7 @@ def test_priority_ceiling(traced: Runner, compile_c: Compiler) -> None:
     assert error.fields["result"] == errno.EINVAL
 
 
-def test_policies_and_priorities(traced: Runner, compile_c: Compiler) -> None:
+def test_policies_and_priorities_are_reported(traced: Runner, compile_c: Compiler) -> None:
     program = compile_c(SCHEDULING)
     run = traced(program, level=1)
     assert (traced.plain(program).status, run.status) == (0, 0)
@@ -260,7 +261,7 @@ def test_policies_and_priorities(traced: Runner, compile_c: Compiler) -> None:
     assert {event.tid for event in events} == {run.only.pid}
 
 
-def test_queued_signals(traced: Runner, compile_c: Compiler) -> None:
+def test_queued_signals_are_reported(traced: Runner, compile_c: Compiler) -> None:
     program = compile_c(SIGQUEUE)
     run = traced(program, level=3)
     assert (traced.plain(program).status, run.status) == (0, 0)
@@ -270,7 +271,7 @@ def test_queued_signals(traced: Runner, compile_c: Compiler) -> None:
     assert results == [0, errno.EINVAL]
 
 
-def test_futex2(traced: Runner, compile_c: Compiler) -> None:
+def test_futex2_calls_are_reported(traced: Runner, compile_c: Compiler) -> None:
     program = compile_c(FUTEX2)
     plain = traced.plain(program)
     if plain.status == 77:
@@ -282,7 +283,7 @@ def test_futex2(traced: Runner, compile_c: Compiler) -> None:
     ends = run.only.of("FUTEX_WAIT_OUT")
     words = sorted({event.object for event in waits if event.object})
     assert words[1] - words[0] == 4
-    # one that times out, one that is refused, and the two of the other thread
+    # a timeout, a refusal, and the two waits of the other thread
     assert [event.fields["result"] for event in ends if event.tid == run.only.pid] == [
         errno.ETIMEDOUT, errno.EINVAL,
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Parallel regions of OpenMP: who waits where for whom, with GCC's library and with LLVM's."""
+"""OpenMP parallel regions: who waits for whom, with GCC's library and with LLVM's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.support import Ptt, Recorder
 
 SOURCE = ROOT / "tests" / "programs" / "openmp.c"
-# Debian's Clang has the library, and no name to link it by.
+# Debian's Clang has the library, but no link name for it.
 BUILT = {
     "gcc": f"gcc -fopenmp -g -O1 {SOURCE} -o openmp",
     "clang": f"clang -fopenmp -g -O1 -c {SOURCE} && gcc openmp.o -o openmp -l:libomp.so.5",
@@ -42,14 +42,16 @@ def _report(ptt: Ptt, trace: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("what", ["contend", "end"])
-def test_who_is_late_at_a_barrier(what: str, program: Path, ptt: Ptt, tmp_path: Path) -> None:
+def test_the_late_thread_at_a_barrier_is_blamed(
+    what: str, program: Path, ptt: Ptt, tmp_path: Path
+) -> None:
     trace = tmp_path / "run.ptt"
     truth_ns = int(ptt("record", "-o", trace, "--", program, what).stdout)
     found = _report(ptt, trace)
     (barrier,) = [one for one in found["objects"] if one["kind"] == "omp-barrier"]
     assert barrier["wait_max_ns"] == pytest.approx(truth_ns, rel=0.1)
     late = max(barrier["blamed"], key=lambda one: one["wait_caused_ns"])
-    # the thread that is late waits for nobody
+    # the late thread waits for no other thread
     waited = {one["tid"]: one["wait_ns"] for one in found["threads"]}
     assert waited[late["tid"]] == min(waited.values())
     assert late["wait_caused_ns"] > barrier["wait_ns"] / 2
@@ -58,15 +60,15 @@ def test_who_is_late_at_a_barrier(what: str, program: Path, ptt: Ptt, tmp_path: 
 
 
 def test_threads_without_work_are_idle(program: Path, record: Recorder, ptt: Ptt) -> None:
-    # those of LLVM's then wait by conditions at once
+    # LLVM's idle threads then wait on conditions at once
     found = _report(ptt, record(program, "pool", env={"KMP_BLOCKTIME": "0"}))
     (pool,) = [one for one in found["objects"] if one["kind"] == "team-pool"]
     assert pool["waits"] == 0
-    # two threads between the regions, and after the last one up to the end
+    # two threads between the regions, and after the last region until the end
     assert pool["idle_ns"] > 4 * 90_000_000
     (waker,) = pool["wakers"]
     assert waker["count"] == 2
-    # what the library waits for inside is not recorded besides
+    # the library's internal waits are not recorded as well
     for one in found["threads"]:
         assert one["idle_ns"] <= 1.1 * (one["end_ns"] - one["start_ns"])
 
@@ -79,13 +81,15 @@ def test_regions_keep_orders_apart(program: Path, record: Recorder, ptt: Ptt) ->
 
 
 @pytest.mark.parametrize("level", ["2", "barrier=0"])
-def test_programs_do_what_they_did(level: str, program: Path, record: Recorder, ptt: Ptt) -> None:
+def test_correct_programs_have_no_findings(
+    level: str, program: Path, record: Recorder, ptt: Ptt
+) -> None:
     trace = record(program, "all", options=("--level", level))
     assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
     ptt("verify", trace)
 
 
-def test_what_is_not_seen_is_named(program: Path, record: Recorder, ptt: Ptt) -> None:
+def test_uncovered_waits_are_named(program: Path, record: Recorder, ptt: Ptt) -> None:
     text = " ".join(ptt("check", record(program, "all")).stdout.split())
     assert "nothing found in what is covered not covered:" in text
     assert "waits for tasks" in text
@@ -102,7 +106,7 @@ void *ompt_start_tool(unsigned int version, const char *runtime)
 """
 
 
-def test_a_tool_of_the_users_comes_first(tmp_path: Path, program: Path, ptt: Ptt) -> None:
+def test_the_users_own_tool_comes_first(tmp_path: Path, program: Path, ptt: Ptt) -> None:
     source, tool = tmp_path / "tool.c", tmp_path / "tool.so"
     source.write_text(OWN_TOOL)
     subprocess.run(["gcc", "-shared", "-fPIC", source, "-o", tool], check=True)

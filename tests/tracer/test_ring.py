@@ -1,4 +1,4 @@
-"""The same programs recorded: the ring handler keeps what the tests' own handler counts."""
+"""The same programs recorded: the ring handler keeps all events the counting handler counts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def recorded(ptt: Ptt, record: Recorder) -> Callable[..., list[Event]]:
 
 
 @pytest.mark.parametrize("name", ["rwlock", "spin", "barrier", "sem", "c11", "futex", "cancel"])
-def test_counts(
+def test_the_ring_keeps_every_event(
     name: str,
     traced: Runner,
     recorded: Callable[..., list[Event]],
@@ -41,7 +41,7 @@ def test_counts(
     events = recorded(program(name), level=3)
     counted = traced(program(name), level=3).only.names()
     names = Counter(event["event"] for event in events)
-    # How often a program sleeps until something has happened is another number each time.
+    # The number of sleeps until something has happened differs in each run.
     assert _without_sleeps(names) == _without_sleeps(counted)
 
 

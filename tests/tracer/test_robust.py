@@ -1,4 +1,4 @@
-"""Robust mutexes, mutexes with a priority ceiling, and all other kinds, as owners live and die."""
+"""Robust mutexes, priority-ceiling mutexes and all other kinds, as owners live and die."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ int main(void)
 
 @pytest.mark.parametrize("protocol", ["PTHREAD_PRIO_NONE", "PTHREAD_PRIO_INHERIT"])
 @pytest.mark.parametrize("kind", ["PTHREAD_MUTEX_NORMAL", "PTHREAD_MUTEX_ERRORCHECK"])
-def test_release_of_what_is_not_recovered(
+def test_releasing_an_unrecovered_mutex_works_as_untraced(
     kind: str, protocol: str, traced: Runner, compile_c: Compiler
 ) -> None:
     program = compile_c(PROGRAM, f"-DTYPE={kind}", f"-DPROTOCOL={protocol}")
@@ -87,7 +87,7 @@ int main(void)
 
 
 @pytest.mark.parametrize("level", [1, 2, 3])
-def test_all_kinds_answer_as_they_do_untraced(
+def test_all_kinds_return_the_same_results_as_untraced(
     level: int, traced: Runner, program: Callable[[str], Path]
 ) -> None:
     kinds = program("mutex_kinds")

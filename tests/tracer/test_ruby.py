@@ -1,4 +1,4 @@
-"""Ruby's mutexes, whose functions are left by jumps."""
+"""Ruby's mutexes: jumps leave their functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROGRAMS = ROOT / "tests" / "programs" / "ruby"
 
 
 def _has_shared_library() -> bool:
-    """Return whether there is a Ruby whose functions other modules can stand before."""
+    """Return whether other modules can interpose the functions of this Ruby."""
     if shutil.which("ruby") is None:
         return False
     ask = 'exit(RbConfig::CONFIG["ENABLE_SHARED"] == "yes" && RUBY_VERSION >= "3.1")'
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(not _has_shared_library(), reason="needs a share
 
 
 def _record(ptt: Ptt, trace: Path, program: str, *arguments: str) -> tuple[Any, Any]:
-    """Record a program that prints what it prints without a tracer; return report and check."""
+    """Record a program whose output is the same as untraced; return report and check."""
     command = ["ruby", str(PROGRAMS / program), *arguments]
     plain = subprocess.run(command, capture_output=True, text=True, check=True)
     done = ptt("record", "-q", "-o", trace, "--", *command)
@@ -42,7 +42,7 @@ def _record(ptt: Ptt, trace: Path, program: str, *arguments: str) -> tuple[Any, 
         return run.report(), run.check()
 
 
-def test_left_in_all_ways(ptt: Ptt, tmp_path: Path) -> None:
+def test_a_mutex_is_released_however_its_block_is_left(ptt: Ptt, tmp_path: Path) -> None:
     report, check = _record(ptt, tmp_path / "t", "mutexes.rb")
     assert [one for one in check["findings"] if one["kind"] != "sleeping-holder"] == []
     locks = [one for one in report["objects"] if one["kind"] == "ruby-mutex"]
@@ -52,21 +52,21 @@ def test_left_in_all_ways(ptt: Ptt, tmp_path: Path) -> None:
     )
 
 
-def test_taking_again_is_refused(ptt: Ptt, tmp_path: Path) -> None:
+def test_locking_a_held_mutex_again_is_refused(ptt: Ptt, tmp_path: Path) -> None:
     _, check = _record(ptt, tmp_path / "t", "mutexes.rb", "again")
     found = [one for one in check["findings"] if one["kind"] == "self-deadlock"]
     assert [(one["severity"], one["count"]) for one in found] == [("warning", 2)]
 
 
-def test_fibers_of_a_thread(ptt: Ptt, tmp_path: Path) -> None:
+def test_fibers_lock_for_themselves(ptt: Ptt, tmp_path: Path) -> None:
     report, check = _record(ptt, tmp_path / "t", "fibers.rb")
     assert [one for one in check["findings"] if one["kind"] != "sleeping-holder"] == []
     locks = [one for one in report["objects"] if one["kind"] == "ruby-mutex"]
     assert max(one["holds"] for one in locks) >= 24
 
 
-def test_attached(ptt: Ptt, tmp_path: Path) -> None:
-    """What was in Ruby's tables before stays as it was, and is not covered."""
+def test_attaching_leaves_older_locks_alone(ptt: Ptt, tmp_path: Path) -> None:
+    """Locks already in Ruby's tables stay as they are, and are not covered."""
     threads = (
         "4.times { Thread.new { loop { m.lock; m.sleep(0.0005); m.unlock; m.synchronize { } } } }"
     )

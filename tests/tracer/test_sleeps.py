@@ -1,4 +1,4 @@
-"""Calls in which threads sleep do what they do untraced, and are reported where they matter."""
+"""Sleeping calls do the same as untraced, and are reported if they matter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CALLS = [call["name"] for call in tomllib.loads(CATALOGUE)["call"]]
 
 
 @pytest.mark.parametrize(("how", "level"), [("held", "2"), ("free", "2"), ("held", "3")])
-def test_calls_are_what_they_are_untraced(
+def test_sleeping_calls_behave_as_untraced(
     how: str, level: str, program: Callable[[str], Path], ptt: Ptt, tmp_path: Path
 ) -> None:
     sleeps, trace = program("sleeps"), tmp_path / "run.ptt"
@@ -60,7 +60,7 @@ def _asleep(trace: Path) -> list[tuple[str, int]]:
 
 @pytest.mark.usefixtures("native_in_process")
 @pytest.mark.parametrize("sched", ["auto", "none"])
-def test_a_sleep_with_a_lock_has_its_call(
+def test_a_sleep_with_a_lock_names_its_call(
     sched: str, record: Recorder, program: Callable[[str], Path], ptt: Ptt
 ) -> None:
     trace = record(program("sleeping_holder"), options=("--sched", sched))
@@ -75,7 +75,7 @@ def test_a_sleep_with_a_lock_has_its_call(
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_level_3_has_all_sleeps(record: Recorder, program: Callable[[str], Path]) -> None:
+def test_level_3_records_all_sleeps(record: Recorder, program: Callable[[str], Path]) -> None:
     trace = record(program("sleeping_holder"), options=("-l", "1,sys=3"))
     sleeps = sorted(slept for _, slept in _asleep(trace))
     assert len(sleeps) == 2
@@ -84,7 +84,9 @@ def test_level_3_has_all_sleeps(record: Recorder, program: Callable[[str], Path]
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_a_sleep_that_never_ends(record: Recorder, program: Callable[[str], Path]) -> None:
+def test_a_sleep_that_never_ends_is_recorded(
+    record: Recorder, program: Callable[[str], Path]
+) -> None:
     trace = record(program("sleeping_holder"), "hangs", status=None)
     [(call, slept)] = _asleep(trace)
     assert call == "read"
@@ -92,10 +94,10 @@ def test_a_sleep_that_never_ends(record: Recorder, program: Callable[[str], Path
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_a_signal_handler_that_jumps_out_of_a_sleep(
+def test_a_jump_out_of_a_sleep_ends_the_sleep(
     record: Recorder, program: Callable[[str], Path]
 ) -> None:
-    """The sleep is over with the next event of its thread, and what comes then is no sleep."""
+    """The sleep ends with its thread's next event, and the time after it is no sleep."""
     trace = record(program("sleeping_holder"), "jumps")
     [(call, slept)] = _asleep(trace)
     assert call == "poll"

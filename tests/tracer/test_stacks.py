@@ -1,4 +1,4 @@
-"""Whole call stacks: as another unwinder has them, of both sides of a wait, cut where unknown."""
+"""Whole call stacks: equal to another unwinder's, of both sides of a wait, cut if unknown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ x86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="code of anot
 
 
 class _Stacks:
-    """The stacks of a trace, their frames as offsets in one module.
+    """The stacks of a trace, with frames as offsets in one module.
 
     Args:
         trace: The trace.
@@ -51,7 +51,7 @@ class _Stacks:
     "flags",
     [(), ("-fomit-frame-pointer", "-O2"), pytest.param(("-O3", "-mavx2"), marks=x86_64)],
 )
-def test_equal_to_those_of_another_unwinder(
+def test_stacks_equal_those_of_another_unwinder(
     compile_c: Compiler, record: Recorder, tmp_path: Path, flags: tuple[str, ...]
 ) -> None:
     program, out = compile_c(PROGRAMS / "deep_stacks.c", *flags), tmp_path / "out"
@@ -76,7 +76,7 @@ def test_equal_to_those_of_another_unwinder(
     assert not wrong, f"{len(wrong)} of {sum(map(len, message.values()))}: {wrong[0]}"
 
 
-# Two ways to one lock; each thread holds it while the other one comes for it.
+# Two ways to one lock; each thread holds the lock while the other thread asks for it.
 TWO_WAYS = """
 #include "in_turn.h"
 #include <pthread.h>
@@ -134,7 +134,9 @@ def _ways(stacks: _Stacks, column: str, rows: list[dict[str, object]]) -> set[st
 @pytest.mark.parametrize(
     "options", [(), ("-l", "1"), ("--stream-full-policy", "loop"), ("--stacks", "8")], ids=str
 )
-def test_waiter_and_holder(compile_c: Compiler, record: Recorder, options: tuple[str, ...]) -> None:
+def test_waiter_and_holder_have_stacks(
+    compile_c: Compiler, record: Recorder, options: tuple[str, ...]
+) -> None:
     program = compile_c(TWO_WAYS)
     stacks = _Stacks(record(program, "and-a-child", options=options), program.name)
     for pid in {wait["pid"] for wait in stacks.waits}:
@@ -143,7 +145,7 @@ def test_waiter_and_holder(compile_c: Compiler, record: Recorder, options: tuple
         assert _ways(stacks, "stack_id", waits) == {"reads", "writes"}
         assert all(not stacks.truncated[wait["stack_id"]] for wait in waits)
         if "1" in options:
-            continue  # nobody says who holds what
+            continue  # at this level no event says who holds a lock
         for wait in waits:
             there = [wait["stack_id"], wait["holder_stack_id"]]
             one, other = (_ways(stacks, "x", [{"x": stack}]) for stack in there)
@@ -157,7 +159,7 @@ def test_waiter_and_holder(compile_c: Compiler, record: Recorder, options: tuple
     assert len({wait["pid"] for wait in stacks.waits}) == 2
 
 
-# The holder takes a mutex again and again, and before one of the releases somebody waits for it.
+# The holder takes a mutex again and again. Before one release, another thread waits for it.
 HOT = """
 #include "show.h"
 #include <pthread.h>
@@ -205,9 +207,7 @@ int main(void)
 """
 
 
-def test_holder_of_a_mutex_that_is_taken_all_the_time(
-    compile_c: Compiler, record: Recorder
-) -> None:
+def test_the_holder_of_a_busy_mutex_has_a_stack(compile_c: Compiler, record: Recorder) -> None:
     program = compile_c(HOT, f"-I{PROGRAMS}")
     stacks = _Stacks(record(program), program.name)
     waits = [w for w in stacks.waits if w["class"] == "contended" and w["owner_tid"] == w["pid"]]
@@ -217,8 +217,8 @@ def test_holder_of_a_mutex_that_is_taken_all_the_time(
         assert names[1] in {"main", "keeps"}
 
 
-# A mutex that was waited for once; then two threads have it in turn, each for an instant; then one
-# has it again and again for longer.
+# A mutex had one wait. Then two threads take it in turn, each for an instant; then one
+# thread takes it again and again for longer.
 ONCE_WAITED_FOR = """
 #include <show.h>
 #include <pthread.h>
@@ -282,16 +282,16 @@ int main(void)
 """
 
 
-def test_short_holds_seldom_have_one(compile_c: Compiler, record: Recorder) -> None:
+def test_short_holds_seldom_have_a_stack(compile_c: Compiler, record: Recorder) -> None:
     program = compile_c(ONCE_WAITED_FOR, f"-I{PROGRAMS}")
     stacks = _Stacks(record(program), program.name)
     taken = [e["stack_id"] for e in stacks.events if e["event"] == "MUTEX_TAKEN" and e["stack_id"]]
     whole = [names[0] for names in map(stacks.names, taken) if len(names) > 1]
-    assert 5 < whole.count("for_an_instant") < 40  # 64 at most are recorded behind a wait
-    assert whole.count("for_longer") in {39, 40}  # threads are known to be slow by their takes
+    assert 5 < whole.count("for_an_instant") < 40  # at most 64 are recorded after a wait
+    assert whole.count("for_longer") in {39, 40}  # acquisitions show which threads are slow
 
 
-# Looks, whenever a stack is about to be found, whether the thread has one of the locks.
+# Checks, before each stack is taken, whether the thread holds one of the locks.
 WITH_IT_IN_HAND = """
 #include <show.h>
 #include <dlfcn.h>
@@ -362,7 +362,7 @@ int main(void)
 
 
 @pytest.mark.parametrize("level", ["2", "3"])
-def test_found_before_the_lock_is_taken(
+def test_the_stack_is_taken_before_the_lock(
     compile_c: Compiler, ptt: Ptt, trace_dir: Path, level: str
 ) -> None:
     program = compile_c(WITH_IT_IN_HAND, f"-I{PROGRAMS}", "-rdynamic")
@@ -378,7 +378,7 @@ def test_found_before_the_lock_is_taken(
         assert whole.count([by, "takes_it_after_it_was_waited_for"]) >= 4
 
 
-# Calls at the same place on the stack, by one way and by the other; and the next thread in it.
+# Calls at the same stack address, by two different ways, and in the next thread.
 SAME_PLACE = """
 #include <pthread.h>
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -404,7 +404,7 @@ int main(void)
 """
 
 
-def test_each_at_its_time(compile_c: Compiler, record: Recorder) -> None:
+def test_stacks_at_the_same_address_are_told_apart(compile_c: Compiler, record: Recorder) -> None:
     program = compile_c(SAME_PLACE)
     stacks = _Stacks(record(program, options=("--stacks", "all")), program.name)
     taken: dict[int, list[str]] = {}
@@ -419,7 +419,7 @@ def test_each_at_its_time(compile_c: Compiler, record: Recorder) -> None:
     assert len(taken) == 6
 
 
-def test_as_deep_as_asked_for(compile_c: Compiler, record: Recorder) -> None:
+def test_stacks_are_as_deep_as_the_option_says(compile_c: Compiler, record: Recorder) -> None:
     program = compile_c(TWO_WAYS)
     for depth in (0, 8, 16):
         stacks = _Stacks(record(program, options=("--stacks", str(depth))), program.name)
@@ -455,7 +455,9 @@ int main(void)
 """
 
 
-def test_of_events_of_the_program_where_asked_for(compile_c: Compiler, record: Recorder) -> None:
+def test_user_events_have_stacks_only_with_user_stacks(
+    compile_c: Compiler, record: Recorder
+) -> None:
     program = compile_c(SAYS)
 
     def said(*options: str) -> list[list[str]]:
@@ -463,13 +465,13 @@ def test_of_events_of_the_program_where_asked_for(compile_c: Compiler, record: R
         events = [one for one in stacks.events if one["event"] == "USER"]
         return [stacks.names(one["stack_id"])[:3] if one["stack_id"] else [] for one in events]
 
-    assert [len(names) for names in said()] == [1, 1]  # the call site alone
+    assert [len(names) for names in said()] == [1, 1]  # the call site only
     ways = [["say", "at_work", "main"], ["say", "at_rest", "main"]]
     assert said("--user-stacks") == ways
     assert said("--user-stacks", "--stacks", "8") == ways
 
 
-# Code without rules in between; the outermost frame before it is known to have been called.
+# Code without unwind rules in between; the outermost frame is reached before its caller is known.
 NO_RULES = """
 #include "in_turn.h"
 #include <pthread.h>
@@ -515,7 +517,7 @@ def test_code_without_rules_ends_the_stack(compile_c: Compiler, record: Recorder
         assert stacks.truncated[stack]
 
 
-# Frames that count from rbx and r12, which compilers do not choose, below a signal handler's.
+# Frames relative to rbx and r12, which compilers do not choose, below a signal handler's frame.
 BY_OTHER_REGISTERS = """
 #include "in_turn.h"
 #include <pthread.h>
@@ -588,7 +590,7 @@ def test_frames_that_count_from_any_register(compile_c: Compiler, record: Record
         assert not stacks.truncated[stack]
 
 
-# Stacks of their own, one beside the other, that are given back while threads go on.
+# Stacks that the program allocates side by side, and frees while threads continue.
 COROUTINES = """
 #include "in_turn.h"
 #include <pthread.h>
@@ -629,7 +631,9 @@ int main(void)
 
 
 @pytest.mark.parametrize("depth", ["16", "all"])
-def test_stacks_that_come_and_go(compile_c: Compiler, record: Recorder, depth: str) -> None:
+def test_thread_stacks_may_be_freed_and_allocated_again(
+    compile_c: Compiler, record: Recorder, depth: str
+) -> None:
     program = compile_c(COROUTINES)
     stacks = _Stacks(record(program, options=("--stacks", depth)), program.name)
     waits = [wait["stack_id"] for wait in stacks.waits if wait["kind"] == "mutex"]
@@ -657,7 +661,7 @@ int main(void)
 """
 
 
-def test_callers_that_were_not_recorded_are_named_so(
+def test_unrecorded_callers_are_named_as_unrecorded(
     compile_c: Compiler, record: Recorder, ptt: Ptt, tmp_path: Path
 ) -> None:
     trace, out = record(compile_c(DEEP), options=("--stacks", "all")), tmp_path / "folded"

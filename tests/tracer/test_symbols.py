@@ -1,4 +1,4 @@
-"""What the tracer exports: what the C library has too. What it needs: nothing new of it."""
+"""The tracer exports only names of the C library, and needs no new symbols of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERSIONS = {"GLIBC_2.2.5", "GLIBC_2.3.2", "GLIBC_2.15", "GLIBC_2.34"}
 NEWEST = (2, 34)
 
 
-# What stands before functions of other libraries' locks.
+# Functions that stand before other libraries' lock functions.
 LOCKS = {
     function["name"]
     for lock in tomllib.loads((ROOT / "catalog" / "locks.toml").read_text(encoding="utf-8"))["lock"]
@@ -56,7 +56,7 @@ def libc() -> str:
 def test_exports_are_the_hooks(native_stage: Path) -> None:
     defined, _ = dynamic_symbols(native_stage / "lib" / "libnptltrace.so")
     names = {symbol.split("@")[0] for symbol in defined}
-    # written in terms of execve and execvpe
+    # implemented with execve and execvpe
     derived = {"execv", "execvp", "execl", "execlp", "execle"}
     sources = (ROOT / "native" / "tracer").rglob("*.c")
     text = "".join(path.read_text(encoding="utf-8") for path in sources)
@@ -80,7 +80,7 @@ def test_functions_with_two_layouts_have_both_versions(native_stage: Path) -> No
     defined, _ = dynamic_symbols(native_stage / "lib" / "libnptltrace.so")
     theirs, _ = dynamic_symbols(libc())
     if "pthread_cond_wait@GLIBC_2.2.5" not in theirs:
-        return  # this processor came to Linux later
+        return  # Linux came to this processor later
     for name in ("init", "destroy", "wait", "timedwait", "signal", "broadcast"):
         versions = ("GLIBC_2.2.5", "GLIBC_2.3.2")
         assert {f"pthread_cond_{name}@{version}" for version in versions} <= defined
@@ -93,11 +93,11 @@ def test_needs_no_new_c_library(native_stage: Path) -> None:
     _, undefined = dynamic_symbols(native_stage / "lib" / "libnptltrace.so")
     for symbol in undefined:
         if symbol.startswith("__isoc23_"):
-            continue  # what headers of newer ones put in the place of older functions
+            continue  # functions by which headers of newer libraries replace older functions
         version = re.search(r"@GLIBC_(\d+)\.(\d+)", symbol)
         if version:
             assert (int(version[1]), int(version[2])) <= NEWEST, symbol
-    # what an older one may lack is looked up, never linked to
+    # functions missing in older libraries are looked up at run time, never linked
     assert not {symbol.split("@")[0] for symbol in undefined} & hooked_functions()
 
 

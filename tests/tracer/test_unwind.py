@@ -1,6 +1,6 @@
-"""The tracer reads unwind tables as binutils do: every row of the tables of whole libraries.
+"""The tracer reads unwind tables as binutils do: every row of whole libraries' tables.
 
-Those of aarch64 are read elsewhere, too, where there are its compiler and qemu-user.
+aarch64 tables are also read on other processors with its cross compiler and qemu-user.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _COMMON = re.compile(r'^([0-9a-f]+) \S+ \S+ CIE "(\w*)".* ra=(\d+)')
 _ENTRY = re.compile(r"FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.")
 _ROW = re.compile(r"^([0-9a-f]{16}) (\S+) +(.*)")
-_BY_EXPRESSION = "exp"  # of which readelf does not say what it is
+_BY_EXPRESSION = "exp"  # readelf does not print the expression itself
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class _Processor(Processor):
     """A processor whose tables are read.
 
     Attributes:
-        kept: What readelf calls the registers that calls preserve, and the return address.
-        return_register: The number of the latter.
+        kept: readelf's names of the call-preserved registers and the return address.
+        return_register: Number of the return address's column.
     """
 
     kept: tuple[str, ...]
@@ -54,7 +54,7 @@ _LIBRARIES = (
 
 def _rows(processor: _Processor, library: str) -> Iterator[tuple[int, str]]:
     """Offset and rule of the first byte of each row that binutils print."""
-    # It ends with 1 where it misses the separate file of debug information.
+    # It exits with 1 if the separate file of debug information is missing.
     done = subprocess.run(
         [processor.tool("readelf"), "--wide", "--debug-dump=frames-interp", library],
         capture_output=True,
@@ -62,7 +62,7 @@ def _rows(processor: _Processor, library: str) -> Iterator[tuple[int, str]]:
         check=False,
     )
     begin, columns, signal, of_signals = 0, [], False, set()
-    elsewhere, strange = set(), False  # calls that leave their return address where no others do
+    elsewhere, strange = set(), False  # calls with an unusual place of the return address
     for line in done.stdout.splitlines():
         if entry := _ENTRY.search(line):
             begin, signal = int(entry[2], 16), entry[1] in of_signals
@@ -96,14 +96,14 @@ def _rule(
 
 
 def _place(message: str) -> str:
-    """As unwind_rows prints it; readelf calls what is in its place undefined, or the same."""
+    """Return a rule as unwind_rows prints it; readelf calls an unchanged register `u` or `s`."""
     if message in {"u", "s"}:
         return "same"
     return message.replace("register", "r")
 
 
 def _build(processor: _Processor, name: str, directory: Path) -> Path:
-    """Compile a program of tests/native with what it tests, under sanitizers where they run."""
+    """Compile a program of tests/native with the code it tests, under sanitizers if they run."""
     program, native = directory / name, ROOT / "native"
     sanitizers = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     subprocess.run(
@@ -121,7 +121,7 @@ def _build(processor: _Processor, name: str, directory: Path) -> Path:
 @pytest.mark.parametrize(
     ("processor", "name"), _LIBRARIES, ids=lambda value: getattr(value, "machine", value)
 )
-def test_rows_of_a_library(processor: _Processor, name: str, tmp_path: Path) -> None:
+def test_rows_equal_those_of_readelf(processor: _Processor, name: str, tmp_path: Path) -> None:
     emulator = processor.emulator()
     program = _build(processor, "unwind_rows", tmp_path)
     library = processor.library(name)
@@ -145,7 +145,7 @@ def test_rows_of_a_library(processor: _Processor, name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["libgcc_s.so.1", "libstdc++.so.6"])
-def test_damaged_tables(name: str, tmp_path: Path) -> None:
+def test_damaged_tables_do_no_harm(name: str, tmp_path: Path) -> None:
     program = _build(_HERE, "unwind_fuzz", tmp_path)
     done = subprocess.run(
         [program, _HERE.library(name), "20000"],

@@ -1,4 +1,4 @@
-"""Functions of other versions of the C library: older ones of one name, and those that it lacks."""
+"""Other versions of the C library: older versions of a function, and missing functions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ int main(void)
 }
 """
 
-# An auditor of the dynamic linker that lets nobody find a function.
+# An auditor for the dynamic linker that hides a function from every lookup.
 HIDES = """
 #define _GNU_SOURCE
 #include <link.h>
@@ -99,7 +99,7 @@ int main(void)
 
 
 def _held_by_one(run_events: list[str]) -> bool:
-    """Say whether the mutex was always free when it was taken."""
+    """Return whether the mutex was always free when a thread took it."""
     held = False
     for name in run_events:
         if name == "MUTEX_TAKEN" and held:
@@ -109,7 +109,9 @@ def _held_by_one(run_events: list[str]) -> bool:
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="no older condition variables there")
-def test_waits_for_old_condition_variables(traced: Runner, compile_c: Compiler) -> None:
+def test_waits_on_old_condition_variables_release_their_mutex(
+    traced: Runner, compile_c: Compiler
+) -> None:
     run = traced(compile_c(WAIT, "-DOLD"), level=2)
     assert run.status == 0
     assert _held_by_one(run.only.domain("MUTEX_"))
