@@ -1,4 +1,4 @@
-"""Programs that are recorded here."""
+"""Programs that these tests record."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def own(tmp_path_factory: pytest.TempPathFactory, native_stage: Path) -> Callabl
 
 
 def _with_ring(directory: Path, name: str) -> Path:
-    """Compile a program of this directory that is linked with the ring itself."""
+    """Compile a program of this directory together with the code of the ring."""
     ring, include = ROOT / "native" / "ring", ROOT / "native" / "include"
     output = directory / name
     sources = [
@@ -55,26 +55,26 @@ def _with_ring(directory: Path, name: str) -> Path:
 
 @pytest.fixture(scope="session")
 def ring_writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The writer that is linked with the ring itself."""
+    """The writer, compiled with the code of the ring."""
     return _with_ring(tmp_path_factory.mktemp("ring"), "ring_writer")
 
 
 @pytest.fixture(scope="session")
 def ring_real_time(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The one with a real-time thread."""
+    """The writer with a real-time thread."""
     return _with_ring(tmp_path_factory.mktemp("ring"), "ring_real_time")
 
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind(tmp_path: Path) -> Iterator[None]:
-    """No test leaves a session behind."""
+    """Insist that no test leaves a session directory."""
     yield
     notes = [note for place in SessionDir.places() for note in place.glob("ptt-*/session.json")]
     assert [note for note in notes if str(tmp_path) in _text(note)] == []
 
 
 def _text(path: Path) -> str:
-    """Other tests may be recording, and remove theirs at this moment."""
+    """Return the text of a file; empty if another test has just removed the file."""
     try:
         return path.read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""Reads stream files with nothing but NumPy: a second opinion on what the collector writes."""
+"""Reads stream files with NumPy only: a second opinion on the collector's output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HEAD = struct.Struct("<I16sIQ6Q4IQIIQQ")
 MORE = 1023
-STACK = 1021  # of the event before it
+STACK = 1021  # timestamp of the previous event
 IDS = {(event.name, event.variant): event.id for event in EVENTS}
 TAKEN, FREE = IDS["MUTEX_TAKEN", ""], IDS["MUTEX_FREE", ""]
 OBJECT = np.uint64((1 << 48) - 1)
@@ -30,7 +30,7 @@ Words = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Packet:
-    """One packet; `slots` has two words a row."""
+    """A packet; each row of `slots` has two words."""
 
     begin: int
     end: int
@@ -62,7 +62,7 @@ def packets_of(file: Path) -> list[Packet]:
 
 
 def streams(trace: Path) -> list[list[Packet]]:
-    """Return the packets of each stream, and check what must hold in any of them."""
+    """Return the packets of each stream, and check what every stream must hold."""
     found: dict[str, list[Packet]] = {}
     for file in sorted(trace.glob("stream-*")):
         found.setdefault(file.name.partition(".")[0], []).extend(packets_of(file))
@@ -82,7 +82,7 @@ def streams(trace: Path) -> list[list[Packet]]:
 
 
 def pairs_by_mutex(trace: Path) -> list[int]:
-    """Return how often each mutex was taken and freed, in turn, by the one thread that uses it."""
+    """Return how often each mutex was taken and freed, alternately, by its only thread."""
     found: list[int] = []
     # Threads may use a stream one after another.
     threads: dict[tuple[int, int], list[Words]] = {}
@@ -115,7 +115,7 @@ def processes(trace: Path) -> list[dict[str, Any]]:
 
 
 def babeltrace_lost(trace: Path) -> int:
-    """Return how many events babeltrace2 says were lost, and insist that it says so of no part."""
+    """Return babeltrace2's count of lost events, and insist that babeltrace2 is sure of it."""
     done = subprocess.run(
         ["babeltrace2", trace],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8", check=True,
@@ -126,9 +126,9 @@ def babeltrace_lost(trace: Path) -> int:
 
 
 def babeltrace_count(trace: Path) -> int:
-    """Return how many events babeltrace2 sees, and insist that it has nothing to complain about.
+    """Return the number of events that babeltrace2 sees; it must print no warning.
 
-    The stacks of events, which it shows as events, are not counted.
+    babeltrace2 shows call stacks as events; they are not counted.
     """
     done = subprocess.run(
         ["babeltrace2", trace, "-c", "sink.utils.counter", "-p", "step=+0"],

@@ -1,4 +1,4 @@
-"""Bad input: one clear line, the program runs untraced where it can, nothing is left behind."""
+"""Bad input: one clear line; the program runs untraced if it can; nothing is left behind."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108
 
 
 def left_over(here: Path) -> tuple[list[Path], list[Path]]:
-    """Return the session directories of recorders that are gone and recorded to `here`.
+    """Return session directories of dead recorders whose trace lies in `here`.
 
-    Then, those that do not say where: they may be another test's that are just being removed.
+    Then, sessions without a location: another test may be removing them at this moment.
     """
     named, unnamed = [], []
     for place in (SHARED_MEMORY, Path("/tmp"), Path("/var/tmp")):  # noqa: S108
@@ -57,7 +57,7 @@ def left_over(here: Path) -> tuple[list[Path], list[Path]]:
 
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[Path]:
-    """The directory to record in, which must be empty in the end; nothing may be left elsewhere."""
+    """The directory to record in; at the end it must be empty, and no session may be left."""
     directory = tmp_path / "here"
     directory.mkdir()
     before = left_over(directory)
@@ -111,7 +111,7 @@ def test_setuid_program(ptt: Ptt, program: Path, here: Path) -> None:
 def test_program_that_is_run_as_another_user(
     handler: str, ptt: Ptt, program: Path, trace_dir: Path
 ) -> None:
-    """By the program that is recorded: its buffers are for its own user alone."""
+    """The recorded program starts it; its buffers are only for the program's own user."""
     other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     readable = [*other, "test", "-r", str(ptt.native / "lib" / "libnptltrace.so")]
     if os.getuid() != 0 or subprocess.run(readable, check=False, capture_output=True).returncode:
@@ -128,7 +128,7 @@ def test_program_that_is_run_as_another_user(
     )
 
 
-def test_program_of_32_bits(ptt: Ptt, tmp_path: Path, here: Path) -> None:
+def test_32_bit_program(ptt: Ptt, tmp_path: Path, here: Path) -> None:
     source, narrow = tmp_path / "narrow.S", tmp_path / "narrow"
     source.write_text(
         ".globl _start\n_start:\n  movl $1, %eax\n  movl $3, %ebx\n  int $0x80\n", encoding="ascii"
@@ -196,7 +196,7 @@ def test_unknown_handler(ptt: Ptt, program: Path, here: Path) -> None:
     assert words(done) == "ptt: error: handler ./nonsense.so: no such file"
 
 
-def test_handler_that_is_none(ptt: Ptt, program: Path, tmp_path: Path, here: Path) -> None:
+def test_library_without_a_handler(ptt: Ptt, program: Path, tmp_path: Path, here: Path) -> None:
     handler = tmp_path / "handler.so"
     handler.write_text("no library")
     done = ptt("record", "--handler", str(handler), "--", program, status=STATUS, cwd=here)
@@ -219,7 +219,7 @@ def test_output_of_a_handler_that_writes_no_trace(
 
 
 @pytest.mark.parametrize("command", ["stat", "view", "cut --count 1 -o out", "split -o out"])
-def test_what_is_no_trace(ptt: Ptt, tmp_path: Path, here: Path, command: str) -> None:
+def test_input_that_is_not_a_trace(ptt: Ptt, tmp_path: Path, here: Path, command: str) -> None:
     empty, foreign, file = tmp_path / "empty", tmp_path / "foreign", tmp_path / "file"
     empty.mkdir()
     foreign.mkdir()
@@ -231,7 +231,7 @@ def test_what_is_no_trace(ptt: Ptt, tmp_path: Path, here: Path, command: str) ->
         assert str(path) in line
 
 
-def test_trace_that_may_not_be_read(ptt: Ptt, tmp_path: Path, here: Path) -> None:
+def test_trace_without_read_permission(ptt: Ptt, tmp_path: Path, here: Path) -> None:
     if os.getuid() == 0:
         pytest.skip("root may read everything")
     trace = tmp_path / "trace"
@@ -245,7 +245,7 @@ def test_trace_that_may_not_be_read(ptt: Ptt, tmp_path: Path, here: Path) -> Non
 
 @pytest.fixture
 def elsewhere(ptt: Ptt, program: Path, here: Path) -> Callable[..., Result]:
-    """Runner of `ptt record -- PROGRAM` with other file systems mounted, which takes root."""
+    """Runner of `ptt record -- PROGRAM` with other file systems mounted; needs root."""
 
     def run(*mounts: str, options: str = "") -> Result:
         record = shlex.join([*ptt.command("record"), *options.split(), "--", str(program)])
@@ -270,7 +270,7 @@ def elsewhere(ptt: Ptt, program: Path, here: Path) -> Callable[..., Result]:
 
 
 def _trace(here: Path) -> None:
-    """Insist on a complete trace, and remove it."""
+    """Insist on a complete trace, and remove the trace."""
     (trace,) = here.iterdir()
     assert (trace / "stream-00000").stat().st_size
     subprocess.run(["rm", "-r", trace], check=True)
@@ -291,10 +291,10 @@ def test_no_shared_memory(elsewhere: Callable[..., Result], here: Path) -> None:
     _trace(here)
 
 
-def test_no_place_at_all(
+def test_no_space_in_any_directory(
     ptt: Ptt, elsewhere: Callable[..., Result], program: Path, here: Path
 ) -> None:
-    # /tmp is where the program, the tree or the trace may be: it is made full instead.
+    # /tmp may hold the program, the tree or the trace: the test fills it instead.
     places = [place for place in ("/dev/shm", "/var/tmp") if Path(place).is_dir()]  # noqa: S108
     small = [f"mount -t tmpfs -o size=200k tmpfs {place}" for place in places]
     unwritable = "mount --bind -o ro /tmp /tmp && mount -o remount,bind,ro /tmp"

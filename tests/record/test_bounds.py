@@ -1,4 +1,4 @@
-"""Entries for processes and threads: given back, and what finds none is counted."""
+"""Entries for processes and threads are given back; processes and threads without one count."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 NATIVE = Path(__file__).parents[2] / "native"
 
-# Maps the buffers of its own recording, where the tables are.
+# Maps the buffers of its own recording, which have the tables.
 HEAD = """
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -113,7 +113,7 @@ int main(void)
 def test_entries_of_processes_are_given_back(
     ptt: Ptt, compile_c: Compiler, trace_dir: Path
 ) -> None:
-    """None but the program's own is in use when its children have ended."""
+    """When its children have ended, only the program's own entry is in use."""
     program = compile_c(ONE_BY_ONE, f"-I{NATIVE}/ring", f"-I{NATIVE}/include")
     ptt("record", "-o", trace_dir, "--", program)
     found = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
@@ -121,17 +121,19 @@ def test_entries_of_processes_are_given_back(
     assert found["lost"] == found["untraced_processes"] == 0
 
 
-def test_too_many_are_counted(ptt: Ptt, compile_c: Compiler, trace_dir: Path) -> None:
-    """With room for four: of ten threads, and of ten processes, three find an entry."""
+def test_processes_and_threads_without_an_entry_are_counted(
+    ptt: Ptt, compile_c: Compiler, trace_dir: Path
+) -> None:
+    """With room for four: of ten threads, and of ten processes, three get an entry."""
     program = compile_c(AT_ONE_TIME, f"-I{NATIVE}/ring", f"-I{NATIVE}/include")
     done = ptt("record", "-o", trace_dir, "--", program)
     assert "7 processes ran untraced: too many at one time" in done.stderr
-    # Standard error is the program's: its processes themselves say nothing there.
+    # Standard error belongs to the program: its processes print nothing there.
     assert all(line.startswith("ptt: ") for line in done.stderr.splitlines())
     assert "ptt: ring: " not in done.stderr
     found = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
     assert found["untraced_processes"] == 7
-    # At least what seven threads did with the mutex.
+    # At least the mutex events of seven threads.
     assert found["lost_by_cause"]["too_many_threads"] >= 7 * 2
     message = ptt("stat", trace_dir).stdout
     assert "too_many_threads" in message

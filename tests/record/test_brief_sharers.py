@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tests.support import Compiler, Ptt, Recorder
 
-# The child maps the file anew, elsewhere than its parent, and ends at once by _exit().
+# The child maps the file again at another address than its parent, and ends at once by _exit().
 PROGRAM = """
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -44,7 +44,7 @@ int main(void)
 """
 
 
-def test_one_lock(ptt: Ptt, compile_c: Compiler, record: Recorder) -> None:
+def test_a_shared_lock_has_one_number(ptt: Ptt, compile_c: Compiler, record: Recorder) -> None:
     trace = record(compile_c(PROGRAM))
     query = "select distinct lock_id from holds"
     assert len(json.loads(ptt("sql", trace, query, "--format", "json").stdout)) == 1

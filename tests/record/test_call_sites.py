@@ -1,4 +1,4 @@
-"""Call sites are the program's, whatever C++'s library puts in between."""
+"""Call sites are in the program, whatever functions of the C++ library lie in between."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).with_name("sites.cpp")
 
-# No call of the program's: the first function of a thread, and what std::async() does in threads of
-# its own. The C library destroys static objects; a call in tail position leaves no trace of itself.
+# These events may have no call site in the program: a thread's first function, std::async() in its
+# own threads, static objects that the C library destroys, and tail calls, which leave no frame.
 MAYBE_FOREIGN = {
     "THREAD_BEGIN", "ONCE_BEGIN", "ONCE_END", "COND_DESTROY", "MUTEX_FREE", "RWLOCK_FREE",
 }  # fmt: skip
 
-# The way of one library to name its wrappers; a program that takes all its locks through it.
+# Wrappers, named in the way of one library; and a program that takes all its locks through them.
 WRAPPERS = """
 #include <pthread.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ BY(third, own_lock)
 int main(void) { first(); second(); third(); return 0; }
 """
 
-# Signals come while a thread is in wrappers, and their handler uses them too.
+# Signals arrive while a thread is in wrappers, and their handler uses the wrappers too.
 INTERRUPTED = """
 #include <mutex>
 #include <signal.h>
@@ -75,7 +75,7 @@ int main()
 }
 """
 
-# A plug-in is loaded, used and closed again and again, two of them at the same addresses by turns.
+# Two plug-ins are loaded, used and closed again and again, alternately at the same addresses.
 PLUGIN = """
 #include <mutex>
 static std::mutex mutex;
@@ -110,7 +110,7 @@ def _compile_cxx(source: str | Path, directory: Path, *flags: str, name: str = "
 
 
 def _promised() -> set[tuple[str, str]]:
-    """Event and place of each call in the program's text."""
+    """Return event and place of each call in the program's text."""
     return {
         (event, f"{SOURCE.name}:{number}")
         for number, line in enumerate(SOURCE.read_text().splitlines(), 1)
@@ -125,18 +125,18 @@ def _events(ptt: Ptt, trace: Path) -> list[dict[str, object]]:
 
 
 def _place(event: dict[str, object]) -> str:
-    """File and line of the call."""
+    """Return file and line of the call."""
     found = re.search(r"\(([^()]*:\d+)\)$", str(event.get("site_name")))
     return found[1] if found else str(event.get("site_name"))
 
 
 @pytest.mark.parametrize("flag", ["-O0", "-Og", "-O1", "-O2", "-O2 -fno-omit-frame-pointer"])
-def test_calls_through_the_library_of_cxx_are_the_programs(
+def test_calls_through_the_cxx_library_have_sites_in_the_program(
     flag: str, tmp_path: Path, record: Recorder, ptt: Ptt
 ) -> None:
     events = _events(ptt, record(_compile_cxx(SOURCE, tmp_path, *flag.split())))
     seen = {(str(event["event"]), _place(event)) for event in events if int(str(event["site"]), 16)}
-    # What optimisation moves about may bear the number of another line.
+    # Code that the optimizer moves may have another line number.
     if flag == "-O0":
         assert _promised() <= seen
     foreign = {(event, place) for event, place in seen if SOURCE.name not in place}
@@ -145,7 +145,7 @@ def test_calls_through_the_library_of_cxx_are_the_programs(
 
 
 @pytest.mark.parametrize("handler", ["shared", "text"])
-def test_other_handlers_get_the_same_reports(
+def test_other_handlers_record_the_same_sites(
     handler: str, tmp_path: Path, native_stage: Path, ptt: Ptt
 ) -> None:
     program = _compile_cxx(SOURCE, tmp_path, "-O0", "-no-pie")
@@ -164,12 +164,12 @@ def test_other_handlers_get_the_same_reports(
         ).stdout
         places = set(named.split("\n")) - {""}
     wanted = {place for event, place in _promised() if event == "MUTEX_TAKEN"}
-    # Condition variables take the mutex back where they were called.
+    # Condition variables retake the mutex at the place of the wait call.
     assert wanted <= places
     assert all(SOURCE.name in place for place in places)
 
 
-def test_wrappers_of_a_stripped_library(
+def test_wrappers_of_a_stripped_library_are_no_call_sites(
     compile_c: Compiler, tmp_path: Path, record: Recorder, ptt: Ptt
 ) -> None:
     library = tmp_path / "libwrap.so"
@@ -183,20 +183,22 @@ def test_wrappers_of_a_stripped_library(
         for event in _events(ptt, record(program))
         if event["event"] == "MUTEX_TAKEN"
     ]
-    # A function of its own is where a program calls.
+    # The library's own lock function is the call site when the program calls it.
     assert taken == ["first", "second", "own_lock"]
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="an address for programs of x86-64")
-def test_wrappers_in_a_program_with_holes(compile_c: Compiler, record: Recorder, ptt: Ptt) -> None:
-    """Node.js is such a program: there is nothing between its first segment and its code."""
+def test_wrappers_in_a_program_with_holes_are_no_call_sites(
+    compile_c: Compiler, record: Recorder, ptt: Ptt
+) -> None:
+    """A program like Node.js: nothing lies between its first segment and its code."""
     flags = ("-no-pie", "-fno-inline", "-Wl,--section-start=.init=0x900000")
     events = _events(ptt, record(compile_c(WRAPPERS + CALLS_WRAPPERS, *flags)))
     taken = [str(one["site_name"]) for one in events if one["event"] == "MUTEX_TAKEN"]
     assert [site.partition("+")[0] for site in taken] == ["first", "second", "own_lock"]
 
 
-# Its library is replaced by the next version before it is called.
+# The next version replaces the library before the program calls it.
 REPLACES = """
 #include <pthread.h>
 #include <stdio.h>
@@ -209,10 +211,10 @@ int main(int argc, char **argv)
 """
 
 
-def test_wrappers_are_not_those_of_the_next_version(
+def test_wrappers_of_a_replaced_library_are_not_named_by_the_new_file(
     compile_c: Compiler, tmp_path: Path, record: Recorder, ptt: Ptt
 ) -> None:
-    """What a function is called is asked of the file that is mapped, or of none."""
+    """Function names come from the mapped file, or the function has no name."""
     library, after = tmp_path / "libwrap.so", tmp_path / "next.so"
     for path, function in ((library, "own_lock"), (after, "uv_mutex_lock")):
         source = f"int pthread_mutex_lock(void *); int {function}(void *m)"
@@ -227,7 +229,7 @@ def test_wrappers_are_not_those_of_the_next_version(
     assert str(taken["site_name"]).startswith("libwrap.so")
 
 
-# A slow path of a library has no name once it is stripped; what Rust calls its own is long.
+# A library's slow path has no name after stripping; Rust's names are long.
 SLOW_PATH = """
 #include <pthread.h>
 static __attribute__((noinline)) int slow(pthread_mutex_t *mutex)
@@ -265,7 +267,7 @@ int main(void)
 
 
 @pytest.mark.parametrize("name", ["libSDL2-2.0.so.0", "libglib-2.0.so.0", "libSDL3.so.0"])
-def test_libraries_of_wrappers_as_a_whole(
+def test_whole_wrapper_libraries_are_no_call_sites(
     name: str, compile_c: Compiler, tmp_path: Path, record: Recorder, ptt: Ptt
 ) -> None:
     (tmp_path / "slow.c").write_text(SLOW_PATH)
@@ -283,7 +285,7 @@ def test_libraries_of_wrappers_as_a_whole(
     assert taken == ["first", "second"]
 
 
-# As many calls as one asks for, each from a place of its own.
+# As many calls as the parameter says, each from its own place.
 MANY_SITES = """
 #include <pthread.h>
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -328,7 +330,7 @@ def test_more_call_sites_than_numbers_are_reported(
 def test_events_of_a_script_have_its_lines(
     handler: str, place: str, tmp_path: Path, record: Recorder, ptt: Ptt
 ) -> None:
-    """Never a place in the library through which the script makes the call."""
+    """The site is never in the library that makes the call for the script."""
     script = tmp_path / "says.py"
     script.write_text("import nptltrace\nnptltrace.user_event('warm')\n")
     trace = record(sys.executable, script, options=("--handler", handler))
@@ -336,8 +338,10 @@ def test_events_of_a_script_have_its_lines(
     assert message["site_name"] == place
 
 
-def test_of_what_a_program_says(compile_c: Compiler, record: Recorder, ptt: Ptt) -> None:
-    """Not the function of PTT's header that was inlined there."""
+def test_user_events_have_the_programs_site(
+    compile_c: Compiler, record: Recorder, ptt: Ptt
+) -> None:
+    """The site is in the program, not in the inlined function of PTT's header."""
     program = compile_c(
         "#include <nptl_trace.h>\n"
         '__attribute__((noinline)) static void tells(void) { nptl_trace_say("so"); }\n'
@@ -348,7 +352,7 @@ def test_of_what_a_program_says(compile_c: Compiler, record: Recorder, ptt: Ptt)
     assert re.fullmatch(r"tells\+0x\w+ \(\S+\.c:2\)", str(said["site_name"]))
 
 
-def test_in_signal_handlers(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:
+def test_calls_in_signal_handlers_have_sites(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:
     program = _compile_cxx(INTERRUPTED, tmp_path, "-O0")
     events = _events(ptt, record(program))
     places = Counter((event["event"], _place(event)) for event in events)
@@ -363,7 +367,7 @@ def test_in_signal_handlers(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:
     assert posts >= 200
 
 
-def test_plugins_that_come_and_go(
+def test_plugins_at_the_same_addresses_keep_their_sites(
     compile_c: Compiler, tmp_path: Path, record: Recorder, ptt: Ptt
 ) -> None:
     plugins = [
@@ -397,7 +401,7 @@ def test_code_without_tables_keeps_the_innermost_call(
     assert sum(event["event"] == "MUTEX_TAKEN" for event in events) >= 150
 
 
-# Waits only in functions that look like those of a library, of which one is the thread's first.
+# Waits only in functions that look like library functions; one of them is the thread's first.
 ONLY_WRAPPERS = """
 #include "in_turn.h"
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -416,10 +420,10 @@ int main(void)
 """
 
 
-def test_thread_in_wrappers_alone_is_in_the_programs(
+def test_a_thread_only_in_wrappers_has_a_site_in_the_program(
     compile_c: Compiler, record: Recorder, ptt: Ptt
 ) -> None:
-    """The tracer's function in which a thread begins is never taken for the program's."""
+    """The tracer's own first function of a thread is never shown as the program's function."""
     trace = record(compile_c(ONLY_WRAPPERS))
     found = ptt("report", "--by", "site", "--format", "json", trace).stdout
     waits = [one["site"] for one in json.loads(found)["sites"] if one["waits"]]

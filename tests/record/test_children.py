@@ -1,4 +1,4 @@
-"""Children under the ring: each a process of the trace, none takes its parent's recording away."""
+"""Children under the ring: each is a process of the trace; its parent's recording continues."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SHELL = "true; ls / >/dev/null; ls / >/dev/null; (exec true); true | cat"
 
-# Forks by the bare instruction, where no hook can see it, and both sides lock.
+# Forks with the bare instruction, so no hook sees it, and both processes lock.
 BARE_CLONE = """
 #include <pthread.h>
 #include <signal.h>
@@ -65,7 +65,7 @@ def test_shell_with_vfork_keeps_recording(record: Recorder, ptt: Ptt) -> None:
     assert all(process["threads"] for process in stat["processes"])
 
 
-def test_child_behind_our_back_does_not_write_as_its_parent(
+def test_child_of_a_bare_fork_does_not_write_as_its_parent(
     compile_c: Callable[..., Path], tmp_path: Path, ptt: Ptt
 ) -> None:
     trace = tmp_path / "trace"
@@ -75,7 +75,7 @@ def test_child_behind_our_back_does_not_write_as_its_parent(
     assert types["MUTEX_TAKEN"] == types["MUTEX_FREE"] == 100_000
 
 
-def test_installed_where_ld_preload_cannot_say(
+def test_a_path_that_ld_preload_cannot_hold_still_works(
     ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
 ) -> None:
     native = tmp_path / "with space: and colon"
@@ -84,7 +84,7 @@ def test_installed_where_ld_preload_cannot_say(
     runtime.mkdir(mode=0o700)
     env = {"NPTLTRACE_NATIVE_DIR": str(native), "XDG_RUNTIME_DIR": str(runtime)}
     trace = tmp_path / "trace"
-    # env leaves nothing in the environment of the program
+    # env removes the tracer's variables from the program's environment
     locks = str(program("lock_count"))
     command = ("sh", "-c", 'env -i "$1" 1 10; true', "sh", locks)
     done = ptt("record", "-o", trace, "--", *command, env=env)
@@ -95,8 +95,10 @@ def test_installed_where_ld_preload_cannot_say(
 
 
 @pytest.mark.parametrize("handler", ["ring", "shared"])
-def test_programs_started_after_the_end_say_nothing(ptt: Ptt, tmp_path: Path, handler: str) -> None:
-    """A daemon that outlives its recording goes on starting programs with its environment."""
+def test_programs_started_after_the_recording_print_nothing(
+    ptt: Ptt, tmp_path: Path, handler: str
+) -> None:
+    """A daemon that outlives its recording starts programs with the same environment."""
     trace, kept = tmp_path / "t", tmp_path / "env"
     ptt("record", "-o", trace, "--handler", handler, "--", "sh", "-c", f"env -0 >{kept}")
     pairs = (pair.split(b"=", 1) for pair in kept.read_bytes().split(b"\0") if pair)
@@ -104,7 +106,7 @@ def test_programs_started_after_the_end_say_nothing(ptt: Ptt, tmp_path: Path, ha
     assert handler.encode() in env[b"PTHREAD_NPTL_TRACE"]
     after = subprocess.run(["ls", "/"], env=env, capture_output=True, check=True)
     assert after.stderr == b""
-    # Where the recording cannot be seen, it may go on. Nobody says whose standard error this is.
+    # If the recording is not visible, it may still run. Its standard error cannot be known.
     session, place = env[b"PTHREAD_NPTL_TRACE"].split(b":")[1].split(b",")[:2]
     elsewhere = os.fsencode(tmp_path / Path(os.fsdecode(session)).name)
     env[b"PTHREAD_NPTL_TRACE"] = b":".join([handler.encode(), elsewhere + b"," + place, b"2"])
@@ -112,7 +114,7 @@ def test_programs_started_after_the_end_say_nothing(ptt: Ptt, tmp_path: Path, ha
     assert b"cannot join the recording" in hidden.stderr
 
 
-# Shared memory cannot be mapped a second time by mremap(), as under qemu-user.
+# As under qemu-user, mremap() cannot map shared memory a second time.
 NO_SECOND_MAPPING = """
 #include <errno.h>
 #include <pthread.h>
@@ -154,7 +156,7 @@ int main(void)
 """
 
 
-def test_child_where_memory_is_mapped_once(
+def test_child_is_recorded_although_memory_cannot_be_mapped_twice(
     compile_c: Callable[..., Path], record: Recorder, ptt: Ptt
 ) -> None:
     trace = record(compile_c(NO_SECOND_MAPPING, "-rdynamic"), status=3)
@@ -169,10 +171,10 @@ def test_child_where_memory_is_mapped_once(
 def test_children_that_cannot_join_are_counted(
     ptt: Ptt, program: Callable[[str], Path], tmp_path: Path, handler: str, scarce: int
 ) -> None:
-    """And nothing of ours gets into files of the program."""
+    """The tracer writes nothing into files of the program."""
     trace, data = tmp_path / "t", tmp_path / "data"
-    # There is no room for the segment; the second one says so, to the recorder's standard error.
-    # 120 MB have room for the buffers of `ring`, and then for little else.
+    # There is no room for the segment. The second program says so on the recorder's standard error.
+    # 120 MB have room for the buffers of `ring`, and little else.
     script = f"(ulimit -v 60000; {program('sem')}) 2>{data}; (ulimit -v {scarce}; {program('sem')})"
     done = ptt("record", "--handler", handler, "-o", trace, "--", "sh", "-c", script)
     assert data.read_text() == ""
@@ -183,7 +185,7 @@ def test_children_that_cannot_join_are_counted(
     assert "2 processes ran untraced" in ptt("stat", trace).stdout
 
 
-def test_children_that_do_not_see_the_session_are_counted(
+def test_children_without_access_to_the_session_are_counted(
     ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
 ) -> None:
     hide = ["unshare", "-m", "sh", "-c"]
@@ -197,8 +199,10 @@ def test_children_that_do_not_see_the_session_are_counted(
     assert not (trace / ".untraced").exists()
 
 
-def test_nobody_waits_for_children_that_cannot_join(ptt: Ptt, trace_dir: Path) -> None:
-    """They have loaded the tracer, and there is no room for the buffers."""
+def test_the_recorder_does_not_wait_for_children_that_cannot_join(
+    ptt: Ptt, trace_dir: Path
+) -> None:
+    """The children have loaded the tracer, but there is no room for the buffers."""
     script = "(ulimit -v 60000; exec sleep 9 >&- 2>&-) & echo $!"
     done = ptt("record", "-o", trace_dir, "--", "sh", "-c", script)
     assert "1 process ran untraced" in done.stderr
@@ -209,7 +213,7 @@ def test_nobody_waits_for_children_that_cannot_join(ptt: Ptt, trace_dir: Path) -
     os.kill(child, signal.SIGKILL)
 
 
-# Its constructor runs before the one of the tracer.
+# The constructor runs before the tracer's constructor.
 SLOW_LIBRARY = """
 #include <unistd.h>
 __attribute__((constructor)) static void load(void)
@@ -219,10 +223,10 @@ __attribute__((constructor)) static void load(void)
 """
 
 
-def test_programs_that_load_for_long(
+def test_programs_that_load_slowly_are_recorded(
     compile_c: Compiler, tmp_path: Path, record: Recorder, ptt: Ptt
 ) -> None:
-    """They join late: none is said to be untraced, and the recording waits for those that run."""
+    """They join late: none counts as untraced, and the recording waits for running programs."""
     library = compile_c(SLOW_LIBRARY, "-shared", "-fPIC", name="libslow.so")
     slow = compile_c(
         "int main(void) { return 0; }",

@@ -1,4 +1,4 @@
-"""Children of clone() that use the thread-local storage of the thread that made them."""
+"""Children of clone() that share the thread-local storage of the thread that made them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tests.support import Compiler, Ptt
 
-# Locks a hundred times, clones a child, and then both lock at the same time.
+# Locks a hundred times, clones a child, and then both processes lock at the same time.
 PROGRAM = """
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -77,7 +77,7 @@ ROUNDS = 20000
 def events(
     ptt: Ptt, program: Path, trace: Path, handler: str = "ring"
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Record the program. Return the events by mutex, and losses by cause."""
+    """Record the program. Return its events by mutex, and losses by cause."""
     message = ptt("record", "--handler", handler, "-o", trace, "--", program).stderr
     found = json.loads(ptt("stat", "--format", "json", trace).stdout)
     assert found["damage_bytes"] == 0
@@ -87,14 +87,14 @@ def events(
 
 
 @pytest.mark.parametrize("handler", ["ring", "shared"])
-def test_neither_of_two_that_share_is_recorded(
+def test_parent_and_child_with_shared_storage_are_not_recorded(
     ptt: Ptt, compile_c: Compiler, trace_dir: Path, handler: str
 ) -> None:
-    """What they did is counted, and others are recorded as ever."""
+    """Their actions are counted as lost, and other threads are recorded as usual."""
     program = compile_c(PROGRAM, "-DFLAGS=0")
     counts, lost = events(ptt, program, trace_dir, handler)
     assert counts == {"before": 200, "of_other": 2 * ROUNDS}
-    # With the parent's join of the other thread, where it has one.
+    # Includes the parent's join of the other thread, if there is a join.
     assert 4 * ROUNDS <= lost["shared_storage"] <= 4 * ROUNDS + 4
     rows = nptltrace.open(trace_dir).table("lost").to_pylist()
     assert [row["count"] for row in rows if row["cause"] == "shared_storage"] == [
@@ -105,7 +105,7 @@ def test_neither_of_two_that_share_is_recorded(
 def test_a_child_that_the_parent_waits_for_is_recorded(
     ptt: Ptt, compile_c: Compiler, trace_dir: Path
 ) -> None:
-    """The two never run at the same time: the child's events are the parent's."""
+    """Parent and child never run at the same time: the child's events count as the parent's."""
     program = compile_c(PROGRAM, "-DFLAGS=CLONE_VFORK", "-DWAITED_FOR")
     counts, lost = events(ptt, program, trace_dir)
     assert counts == dict.fromkeys(("after", "of_child", "of_other"), 2 * ROUNDS) | {"before": 200}

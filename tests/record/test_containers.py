@@ -1,4 +1,4 @@
-"""In containers: what they commonly take away is not needed, or one line says what is missing."""
+"""Recording in containers works without common features, or one line says what is missing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SPACES = {
 def recorded_in(
     space: list[str], ptt: Ptt, program: Path, place: Path, temporary: str | None = None
 ) -> Result:
-    """Record a program in a container, all of which but a directory is read-only."""
+    """Record a program in a container that is read-only except for one directory."""
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         pytest.skip("bubblewrap is not installed")
@@ -44,18 +44,21 @@ def recorded_in(
 
 
 @pytest.mark.parametrize("name", _SPACES)
-def test_recorded(name: str, ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
+def test_programs_in_containers_are_recorded(
+    name: str, ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
+) -> None:
     done = recorded_in(_SPACES[name], ptt, program("mutex_kinds"), tmp_path)
     assert done.returncode == 0, done.stderr
     assert re.search(r"recorded [1-9]\d* events from 1 process, .* \(0 lost", done.stderr)
     assert ptt("verify", tmp_path / "run.ptt").stdout
 
 
-def test_recorded_from_outside(
+def test_containers_are_recorded_from_outside(
     ptt: Ptt, program: Callable[[str], Path], tmp_path: Path, trace_dir: Path
 ) -> None:
     space = [*_SPACES["own PIDs"], "--bind", str(tmp_path), str(tmp_path)]
-    recorded_in(space, ptt, program("sem"), tmp_path)  # skips where there are no containers
+    # The call skips the test if there are no containers.
+    recorded_in(space, ptt, program("sem"), tmp_path)
     with_buffers = ["--bind", "/dev/shm", "/dev/shm"]  # noqa: S108 -- where the recorder's are
     for more, seen, line in (
         (with_buffers, True, ""),
@@ -67,7 +70,9 @@ def test_recorded_from_outside(
         assert ("calls sem_init" in ptt("view", trace_dir).stdout) == seen
 
 
-def test_no_room_for_buffers(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
+def test_no_room_for_buffers_is_reported(
+    ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
+) -> None:
     space = _SPACES["tiny /dev/shm"]
     done = recorded_in(space, ptt, program("mutex_kinds"), tmp_path, temporary="/nowhere")
     assert done.returncode == 0
@@ -76,7 +81,7 @@ def test_no_room_for_buffers(ptt: Ptt, program: Callable[[str], Path], tmp_path:
     assert line.endswith("the program runs untraced")
 
 
-def test_no_proc(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
+def test_missing_proc_is_reported(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
     done = recorded_in([*_ROOT, "--tmpfs", "/proc"], ptt, program("mutex_kinds"), tmp_path)
     assert done.returncode == 0
     assert "/proc is not mounted" in done.stderr

@@ -1,4 +1,4 @@
-"""Facts that a killed recorder left may be damaged: the events are saved all the same."""
+"""Facts left by a killed recorder may be damaged: PTT saves the events all the same."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LATE = (1 << 63) - 1
 
 @pytest.fixture
 def killed(tmp_path: Path, native_in_process: None) -> Path:
-    """Return a trace whose recorder is gone, with its buffers beside it."""
+    """Return a trace of a killed recorder, with its buffers beside it."""
     trace, session = tmp_path / "run.ptt", tmp_path / f"ptt-{os.getuid()}-1-0"
     (trace / "info").mkdir(parents=True)
     session.mkdir()
@@ -47,7 +47,9 @@ def killed(tmp_path: Path, native_in_process: None) -> Path:
         {"max_file_size": -1, "max_files": "x", "session_dir": 1, "uuid": 4},
     ],
 )
-def test_facts_that_make_no_sense(killed: Path, ptt: Ptt, facts: dict[str, Any]) -> None:
+def test_senseless_facts_do_not_stop_recovery(
+    killed: Path, ptt: Ptt, facts: dict[str, Any]
+) -> None:
     session = killed.parent / f"ptt-{os.getuid()}-1-0"
     written = killed / "info" / "session.json"
     written.write_text(json.dumps({"session_dir": str(session)} | facts))
@@ -60,7 +62,7 @@ def test_facts_that_make_no_sense(killed: Path, ptt: Ptt, facts: dict[str, Any])
 
 
 @pytest.mark.parametrize("where", ["session.json", "processes.jsonl"])
-def test_facts_that_are_nested_without_end(killed: Path, ptt: Ptt, where: str) -> None:
+def test_endlessly_nested_facts_do_not_stop_recovery(killed: Path, ptt: Ptt, where: str) -> None:
     session = killed.parent / f"ptt-{os.getuid()}-1-0"
     (killed / "info" / where).write_text("[" * 100_000 + "\n")
     ptt("recover", session)
@@ -68,7 +70,7 @@ def test_facts_that_are_nested_without_end(killed: Path, ptt: Ptt, where: str) -
     ptt("cut", "--count", "1", "-o", killed.parent / "cut.ptt", killed)
 
 
-def test_a_note_that_is_nested_without_end(killed: Path, ptt: Ptt) -> None:
+def test_an_endlessly_nested_note_does_not_stop_recovery(killed: Path, ptt: Ptt) -> None:
     session = killed.parent / f"ptt-{os.getuid()}-1-0"
     (session / "session.json").write_text("[" * 100_000)
     assert "its trace directory is gone" in ptt("recover", session, status=2).stderr

@@ -1,4 +1,4 @@
-"""A wild store of the program's may hit the shared buffers; the recorder must live through it."""
+"""A wild store of the program may hit the shared buffers; the recorder must survive it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tests.support import Compiler, Ptt
 
-# Writes words at random to a part of the segment: seed, first byte, byte behind the last, how many.
+# Writes random words to a part of the segment: seed, first byte, byte after the last, how many.
 PROGRAM = """
 #include <pthread.h>
 #include <stdint.h>
@@ -74,7 +74,7 @@ TABLES = (384, 600_000)
 def test_recorder_survives(  # noqa: PLR0917 -- fixtures
     ptt: Ptt, compile_c: Compiler, tmp_path: Path, handler: str, part: tuple[int, int], seed: int
 ) -> None:
-    """The recorder ends with the program's status, and what it leaves can be opened."""
+    """The recorder ends with the program's status, and its trace can be opened."""
     trace = tmp_path / "trace"
     program = compile_c(PROGRAM)
     numbers = [str(number) for number in (seed, *part, 2000)]

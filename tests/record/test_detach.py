@@ -1,4 +1,4 @@
-"""Threads that are detached: the trace says so of the right ones."""
+"""Detached threads: the trace marks the right threads as detached."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.support import Compiler, Ptt, Recorder
 
-# Says when a thread is really detached.
+# Prints when a thread is really detached.
 BENEATH = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 
 
 @pytest.mark.parametrize("how", ["posix", "c11"])
-def test_it_is_reported_before_the_id_may_be_another_threads(
+def test_detaching_is_reported_before_the_id_may_be_reused(
     how: str, ptt: Ptt, compile_c: Compiler
 ) -> None:
     beneath = compile_c(BENEATH, "-shared", "-fPIC", name="beneath.so")
@@ -86,7 +86,7 @@ def test_it_is_reported_before_the_id_may_be_another_threads(
 
 
 @pytest.mark.parametrize("how", ["posix", "c11"])
-def test_a_thread_is_detached_by_its_creator(
+def test_a_thread_may_be_created_detached(
     how: str, record: Recorder, ptt: Ptt, program: Callable[[str], Path]
 ) -> None:
     trace = record(program("detach_many"), how, "4000", options=("-l", "1"))

@@ -1,4 +1,4 @@
-"""Directories that others write to or have sent: no link is followed, and nothing else removed."""
+"""Directories that others write to or send: PTT follows no link, and removes only its own files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def treasure(tmp_path: Path) -> Path:
-    """A directory that must stay as it is, `ptt-view` and `info` names in it."""
+    """A directory that must stay unchanged, with the names `ptt-view` and `info` in it."""
     found = tmp_path / "treasure"
     (found / "deep").mkdir(parents=True)
     for name in ("file", "deep/segment", "session.json", "stream-00000"):
@@ -50,7 +50,7 @@ def tree(directory: Path) -> dict[str, str]:
 
 
 def session(place: Path, trace: Path, *, pid: int = 3_999_999) -> SessionDir:
-    """A session, locked by this process, whose note names a recorder that is not there."""
+    """A session, locked by this process; its note names a recorder that does not exist."""
     made = SessionDir.create([place])
     made.note(trace)
     note = json.loads((made.path / "session.json").read_text())
@@ -59,7 +59,7 @@ def session(place: Path, trace: Path, *, pid: int = 3_999_999) -> SessionDir:
 
 
 def let_go(made: SessionDir) -> None:
-    """End the recorder, as far as others can see."""
+    """End the recorder, as far as other processes can see."""
     assert made._held is not None
     made._held.close()
 
@@ -68,7 +68,7 @@ def test_a_session_is_dead_when_nobody_holds_its_lock(place: Path, tmp_path: Pat
     trace = tmp_path / "t.ptt"
     trace.mkdir()
     made = session(place, trace)
-    # The pid says nothing where the recorder is in another namespace.
+    # The pid says nothing if the recorder is in another namespace.
     assert left_overs() == []
     shutil.rmtree(trace)
     assert left_overs() == []
@@ -78,7 +78,7 @@ def test_a_session_is_dead_when_nobody_holds_its_lock(place: Path, tmp_path: Pat
     (left,) = left_overs()
     assert left.trace == trace
     assert (left.is_news(), left.is_news()) == (True, False)
-    # It has no trace any more, so it is removed, but for what is not PTT's own.
+    # The session has no trace any more, so PTT removes the session, except files of others.
     (made.path / "letter").write_text("mine")
     (made.path / "maps-3").touch()
     shutil.rmtree(trace)
@@ -86,7 +86,7 @@ def test_a_session_is_dead_when_nobody_holds_its_lock(place: Path, tmp_path: Pat
     assert [path.name for path in made.path.iterdir()] == ["letter"]
 
 
-def test_what_is_in_other_mounts_is_left_alone(place: Path, tmp_path: Path) -> None:
+def test_files_in_other_mounts_are_left_alone(place: Path, tmp_path: Path) -> None:
     made = session(place, tmp_path / "gone.ptt")
     note = json.loads((made.path / "session.json").read_text())
     (made.path / "session.json").write_text(json.dumps(note | {"mounts": 1}))
@@ -95,7 +95,7 @@ def test_what_is_in_other_mounts_is_left_alone(place: Path, tmp_path: Path) -> N
     assert made.path.is_dir()
 
 
-def test_links_that_are_called_as_sessions(place: Path, treasure: Path) -> None:
+def test_links_with_names_of_sessions_are_not_followed(place: Path, treasure: Path) -> None:
     before = tree(treasure)
     (treasure / "session.json").unlink()
     for end in ("aaaa", "bbbb"):
@@ -105,7 +105,7 @@ def test_links_that_are_called_as_sessions(place: Path, treasure: Path) -> None:
     assert tree(treasure) == before
 
 
-def test_a_trace_may_name_any_session(place: Path, tmp_path: Path) -> None:
+def test_a_trace_that_names_a_foreign_session_is_not_killed(place: Path, tmp_path: Path) -> None:
     ours, sent = tmp_path / "ours.ptt", tmp_path / "sent.ptt"
     made = session(place, ours)
     for trace in (ours, sent):
@@ -114,7 +114,7 @@ def test_a_trace_may_name_any_session(place: Path, tmp_path: Path) -> None:
         (trace / "info" / "session.json").write_text(text)
     assert (is_killed(ours), is_killed(sent)) == (False, False)
     let_go(made)
-    # again and again: to look holds no lock
+    # repeated: looking must not keep the lock
     assert [is_killed(ours) for _ in range(3)] == [True] * 3
     assert not is_killed(sent)
 
@@ -144,7 +144,7 @@ def test_recover_removes_no_directory_that_a_trace_names(
 
 
 @pytest.mark.parametrize("name", ["info", ".ptt-view", "stream-00000", "metadata", "info/before"])
-def test_force_removes_links_and_not_what_they_lead_to(
+def test_force_removes_links_and_not_their_targets(
     tmp_path: Path, treasure: Path, name: str
 ) -> None:
     trace, before = tmp_path / "t.ptt", tree(treasure)
@@ -158,7 +158,7 @@ def test_force_removes_links_and_not_what_they_lead_to(
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "info/notes.txt", ".ptt-view/deep/x", "stream-1/x"])
-def test_force_replaces_nothing_but_a_trace(tmp_path: Path, name: str) -> None:
+def test_force_replaces_only_traces(tmp_path: Path, name: str) -> None:
     trace = tmp_path / "t.ptt"
     (trace / name).parent.mkdir(parents=True)
     (trace / name).write_text("mine")
@@ -169,7 +169,9 @@ def test_force_replaces_nothing_but_a_trace(tmp_path: Path, name: str) -> None:
     assert tree(trace) == before
 
 
-def test_a_directory_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_of_another_user_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if os.geteuid():
         pytest.skip("takes root to have one")
     theirs, link = tmp_path / "theirs", tmp_path / "link"
@@ -185,7 +187,7 @@ def test_a_directory_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert free_name("theirs", force=True) == Path("theirs-2")
 
 
-def test_files_are_new_or_plain(tmp_path: Path, treasure: Path) -> None:
+def test_only_new_or_plain_files_are_written(tmp_path: Path, treasure: Path) -> None:
     target = treasure / "file"
     with Directory.open(tmp_path) as directory:
         (tmp_path / "symbolic").symlink_to(target)
@@ -202,7 +204,9 @@ def test_files_are_new_or_plain(tmp_path: Path, treasure: Path) -> None:
     assert (tmp_path / "hard").read_text() == "new"
 
 
-def test_names_that_are_taken(ptt: Ptt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_taken_names_are_passed_over(
+    ptt: Ptt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert free_name("a", force=False) == Path("a")
     Path("a").mkdir()
@@ -216,8 +220,8 @@ def test_names_that_are_taken(ptt: Ptt, tmp_path: Path, monkeypatch: pytest.Monk
     assert not Path("no").exists()
 
 
-def test_one_recording_at_a_time(ptt: Ptt, tmp_path: Path, trace_dir: Path) -> None:
-    """A second one is refused, whatever the command; afterwards it may be replaced."""
+def test_a_directory_has_one_recording_at_a_time(ptt: Ptt, tmp_path: Path, trace_dir: Path) -> None:
+    """A second recording is refused, whatever the command; afterwards it may be replaced."""
     first = subprocess.Popen(
         ptt.command("record", "-q", "-o", trace_dir, "--", "sleep", "100"), env=ptt.environment()
     )

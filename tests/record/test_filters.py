@@ -1,4 +1,4 @@
-"""Types of events that are left out, and what readers make of such a trace."""
+"""Event types that a filter leaves out, and how readers treat such a trace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LIFE = {"NEW_THREAD_CREATED", "THREAD_BEGIN", "THREAD_END", "PROCESS_START", "PROCESS_EXIT"}
 
-# Two locks in one order in one thread and in the other in the next, never both at a time.
+# Two threads lock two mutexes in opposite orders, one thread after the other.
 PROGRAM = """
 #include <nptl_trace.h>
 #include <pthread.h>
@@ -54,7 +54,7 @@ int main(void)
 
 
 def types(ptt: Ptt, trace: Path) -> dict[str, int]:
-    """Return how many events of each type a trace holds, but of the life of its threads."""
+    """Return the number of events of each type, without the events of threads' lives."""
     found = json.loads(ptt("stat", "--format", "json", trace).stdout)["event_types"]
     return {name: count for name, count in found.items() if name not in LIFE}
 
@@ -67,24 +67,26 @@ def types(ptt: Ptt, trace: Path) -> dict[str, int]:
         ("spin,!SPIN_", set()),
     ],
 )
-def test_what_an_expression_means(text: str, names: set[str]) -> None:
+def test_an_expression_selects_event_types(text: str, names: set[str]) -> None:
     assert {BY_ID[event].name for event in parse_filter(text).ids} == names
 
 
-def test_all_but() -> None:
+def test_a_negated_expression_selects_all_others() -> None:
     left = {event.name for event in BY_ID.values() if event.id not in parse_filter("!cond").ids}
     assert left
     assert all(event.domain == "cond" for event in BY_ID.values() if event.name in left)
 
 
 @pytest.mark.parametrize("text", ["", "mutex,", "!", "*", "mutux", "mutex,*_X"])
-def test_refuses_what_matches_nothing(text: str) -> None:
+def test_an_expression_that_matches_nothing_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="no event matches"):
         parse_filter(text)
 
 
 @pytest.mark.parametrize("handler", ["ring", "shared", "file"])
-def test_only_that_is_recorded(ptt: Ptt, compile_c: Compiler, tmp_path: Path, handler: str) -> None:
+def test_only_selected_events_are_recorded(
+    ptt: Ptt, compile_c: Compiler, tmp_path: Path, handler: str
+) -> None:
     program, trace = compile_c(PROGRAM), tmp_path / "trace"
     for text, expected in (
         ("mutex", {"MUTEX_TAKEN": 4, "MUTEX_FREE": 4}),
@@ -94,21 +96,21 @@ def test_only_that_is_recorded(ptt: Ptt, compile_c: Compiler, tmp_path: Path, ha
         options = ["--force", "--handler", handler, "--filter", text, "-o", str(trace)]
         ptt("record", *options, "--", program)
         reported = types(ptt, trace)
-        reported.pop("MUTEX_WAIT", None)  # the threads may meet
+        reported.pop("MUTEX_WAIT", None)  # the threads may meet at a mutex
         assert reported == expected
         assert f"--filter {text}" in ptt("view", "--count", "1", trace).stderr
 
 
-def test_the_program_is_the_site_of_its_events(
-    ptt: Ptt, compile_c: Compiler, tmp_path: Path
-) -> None:
+def test_user_events_have_the_programs_site(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
     program, trace = compile_c(PROGRAM), tmp_path / "trace"
     ptt("record", "--filter", "user", "-o", trace, "--", program)
     lines = ptt("view", "--format", "jsonl", "--event", "USER", trace).stdout.splitlines()
     assert [json.loads(line)["site_name"].split("+")[0] for line in lines] == ["main"]
 
 
-def test_no_wrong_conclusions(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
+def test_filtered_traces_lead_to_no_wrong_findings(
+    ptt: Ptt, compile_c: Compiler, tmp_path: Path
+) -> None:
     program, trace = compile_c(PROGRAM), tmp_path / "trace"
     for text in ("!MUTEX_FREE", "MUTEX_TAKEN", "mutex", "!THREAD_JOIN", "!MUTEX_TAKEN"):
         ptt("record", "--force", "--filter", text, "-o", trace, "--", program)
@@ -125,14 +127,16 @@ def test_no_wrong_conclusions(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> 
         assert any(f"--filter {text}" in gap for gap in verdict["gaps"])
 
 
-def test_parts_of_a_trace_say_so_too(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
+def test_parts_of_a_filtered_trace_name_the_filter(
+    ptt: Ptt, compile_c: Compiler, tmp_path: Path
+) -> None:
     program, trace, part = compile_c(PROGRAM), tmp_path / "trace", tmp_path / "part"
     ptt("record", "--filter", "!MUTEX_FREE", "-o", trace, "--", program)
     ptt("cut", "--start", "1", "-o", part, trace)
     assert "--filter !MUTEX_FREE" in ptt("check", part).stderr
 
 
-def test_a_child_is_filtered_alike(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
+def test_children_have_the_same_filter(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
     program, trace = compile_c(PROGRAM), tmp_path / "trace"
     ptt("record", "--filter", "sem", "-o", trace, "--", "sh", "-c", f"{program}; {program}")
     found = types(ptt, trace)

@@ -1,4 +1,4 @@
-"""Segments that were forged, cut off, or are sparse: to take them over fails in order, or works."""
+"""Forged, shortened or sparse segments: recovery fails with an error, or works."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 ROUNDS = 60
 HEAD = 384
-# Of the tables of processes, threads and chunk states, which come after the head.
+# The tables of processes, threads and chunk states, which follow the head.
 TABLES = 6_000_000
-# Takes over segments, one after the other, as `ptt recover` does.
+# Recovers segments, one after the other, as `ptt recover` does.
 TAKE_OVER = """
 import sys
 from pathlib import Path
@@ -45,7 +45,7 @@ print("all")
 
 
 def forge(data: bytearray, chance: random.Random) -> None:
-    """Put words that mean something into places at random."""
+    """Put meaningful words into random places."""
     words = (0, 1, 0xFFFF_FFFF, 0x7FFF_FFFF, 0x8000_0000, 4096, chance.getrandbits(32))
     for _ in range(chance.randrange(1, 6)):
         end = HEAD if chance.random() < 0.5 else len(data)

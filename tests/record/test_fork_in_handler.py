@@ -1,4 +1,4 @@
-"""Signal handlers that fork, and return in the child into the hook that they interrupted."""
+"""Signal handlers fork, and the child returns into the hook that the signal interrupted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tests.support import Compiler, Ptt
 
-# Locks until a timer's handler has forked often enough, says how often; children go on a little.
+# Locks until a timer's handler has forked often enough, prints the count; children go on a little.
 PROGRAM = """
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -69,7 +69,7 @@ FORKS = 150
 def test_parent_loses_nothing(
     ptt: Ptt, compile_c: Compiler, trace_dir: Path, fork: str, handler: str
 ) -> None:
-    """What the child does in its parent's name never gets into the parent's stream."""
+    """The child's actions in its parent's name never get into the parent's stream."""
     program = compile_c(PROGRAM, f"-DFORK={fork}")
     message = ptt("record", "--handler", handler, "-o", trace_dir, "--", program, str(FORKS))
     locked = int(message.stdout)
@@ -77,14 +77,14 @@ def test_parent_loses_nothing(
     assert found["lost"] == found["damage_bytes"] == 0
     assert len(found["processes"]) == 1 + FORKS
     parent = max(found["processes"], key=lambda p: sum(t["events"] for t in p["threads"]))
-    assert len(parent["threads"]) == 1  # none of a child's
+    assert len(parent["threads"]) == 1  # no thread of a child
     waits = found["event_types"].get("BUFFER_WAIT", 0)
-    # with the fork and the end of each child, and its own start and end
+    # plus the fork and the end of each child, and the parent's own start and end
     assert 0 <= parent["threads"][0]["events"] - (2 * locked + 2 * FORKS + 2) <= waits
 
 
-# Goes through an unlock one instruction at a time, each time one further, where a handler forks.
-# The parent lets the child go first.
+# Steps through an unlock; each pass goes one instruction further, and a handler forks there.
+# The parent lets the child run first.
 STEPS = """
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -149,9 +149,9 @@ int main(void)
 def test_fork_at_each_instruction(
     ptt: Ptt, compile_c: Compiler, trace_dir: Path, handler: str
 ) -> None:
-    """A writer that goes on in the child writes nothing that anybody sees, wherever it was."""
+    """A writer that continues in the child writes nothing visible, wherever the fork was."""
     program = compile_c(STEPS, "-mno-red-zone")
-    # No event comes between what is interrupted and what the child does of it.
+    # No event comes between the interrupted unlock and the child's continuation.
     level = ["-l", "0,mutex=2"]
     message = ptt("record", *level, "--handler", handler, "-o", trace_dir, "--", program)
     passes = int(message.stdout)
@@ -163,6 +163,6 @@ def test_fork_at_each_instruction(
     events = [sum(thread["events"] for thread in p["threads"]) for p in found["processes"]]
     waits = found["event_types"].get("BUFFER_WAIT", 0)
     assert 0 <= max(events) - 2 * (passes + 1) <= waits
-    # Of the interrupted release there is an event in the child where it had not begun.
+    # The child has an event of the interrupted release if the release had not begun.
     assert all(2 <= count <= 3 + waits for count in sorted(events)[:-1])
     assert len({thread["tid"] for p in found["processes"] for thread in p["threads"]}) == passes

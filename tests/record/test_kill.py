@@ -1,4 +1,4 @@
-"""kill -9 of the program, of the recorder, of both: what was committed is in the trace, once."""
+"""kill -9 of the program, the recorder, or both: the trace has each committed event once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def wait_until(reached: Callable[[], bool]) -> None:
 
 @dataclass
 class Running:
-    """A recording of a program that goes on until it is killed."""
+    """A recording of a program that runs until it is killed."""
 
     recorder: subprocess.Popen[str]
     program: int
@@ -46,12 +46,12 @@ class Running:
     words: Path
 
     def progress(self) -> list[int]:
-        """Return how often each thread has locked and unlocked, and said so."""
+        """Return each thread's own count of its rounds of lock and unlock."""
         found = np.fromfile(self.words, dtype="<u8")[::8][:THREADS]
         return sorted(int(n) for n in found)
 
     def goes_on(self) -> None:
-        """Wait until each thread has come further."""
+        """Wait until each thread has made progress."""
         before = self.progress()
         wait_until(
             lambda: all(now > then for now, then in zip(self.progress(), before, strict=True))
@@ -60,7 +60,7 @@ class Running:
 
 @pytest.fixture
 def start(ptt: Ptt, tmp_path: Path, own: Callable[[str], Path]) -> Iterator[Callable[..., Running]]:
-    """Starter of recordings; whatever still runs in the end is killed."""
+    """Starter of recordings; the fixture kills every process that still runs at the end."""
     running: list[Running] = []
 
     def begin(*options: str) -> Running:
@@ -103,7 +103,9 @@ def check(run: Running, committed: list[int]) -> None:
 
 
 @pytest.mark.parametrize("options", BUFFERS, ids=str)
-def test_program_killed(start: Callable[..., Running], options: tuple[str, ...]) -> None:
+def test_committed_events_survive_a_killed_program(
+    start: Callable[..., Running], options: tuple[str, ...]
+) -> None:
     run = start(*options)
     os.kill(run.program, signal.SIGKILL)
     run.recorder.wait(200)
@@ -112,7 +114,9 @@ def test_program_killed(start: Callable[..., Running], options: tuple[str, ...])
 
 
 @pytest.mark.parametrize("options", BUFFERS, ids=str)
-def test_recorder_killed(start: Callable[..., Running], ptt: Ptt, options: tuple[str, ...]) -> None:
+def test_committed_events_survive_a_killed_recorder(
+    start: Callable[..., Running], ptt: Ptt, options: tuple[str, ...]
+) -> None:
     run = start(*options)
     committed = run.progress()
     run.recorder.kill()
@@ -127,8 +131,10 @@ def test_recorder_killed(start: Callable[..., Running], ptt: Ptt, options: tuple
 
 
 @pytest.mark.parametrize("options", [("--buffer-budget", "512K"), ("--handler", "shared")], ids=str)
-def test_recorder_stopped(start: Callable[..., Running], options: tuple[str, ...]) -> None:
-    """Threads do not wait for it without end, and are recorded again when it goes on."""
+def test_threads_go_on_while_the_recorder_is_stopped(
+    start: Callable[..., Running], options: tuple[str, ...]
+) -> None:
+    """Threads do not wait for the recorder forever, and it records them again when it continues."""
     run = start(*options)
     with (Path(session(run.trace)["session_dir"]) / "segment").open("r+b", 0) as segment:
         segment.seek(Segment.patience_ms.offset)  # type: ignore[attr-defined]
@@ -153,7 +159,9 @@ def test_recorder_stopped(start: Callable[..., Running], options: tuple[str, ...
 
 
 @pytest.mark.parametrize("options", BUFFERS, ids=str)
-def test_both_killed(start: Callable[..., Running], ptt: Ptt, options: tuple[str, ...]) -> None:
+def test_committed_events_survive_when_both_are_killed(
+    start: Callable[..., Running], ptt: Ptt, options: tuple[str, ...]
+) -> None:
     run = start(*options)
     committed = run.progress()
     for pid in random.sample([run.recorder.pid, run.program], 2):
@@ -170,7 +178,7 @@ def test_a_recorder_at_work_is_not_disturbed(start: Callable[..., Running], ptt:
     assert session(run.trace)["state"] == "running"
 
 
-# The recording of another test would name it first.
+# Another test's recording would name it first.
 @pytest.mark.alone
 def test_the_next_recording_names_one_that_was_killed(
     start: Callable[..., Running], ptt: Ptt, tmp_path: Path
@@ -184,12 +192,14 @@ def test_the_next_recording_names_one_that_was_killed(
     ptt("recover", run.trace)
 
 
-def test_what_is_no_trace(ptt: Ptt, tmp_path: Path) -> None:
+def test_recover_refuses_other_directories(ptt: Ptt, tmp_path: Path) -> None:
     assert "neither" in ptt("recover", tmp_path, status=2).stderr
     assert "not a directory" in ptt("recover", tmp_path / "nothing", status=2).stderr
 
 
-def test_levels_of_a_running_process(start: Callable[..., Running], ptt: Ptt) -> None:
+def test_levels_of_a_running_process_can_be_changed(
+    start: Callable[..., Running], ptt: Ptt
+) -> None:
     run = start("--level", "mutex=1,cond=4")
     message = ptt("level", str(run.program)).stdout
     assert "mutex=1" in message
@@ -206,14 +216,14 @@ def test_levels_of_a_running_process(start: Callable[..., Running], ptt: Ptt) ->
     assert 0 < freed < sum(run.progress())
 
 
-def test_levels_of_others_cannot_be_changed(ptt: Ptt) -> None:
+def test_levels_of_unrecorded_processes_cannot_be_changed(ptt: Ptt) -> None:
     assert "is not being recorded" in ptt("level", str(os.getpid()), "1", status=2).stderr
     assert "no process" in ptt("level", "999999999", "1", status=2).stderr
 
 
 def test_commands_know_that_the_recorder_is_dead(start: Callable[..., Running], ptt: Ptt) -> None:
     run = start()
-    # Commands that show each event of an endless program take as long as they like.
+    # Otherwise, commands that show each event of an endless program would never end.
     os.kill(run.program, signal.SIGSTOP)
     follower = subprocess.Popen(
         ptt.command("view", "-f", run.trace),
@@ -225,7 +235,7 @@ def test_commands_know_that_the_recorder_is_dead(start: Callable[..., Running], 
     run.recorder.kill()
     run.recorder.wait()
     message = f"its recorder was killed: `ptt recover {run.trace}` finishes the trace\n"
-    # Nobody waits for what does not come, whoever was there before and whoever comes later.
+    # No command waits for events that cannot come, whether it started before or after the kill.
     assert follower.communicate(timeout=300)[1].endswith(message)
     assert follower.returncode == 0
     for words in (("view", "-f"), ("check", "--follow"), ("top",), ("report",)):

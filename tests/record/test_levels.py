@@ -1,4 +1,4 @@
-"""The little language of detail levels."""
+"""The small language of detail levels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from nptltrace.recording.settings.levels import parse_levels
         ("LEVEL_IO,LEVEL_MUTEX_ALL", 3, "mutex=4"),
     ],
 )
-def test_what_the_tracer_is_given(spec: str, number: int, argument: str) -> None:
+def test_a_level_becomes_an_argument_of_the_tracer(spec: str, number: int, argument: str) -> None:
     levels = parse_levels(spec)
     assert (levels.number, levels.argument) == (number, argument)
 
@@ -32,12 +32,12 @@ def test_what_the_tracer_is_given(spec: str, number: int, argument: str) -> None
 @pytest.mark.parametrize(
     "spec", ["5", "-1", "", "mutex", "mutex=", "mutex=9", "mutux=1", "LEVEL_X_ALL", "LEVEL_", "1;2"]
 )
-def test_refuses_nonsense_and_says_what_it_expects(spec: str) -> None:
+def test_nonsense_is_refused_with_the_expected_form(spec: str) -> None:
     with pytest.raises(UsageError, match=r"expected|unknown"):
         parse_levels(spec)
 
 
-def test_domains_that_are_not_named_are_left_alone() -> None:
+def test_unnamed_domains_keep_their_level() -> None:
     levels = parse_levels("mutex=3", base=None)
     assert levels.of("mutex") == 3
     assert levels.of("cond") is None

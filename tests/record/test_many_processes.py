@@ -1,4 +1,4 @@
-"""What the recorder does for a process does not depend on how many others there are."""
+"""The recorder's work for a process does not depend on the number of other processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LIVE, NO_PARENT = 2, 0xFFFFFFFF
 
 
 class Table:
-    """A collector that has a process table and nothing else."""
+    """A collector with a process table and nothing else."""
 
     clock, start = 0, (1, 0)
 
@@ -61,7 +61,7 @@ class Table:
 
 
 class Watched:
-    """Processes that wait, and the watch that knows them."""
+    """Waiting processes, and the watch that knows them."""
 
     def __init__(self, directory: Path, stack: ExitStack, count: int) -> None:
         self.table = Table()
@@ -75,7 +75,7 @@ class Watched:
         self.watch.step()
 
     def start(self) -> subprocess.Popen[bytes]:
-        # One that answers has loaded all that it ever will: there is the same to read of each.
+        # A process that answers has loaded its libraries: each process costs the same to read.
         pipe = subprocess.PIPE
         child = subprocess.Popen(["cat"], stdin=pipe, stdout=pipe, bufsize=0)
         self._stack.enter_context(child)
@@ -94,7 +94,7 @@ class Watched:
 
 
 def instructions(call: Callable[[], object]) -> int:
-    """Return how many instructions of Python's a call takes."""
+    """Return the number of Python bytecode instructions of a call."""
     count = 0
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
@@ -118,12 +118,12 @@ def _few_and_many(tmp_path: Path) -> Iterator[list[Watched]]:
         yield [Watched(tmp_path, stack, count) for count in (4, 40)]
 
 
-def test_a_look_costs_what_it_finds(few_and_many: list[Watched]) -> None:
+def test_a_look_without_news_costs_the_same_for_many_processes(few_and_many: list[Watched]) -> None:
     few, many = (instructions(watched.watch.step) for watched in few_and_many)
     assert many == few
 
 
-def test_one_that_comes_costs_the_same_among_many(few_and_many: list[Watched]) -> None:
+def test_a_new_process_costs_the_same_among_many(few_and_many: list[Watched]) -> None:
     costs = []
     for watched in few_and_many:
         watched.start()
@@ -133,7 +133,7 @@ def test_one_that_comes_costs_the_same_among_many(few_and_many: list[Watched]) -
     assert many < 1.2 * few
 
 
-def test_one_that_calls_from_elsewhere_costs_the_same_among_many(
+def test_a_new_call_site_costs_the_same_among_many(
     few_and_many: list[Watched],
 ) -> None:
     costs = []
@@ -145,7 +145,7 @@ def test_one_that_calls_from_elsewhere_costs_the_same_among_many(
     assert many < 1.2 * few
 
 
-def test_one_that_ends_costs_the_same_among_many(few_and_many: list[Watched]) -> None:
+def test_an_ended_process_costs_the_same_among_many(few_and_many: list[Watched]) -> None:
     costs = []
     for watched in few_and_many:
         watched.end()
@@ -156,8 +156,8 @@ def test_one_that_ends_costs_the_same_among_many(few_and_many: list[Watched]) ->
     assert many < 1.2 * few
 
 
-def test_entries_that_a_wild_store_has_hit(tmp_path: Path) -> None:
-    """They are no processes, and nobody waits for their ends."""
+def test_damaged_entries_are_passed_over(tmp_path: Path) -> None:
+    """Such entries are no processes, and the recorder waits for no end of them."""
     with ExitStack() as stack:
         watched = Watched(tmp_path, stack, 2)
         for damage in (
@@ -172,7 +172,7 @@ def test_entries_that_a_wild_store_has_hit(tmp_path: Path) -> None:
         assert not watched.watch.busy()
 
 
-def test_counts_that_cannot_be() -> None:
+def test_impossible_counts_are_not_believed() -> None:
     stats = Stats(
         lost_full=2**62, lost_closed=3, overwritten=2**60, stopped=1, lost_processes=2**31,
         unjoined=2,

@@ -1,4 +1,4 @@
-"""Modules that are closed: what lies at their addresses afterwards has names of its own."""
+"""Closed modules: new code at their addresses gets its own names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.support import Compiler, Ptt, Recorder
 
-# Alike to the byte but for the name, so that the second lies where the first did.
+# Equal in every byte except the name, so that the second lies at the first's addresses.
 PLUGIN = """
 #include <pthread.h>
 static void *begin_of_NAME(void *arg) { return arg; }
@@ -46,7 +46,7 @@ static void call(const char *path, pthread_mutex_t *mutex)
     void (*work)(pthread_mutex_t *, int) = (void (*)(pthread_mutex_t *, int))dlsym(plugin, "work");
     static void *first;
     if (first && first != (void *)work)
-        exit(77); /* elsewhere: this is not the case that is meant */
+        exit(77); /* elsewhere: the case did not occur */
     first = (void *)work;
     work(mutex, 10);
     dlclose(plugin);
@@ -93,7 +93,7 @@ def test_sites_die_with_their_module(
     taken = [e for e in _events(ptt, trace) if e["event"] == "MUTEX_TAKEN"]
     places = Counter((e["object_name"], str(e["site_name"]).partition("+")[0]) for e in taken)
     assert places == {("of_a", "loop_of_a"): 40, ("of_b", "loop_of_b"): 40}
-    assert len({e["site"] for e in taken}) == 1  # or this test shows nothing
+    assert len({e["site"] for e in taken}) == 1  # otherwise this test shows nothing
     begun = [e["site_name"] for e in _events(ptt, trace) if e["event"] == "THREAD_BEGIN"]
     assert Counter(begun) == {"begin_of_a": 4, "begin_of_b": 4}
     found = _events(ptt, trace, "--site", "begin_of_b")
@@ -124,7 +124,9 @@ def test_sites_die_with_their_module(
     assert {row["name"] for row in modules} == {"a.so", "b.so"}
 
 
-def test_sites_without_a_recorder(compile_c: Compiler, ptt: Ptt, tmp_path: Path) -> None:
+def test_sites_die_with_their_module_without_a_recorder(
+    compile_c: Compiler, ptt: Ptt, tmp_path: Path
+) -> None:
     for name in ("a", "b"):
         _plugin(compile_c, name, tmp_path / f"{name}.so")
     host, a = compile_c(HOST), tmp_path / "a.so"
@@ -138,7 +140,7 @@ def test_sites_without_a_recorder(compile_c: Compiler, ptt: Ptt, tmp_path: Path)
     taken_at = [e for e in _events(ptt, tmp_path / "run.ptt") if e["event"] == "MUTEX_TAKEN"]
     places = Counter((e["object_name"], str(e["site_name"]).partition("+")[0]) for e in taken_at)
     assert places == {("of_a", "loop_of_a"): 30, ("of_b", "loop_of_b"): 30}
-    assert len({e["site"] for e in taken_at}) == 1  # or this test shows nothing
+    assert len({e["site"] for e in taken_at}) == 1  # otherwise this test shows nothing
 
 
 def test_a_file_that_was_replaced_lends_its_names_to_nobody(
@@ -158,7 +160,7 @@ def test_a_file_that_was_replaced_lends_its_names_to_nobody(
 
 
 def test_a_program_with_holes_is_one_module(record: Recorder, compile_c: Compiler) -> None:
-    """The dynamic linker finds the segments of such a program one by one."""
+    """The dynamic linker maps the segments of such a program one by one."""
     text = """
     #include <pthread.h>
     int main(void)
@@ -202,7 +204,7 @@ int main(int argc, char **argv)
 """
 
 
-def test_two_threads_change_places(
+def test_sites_stay_right_when_two_threads_swap_modules(
     record: Recorder, compile_c: Compiler, ptt: Ptt, tmp_path: Path
 ) -> None:
     a, b = (_plugin(compile_c, name, tmp_path / f"{name}.so") for name in ("a", "b"))
@@ -241,7 +243,7 @@ int main(int, char **argv)
 """
 
 
-def test_modules_may_come_and_go_for_ever(compile_c: Compiler, ptt: Ptt, tmp_path: Path) -> None:
+def test_modules_may_come_and_go_forever(compile_c: Compiler, ptt: Ptt, tmp_path: Path) -> None:
     source, host = tmp_path / "plugin.cc", tmp_path / "host.cc"
     source.write_text(
         "#include <mutex>\n"

@@ -1,4 +1,4 @@
-"""Names that a recording keeps: they are those of the build that ran, whatever is built later."""
+"""A recording keeps the names of the recorded build, whatever is built later."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from tests.support import Compiler, Ptt, Recorder
 
-# One thread makes another wait, in functions whose names change with the next version, as does all
-# that lies before them.
+# One thread makes another wait. The next version renames the functions and
+# everything that lies before them.
 PROGRAM = """
 #include <pthread.h>
 #include <time.h>
@@ -61,7 +61,7 @@ KEEP = {"PTT_BUNDLE": None}
 
 
 def read(ptt: Ptt, *traces: Path) -> str:
-    """Return all names that reports and events have."""
+    """Return all names in reports and events."""
     return "".join(
         ptt(*command, *traces).stdout
         for command in (("report", "-v"), ("report", "--by", "stack"), ("view", "--stacks"))
@@ -95,11 +95,11 @@ def test_runs_of_two_builds_have_their_own_names(
     ptt("merge", "-o", tmp_path / "both.ptt", old, new)
     merged = set(re.findall(r"\w+", ptt("report", tmp_path / "both.ptt").stdout))
     known = {"old_lock", "new_lock"}
-    # Of files without a build-id the names cannot be told apart where two traces have become one.
+    # Without a build-id, names cannot be told apart after two traces were merged.
     assert known <= merged if flags == BUILD_ID else "old_lock" not in merged
 
 
-def test_nothing_is_kept_unless_wanted(ptt: Ptt, compile_c: Compiler, record: Recorder) -> None:
+def test_no_bundle_keeps_no_names(ptt: Ptt, compile_c: Compiler, record: Recorder) -> None:
     program = compile_c(PROGRAM % OLD, *BUILD_ID)
     trace = record(program, options=("--no-bundle",), env=KEEP)
     assert not (trace / "info" / "symbols.jsonl").exists()
@@ -109,7 +109,9 @@ def test_nothing_is_kept_unless_wanted(ptt: Ptt, compile_c: Compiler, record: Re
     assert "new_" not in names
 
 
-def test_only_the_programs_own_files_are_asked(compile_c: Compiler, record: Recorder) -> None:
+def test_only_names_of_the_programs_own_files_are_kept(
+    compile_c: Compiler, record: Recorder
+) -> None:
     trace = record(compile_c(PROGRAM % OLD), env=KEEP)
     lines = map(json.loads, (trace / "info" / "symbols.jsonl").read_text().splitlines())
     assert {line["module"].rpartition("/")[2] for line in lines} == {"program"}
@@ -118,7 +120,7 @@ def test_only_the_programs_own_files_are_asked(compile_c: Compiler, record: Reco
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_what_takes_too_long_is_left_out(
+def test_names_that_take_too_long_are_left_out(
     compile_c: Compiler, record: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = compile_c(PROGRAM % OLD)
@@ -132,7 +134,7 @@ def test_what_takes_too_long_is_left_out(
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_of_many_streams_the_first_are_read(
+def test_only_the_first_of_many_streams_are_read(
     compile_c: Compiler, record: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = compile_c(PROGRAM % OLD)
@@ -147,8 +149,10 @@ def test_of_many_streams_the_first_are_read(
     assert first.stat().st_size
 
 
-def test_an_unwritable_trace(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
-    """The program takes the directory away in which names would be put."""
+def test_a_removed_trace_does_not_stop_the_recording(
+    ptt: Ptt, compile_c: Compiler, tmp_path: Path
+) -> None:
+    """The program removes the directory for the names."""
     gone = tmp_path / "run.ptt"
     body = PROGRAM % OLD
     program = compile_c(body.replace("return 0;", f'return system("rm -rf {gone}/info");').replace(

@@ -1,4 +1,4 @@
-"""Processes in PID namespaces of their own, whose pids mean something else to the recorder."""
+"""Processes in their own PID namespaces, with pids that mean other processes to the recorder."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _may_unshare() -> bool:
 
 pytestmark = pytest.mark.skipif(not _may_unshare(), reason="no PID namespace can be made here")
 
-# Containers side by side, in each of which two processes with threads lock; pids may be skipped.
+# Containers side by side. In each container, two processes with threads lock; it may skip pids.
 PROGRAM = """
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -111,18 +111,18 @@ int main(int argc, char **argv)
 
 
 def mutex_events(ptt: Ptt, trace: Path) -> dict[str, Any]:
-    """Return what `ptt stat` says, and check that nothing was lost."""
+    """Return the output of `ptt stat`, and check that nothing was lost."""
     found: dict[str, Any] = json.loads(ptt("stat", "--format", "json", trace).stdout)
     assert found["lost"] == 0
     return found
 
 
-def test_nothing_is_lost_of_pids_that_nobody_has_outside(
+def test_nothing_is_lost_from_processes_with_unknown_pids(
     ptt: Ptt, record: Recorder, compile_c: Compiler
 ) -> None:
-    """The recorder ends, with every event, whatever the pids in there mean outside."""
+    """The recorder ends and has every event, whatever the inner pids mean outside."""
     found = mutex_events(ptt, record(compile_c(PROGRAM), "2", "500"))
-    # In each container two processes of four threads.
+    # Each container has two processes of four threads.
     assert found["event_types"]["MUTEX_TAKEN"] == 2 * 2 * 4 * 1000
     workers = [t for p in found["processes"] for t in p["threads"] if t["events"] > 1000]
     assert len(workers) == 2 * 2 * 4
@@ -130,7 +130,7 @@ def test_nothing_is_lost_of_pids_that_nobody_has_outside(
 
 
 def test_processes_have_the_pids_of_the_recorder(record: Recorder, compile_c: Compiler) -> None:
-    """Each has two pids, and the name of its own program, not that of a pid outside."""
+    """Each process has two pids, and the name of its own program."""
     found = processes(record(compile_c(PROGRAM), "3", "0", "30000"))
     assert len(found) == 1 + 3 * 3
     assert len({process["pid"] for process in found}) == len(found)
@@ -141,7 +141,7 @@ def test_processes_have_the_pids_of_the_recorder(record: Recorder, compile_c: Co
     assert {process["name"] for process in found} == {"program"}
 
 
-def test_threads_are_named(ptt: Ptt, record: Recorder, compile_c: Compiler) -> None:
+def test_threads_in_a_namespace_have_names(ptt: Ptt, record: Recorder, compile_c: Compiler) -> None:
     found = mutex_events(ptt, record(compile_c(PROGRAM), "1", "0", "40000"))
     names = {t["name"] for p in found["processes"] for t in p["threads"] if t["events"] > 1000}
     assert names == {"program"}
@@ -150,11 +150,12 @@ def test_threads_are_named(ptt: Ptt, record: Recorder, compile_c: Compiler) -> N
 def test_processes_with_the_same_pid_have_levels_of_their_own(
     record: Recorder, compile_c: Compiler
 ) -> None:
-    """What the second does with its page of levels does not end the first by a signal."""
-    record(compile_c(PROGRAM), "20", "0", "2000")  # exits with the number of those that were killed
+    """When the second process uses its page of levels, the first gets no fatal signal."""
+    # The exit status is the number of killed processes.
+    record(compile_c(PROGRAM), "20", "0", "2000")
 
 
-def test_level_from_outside(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
+def test_levels_can_be_changed_from_outside(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     command = [str(compile_c(PROGRAM)), "1", "0", "200000"]
     start = ptt.command("record", "-o", trace, "--", *command)
@@ -167,14 +168,14 @@ def test_level_from_outside(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> No
             assert "mutex=0" in ptt("level", str(pid)).stdout
         finally:
             for process in processes(trace):
-                # The end of one may have ended the other.
+                # The end of one process may have ended the other.
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process["pid"], signal.SIGKILL)
             recorder.wait(60)
 
 
 def _outer_pid(trace: Path) -> int:
-    """Return the pid of the first process of a namespace, once the recorder has found it."""
+    """Return the pid of a namespace's first process, as soon as the recorder has found it."""
     end = time.monotonic() + 30
     while time.monotonic() < end:
         try:

@@ -1,4 +1,4 @@
-"""Which processes may have come since the program was started."""
+"""Processes that may have started after the program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nptltrace.recording import recorder
 
 @pytest.fixture(name="no_listing")
 def _no_listing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody may list all processes: there can be tens of thousands."""
+    """No code may list all processes: there can be tens of thousands."""
 
     def refuse(_: object) -> list[str]:
         pytest.fail("all processes were listed")
@@ -34,7 +34,7 @@ def last_pid() -> int:
 
 
 def retried_where_others_start_many() -> tuple[int, int, set[int]]:
-    """Return two processes, one after the other, and those that are said to follow the first."""
+    """Return two processes in order of start, and the pids that may follow the first."""
     while True:
         first, second = fork(), fork()
         done = threading.Event()
@@ -55,14 +55,14 @@ def retried_where_others_start_many() -> tuple[int, int, set[int]]:
 
 
 @pytest.mark.usefixtures("no_listing")
-def test_few_are_asked_for_one_by_one() -> None:
+def test_few_new_pids_are_tried_one_by_one() -> None:
     first, second, found = retried_where_others_start_many()
     assert second in found
     assert first not in found
     assert os.getpid() not in found
 
 
-def test_after_a_long_time_it_may_be_any() -> None:
+def test_after_a_long_time_any_pid_may_be_new() -> None:
     assert os.getppid() in recorder._pids_after(fork_and_wait(), 60.0)
 
 

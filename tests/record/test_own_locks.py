@@ -1,4 +1,4 @@
-"""`ptt record --locks`: locks of the program's own libraries, as a file describes them."""
+"""`ptt record --locks`: locks of the program's own libraries, described by a file."""
 
 from __future__ import annotations
 
@@ -67,45 +67,49 @@ def _report(ptt: Ptt, trace: Path) -> dict[str, Any]:
 
 
 def _assert_contended(found: dict[str, Any]) -> None:
-    """Holds the report to one wait for a gate, of a thread that held it."""
+    """Insist that the report has one wait for a gate, blamed on the thread that held it."""
     (lock,) = [one for one in found["objects"] if one["kind"] == "gate" and one["waits"]]
     assert lock["waits"] == 1
     assert 0 < lock["held_ns"] <= lock["wait_ns"]
     (blamed,) = lock["blamed"]
     assert blamed["site"].startswith("hold+")
-    # what the library does inside is not reported besides
+    # the library's internal waits are not reported as well
     assert found["unknown_waits"] == 0
     assert not [one for one in found["objects"] if one["kind"] == "futex"]
 
 
-def test_contention_has_its_holder(
+def test_a_wait_for_an_own_lock_has_its_holder(
     linked: Path, locks: tuple[str, str], record: Recorder, ptt: Ptt
 ) -> None:
     trace = record(linked, "contend", options=locks)
     _assert_contended(_report(ptt, trace))
     [found] = json.loads(ptt("check", "--format", "json", trace, status=1).stdout)["findings"]
-    assert found["kind"] == "sleeping-holder"  # that is how it holds the gate
+    assert found["kind"] == "sleeping-holder"  # the thread sleeps with the gate
     assert "gate" in ptt("report", trace).stdout
     ptt("verify", trace)
 
 
-def test_a_deadlock(linked: Path, locks: tuple[str, str], record: Recorder, ptt: Ptt) -> None:
+def test_a_deadlock_of_own_locks_is_found(
+    linked: Path, locks: tuple[str, str], record: Recorder, ptt: Ptt
+) -> None:
     trace = record(linked, "deadlock", options=locks)
     found = json.loads(ptt("check", "--format", "json", trace, status=1).stdout)
     assert "deadlock" in {one["kind"] for one in found["findings"]}
 
 
-def test_a_condition(linked: Path, locks: tuple[str, str], record: Recorder, ptt: Ptt) -> None:
+def test_an_own_condition_releases_its_lock(
+    linked: Path, locks: tuple[str, str], record: Recorder, ptt: Ptt
+) -> None:
     trace = record(linked, "bell", options=locks)
     found = _report(ptt, trace)
     (bell,) = [one for one in found["objects"] if one["kind"] == "bell"]
     assert bell["idle_ns"] > 30_000_000
     (gate,) = [one for one in found["objects"] if one["kind"] == "gate"]
-    assert gate["hold_max_ns"] < bell["idle_ns"]  # free while the thread waited
+    assert gate["hold_max_ns"] < bell["idle_ns"]  # the gate was free while the thread waited
     assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
 
 
-# A byte, behind which nothing can be read: nobody but the library knows what a lock of its own is.
+# One byte at the end of readable memory: only the library knows the size of its own lock.
 SMALL_LOCK = """
 #include <stdlib.h>
 #ifdef LIBRARY
@@ -153,7 +157,7 @@ functions = [
 
 
 @pytest.mark.parametrize("handler", ["ring", "shared"])
-def test_a_lock_at_the_end_of_what_is_mapped(
+def test_a_lock_at_the_end_of_readable_memory_is_recorded(
     tmp_path: Path, record: Recorder, ptt: Ptt, handler: str
 ) -> None:
     source, library = tmp_path / "small.c", tmp_path / "libsmall.so"
@@ -168,7 +172,7 @@ def test_a_lock_at_the_end_of_what_is_mapped(
     assert lock["holds"] >= 2000
 
 
-# A barrier, and a function that has another one run by two threads.
+# A barrier, and a function that lets two threads run another function.
 GATHERING = """
 #include <pthread.h>
 #include <stdlib.h>
@@ -220,7 +224,9 @@ functions = [{ name = "gather", does = "wait" }, { name = "twice", does = "team"
 """
 
 
-def test_a_barrier(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:
+def test_an_own_barrier_and_parallel_region_are_recorded(
+    tmp_path: Path, record: Recorder, ptt: Ptt
+) -> None:
     source, library = tmp_path / "gather.c", tmp_path / "libgather.so"
     source.write_text(GATHERING)
     _gcc("-shared", "-fPIC", "-DLIBRARY", source, "-o", library)
@@ -233,21 +239,22 @@ def test_a_barrier(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:
     assert barrier["wait_max_ns"] > 40_000_000
     (blamed,) = barrier["blamed"]
     assert blamed["site"].startswith("come+")
-    # the thread that has done its part has no more work
+    # after its part, the thread has no more work
     (pool,) = [one for one in found["objects"] if one["kind"] == "team-pool"]
     assert pool["idle_waits"] == 1
 
 
-def test_children_without_an_environment(
+def test_children_without_an_environment_are_recorded(
     linked: Path, locks: tuple[str, str], record: Recorder, ptt: Ptt
 ) -> None:
     found = _report(ptt, record(linked, "clean", options=locks))
     _assert_contended(found)
     kinds = [one["kind"] for one in found["objects"]]
-    assert kinds.count("gate") == 3  # of the parent, of its child, and of what that executes
+    # of the parent, its child, and the program that the child executes
+    assert kinds.count("gate") == 3
 
 
-def test_libraries_that_are_opened(
+def test_locks_of_opened_libraries_are_recorded(
     tmp_path: Path, locks: tuple[str, str], record: Recorder, ptt: Ptt
 ) -> None:
     program = tmp_path / "opens"
@@ -256,7 +263,7 @@ def test_libraries_that_are_opened(
     trace = record(program, one, other, options=locks)
     found = _report(ptt, trace)
     _assert_contended(found)
-    # what two libraries have at once is recorded of the first, and of the other when that is gone
+    # locks that both libraries have are recorded of the first, then of the second
     (second,) = [lock for lock in found["objects"] if lock["kind"] == "gate" and not lock["waits"]]
     assert second["holds"] == 1
     ran = subprocess.run([program, one, other], check=True, capture_output=True, text=True)
@@ -264,7 +271,7 @@ def test_libraries_that_are_opened(
     assert traced.stdout == ran.stdout == "one\nother\nother\n"
 
 
-def test_without_the_option_nothing_is_there(linked: Path, record: Recorder, ptt: Ptt) -> None:
+def test_own_locks_are_unknown_without_the_option(linked: Path, record: Recorder, ptt: Ptt) -> None:
     found = _report(ptt, record(linked, "contend"))
     assert not [one for one in found["objects"] if one["kind"] == "gate"]
     assert found["unknown_waits"] == 1
@@ -294,7 +301,7 @@ def test_without_the_option_nothing_is_there(linked: Path, record: Recorder, ptt
         (None, "No such file or directory"),
     ],
 )
-def test_a_file_that_makes_no_sense(text: str | None, says: str, tmp_path: Path, ptt: Ptt) -> None:
+def test_a_senseless_file_is_refused(text: str | None, says: str, tmp_path: Path, ptt: Ptt) -> None:
     path = tmp_path / "wrong.toml"
     if text is not None:
         path.write_text(text)

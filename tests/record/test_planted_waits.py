@@ -1,4 +1,4 @@
-"""How long others held the lock during waits, against what the program measured itself."""
+"""How long other threads held the lock during waits, compared with the program's own measure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ US = 1000
 
 @pytest.fixture(params=[0, 2, 8], ids="beside {}".format)
 def _busy(request: pytest.FixtureRequest) -> Iterator[None]:
-    """So many processes compute meanwhile."""
+    """Keep this many processors busy meanwhile."""
     command = [sys.executable, "-S", "-c", "while True: pass"]
     others = [subprocess.Popen(command) for _ in range(request.param)]
     yield
@@ -31,7 +31,7 @@ def _busy(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def near(found: int, planted: int) -> bool:
-    """Whether a time is that which the program measured, within 5 % or 50 us."""
+    """Return whether a time equals the program's own measure within 5 % or 50 us."""
     return abs(found - planted) <= max(planted // 20, 50 * US)
 
 
@@ -45,7 +45,7 @@ def test_waits_are_as_long_as_they_were_planted(
     waits = [row for row in table if row["class"] == "contended"]
     waits.sort(key=lambda row: int(row["t_ns"]))
     assert len(waits) == len(planted) == 36
-    # A thread may lose the processor between its own clock and the lock, on either side of it.
+    # A thread may lose the processor between its own clock and the lock, before or after the lock.
     right: dict[str, int] = {}
     for row, (name, held, wake) in zip(waits, planted, strict=True):
         right[name] = right.get(name, 0) + near(row["held_ns"], int(held))
@@ -55,10 +55,10 @@ def test_waits_are_as_long_as_they_were_planted(
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_only_a_unit_that_comes_back_from_its_taker_was_held(
+def test_a_unit_counts_as_held_only_if_its_taker_returns_it(
     ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
 ) -> None:
-    """A lock has a holder; work that is handed over, and units of a pool, have a waker."""
+    """A lock has a holder; handed-over work and units of a pool have a waker."""
     ptt("record", "-o", trace_dir, "--", program("units"))
     found = nptltrace.open(trace_dir).sql(
         "select object_name, class, held_ns, owner_tid, waker_tid, pid from named_waits "

@@ -1,4 +1,4 @@
-"""What recording reads of ELF files, and which programs it says it cannot trace."""
+"""How recording reads ELF files, and which programs it reports as untraceable."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def test_build_id_is_that_of_readelf(compile_c: Compiler) -> None:
     assert f"Build ID: {elf.build_id}" in notes.stdout
 
 
-def test_headers_that_lead_out_of_every_file(compile_c: Compiler, tmp_path: Path) -> None:
+def test_headers_that_point_outside_the_file_do_no_harm(
+    compile_c: Compiler, tmp_path: Path
+) -> None:
     data = compile_c(PLAIN).read_bytes()
     (table,) = struct.unpack_from("<Q", data, 32)
     places = [32, *(table + 56 * n + 8 for n in range(struct.unpack_from("<H", data, 56)[0]))]
@@ -65,7 +67,7 @@ def test_modules_of_this_process_give_back_their_addresses() -> None:
 
 
 def test_a_small_file_is_one_module(compile_c: Compiler) -> None:
-    """Its segments lie in its first page, and are mapped from there."""
+    """All segments lie in the first page of the file and are mapped from there."""
     path = compile_c(PLAIN, "-Wl,-z,noseparate-code")
     places = [
         (0x555555554000, 0),
@@ -86,7 +88,7 @@ def test_a_small_file_is_one_module(compile_c: Compiler) -> None:
     assert [module.bias for module in modules_of(mappings, read)] == found
 
 
-def test_paths_of_the_process_are_not_those_of_the_recorder() -> None:
+def test_paths_are_those_of_the_process_and_not_the_recorders() -> None:
     fd = os.memfd_create("plugin")
     try:
         line = f"1 7f0000000000 7f0000001000 7f0000000000 ab- /proc/self/fd/{fd}\n"
@@ -98,7 +100,7 @@ def test_paths_of_the_process_are_not_those_of_the_recorder() -> None:
         os.close(fd)
 
 
-def test_what_is_no_elf_file(tmp_path: Path) -> None:
+def test_malformed_files_are_not_read_as_elf(tmp_path: Path) -> None:
     for number, data in enumerate(
         [b"", b"\x7fELF", b"\x7fELF\x02\x01" + bytes(10), os.urandom(999)]
     ):
@@ -108,7 +110,7 @@ def test_what_is_no_elf_file(tmp_path: Path) -> None:
 
 
 class TestWhyUntraceable:
-    """Each program that the tracer cannot get into has its reason."""
+    """Each untraceable program has its reason."""
 
     def test_ordinary(self, compile_c: Compiler) -> None:
         assert why_untraceable(compile_c(PLAIN)) is None

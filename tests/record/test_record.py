@@ -39,7 +39,7 @@ SUMMARY = re.compile(
     r"(?P<threads>\d+) threads? in (?P<dir>\S+) \((?P<lost>\d+) lost, \d+(\.\d)? [kMG]?B\)"
 )
 
-# Events of the program with more data than is kept of one.
+# User events with more data than an event keeps.
 LONGEST = """
 #include <nptl_trace.h>
 
@@ -56,7 +56,7 @@ int main(void)
 }
 """
 
-# One real-time thread, with pauses, while others fill the buffers as fast as they can.
+# A real-time thread with pauses, while other threads fill the buffers as fast as they can.
 REAL_TIME = """
 #include <pthread.h>
 #include <stdatomic.h>
@@ -113,7 +113,7 @@ int main(void)
 }
 """
 
-# A real-time thread records more than there is room for while the recorder does not run.
+# While the recorder does not run, a real-time thread records more than the buffers hold.
 UNCOLLECTED = """
 #include <pthread.h>
 #include <signal.h>
@@ -149,7 +149,7 @@ int main(void)
 }
 """
 
-# As many threads at one time as its argument says.
+# The argument says how many threads live at the same time.
 AT_ONE_TIME = """
 #include <limits.h>
 #include <pthread.h>
@@ -188,20 +188,20 @@ int main(int argc, char **argv)
 
 
 def last_line(stderr: str) -> dict[str, str]:
-    """Return what the last line says."""
+    """Return the facts of the last line."""
     match = SUMMARY.fullmatch(stderr.splitlines()[-1])
     assert match is not None, stderr
     return match.groupdict()
 
 
 def children_cpu_s() -> float:
-    """Return how much processor time all that this process has run took."""
+    """Return the processor time of all ended children of this process."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 class TestWhole:
-    """What goes in comes out."""
+    """Every recorded event is in the trace."""
 
     @pytest.mark.parametrize(("threads", "operations"), [(1, 200_000), (8, 50_000), (64, 5_000)])
     def test_counts(
@@ -215,7 +215,7 @@ class TestWhole:
         assert int(printed["threads"]) == threads + 1
         assert babeltrace_count(trace) == int(printed["events"]) == session(trace)["events"]
 
-    def test_what_is_known_of_the_program(
+    def test_the_trace_describes_the_program(
         self, record: Recorder, own: Callable[[str], Path]
     ) -> None:
         words = record.directory.parent / "words"
@@ -234,7 +234,7 @@ class TestWhole:
         assert any("sites" in json.loads(line) for line in lines)
 
     def test_starts_fast(self, ptt: Ptt, tmp_path: Path) -> None:
-        """As fast as Python itself can, by the measure of this machine and moment."""
+        """As fast as Python itself on this machine at this moment."""
         bare, recording = [], []
         for i in range(30):
             began = time.monotonic()
@@ -248,7 +248,7 @@ class TestWhole:
         assert min(recording) < 6 * min(bare)
 
     def test_imports_nothing_heavy(self, ptt: Ptt, tmp_path: Path) -> None:
-        """Nor what would keep it from ending at once."""
+        """Nor modules that would keep the recorder from ending at once."""
         heavy = {"numpy", "pyarrow", "rich", "shutil", "subprocess", "tempfile"}
         heavy |= {"typing", "dataclasses", "inspect", "locale", "gettext", "urllib.parse", "mmap"}
         heavy |= {"logging", "random", "socket", "importlib.metadata"}
@@ -286,7 +286,7 @@ class TestWhole:
             pytest.skip("real-time policies need a right that is missing here")
         assert (done.returncode, last_line(done.stderr)["lost"]) == (0, "0")
 
-    def test_what_real_time_threads_lose_is_reported_as_theirs(
+    def test_events_lost_by_real_time_threads_are_reported_as_theirs(
         self, ptt: Ptt, compile_c: Compiler, trace_dir: Path
     ) -> None:
         program = compile_c(UNCOLLECTED, name="uncollected")
@@ -301,9 +301,9 @@ class TestWhole:
         assert [text for text in done.stderr.splitlines() if text.startswith(line)]
 
     def test_more_threads_than_buffers(self, ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
-        """Processor time grows as their number does, also where each takes a buffer of another."""
+        """Processor time grows with the number of threads, even if threads reuse buffers."""
         program = compile_c(AT_ONE_TIME, name="at_one_time")
-        # Each thread has a file, and some file systems take long to make one.
+        # Each thread has a file, and some file systems create files slowly.
         memory = Path("/dev/shm")  # noqa: S108 -- for the file system that it is
         place = memory if os.access(memory, os.W_OK) else tmp_path
         spent = []
@@ -330,12 +330,12 @@ class TestWhole:
         assert reported == sum(facts["lost"].values())
         assert reported == babeltrace_lost(trace)
         recorded = sum(packet.events for packets in streams(trace) for packet in packets)
-        # Each thread makes 6 events of its life and its mutex, the process 2.
+        # Each thread makes 6 events (its life and its mutex), the process 2.
         assert abs(recorded + reported - (4 * 200_000 + 4 + 4 * 5 + 2)) <= 8
 
 
 class TestExitStatus:
-    """The exit status is the program's, or a shell's where there is none."""
+    """The exit status is the program's, or the shell's status for a program that cannot start."""
 
     @pytest.mark.parametrize(
         ("command", "status"),
@@ -369,7 +369,7 @@ class TestExitStatus:
         assert list(tmp_path.iterdir()) == []
 
     def test_of_a_script_of_python(self, ptt: Ptt, tmp_path: Path) -> None:
-        """One that names no interpreter is run by the Python that runs ptt."""
+        """A script that names no interpreter runs under the Python of ptt."""
         script = tmp_path / "script.py"
         script.write_text("import sys; print(*sys.argv, sys.executable); sys.exit(5)")
         line = f"script.py --hello {sys.executable}\n"
@@ -410,7 +410,7 @@ class TestExitStatus:
             ["--level", "9"],
             ["--max-files", "3"],
             ["--buffer-size", "5000"],
-            ["--buffer-size", "4K"],  # holds no event of the longest kind
+            ["--buffer-size", "4K"],  # too small for the longest event
             ["--buffer-budget", "20K"],
             ["--filter", "mutex,nonsense"],
         ],
@@ -465,7 +465,7 @@ int main(int argc, char **argv)
 
 
 class TestChildren:
-    """Children are followed, however they come and go."""
+    """Children are followed, however they start and end."""
 
     @pytest.mark.parametrize("mode", [[], ["daemons"]], ids=["waited for", "daemons"])
     def test_all_are_recorded(self, record: Recorder, compile_c: Compiler, mode: list[str]) -> None:
@@ -477,7 +477,9 @@ class TestChildren:
         lines = (trace / "info" / "processes.jsonl").read_text().splitlines()
         assert sum('"exit"' in line for line in lines) == len(found)
 
-    def test_none_if_not_wanted(self, record: Recorder, compile_c: Compiler) -> None:
+    def test_children_are_not_recorded_with_no_children(
+        self, record: Recorder, compile_c: Compiler
+    ) -> None:
         trace = record(compile_c(CHILDREN), "6", options=("--no-children",), status=3)
         assert len(processes(trace)) == 1
 
@@ -496,7 +498,7 @@ class TestChildren:
             assert process.stderr is not None
             sleeper = int(process.stdout.readline())
             line = process.stderr.readline()
-            while line.startswith("ptt: the recording of"):  # of tests that run beside this one
+            while line.startswith("ptt: the recording of"):  # of another test at this time
                 line = process.stderr.readline()
             assert "waiting for what it started" in line
             process.send_signal(signal.SIGINT)
@@ -549,7 +551,7 @@ class TestLimits:
         removed = re.search(r"ptt: (\d+) older events", done.stderr)
         assert removed is not None
         total = int(removed[1]) + session(trace)["events"]
-        # A thread that has to wait for room has an event of that, at each level.
+        # A thread that waits for room has an event of the wait at each level.
         assert total - (800_000 + 2 + 2 * 5 + 2) in range(100)
 
     @pytest.mark.parametrize("policy", ["loop", "until-full"])
@@ -626,7 +628,7 @@ class TestLimits:
             facts = session(small / "t")
             streams(small / "t")
             total = facts["events"] + facts["lost"]["not_written"]
-            # A thread that has to wait for room has an event of that, at each level.
+            # A thread that waits for room has an event of the wait at each level.
             assert total - (800_000 + 2 + 2 * 5 + 2) in range(100)
 
     def test_a_disk_with_room_for_empty_packets_only(
@@ -635,7 +637,7 @@ class TestLimits:
         with small_file_system(tmp_path / "small", "200k") as small:
             command = [str(own("counted")), str(tmp_path / "words"), "6", "50000"]
             ptt("record", "-o", small / "t", "--", *command)
-            assert "byte" not in ptt("stat", small / "t").stderr  # of no packet that is damaged
+            assert "byte" not in ptt("stat", small / "t").stderr  # and no damaged packet
 
     def test_many_threads_in_little_room(self, record: Recorder, compile_c: Compiler) -> None:
         program = compile_c(
@@ -698,7 +700,7 @@ class TestPython:
         assert run.returncode == 0
         assert pairs_by_mutex(run.trace) == [100]
 
-    def test_says_why_not(self) -> None:
+    def test_errors_give_the_reason(self) -> None:
         with pytest.raises(PttError, match="program not found"), nptltrace.record(["no-such"]):
             pass
 
@@ -709,7 +711,9 @@ class TestPython:
         assert time.monotonic() - began < 200
         assert session(run.trace)["state"] == "complete"
 
-    def test_an_older_trace_is_not_taken_for_this_one(self, own: Callable[[str], Path]) -> None:
+    def test_an_older_trace_is_not_taken_for_the_new_trace(
+        self, own: Callable[[str], Path]
+    ) -> None:
         with nptltrace.record([own("counted"), "words", "1", "100"], output="old.ptt"):
             pass
         with pytest.raises(PttError, match="not empty"):
@@ -721,7 +725,7 @@ class TestPython:
             nptltrace.record(["true"], output="old.ptt", force=True, level=99).wait()
         assert pairs_by_mutex(Path("old.ptt")) == [100]
 
-    def test_what_cannot_be_traced_runs(self, compile_c: Compiler) -> None:
+    def test_untraceable_programs_run(self, compile_c: Compiler) -> None:
         static = compile_c("int main(void) { return 3; }", "-static")
         run = nptltrace.record(static)
         with pytest.warns(RuntimeWarning, match="statically linked"):
@@ -762,7 +766,7 @@ class TestPython:
             _fail_after(run)
         assert run.wait() == 0
 
-    def test_the_exit_status_comes_by_itself(self) -> None:
+    def test_the_exit_status_appears_without_wait(self) -> None:
         run = nptltrace.record(["sh", "-c", "read line; exit 5"], stdin=subprocess.PIPE)
         with pytest.raises(TimeoutError):
             run.wait(0.01)

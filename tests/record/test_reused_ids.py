@@ -1,4 +1,4 @@
-"""A program in which the kernel gives the id of a thread that has ended to another one."""
+"""The kernel gives the id of an ended thread to a new thread of the program."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
 
-# The second one is a thread that the C library starts by itself where TIMER is defined. Prints the
-# id that both had, and ends with 77 where the kernel gave it to neither.
+# With TIMER, the C library itself starts the second thread. The program prints the id of both
+# threads, and exits with 77 if the kernel reused it for neither.
 PROGRAM = r"""
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -112,7 +112,7 @@ def test_the_second_thread_is_not_the_first(
     ((tid, gen),) = [tuple(row.values()) for row in named]
     rows = traces.sql("select tid, gen, name from threads").to_pylist()
     (second,) = {row["name"] for row in rows if row["tid"] == tid and row["gen"] > gen}
-    # Nobody says who made a thread that the C library starts by itself.
+    # No event says who made a thread that the C library starts itself.
     assert second in ({"", "program"} if how == "-DTIMER" else {"program"})
     query = "select tid, gen, thread_name from named_holds where object_name = 'lock'"
     holds = {tuple(row.values()) for row in traces.sql(query).to_pylist()}

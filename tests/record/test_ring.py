@@ -1,4 +1,4 @@
-"""The collector alone, against a writer that is nothing but the ring."""
+"""The collector alone, against a writer that has only the ring."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def collect(
     chunk_size: int = 16384,
     flushes: float = 0.2,
 ) -> tuple[int, Stats, Path]:
-    """Run the writer, drain it, and return what it says, what was counted, and the trace.
+    """Run the writer, drain it, and return its output, the statistics and the trace.
 
-    Of all times of draining the part `flushes` does not leave what is not full.
+    A share `flushes` of the drains also takes buffers that are not full.
     """
     trace = tmp_path / "trace"
     trace.mkdir()
@@ -83,7 +83,7 @@ def test_counts_exactly(
     assert stats.lost == 0
     assert sum(packet.events for packet in found) == stats.events
     assert stats.bytes == sum(file.stat().st_size for file in trace.glob("stream-*"))
-    # A writer that waited adds an event that says so.
+    # A writer that waited adds an event about the wait.
     waits = sum(int((packet.slots[:, 0] & 1023 == 13 << 6).sum()) for packet in found)
     assert stats.events == message + waits
     assert babeltrace_count(trace) == stats.events
@@ -103,7 +103,7 @@ def test_real_time_threads_have_room_where_others_wait(
     command = [str(ring_real_time), str(tmp_path), str(real_time)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        message = process.stdout.readline()  # nothing is drained before
+        message = process.stdout.readline()  # the collector drains nothing before
         while process.poll() is None:
             collector.drain(flush=True)
             collector.wait(0.002)
@@ -120,10 +120,8 @@ def test_real_time_threads_have_room_where_others_wait(
     assert stats.events == (buffers - reserve) * per_buffer + 1 + waits + reserve * per_buffer
 
 
-def test_a_thread_killed_while_it_waits_waits_no_longer(
-    ring_real_time: Path, tmp_path: Path
-) -> None:
-    """Else the recorder would take all for ever that idle threads have."""
+def test_a_killed_thread_no_longer_counts_as_waiting(ring_real_time: Path, tmp_path: Path) -> None:
+    """Otherwise the recorder would take the buffers of idle threads forever."""
 
     def waiters() -> int:
         words = (tmp_path / "segment").read_bytes()[256:264]  # segment.space, segment.waiters
@@ -173,7 +171,7 @@ def test_a_segment_has_one_collector(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"x" * 100, b"x" * 100_000, b"PTTSEGM1" + bytes(100_000)])
-def test_what_is_no_segment_is_refused(tmp_path: Path, data: bytes) -> None:
+def test_other_files_are_refused_as_segments(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "segment").write_bytes(data)
     with pytest.raises(CollectorError, match="not a segment"):
         Collector(tmp_path / "segment", tmp_path, BufferOptions().native(), attach=True)
@@ -195,8 +193,8 @@ def test_clocks_agree() -> None:
         time.sleep(0.05)
         second = read_clock()
         elapsed = second.monotonic_ns - first.monotonic_ns
-        # Each reading says how far apart its clocks may have been; the kernel may slew the time of
-        # day. That somebody sets it meanwhile is rare.
+        # Each reading says how far apart its clocks may have been. The kernel may slew the time of
+        # day. A step of the clock meanwhile is rare.
         error = first.spread_ns + second.spread_ns + elapsed // 1000
         assert second.clock > first.clock
         if abs(second.unix_ns - first.unix_ns - elapsed) <= error:

@@ -1,4 +1,4 @@
-"""Times without a processor: what readings say of holds, waits and threads, without harm."""
+"""Times without a processor: what scheduler readings say about holds, waits and threads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MS = 1_000_000
 
-# Threads that come and go as fast as they can.
+# Threads that start and end as fast as they can.
 CHURN = """
 #include <pthread.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ int main(void)
 def recorded(
     ptt: Ptt, program: Callable[[str], Path], trace: Path, what: str
 ) -> tuple[list[list[str]], Traceset]:
-    """Record a part of the program with readings; skip where there can be none."""
+    """Record a part of the program with readings; skip if readings are not available."""
     done = ptt("record", "--sched", "auto", "-o", trace, "--", program("sched"), what, status=None)
     if done.returncode == 77:
         pytest.skip("this kernel has no schedstat")
@@ -60,7 +60,7 @@ def recorded(
 
 
 def near(found: int, planted: int) -> bool:
-    """Whether a time is that which the program measured, within 5 % or 200 us."""
+    """Return whether a time equals the program's own measure within 5 % or 200 us."""
     return abs(found - planted) <= max(planted // 20, 200_000)
 
 
@@ -76,7 +76,7 @@ def test_holds_and_waits_beside_a_competitor(
     for name, row in zip(("computes", "sleeps", "both"), holds, strict=True):
         assert near(row["ran_ns"], planted[name]), (name, row, planted)
         assert row["ran_ns"] + row["off_ns"] == row["dur_ns"]
-    # Beside the competitor it could have run all the time, and slept as long as it said.
+    # Beside the competitor the thread was runnable all the time, and slept as long as it said.
     assert near(computes["off_ns"], computes["ready_ns"])
     assert sleeps["off_ns"] - sleeps["ready_ns"] > 29 * MS
     assert both["off_ns"] - both["ready_ns"] > 19 * MS
@@ -104,7 +104,7 @@ def test_states_add_up_to_lives(ptt: Ptt, program: Callable[[str], Path], trace_
     assert {(one["tid"], one["cpu_ns"], one["ready_ns"]) for one in reported} == table
     shown = ptt("report", "--by", "thread", trace_dir).stdout
     assert shown.count("on a processor for ") == len(table)
-    # Who slept 30 ms with the lock did not run meanwhile, nor did who waited.
+    # A thread that slept 30 ms with the lock did not run meanwhile, nor did the waiting thread.
     main = traces.table("threads").to_pylist()[0]
     running = sum(r["dur_ns"] for r in states if (r["tid"], r["state"]) == (main["tid"], "running"))
     assert running <= main["cpu_ns"] + MS
@@ -126,7 +126,7 @@ def test_without_readings_all_but_waits_and_sleeps_is_unknown(
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_a_program_that_uses_rseq_itself_is_unknown_from_then_on(
+def test_times_are_unknown_after_a_program_uses_rseq_itself(
     ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
 ) -> None:
     _, traces = recorded(ptt, program, trace_dir, "rseq")
@@ -137,14 +137,14 @@ def test_a_program_that_uses_rseq_itself_is_unknown_from_then_on(
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_the_programs_files_are_its_own(
+def test_the_programs_descriptors_stay_its_own(
     ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
 ) -> None:
     message, traces = recorded(ptt, program, trace_dir, "numbers")
     assert message[-1] == ["lost", "0,", "in", "the", "child", "0"]
     holds = traces.table("holds").to_pylist()
     assert holds[0]["ran_ns"] is not None
-    # Its file was gone, and there was no number for another one: how long it ran is still known.
+    # Its file was gone, and no number was free for another: the time it ran is still known.
     assert holds[0]["ready_ns"] is not None
     assert near(holds[1]["ran_ns"], MS)
     assert holds[1]["off_ns"] >= 2 * MS
@@ -152,10 +152,10 @@ def test_the_programs_files_are_its_own(
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_a_thread_that_is_interrupted_all_the_time(
+def test_a_constantly_interrupted_thread_has_few_full_readings(
     ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
 ) -> None:
-    """Most readings are just what it has run; those of long times and of waits are whole."""
+    """Most readings are SCHED_RAN events; after long times and waits the readings are complete."""
     message, traces = recorded(ptt, program, trace_dir, "interrupted")
     planted = {name: int(number) for name, number in message}
     stat = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
@@ -173,14 +173,14 @@ def test_a_thread_that_is_interrupted_all_the_time(
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_what_becomes_of_waits_is_known_of_each(
+def test_every_wait_has_its_times(
     ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
 ) -> None:
-    """However many there are; the mutex of a condition is taken back before the wait is over."""
+    """Even of thousands of waits; the condition's mutex is taken back before the wait is over."""
     _, traces = recorded(ptt, program, trace_dir, "turns")
     waits = traces.table("waits").to_pylist()
     assert len(waits) > 3000
-    # Where the mutex had to be waited for then, this is known of that wait.
+    # If the mutex had to be waited for, only that wait has the times.
     again = [row for row in waits if row["class"] == "contended"]
     assert all(row["ready_ns"] is not None for row in again)
     assert sum(row["ready_ns"] is None for row in waits) <= len(again)
@@ -190,10 +190,10 @@ def test_what_becomes_of_waits_is_known_of_each(
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_of_brief_waits_it_is_known_by_the_reading_behind(
+def test_brief_waits_have_times_from_the_next_reading(
     ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
 ) -> None:
-    """Where a thread lost its processor before that one, its next waits have readings at once."""
+    """If a thread lost its processor before that reading, its next waits have readings at once."""
     message, traces = recorded(ptt, program, trace_dir, "contended")
     waits = traces.table("waits").to_pylist()
     contended = [row["ready_ns"] for row in waits if row["class"] == "contended"]
@@ -201,17 +201,17 @@ def test_of_brief_waits_it_is_known_by_the_reading_behind(
     events = traces.table("events").to_pylist()
     of_thread = sorted(events, key=itemgetter("tid", "ts_ns"))
     pairs = Counter((a["event"], b["event"]) for a, b in pairwise(of_thread))
-    # With 64 readings at once, and one in a millisecond, there is at least one wait without.
+    # With 64 readings at once and one per millisecond, at least one wait has no own reading.
     assert pairs["SCHED_RAN", "MUTEX_TAKEN"]
     assert pairs["SCHED_KEPT", "MUTEX_WAIT"]
-    # One of 33 at most where the processor was lost, and those at the end of a packet.
+    # At most one of 33 waits that lost the processor, and the last waits of a packet.
     unknown = sum(ready is None for ready in contended)
     assert unknown <= 4 + len(contended) / 20, (unknown, len(contended))
     assert sum(ready or 0 for ready in contended) <= int(message[-1][1]) + MS
     assert all(row["off_ns"] is not None for row in traces.table("holds").to_pylist())
 
 
-def test_the_environment_says_what_is_the_default(
+def test_the_environment_sets_the_default(
     ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
 ) -> None:
     wrong = ptt("record", "--", program("sched"), status=2, env={"PTT_SCHED": "always"})
@@ -230,7 +230,7 @@ def test_threads_that_come_and_go_fast_are_not_slowed_down_by_readings(
         pytest.skip(f"no readings here: {stat['sched']}")
     types = stat["event_types"]
     assert types["THREAD_BEGIN"] == types["THREAD_END"] == 4000
-    # All say that they lost the processor before they began, and few how long they were ready.
+    # All threads lost the processor before they began; few know how long they were ready.
     assert types["SCHED_READING"] + types.get("SCHED_RAN", 0) >= 4000
     whole = "event in ('SCHED_READING', 'SCHED_KEPT')"
     query = f"select count(*) as n from events where {whole} and tid <> pid"  # noqa: S608
@@ -238,7 +238,7 @@ def test_threads_that_come_and_go_fast_are_not_slowed_down_by_readings(
     assert 0 < count["n"] <= 4 * (256 + stat["duration_ns"] // MS)
 
 
-# An area of the C library's with another signature: RSEQ_SIG is the C library's own.
+# An area of the C library with another signature: RSEQ_SIG belongs to the C library.
 OWN_RSEQ = """
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -295,7 +295,7 @@ def test_a_program_that_registers_rseq_itself(
     assert count["n"] == 0
 
 
-# Prints which descriptors are open besides the first three and that of the directory itself.
+# Prints which descriptors are open besides the first three and the directory's own descriptor.
 DESCRIPTORS = """
 #include <dirent.h>
 #include <pthread.h>

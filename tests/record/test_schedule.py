@@ -1,4 +1,4 @@
-"""`ptt record --delay` and `--duration`: events of a part of a program's life."""
+"""`ptt record --delay` and `--duration`: recording of a part of a program's life."""
 
 from __future__ import annotations
 
@@ -49,8 +49,10 @@ def _record(ptt: Ptt, trace: Path, program: Path, *options: str) -> subprocess.P
     return subprocess.Popen(command, env=ptt.environment(), text=True)
 
 
-def test_a_delay(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
-    """Levels rise in the program, and in what the program starts later."""
+def test_recording_begins_after_the_delay(
+    ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Levels rise in the program, and in programs that it starts later."""
     recorder = _record(ptt, tmp_path / "t", program("staged"), "--delay", "300ms")
     _wait_for(lambda: _children(recorder.pid))
     (pid,) = _children(recorder.pid)
@@ -64,8 +66,10 @@ def test_a_delay(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> No
     assert _taken(ptt, tmp_path / "t") == ["second", "third"]
 
 
-def test_a_duration(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
-    """The program goes on, and so does what it starts; neither is recorded any more."""
+def test_recording_ends_after_the_duration(
+    ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """The program and its children go on; neither is recorded any more."""
     recorder = _record(ptt, tmp_path / "t", program("staged"), "-d", "2s")
     _wait_for(lambda: _children(recorder.pid))
     (pid,) = _children(recorder.pid)
@@ -89,6 +93,6 @@ def test_a_duration(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) ->
         (["--", "true"], "give --pid or a program, not both"),
     ],
 )
-def test_options_of_programs_that_ptt_starts(ptt: Ptt, options: list[str], message: str) -> None:
+def test_options_need_a_program_that_ptt_starts(ptt: Ptt, options: list[str], message: str) -> None:
     done = ptt("record", "-p", str(os.getpid()), *options, status=2)
     assert done.stderr == f"ptt: error: {message}\n"

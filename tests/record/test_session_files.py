@@ -1,4 +1,4 @@
-"""Files of a session directory in which a traced program has put something else than PTT."""
+"""A traced program replaces files of its session directory with other kinds of files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nptltrace.recording.files.uncovered import futex_modules
 if TYPE_CHECKING:
     from tests.support import Ptt, Recorder
 
-# Puts something else in the place of the files of its own process.
+# Replaces the files of its own process.
 _REPLACES = """
 import os, sys, threading
 with open("/proc/self/maps") as maps:
@@ -39,7 +39,7 @@ def test_modules_that_cannot_be_read_are_listed(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     with large.open("wb") as file:
         file.truncate(1 << 40)
-    # The instruction lies across two pieces of the file as it is read.
+    # The instruction crosses the boundary of two pieces of the file as it is read.
     code.write_bytes(bytes((1 << 20) - 2) + b"\xbf\xca\x00\x00\x00" + b"\x40\x0c\x80\x52")
     plain = tmp_path / "plain.so"
     plain.write_bytes(bytes(1 << 21))
@@ -49,7 +49,7 @@ def test_modules_that_cannot_be_read_are_listed(tmp_path: Path) -> None:
     assert futex_modules(tmp_path) == [*map(str, listed), "a\0b"]
 
 
-def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
+def test_other_kinds_of_files_are_passed_over(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "uncovered-1-1")
     (tmp_path / "other").write_text("\tfutex\tlinked.so\n")
     (tmp_path / "uncovered-2-2").symlink_to(tmp_path / "other")
@@ -61,7 +61,7 @@ def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "sparse file"])
-def test_a_program_replaces_its_session_files(record: Recorder, ptt: Ptt, kind: str) -> None:
+def test_a_program_may_replace_its_session_files(record: Recorder, ptt: Ptt, kind: str) -> None:
     trace = record(sys.executable, "-c", _REPLACES, kind)
     assert "level 2, recorded" in (text := ptt("stat", trace).stdout)
     assert "killed" not in text

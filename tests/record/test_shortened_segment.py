@@ -1,4 +1,4 @@
-"""The program, or anybody of its user, shortens the file of the buffers: `ptt record` goes on."""
+"""The program, or its user, shortens the file of the buffers: `ptt record` goes on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tests.support import Compiler, Ptt, Result
 
-# Events; then the file gets SIZE bytes, after the recorder's death if there is a third argument.
+# Events; then the file is cut to SIZE bytes, after the recorder's death with a third argument.
 PROGRAM = """
 #include <fcntl.h>
 #include <pthread.h>
@@ -66,7 +66,7 @@ def readable(ptt: Ptt, trace: Path) -> Result:
 @pytest.mark.parametrize(
     ("handler", "size"), [("ring", 0), ("ring", 4096), ("ring", 3_000_000), ("shared", 4096)]
 )
-def test_recorder_goes_on(
+def test_the_recorder_survives_a_shortened_segment(
     ptt: Ptt, compile_c: Compiler, tmp_path: Path, handler: str, size: int
 ) -> None:
     trace, program = tmp_path / "trace", compile_c(PROGRAM)
@@ -78,7 +78,9 @@ def test_recorder_goes_on(
 
 
 @pytest.mark.parametrize("size", [0, 200, 4096, 6_000_000])
-def test_recovered(ptt: Ptt, compile_c: Compiler, tmp_path: Path, size: int) -> None:
+def test_a_shortened_segment_is_recovered(
+    ptt: Ptt, compile_c: Compiler, tmp_path: Path, size: int
+) -> None:
     trace, program = tmp_path / "trace", compile_c(PROGRAM)
     ptt("record", "-o", trace, "--", program, str(size), "late", status=KILLED)
     ptt("recover", trace)

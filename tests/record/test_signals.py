@@ -1,4 +1,4 @@
-"""Signals and files as the program finds them, and signals to a recorder whose program lives on."""
+"""Signals and files as the program sees them; signals to the recorder of a running program."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def test_program_finds_signals_as_without_the_recorder(
 
 
 class Background:
-    """`ptt record` of a program that goes on until its file is removed.
+    """`ptt record` of a program that runs until its file is removed.
 
     Args:
-        ptt: Runs it.
-        where: For the trace, and for the file.
-        before: What the shell does with signals first.
+        ptt: Runner of `ptt`.
+        where: Directory of the trace and the file.
+        before: Shell commands that set signals up before the recording.
     """
 
     def __init__(self, ptt: Ptt, where: Path, before: str) -> None:
@@ -69,11 +69,11 @@ class Background:
             time.sleep(0.02)
 
     def end(self) -> tuple[int, str]:
-        """Wait for the recorder; return its status and what it said. Ends the program."""
+        """End the program, wait for the recorder, and return the recorder's status and output."""
         try:
             self.process.wait(timeout=60)
         finally:
-            # the program holds the pipe as well
+            # the program holds the pipe open as well
             self.mark.unlink(missing_ok=True)
             self.process.kill()
             message = self.process.communicate(timeout=60)[1]
@@ -101,7 +101,7 @@ def test_a_second_interrupt_ends_the_recording(ptt: Ptt, tmp_path: Path) -> None
     assert "the program goes on untraced" in message
 
 
-def test_search_goes_on_behind_a_directory_without_permission(
+def test_the_search_skips_directories_without_permission(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     closed, tools = tmp_path / "closed", tmp_path / "tools"
@@ -112,7 +112,7 @@ def test_search_goes_on_behind_a_directory_without_permission(
     tool.chmod(0o755)
     stat = Path.stat
 
-    # root may look anywhere, so what the kernel says to others is said here
+    # root may search every directory, so this simulates the kernel's answer to other users
     def refuse(path: Path, **more: bool) -> os.stat_result:
         if path.parent == closed:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))

@@ -1,4 +1,4 @@
-"""Context switches that the kernel records: whose they are, their states, what is missing."""
+"""Context switches recorded by the kernel: their threads, states, and lost switches."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from tests.support import Ptt
 
 MS = 1_000_000
-# A competitor that competes with others as well says nothing.
+# A competitor that also competes with other programs shows nothing.
 pytestmark = pytest.mark.alone
 
 
 def with_switches(ptt: Ptt, trace: Path, *command: str | Path) -> tuple[str, Traceset]:
-    """Record a program with its context switches; skip where the kernel does not allow it."""
+    """Record a program with its context switches; skip if the kernel does not allow it."""
     done = ptt("record", "--sched", "perf", "-o", trace, "--", *command, status=None)
     if done.returncode == 77:
         pytest.skip("this kernel has no schedstat")
@@ -41,7 +41,7 @@ def with_switches(ptt: Ptt, trace: Path, *command: str | Path) -> tuple[str, Tra
 
 
 def check_lives(traces: Traceset) -> None:
-    """Assert that the states of each thread follow one another and are its life."""
+    """Assert that a thread's states follow one another without gaps and cover its life."""
     states = traces.table("states").to_pylist()
     for thread in traces.table("threads").to_pylist():
         me = (thread["process"], thread["tid"])
@@ -74,19 +74,19 @@ def test_states_beside_a_competitor(
         assert abs(spent["running"] - planted[name]) <= max(planted[name] // 20, MS), (name, spent)
         slept = {"computes": 0, "sleeps": 30 * MS, "both": 20 * MS}[name]
         assert spent.get("asleep", 0) >= slept, (name, spent)
-        # The run delay is what the readings say, too.
+        # The run delay agrees with the readings.
         ready = spent.get("preempted", 0) + spent.get("ready", 0)
         assert abs(ready - hold["ready_ns"]) <= max(ready // 20, MS // 2), (name, spent, hold)
         if name == "computes":
             assert spent["preempted"] > 10 * MS, spent
-    # The threads take turns on it: never do two of them run.
+    # The threads take turns on the processor: two of them never run at once.
     ran = sorted((r["t_ns"], r["t_ns"] + r["dur_ns"]) for r in states if r["state"] == "running")
     together = sum(max(0, end - after) for (_, end), (after, _) in pairwise(ran))
     assert together <= MS // 2, together
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_threads_of_all_processes(
+def test_threads_of_all_processes_have_states(
     ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
 ) -> None:
     message, traces = with_switches(ptt, trace_dir, program("switches"), "processes")
@@ -94,7 +94,7 @@ def test_threads_of_all_processes(
     assert len(ran) == 36
     check_lives(traces)
     states = traces.table("states").to_pylist()
-    # A thread is of the image of its process that it belongs to.
+    # A thread belongs to its image of the process.
     threads = {(row["process"], row["tid"]): row for row in traces.table("threads").to_pylist()}
     assert {(row["process"], row["tid"]) for row in states} == set(threads)
     for (_, tid), thread in threads.items():
@@ -103,11 +103,11 @@ def test_threads_of_all_processes(
         mine = [row for row in states if row["tid"] == tid]
         running = sum(row["dur_ns"] for row in mine if row["state"] == "running")
         assert abs(running - ran[tid]) <= MS, (running, ran[tid], mine)
-        # Five naps in calls that the tracer does not see.
+        # Five naps in calls that the tracer does not hook.
         asleep = [row["dur_ns"] for row in mine if row["state"] == "asleep"]
         assert sum(dur >= 3 * MS for dur in asleep) == 5, asleep
         assert thread["last_ns"] - thread["start_ns"] >= 20 * MS
-    # Parts of the trace add up to all of it.
+    # Parts of the trace add up to the whole.
     query = "select process, tid, state, sum(dur_ns) as ns from states group by all order by all"
     middle = f"{(traces.start + traces.end) // 2}ns"
     options: tuple[list[str], ...] = ([], ["--to", middle], ["--from", middle])
@@ -164,9 +164,9 @@ def test_other_readers_read_the_streams(
 
 
 def until_drained(pid: int) -> None:
-    """Wait until a recorder has taken what is in the buffers.
+    """Wait until a recorder has emptied the buffers.
 
-    Two of its threads look again and again, and sleep in between: both have slept some times more.
+    Two recorder threads poll and sleep in turn; wait until both have slept several times more.
     """
 
     def sleeps() -> dict[str, int]:
@@ -182,10 +182,10 @@ def until_drained(pid: int) -> None:
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_what_a_recorder_misses_is_unknown(
+def test_states_are_unknown_where_switches_were_lost(
     ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
 ) -> None:
-    with_switches(ptt, trace_dir, program("switches"))  # or skip
+    with_switches(ptt, trace_dir, program("switches"))  # or skip the test
     command = ("record", "--force", "--sched", "perf", "-o", trace_dir, "--", program("switches"))
     with subprocess.Popen(
         ptt.command(*command, "many"), env=ptt.environment(), text=True,
@@ -200,13 +200,13 @@ def test_what_a_recorder_misses_is_unknown(
         recorder.stdin.flush()
         assert recorder.stdout.readline() == "done\n"
         recorder.send_signal(signal.SIGCONT)
-        # The kernel says how many it had no room for when it has room again, with its next record.
+        # When the kernel has room again, its next record says how many switches it dropped.
         until_drained(recorder.pid)
         recorder.stdin.write("\n")
         recorder.stdin.close()
         assert recorder.wait(timeout=60) == 0
     stat = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
-    # The kernel's buffers have room for 16384 switches a processor, or less.
+    # The kernel's buffers hold at most 16384 switches a processor.
     assert stat["event_types"]["SCHED_LOST"]
     assert stat["lost"] > 0
     traces = nptltrace.open(trace_dir)
@@ -215,7 +215,7 @@ def test_what_a_recorder_misses_is_unknown(
     assert sum(row["dur_ns"] for row in states if row["state"] == "unknown") > 0
 
 
-def test_without_leave_there_are_readings(
+def test_without_permission_there_are_readings(
     ptt: Ptt, program: Callable[[str], Path], compile_c: Callable[..., Path], trace_dir: Path
 ) -> None:
     refuses = compile_c(
@@ -264,6 +264,6 @@ def test_without_leave_there_are_readings(
         (("--handler", "shared"), "--sched perf needs handler ring, not shared"),
     ],
 )
-def test_what_does_not_go_with_it(ptt: Ptt, options: tuple[str, str], reason: str) -> None:
+def test_incompatible_options_are_refused(ptt: Ptt, options: tuple[str, str], reason: str) -> None:
     done = ptt("record", "--sched", "perf", *options, "--", "true", status=2)
     assert done.stderr.startswith(f"ptt: error: {reason}")

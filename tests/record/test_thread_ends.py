@@ -1,4 +1,4 @@
-"""Threads that nobody saw begin, or that do something after their end was reported."""
+"""Threads whose begin no hook saw, or that act after their end was reported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tests.support import Compiler, Ptt, Recorder
 
-# The destructor of a key locks in each round, also in the last.
+# A key's destructor locks in each round, also in the last.
 LATE = """
 #include <pthread.h>
 #include <stdlib.h>
@@ -104,22 +104,22 @@ def types(ptt: Ptt, trace: Path) -> dict[str, Any]:
 def test_late_destructors_use_up_no_entries(
     ptt: Ptt, record: Recorder, compile_c: Compiler
 ) -> None:
-    """More threads one after the other than there are entries, each of which takes two."""
+    """More threads in sequence than entries; each thread takes two entries."""
     found = types(ptt, record(compile_c(LATE), "34000"))
     assert found["MUTEX_TAKEN"] == 4 * 34000
     assert found["THREAD_BEGIN"] == found["THREAD_END"] == 34000
 
 
-def test_threads_of_the_library_begin_and_end(
+def test_threads_started_by_the_c_library_begin_and_end(
     ptt: Ptt, record: Recorder, compile_c: Compiler
 ) -> None:
-    """Each expiration of a timer is a thread that the C library starts past the hooks."""
+    """Each timer expiration runs in a thread that the C library starts without a hook."""
     found = types(ptt, record(compile_c(TIMER), "50"))
     assert found["THREAD_BEGIN"] == found["THREAD_END"] == found["MUTEX_TAKEN"] >= 50
 
 
-def test_program_has_all_keys(ptt: Ptt, compile_c: Compiler, trace_dir: Path) -> None:
-    """It gets as many as untraced; its threads still end in the trace."""
+def test_the_program_can_use_all_keys(ptt: Ptt, compile_c: Compiler, trace_dir: Path) -> None:
+    """The program gets as many keys as untraced, and its threads still end in the trace."""
     done = ptt("record", "-o", trace_dir, "--", compile_c(KEYS))
     assert done.stdout == "1024\n"
     found = types(ptt, trace_dir)

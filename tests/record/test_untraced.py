@@ -1,4 +1,4 @@
-"""Programs that ran untraced, and processes without any event: the trace says so, it is no pass."""
+"""Untraced programs, and processes without events: the trace says so, and check does not pass."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ int main(void)
 
 
 def said(ptt: Ptt, trace: Path) -> list[tuple[str, str]]:
-    """Return what `ptt check` says is not covered, and hold `report` and `stat` to it."""
+    """Return the parts that `ptt check` calls not covered; `report` and `stat` must agree."""
     found = json.loads(ptt("check", "--format", "json", trace).stdout)["uncovered"]
     for command in ("check", "report", "stat") if found else ():
         text = " ".join(ptt(command, trace).stdout.split())
@@ -65,7 +65,7 @@ def said(ptt: Ptt, trace: Path) -> list[tuple[str, str]]:
     return [(item["module"].rpartition("/")[2], item["why"]) for item in found]
 
 
-def test_programs_that_run_untraced(
+def test_untraced_programs_are_reported(
     ptt: Ptt, compile_c: Compiler, trace_dir: Path, tmp_path: Path
 ) -> None:
     try:
@@ -74,7 +74,7 @@ def test_programs_that_run_untraced(
         pytest.skip("no static C library")
     script = tmp_path / "forks.py"
     script.write_text(FORKS)
-    # Of one that has ended before anybody looked, only the caller is known.
+    # If a program ended before the recorder looked, only its caller is known.
     for command, expected in (
         (["sh", "-c", f"exec {program} slow"], True),
         ([sys.executable, script, program], True),
@@ -86,7 +86,9 @@ def test_programs_that_run_untraced(
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="attach is for x86-64")
-def test_an_attached_process_without_events(ptt: Ptt, compile_c: Compiler, trace_dir: Path) -> None:
+def test_an_attached_process_without_events_is_reported(
+    ptt: Ptt, compile_c: Compiler, trace_dir: Path
+) -> None:
     with subprocess.Popen([compile_c(IDLE)], stdout=subprocess.PIPE) as process:
         assert process.stdout
         process.stdout.readline()
@@ -97,7 +99,7 @@ def test_an_attached_process_without_events(ptt: Ptt, compile_c: Compiler, trace
     assert why.startswith("its 4 threads made no call that PTT records in ")
 
 
-def test_nothing_is_said_of_contention_that_was_lost(
+def test_lost_contention_is_not_reported_as_absent(
     ptt: Ptt, tmp_path: Path, compile_c: Compiler
 ) -> None:
     program = compile_c(
