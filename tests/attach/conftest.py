@@ -1,4 +1,4 @@
-"""A program that runs, and permission to attach to it."""
+"""A running program, and permission to attach to it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="for x86-
 
 @pytest.fixture(scope="session", autouse=True)
 def _attaching_is_allowed(ptt: Ptt) -> None:
-    """Skip where even the user's own processes may not be looked into."""
+    """Skip the tests if even the user's own processes are closed to inspection."""
     if os.uname().machine != "x86_64":
         pytest.skip("attaching is for x86-64")
     with subprocess.Popen(["sleep", "60"]) as process:
@@ -35,7 +35,7 @@ def _attaching_is_allowed(ptt: Ptt) -> None:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start a program, which says when it is ready and is killed in the end."""
+    """Start a program that says when it is ready; the fixture kills it at the end."""
     with _started(tmp_path) as get:
         yield get
 
@@ -52,7 +52,7 @@ def _started(cwd: Path) -> Iterator[Start]:
         running.append(process)
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        # its first thread has said so, and is about to sleep or to end
+        # the first thread has printed the line, and is about to sleep or to end
         until = time.monotonic() + 10
         while _state(process.pid) not in "SZ" and time.monotonic() < until:
             time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""What `ptt attach` records of a process that runs, and how it leaves it."""
+"""What `ptt attach` records of a running process, and in which state it leaves the process."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-# Threads that take a lock all the time, one that waits for a condition that nobody signals, and one
-# that would say that its call was cut short.
+# Threads that take a lock all the time, a thread that waits for a condition without signals, and
+# a thread that would report an interrupted call.
 PROGRAM = """
     #define _GNU_SOURCE
     #include <dlfcn.h>
@@ -138,7 +138,7 @@ def threads_of(pid: int) -> list[str]:
 
 @contextmanager
 def asleep(ptt: Ptt, *command: str | Path) -> Iterator[str]:
-    """Run a program under a recorder; yield its process id, and kill it in the end."""
+    """Run a program under a recorder; yield the program's id, and kill the program at the end."""
     with subprocess.Popen(
         ptt.command(*map(str, command)), env=ptt.environment(), text=True, stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -164,7 +164,7 @@ def facts_of(trace: Path) -> dict[str, Any]:
 
 @contextmanager
 def attached(ptt: Ptt, *args: str | Path) -> Iterator[subprocess.Popen[str]]:
-    """Attach, and interrupt that in the end."""
+    """Attach, and interrupt the recording at the end."""
     command = ptt.command("attach", *map(str, args))
     with subprocess.Popen(
         command, env=ptt.environment(), text=True, stderr=subprocess.PIPE
@@ -200,16 +200,16 @@ def test_a_process_is_recorded_and_let_go_again_and_again(
         assert attached["left"]
         assert attached["refused"] == 0
         calls.append(attached["calls"])
-        # nothing is said of threads that were asleep before it began
+        # check reports no threads that slept before the recording began
         assert ptt("check", trace).returncode == 0
     assert calls[0] == calls[1] > 4
     assert send(process, "fork") == "child"
 
 
-def test_one_that_may_have_no_memory_for_code_that_it_writes(
+def test_a_process_without_writable_code_is_recorded(
     ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """As services may not: `MemoryDenyWriteExecute=` of systemd."""
+    """Services may lack this right: `MemoryDenyWriteExecute=` of systemd."""
     with subprocess.Popen(
         [compile_c(PROGRAM), "no code"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
@@ -226,10 +226,10 @@ def test_one_that_may_have_no_memory_for_code_that_it_writes(
         process.kill()
 
 
-def test_a_program_of_one_thread(
+def test_a_program_with_one_thread_is_recorded(
     ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], trace_dir: Path
 ) -> None:
-    """Its first thread is the one that can be stopped."""
+    """The first thread is the only thread that PTT can stop."""
     process = start(
         compile_c("""
         #include <pthread.h>
@@ -256,7 +256,7 @@ def test_a_program_of_one_thread(
     assert [e["event"] for e in events_of(ptt, trace_dir)].count("MUTEX_TAKEN") == 1
 
 
-def test_a_thread_is_not_reported_to_begin_where_it_was_there_before(
+def test_older_threads_are_not_reported_to_begin(
     ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], trace_dir: Path
 ) -> None:
     process = start(compile_c(PROGRAM))
@@ -266,7 +266,7 @@ def test_a_thread_is_not_reported_to_begin_where_it_was_there_before(
     assert not names & {"THREAD_BEGIN", "PROCESS_START", "THREAD_END"}
 
 
-def test_what_is_loaded_later_is_recorded_too(
+def test_libraries_loaded_later_are_recorded(
     ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], tmp_path: Path
 ) -> None:
     library = compile_c(CALLED, "-shared", "-fPIC")
@@ -310,7 +310,7 @@ def test_a_process_that_ends_leaves_a_whole_trace(
     assert stat["lost"] == 0
 
 
-def test_a_recorder_that_dies_is_noticed(
+def test_tracing_ends_when_the_recorder_dies(
     ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], trace_dir: Path
 ) -> None:
     process = start(compile_c(PROGRAM))
@@ -318,7 +318,7 @@ def test_a_recorder_that_dies_is_noticed(
     with attached(ptt, "-o", trace_dir, str(process.pid)) as recorder:
         recorder.kill()
         recorder.wait(timeout=60)
-        # a stopped recorder is waited for: much longer than this
+        # the process waits for a stopped recorder: much longer than this
         until = time.monotonic() + 10
         while threads_of(process.pid) != before and time.monotonic() < until:
             time.sleep(0.02)
@@ -352,7 +352,7 @@ def _used_twice(ptt: Ptt, pid: str, part: Path) -> None:
     for _ in range(2):
         done = ptt("attach", "--for", "500ms", "-o", part, "--force", pid)
         assert re.search(r"recorded \d+ events in ", done.stderr)
-    # nothing was put into it
+    # no library was loaded into the process
     assert Path(f"/proc/{pid}/maps").read_text().count(".so") == maps.count(".so")
     assert "=0,mutex=0" in ptt("level", pid).stdout
     events = events_of(ptt, part)

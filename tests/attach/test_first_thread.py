@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-# The first thread ends when it is told, and the other one when it is told again.
+# The first thread ends at the first command, and the other thread at the second.
 PROGRAM = """
     #include <pthread.h>
     #include <stdio.h>
@@ -63,7 +63,7 @@ PROGRAM = """
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
-def test_the_others_are_recorded_to_their_end(
+def test_the_other_threads_are_recorded_to_their_end(
     when: str, ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], trace_dir: Path
 ) -> None:
     process = start(compile_c(PROGRAM))
@@ -83,7 +83,7 @@ def test_the_others_are_recorded_to_their_end(
             end_first()
         send("w")
         send("x")
-        # The recording ends with the last thread of the program, as the program does.
+        # The recording ends with the program's last thread.
         assert process.stdout.readline() == "end\n"
         assert process.wait(timeout=60) == 0
         assert recorder.wait(timeout=60) == 0
@@ -94,8 +94,8 @@ def test_the_others_are_recorded_to_their_end(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests show it to an ordinary user")
 @pytest.mark.usefixtures("native_in_process")
-def test_an_ordinary_user_sees_the_others(compile_c: Callable[..., Path]) -> None:
-    """The files of a first thread that has ended are root's."""
+def test_an_ordinary_user_sees_the_other_threads(compile_c: Callable[..., Path]) -> None:
+    """After the first thread has ended, its files in /proc belong to root."""
     program = os.open(compile_c(PROGRAM), os.O_RDONLY)
     told, tell = os.pipe()
     hear, say = os.pipe()
@@ -110,7 +110,7 @@ def test_an_ordinary_user_sees_the_others(compile_c: Callable[..., Path]) -> Non
         text = b""
         while b"alone" not in text:
             text += os.read(hear, 100)
-        _look(os.getpid())  # what it needs is loaded from now on
+        _look(os.getpid())  # loads the modules that the child needs
         looking = os.fork()
         if not looking:
             status = 1

@@ -1,4 +1,4 @@
-"""Locks of CPython that were made before `ptt attach` came."""
+"""Locks of CPython that are older than `ptt attach`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_lock_is_contended_and_idleness_is_not(
     assert lock["threads"] == 3
     assert lock["holds"] > 10
     assert lock["held_ns"] > 0.5 * lock["wait_ns"]
-    # Threads met at other locks for moments only, and never wait there for work.
+    # At other locks, threads met for moments only, and they never wait for work there.
     assert sum(one["wait_ns"] for one in by_site.values()) < 0.2 * lock["wait_ns"]
     assert sum(one["idle_ns"] for one in report["objects"]) > 0
     ptt("check", trace_dir)

@@ -1,4 +1,4 @@
-"""Processes that `ptt attach` leaves alone: one line, status 2, and they go on as they were."""
+"""Processes that `ptt attach` refuses: one line, status 2, and the process is unchanged."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ BUSY = """
             ;
     }
 """
-# malloc() itself is where the thread sleeps.
+# The thread sleeps inside malloc() itself.
 INSIDE = """
     #include <stdio.h>
     #include <unistd.h>
@@ -80,7 +80,7 @@ INSIDE = """
         return malloc(4711) == 0;
     }
 """
-# Asleep where a signal handler has interrupted something else.
+# Sleeps in a signal handler that interrupted other code.
 HANDLER = """
     #include <signal.h>
     #include <stdio.h>
@@ -143,7 +143,7 @@ def refused(ptt: Ptt, pid: int, trace: Path, *options: str) -> Result:
     ],
     ids=["static", "sanitizer", "strict"],
 )
-def test_programs(
+def test_unsafe_programs_are_refused(
     ptt: Ptt,
     compile_c: Callable[..., Path],
     start: Callable[..., Any],
@@ -157,7 +157,7 @@ def test_programs(
 
 
 @pytest.mark.parametrize("source", [BUSY, INSIDE, HANDLER], ids=["busy", "malloc", "handler"])
-def test_no_thread_is_asleep_where_it_is_safe(
+def test_a_process_without_a_safely_sleeping_thread_is_refused(
     ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], trace_dir: Path,
     source: str,
 ) -> None:  # fmt: skip
@@ -167,7 +167,7 @@ def test_no_thread_is_asleep_where_it_is_safe(
     assert process.poll() is None
 
 
-def test_a_process_that_is_stopped(
+def test_a_stopped_process_is_refused(
     ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], trace_dir: Path
 ) -> None:
     process = start(compile_c(SLEEPS))
@@ -175,14 +175,14 @@ def test_a_process_that_is_stopped(
     assert "it is stopped" in refused(ptt, process.pid, trace_dir).stderr
 
 
-def test_a_process_that_has_ended(ptt: Ptt, trace_dir: Path) -> None:
+def test_an_ended_process_is_refused(ptt: Ptt, trace_dir: Path) -> None:
     process = subprocess.Popen(["true"])
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     assert "left alone: it is zombie" in refused(ptt, process.pid, trace_dir).stderr
     process.wait()
 
 
-def test_one_that_somebody_traces(
+def test_a_traced_process_is_refused(
     ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], trace_dir: Path
 ) -> None:
     process = start(compile_c(SLEEPS))
@@ -194,7 +194,7 @@ def test_one_that_somebody_traces(
         tracer.kill()
 
 
-def test_one_that_is_recorded(
+def test_a_recorded_process_is_refused(
     ptt: Ptt, compile_c: Callable[..., Path], trace_dir: Path, tmp_path: Path
 ) -> None:
     command = ptt.command("record", "-o", str(tmp_path / "own"), "--", str(compile_c(SLEEPS)))
@@ -209,12 +209,12 @@ def test_one_that_is_recorded(
         os.kill(pid, signal.SIGKILL)
 
 
-def test_no_process(ptt: Ptt, trace_dir: Path) -> None:
+def test_a_missing_process_is_refused(ptt: Ptt, trace_dir: Path) -> None:
     assert "no process" in refused(ptt, 2**22 - 1, trace_dir).stderr
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_a_thread_that_has_ended_is_none_that_may_not_be_stopped(
+def test_an_ended_thread_is_no_error_of_permission(
     compile_c: Callable[..., Path], start: Callable[..., Any]
 ) -> None:
     process = start(compile_c(FIRST_ENDS))
@@ -224,7 +224,7 @@ def test_a_thread_that_has_ended_is_none_that_may_not_be_stopped(
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_one_that_ends_before_it_is_entered_leaves_nothing(tmp_path: Path) -> None:
+def test_a_process_that_ends_too_early_leaves_no_trace(tmp_path: Path) -> None:
     child = subprocess.Popen(["true"])
     child.wait()
     options = AttachOptions(child.pid, tmp_path / "run.ptt", Levels(2), BufferOptions())

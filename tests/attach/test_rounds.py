@@ -1,4 +1,4 @@
-"""A program that does what is hard to bear is attached and let go again and again."""
+"""PTT attaches to a difficult program, and lets it go, again and again."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from nptltrace.recording.recorder import Outcome
 
 ROUNDS = 30
-# Opens and closes a library, forks, cancels what sleeps, leaves a sleep by siglongjmp(), and waits
-# for events; each of them counts, and says what went wrong.
+# Opens and closes a library, forks, cancels a sleeping thread, leaves a sleep by siglongjmp(), and
+# waits for events. Each thread counts its rounds, and reports errors.
 HARD = """
     #define _GNU_SOURCE
     #include <dlfcn.h>
@@ -180,7 +180,7 @@ HARD = """
 
 
 def round_of(pid: int, trace: Path, chance: random.Random) -> Outcome:
-    """Attach for some milliseconds."""
+    """Attach for a few milliseconds."""
     process = Process(pid)
     options = AttachOptions(
         pid=pid, output=trace, levels=Levels(2), buffers=BufferOptions(),
@@ -195,7 +195,7 @@ def round_of(pid: int, trace: Path, chance: random.Random) -> Outcome:
 
 
 def size_of(pid: int) -> int:
-    """Return how many MB of addresses a process uses."""
+    """Return the size of a process's address space in MB."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("VmSize:")[2].split()[0]) >> 10
 
@@ -205,7 +205,9 @@ def progress(process: Any) -> list[int]:
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_rounds(compile_c: Callable[..., Path], start: Callable[..., Any], tmp_path: Path) -> None:
+def test_many_rounds_leave_the_process_unchanged(
+    compile_c: Callable[..., Path], start: Callable[..., Any], tmp_path: Path
+) -> None:
     compile_c(CALLED, "-shared", "-fPIC").rename(tmp_path / "called.so")
     process = start(compile_c(HARD, "-O1"))
     chance = random.Random(1)  # noqa: S311 -- nothing is to be kept secret
@@ -221,7 +223,7 @@ def test_rounds(compile_c: Callable[..., Path], start: Callable[..., Any], tmp_p
             assert process.poll() is None
     assert events > ROUNDS
     assert lost == 0
-    # each round takes 64 MB, and those of earlier ones are given back
+    # each round takes 64 MB, and gives back the memory of earlier rounds
     assert max(sizes[10:]) - max(sizes[:10]) < 5 * 64
-    # threads that were there at one moment or another, and none of ours
+    # the program's own temporary threads, and no thread of PTT
     assert len(threads_of(process.pid)) <= 9

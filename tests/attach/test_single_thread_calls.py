@@ -1,4 +1,4 @@
-"""Calls that the kernel allows only to a process with one thread, in a process that is attached."""
+"""Calls that the kernel allows only to single-threaded processes, in an attached process."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-# Makes the call that it reads, and answers with the number of the error. A timer interrupts it all
-# the time. Its child is in a user namespace of its own, and ends with its parent.
+# Makes the call that it reads, and answers with the error number. A timer interrupts the program
+# all the time. Its child is in its own user namespace, and ends with its parent.
 PROGRAM = """
     #define _GNU_SOURCE
     #include <errno.h>
@@ -67,7 +67,7 @@ PROGRAM = """
         snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)child);
         return open(path, O_RDONLY);
     }
-    /* The program may do all but what only the tracer does. */
+    /* The program may make all calls except those that only the tracer makes. */
     static int confine(void)
     {
         struct sock_filter filter[] = {
@@ -151,7 +151,7 @@ def taken(ptt: Ptt, trace: Path) -> int:
     return [e["event"] for e in events_of(ptt, trace)].count("MUTEX_TAKEN")
 
 
-def test_they_work_and_the_recording_goes_on(
+def test_the_calls_work_and_the_recording_goes_on(
     ptt: Ptt, program: Path, start: Callable[..., Any], trace_dir: Path
 ) -> None:
     process = start(program)
@@ -167,13 +167,13 @@ def test_they_work_and_the_recording_goes_on(
     assert facts["state"] == "complete"
     assert facts["attached"]["left"]
     assert taken(ptt, trace_dir) == len(calls)
-    # The memory that the first thread of the tracer began in is gone too.
+    # The memory in which the first tracer thread began is gone too.
     maps = Path(f"/proc/{process.pid}/maps").read_text()
     code = [line.split() for line in maps.splitlines() if line.split()[1].startswith("r-x")]
     assert not [words for words in code if len(words) == 5]
 
 
-def test_they_work_while_the_recording_ends(
+def test_the_calls_work_while_the_recording_ends(
     ptt: Ptt, program: Path, start: Callable[..., Any], trace_dir: Path
 ) -> None:
     process = start(program)
@@ -186,13 +186,13 @@ def test_they_work_while_the_recording_ends(
     assert threads_of(process.pid) == [str(process.pid)]
 
 
-def test_a_program_enters_the_namespace_of_another_and_confines_itself(
+def test_a_program_may_enter_a_namespace_and_confine_itself(
     ptt: Ptt, program: Path, start: Callable[..., Any], trace_dir: Path
 ) -> None:
     process = start(program)
     with attached(ptt, "-o", trace_dir, str(process.pid)):
         assert [send(process, call) for call in ("join", "memory")] == ["0", "0"]
-        # The tracer makes no more calls for it once a filter may forbid them.
+        # The tracer makes no more such calls once a filter may forbid them.
         assert send(process, "confine") == "0"
         assert send(process, "memory") == str(errno.EINVAL)
     assert facts_of(trace_dir)["attached"]["left"]
@@ -200,7 +200,7 @@ def test_a_program_enters_the_namespace_of_another_and_confines_itself(
     assert taken(ptt, trace_dir) == 4
 
 
-def test_a_recording_ends_where_the_program_can_have_no_more_threads(
+def test_a_recording_ends_if_no_thread_can_be_created(
     ptt: Ptt, program: Path, start: Callable[..., Any], tmp_path: Path
 ) -> None:
     process = start(program)
@@ -220,7 +220,7 @@ def test_a_recording_ends_where_the_program_can_have_no_more_threads(
     assert send(process, "wrong") == str(errno.EINVAL)
 
 
-def test_a_program_with_threads_is_refused_as_ever(
+def test_programs_with_threads_get_the_usual_error(
     ptt: Ptt, program: Path, start: Callable[..., Any], trace_dir: Path
 ) -> None:
     process = start(program, "threads")

@@ -1,4 +1,4 @@
-"""Programs that change their own tables of imported functions, or the memory these lie in."""
+"""Programs that change their own tables of imported functions, or the tables' memory."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-# Its own function stands in its table; its table is writable; that of `hard.so` is not; nobody can
-# read the headers of `closed.so`; and `handlers/libown.so` is a library like any other.
+# The program's table has an entry for the program's own function, and is writable. The table of
+# `hard.so` is read-only. The headers of `closed.so` are unreadable. `handlers/libown.so` is an
+# ordinary library.
 PROGRAM = """
     #define _GNU_SOURCE
     #include <dlfcn.h>
@@ -138,7 +139,7 @@ LIBRARY = """
 
 
 @pytest.mark.parametrize("binding", ["lazy", "now"])
-def test_what_the_program_has_changed_itself_stays(
+def test_the_programs_own_changes_stay(
     binding: str,
     ptt: Ptt,
     compile_c: Callable[..., Path],
@@ -161,5 +162,5 @@ def test_what_the_program_has_changed_itself_stays(
     assert facts_of(trace)["attached"]["left"]
     report = json.loads(ptt("report", "--format", "json", trace).stdout)
     holds = {one["name"]: one["holds"] for one in report["objects"]}
-    # Nothing of the closed library can be read, so its table is left as it is.
+    # The closed library is unreadable, so its table stays as it is.
     assert (holds.get("own"), holds.get("hard"), holds.get("closed")) == (100, 100, None)

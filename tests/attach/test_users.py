@@ -1,4 +1,4 @@
-"""Other users' processes, an ordinary user's own ones, and processes in a PID namespace."""
+"""Other users' processes, an ordinary user's own processes, and processes in a PID namespace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NOBODY = 65534
 PYTHON = "/usr/bin/python3"
 NAMESPACE = ("unshare", "-Ur", "--pid", "--fork", "--mount", "--mount-proc")
-# With an argument it gives up being root, as servers do: then none but root may look into it.
+# With an argument, the program gives up being root, as servers do: then only root may inspect it.
 WORKS = """
     #define _GNU_SOURCE
     #include <grp.h>
@@ -71,7 +71,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has other user
 
 
 def may(*command: str | Path) -> bool:
-    """Return whether a command can be run here."""
+    """Return whether a command runs successfully here."""
     try:
         return subprocess.run(command, check=False, capture_output=True).returncode == 0
     except OSError:
@@ -96,7 +96,7 @@ def works(*command: str | Path) -> Iterator[int]:
 
 @contextmanager
 def inside(parent: int) -> Iterator[int]:
-    """The process that the maker of a namespace has started in it, by its id of here."""
+    """Yield the process that a namespace's creator started inside, by its pid outside."""
     pid = int(Path(f"/proc/{parent}/task/{parent}/children").read_text().split()[0])
     try:
         yield pid
@@ -106,7 +106,7 @@ def inside(parent: int) -> Iterator[int]:
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A directory that every user may write to."""
+    """A directory in which every user may write."""
     path = Path(tempfile.mkdtemp(prefix="ptt-test-", dir="/tmp"))
     path.chmod(0o777)
     yield path
@@ -114,7 +114,7 @@ def place() -> Iterator[Path]:
 
 
 def is_recorded(ptt: Ptt, trace: Path) -> None:
-    """Assert that the trace has what the program does, with names."""
+    """Assert that the trace has the program's events, with names."""
     report = json.loads(ptt("report", "--format", "json", trace).stdout)
     assert next(o for o in report["objects"] if o["name"] == "busy")["holds"] > 10
     facts: dict[str, Any] = json.loads((trace / "info" / "session.json").read_text())
@@ -122,7 +122,7 @@ def is_recorded(ptt: Ptt, trace: Path) -> None:
 
 
 @as_root
-def test_root_attaches_to_what_has_given_up_being_root(
+def test_root_attaches_to_a_process_that_gave_up_being_root(
     ptt: Ptt, compile_c: Callable[..., Path], trace_dir: Path
 ) -> None:
     if not may(*of_nobody("test", "-r", ptt.native / "lib" / "libnptltrace.so")):
@@ -134,7 +134,9 @@ def test_root_attaches_to_what_has_given_up_being_root(
 
 
 @as_root
-def test_an_ordinary_user(ptt: Ptt, compile_c: Callable[..., Path], place: Path) -> None:
+def test_an_ordinary_user_attaches_to_an_own_process(
+    ptt: Ptt, compile_c: Callable[..., Path], place: Path
+) -> None:
     environment = ptt.environment({"HOME": str(place)})
     environment["PYTHONPATH"] += f":{sysconfig.get_path('purelib')}"
     library = ptt.native / "lib" / "libnptltrace.so"
@@ -176,7 +178,7 @@ def test_an_ordinary_user(ptt: Ptt, compile_c: Callable[..., Path], place: Path)
             assert "it belongs to user 0; run ptt as that user or as root" in done.stderr
 
 
-def test_a_process_in_a_pid_namespace(
+def test_a_process_in_a_pid_namespace_is_recorded(
     ptt: Ptt, compile_c: Callable[..., Path], trace_dir: Path
 ) -> None:
     if not may(*NAMESPACE, "true"):
@@ -186,7 +188,9 @@ def test_a_process_in_a_pid_namespace(
     is_recorded(ptt, trace_dir)
 
 
-def test_all_in_a_pid_namespace(ptt: Ptt, compile_c: Callable[..., Path], trace_dir: Path) -> None:
+def test_ptt_works_inside_a_pid_namespace(
+    ptt: Ptt, compile_c: Callable[..., Path], trace_dir: Path
+) -> None:
     if not may(*NAMESPACE, "true"):
         pytest.skip("no namespaces can be made here")
     script = '"$1" & shift; "$@" $!; status=$?; kill -9 $!; exit $status'

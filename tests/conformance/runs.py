@@ -1,4 +1,4 @@
-"""Runs the conformance program, one routine after the other; reads back what came of each."""
+"""Runs the conformance program, one routine after the other, and reads the results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Came", "differences", "routines", "run_all"]
 
-# One shell starts all of them: a recording costs more than the programs do.
+# One shell starts all routines: a recording costs more than the programs do.
 _BATCH = """\
 #!/bin/sh
 for routine in {routines}; do
@@ -26,11 +26,11 @@ done
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """What came of one routine.
+    """Result of one routine.
 
     Attributes:
-        out: Lines, one a case.
-        err: What was said on standard error.
+        out: Lines, one per case.
+        err: Standard error.
         status: The exit status.
     """
 
@@ -60,12 +60,12 @@ def run_all(
     Args:
         program: The conformance program.
         names: The routines.
-        place: The directory; it is made.
-        before: What records the batch: words that go before it.
+        place: The directory to create.
+        before: Words before the batch's command, such as the recorder's command.
         env: Variables to set.
 
     Returns:
-        What came of each, and what the words before said on standard error.
+        The result of each routine, and the standard error of the command in `before`.
     """
     place.mkdir()
     names = list(names)
@@ -94,7 +94,7 @@ def _read(place: Path, name: str) -> Came:
 
 
 def differences(plain: Mapping[str, Came], traced: Mapping[str, Came]) -> list[str]:
-    """Return a line for each thing that the traced run did otherwise."""
+    """Return a line for each difference of the traced run."""
     found: list[str] = []
     for name, was in plain.items():
         now = traced[name]

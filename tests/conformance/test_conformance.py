@@ -1,4 +1,4 @@
-"""Every routine with every error that can be had: traced, it does what it does untraced."""
+"""Every routine with every error that a test can cause: traced results equal untraced results."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def plain(program: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     return first
 
 
-def test_untraced_runs_are_all_alike(plain: dict[str, Came], program: Path, tmp_path: Path) -> None:
+def test_untraced_runs_are_repeatable(
+    plain: dict[str, Came], program: Path, tmp_path: Path
+) -> None:
     again, _ = run_all(program, plain, tmp_path / "again")
     assert differences(plain, again) == []
 
@@ -80,7 +82,9 @@ def test_every_hooked_routine_has_cases(plain: dict[str, Came]) -> None:
 
 
 @pytest.mark.parametrize("how", ["ring 1", "ring 2", "ring 3", "shared 3", "file 3"])
-def test_traced(how: str, plain: dict[str, Came], program: Path, tmp_path: Path, ptt: Ptt) -> None:
+def test_traced_results_equal_untraced_results(
+    how: str, plain: dict[str, Came], program: Path, tmp_path: Path, ptt: Ptt
+) -> None:
     handler, level = how.split()
     recorder = ptt.command(
         "record", "--handler", handler, "-l", level, "-o", tmp_path / "run.ptt", "--"
@@ -89,17 +93,17 @@ def test_traced(how: str, plain: dict[str, Came], program: Path, tmp_path: Path,
         program, plain, tmp_path / "traced", before=recorder, env=ptt.environment()
     )
     assert differences(plain, traced) == []
-    if handler == "file":  # the shell leaves by _exit() and so has no trace of its own
+    if handler == "file":  # the shell leaves by _exit() and so has no trace
         assert "ptt: file:" not in message
     else:
         summary = _SUMMARY.fullmatch(message.splitlines()[-1])
         assert summary, message
-        # A child in the memory of its parent is not recorded; nothing else may be lost.
+        # A child in its parent's memory is not recorded; no other event may be lost.
         (row,) = json.loads(ptt("sql", "--format", "json", tmp_path / "run.ptt", _LOST).stdout)
         assert int(summary[1]) == int(row["lost"])
 
 
-def test_preloaded_without_a_handler(
+def test_results_are_equal_without_a_handler(
     plain: dict[str, Came], program: Path, tmp_path: Path, native_stage: Path
 ) -> None:
     library = str(native_stage / "lib" / "libnptltrace.so")

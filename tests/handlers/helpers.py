@@ -1,4 +1,4 @@
-"""What the tests of the handlers share: running without a recorder, counting with two readers."""
+"""Shared by the tests of handlers: runs without a recorder, and counts by two readers."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ def run_traced(
 
 
 def babeltrace(trace: Path) -> tuple[Counter[str], str]:
-    """Return how many events of each name babeltrace2 finds, and what it says besides."""
+    """Return the number of events of each name in babeltrace2's output, and its warnings."""
     done = subprocess.run(
         ["babeltrace2", str(trace)], capture_output=True, encoding="utf-8", check=False
     )
     assert done.returncode == 0, done.stderr
-    # [time] (delta) NAME: { ... }, with the host's name before NAME where it is known
+    # [time] (delta) NAME: { ... }, with the host's name before NAME if it is known
     heads = (line.split(": {", 1)[0] for line in done.stdout.splitlines())
     return Counter(head.rsplit(" ", 1)[1] for head in heads), done.stderr
 
 
 def stat(ptt: Ptt, trace: Path) -> tuple[Counter[str], int]:
-    """Return how many events of each name `ptt stat` finds, and how many were lost."""
+    """Return the number of events of each name in `ptt stat`, and the number of lost events."""
     found = json.loads(ptt("stat", "--format", "json", trace).stdout)
     return Counter(found["event_types"]), int(found["lost"])
 
 
 def agreed_counts(ptt: Ptt, trace: Path) -> Counter[str]:
-    """Return the counts on which both readers agree, of a trace without losses and warnings."""
+    """Return the event counts of a trace without losses and warnings; both readers must agree."""
     ours, lost = stat(ptt, trace)
     theirs, message = babeltrace(trace)
     assert lost == 0

@@ -1,4 +1,4 @@
-"""A pending cancellation is acted on where it is untraced, whatever the handler does there."""
+"""A pending cancellation takes effect at the same call as untraced, whatever the handler does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CALLS = ["fork", "_Fork", "clone", "syscall", "exec", "spawn", "exit", "dlclose"
 
 
 @pytest.mark.parametrize("handler", ["file", "text", "posix", "ring", "shared"])
-def test_calls_become_no_cancellation_points(
+def test_handlers_add_no_cancellation_points(
     handler: str, ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
 ) -> None:
     cancelled = program("pending_cancel")

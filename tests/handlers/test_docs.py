@@ -1,4 +1,4 @@
-"""The pages on handlers and on the environment say what is so."""
+"""The documentation of handlers and of the environment is correct."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"(?ms)^```{language}\n(.*?)^```$", text)
 
 
-def test_first_handler_of_the_page(
+def test_the_first_handler_of_the_page_works(
     ptt: Ptt, program: Callable[[str], Path], tmp_path: Path, native_stage: Path
 ) -> None:
     source = _blocks("handler-abi.md", "c")[0]
@@ -47,7 +47,7 @@ def test_first_handler_of_the_page(
     assert re.fullmatch(r"taken 10000 times, \d+ of them after waiting\n", message)
 
 
-def test_event_struct_of_the_page_is_that_of_the_header() -> None:
+def test_the_event_struct_of_the_page_equals_the_header() -> None:
     header = (ROOT / "native" / "include" / "nptl_trace.h").read_text()
     declared = [re.sub(r"/\*.*?\*/|\s+", " ", block) for block in _blocks("handler-abi.md", "c")]
     event = next(text for text in declared if text.startswith("struct nptl_trace_event {"))
@@ -69,7 +69,7 @@ def test_examples_of_the_variable_are_accepted(
     examples = re.findall(r"(?m)^    PTHREAD_NPTL_TRACE=(.*)$", text)[1:]
     assert len(examples) == 11
     for example in examples:
-        # Their handler is invented, and their files are none of ours to write.
+        # The page's handler is invented, and the test must not write the page's files.
         variable = re.sub(r"^[^:]*my_handler[^:]*", "text", example)
         variable = variable.replace("/tmp/", f"{tmp_path}/").replace(",arg2", "")  # noqa: S108
         done = run_traced(ptt, variable, program("lock_count"), "1", "1", cwd=tmp_path)

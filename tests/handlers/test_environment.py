@@ -1,4 +1,4 @@
-"""PTHREAD_NPTL_TRACE in every form that the NPTL trace design allows, and in some others."""
+"""PTHREAD_NPTL_TRACE in every form of the NPTL trace design, and in some other forms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MISSING = "cannot open shared object file: No such file or directory"
 
-# Prints what it is given; counts what it sees.
+# Prints its arguments, and counts the events that it receives.
 HANDLER = """
 #include <nptl_trace.h>
 #include <nptl_trace_events.h>
@@ -49,7 +49,7 @@ void nptl_trace_fini(void)
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory, native_stage: Path) -> Path:
-    """Directory with libmy_handler.so, and a directory `below` with the same."""
+    """Directory with libmy_handler.so, and a copy in the directory `below`."""
     directory = tmp_path_factory.mktemp("handlers")
     built = Compiler(directory, native_stage / "include")(
         HANDLER, "-shared", "-fPIC", name="libmy_handler.so"
@@ -92,15 +92,15 @@ def run(ptt: Ptt, program: Callable[[str], Path], place: Path) -> Callable[[str]
         ("my_handler:::", "", 2),
         ("my_handler:a,,b", " [a] [] [b]", 2),
         ("my_handler:a,", " [a] []", 2),
-        # no greatest level; 0 is silence
+        # levels have no upper bound; 0 is silence
         ("my_handler::99", "", 99),
         ("my_handler::0", "", 0),
-        # levels of single domains, and arguments of the tracer that it does not know
+        # levels of single domains, and unknown arguments of the tracer
         ("my_handler::1:level=mutex=3", "", 3),
         ("my_handler::2:colour=red;children=0", "", 2),
     ],
 )
-def test_every_form(
+def test_every_form_is_understood(
     run: Callable[[str], Result], place: Path, variable: str, arguments: str, level: int
 ) -> None:
     done = run(variable.format(place=place, name=place.name))
@@ -110,7 +110,7 @@ def test_every_form(
 
 
 @pytest.mark.parametrize("name", ["text", "libtext.so"])
-def test_handlers_that_come_with_the_tracer(run: Callable[[str], Result], name: str) -> None:
+def test_installed_handlers_are_found_by_name(run: Callable[[str], Result], name: str) -> None:
     assert run(name).stderr.count(" released mutex ") == 3
 
 
@@ -135,9 +135,7 @@ def test_handlers_that_come_with_the_tracer(run: Callable[[str], Result], name: 
         ),
     ],
 )
-def test_what_cannot_be_is_one_clear_line(
-    run: Callable[[str], Result], variable: str, line: str
-) -> None:
+def test_errors_are_one_clear_line(run: Callable[[str], Result], variable: str, line: str) -> None:
     done = run(variable)
     assert done.returncode == 0
     assert done.stdout == "3\n"
@@ -151,7 +149,9 @@ def test_what_cannot_be_is_one_clear_line(
         ("my_handler:" + "a" * 5000, "ptt: PTHREAD_NPTL_TRACE is too long: "),
     ],
 )
-def test_too_much_of_it(run: Callable[[str], Result], variable: str, start: str) -> None:
+def test_an_overlong_variable_is_one_clear_line(
+    run: Callable[[str], Result], variable: str, start: str
+) -> None:
     done = run(variable)
     assert done.stdout == "3\n"
     assert done.stderr.startswith(start)
@@ -164,7 +164,7 @@ def test_empty_variable_is_silence(run: Callable[[str], Result]) -> None:
     assert (done.stdout, done.stderr) == ("3\n", "")
 
 
-def test_library_that_is_no_handler(
+def test_a_library_without_a_handler_is_one_clear_line(
     ptt: Ptt, program: Callable[[str], Path], compile_c: Compiler
 ) -> None:
     other = compile_c("int nothing;\n", "-shared", "-fPIC", name="libother.so")
@@ -176,7 +176,7 @@ def test_library_that_is_no_handler(
     )
 
 
-def test_handler_with_getevent_alone(
+def test_a_handler_needs_getevent_only(
     ptt: Ptt, program: Callable[[str], Path], compile_c: Compiler
 ) -> None:
     source = """
@@ -193,7 +193,7 @@ def test_handler_with_getevent_alone(
     assert (done.stdout, done.stderr) == ("3\n", "m" * 6)
 
 
-def test_handler_that_locks_is_not_traced_itself(
+def test_locks_of_a_handler_are_not_traced(
     ptt: Ptt, program: Callable[[str], Path], compile_c: Compiler
 ) -> None:
     handler = compile_c(
@@ -217,7 +217,9 @@ def test_handler_that_locks_is_not_traced_itself(
     assert (done.stdout, done.stderr) == ("30\n", "60\n")
 
 
-def test_handler_may_give_up(ptt: Ptt, program: Callable[[str], Path], compile_c: Compiler) -> None:
+def test_a_handler_may_switch_tracing_off(
+    ptt: Ptt, program: Callable[[str], Path], compile_c: Compiler
+) -> None:
     handler = compile_c(
         """
         #include <nptl_trace.h>

@@ -1,4 +1,4 @@
-"""The examples: a handler of one's own, and programs with events of their own."""
+"""The examples: a user's own handler, and programs with their own events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLES = ROOT / "examples"
 
 
 def _build(source: Path, line: str, include: Path, directory: Path) -> None:
-    """Run the command line that stands in the head of an example."""
+    """Run the command line in the head of an example."""
     assert f" *     {line}\n" in source.read_text()
     shutil.copy(source, directory)
     env = clean_environment(CPATH=str(include))
@@ -39,7 +39,7 @@ def _build(source: Path, line: str, include: Path, directory: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_third_party_handler(
+def test_the_example_handler_works(
     ptt: Ptt, program: Callable[[str], Path], tmp_path: Path, native_stage: Path
 ) -> None:
     _build(
@@ -55,7 +55,7 @@ def test_third_party_handler(
     assert head.split()[:3] == ["mutex", "taken", "waits"]
     assert int(row.split()[1]) == 40000
     assert done.stdout == "40000\n"
-    # And by name, where the dynamic linker looks, through the recorder.
+    # And by name through the recorder, in a directory that the dynamic linker searches.
     message = ptt(
         "record", "--handler", "contention", "--", program("lock_count"), "2", "10",
         cwd=tmp_path, env={"LD_LIBRARY_PATH": str(tmp_path)},
@@ -70,7 +70,7 @@ def test_third_party_handler(
         ("phases.cpp", "c++ -pthread -o phases phases.cpp", "1998000\n", 12),
     ],
 )
-def test_programs_with_events_of_their_own(
+def test_programs_can_record_their_own_events(
     ptt: Ptt, tmp_path: Path, native_stage: Path, example: tuple[str, str, str, int]
 ) -> None:
     name, line, output, events = example
@@ -89,7 +89,7 @@ def test_programs_with_events_of_their_own(
         assert message == ""
 
 
-def test_python_events(ptt: Ptt, tmp_path: Path) -> None:
+def test_python_can_record_its_own_events(ptt: Ptt, tmp_path: Path) -> None:
     script = [sys.executable, str(EXAMPLES / "user_events" / "steps.py")]
     alone = subprocess.run(
         script, env=ptt.environment(), capture_output=True, encoding="utf-8", check=True
@@ -109,7 +109,7 @@ def test_python_events(ptt: Ptt, tmp_path: Path) -> None:
             ("0.0", "step 2 is done"),
             ("1.2", "all done"),
         ]
-        # Python's way into C, through which the call is made, is nobody's call site.
+        # The C function through which Python makes the call is never the call site.
         ends = tuple(
             f"at {f} (steps.py:{n})" for f, n in (("work", 15), ("work", 17), ("<module>", 25))
         )
@@ -117,7 +117,7 @@ def test_python_events(ptt: Ptt, tmp_path: Path) -> None:
         assert all(line.endswith(ends if handler == "ring" else '"') for line in made), made
 
 
-def test_python_events_are_light_and_careful(ptt: Ptt) -> None:
+def test_python_events_are_cheap_and_checked(ptt: Ptt) -> None:
     code = """
 import sys, nptltrace
 nptltrace.user_event("x")
@@ -134,7 +134,7 @@ for wrong in ({"domain": 128}, {"event": -1}):
     subprocess.run([sys.executable, "-c", code], env=ptt.environment(), check=True)
 
 
-def test_long_and_binary_data(ptt: Ptt, tmp_path: Path) -> None:
+def test_long_and_binary_data_is_kept(ptt: Ptt, tmp_path: Path) -> None:
     code = "from nptltrace import user_event as say; say(bytes(range(256)) * 40); say(''); say('é')"
     command = [sys.executable, "-c", code]
     for handler in ("ring", "shared", "file"):

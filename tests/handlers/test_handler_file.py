@@ -30,7 +30,9 @@ def test_counts_are_exact(
     assert counts["THREAD_END"] == threads
 
 
-def test_through_ptt_record(ptt: Ptt, program: Callable[[str], Path], trace_dir: Path) -> None:
+def test_the_handler_works_through_ptt_record(
+    ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
+) -> None:
     message = ptt(
         "record", "--handler", "file", "-o", trace_dir, "--", program("lock_count"), "2", "500"
     ).stderr
@@ -51,20 +53,22 @@ def test_full_buffer_keeps_the_beginning(
     counts, lost = stat(ptt, trace_dir)
     assert lost == int(lost_message[1])
     assert counts.total() + lost == 40000 + 7
-    # Nothing was left out between the first event and the last.
+    # No event is missing between the first event and the last.
     assert counts["MUTEX_TAKEN"] - counts["MUTEX_FREE"] in {0, 1}
     assert counts["PROCESS_EXIT"] == 0
     assert babeltrace(trace_dir)[0] == counts
 
 
-def test_signal_handlers_that_trace(
+def test_signal_handlers_may_trace(
     ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
 ) -> None:
     done = run_traced(ptt, f"file:{trace_dir}", program("signal_storm"), "4", "10000")
     assert agreed_counts(ptt, trace_dir)["SEM_POST"] == int(done.stdout)
 
 
-def test_child_of_fork_writes_its_own(ptt: Ptt, compile_c: Compiler, trace_dir: Path) -> None:
+def test_a_forked_child_writes_its_own_trace(
+    ptt: Ptt, compile_c: Compiler, trace_dir: Path
+) -> None:
     prog = compile_c(
         """
         #include <pthread.h>
@@ -99,14 +103,14 @@ def test_child_of_fork_writes_its_own(ptt: Ptt, compile_c: Compiler, trace_dir: 
     assert {path.name for path in trace_dir.parent.iterdir()} >= {trace_dir.name, child.name}
 
 
-def test_other_image_writes_its_own(
+def test_an_executed_program_writes_its_own_trace(
     ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
 ) -> None:
     prog = program("lock_count")
     run_traced(ptt, f"file:{trace_dir}", "sh", "-c", f"{prog} 1 5; exec {prog} 1 7")
     found = [path for path in trace_dir.parent.glob("run.ptt*") if (path / "metadata").exists()]
     frees = sorted(stat(ptt, path)[0]["MUTEX_FREE"] for path in found)
-    # The shell itself, which started the first and became the second.
+    # The shell itself, which started the first program and became the second.
     assert frees == [0, 5, 7]
 
 
@@ -125,7 +129,9 @@ def test_relative_path_survives_chdir(ptt: Ptt, tmp_path: Path, compile_c: Compi
     assert (tmp_path / "here" / "metadata").exists()
 
 
-def test_default_name(ptt: Ptt, tmp_path: Path, program: Callable[[str], Path]) -> None:
+def test_the_default_name_has_program_and_pid(
+    ptt: Ptt, tmp_path: Path, program: Callable[[str], Path]
+) -> None:
     run_traced(ptt, "file", program("lock_count"), "1", "1", cwd=tmp_path)
     assert [p for p in tmp_path.iterdir() if re.fullmatch(r"ptt-lock_count-\d+", p.name)]
 
@@ -139,7 +145,7 @@ def test_default_name(ptt: Ptt, tmp_path: Path, program: Callable[[str], Path]) 
         ("/proc/nowhere/x", "/proc/nowhere/x: No such file or directory"),
     ],
 )
-def test_what_cannot_be_is_refused(
+def test_wrong_arguments_are_refused(
     ptt: Ptt, program: Callable[[str], Path], tmp_path: Path, argument: str, reason: str
 ) -> None:
     done = run_traced(ptt, f"file:{argument}", program("lock_count"), "1", "1", cwd=tmp_path)
@@ -147,7 +153,7 @@ def test_what_cannot_be_is_refused(
     assert done.stderr == f"ptt: file: {reason}; the program runs untraced\n"
 
 
-def test_metadata_is_the_recorders(
+def test_metadata_equals_the_recorders(
     ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
 ) -> None:
     run_traced(ptt, f"file:{trace_dir}", program("lock_count"), "1", "1")
@@ -177,11 +183,11 @@ def test_wrong_checksum_is_reported_with_its_place(
     before = stat(ptt, trace_dir)[0].total()
     stream = trace_dir / "stream-file"
     data = bytearray(stream.read_bytes())
-    at = 128  # the first record, behind the head of the packet
+    at = 128  # the first record, after the head of the packet
     for _ in range(5):
         at += 4 * int.from_bytes(data[at + 2 : at + 4], "little")
     data[at + 20] ^= 0x40
-    # The CRC of the packet covers the disk; the damage is older.
+    # The packet's CRC covers the file; the damage is older.
     data[92:96] = bytes(4)
     data[92:96] = _crc32c(bytes(data)).to_bytes(4, "little")
     stream.write_bytes(bytes(data))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def test_counts_are_exact(
     ptt: Ptt, record: Recorder, program: Callable[[str], Path], threads: int, size: str
 ) -> None:
-    # In the smallest buffer the data wraps some 300 times, and threads wait for room.
+    # In the smallest buffer, the data wraps some 300 times, and threads wait for room.
     trace = record(
         program("lock_count"), str(threads), "30000", options=("--handler", f"shared:size={size}")
     )
@@ -63,11 +63,11 @@ def test_dropped_events_are_counted(
     counts, lost = stat(ptt, trace)
     assert lost == babeltrace_lost(trace) > 0
     counted = sum(counts.values()) + lost
-    # What else there is: 5 events a thread, 2 of the process, and the beginnings of waits.
+    # The other events: 5 a thread, 2 of the process, and the beginnings of waits.
     assert counted >= 2 * 8 * 50000 + 5 * 8 + 2
 
 
-def test_sites_objects_and_times_are_those_of_the_ring(
+def test_sites_objects_and_times_equal_those_of_the_ring(
     ptt: Ptt, record: Recorder, program: Callable[[str], Path]
 ) -> None:
     lines = []
@@ -83,7 +83,7 @@ def test_sites_objects_and_times_are_those_of_the_ring(
 
 
 @pytest.mark.parametrize("size", ["64K", "16M"])
-def test_signal_handlers_that_trace(
+def test_signal_handlers_may_trace(
     ptt: Ptt, record: Recorder, program: Callable[[str], Path], size: str
 ) -> None:
     trace = record(
@@ -97,14 +97,14 @@ def test_signal_handlers_that_trace(
 def test_killed_writers_hold_up_nobody(
     ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
 ) -> None:
-    # Were each of the killed waited for, as the living are, it would take 120 s.
+    # If the collector waited for each killed writer as for living writers, it would take 120 s.
     options = ("--handler", "shared:size=64K", "-o", trace_dir)
     command = (program("killed_writers"), "60", "2", "100000")
     survivor = int(ptt("record", *options, "--", *command, timeout=115).stdout)
     trace = trace_dir
     found = json.loads(ptt("stat", "--format", "json", trace).stdout)
     (first,) = (one for one in found["processes"] if one["pid"] == survivor)
-    # Each of the survivor's threads released its mutex 100,000 times; waits for room are there too.
+    # Each surviving thread released its mutex 100,000 times; waits for room are there too.
     lines = ptt("view", "--format", "raw", trace).stdout.splitlines()
     fields = [line.split(" ", 5) for line in lines]
     frees = Counter(tid for _, _, tid, _, name, _ in fields if name == "MUTEX_FREE")
@@ -115,7 +115,7 @@ def test_killed_writers_hold_up_nobody(
     assert babeltrace(trace)[0].total() == found["events"] == len(lines)
 
 
-def test_killed_recorder_leaves_what_can_be_recovered(
+def test_a_killed_recorder_leaves_a_recoverable_trace(
     ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
 ) -> None:
     command = ptt.command("record", "--handler", "shared:size=64K", "-o", trace_dir, "--")
@@ -128,7 +128,7 @@ def test_killed_recorder_leaves_what_can_be_recovered(
     stream = trace_dir / "stream-shared"
     _wait_for(lambda: stream.exists() and stream.stat().st_size > 1_000_000)
     recorder.send_signal(signal.SIGKILL)
-    # The program goes on, and its output ends when it does.
+    # The program continues; its output ends when the program ends.
     assert recorder.communicate(timeout=250)[0] == b"4000000\n"
     message = ptt("recover", trace_dir).stderr
     assert "recovered" in message
@@ -136,7 +136,7 @@ def test_killed_recorder_leaves_what_can_be_recovered(
     assert lost > 0
     assert counts.total() + lost >= 8_000_000
     assert babeltrace(trace_dir)[0] == counts
-    # Nothing twice and nothing left out: each thread took and released in turn until the end.
+    # No event twice and none missing: each thread took and released in turn until the end.
     before: dict[str, str] = {}
     for line in ptt("view", "--format", "raw", trace_dir).stdout.splitlines():
         _, _, tid, _, name, _ = line.split(" ", 5)
@@ -145,7 +145,7 @@ def test_killed_recorder_leaves_what_can_be_recovered(
             before[tid] = name
 
 
-def test_arguments_and_policies_that_make_no_sense(ptt: Ptt, trace_dir: Path) -> None:
+def test_senseless_arguments_and_policies_are_refused(ptt: Ptt, trace_dir: Path) -> None:
     for options in (
         ("--handler", "shared:size=much"),
         ("--handler", "shared:colour=red"),
@@ -158,7 +158,7 @@ def test_arguments_and_policies_that_make_no_sense(ptt: Ptt, trace_dir: Path) ->
     assert not trace_dir.exists()
 
 
-# ---- the reading process alone, with writers that do what none should ----------------------------
+# ---- the reading process alone, with writers that behave as no writer should ---------------------
 
 UNFINISHED = 0xFFFF
 MUTEX_FREE = 2 << 6 | 5
@@ -199,13 +199,13 @@ class Buffer:
         return before
 
     def put(self, place: int, words: list[int]) -> None:
-        """Store words where the count says."""
+        """Store words at a place of the array."""
         for i, word in enumerate(words):
             at = self.array + (place + i) % self.size * 4
             struct.pack_into("<I", self.memory, at, word)
 
     def record(self, *, damage: bool = False, finished: bool = True) -> int:
-        """Write a record as the handler does; returns its place."""
+        """Write a record as the handler does; return its place."""
         self.time += 10
         words = [MUTEX_FREE | WORDS << 16, self.time, 0, os.getpid(), 77, 4096, 0, 0, 0]
         total = 0
@@ -295,7 +295,7 @@ def test_dead_writer_is_noticed_at_once(buffer: Buffer) -> None:
         buffer.writing(child.pid)
         buffer.record(finished=False)
         buffer.collector.drain(flush=True)
-    assert time.monotonic() - began < 35  # the living are given two seconds each
+    assert time.monotonic() - began < 35  # living writers get two seconds each
 
 
 def test_runnable_writer_is_waited_for(buffer: Buffer) -> None:
@@ -319,7 +319,7 @@ def test_sleeping_writer_is_given_two_seconds(buffer: Buffer) -> None:
     child.wait()
     assert 1.9 < time.monotonic() - began < 120
     assert stats.events == 0
-    # The buffer is of use again.
+    # The buffer is usable again.
     buffer.record()
     assert buffer.events() == 1
     assert f"word {place}:" in fault_lines(buffer.collector)[0]

@@ -1,4 +1,4 @@
-"""The handler `text`: one sentence an event."""
+"""The handler `text`: one sentence per event."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def test_sites_are_modules_and_offsets(ptt: Ptt, program: Callable[[str], Path])
     assert where.stdout.startswith("work\n")
 
 
-def test_file(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
+def test_sentences_go_to_a_file(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
     for _ in range(2):
         done = run_traced(ptt, f"text:{tmp_path}/events.txt", program("lock_count"), "1", "1")
         assert (done.stdout, done.stderr) == ("1\n", "")
     text = (tmp_path / "events.txt").read_text()
-    assert text.count("released mutex") == 2  # appended
+    assert text.count("released mutex") == 2  # the second run appended
 
 
-def test_file_that_cannot_be(ptt: Ptt, program: Callable[[str], Path]) -> None:
+def test_an_impossible_file_is_reported(ptt: Ptt, program: Callable[[str], Path]) -> None:
     done = run_traced(ptt, "text:/nowhere/x", program("lock_count"), "1", "1")
     assert done.stdout == "1\n"
     assert done.stderr == (

@@ -1,4 +1,4 @@
-"""Handlers that use what is traced: signals come before or after them, not in between."""
+"""Handlers that call traced functions: signals arrive before or after the handler, never inside."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from tests.support import Compiler, Ptt
 
-# Slow, so that signals would come while it runs, and with a mutex of its own.
+# Slow, so that signals would arrive while the handler runs, and with the handler's own mutex.
 HANDLER = """
 #include <nptl_trace.h>
 #include <nptl_trace_events.h>
@@ -79,9 +79,7 @@ int main(void)
 """
 
 
-def test_signal_handlers_that_do_not_come_back(
-    ptt: Ptt, compile_c: Compiler, tmp_path: Path
-) -> None:
+def test_signal_handlers_may_jump_away(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
     handler = compile_c(HANDLER, "-shared", "-fPIC", name="libslow.so")
     done = run_traced(ptt, str(handler), compile_c(PROGRAM))
     assert done.returncode == 0

@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="session")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The program, compiled in one of the ways."""
+    """The program, compiled in a named way."""
     known: dict[str, Path] = {}
 
     def get(way: str) -> Path:
@@ -34,7 +34,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _looking_is_allowed(ptt: Ptt) -> None:
-    """Skip where even the user's own processes may not be looked into."""
+    """Skip the tests if even the user's own processes are closed to inspection."""
     with running("sleep", "60") as pid:
         message = ptt("hang", pid, status=None).stderr
     if "cannot look into" in message:

@@ -1,4 +1,4 @@
-"""What tests of `ptt hang` share: programs that hang, and looking at them when they do."""
+"""Shared by the tests of `ptt hang`: programs that hang, and looks at them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["CASES", "WAYS", "asleep", "running", "threads_of"]
 
 WAYS = {"plain": ("-O0",), "optimized": ("-O2",), "static": ("-O2", "-static")}
-# Of each case of the program: kind of finding, kinds of its waits, names of objects.
+# For each case of the program: kind of finding, kinds of its waits, names of objects.
 CASES = {
     "mutexes": ("deadlock", {"mutex", "join"}, {"left", "right"}),
     "rwlock": ("deadlock", {"mutex", "rwlock", "join"}, {"left", "table"}),
@@ -32,7 +32,7 @@ CASES = {
 
 
 def threads_of(case: str) -> int:
-    """Return how many threads the program has in the end."""
+    """Return the program's final number of threads."""
     return 2 if case in {"self", "ended"} else 3
 
 
@@ -40,7 +40,7 @@ def threads_of(case: str) -> int:
 def running(
     *command: object, cwd: Path | None = None, env: dict[str, str] | None = None
 ) -> Iterator[str]:
-    """Run a program as long as it is looked at; yield its process id."""
+    """Run a program until the caller has looked at it; yield its process id."""
     process = subprocess.Popen([str(word) for word in command], cwd=cwd, env=env)
     try:
         yield str(process.pid)
@@ -50,18 +50,18 @@ def running(
 
 
 def naps(thread: dict[str, Any]) -> bool:
-    """Return whether a thread is in a sleep that may be over soon."""
+    """Return whether a thread's sleep may be over soon."""
     return "nanosleep" in (thread["waits_for"] or {}).get("kind", "")
 
 
 def asleep(ptt: Ptt, pid: str, threads: int, *, ended: int = 0) -> dict[str, Any]:
-    """Return what `ptt hang` says when so many threads have come to where they sleep.
+    """Return the answer of `ptt hang` when this many threads sleep at their last place.
 
     Args:
-        ptt: Runs it.
+        ptt: Runner of `ptt`.
         pid: The process.
-        threads: How many of its threads sleep.
-        ended: How many have ended, and are still there.
+        threads: Number of sleeping threads.
+        ended: Number of threads that have ended, but still exist.
     """
     until, watched = time.monotonic() + 60, "50ms"
     while True:

@@ -129,7 +129,7 @@ PROGRAM = """
         return 0;
     }
 """
-# Of each case: threads, kind of finding, what one of its threads sleeps in.
+# For each case: threads, kind of finding, and text of its message.
 CASES = {
     "pipes": (2, "deadlock", "sleeps in write to pipe "),
     "filter": (1, "deadlock", ", which is full, read by process "),
@@ -145,7 +145,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_calls_have_another_side(
+def test_waits_in_calls_name_the_other_side(
     case: str, ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
 ) -> None:
     threads, kind, said = CASES[case]
@@ -161,15 +161,15 @@ def test_calls_have_another_side(
     severity = "warning" if case == "eventfd" else "error"
     assert all(one["severity"] == severity for one in found)
     assert all(said in one["message"] for one in found)
-    # Whoever only waits for a lock does not hold it.
+    # A thread that only waits for a lock does not hold it.
     assert case != "files" or "this process" not in found[0]["message"]
 
 
 @pytest.mark.parametrize("unlinks", ["", "unlinks"])
-def test_a_semaphore_with_a_name(
+def test_a_named_semaphore_is_open_to_every_process(
     unlinks: str, ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """Any process may open it and post, until the name is removed."""
+    """Every process may open and post the semaphore until its name is removed."""
     program = compile_c(
         """
         #include <fcntl.h>
@@ -192,8 +192,8 @@ def test_a_semaphore_with_a_name(
     assert [one["kind"] for one in found] == ["stuck"] * bool(unlinks)
 
 
-def test_a_parent_waits_for_a_child_whose_output_it_does_not_read(ptt: Ptt, tmp_path: Path) -> None:
-    """Both are of Python, and SIGINT is handled by the interpreters alone."""
+def test_a_parent_that_reads_no_output_of_its_child_hangs(ptt: Ptt, tmp_path: Path) -> None:
+    """Both are Python programs; only the interpreters handle SIGINT."""
     path = tmp_path / "prog.py"
     path.write_text(
         textwrap.dedent("""\
@@ -214,8 +214,8 @@ def test_a_parent_waits_for_a_child_whose_output_it_does_not_read(ptt: Ptt, tmp_
     assert f"which is full, read by process {pid} " in one["message"]
 
 
-def test_a_socket_has_addresses(ptt: Ptt, tmp_path: Path) -> None:
-    """Both ends are of one server, which waits for its clients: nothing is wrong."""
+def test_a_socket_is_shown_with_its_addresses(ptt: Ptt, tmp_path: Path) -> None:
+    """Both ends belong to one server that waits for its clients: nothing is wrong."""
     path = tmp_path / "prog.py"
     path.write_text(
         textwrap.dedent("""\
@@ -251,8 +251,8 @@ def _children(pid: str) -> list[int]:
         return [int(word) for word in file.read().split()]
 
 
-def test_the_reader_of_a_queue_was_killed(ptt: Ptt, tmp_path: Path) -> None:
-    """It had the queue's lock, a semaphore in shared memory that two processes have left."""
+def test_a_killed_reader_of_a_queue_is_found(ptt: Ptt, tmp_path: Path) -> None:
+    """The reader held the queue's lock: a semaphore in shared memory, which two processes left."""
     path = tmp_path / "prog.py"
     path.write_text(
         textwrap.dedent("""\
@@ -282,8 +282,10 @@ def test_the_reader_of_a_queue_was_killed(ptt: Ptt, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("last", "kinds"), [("threading.Event().wait()", set()), ("results.get()", {"deadlock"})]
 )
-def test_processes_wait_for_work(last: str, kinds: set[str], ptt: Ptt, tmp_path: Path) -> None:
-    """Idle workers of a service are no hang, and a result that nobody will send is."""
+def test_only_a_missing_result_is_a_hang(
+    last: str, kinds: set[str], ptt: Ptt, tmp_path: Path
+) -> None:
+    """Idle workers of a service are no hang; waiting for a result that no thread will send is."""
     path, ready = tmp_path / "prog.py", tmp_path / "ready"
     path.write_text(
         textwrap.dedent(f"""\

@@ -1,4 +1,4 @@
-"""Conditions of glibc whose memory shows that signals wake nobody (bug 25847)."""
+"""glibc conditions in memory that shows that signals wake no thread (bug 25847)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.skipif(
     not (2, 25) <= VERSION < (2, 41), reason="conditions of this C library have no such groups"
 )
 
-# Two threads wait in the group of new waiters. What the error of the library leaves behind in the
-# other one is written there.
+# Two threads wait in the group of new waiters. The program writes into the other group what the
+# library's bug leaves there.
 PROGRAM = """
     #include <pthread.h>
     #include <string.h>
@@ -58,7 +58,7 @@ PROGRAM = """
             pause();
     }
 """
-# Never called: but the program might.
+# The program never calls this, but PTT must assume that it might.
 TIMED = "if (waiting > 9) pthread_cond_timedwait(&work, &mutex, unused); else"
 
 
@@ -75,7 +75,7 @@ def found(ptt: Ptt, program: Path, case: str) -> list[dict[str, Any]]:
         ("expected", "the next 3 signals of condition work will go to a group of waiters that all"),
     ],
 )
-def test_signals_that_wake_nobody(
+def test_signals_to_an_empty_group_are_found(
     case: str, message: str, ptt: Ptt, compile_c: Callable[..., Path]
 ) -> None:
     (one,) = found(ptt, compile_c(PROGRAM.replace("LEAVE", "")), case)
@@ -84,7 +84,7 @@ def test_signals_that_wake_nobody(
     assert one["object_names"] == ["work", "work"]
 
 
-def test_a_signal_left_over_by_a_wait_that_timed_out(
+def test_a_signal_may_be_left_over_by_a_timed_out_wait(
     ptt: Ptt, compile_c: Callable[..., Path]
 ) -> None:
     program = compile_c(PROGRAM.replace("LEAVE", TIMED))
@@ -93,8 +93,10 @@ def test_a_signal_left_over_by_a_wait_that_timed_out(
 
 
 @pytest.mark.parametrize("linked", ["-pthread", "-static"])
-def test_destroyed_under_a_waiter(linked: str, ptt: Ptt, compile_c: Callable[..., Path]) -> None:
-    """The library waits until the waiter has left, and nobody is left to wake that one."""
+def test_a_condition_destroyed_under_a_waiter_is_found(
+    linked: str, ptt: Ptt, compile_c: Callable[..., Path]
+) -> None:
+    """The library waits until the waiter has left, and no thread is left to wake the waiter."""
     program = compile_c(CORPUS / "planted/destroy-locked/waiter_inside.c", f"-I{CORPUS}", linked)
     with running(program) as pid:
         (one,) = asleep(ptt, pid, 2)["findings"]
@@ -102,5 +104,5 @@ def test_destroyed_under_a_waiter(linked: str, ptt: Ptt, compile_c: Callable[...
     assert one["object_names"] == ["filled", "filled"]
 
 
-def test_a_sound_condition(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+def test_a_sound_condition_has_no_finding(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
     assert found(ptt, compile_c(PROGRAM.replace("LEAVE", "")), "sound") == []

@@ -1,4 +1,4 @@
-"""Core files: the same answers as of the process, later and without it."""
+"""Core files give the same answers as the process, later and without the process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Seen = dict[str, Any]
 def kernel_core(
     ptt: Ptt, place: Path, program: Path, case: str, threads: int = 0
 ) -> tuple[Seen, Path]:
-    """Let a process that hangs be ended with a core file; return what was seen of it before."""
+    """End a hanging process with a core file; return the core file and the earlier answer."""
     pattern = Path("/proc/sys/kernel/core_pattern").read_text(encoding="utf-8").strip()
     if pattern.startswith(("|", "/")):
         pytest.skip("core files go elsewhere (kernel.core_pattern)")
@@ -58,11 +58,11 @@ def of_core(ptt: Ptt, core: Path, *options: str | Path) -> Seen:
 
 
 def same(seen: Seen, found: Seen) -> None:
-    """Assert that a core file says what was seen of the process, but for names of threads."""
+    """Assert that a core file gives the process's answer, except for names of threads."""
     assert found["pid"] == seen["pid"]
     for thread in (*seen["threads"], *found["threads"]):
         thread["name"], thread["moved"] = "", None
-        # A walk with all registers may end later than one without.
+        # With all registers, the unwinder may go further than without them.
         thread["stack"] = [frame for frame in thread["stack"] if "waits.c:" in frame]
     for one in (*seen["findings"], *found["findings"]):
         del one["message"]
@@ -74,7 +74,7 @@ def same(seen: Seen, found: Seen) -> None:
     ("case", "way"),
     [*((case, "optimized") for case in CASES), ("mutexes", "static"), ("stuck", "static")],
 )
-def test_of_the_kernel(
+def test_core_files_of_the_kernel_give_the_same_answer(
     case: str, way: str, ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
 ) -> None:
     seen, core = kernel_core(ptt, tmp_path, program(way), case)
@@ -83,10 +83,10 @@ def test_of_the_kernel(
 
 
 @pytest.mark.parametrize("flags", [(), ("-static",)], ids=["dynamic", "static"])
-def test_a_program_with_signal_handlers_is_not_surely_stuck(
+def test_a_program_with_signal_handlers_is_not_certainly_stuck(
     flags: tuple[str, ...], ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """Nothing in the file says which are there; of a static program its code says what it calls."""
+    """The file lacks the signal handlers; a static program's code shows its calls."""
     program = compile_c(
         """
         #include <semaphore.h>
@@ -117,10 +117,10 @@ def test_a_program_with_signal_handlers_is_not_surely_stuck(
 
 
 @pytest.mark.parametrize("where", ["own", "shared"])
-def test_a_futex_that_other_processes_may_wake(
+def test_a_futex_in_shared_memory_may_be_woken_by_other_processes(
     where: str, ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """C++20 says of no futex that it is private: where it lies says it, in a core file as well."""
+    """C++20 marks no futex as private; its address shows that it is, also in a core file."""
     program = compile_c(
         """
         #include <linux/futex.h>
@@ -144,10 +144,10 @@ def test_a_futex_that_other_processes_may_wake(
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="of the code of x86-64")
 @pytest.mark.parametrize("flags", [("-O0",), ("-O0", "-static")], ids=["dynamic", "static"])
-def test_a_mutex_that_only_the_code_names(
+def test_a_mutex_is_named_by_the_code_alone(
     flags: tuple[str, ...], ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """The kernel refuses one with priority inheritance, and the library forgets which it was."""
+    """The kernel refuses a priority-inheritance mutex, and the library forgets the mutex."""
     program = compile_c(
         """
         #include <pthread.h>
@@ -173,15 +173,19 @@ def test_a_mutex_that_only_the_code_names(
 
 @pytest.mark.skipif(shutil.which("gcore") is None, reason="gcore (gdb) is not installed")
 @pytest.mark.parametrize("case", ["mutexes", "stuck"])
-def test_of_a_debugger(case: str, ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
+def test_core_files_of_gdb_give_the_same_answer(
+    case: str, ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
+) -> None:
     with running(program("optimized"), case) as pid:
         seen = asleep(ptt, pid, 3)
         subprocess.run(["gcore", "-o", tmp_path / "c", pid], check=True, capture_output=True)
     same(seen, of_core(ptt, tmp_path / f"c.{pid}"))
 
 
-def test_without_the_program(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
-    """The deadlock is in the core file; names come with the program, and only with that one."""
+def test_a_core_file_without_its_program_has_no_names(
+    ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """The core file shows the deadlock; names need the program, and refuse another program."""
     copy = tmp_path / "copy"
     shutil.copy(program("plain"), copy)
     _, core = kernel_core(ptt, tmp_path, copy, "mutexes")
@@ -197,7 +201,9 @@ def test_without_the_program(ptt: Ptt, program: Callable[[str], Path], tmp_path:
     assert "is not the program of" in message
 
 
-def test_what_is_no_core_file(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
+def test_other_files_are_refused_as_core_files(
+    ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
+) -> None:
     def refused(data: bytes) -> str:
         path = tmp_path / "file"
         path.write_bytes(data)
@@ -217,7 +223,7 @@ def test_what_is_no_core_file(ptt: Ptt, program: Callable[[str], Path], tmp_path
     assert "damaged or incomplete" in refused(
         elf[:16] + struct.pack("<HH", 4, 62) + elf[20:32] + bytes(32)
     )
-    # As many segments as the first section says, in a sparse file that has room for them.
+    # As many segments as the first section says, in a sparse file that has room for the segments.
     many = bytearray(elf[:16] + struct.pack("<HH", 4, 62) + elf[20:64]) + bytes(4096 - 64)
     struct.pack_into("<QQ", many, 32, 4096, 64)
     struct.pack_into("<HH", many, 54, 56, 0xFFFF)
@@ -229,10 +235,10 @@ def test_what_is_no_core_file(ptt: Ptt, program: Callable[[str], Path], tmp_path
     assert "is no file" in ptt("hang", tmp_path, status=2).stderr
 
 
-def test_the_same_notes_again_and_again(
+def test_repeated_headers_take_no_more_memory(
     ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """Headers that all say the same piece of the file take no more memory than the piece."""
+    """Headers that all name the same piece of the file take no more memory than the piece."""
     seen, core = kernel_core(ptt, tmp_path, program("plain"), "mutexes")
     data = core.read_bytes()
     at, count = *struct.unpack_from("<Q", data, 32), *struct.unpack_from("<H", data, 56)
@@ -248,7 +254,7 @@ def test_the_same_notes_again_and_again(
     done = ptt("hang", "--format", "json", core, status=None, timeout=30)
     found: Seen = json.loads(done.stdout)
     assert len(found["threads"]) == len(seen["threads"])
-    # Each a little further: together more than the file.
+    # Each header begins a little further on: together they are larger than the file.
     each = [
         struct.pack("<IIQQQQQQ", 4, 0, 64 + 56 * times, 0, 0, len(notes) - 4 * n, 0, 4)
         for n in range(times)
@@ -257,8 +263,10 @@ def test_the_same_notes_again_and_again(
     assert "damaged or incomplete" in ptt("hang", core, status=2, timeout=30).stderr
 
 
-def test_cut_short_anywhere(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
-    """Half a core file gives half an answer, and says so; none is a crash."""
+def test_a_truncated_core_file_gives_a_partial_answer(
+    ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Half a core file gives half an answer with a remark, and never a crash."""
     _, core = kernel_core(ptt, tmp_path, program("plain"), "mutexes")
     size = core.stat().st_size
     for part in range(9, 0, -1):

@@ -1,4 +1,4 @@
-"""Python functions in the stacks of threads of CPython."""
+"""Python functions in the stacks of CPython's threads."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ STACK = ["take (prog.py:15)", "numbers (prog.py:19)", "über (prog.py:23)", "wor
 
 
 def interpreters() -> list[str]:
-    """Return this interpreter, the system's, and those of pyenv that frames are read of."""
+    """Return this Python, the system's, and the pyenv Pythons with a readable frame layout."""
     kept = Path.home() / ".pyenv/versions"
     found = {str(p) for n in range(8, 15) for p in kept.glob(f"3.{n}.*/bin/python")}
     return sorted({sys.executable, *found, *filter(None, [shutil.which("/usr/bin/python3")])})
@@ -78,7 +78,7 @@ def minor_of(python: str) -> int:
 
 
 @pytest.mark.parametrize("python", interpreters())
-def test_python_functions_stand_in_the_stacks(python: str, ptt: Ptt, tmp_path: Path) -> None:
+def test_stacks_have_python_functions(python: str, ptt: Ptt, tmp_path: Path) -> None:
     minor = minor_of(python)
     if not 8 <= minor <= 14:
         pytest.skip(f"frames of Python 3.{minor} are not read")
@@ -98,7 +98,7 @@ def test_python_functions_stand_in_the_stacks(python: str, ptt: Ptt, tmp_path: P
     for stack in workers:
         begin = stack.index(STACK[0])
         assert stack[begin : begin + 4] == STACK
-    # The program's own line, not that of Python's library which waits for it.
+    # The line of the program, not the line in Python's library that waits for the program.
     assert f"<module> (prog.py:{PROGRAM.count(chr(10))})" in text
     assert "threading.py" not in text
     if minor >= 11:
@@ -107,8 +107,8 @@ def test_python_functions_stand_in_the_stacks(python: str, ptt: Ptt, tmp_path: P
 
 
 @pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="the system has no Python")
-def test_a_program_of_any_name_may_have_an_interpreter_in_itself(ptt: Ptt, tmp_path: Path) -> None:
-    """Threads at rest: their Python functions say so."""
+def test_a_program_of_any_name_may_contain_an_interpreter(ptt: Ptt, tmp_path: Path) -> None:
+    """Its sleeping threads show their Python functions."""
     server = tmp_path / "server"
     shutil.copy(Path("/usr/bin/python3").resolve(), server)
     program = tmp_path / "prog.py"
@@ -120,8 +120,10 @@ def test_a_program_of_any_name_may_have_an_interpreter_in_itself(ptt: Ptt, tmp_p
 
 
 @pytest.mark.parametrize("size", [1, 8])
-def test_memory_of_frames_goes_away_meanwhile(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread that runs may give back what its frames were in: its functions are not known."""
+def test_frames_may_disappear_while_they_are_read(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A running thread may free the memory of its frames: then its functions are unknown."""
     python = next((one for one in interpreters() if minor_of(one) == 12), sys.executable)
     with running(python, "-c", "import time; time.sleep(1000)") as pid:
         until = time.monotonic() + 60

@@ -1,4 +1,4 @@
-"""Threads that sleep for what nobody has: a mutex that is free, a thread that has ended."""
+"""Threads that wait although no thread holds the object: a free mutex, an ended thread."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-# A thread that has no processor before others are idle is woken, and a handler keeps it before it
-# takes the mutex. Or two threads join one, and the kernel wakes the first of them.
+# A thread that runs only on an idle processor is woken, and a handler delays it before it takes
+# the mutex. Or two threads join the same thread, and the kernel wakes the first of them.
 PROGRAM = """
     #define _GNU_SOURCE
     #include <pthread.h>
@@ -88,7 +88,7 @@ def program(compile_c: Callable[..., Path]) -> Path:
     return compile_c(PROGRAM, "-O1", "-fomit-frame-pointer")
 
 
-def test_a_wakeup_went_to_a_thread_in_a_handler(ptt: Ptt, program: Path) -> None:
+def test_a_wakeup_lost_to_a_thread_in_a_handler_is_found(ptt: Ptt, program: Path) -> None:
     with running(program) as pid:
         found = asleep(ptt, pid, 3)
         text = " ".join(ptt("hang", pid, status=1).stdout.split())
@@ -102,7 +102,7 @@ def test_a_wakeup_went_to_a_thread_in_a_handler(ptt: Ptt, program: Path) -> None
     )
 
 
-def test_another_thread_has_joined_it(ptt: Ptt, program: Path) -> None:
+def test_a_second_join_of_an_ended_thread_is_stuck(ptt: Ptt, program: Path) -> None:
     with running(program, "joined") as pid:
         found = asleep(ptt, pid, 1, ended=1)
         text = " ".join(ptt("hang", pid, status=1).stdout.split())
@@ -110,7 +110,7 @@ def test_another_thread_has_joined_it(ptt: Ptt, program: Path) -> None:
     assert ", which has ended" in text
 
 
-def test_a_handler_wants_the_heap_that_it_interrupted(
+def test_a_handler_that_needs_the_interrupted_heap_deadlocks(
     ptt: Ptt, compile_c: Callable[..., Path]
 ) -> None:
     program = compile_c(
@@ -154,17 +154,17 @@ def test_a_handler_wants_the_heap_that_it_interrupted(
         wait_until(lambda: "malloc lock" in ptt("hang", pid, status=None).stdout, "it hangs")
         text = " ".join(ptt("hang", pid, status=None).stdout.split())
         stacks = ptt("hang", "--stacks", pid, status=None).stdout
-    # It is not known of free() whether it had the lock already.
+    # At this place, free() may not yet have had the lock.
     if "int_free" not in stacks:
         assert f"waits for malloc lock main_arena, held by thread {pid} " in text
         assert "self-deadlock" in text
 
 
 @pytest.mark.parametrize("case", ["handler", "fork"])
-def test_a_lock_of_the_c_librarys_own(
+def test_an_internal_lock_of_the_c_library_is_named(
     case: str, ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """The library reads a time zone, with a lock in hand, from a FIFO that nobody writes to."""
+    """The library reads a time zone, with its lock held, from a FIFO without a writer."""
     program = compile_c(
         """
         #define _GNU_SOURCE

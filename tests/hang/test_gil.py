@@ -1,4 +1,4 @@
-"""The lock of CPython's interpreter, and what threads wait for while they have it."""
+"""The lock of CPython's interpreter, and what threads wait for while they hold it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.support import Ptt
 
 LOOKS = 100
-# A library whose lock is held while it calls back, which takes the interpreter's lock.
+# A library that calls back with its lock held; the callback takes the interpreter's lock.
 LIBRARY = """
     #include <pthread.h>
     pthread_mutex_t device = PTHREAD_MUTEX_INITIALIZER;
@@ -33,7 +33,7 @@ LIBRARY = """
         return pthread_mutex_lock(&device);
     }
 """
-# The second thread takes the device's lock without the interpreter's, the first one with it.
+# The second thread takes the device's lock without the interpreter's lock; the first has both.
 CROSSWISE = textwrap.dedent("""\
     import ctypes, sys, threading, time
     slow, quick = ctypes.CDLL(sys.argv[1]), ctypes.PyDLL(sys.argv[1])
@@ -58,7 +58,7 @@ BUSY = textwrap.dedent("""\
 
 
 @pytest.mark.parametrize("python", interpreters())
-def test_a_deadlock_with_the_interpreters_lock(
+def test_a_deadlock_with_the_interpreters_lock_is_found(
     python: str, ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
 ) -> None:
     if not 8 <= minor_of(python) <= 13:
@@ -66,7 +66,7 @@ def test_a_deadlock_with_the_interpreters_lock(
     path = tmp_path / "prog.py"
     path.write_text(CROSSWISE, encoding="utf-8")
     with running(python, path, compile_c(LIBRARY, "-shared", "-fPIC")) as pid:
-        # A busy machine may not let the thread go back to sleep at once after it has asked.
+        # On a busy machine, the thread may not yet sleep again after a request for the lock.
         texts = (" ".join(ptt("hang", pid, status=None).stdout.split()) for _ in range(LOOKS))
         said = next((text for text in texts if "error: deadlock in process" in text), "")
     assert f"waits for mutex device, held by thread {int(pid)} " not in said
@@ -74,7 +74,7 @@ def test_a_deadlock_with_the_interpreters_lock(
     assert f"waits for the GIL, held by thread {pid} " in said
 
 
-def test_threads_that_share_the_interpreters_lock(ptt: Ptt, tmp_path: Path) -> None:
+def test_threads_that_share_the_interpreters_lock_are_no_deadlock(ptt: Ptt, tmp_path: Path) -> None:
     path = tmp_path / "prog.py"
     path.write_text(BUSY, encoding="utf-8")
     with running(sys.executable, path) as pid:

@@ -1,4 +1,4 @@
-"""Grace periods of liburcu: which reader a thread waits for."""
+"""Grace periods of liburcu: the reader that a thread waits for."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from tests.support import Ptt
 
 INCLUDE = Path("/usr/include")
-# A reader in a section wants the lock of a thread that waits for all sections; another reader is in
-# none.
+# A reader inside a section wants the lock of a thread that waits for the end of all sections.
+# Another reader is outside every section.
 PROGRAM = """
 #include <urcu.h>
 #include <pthread.h>
@@ -53,7 +53,7 @@ int main(void)
 
 
 @pytest.mark.skipif(not [*INCLUDE.glob("**/urcu.h")], reason="liburcu is not installed")
-def test_a_grace_period_waits_for_a_reader(ptt: Ptt, tmp_path: Path) -> None:
+def test_a_grace_period_names_the_reader_it_waits_for(ptt: Ptt, tmp_path: Path) -> None:
     program = tmp_path / "prog"
     flags = ["-g", "-O1", "-pthread", "-D_LGPL_SOURCE", "-x", "c", "-", "-x", "none", "-lurcu"]
     command = ["gcc", *flags, "-o", str(program)]

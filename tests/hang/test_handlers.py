@@ -1,4 +1,4 @@
-"""Processes in which nobody is left to wake anybody, with and without signal handlers."""
+"""Processes in which no thread is left to wake the others, with and without signal handlers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # A terminal leaves SIGINT alone; a script's background jobs ignore it.
 AS_A_TERMINAL = ("env", "--default-signal=INT")
-# Arguments: what is waited for, and the signal that is handled.
+# Arguments: the kind of wait, and the handled signal.
 PROGRAM = """
     #define _GNU_SOURCE
     #include <linux/futex.h>
@@ -110,7 +110,7 @@ IDLE = textwrap.dedent("""\
         ("futex", signal.SIGSEGV, ("error", "nobody is left to wake it: ")),
     ],
 )
-def test_nobody_is_left_but_a_handler(
+def test_a_signal_handler_may_wake_the_last_threads(
     case: str, number: int, said: tuple[str | None, str], ptt: Ptt, compile_c: Callable[..., Path]
 ) -> None:
     severity, unless = said
@@ -125,7 +125,7 @@ def test_nobody_is_left_but_a_handler(
     assert (f"{severity}: stuck in process {pid}" in text) == bool(severity)
 
 
-def test_a_child_needs_what_a_thread_of_its_parent_had(
+def test_a_forked_child_with_a_lock_of_its_parent_is_stuck(
     ptt: Ptt, compile_c: Callable[..., Path]
 ) -> None:
     program = compile_c(PROGRAM)
@@ -137,8 +137,8 @@ def test_a_child_needs_what_a_thread_of_its_parent_had(
 
 
 @pytest.mark.parametrize("python", interpreters())
-def test_handlers_of_python(python: str, ptt: Ptt, tmp_path: Path) -> None:
-    """The interpreter's own handler of SIGINT wakes nobody; a function of the program may."""
+def test_python_handlers_may_wake_the_last_threads(python: str, ptt: Ptt, tmp_path: Path) -> None:
+    """The interpreter's SIGINT handler wakes no thread; a handler of the program may."""
     if not 8 <= minor_of(python) <= 14:
         pytest.skip("its structures are not read")
     path = tmp_path / "prog.py"
@@ -167,10 +167,10 @@ def test_handlers_of_python(python: str, ptt: Ptt, tmp_path: Path) -> None:
         ("pool.submit(never), pool.shutdown()", ["error"]),
     ],
 )
-def test_workers_wait_for_work(
+def test_idle_workers_are_no_hang(
     blocked: str, severities: list[str], ptt: Ptt, tmp_path: Path
 ) -> None:
-    """A service that a signal ends is no hang, and a job that waits for a job of its pool is."""
+    """A service that a signal ends is no hang; a job that waits for a job of its own pool is."""
     path = tmp_path / "prog.py"
     path.write_text(IDLE + blocked + "\n", encoding="utf-8")
     with running(*AS_A_TERMINAL, sys.executable, path) as pid:
@@ -179,7 +179,7 @@ def test_workers_wait_for_work(
 
 
 def _children(ptt: Ptt, pid: str) -> list[str]:
-    """Return the children of a process when all of its threads sleep."""
+    """Return the children of a process when all its threads sleep."""
     found: dict[str, Any] = asleep(ptt, pid, 2)
     assert found["findings"] == []
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:  # noqa: PTH123

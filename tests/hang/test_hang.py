@@ -1,4 +1,4 @@
-"""Running processes that hang, looked at from outside."""
+"""Running processes that hang, inspected from outside."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_hangs_are_named(case: str, way: str, ptt: Ptt, program: Callable[[str],
     named = {thread["waits_for"]["name"] for thread in found["threads"]} - {""}
     assert named == names
     assert set(found["findings"][0]["object_names"]) - {""} <= names
-    # Each thread is where the program called, whatever the library did below it.
+    # Each thread's site is the program's call, whatever library functions lie below it.
     for thread in found["threads"]:
         assert any("waits.c:" in frame for frame in thread["stack"]), thread
     assert all("waits.c:" in site for site in found["findings"][0]["sites"])
@@ -48,7 +48,7 @@ def test_hangs_are_named(case: str, way: str, ptt: Ptt, program: Callable[[str],
 def test_a_traced_program_waits_where_it_calls(
     case: str, ptt: Ptt, program: Callable[[str], Path]
 ) -> None:
-    """The tracer's own functions, which pass the calls on, are no place in the program."""
+    """The tracer's functions, which pass the calls on, are never the site."""
     preload = ptt("config", "--preload").stdout.strip()
     handler = "PTHREAD_NPTL_TRACE=text:/dev/null:2"
     with running("env", f"LD_PRELOAD={preload}", handler, program("plain"), case) as pid:
@@ -57,8 +57,8 @@ def test_a_traced_program_waits_where_it_calls(
     assert all("waits.c:" in site for site in found["findings"][0]["sites"])
 
 
-def test_a_ring_of_many_threads(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
-    """Threads that several processors read at once are all there, each by its name."""
+def test_a_ring_of_many_threads_is_found(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """When several processors read threads at once, every thread is there under its own name."""
     program = compile_c("""
         #include <pthread.h>
         #include <stdio.h>
@@ -95,8 +95,10 @@ def test_a_ring_of_many_threads(ptt: Ptt, compile_c: Callable[..., Path]) -> Non
         assert thread["waits_for"]["owner_tid"] == tid_of[f"of many {(number + 1) % 300}"]
 
 
-def test_the_first_thread_has_ended(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
-    """Memory and modules of its process are then seen by another thread."""
+def test_a_process_whose_first_thread_ended_is_read(
+    ptt: Ptt, compile_c: Callable[..., Path]
+) -> None:
+    """Another thread then shows the memory and modules of the process."""
     program = compile_c("""
         #include <pthread.h>
         pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER, right = PTHREAD_MUTEX_INITIALIZER;
@@ -125,8 +127,10 @@ def test_the_first_thread_has_ended(ptt: Ptt, compile_c: Callable[..., Path]) ->
     assert "cross+0x" in done.stdout
 
 
-def test_the_function_of_once_waits_for_a_caller(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
-    """Nothing in the object says which thread runs the function."""
+def test_a_once_function_that_waits_for_a_caller_deadlocks(
+    ptt: Ptt, compile_c: Callable[..., Path]
+) -> None:
+    """No word of the object says which thread runs the function."""
     program = compile_c(
         """
         #include <pthread.h>
@@ -167,10 +171,10 @@ def test_the_function_of_once_waits_for_a_caller(ptt: Ptt, compile_c: Callable[.
 
 
 @pytest.mark.parametrize("flags", [("-O0",), ("-O2",), ("-O2", "-static")])
-def test_the_function_of_once_calls_it_again(
+def test_a_once_function_that_calls_once_again_deadlocks(
     flags: tuple[str, ...], ptt: Ptt, compile_c: Callable[..., Path]
 ) -> None:
-    """By a tail call, where optimized: the function has no frame then."""
+    """With optimization, this is a tail call: the function has no frame then."""
     program = compile_c(
         """
         #include <pthread.h>
@@ -191,8 +195,10 @@ def test_the_function_of_once_calls_it_again(
     assert (one["kind"], one["object_names"]) == ("self-deadlock", ["ready"])
 
 
-def test_two_functions_of_once_want_each_other(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
-    """The arguments of a call lie on the stack of a thread that only waits as well."""
+def test_two_once_functions_that_need_each_other_deadlock(
+    ptt: Ptt, compile_c: Callable[..., Path]
+) -> None:
+    """A waiting thread's stack holds the call's arguments as well."""
     program = compile_c(
         """
         #include <pthread.h>
@@ -233,8 +239,8 @@ def test_two_functions_of_once_want_each_other(ptt: Ptt, compile_c: Callable[...
     assert (one["kind"], sorted(one["object_names"])) == ("deadlock", ["net", "tls"])
 
 
-def test_a_word_of_ones_is_no_robust_mutex(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
-    """Rust's parked threads sleep on such a one."""
+def test_a_word_of_all_ones_is_no_robust_mutex(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """Rust's parked threads sleep on such a word."""
     program = compile_c("""
         #include <linux/futex.h>
         #include <sys/syscall.h>
@@ -252,7 +258,7 @@ def test_a_word_of_ones_is_no_robust_mutex(ptt: Ptt, compile_c: Callable[..., Pa
     assert [one["kind"] for one in found["findings"]] == ["stuck"]
 
 
-def test_a_deadlock_of_two_processes(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+def test_a_deadlock_of_two_processes_is_found(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
     program = compile_c("""
         #include <pthread.h>
         #include <sys/mman.h>
@@ -290,8 +296,10 @@ def test_a_deadlock_of_two_processes(ptt: Ptt, compile_c: Callable[..., Path]) -
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="others may have processes that nobody else sees into")
-def test_a_barrier_that_no_other_process_comes_to(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
-    """Memory that may be shared, and is not: with a child that has it too nothing is sure."""
+def test_a_barrier_that_no_process_reaches_is_stuck(
+    ptt: Ptt, compile_c: Callable[..., Path]
+) -> None:
+    """Memory that may be shared but is not: with a child that maps it too, nothing is certain."""
     program = compile_c("""
         #include <pthread.h>
         #include <sys/mman.h>
@@ -339,7 +347,7 @@ def test_owners_are_named(ptt: Ptt, program: Callable[[str], Path]) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_thread_that_may_go_on_is_not_accused(
+def test_a_thread_that_may_continue_is_no_finding(
     way: str, ptt: Ptt, program: Callable[[str], Path]
 ) -> None:
     with running(program(way), "idle") as pid:
@@ -351,8 +359,8 @@ def test_a_thread_that_may_go_on_is_not_accused(
     assert "nothing found: 1 asleep in system calls, 2 waiting for others" in text
 
 
-def test_a_contended_program_is_not_accused(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
-    """Locks that change hands all the time: no moment of it is a deadlock."""
+def test_a_contended_program_has_no_findings(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """Locks change hands all the time: at no moment is there a deadlock."""
     program = compile_c("""
         #include <pthread.h>
         static pthread_mutex_t locks[2] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
@@ -411,8 +419,10 @@ int main(int count, char **path)
 """
 
 
-def test_files_that_are_gone(ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path) -> None:
-    """A program is built anew while it hangs; a library of it has only been in memory."""
+def test_deleted_files_still_have_names(
+    ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
+) -> None:
+    """The program is rebuilt while it hangs; one of its libraries existed only in memory."""
     plugin = tmp_path / "plugin.so"
     compile_c(GONE, "-g", "-DPLUGIN", "-shared", "-fPIC").rename(plugin)
     with running(compile_c(GONE, "-g", "-ldl"), plugin) as pid:
@@ -422,12 +432,12 @@ def test_files_that_are_gone(ptt: Ptt, compile_c: Callable[..., Path], tmp_path:
         shutil.copy("/bin/true", program)
         text = ptt("hang", pid, status=None).stdout
     assert re.search(r"waits for the end of thread .*\n +main\+0x\w+ \(program.c:\d+\)\n", text)
-    if os.geteuid() == 0:  # others may not open what is mapped
+    if os.geteuid() == 0:  # other users may not open mapped files
         assert "waits for mutex of_plugin, held by" in text
         assert re.search(r"\n +take\+0x\w+ \(program.c:11\)\n", text)
 
 
-def test_text_says_it_too(ptt: Ptt, program: Callable[[str], Path]) -> None:
+def test_the_text_names_waits_and_holders(ptt: Ptt, program: Callable[[str], Path]) -> None:
     with running(program("plain"), "mutexes") as pid:
         asleep(ptt, pid, 3)
         text = ptt("hang", pid, status=1).stdout
@@ -439,7 +449,7 @@ def test_text_says_it_too(ptt: Ptt, program: Callable[[str], Path]) -> None:
     assert len(whole.splitlines()) > len(text.splitlines())
 
 
-def test_nobody_is_there(ptt: Ptt) -> None:
+def test_a_missing_process_is_one_clear_line(ptt: Ptt) -> None:
     process = subprocess.Popen(["true"])
     process.wait()
     message = ptt("hang", str(process.pid), status=2).stderr
@@ -471,7 +481,7 @@ def test_nobody_is_there(ptt: Ptt) -> None:
         (None, 1000, "does not let itself be looked into (prctl PR_SET_DUMPABLE); run ptt as root"),
     ],
 )
-def test_why_it_may_not_be_looked_into(
+def test_the_reason_for_a_refused_look_is_given(
     scope: str | None, user: int, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     place = tmp_path / "ptrace_scope"
@@ -496,12 +506,12 @@ def test_why_it_may_not_be_looked_into(
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may look into all processes")
-def test_of_somebody_else(ptt: Ptt) -> None:
+def test_a_process_of_another_user_is_refused(ptt: Ptt) -> None:
     assert "cannot look into process 1: it belongs to user 0" in ptt("hang", "1", status=2).stderr
 
 
-def test_a_stopped_process(ptt: Ptt) -> None:
-    """By a signal, and by a debugger."""
+def test_a_stopped_process_is_said_to_be_stopped(ptt: Ptt) -> None:
+    """A signal or a debugger stopped the process."""
     with running("sleep", "60") as pid:
         asleep(ptt, pid, 1)
         os.kill(int(pid), signal.SIGSTOP)

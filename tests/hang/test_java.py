@@ -1,4 +1,4 @@
-"""Java: its monitors and locks, for which threads sleep on conditions of the machine's own."""
+"""Java's monitors and locks: their threads sleep on conditions of the machine."""
 
 from __future__ import annotations
 
@@ -147,13 +147,13 @@ public class Classes {
 
 
 def looked_at(ptt: Ptt, place: Path, text: str, wanted: int) -> dict[str, Any]:
-    """Return what is found when so many threads wait for what Java gives a name."""
+    """Return the answer when this many threads wait for objects with Java names."""
     source = place / "Program.java"
     source.write_text(text, encoding="utf-8")
     with running("java", source) as pid:
         until = time.monotonic() + 60
         found: dict[str, Any] = {"findings": [], "threads": []}
-        # A thread that waits for a monitor looks again now and then, and is then not at rest.
+        # A thread that waits for a monitor wakes now and then; at that moment it does not sleep.
         while time.monotonic() < until:
             found = json.loads(ptt("hang", "--format", "json", pid, status=None).stdout)
             waits = [t["waits_for"] for t in found["threads"] if t["name"] in NAMES]
@@ -194,7 +194,7 @@ def test_locks_of_java_have_owners(ptt: Ptt, tmp_path: Path) -> None:
         assert waits[name]["kind"] == "lock"
         assert waits[name]["name"].startswith(f"{package}.{lock}@0x")
         assert waits[name]["owner_tid"] == owner
-    # A semaphore is nobody's.
+    # A semaphore has no owner.
     assert waits["waits"]["kind"] == "park"
     assert waits["waits"]["name"].startswith(f"{package}.Semaphore$NonfairSync@0x")
     assert waits["waits"]["owner_tid"] is None

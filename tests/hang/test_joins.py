@@ -1,4 +1,4 @@
-"""A thread that waits for the end of another one, which has just begun or just ended."""
+"""A thread that joins another thread, which has just begun or just ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JOINED = 4712
 
 
 class Memory:
-    """A process of which only the word that a join waits for can be read."""
+    """A process in which only the word of the join is readable."""
 
     def __init__(self, word: bytes, *, others: bool = False) -> None:
         self.word, self.others = word, others
@@ -29,7 +29,7 @@ class Memory:
         return self.others
 
     def thread(self, tid: int) -> Thread | None:
-        return Thread(tid, tid, "main", "S", turns=1)  # it has run since
+        return Thread(tid, tid, "main", "S", turns=1)  # the thread has run since the look
 
     def read(self, address: int, size: int) -> bytes:
         assert (address, size) == (0x1000, 4)
@@ -42,10 +42,10 @@ class Memory:
     [(JOINED, True), (0, False), (None, False)],
     ids=["still named", "cleared", "unreadable"],
 )
-def test_the_thread_that_is_joined_has_ended(
+def test_a_join_of_an_ended_thread_is_not_blocked(
     state: str, word: int | None, *, blocked: bool
 ) -> None:
-    """The kernel has cleared the word, and the waiter has no processor yet."""
+    """The kernel has cleared the word, but the waiter has not run yet."""
     wait = Wait("join", 0x1000, JOINED, private=True, word=0x1000)
     main = ThreadPicture(4711, Thread(4711, 4711, "main", "S"), wait, "", (), "")
     threads = [main]
@@ -57,7 +57,7 @@ def test_the_thread_that_is_joined_has_ended(
     assert (enders(cast("Any", memory), picture) is not None) == blocked
 
 
-def test_a_thread_that_has_come_since_they_were_listed_may_wake_them() -> None:
+def test_a_thread_created_after_the_listing_may_wake_the_joiner() -> None:
     wait = Wait("join", 0x1000, JOINED, private=True, word=0x1000)
     main = ThreadPicture(4711, Thread(4711, 4711, "main", "S"), wait, "", (), "")
     memory = Memory(JOINED.to_bytes(4, "little"), others=True)
@@ -65,7 +65,7 @@ def test_a_thread_that_has_come_since_they_were_listed_may_wake_them() -> None:
     assert enders(cast("Any", memory), picture) is None
 
 
-def test_others_are_seen() -> None:
+def test_threads_created_after_the_listing_are_seen() -> None:
     process = Process(os.getpid())
     threads = process.threads()
     assert not process.has_others(threads)

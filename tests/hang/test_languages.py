@@ -1,4 +1,4 @@
-"""Programs of other languages than C: their own frames are the sites, their own locks are known."""
+"""Programs in languages other than C: sites are their own frames, and their locks are known."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ fn cross(first: Arc<Mutex<u64>>, second: Arc<Mutex<u64>>, both: Arc<Barrier>) {
 }
 
 fn main() {
-    // What lies behind a lock of Rust must not be taken for the owner that one of C would have.
+    // The word after a Rust lock must not be taken for the owner that a C lock would have there.
     let left = Arc::new(Mutex::new(77));
     let right = Arc::new(Mutex::new(78));
     let both = Arc::new(Barrier::new(2));
@@ -61,7 +61,7 @@ fn main() {
     two.join().unwrap();
 }
 """
-# Declared here, so that no headers of the library are needed.
+# Declared here, so the test needs no headers of the library.
 QT = """
     #include <pthread.h>
     struct mutex { void *word; } left, right;
@@ -109,7 +109,7 @@ fn main() {
 GLIB = """
     #include <pthread.h>
     struct mutex { void *word; } left, right;
-    /* What lies behind it would be a part of a condition of the C library. */
+    /* In a condition of the C library, the words after it would have a meaning. */
     struct condition { void *first; unsigned words[2], behind[8]; } never = {
         .behind = { 0, 0, 5, 5 },
     };
@@ -143,7 +143,7 @@ fn main() {
     other.join().unwrap();
 }
 """
-# Each thread has the name of what it does.
+# Each thread's name says what the thread does.
 PARKED_FOR = """
 use std::sync::{mpsc, Condvar, LazyLock, Mutex, OnceLock, RwLock};
 use std::thread;
@@ -263,7 +263,7 @@ int main()
 
 
 @pytest.mark.parametrize("optimized", ["-O0", "-O2"])
-def test_cplusplus(optimized: str, ptt: Ptt, tmp_path: Path) -> None:
+def test_cplusplus_locks_are_known(optimized: str, ptt: Ptt, tmp_path: Path) -> None:
     source = tmp_path / "prog.cc"
     source.write_text(CPLUSPLUS, encoding="utf-8")
     result = str(tmp_path / "prog")
@@ -278,7 +278,7 @@ def test_cplusplus(optimized: str, ptt: Ptt, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="rustc is not installed")
-def test_rust(ptt: Ptt, tmp_path: Path) -> None:
+def test_rust_locks_are_known(ptt: Ptt, tmp_path: Path) -> None:
     source = tmp_path / "prog.rs"
     source.write_text(RUST, encoding="utf-8")
     subprocess.run(["rustc", "-g", "-o", tmp_path / "prog", source], check=True)
@@ -296,8 +296,8 @@ def test_rust(ptt: Ptt, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="rustc is not installed")
-def test_who_calls_a_function_with_a_frame_pointer(ptt: Ptt, tmp_path: Path) -> None:
-    """The caller keeps something else in that register, so that no chain of frames leads to it."""
+def test_the_caller_of_a_function_with_a_frame_pointer_is_known(ptt: Ptt, tmp_path: Path) -> None:
+    """The caller uses the frame-pointer register for other data: no chain of frames leads to it."""
     source = tmp_path / "closures.rs"
     source.write_text(CLOSURES, encoding="utf-8")
     subprocess.run(["rustc", "-g", "-O", "-o", tmp_path / "closures", source], check=True)
@@ -327,8 +327,8 @@ int main(void) { sum = program(2); return sum; }
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="jumps of x86-64")
-def test_who_called_what_jumped_to_a_function(ptt: Ptt, tmp_path: Path) -> None:
-    """The call is one of a function that went on as the one that sleeps."""
+def test_the_caller_is_known_across_a_tail_call(ptt: Ptt, tmp_path: Path) -> None:
+    """The called function jumped to the function that sleeps."""
     source, program = tmp_path / "jumps.c", tmp_path / "jumps"
     source.write_text(JUMPS, encoding="utf-8")
     subprocess.run(["cc", "-O2", "-g", "-o", program, source], check=True)
@@ -340,7 +340,9 @@ def test_who_called_what_jumped_to_a_function(ptt: Ptt, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="rustc is not installed")
 @pytest.mark.parametrize("optimized", ["-Copt-level=0", "-O"])
-def test_what_threads_of_rust_are_parked_for(optimized: str, ptt: Ptt, tmp_path: Path) -> None:
+def test_parked_rust_threads_have_their_kind_of_wait(
+    optimized: str, ptt: Ptt, tmp_path: Path
+) -> None:
     source = tmp_path / "parked.rs"
     source.write_text(PARKED_FOR, encoding="utf-8")
     subprocess.run(["rustc", "-g", optimized, "-o", tmp_path / "parked", source], check=True)
@@ -351,7 +353,7 @@ def test_what_threads_of_rust_are_parked_for(optimized: str, ptt: Ptt, tmp_path:
     tids = {name: thread["tid"] for name, thread in by_name.items()}
     waits = {name: thread["waits_for"] for name, thread in by_name.items()}
     kinds = {name: wait["kind"] for name, wait in waits.items()}
-    assert kinds.pop("scope") in {"scope", "park"}  # the thread within it has the same name
+    assert kinds.pop("scope") in {"scope", "park"}  # the thread inside the scope has the same name
     assert kinds == {
         "parked": "park", "bounded": "receive", "full": "send", "meets": "send",
         "iterates": "receive", "condition": "condition", "writer": "rwlock", "runs": "receive",
@@ -363,14 +365,14 @@ def test_what_threads_of_rust_are_parked_for(optimized: str, ptt: Ptt, tmp_path:
     assert owners == {name: tids[runner] for name, runner in runners.items()}
     assert [one["kind"] for one in found["findings"]] == ["self-deadlock"]
     assert text.count("to write, held by 1 reader") == 1
-    # The line of the program, though it has no frame pointers and calls through pointers.
+    # The program's line, although the program has no frame pointers and calls through pointers.
     for name, thread in by_name.items():
         assert any("parked.rs:" in frame for frame in thread["stack"]), name
         assert not any("[guessed]" in frame for frame in thread["stack"]), thread
 
 
 def _program_of(recorder: str) -> str:
-    """Return the process that a recorder has started."""
+    """Return the process id of the program that a recorder started."""
     children = Path(f"/proc/{recorder}/task/{recorder}/children")
     until = time.monotonic() + 60
     while not (found := children.read_text().split()) and time.monotonic() < until:
@@ -379,8 +381,8 @@ def _program_of(recorder: str) -> str:
 
 
 @pytest.mark.parametrize("traced", [False, True], ids=["untraced", "traced"])
-def test_futures(traced: bool, ptt: Ptt, tmp_path: Path) -> None:  # noqa: FBT001 -- a case
-    """What a task waits for is not the call_once() in which the library runs it."""
+def test_waits_for_futures_are_known(traced: bool, ptt: Ptt, tmp_path: Path) -> None:  # noqa: FBT001 -- a case
+    """A task's wait is not the call_once() in which the library runs the task."""
     source = tmp_path / "futures.cc"
     source.write_text(FUTURES, encoding="utf-8")
     result = tmp_path / "futures"
@@ -405,7 +407,7 @@ def test_futures(traced: bool, ptt: Ptt, tmp_path: Path) -> None:  # noqa: FBT00
 
 
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="rustc is not installed")
-def test_a_parked_thread_of_rust(ptt: Ptt, tmp_path: Path) -> None:
+def test_a_parked_rust_thread_is_known(ptt: Ptt, tmp_path: Path) -> None:
     source = tmp_path / "parked.rs"
     source.write_text(PARKED, encoding="utf-8")
     subprocess.run(["rustc", "-g", "-o", tmp_path / "parked", source], check=True)
@@ -416,8 +418,8 @@ def test_a_parked_thread_of_rust(ptt: Ptt, tmp_path: Path) -> None:
     assert "waits to be unparked\n" in text
 
 
-def test_qt(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
-    """Its mutexes name no owner: nobody goes on, and who has what is not said."""
+def test_qt_mutexes_name_no_owner(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """Qt's mutexes store no owner: PTT finds that no thread goes on, and names no holder."""
     if not any(Path("/usr/lib").glob("*/libQt5Core.so.5")):
         pytest.skip("Qt 5 is not installed")
     program = compile_c(QT, "-g", "-l:libQt5Core.so.5")
@@ -431,8 +433,8 @@ def test_qt(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
     assert "waits for mutex left, held by an unknown thread" in text
 
 
-def test_glib(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
-    """The function that sleeps has no name in the library: the call of the mutex's has one."""
+def test_glib_mutexes_are_known(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """The sleeping function has no name in the library; the mutex call above it has a name."""
     if not any(Path("/usr/lib").glob("*/libglib-2.0.so.0")):
         pytest.skip("GLib is not installed")
     program = compile_c(GLIB, "-g", "-l:libglib-2.0.so.0")
@@ -446,8 +448,8 @@ def test_glib(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
     assert {wait["owner_tid"] for wait in waits.values()} == {None}
 
 
-def test_go(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
-    """Its threads sleep in a function of its runtime, whatever its goroutines wait for."""
+def test_go_threads_sleep_in_the_runtime(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """Threads of Go sleep in a function of the runtime, whatever the goroutines wait for."""
     program = compile_c("""
         #include <linux/futex.h>
         #include <sys/syscall.h>
@@ -499,12 +501,14 @@ def test_go(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
         ("__GI___pthread_cond_wait", "condition"),
     ],
 )
-def test_functions_that_wait(function: str, kind: str) -> None:
+def test_kinds_are_known_by_waiting_functions(function: str, kind: str) -> None:
     assert routine_kind(function) == kind
 
 
-def test_a_task_that_nobody_keeps_and_a_mutex_that_was_copied(ptt: Ptt, tmp_path: Path) -> None:
-    """Templates of the language are no call sites; a mutex on a stack is a mutex."""
+def test_a_temporary_future_and_a_copied_mutex_have_sites_in_the_program(
+    ptt: Ptt, tmp_path: Path
+) -> None:
+    """Templates of the C++ library are no call sites; a mutex on a stack is still a mutex."""
     source = tmp_path / "temporary.cc"
     source.write_text(TEMPORARY, encoding="utf-8")
     result = tmp_path / "temporary"

@@ -1,4 +1,4 @@
-"""Words in memory that glibc has elsewhere from some version on: of conditions, and of joins."""
+"""Memory words that moved between glibc versions: words of conditions and of joins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 BASE, TID = 0x7F00_0000_0000, 4321
 BEFORE, SINCE = LAYOUTS
-# Two have waited before, three wait; references of both groups stand before the sizes up to 2.40.
+# Two threads have waited before, three wait now. Up to glibc 2.40, the reference counts of both
+# groups come before the sizes.
 WAITS = struct.pack("<QQ", 5 << 1, 2 << 1)
 CONDITIONS = {
     BEFORE: WAITS + struct.pack("<8I", 6, 0, 0, 0, 1 << 2, 3 << 3, 0, 0),
@@ -27,7 +28,7 @@ CONDITIONS = {
 
 
 class Memory:
-    """A process of which only some memory is there."""
+    """A process with only a piece of memory."""
 
     machine = "x86_64"
 
@@ -35,13 +36,13 @@ class Memory:
         self._data = bytes(256) + data + bytes(256)
 
     def read(self, address: int, size: int) -> bytes:
-        """Return what is there, nothing outside of it."""
+        """Return the bytes inside the piece, and nothing outside of it."""
         at = address - BASE + 256
         return self._data[at : at + size] if 0 <= at <= len(self._data) - size else b""
 
 
 def waiting(data: bytes, word: int, routine: str, value: int, layout: Layout | None) -> Wait | None:
-    """Return what a thread waits for that sleeps on a word of some memory."""
+    """Return the wait of a thread that sleeps on a word of the memory."""
     thread = Thread(1, 1, "", "S", Call(202, (BASE + word, 0x189, value, 0, 0, 0)))
     process = cast("Target", Memory(data))
     return wait_of(process, thread, frozenset({TID}), Waits(routine, routine), layout)
@@ -49,7 +50,7 @@ def waiting(data: bytes, word: int, routine: str, value: int, layout: Layout | N
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("is_known", [True, False])
-def test_a_condition_is_where_its_words_are(layout: Layout, *, is_known: bool) -> None:
+def test_a_condition_is_found_by_its_words(layout: Layout, *, is_known: bool) -> None:
     known = layout if is_known else None
     for word in (layout.signals, layout.signals + 4, layout.waiters):
         wait = waiting(CONDITIONS[layout], word, "pthread_cond_wait", 0, known)
@@ -57,7 +58,7 @@ def test_a_condition_is_where_its_words_are(layout: Layout, *, is_known: bool) -
         assert (wait.kind, wait.object) == ("condition", BASE)
 
 
-def test_the_thread_that_is_joined_is_known_by_its_memory() -> None:
+def test_the_joined_thread_is_known_by_its_memory() -> None:
     thread = bytearray(2048)
     struct.pack_into("<QQQ", thread, 0, BASE, 0, BASE)
     struct.pack_into("<I", thread, 720, TID)

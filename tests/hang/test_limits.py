@@ -1,4 +1,4 @@
-"""Waits with time limits: how long is left, and whether the right clock made them."""
+"""Waits with time limits: the time left, and whether the limit uses the right clock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-# Waits for so many seconds by the clock of the condition, whose limit is made by another clock.
+# Waits for some seconds by the condition's clock, with a limit from another clock.
 PROGRAM = """
     #include <pthread.h>
     #include <stdlib.h>
@@ -40,7 +40,7 @@ CENTURY_S = 100 * 366 * 86_400
 
 
 @pytest.mark.parametrize("clock", [REALTIME, MONOTONIC])
-def test_how_long_is_left(clock: int, ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+def test_the_time_left_is_shown(clock: int, ptt: Ptt, compile_c: Callable[..., Path]) -> None:
     with running(compile_c(PROGRAM), clock, clock, 5000) as pid:
         assert asleep(ptt, pid, 1)["findings"] == []
         text = " ".join(ptt("hang", pid).stdout.split())
@@ -49,7 +49,7 @@ def test_how_long_is_left(clock: int, ptt: Ptt, compile_c: Callable[..., Path]) 
     assert 4000 < float(left[1]) <= 5000
 
 
-def test_the_limit_is_of_another_clock(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+def test_a_limit_from_another_clock_is_found(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
     program = compile_c(PROGRAM)
     with running(program, MONOTONIC, REALTIME, 1) as pid:
         (one,) = asleep(ptt, pid, 1)["findings"]

@@ -193,7 +193,7 @@ PROGRAM = textwrap.dedent("""\
     if __name__ == "__main__":
         globals()[sys.argv[1]]()
     """)
-# Of each program that hangs: threads, kind and severity of the finding, and what it says.
+# For each program that hangs: threads, kind and severity of the finding, and its message.
 HANGS = {
     "both_send": (1, "deadlock", "error", "sleeps in write to socket "),
     "both_receive": (1, "deadlock", "error", "sleeps in read of socket "),
@@ -203,13 +203,13 @@ HANGS = {
     "pool_of_loop": (3, "stuck", "error", "; jobs of a thread pool wait for one of these threads"),
     "queues_crosswise": (3, "stuck", "warning", "unless a signal to the first thread wakes one"),
 }
-# Programs that wait for work, for somebody else or for a time, and how many threads they have.
+# Programs that wait for work, for another process or for a time, and their numbers of threads.
 RESTS = {
     "workers_at_connections": 1, "joined_worker": 1, "busy_worker": 1, "time_limit": 1,
     "sent_descriptor": 1, "server": 1, "server_of_idle_client": 1, "manager_of_work": 1,
     "manager_with_busy_holder": 1, "loop_at_rest": 2, "pipeline": 4,
 }  # fmt: skip
-# A thread waits for the end of the child, which newer versions await by a descriptor.
+# A thread waits for the end of the child; newer versions wait through a descriptor.
 LOOP_WITH_CHILD = "loop_with_child"
 PYTHONS = [
     pytest.param(one, marks=() if one == sys.executable else pytest.mark.slow)
@@ -218,7 +218,7 @@ PYTHONS = [
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-def test_messages_that_nobody_sends(python: str, ptt: Ptt, tmp_path: Path) -> None:
+def test_messages_that_nobody_can_send_are_a_hang(python: str, ptt: Ptt, tmp_path: Path) -> None:
     _need(python)
     with _running(python, [*HANGS], tmp_path) as pids:
         for case, (threads, kind, severity, said) in HANGS.items():
@@ -230,13 +230,13 @@ def test_messages_that_nobody_sends(python: str, ptt: Ptt, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-def test_messages_that_somebody_may_send(python: str, ptt: Ptt, tmp_path: Path) -> None:
+def test_messages_that_somebody_may_send_are_no_hang(python: str, ptt: Ptt, tmp_path: Path) -> None:
     _need(python)
     with _running(python, [*RESTS, LOOP_WITH_CHILD], tmp_path) as pids:
         for case, threads in RESTS.items():
             found = asleep(ptt, pids[case], threads)["findings"]
             if case == "workers_at_connections":
-                # The first thread waits for an event, for which other processes are of no account.
+                # The first thread waits for an event that no other process can set.
                 assert all(one["severity"] == "warning" for one in found), found
             else:
                 assert found == [], case
@@ -244,7 +244,7 @@ def test_messages_that_somebody_may_send(python: str, ptt: Ptt, tmp_path: Path) 
 
 
 def _found(ptt: Ptt, pid: str) -> dict[str, Any]:
-    """Return what is said of a process when something is found."""
+    """Return the answer about a process as soon as it has a finding."""
     last: dict[str, Any] = {}
 
     def looks() -> bool:
@@ -262,7 +262,7 @@ def _need(python: str) -> None:
 
 @contextmanager
 def _running(python: str, cases: list[str], place: Path) -> Iterator[dict[str, str]]:
-    """Run programs, each in a session of its own; yield their process ids."""
+    """Run programs, each in its own session; yield their process ids."""
     program = place / "prog.py"
     program.write_text(PROGRAM, encoding="utf-8")
     started: dict[str, subprocess.Popen[bytes]] = {}

@@ -1,4 +1,4 @@
-"""Processes in PID and mount namespaces of their own: other pids, and files nobody else sees."""
+"""Processes in their own PID and mount namespaces: other pids, and files invisible outside."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.support import Ptt
 
 UNSHARE = ("unshare", "-Ur", "--pid", "--fork", "--mount", "--mount-proc")
-# The program lies in a file system that is mounted there alone.
+# The program lies in a file system that is mounted only in the namespace.
 INSIDE = 'mount -t tmpfs none "$1" && cp "$2" "$1/waits" && exec "$1/waits" "$3"'
 
 
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(not may_unshare(), reason="no namespaces can be 
 
 
 def inner_process(name: str, parent: int) -> str:
-    """Return the pid, as it is here, of the program that a process started."""
+    """Return the outer pid of the program that a process started."""
     until = time.monotonic() + 30
     while time.monotonic() < until:
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
@@ -45,7 +45,7 @@ def inner_process(name: str, parent: int) -> str:
 
 
 @pytest.mark.parametrize("case", ["mutexes", "ended", "robust", "stuck"])
-def test_names_and_owners_of_another_namespace(
+def test_names_and_owners_are_known_in_another_namespace(
     case: str, ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
 ) -> None:
     place = tmp_path / "elsewhere"
@@ -73,10 +73,10 @@ def test_names_and_owners_of_another_namespace(
 
 
 @pytest.mark.parametrize("options", [(), ("--mount",), ("--mount", "--pid", "--fork")])
-def test_names_below_another_root(
+def test_names_are_known_below_another_root(
     options: tuple[str, ...], ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """The kernel does not name files as the process does, which has another root directory."""
+    """Under another root directory, the kernel's file names differ from the process's names."""
     shutil.copy(program("static"), tmp_path / "waits")
     command = ["unshare", "-Ur", *options, f"--root={tmp_path}", "/waits", "mutexes"]
     process = subprocess.Popen(command)

@@ -1,4 +1,4 @@
-"""Locks of Python that threads wait for, their names, and who has them."""
+"""Locks of Python that threads wait for, with their names and holders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-# Threads in five deadlocks, and threads at locks of which nobody can say who has them.
+# Threads in five deadlocks, and threads at locks whose holder cannot be known.
 PROGRAM = textwrap.dedent("""\
     import queue, threading
 
@@ -82,7 +82,7 @@ PROGRAM = textwrap.dedent("""\
         one.start()
     threads["gets"].join()
     """)
-# Of each thread the object that it waits for, and the thread that has it.
+# For each thread, the object of its wait, and the thread that holds the object.
 WAITS = {
     "first": ("lock", "right", "second"),
     "second": ("lock", "Account.lock", "first"),

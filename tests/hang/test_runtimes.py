@@ -1,4 +1,4 @@
-"""Runtimes of other languages: mutexes of Ruby have owners; what has none is said not to have."""
+"""Runtimes of other languages: Ruby's mutexes have owners; others are said to have none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CROSSED = ROOT / "tests" / "programs" / "ruby" / "crossed.rb"
 
 
 def _seen(ptt: Ptt, pid: str, so: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
-    """Return what `ptt hang` says when the program has come to where it stays."""
+    """Return the answer of `ptt hang` when the program has reached its final state."""
     until = time.monotonic() + 20
     while True:
         found: dict[str, Any] = json.loads(ptt("hang", "--format", "json", pid, status=None).stdout)
@@ -30,7 +30,7 @@ def _seen(ptt: Ptt, pid: str, so: Callable[[dict[str, Any]], object]) -> dict[st
 
 
 @pytest.mark.skipif(shutil.which("ruby") is None, reason="needs Ruby")
-def test_mutexes_of_ruby(ptt: Ptt) -> None:
+def test_ruby_mutexes_have_owners(ptt: Ptt) -> None:
     with running("ruby", CROSSED) as pid:
         found = _seen(ptt, pid, lambda one: one["findings"])
     named = {one["name"]: one for one in found["threads"]}
@@ -45,7 +45,7 @@ def test_mutexes_of_ruby(ptt: Ptt) -> None:
     assert found["uncovered"] == []
 
 
-def test_locks_without_owners(compile_c: Compiler, ptt: Ptt) -> None:
+def test_locks_without_owners_are_uncovered(compile_c: Compiler, ptt: Ptt) -> None:
     source = """
         #include <unistd.h>
         __attribute__((section(".go.buildinfo"), used)) char info[32];

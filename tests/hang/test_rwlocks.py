@@ -1,4 +1,4 @@
-"""Rwlocks: who wants to read or write, and who has it, in every state that threads can wait in."""
+"""Rwlocks: waiting readers and writers, and the holder, in every state that allows a wait."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-# Threads that read or write, one after the other, in the order of the argument; a second argument
-# has writers preferred.
+# Threads that read or write, one after the other, in the argument's order. A second argument
+# makes the lock prefer writers.
 PROGRAM = """
     #define _GNU_SOURCE
     #include <pthread.h>
@@ -91,7 +91,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("rwr prefer", ["to write, held by 1 reader", "to read, held by 1 reader"]),
     ],
 )
-def test_in_every_state(threads: str, waits: list[str], ptt: Ptt, program: Path) -> None:
+def test_waits_are_known_in_every_state(
+    threads: str, waits: list[str], ptt: Ptt, program: Path
+) -> None:
     with running(program, *threads.split()) as pid:
         found = asleep(ptt, pid, len(threads.split(maxsplit=1)[0]) + 1)
         text = ptt("hang", pid).stdout

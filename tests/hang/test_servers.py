@@ -1,4 +1,4 @@
-"""A server whose threads wait for each other, in calls that a library between serves."""
+"""A server whose threads wait for each other, in calls through an interposed library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-# From when a file is there, what makes files safe wants what the one that writes has, and back.
+# Once a file exists, the thread that syncs files wants the lock of the writing thread, and the
+# writing thread wants the lock of the syncing thread.
 BETWEEN = """
     #define _GNU_SOURCE
     #include <pthread.h>
@@ -51,7 +52,7 @@ BETWEEN = """
 """
 
 
-def test_redis_hangs(ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_hanging_redis_is_found(ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path) -> None:
     need("redis-server", "redis-cli")
     library = compile_c(BETWEEN, "-shared", "-fPIC")
     on = tmp_path / "on"

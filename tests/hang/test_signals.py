@@ -1,4 +1,4 @@
-"""Stacks of threads in signal handlers go on with what the signal interrupted."""
+"""Stacks of threads in signal handlers continue with the interrupted code."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ FLAGS = {"plain": 0, "info": 4, "again": 0x40000000}
 
 @pytest.mark.parametrize("stack", ["own", "alternate"])
 @pytest.mark.parametrize("flags", FLAGS)
-def test_what_a_handler_has_interrupted(
+def test_the_interrupted_code_is_named(
     flags: str, stack: str, ptt: Ptt, compile_c: Callable[..., Path]
 ) -> None:
     program = compile_c(PROGRAM, "-g", "-O1")
@@ -63,7 +63,7 @@ def test_what_a_handler_has_interrupted(
         found = asleep(ptt, pid, 1)
     (one,) = found["findings"]
     assert one["kind"] == "self-deadlock"
-    # While the handler runs its signal is blocked, and so known: but not with SA_NODEFER.
+    # While the handler runs, its signal is blocked and therefore known, except with SA_NODEFER.
     by = "a signal handler" if flags == "again" else "a handler of SIGUSR1"
     assert one["message"].endswith(f", in {by} that interrupted kill() in note()")
     frames = found["threads"][0]["stack"]

@@ -1,4 +1,4 @@
-"""Static variables of functions of C++: which thread initializes them."""
+"""Static variables in C++ functions: which thread initializes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-# A thread initializes a static and wants the mutex of another one, which wants the static. Or the
+# A thread initializes a static and wants a mutex; the mutex's holder wants the static. Or the
 # function that initializes the static calls itself.
 PROGRAM = """
 #include <atomic>
@@ -59,9 +59,7 @@ int main(int count, char **)
 
 
 @pytest.mark.parametrize("optimized", ["-O0", "-O2"])
-def test_the_initializer_waits_for_one_that_wants_the_static(
-    optimized: str, ptt: Ptt, tmp_path: Path
-) -> None:
+def test_the_initializer_of_a_static_is_its_owner(optimized: str, ptt: Ptt, tmp_path: Path) -> None:
     program = tmp_path / "prog"
     flags = ["-std=c++17", "-g", optimized, "-pthread", "-x", "c++", "-"]
     command = ["g++", *flags, "-o", str(program)]

@@ -1,4 +1,4 @@
-"""`--stop`: what runs stands still for a moment, and goes on whatever happens."""
+"""`--stop`: running threads stand still for a moment, and then continue whatever happens."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ pytestmark = [
     pytest.mark.alone,  # threads stand still for moments only
 ]
 
-# A thread that counts with a lock in hand, one that waits for the lock, and one that would notice
-# when its call is cut short.
+# A thread that counts with a lock held, a thread that waits for the lock, and a thread that would
+# notice an interrupted call.
 PROGRAM = """
     #include <errno.h>
     #include <poll.h>
@@ -67,7 +67,7 @@ def states(pid: str) -> list[str]:
 
 
 def has_time(pid: str) -> int:
-    """Return how much processor time a process has had."""
+    """Return the processor time of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11])
 
@@ -79,7 +79,7 @@ def goes_on(pid: str) -> bool:
     return has_time(pid) >= begin + 3 and not {"t", "T"} & {*states(pid)}
 
 
-def test_what_runs_is_seen_where_it_is(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+def test_running_threads_are_seen_at_their_place(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
     program = compile_c(PROGRAM)
     process = subprocess.Popen([program], stdout=subprocess.PIPE)
     try:
@@ -103,8 +103,8 @@ def test_what_runs_is_seen_where_it_is(ptt: Ptt, compile_c: Callable[..., Path])
         assert process.communicate()[0] == b""
 
 
-def test_a_thread_that_spins_for_ever(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
-    """Where nobody else can go on, it is stuck; the lock names no owner."""
+def test_a_thread_that_spins_forever_is_found(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """If no other thread can continue, it is stuck; the lock names no owner."""
     program = compile_c("""
         #include <pthread.h>
         #include <stdio.h>
@@ -136,7 +136,7 @@ def test_a_thread_that_spins_for_ever(ptt: Ptt, compile_c: Callable[..., Path]) 
                 assert process.stdout is not None
                 assert process.stdout.readline() == b"spins\n"
                 pid = str(process.pid)
-                # The first look may come before it spins.
+                # The first look may come before the thread spins.
                 until = time.monotonic() + 30
                 waits: dict[str, Any] | None = None
                 while waits is None and time.monotonic() < until:
@@ -150,8 +150,8 @@ def test_a_thread_that_spins_for_ever(ptt: Ptt, compile_c: Callable[..., Path]) 
         assert [one["kind"] for one in found["findings"]] == kinds
 
 
-def test_it_goes_on_when_ptt_is_killed(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
-    """Killed at any moment, also while the threads stand still."""
+def test_the_process_continues_when_ptt_is_killed(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """PTT is killed at any moment, also while the threads stand still."""
     with running(compile_c(PROGRAM)) as pid:
         for number in range(8):
             script = (
@@ -215,7 +215,9 @@ def test_signals_are_not_lost(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
         process.communicate()
 
 
-def test_of_a_process_that_another_one_traces(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+def test_a_process_under_another_tracer_is_not_stopped(
+    ptt: Ptt, compile_c: Callable[..., Path]
+) -> None:
     program = compile_c("""
         #include <sys/ptrace.h>
         #include <sys/wait.h>
@@ -248,8 +250,8 @@ def test_of_a_process_that_another_one_traces(ptt: Ptt, compile_c: Callable[...,
         process.communicate()
 
 
-def test_a_wait_that_was_interrupted_goes_on(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
-    """The kernel goes on with it by another system call."""
+def test_an_interrupted_wait_continues(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """The kernel continues the wait through another system call."""
     program = compile_c("""
         #include <pthread.h>
         #include <time.h>

@@ -1,4 +1,4 @@
-"""Waits with a time limit of a process that was stopped and went on: the same as before."""
+"""Waits with a time limit in a stopped and continued process: the same answer as before."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ PROGRAM = """
         pause();
     }
 """
-# Of each thread the kind and name of what it waits for.
+# For each thread, the kind and name of its wait.
 WAITS = {
     "timedlock": ("mutex", "ledger"), "clocklock": ("mutex", "ledger"),
     "pi_timedlock": ("mutex", "inherits"), "timedrdlock": ("rwlock", "written"),
@@ -126,7 +126,7 @@ OWNED = {kind for kind, _ in WAITS.values()} - {"condition", "semaphore", "futex
 
 
 @pytest.mark.parametrize("way", ["dynamic", "static"])
-def test_as_before_the_stop(
+def test_waits_are_the_same_after_a_stop(
     way: str, ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
 ) -> None:
     program = compile_c(PROGRAM, "-g", "-O1", *(["-static"] if way == "static" else []))
@@ -150,7 +150,7 @@ def test_as_before_the_stop(
 
 
 def _said(found: dict[str, Any], pid: str) -> dict[str, tuple[Any, ...]]:
-    """Return by names of threads what was said of each: wait, owner, limit and site."""
+    """Return by thread name the facts of each thread: wait, owner, limit and site."""
     text = {thread["name"]: thread for thread in found["threads"] if str(thread["tid"]) != pid}
     return {
         name: (
@@ -163,7 +163,7 @@ def _said(found: dict[str, Any], pid: str) -> dict[str, tuple[Any, ...]]:
 
 
 def _until(pid: str, *, stopped: bool) -> None:
-    """Wait until all threads of a process are stopped, or none is."""
+    """Wait until all threads of a process are stopped, or none is stopped."""
     end = time.monotonic() + 30
     while time.monotonic() < end:
         states = [

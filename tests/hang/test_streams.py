@@ -1,4 +1,4 @@
-"""Locks of the C library's streams: which stream it is, and who has it."""
+"""Locks of the C library's streams: the stream, and the holder."""
 
 from __future__ import annotations
 

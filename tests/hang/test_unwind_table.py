@@ -1,4 +1,4 @@
-"""Rows of unwind tables: the same with and without a sorted header, none of a damaged file."""
+"""Rows of unwind tables: equal with and without a sorted header, none from a damaged file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ long moves(long n) { char room[n]; room[0] = called(n); return called((long)room
 
 
 def _rows(path: Path) -> dict[tuple[str, int], Row | None]:
-    """Return the row of each byte of each function, with `begin` counted from the function."""
+    """Return the row for each byte of each function, with `begin` relative to the function."""
     table = UnwindTable([path], PROCESSORS[_HERE])
     symbols, strings = Elf.open(path).symbols(".symtab")
     rows: dict[tuple[str, int], Row | None] = {}
@@ -36,7 +36,7 @@ def _rows(path: Path) -> dict[tuple[str, int], Row | None]:
     return rows
 
 
-def test_rows_without_a_sorted_header(compile_c: Compiler) -> None:
+def test_rows_need_no_sorted_header(compile_c: Compiler) -> None:
     flags = ("-O2", "-shared", "-fPIC", "-fasynchronous-unwind-tables")
     plain = compile_c(_CODE, *flags, "-Wl,--eh-frame-hdr", name="plain")
     without = compile_c(_CODE, *flags, "-Wl,--no-eh-frame-hdr", name="without")
@@ -52,7 +52,7 @@ def test_rows_without_a_sorted_header(compile_c: Compiler) -> None:
     assert max(len(row.saved) for row in rows.values() if row) > 1
 
 
-def test_a_damaged_file_has_rows_or_none(compile_c: Compiler, tmp_path: Path) -> None:
+def test_a_damaged_file_causes_no_error(compile_c: Compiler, tmp_path: Path) -> None:
     whole = compile_c(_CODE, "-O2", "-shared", "-fPIC").read_bytes()
     dice, path = random.Random(42), tmp_path / "damaged"  # noqa: S311 -- repeatable
     for _ in range(200):

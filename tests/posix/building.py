@@ -1,4 +1,4 @@
-"""Builds programs that use <trace.h> as users do, and talks with them while they run."""
+"""Builds programs that use <trace.h> as users do, and communicates with running programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["GROUPS", "SUITE", "Builder", "Conversation", "run"]
 
 SUITE = ROOT / "tests" / "posix"
-# One program of the suite a group of functions.
+# A program of the suite for each group of functions.
 GROUPS = (
     "header", "attributes", "sets", "names", "life",
     "event", "reading", "policies", "log", "log_files", "process",
@@ -29,7 +29,7 @@ class Builder:
 
     Attributes:
         native: The stage.
-        directory: Where the programs go.
+        directory: Directory of the programs.
     """
 
     native: Path
@@ -73,7 +73,7 @@ def run(
 
 
 class Conversation:
-    """A program that answers each line it is given with one of its own."""
+    """A program that answers each line of input with a line of output."""
 
     def __init__(self, *command: str | os.PathLike[str] | int, env: Mapping[str, str]) -> None:
         self.process = subprocess.Popen(
@@ -95,7 +95,7 @@ class Conversation:
         return self.hear()
 
     def end(self) -> None:
-        """Give it no more input."""
+        """Close the program's input."""
         assert self.process.stdin
         self.process.stdin.close()
         self.process.stdin = None

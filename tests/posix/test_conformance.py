@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SUM = re.compile(r"(\d+) cases, (\d+) checks, 0 cases failed\s*\Z")
 _FUNCTION = re.compile(r"\b(posix_trace_\w+)\(")
-# Valgrind runs one thread at a time; what lives from full speed is left to the sanitizers.
+# Valgrind runs one thread at a time; the sanitizers test programs that need full speed.
 _VALGRIND = ("life", "event", "reading", "log")
 
 
@@ -35,7 +35,7 @@ def _sources(group: str) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def checks(builder: Builder) -> Callable[[str], int]:
-    """Return how many checks a program makes, none of which fails; each runs once."""
+    """Return the number of checks in a program; all must pass, and each program runs once."""
 
     @cache
     def get(group: str) -> int:
@@ -48,25 +48,25 @@ def checks(builder: Builder) -> Callable[[str], int]:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_static_and_optimised_across_files(group: str, checks: Callable[[str], int]) -> None:
+def test_the_suite_passes_static_with_lto(group: str, checks: Callable[[str], int]) -> None:
     assert checks(group)
 
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 @pytest.mark.parametrize("group", _VALGRIND)
-def test_under_valgrind(group: str, builder: Builder) -> None:
+def test_the_suite_passes_under_valgrind(group: str, builder: Builder) -> None:
     message = run(
         "valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--trace-children=yes",
         f"--suppressions={SUITE / 'valgrind.supp'}",
-        "--fair-sched=yes",  # else a thread that tries again and again may do so alone
+        "--fair-sched=yes",  # otherwise a thread that retries in a loop may run alone
         builder(group, _sources(group)),
         env={"SUITE_QUICK": "1", "SUITE_SECONDS": "200"},
     )  # fmt: skip
     assert _SUM.search(message), message
 
 
-def test_suite_is_large_enough(checks: Callable[[str], int]) -> None:
-    # those whose number of checks does not follow from how many events are read
+def test_the_suite_is_large_enough(checks: Callable[[str], int]) -> None:
+    # in these groups, the number of checks does not depend on the number of events read
     assert sum(map(checks, ("header", "attributes", "sets", "names", "life"))) >= 300
 
 

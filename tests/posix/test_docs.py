@@ -23,30 +23,30 @@ def functions(native_stage: Path) -> set[str]:
 
 
 def _named(page: Path) -> list[str]:
-    """Return the functions that a page says it is about."""
+    """Return the functions in a page's NAME section."""
     text = page.read_text(encoding="utf-8")
     return re.findall(r"^(posix_trace_\w+),?$", text.partition(".SH SYNOPSIS")[0], re.MULTILINE)
 
 
-def test_one_manual_page_each(functions: set[str]) -> None:
+def test_every_function_has_one_manual_page(functions: set[str]) -> None:
     pages = {page: _named(page) for page in PAGES.glob("posix_trace_*.3")}
     named = [name for names in pages.values() for name in names]
     assert sorted(named) == sorted(functions)
     for page, names in pages.items():
-        assert page.stem in names  # the page of that name is about that function
+        assert page.stem in names  # the file's name is one of the page's functions
         text = page.read_text(encoding="utf-8")
         for name in names:
             assert re.search(rf"^\.BI \"\w+ {name}\(", text, re.MULTILINE), name
         assert ".SH RETURN VALUE" in text
 
 
-def test_overview_leads_to_every_page() -> None:
+def test_the_overview_refers_to_every_page() -> None:
     overview = (PAGES / "trace.h.3").read_text(encoding="utf-8").partition(".SH SEE ALSO")[2]
     see = set(re.findall(r"^\.BR (\S+) \(3\)", overview, re.MULTILINE))
     assert see == {page.stem for page in PAGES.glob("posix_trace_*.3")}
 
 
-def test_one_line_in_the_reference(functions: set[str]) -> None:
+def test_every_function_has_one_line_in_the_reference(functions: set[str]) -> None:
     page = (ROOT / "docs" / "reference" / "posix-trace.md").read_text(encoding="utf-8")
     named = re.findall(r"`(posix_trace_\w+)`", page.partition("## In Python")[0])
     assert sorted(named) == sorted(functions)

@@ -1,4 +1,4 @@
-"""The examples of examples/posix: each is built by the command in its head and does as it says."""
+"""The programs of examples/posix: each builds with the command in its head and does as it says."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def built(native_stage: Path, tmp_path_factory: pytest.TempPathFactory) -> Calla
 
 @pytest.fixture
 def log(built: Callable[[str], Path], tmp_path: Path) -> Path:
-    """A log of twenty orders, made by the least of controllers."""
+    """A log of twenty orders, made by the smallest controller."""
     env = clean_environment()
     path = tmp_path / "shop.log"
     with Conversation(built("shop"), env=env) as shop:
@@ -59,7 +59,7 @@ def log(built: Callable[[str], Path], tmp_path: Path) -> Path:
             assert watch.hear() == "tracing"
             assert shop.say() == "10 orders"
             assert shop.say() == "20 orders"
-        assert shop.say() == "30 orders"  # after the end of the tracing
+        assert shop.say() == "30 orders"  # after the end of tracing
     return path
 
 
@@ -107,7 +107,7 @@ def test_full_controller(built: Callable[[str], Path], tmp_path: Path) -> None:
             assert control.hear() == "tracing"
             shop.say()
             assert control.say("stop") == "stop: done"
-            shop.say()  # a dull stretch
+            shop.say()  # a stretch without changes
             assert control.say("quiet") == "quiet: done"
             assert control.say("start") == "start: done"
             shop.say()
@@ -145,7 +145,7 @@ def test_threads_choose(built: Callable[[str], Path]) -> None:
 
 
 def test_debugger(built: Callable[[str], Path]) -> None:
-    # the program's own lines come first: its pipe is written when it ends, the debugger's later
+    # the program's lines come first: it flushes when it ends, and the debugger flushes later
     lines = run(built("debug"), built("shop"), stdin="\n").splitlines()
     assert lines.count("order taken") == 10
     assert lines.count("order shipped") == 10

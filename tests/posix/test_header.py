@@ -1,4 +1,4 @@
-"""<trace.h> compiles as every C and C++ there is, and declares what it should."""
+"""<trace.h> compiles in every version of C and C++, and declares all that it should."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.support import Ptt
 
 _STRICT = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only"]
-# What each function takes; together with the results these are all of them.
+# Parameters of each function; together with the results, these are all functions.
 _PROTOTYPES = """
 int posix_trace_attr_init(trace_attr_t *)
 int posix_trace_attr_destroy(trace_attr_t *)
@@ -89,7 +89,7 @@ _LANGUAGES = [
 
 
 def _text(order: str) -> str:
-    """Return a program that wants every function, macro and limit."""
+    """Return a program that uses every function, macro and limit."""
     lines = [order]
     macros = ("", "_EVENT_FILTER", "_INHERIT", "_LOG")
     conditions = " && ".join(f"_POSIX_TRACE{m} + 0 >= 200809L" for m in macros)
@@ -123,13 +123,13 @@ def test_compiles(
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-def test_library_exports_that_and_no_more(native_stage: Path) -> None:
+def test_the_library_exports_exactly_the_declared_functions(native_stage: Path) -> None:
     message = run("nm", "-D", "--defined-only", native_stage / "lib" / "libposixtrace.so.0")
-    # a symbol with a default version says so behind an @
+    # a symbol with a default version has an @
     exported = {line.split()[-1].partition("@")[0] for line in message.splitlines()}
     wanted = {name for line in _PROTOTYPES for name in re.findall(r"posix_trace_\w+(?=\()", line)}
     assert {name for name in exported if name.startswith("posix_trace_")} == wanted
-    # and what answers for it: sysconf(), and the tracer's way to the streams
+    # and helpers: sysconf(), and the tracer's way to the streams
     others = {name for name in exported if not name.startswith(("posix_trace_", "ptt_"))}
     assert others <= {"sysconf", "LIBPOSIXTRACE_0"}
 

@@ -1,7 +1,7 @@
-"""Many writers, a controller with a log and an analyzer at work, and each of them killed.
+"""Many writers, a controller with a log and an analyzer at work; each of them is killed.
 
-`PTT_TEST_EVENTS` says how many events are written (400,000), `PTT_TEST_KILLS` how many processes
-are killed (5).
+`PTT_TEST_EVENTS` sets the number of events written (400,000), `PTT_TEST_KILLS` the number of killed
+processes (5).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def load(native_stage: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def counts(message: str) -> dict[int, dict[int, int]]:
-    """Return how many events an analyzer found, by process and thread; none may be wrong."""
+    """Return an analyzer's counts of events by process and thread; none may be wrong."""
     found = re.fullmatch(r"wrong 0, overflows 0:(.*)", message)
     assert found, message
     result: dict[int, dict[int, int]] = {}
@@ -48,7 +48,7 @@ def total(found: dict[int, dict[int, int]]) -> int:
 
 
 def contains(later: dict[int, dict[int, int]], earlier: dict[int, dict[int, int]]) -> bool:
-    """Return whether a later look at a log found all that an earlier one did."""
+    """Return whether a later look at a log found everything that an earlier look found."""
     return all(
         later.get(pid, {}).get(thread, 0) >= count
         for pid, threads in earlier.items()
@@ -58,7 +58,7 @@ def contains(later: dict[int, dict[int, int]], earlier: dict[int, dict[int, int]
 
 @pytest.mark.slow
 @pytest.mark.timeout(120 + EVENTS // 5000)
-def test_every_event_once_and_in_order(load: Path, tmp_path: Path) -> None:
+def test_every_event_is_read_once_and_in_order(load: Path, tmp_path: Path) -> None:
     each = EVENTS // (PROCESSES * THREADS)
     log = tmp_path / "load.log"
     env = clean_environment()
@@ -70,7 +70,7 @@ def test_every_event_once_and_in_order(load: Path, tmp_path: Path) -> None:
                 pids = {pid, *map(int, writers.say().split()[:-1])}
                 found: dict[int, dict[int, int]] = {}
                 size = 1 << 20
-                # read again whenever the log has doubled
+                # read again whenever the log has doubled in size
                 while writers.process.poll() is None and size < each * 16 * 100:
                     if log.stat().st_size < size:
                         time.sleep(0.01)
@@ -89,7 +89,7 @@ def test_every_event_once_and_in_order(load: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(120 + 20 * KILLS)
-def test_the_others_go_on(load: Path, tmp_path: Path) -> None:
+def test_the_other_processes_go_on_after_a_kill(load: Path, tmp_path: Path) -> None:
     chance = random.Random(4711)  # noqa: S311 -- moments, not secrets
     for number in range(KILLS):
         log = tmp_path / f"{number}.log"
@@ -121,7 +121,7 @@ def _kill_one(load: Path, log: Path, role: str, chance: random.Random) -> None:
         os.kill(victim, signal.SIGKILL)
         size = log.stat().st_size
         while role != "controller" and log.stat().st_size < size + (1 << 17):
-            time.sleep(0.001)  # the others go on
+            time.sleep(0.001)  # the other processes go on
         message = re.fullmatch(r"done, ([01]) killed: (.*)", writers.say())
         assert message, f"{role} killed"
         assert message[1] == ("1" if role == "traced" else "0")
@@ -134,11 +134,11 @@ def _kill_one(load: Path, log: Path, role: str, chance: random.Random) -> None:
             conversations.append(analyzer)
         after = counts(analyzer.say())
         assert contains(after, before), f"{role} killed: {before} became {after}"
-        if role != "controller":  # those that nobody killed have lost nothing
+        if role != "controller":  # processes that were not killed have lost no event
             written = dict(enumerate(map(int, message[2].split())))
             for process, threads in after.items():
                 assert process == victim or threads == {n: written[n] for n in threads}
-            # some may not have come to their first event
+            # some processes may not have reached their first event
             missing = {*others, pid} - {victim} - set(after)
             assert THREADS * len(missing) <= list(written.values()).count(0)
             assert set(after) <= {*others, pid}

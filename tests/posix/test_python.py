@@ -1,4 +1,4 @@
-"""nptltrace.posix: the same things as in C, as Python says them."""
+"""nptltrace.posix: the functions of C in Python's form."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def posix(native_stage: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return posix
 
 
-def test_one_process_is_all_three(posix: ModuleType) -> None:
+def test_one_process_can_be_traced_controller_and_analyzer(posix: ModuleType) -> None:
     order = posix.event_type("order")
     assert posix.event_type("order") == order
     with posix.create() as stream:
@@ -55,7 +55,7 @@ def test_one_process_is_all_three(posix: ModuleType) -> None:
     assert not events[0].is_user
 
 
-def test_log_by_path_and_by_descriptor(posix: ModuleType, tmp_path: Path) -> None:
+def test_logs_open_by_path_and_by_descriptor(posix: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     order = posix.event_type("order")
     attributes = posix.Attributes(
@@ -86,7 +86,7 @@ def test_log_by_path_and_by_descriptor(posix: ModuleType, tmp_path: Path) -> Non
         assert sum(event.is_user for event in log) == 11
 
 
-def test_filter(posix: ModuleType) -> None:
+def test_a_filter_drops_its_events(posix: ModuleType) -> None:
     tick, tock = posix.event_type("tick"), posix.event_type("tock")
     with posix.create() as stream:
         stream.start()
@@ -102,7 +102,7 @@ def test_filter(posix: ModuleType) -> None:
         assert [event.name for event in stream.pending() if event.is_user] == ["tock", "tick"]
 
 
-def test_sets(posix: ModuleType) -> None:
+def test_event_sets_work_like_sets(posix: ModuleType) -> None:
     tick = posix.event_type("tick")
     everything = posix.EventSet.all()
     assert tick in everything
@@ -148,7 +148,7 @@ def test_shutdown_is_final(posix: ModuleType) -> None:
         stream.start()
 
 
-def test_reading_lets_other_threads_run(posix: ModuleType) -> None:
+def test_other_threads_run_during_a_read(posix: ModuleType) -> None:
     order = posix.event_type("order")
     with posix.create() as stream:
         stream.start()
@@ -169,7 +169,7 @@ def test_reading_lets_other_threads_run(posix: ModuleType) -> None:
     assert seen == [b"%d" % number for number in range(100)]
 
 
-def test_waiting_with_a_limit(posix: ModuleType) -> None:
+def test_a_wait_ends_at_its_limit(posix: ModuleType) -> None:
     with posix.create() as stream:
         assert stream.read(0) is None
         assert stream.read(0.01) is None
@@ -203,7 +203,7 @@ def test_signal_handlers_run_while_a_read_waits(posix: ModuleType) -> None:
     assert len(calls) >= 3
 
 
-def test_children_leave_the_stream_alone(ptt: Ptt) -> None:
+def test_children_do_not_end_the_stream(ptt: Ptt) -> None:
     code = """
 import os
 from nptltrace import posix
@@ -224,7 +224,7 @@ with posix.create() as stream:
     subprocess.run([sys.executable, "-c", code], env=ptt.environment(), check=True, timeout=60)
 
 
-def test_light(ptt: Ptt) -> None:
+def test_the_import_loads_no_heavy_modules(ptt: Ptt) -> None:
     code = """
 import sys
 import nptltrace.posix

@@ -1,4 +1,4 @@
-"""The tracer's events in POSIX streams, the program's own in recordings, logs read as traces."""
+"""Tracer events in POSIX streams, program events in recordings, and logs read as traces."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def program(native_stage: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture
 def log(program: Path, native_stage: Path, tmp_path: Path) -> Path:
-    """A log with the events of the program and those of the thread library."""
+    """A log with the events of the program and of the thread library."""
     path = tmp_path / "run.log"
     environment = clean_environment(
         LD_PRELOAD=str(native_stage / "lib/libnptltrace.so"), PTHREAD_NPTL_TRACE="posix:::2"
@@ -40,8 +40,8 @@ def events(ptt: Ptt, trace: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def test_log_holds_both(log: Path, ptt: Ptt) -> None:
-    """What the program says stands among what its threads do, in the order in which it happened."""
+def test_a_log_holds_events_of_program_and_threads(log: Path, ptt: Ptt) -> None:
+    """The program's events and its threads' events are in the order in which they happened."""
     found = events(ptt, log)
     own = [event["data"] for event in found if event["event"] == "POSIX_TRACE_EVENT"]
     assert "begin" in own
@@ -56,14 +56,14 @@ def test_log_holds_both(log: Path, ptt: Ptt) -> None:
     assert times == sorted(times)
 
 
-def test_log_names_types(log: Path, ptt: Ptt) -> None:
+def test_a_log_names_its_event_types(log: Path, ptt: Ptt) -> None:
     texts = [str(event["data"]) for event in events(ptt, log) if event["event"] == "USER"]
     assert any(text.endswith("is mine") for text in texts)
     assert any(text.endswith("is posix_trace_start") for text in texts)
 
 
-def test_report_of_a_log(log: Path, ptt: Ptt) -> None:
-    """The wait for the mutex is found as in any recording."""
+def test_report_reads_a_log(log: Path, ptt: Ptt) -> None:
+    """The wait for the mutex is reported as in every recording."""
     report = json.loads(ptt("report", "--format", "json", log).stdout)
     assert any(
         found["kind"] == "mutex" and found["waits"] == 1 and found["threads"] == 2
@@ -71,7 +71,7 @@ def test_report_of_a_log(log: Path, ptt: Ptt) -> None:
     )
 
 
-def test_stat_and_sql_of_a_log(log: Path, ptt: Ptt) -> None:
+def test_stat_and_sql_read_a_log(log: Path, ptt: Ptt) -> None:
     assert ptt("stat", log).stdout.startswith(f"{log}\n")
     stat = json.loads(ptt("stat", "--format", "json", log).stdout)
     query = "select count(*) as n from events where event = 'MUTEX_TAKEN'"
@@ -80,8 +80,8 @@ def test_stat_and_sql_of_a_log(log: Path, ptt: Ptt) -> None:
     assert stat["event_types"]["MUTEX_TAKEN"] == rows[0]["n"] > 1
 
 
-def test_log_as_ctf(log: Path, ptt: Ptt, tmp_path: Path) -> None:
-    """A copy of the log is a trace that babeltrace2 reads."""
+def test_a_log_becomes_a_trace_for_babeltrace2(log: Path, ptt: Ptt, tmp_path: Path) -> None:
+    """A copy of the log is a trace that babeltrace2 can read."""
     copy = tmp_path / "copy.ptt"
     ptt("cut", "--from", "0", "-o", copy, log)
     assert [e["ts_ns"] for e in events(ptt, copy)] == [e["ts_ns"] for e in events(ptt, log)]
@@ -94,7 +94,7 @@ def test_log_as_ctf(log: Path, ptt: Ptt, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no log", b"PTXXBLK1" + bytes(200)])
-def test_no_log(content: bytes, ptt: Ptt, tmp_path: Path) -> None:
+def test_damaged_logs_are_refused(content: bytes, ptt: Ptt, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
     done = ptt("stat", path, status=2)
@@ -103,8 +103,10 @@ def test_no_log(content: bytes, ptt: Ptt, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("handler", ["ring", "shared"])
-def test_own_events_in_a_recording(handler: str, program: Path, record: Recorder, ptt: Ptt) -> None:
-    """Without any stream, events of <trace.h> go to the recording, from where they were made."""
+def test_posix_events_go_to_a_recording(
+    handler: str, program: Path, record: Recorder, ptt: Ptt
+) -> None:
+    """Without a stream, events of <trace.h> go to the recording, with the site of their call."""
     trace = record(program, options=("--handler", handler))
     own = [event for event in events(ptt, trace) if event["event"] == "POSIX_TRACE_EVENT"]
     assert [event["data"] for event in own] == ["begin", "end"]

@@ -1,7 +1,7 @@
 """Hostile programs: compiled once each, run untraced and traced, and compared.
 
-With `PTT_STRESS_BUILD`, under a sanitizer (see `tests.sanitized`) and with `--stacks all`. What a
-sanitizer does not let do untraced either is skipped.
+With `PTT_STRESS_BUILD`, under a sanitizer (see `tests.sanitized`) and with `--stacks all`. Programs
+that the sanitizer does not even run untraced are skipped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["Came", "Hostile"]
 _SOURCES = ROOT / "tests" / "conformance" / "hostile"
 _SUMMARY = re.compile(r"ptt: recorded (\d+) events? from .* \((\d+) lost, .*\)")
 _REPORT = re.compile(r"^(?:==\d+==|.*(?:Sanitizer|runtime error)).*$", re.MULTILINE)
-# What programs do with signals is theirs.
+# Dispositions of signals belong to the programs.
 _SANITIZER_OPTIONS = {
     name: f"{value}:handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0"
     for name, value in (sanitized.OPTIONS if sanitized.BUILD else {}).items()
@@ -40,13 +40,13 @@ _COMPILERS = {".c": ["gcc", "-std=gnu11"], ".cc": ["g++", "-std=c++20"], ".rs": 
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """What came of one run.
+    """Result of one run.
 
     Attributes:
         out: Standard output.
         err: Standard error, without the last line of `ptt record`.
-        status: The exit status, as a shell says it.
-        lost: Events that were lost.
+        status: The exit status, as a shell reports it.
+        lost: Number of lost events.
     """
 
     out: str
@@ -60,8 +60,8 @@ class Hostile:
     """Compiles and runs hostile programs.
 
     Attributes:
-        ptt: The runner of `ptt`.
-        directory: Where programs and traces go.
+        ptt: Runner of `ptt`.
+        directory: Directory of programs and traces.
     """
 
     ptt: Ptt
@@ -134,7 +134,7 @@ class Hostile:
         options: tuple[str, ...] = ("-l", "3"),
         env: Mapping[str, str] | None = None,
     ) -> Came:
-        """Run COMMAND both ways, insist that nothing differs and no event is lost."""
+        """Run COMMAND untraced and traced; insist on equal results and no lost event."""
         was = self.plain(*command, env=env)
         now = self.traced(*command, options=options, env=env)
         assert (now.out, now.err, now.status) == (was.out, was.err, was.status)
@@ -142,7 +142,7 @@ class Hostile:
         return now
 
     def _words(self, command: tuple[str | Path, ...]) -> list[str]:
-        """Return a command, with the runtime of the sanitizer where it was compiled without."""
+        """Return a command, with the sanitizer's runtime preloaded if the program lacks it."""
         words = [os.fspath(word) for word in command]
         compiled = any(
             os.fspath(path) in words and not source[0].endswith(".rs")
@@ -159,7 +159,7 @@ class Hostile:
         return self.directory / "run.ptt"
 
     def facts(self) -> dict[str, Any]:
-        """Return what the last trace says of its recording."""
+        """Return the facts of the last trace about its recording."""
         text = (self.trace / "info" / "session.json").read_text(encoding="utf-8")
         found: dict[str, Any] = json.loads(text)
         return found

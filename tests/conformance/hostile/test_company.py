@@ -1,4 +1,4 @@
-"""Runtimes, allocators, other preloaded libraries and sanitizers go together with the tracer."""
+"""Runtimes, allocators, other preloaded libraries and sanitizers work together with the tracer."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _need(program: str) -> None:
 @pytest.mark.parametrize(
     "pattern", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2*"]
 )
-def test_other_allocators(pattern: str, hostile: Hostile) -> None:
+def test_other_allocators_work(pattern: str, hostile: Hostile) -> None:
     if sanitized.BUILD:
         pytest.skip("a sanitizer is an allocator itself")
     env = {"LD_PRELOAD": _library(pattern)}
@@ -117,45 +117,45 @@ def test_other_allocators(pattern: str, hostile: Hostile) -> None:
     hostile.same(hostile.program("forks.c"), "20", env=env)
 
 
-def test_allocator_of_the_program(hostile: Hostile) -> None:
+def test_the_programs_own_allocator_works(hostile: Hostile) -> None:
     if sanitized.BUILD:
         pytest.skip("a sanitizer allocates, and is an allocator itself")
     assert hostile.same(hostile.program("allocator.c")).out == "allocated nothing\n"
 
 
-def test_another_interposer(hostile: Hostile) -> None:
+def test_another_interposer_works(hostile: Hostile) -> None:
     library = hostile.program("interposer.c", "-shared", "-fPIC")
     module = hostile.program("module.c", "-shared", "-fPIC")
-    # by way of env(1), for otherwise ptt itself would have it
+    # through env(1), because otherwise ptt itself would load the interposer
     words = ("env", f"LD_PRELOAD={library}", hostile.program("modules.c"), module)
     assert "counted" in hostile.same(*words, "now", "2").out
 
 
-def test_openmp(hostile: Hostile) -> None:
+def test_openmp_works(hostile: Hostile) -> None:
     hostile.same(hostile.program("parallel.c", "-fopenmp"))
 
 
-def test_building_blocks(hostile: Hostile) -> None:
+def test_threading_building_blocks_work(hostile: Hostile) -> None:
     if not Path("/usr/include/tbb").is_dir():
         pytest.skip("TBB: not installed")
     hostile.same(hostile.program("blocks.cc", "-ltbb"))
 
 
-def test_rust(hostile: Hostile) -> None:
+def test_rust_works(hostile: Hostile) -> None:
     _need("rustc")
-    # What stands for it may be there without a compiler behind it.
+    # A wrapper of rustup may exist without a compiler.
     if subprocess.run(["rustc", "--version"], capture_output=True, check=False).returncode:
         pytest.skip("rustc: does not run")
     assert hostile.same(hostile.program("standard.rs")).out == "6 2000 true true 104\n"
 
 
-def test_python(hostile: Hostile, tmp_path: Path) -> None:
+def test_python_works(hostile: Hostile, tmp_path: Path) -> None:
     script = tmp_path / "company.py"
     script.write_text(PYTHON)
     assert hostile.same(sys.executable, "-I", script).out == "124750 4950\n"
 
 
-def test_qt(hostile: Hostile, tmp_path: Path) -> None:
+def test_qt_works(hostile: Hostile, tmp_path: Path) -> None:
     script = tmp_path / "company.py"
     script.write_text(QT)
     python = "/usr/bin/python3"
@@ -166,27 +166,28 @@ def test_qt(hostile: Hostile, tmp_path: Path) -> None:
     assert ran.out == "0 600 True\n"
 
 
-def test_other_shared_memory(hostile: Hostile) -> None:
+def test_a_program_with_other_shared_memory_runs_untraced(hostile: Hostile) -> None:
     inside = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/shm && exec "$@"', "sh")
     if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no other mounts are allowed here")
     command = (*inside, hostile.program("forks.c"), "20")
     was, now = hostile.plain(*command), hostile.traced(*command)
     assert (now.out, now.status) == (was.out, was.status)
-    # The program and what it executes cannot be traced. They say so, and the recorder counts them.
+    # The tracer cannot enter the program and the program it executes. Both say so, and the recorder
+    # counts them.
     counted, said = sorted(set(now.err.splitlines()))
     assert counted == "ptt: 2 processes ran untraced: they could not join the recording"
     assert said.startswith("ptt: ring: cannot join the recording: ")
 
 
-def test_node(hostile: Hostile, tmp_path: Path) -> None:
+def test_node_works(hostile: Hostile, tmp_path: Path) -> None:
     _need("node")
     script = tmp_path / "company.js"
     script.write_text(NODE)
     assert hostile.same("node", script).out == "499500\n"
 
 
-def test_java(hostile: Hostile, tmp_path: Path) -> None:
+def test_java_works(hostile: Hostile, tmp_path: Path) -> None:
     _need("javac")
     script = tmp_path / "Company.java"
     script.write_text(JAVA)
@@ -194,7 +195,7 @@ def test_java(hostile: Hostile, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sanitizer", ["address", "thread", "undefined"])
-def test_sanitizers(sanitizer: str, hostile: Hostile) -> None:
+def test_sanitizers_work(sanitizer: str, hostile: Hostile) -> None:
     if sanitized.BUILD:
         pytest.skip("one is enough")
     came = hostile.same(hostile.program("exits.c", f"-fsanitize={sanitizer}"), "atexit")

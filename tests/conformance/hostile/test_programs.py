@@ -1,4 +1,4 @@
-"""Programs that make life hard for a tracer: they do not notice it."""
+"""Programs that are difficult for a tracer: they do not notice the tracer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ root = pytest.mark.skipif(os.getuid() != 0, reason="only root may do this")
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="no older symbols there")
-def test_old_symbols_and_libpthread(hostile: Hostile) -> None:
+def test_old_symbols_and_libpthread_work(hostile: Hostile) -> None:
     came = hostile.same(hostile.program("old_symbols.c"))
     assert came.out.splitlines()[-1] == "4000"
 
@@ -46,7 +46,7 @@ def test_libraries_come_and_go(hostile: Hostile) -> None:
         ("now", ("-DOWN", "-Wl,-Bsymbolic"), "-Bsymbolic"),
     ],
 )
-def test_modules_that_go_past_the_tracer_are_reported(
+def test_modules_that_bypass_the_tracer_are_reported(
     how: str, flags: tuple[str, ...], why: str, hostile: Hostile
 ) -> None:
     module = _module(hostile, *flags)
@@ -60,7 +60,7 @@ def test_modules_that_go_past_the_tracer_are_reported(
 
 
 @pytest.mark.parametrize("handler", ["ring", "shared", "file"])
-def test_many_namespaces_at_once(handler: str, hostile: Hostile) -> None:
+def test_many_linker_namespaces_work(handler: str, hostile: Hostile) -> None:
     program, module = hostile.program("modules.c"), _module(hostile)
     was = hostile.plain(program, module, "spaces", "20")
     if sanitized.BUILD and "cannot" in was.out:
@@ -72,7 +72,7 @@ def test_many_namespaces_at_once(handler: str, hostile: Hostile) -> None:
         assert (reported["module"], "dlmopen" in reported["why"]) == (str(module), True)
 
 
-def test_headers_that_nobody_can_read(hostile: Hostile) -> None:
+def test_unreadable_headers_do_no_harm(hostile: Hostile) -> None:
     library = hostile.program("closed.c", "-DLIBRARY", "-shared", "-fPIC")
     program = hostile.program("closed.c")
     for options in (("-l", "3"), ("-l", "2", "--stacks", "0"), ("-l", "3", "--stacks", "all")):
@@ -88,13 +88,13 @@ def test_headers_that_nobody_can_read(hostile: Hostile) -> None:
     ["return", "atexit", "pthread_exit", "_exit", "quick_exit", "abort", "kill", "crash",
      "exit in thread", "busy threads"],
 )  # fmt: skip
-def test_ends(how: str, hostile: Hostile) -> None:
+def test_programs_end_as_untraced(how: str, hostile: Hostile) -> None:
     hostile.same(hostile.program("exits.c"), how)
 
 
 @pytest.mark.parametrize("handler", ["ring", "shared"])
 @pytest.mark.parametrize("what", ["notified", "stacks", "ends", "asynchronous", "failing"])
-def test_corners(what: str, handler: str, hostile: Hostile) -> None:
+def test_rare_features_work_as_untraced(what: str, handler: str, hostile: Hostile) -> None:
     if sanitized.BUILD and what == "asynchronous":
         pytest.skip("the sanitizer does not see that the frames are left")
     program = hostile.program("corners.c")
@@ -102,11 +102,11 @@ def test_corners(what: str, handler: str, hostile: Hostile) -> None:
     for level in "23":
         now = hostile.traced(program, what, options=("-l", level, "--handler", handler))
         assert (now.out, now.status) == (was.out, was.status)
-        # a thread that is cancelled in the midst of recording leaves its last event unfinished
+        # a thread that is cancelled in the middle of recording leaves its last event unfinished
         assert (now.err, now.lost) == (was.err, 0) or what == "asynchronous"
 
 
-def test_destructors_exceptions_and_waiting_of_cxx20(hostile: Hostile) -> None:
+def test_cxx20_destructors_exceptions_and_waits_work(hostile: Hostile) -> None:
     hostile.same(hostile.program("destructors.cc"))
 
 
@@ -114,19 +114,19 @@ def test_destructors_exceptions_and_waiting_of_cxx20(hostile: Hostile) -> None:
 
 
 @pytest.mark.parametrize("how", ["profile", "stack"])
-def test_signals_at_full_speed(how: str, hostile: Hostile) -> None:
+def test_signals_at_full_speed_do_no_harm(how: str, hostile: Hostile) -> None:
     hostile.same(hostile.program("signals.c"), how)
 
 
 @pytest.mark.parametrize("handler", ["ring", "shared", "file"])
-def test_signals_go_to_the_thread_that_they_are_meant_for(handler: str, hostile: Hostile) -> None:
+def test_signals_reach_the_intended_thread(handler: str, hostile: Hostile) -> None:
     for level in "23":
         came = hostile.same(hostile.program("meant.c"), options=("-l", level, "--handler", handler))
         assert "another thread" not in came.out
 
 
 @pytest.mark.parametrize("handler", ["ring", "shared"])
-def test_jumps_out_of_handlers(handler: str, hostile: Hostile) -> None:
+def test_signal_handlers_may_jump_away(handler: str, hostile: Hostile) -> None:
     program = hostile.program("signals.c")
     came = hostile.traced(program, "jump", "150", options=("-l", "2", "--handler", handler))
     assert (came.out, came.status) == ("jump: all posted\n3000\n", 0)
@@ -135,19 +135,19 @@ def test_jumps_out_of_handlers(handler: str, hostile: Hostile) -> None:
 # ---- processes ----
 
 
-def test_forks(hostile: Hostile) -> None:
+def test_forks_work_as_untraced(hostile: Hostile) -> None:
     assert hostile.same(hostile.program("forks.c"), "200").out == "200 of 200\n"
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_thousands_of_forks(hostile: Hostile) -> None:
+def test_thousands_of_forks_do_no_harm(hostile: Hostile) -> None:
     forks = 10_000 if ALL else 1_000
     came = hostile.traced(hostile.program("forks.c"), str(forks), patience_s=800)
     assert (came.out, came.err, came.status) == (f"{forks} of {forks}\n", "", 0)
 
 
-def test_daemon_that_closes_everything(hostile: Hostile, tmp_path: Path) -> None:
+def test_a_daemon_may_close_all_descriptors(hostile: Hostile, tmp_path: Path) -> None:
     result = tmp_path / "result"
     hostile.traced(hostile.program("forks.c"), "0", result)
     end = time.monotonic() + 120
@@ -165,7 +165,9 @@ def test_daemon_that_closes_everything(hostile: Hostile, tmp_path: Path) -> None
     ["memory", "file size", "descriptors", "locked memory", "filter", "filter by syscall",
      "strict", pytest.param("user", marks=root)],
 )  # fmt: skip
-def test_means_that_are_given_up(what: str, handler: str, hostile: Hostile) -> None:
+def test_programs_may_limit_or_confine_themselves(
+    what: str, handler: str, hostile: Hostile
+) -> None:
     if what == "strict" and "tsan" in (sanitized.runtime() or ""):
         pytest.skip("the thread of the sanitizer goes on when the program ends its own")
     came = hostile.same(
@@ -177,11 +179,11 @@ def test_means_that_are_given_up(what: str, handler: str, hostile: Hostile) -> N
 
 
 @root
-def test_another_root_directory(hostile: Hostile, tmp_path: Path) -> None:
+def test_a_program_may_change_its_root_directory(hostile: Hostile, tmp_path: Path) -> None:
     hostile.same(hostile.program("limits.c"), "directory", tmp_path)
 
 
-def test_file_handler_where_nothing_may_be_written(hostile: Hostile, tmp_path: Path) -> None:
+def test_the_file_handler_reports_that_it_cannot_write(hostile: Hostile, tmp_path: Path) -> None:
     program = hostile.program("limits.c")
     for what in ("file size", "filter"):
         plain = hostile.plain(program, what)
